@@ -1,0 +1,113 @@
+//! The calls a run asks for, and what came of them.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    object::{Kind, ObjectRef, OwnerRef, Uid},
+    plan::{Propagation, StepId},
+    selector::Labels,
+};
+
+/// One API call, on behalf of one step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Action {
+    /// DELETE of exactly this UID.
+    Delete {
+        /// The step it is for.
+        step: StepId,
+        /// The object's kind, for the request's path.
+        kind: Kind,
+        /// The object.
+        object: ObjectRef,
+        /// `preconditions.uid`.
+        uid: Uid,
+        /// `propagationPolicy`.
+        propagation: Propagation,
+    },
+    /// One consistent LIST of the Pods of a namespace: no `resourceVersion`, so that it is no older than its answer.
+    ReadPods {
+        /// The step it is for.
+        step: StepId,
+        /// The namespace.
+        namespace: Arc<str>,
+    },
+    /// One consistent GET, where an earlier call's effect is not known.
+    Read {
+        /// The step it is for.
+        step: StepId,
+        /// The object's kind, for the request's path.
+        kind: Kind,
+        /// The object.
+        object: ObjectRef,
+    },
+}
+
+impl Action {
+    /// The step this call is for.
+    pub fn step(&self) -> StepId {
+        match self {
+            Self::Delete { step, .. } | Self::ReadPods { step, .. } | Self::Read { step, .. } => *step,
+        }
+    }
+}
+
+/// What came of a call. There are three answers to "is it there?": no, yes, and cannot tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// The DELETE was accepted; the watch will say when the object is gone.
+    Accepted,
+    /// The API server knows the kind and has no object of that name.
+    NotFound,
+    /// The name is another object's now: the precondition failed, or a read showed another UID.
+    OtherUid {
+        /// The UID it has now, where the answer said so.
+        uid: Option<Uid>,
+    },
+    /// A read showed the object, still the planned one.
+    Present {
+        /// Whether its `deletionTimestamp` is set.
+        terminating: bool,
+    },
+    /// The API server said no, and would say so again: 400, 403, 405, 422, a webhook's denial.
+    Refused {
+        /// HTTP status code.
+        code: u16,
+        /// What it said, bounded and without line breaks.
+        message: String,
+    },
+    /// The API server asks for patience: 429.
+    Throttled {
+        /// `Retry-After`, where it was given.
+        after: Option<SignedDuration>,
+    },
+    /// No answer, or one that leaves the effect open: a timeout, a broken connection, 5xx.
+    Unanswered {
+        /// What went wrong, bounded and without line breaks.
+        message: String,
+    },
+    /// The answer says nothing about the object: 401, a 404 for the kind as a whole.
+    CannotTell {
+        /// What it said, bounded and without line breaks.
+        message: String,
+    },
+    /// The Pods of the namespace, all of them.
+    Pods(Vec<PodSight>),
+}
+
+/// A Pod in a consistent read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodSight {
+    /// Its identity.
+    pub uid: Uid,
+    /// What a person calls it.
+    pub object: ObjectRef,
+    /// Its labels.
+    pub labels: Labels,
+    /// Its owners.
+    pub owners: Vec<OwnerRef>,
+    /// Names of the claims it mounts, generic ephemeral volumes' claims among them.
+    pub claims: Vec<Arc<str>>,
+}

@@ -1,0 +1,591 @@
+//! What a browser is told: a view is a set of records, each under its key; a snapshot is all of them, a delta is what
+//! was put and removed since the revision before. Server and browser fold with the same function.
+//!
+//! A fold survives: a delta delivered twice (it is ignored), a delta that does not follow (refused, so that the reader
+//! asks for a snapshot), a late joiner (who gets a snapshot), and many changes of one record in one delta (only the last
+//! is sent). The tests below are that list.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    object::{ObjectRef, Uid},
+    plan::{KeptReason, PlanId, StepId},
+    relation::{EdgeKind, Reason},
+    run::{Happening, RunId, RunState},
+    unit::UnitId,
+};
+
+/// What a stream is about. One stream per tab, one topic per stream.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Topic {
+    /// All units, all runs, and what cannot be seen: `units`.
+    Units,
+    /// One unit with its graph: `unit:{id}`.
+    Unit(UnitId),
+    /// One run with its steps, its graph and its feed: `run:{id}`.
+    Run(RunId),
+}
+
+impl std::fmt::Display for Topic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Units => f.write_str("units"),
+            Self::Unit(unit) => write!(f, "unit:{unit}"),
+            Self::Run(run) => write!(f, "run:{run}"),
+        }
+    }
+}
+
+/// The text names no topic.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a topic is `units`, `unit:NAME` or `run:ID`")]
+pub struct TopicError;
+
+impl std::str::FromStr for Topic {
+    type Err = TopicError;
+
+    fn from_str(text: &str) -> Result<Self, TopicError> {
+        if text == "units" {
+            return Ok(Self::Units);
+        }
+        match text.split_once(':') {
+            Some(("unit", id)) if !id.is_empty() => Ok(Self::Unit(UnitId::new(id))),
+            Some(("run", id)) if !id.is_empty() => Ok(Self::Run(RunId::new(id))),
+            _ => Err(TopicError),
+        }
+    }
+}
+
+/// A view's number: `boot:count`. The count grows by one with each delta; the boot is another one after each start of
+/// the server, so that a number from before can never be taken for one of now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// Chosen at random when the server starts.
+    pub boot: u64,
+    /// Deltas published on this topic since its view was made.
+    pub count: u64,
+}
+
+impl Revision {
+    /// The number after this one.
+    pub fn next(self) -> Self {
+        Self { count: self.count + 1, ..self }
+    }
+}
+
+impl std::fmt::Display for Revision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:x}:{}", self.boot, self.count)
+    }
+}
+
+/// The text is no revision.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a revision is written boot:count")]
+pub struct RevisionError;
+
+impl std::str::FromStr for Revision {
+    type Err = RevisionError;
+
+    fn from_str(text: &str) -> Result<Self, RevisionError> {
+        let (boot, count) = text.split_once(':').ok_or(RevisionError)?;
+        Ok(Self {
+            boot: u64::from_str_radix(boot, 16).map_err(|_| RevisionError)?,
+            count: count.parse().map_err(|_| RevisionError)?,
+        })
+    }
+}
+
+impl Serialize for Revision {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Revision {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// One thing a page shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "lowercase")]
+pub enum Record {
+    /// The cluster as a whole; there is always exactly one.
+    Cluster(ClusterCard),
+    /// A unit, as a row.
+    Unit(UnitCard),
+    /// A run, as a row or as a page's head.
+    Run(RunCard),
+    /// An object.
+    Object(ObjectCard),
+    /// An edge between two objects of the same view.
+    Edge(EdgeCard),
+    /// A kind that cannot be seen.
+    Blind(BlindCard),
+    /// A step of a run's plan.
+    Step(StepCard),
+    /// A line of a run's feed.
+    Event(EventCard),
+}
+
+/// What a record is kept under.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Key {
+    /// The one cluster.
+    Cluster,
+    /// By unit.
+    Unit(UnitId),
+    /// By run.
+    Run(RunId),
+    /// By UID.
+    Object(Uid),
+    /// By source, target, kind and field.
+    Edge(Uid, Uid, EdgeKind, String),
+    /// By resource, such as `deployments.apps`.
+    Blind(String),
+    /// By step.
+    Step(StepId),
+    /// By place in the feed.
+    Event(u64),
+}
+
+impl Record {
+    /// The key this record is kept under.
+    pub fn key(&self) -> Key {
+        match self {
+            Self::Cluster(_) => Key::Cluster,
+            Self::Unit(card) => Key::Unit(card.id.clone()),
+            Self::Run(card) => Key::Run(card.id.clone()),
+            Self::Object(card) => Key::Object(card.uid.clone()),
+            Self::Edge(card) => {
+                Key::Edge(card.from.clone(), card.to.clone(), card.kind, card.reason.field.to_string())
+            }
+            Self::Blind(card) => Key::Blind(card.resource.clone()),
+            Self::Step(card) => Key::Step(card.id),
+            Self::Event(card) => Key::Event(card.number),
+        }
+    }
+}
+
+/// The cluster, as far as a page's frame needs it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterCard {
+    /// The context's or the server's name.
+    pub name: String,
+    /// The API server's version, once known.
+    pub version: Option<String>,
+    /// Whether every kind that can be watched has been listed once.
+    pub synced: bool,
+    /// Kinds watched.
+    pub kinds: usize,
+    /// Objects known.
+    pub objects: usize,
+    /// Set while the API server cannot be reached: since when, and what it said.
+    pub unreachable: Option<Unreachable>,
+}
+
+/// Since when the API server has not answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreachable {
+    /// The first failure in a row.
+    pub since: Timestamp,
+    /// What went wrong, bounded and without line breaks.
+    pub message: String,
+}
+
+/// The states of an object on a page. All but [`State::Present`] concern its deletion; front ends give each a shape, a
+/// glyph and a word of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum State {
+    /// It is there, and no run concerns it.
+    Present,
+    /// Protected, shared or out of scope: the run leaves it alone.
+    Kept,
+    /// In the plan of a run that has not reached it.
+    Planned,
+    /// Something in front of it is not proven gone.
+    Waiting,
+    /// DELETE was sent or accepted, and the watch has not shown it yet.
+    Requested,
+    /// `deletionTimestamp` is set, within the expected time.
+    Terminating,
+    /// `deletionTimestamp` is set and finalizers remain.
+    Finalizing,
+    /// Longer than expected for its rung.
+    Slow,
+    /// Past the deadline of its rung.
+    Stuck,
+    /// The API server said no.
+    Refused,
+    /// This UID is proven gone.
+    Gone,
+    /// Gone, and the name is in use again by another UID.
+    CameBack,
+    /// A person decided to leave it out.
+    Skipped,
+    /// It cannot be told: no permission, no discovery, no answer.
+    Unknown,
+}
+
+impl State {
+    /// All states, mildest first; a group is shown in the worst of its members' states.
+    pub const ALL: [Self; 14] = [
+        Self::Present,
+        Self::Kept,
+        Self::Planned,
+        Self::Skipped,
+        Self::Gone,
+        Self::Waiting,
+        Self::Requested,
+        Self::Terminating,
+        Self::Finalizing,
+        Self::Unknown,
+        Self::Slow,
+        Self::CameBack,
+        Self::Refused,
+        Self::Stuck,
+    ];
+
+    /// How much attention it asks for; higher is more.
+    pub fn severity(self) -> usize {
+        Self::ALL.iter().position(|state| *state == self).unwrap_or_default()
+    }
+}
+
+/// How many objects are in each state.
+pub type Counts = BTreeMap<State, usize>;
+
+/// A unit, as a row of the unit table and as the head of its page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitCard {
+    /// Its id, as in `/u/{id}`.
+    pub id: UnitId,
+    /// How it was recognised.
+    pub found: crate::unit::Found,
+    /// Namespaces its members live in, sorted.
+    pub namespaces: Vec<String>,
+    /// Its members by state.
+    pub counts: Counts,
+    /// How many of its members others use.
+    pub shared: usize,
+    /// The newest creation among its members.
+    pub newest: Option<Timestamp>,
+    /// The run that concerns it and has not ended.
+    pub run: Option<RunId>,
+}
+
+/// Where an object stands towards the unit a page shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// It belongs to the unit, and a plan would take it.
+    Member,
+    /// It belongs to the unit and a plan would keep it; why.
+    Kept(KeptReason),
+    /// It belongs to something else and is drawn because an edge leads here.
+    Outside,
+}
+
+/// An object, as a card of the graph and as a row of the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ObjectCard {
+    /// Its identity.
+    pub uid: Uid,
+    /// What a person calls it.
+    pub object: ObjectRef,
+    /// The version it is read in.
+    pub version: String,
+    /// Its state.
+    pub state: State,
+    /// Since when it has been in that state, where the cluster says so.
+    pub since: Option<Timestamp>,
+    /// Where it stands towards the unit.
+    pub standing: Standing,
+    /// `metadata.creationTimestamp`.
+    pub created: Option<Timestamp>,
+    /// `metadata.deletionTimestamp` and grace.
+    pub deletion: Option<crate::object::Deletion>,
+    /// `metadata.finalizers`.
+    pub finalizers: Vec<String>,
+    /// `metadata.labels`.
+    pub labels: crate::selector::Labels,
+    /// What its kind adds: a fixed name and a value from the cluster, such as `node` and `worker-1`.
+    pub details: Vec<Detail>,
+    /// The step that takes it, in a run.
+    pub step: Option<StepId>,
+    /// Its rank in the order of deletion, 1 first; none for what no plan would touch.
+    pub wave: Option<u32>,
+}
+
+/// One named value of an object card.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detail {
+    /// Which.
+    pub name: DetailName,
+    /// The value, as the cluster has it.
+    pub value: String,
+}
+
+/// The names of details.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DetailName {
+    /// A Pod's, claim's or volume's phase.
+    Phase,
+    /// The node a Pod runs on.
+    Node,
+    /// Ready replicas of wanted replicas.
+    Replicas,
+    /// A claim's or volume's capacity.
+    Capacity,
+    /// Storage class.
+    Class,
+    /// Reclaim policy of a volume.
+    Reclaim,
+    /// Where a volume's bytes are.
+    Source,
+    /// What a Service, policy or budget selects.
+    Selector,
+    /// What an autoscaler scales.
+    Target,
+    /// A Service's type, where it is LoadBalancer.
+    LoadBalancer,
+    /// Whether a node is ready.
+    Ready,
+    /// The controlling owner.
+    Owner,
+}
+
+/// An edge, as an arrow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgeCard {
+    /// The object whose field says so.
+    pub from: Uid,
+    /// The object it points at.
+    pub to: Uid,
+    /// What the edge means.
+    pub kind: EdgeKind,
+    /// The field and value it comes from.
+    pub reason: Reason,
+}
+
+/// A kind that cannot be seen, so that every verdict which depends on it says "cannot tell".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlindCard {
+    /// The resource, such as `deployments.apps`, or a whole group version, such as `metrics.k8s.io/v1beta1`.
+    pub resource: String,
+    /// Why.
+    pub cause: BlindCause,
+    /// What the API server said, bounded and without line breaks.
+    pub message: String,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// Why a kind cannot be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum BlindCause {
+    /// The credentials may not list or watch it.
+    Forbidden,
+    /// Discovery of its group failed or is stale.
+    Discovery,
+    /// Listing or watching fails for another reason.
+    Failing,
+}
+
+/// A run, as a row and as a page's head.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCard {
+    /// Its id, as in `/r/{id}`.
+    pub id: RunId,
+    /// The unit it takes apart.
+    pub unit: UnitId,
+    /// The plan it performs.
+    pub plan: PlanId,
+    /// Where it stands.
+    pub state: RunState,
+    /// Who started it.
+    pub by: String,
+    /// When it started.
+    pub started: Timestamp,
+    /// When it ended, if it has.
+    pub ended: Option<Timestamp>,
+    /// Steps by state.
+    pub counts: Counts,
+    /// Steps in all.
+    pub total: usize,
+    /// Objects kept.
+    pub kept: usize,
+    /// How often it went on after a restart of the server.
+    pub recovered: u32,
+}
+
+/// A step, as a row of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepCard {
+    /// Its number in the plan.
+    pub id: StepId,
+    /// The object it takes.
+    pub uid: Uid,
+    /// What a person calls that object.
+    pub object: ObjectRef,
+    /// Its rank.
+    pub wave: u32,
+    /// Its state.
+    pub state: State,
+    /// When its DELETE was first sent.
+    pub requested: Option<Timestamp>,
+    /// When it was proven gone.
+    pub gone: Option<Timestamp>,
+    /// The steps it is waiting for now.
+    pub waits_for: Vec<StepId>,
+    /// Why it needs attention, where it does.
+    pub trouble: Option<crate::run::Trouble>,
+}
+
+/// A line of a run's feed: codes and parameters; the reader's language makes the sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventCard {
+    /// Its place in the feed, from 0.
+    pub number: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What happened.
+    pub happening: Happening,
+}
+
+/// One message of a stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "message", rename_all = "lowercase")]
+pub enum Message {
+    /// Everything, at a revision.
+    Snapshot {
+        /// The revision it is of.
+        revision: Revision,
+        /// All records, by key.
+        records: Vec<Record>,
+    },
+    /// What changed between two revisions.
+    Delta {
+        /// The revision it follows.
+        previous: Revision,
+        /// The revision it leads to.
+        revision: Revision,
+        /// New and changed records.
+        put: Vec<Record>,
+        /// Keys of records that are no more.
+        remove: Vec<Key>,
+    },
+}
+
+impl Message {
+    /// The revision a reader is at after this message.
+    pub fn revision(&self) -> Revision {
+        match self {
+            Self::Snapshot { revision, .. } | Self::Delta { revision, .. } => *revision,
+        }
+    }
+}
+
+/// A delta does not follow the view it was given to: something was lost, and a snapshot is needed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the delta follows {expected}, the view is at {actual}")]
+pub struct Gap {
+    /// The revision the delta follows.
+    pub expected: Revision,
+    /// The revision the view is at.
+    pub actual: Revision,
+}
+
+/// The records of a topic at a revision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    revision: Revision,
+    records: BTreeMap<Key, Record>,
+}
+
+impl View {
+    /// A view of these records.
+    pub fn new(revision: Revision, records: impl IntoIterator<Item = Record>) -> Self {
+        Self { revision, records: records.into_iter().map(|record| (record.key(), record)).collect() }
+    }
+
+    /// The revision it is at.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// All records by key.
+    pub fn records(&self) -> &BTreeMap<Key, Record> {
+        &self.records
+    }
+
+    /// Everything, for somebody who has nothing.
+    pub fn snapshot(&self) -> Message {
+        Message::Snapshot { revision: self.revision, records: self.records.values().cloned().collect() }
+    }
+
+    /// Replaces the records and says what changed; `None` where nothing did, and then the revision stays.
+    pub fn advance(&mut self, records: impl IntoIterator<Item = Record>) -> Option<Message> {
+        let next = Self::new(self.revision.next(), records);
+        let put: Vec<Record> = next
+            .records
+            .iter()
+            .filter(|(key, record)| self.records.get(key) != Some(record))
+            .map(|(_, record)| record.clone())
+            .collect();
+        let remove: Vec<Key> =
+            self.records.keys().filter(|key| !next.records.contains_key(key)).cloned().collect();
+        if put.is_empty() && remove.is_empty() {
+            return None;
+        }
+        let previous = self.revision;
+        *self = next;
+        Some(Message::Delta { previous, revision: self.revision, put, remove })
+    }
+
+    /// Takes a message in. `Ok(changed)` names the keys that were put or removed.
+    ///
+    /// # Errors
+    /// [`Gap`] where a delta follows a revision this view is not at and has not passed.
+    pub fn apply(&mut self, message: Message) -> Result<Vec<Key>, Gap> {
+        match message {
+            Message::Snapshot { revision, records } => {
+                let mut changed: Vec<Key> = self.records.keys().cloned().collect();
+                *self = Self::new(revision, records);
+                changed.extend(self.records.keys().cloned());
+                changed.sort();
+                changed.dedup();
+                Ok(changed)
+            }
+            Message::Delta { previous, revision, put, remove } => {
+                let same_boot = revision.boot == self.revision.boot;
+                if same_boot && revision.count <= self.revision.count {
+                    return Ok(Vec::new());
+                }
+                if previous != self.revision {
+                    return Err(Gap { expected: previous, actual: self.revision });
+                }
+                let mut changed = remove;
+                for key in &changed {
+                    self.records.remove(key);
+                }
+                for record in put {
+                    changed.push(record.key());
+                    self.records.insert(record.key(), record);
+                }
+                self.revision = revision;
+                Ok(changed)
+            }
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! What is known of one object: its identity, what deletion needs of its metadata, and the few fields of its spec and
+//! status that edges and verdicts are made of.
+
+use std::{fmt, sync::Arc};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::selector::{Labels, Selector};
+
+/// `metadata.uid`: the identity of an object. A name used again is another object with another UID.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Uid(Arc<str>);
+
+impl Uid {
+    /// The UID as the API server wrote it.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The UID as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A kind as discovery names it. One value per kind is shared by all its objects.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Kind {
+    /// API group; empty for the core group.
+    pub group: Arc<str>,
+    /// The kind, such as `Pod`.
+    pub kind: Arc<str>,
+    /// The version its objects are read in.
+    pub version: Arc<str>,
+    /// The plural in request paths, such as `pods`.
+    pub plural: Arc<str>,
+    /// Whether its objects live in a namespace.
+    pub namespaced: bool,
+}
+
+impl Kind {
+    /// Whether this is the kind `kind` of the group `group`, in whatever version.
+    pub fn is(&self, group: &str, kind: &str) -> bool {
+        &*self.group == group && &*self.kind == kind
+    }
+
+    /// `pods` or `deployments.apps`, as kubectl writes a resource.
+    pub fn resource(&self) -> String {
+        if self.group.is_empty() { self.plural.to_string() } else { format!("{}.{}", self.plural, self.group) }
+    }
+}
+
+/// The name a person uses: kind, namespace, name. It says where to look, never which object it was: that is the UID.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ObjectRef {
+    /// API group; empty for the core group.
+    pub group: Arc<str>,
+    /// The kind, such as `Pod`.
+    pub kind: Arc<str>,
+    /// The namespace, for kinds that have one.
+    pub namespace: Option<Arc<str>>,
+    /// The object's name.
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} {}/{}", self.kind, namespace, self.name),
+            None => write!(f, "{} {}", self.kind, self.name),
+        }
+    }
+}
+
+/// One entry of `metadata.ownerReferences`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnerRef {
+    /// The owner's UID; what the garbage collector goes by.
+    pub uid: Uid,
+    /// The owner's kind.
+    pub kind: Arc<str>,
+    /// The owner's name.
+    pub name: Arc<str>,
+    /// Whether this owner manages the object.
+    pub controller: bool,
+}
+
+/// `metadata.deletionTimestamp` and its grace: set once, never taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deletion {
+    /// `metadata.deletionTimestamp`. For a Pod the API server writes the moment its grace *ends*.
+    pub at: Timestamp,
+    /// `metadata.deletionGracePeriodSeconds`, in seconds.
+    pub grace: i64,
+}
+
+impl Deletion {
+    /// When the DELETE was accepted: the timestamp less the grace that was added to it.
+    pub fn accepted(&self) -> Timestamp {
+        let grace = jiff::SignedDuration::from_secs(self.grace.clamp(0, 31_536_000));
+        self.at.checked_sub(grace).unwrap_or(self.at)
+    }
+}
+
+/// What is kept of one object. Annotations, managed fields and the data of Secrets and ConfigMaps never get here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// Its identity.
+    pub uid: Uid,
+    /// Its kind.
+    pub kind: Arc<Kind>,
+    /// Its namespace, for kinds that have one.
+    pub namespace: Option<Arc<str>>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// `metadata.resourceVersion` of this sight of it.
+    pub resource_version: Arc<str>,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// `metadata.ownerReferences`.
+    pub owners: Vec<OwnerRef>,
+    /// `metadata.finalizers`.
+    pub finalizers: Vec<Arc<str>>,
+    /// `metadata.creationTimestamp`.
+    pub created: Option<Timestamp>,
+    /// Set once a DELETE was accepted.
+    pub deletion: Option<Deletion>,
+    /// What its kind adds.
+    pub facts: Facts,
+}
+
+impl Object {
+    /// The name a person uses for it.
+    pub fn reference(&self) -> ObjectRef {
+        ObjectRef {
+            group: self.kind.group.clone(),
+            kind: self.kind.kind.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+
+    /// The owner that manages it, if one does.
+    pub fn controller(&self) -> Option<&OwnerRef> {
+        self.owners.iter().find(|owner| owner.controller)
+    }
+
+    /// Whether the cluster makes this object by itself and removes it with its namespace or its owner, so that it is
+    /// never a step of its own: the default ServiceAccount, the root certificate, endpoints, Events and Leases.
+    pub fn is_made_by_cluster(&self) -> bool {
+        let (group, kind) = (&*self.kind.group, &*self.kind.kind);
+        match (group, kind) {
+            ("", "ServiceAccount") => &*self.name == "default",
+            ("", "ConfigMap") => &*self.name == "kube-root-ca.crt",
+            ("", "Endpoints" | "Event") | ("discovery.k8s.io", "EndpointSlice") => true,
+            ("events.k8s.io", "Event") | ("coordination.k8s.io", "Lease") => true,
+            ("metrics.k8s.io", _) => true,
+            _ => false,
+        }
+    }
+}
+
+/// What a kind adds to the metadata, where an edge or a verdict needs it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Facts {
+    /// Metadata says all that is needed.
+    #[default]
+    None,
+    /// `v1 Pod`.
+    Pod(Box<Pod>),
+    /// Whatever makes Pods from a template: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob,
+    /// ReplicationController.
+    Workload(Box<Workload>),
+    /// `v1 PersistentVolumeClaim`.
+    Claim(Claim),
+    /// `v1 PersistentVolume`.
+    Volume(Box<Volume>),
+    /// `v1 Service`.
+    Service(Service),
+    /// `networking.k8s.io Ingress`.
+    Ingress(Ingress),
+    /// `autoscaling HorizontalPodAutoscaler`.
+    Autoscaler(Target),
+    /// `policy PodDisruptionBudget`: its `spec.selector`.
+    Disruption(Option<Selector>),
+    /// `networking.k8s.io NetworkPolicy`: its `spec.podSelector`.
+    NetworkPolicy(Selector),
+    /// `rbac.authorization.k8s.io` RoleBinding or ClusterRoleBinding.
+    Binding(Binding),
+    /// `v1 ServiceAccount`: what it names in its own namespace.
+    ServiceAccount(Vec<Use>),
+    /// `admissionregistration.k8s.io` webhook configurations: the Services they call.
+    Webhooks(Vec<ServiceRef>),
+    /// `apiregistration.k8s.io APIService`: the Service behind it; none for the API server's own groups.
+    ApiService(Option<ServiceRef>),
+    /// `apiextensions.k8s.io CustomResourceDefinition`.
+    Definition(Definition),
+    /// `v1 Node`: whether its Ready condition is True.
+    Node {
+        /// Condition Ready is True.
+        ready: bool,
+    },
+    /// `v1 Namespace`.
+    Namespace,
+}
+
+/// A name that a Pod, a template or a ServiceAccount refers to in its own namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Use {
+    /// What is referred to.
+    pub what: Used,
+    /// Its name.
+    pub name: Arc<str>,
+    /// The field that names it, such as `spec.volumes[0].persistentVolumeClaim.claimName`.
+    pub field: Arc<str>,
+}
+
+/// The kinds a Pod can refer to by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Used {
+    /// PersistentVolumeClaim.
+    Claim,
+    /// ConfigMap.
+    ConfigMap,
+    /// Secret.
+    Secret,
+    /// ServiceAccount.
+    ServiceAccount,
+}
+
+impl Used {
+    /// The kind in the core group.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Claim => "PersistentVolumeClaim",
+            Self::ConfigMap => "ConfigMap",
+            Self::Secret => "Secret",
+            Self::ServiceAccount => "ServiceAccount",
+        }
+    }
+}
+
+/// What is kept of a Pod.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pod {
+    /// `spec.nodeName`.
+    pub node: Option<Arc<str>>,
+    /// `status.phase`.
+    pub phase: Option<Arc<str>>,
+    /// Condition Ready is True.
+    pub ready: bool,
+    /// Every name it refers to, its ServiceAccount among them.
+    pub uses: Vec<Use>,
+}
+
+/// What is kept of a workload.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Workload {
+    /// `spec.replicas`; 1 where the kind has the field and it is absent.
+    pub replicas: Option<i64>,
+    /// `status.readyReplicas`, or `status.numberReady`.
+    pub ready: Option<i64>,
+    /// `spec.selector`.
+    pub selector: Option<Selector>,
+    /// Labels of the Pods it makes.
+    pub template_labels: Labels,
+    /// Every name the Pods it makes will refer to.
+    pub uses: Vec<Use>,
+    /// Names of a StatefulSet's `volumeClaimTemplates`.
+    pub claim_templates: Vec<Arc<str>>,
+    /// A StatefulSet's `persistentVolumeClaimRetentionPolicy.whenDeleted` is `Delete`.
+    pub claims_go_with_it: bool,
+}
+
+/// What is kept of a PersistentVolumeClaim.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Claim {
+    /// `spec.volumeName`.
+    pub volume: Option<Arc<str>>,
+    /// `spec.storageClassName`.
+    pub class: Option<Arc<str>>,
+    /// `status.capacity.storage`, as written.
+    pub capacity: Option<Arc<str>>,
+    /// `status.phase`.
+    pub phase: Option<Arc<str>>,
+}
+
+/// What is kept of a PersistentVolume.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Volume {
+    /// `spec.claimRef`.
+    pub claim: Option<ClaimRef>,
+    /// `spec.persistentVolumeReclaimPolicy`.
+    pub reclaim: Reclaim,
+    /// `spec.storageClassName`.
+    pub class: Option<Arc<str>>,
+    /// Where the bytes are, in one line: `nfs server:/path`, `csi driver`.
+    pub source: Option<Arc<str>>,
+    /// `spec.capacity.storage`, as written.
+    pub capacity: Option<Arc<str>>,
+    /// `status.phase`.
+    pub phase: Option<Arc<str>>,
+}
+
+/// `spec.claimRef` of a PersistentVolume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimRef {
+    /// The claim's namespace.
+    pub namespace: Arc<str>,
+    /// The claim's name.
+    pub name: Arc<str>,
+    /// The claim's UID, once bound.
+    pub uid: Option<Uid>,
+}
+
+/// `persistentVolumeReclaimPolicy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reclaim {
+    /// The volume stays as `Released`, and its data with it.
+    #[default]
+    Retain,
+    /// The volume and its data are destroyed once the claim is gone.
+    Delete,
+    /// The volume is scrubbed and offered again (deprecated, still accepted).
+    Recycle,
+}
+
+/// What is kept of a Service.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Service {
+    /// `spec.selector`; none where endpoints are kept by hand.
+    pub selector: Option<Selector>,
+    /// `spec.type` is `LoadBalancer`: something outside the cluster was made for it.
+    pub load_balancer: bool,
+}
+
+/// What is kept of an Ingress.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ingress {
+    /// Services it routes to: field and name.
+    pub backends: Vec<(Arc<str>, Arc<str>)>,
+    /// Secrets with its certificates.
+    pub uses: Vec<Use>,
+    /// `spec.ingressClassName`.
+    pub class: Option<Arc<str>>,
+}
+
+/// `spec.scaleTargetRef`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The target's group, from its apiVersion.
+    pub group: Arc<str>,
+    /// The target's kind.
+    pub kind: Arc<str>,
+    /// The target's name.
+    pub name: Arc<str>,
+}
+
+/// What is kept of a RoleBinding or ClusterRoleBinding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// `roleRef.kind`: Role or ClusterRole.
+    pub role_kind: Arc<str>,
+    /// `roleRef.name`.
+    pub role: Arc<str>,
+    /// ServiceAccounts among its subjects: namespace and name.
+    pub accounts: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// A Service named from a webhook configuration or an APIService.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceRef {
+    /// The Service's namespace.
+    pub namespace: Arc<str>,
+    /// The Service's name.
+    pub name: Arc<str>,
+    /// The field that names it.
+    pub field: Arc<str>,
+}
+
+/// What is kept of a CustomResourceDefinition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// `spec.group`.
+    pub group: Arc<str>,
+    /// `spec.names.kind`.
+    pub kind: Arc<str>,
+}

@@ -1,0 +1,57 @@
+//! What the cluster's watches tell the index.
+
+use std::sync::Arc;
+
+use crate::{
+    message::BlindCause,
+    object::{Kind, Object, Uid},
+};
+
+/// One thing a watch saw. Removal is only ever said by a stream that is known to be alive.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Observation {
+    /// Discovery found this kind and a watch of it begins; until it is [`Observation::Listed`] nothing is known of it.
+    Watching(Arc<Kind>),
+    /// A complete, consistent list: whatever of this kind is not in it is gone.
+    Listed {
+        /// The kind that was listed.
+        kind: Arc<Kind>,
+        /// All its objects.
+        objects: Vec<Object>,
+    },
+    /// The object was added or changed.
+    Applied(Box<Object>),
+    /// A DELETED event for this UID.
+    Deleted {
+        /// The object's kind.
+        kind: Arc<Kind>,
+        /// The object's UID.
+        uid: Uid,
+    },
+    /// The kind is no longer served, after its definition went; so are its objects.
+    Withdrawn(Arc<Kind>),
+    /// A resource, or a whole group version, cannot be seen (any more).
+    Blind {
+        /// The resource, such as `deployments.apps`, or the group version, such as `metrics.k8s.io/v1beta1`.
+        resource: String,
+        /// Why.
+        cause: BlindCause,
+        /// What the API server said, bounded and without line breaks.
+        message: String,
+    },
+    /// What was blind is seen again.
+    Sighted {
+        /// As it was named in [`Observation::Blind`].
+        resource: String,
+    },
+    /// The API server answers.
+    Reached {
+        /// Its version, such as `v1.36.3`.
+        version: String,
+    },
+    /// The API server does not answer.
+    Unreachable {
+        /// What went wrong, bounded and without line breaks.
+        message: String,
+    },
+}
