@@ -7,6 +7,8 @@
 #![warn(missing_docs)]
 
 pub mod action;
+pub mod graph;
+pub mod index;
 pub mod message;
 pub mod object;
 pub mod observation;
@@ -16,3 +18,5 @@ pub mod run;
 pub mod selector;
 pub mod unit;
 
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;
