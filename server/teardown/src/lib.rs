@@ -12,11 +12,13 @@ pub mod index;
 pub mod message;
 pub mod object;
 pub mod observation;
+pub mod patience;
 pub mod plan;
 pub mod relation;
 pub mod run;
 pub mod selector;
 pub mod unit;
+pub mod view;
 
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;

@@ -137,6 +137,8 @@ pub struct Blocker {
     pub rung: Rung,
     /// The kind of the edge that says so.
     pub edge: EdgeKind,
+    /// Whether the edge's field is on the object that goes first; else it is on this step's.
+    pub on_first: bool,
     /// The field and value the edge comes from.
     pub reason: Reason,
 }
@@ -430,7 +432,8 @@ fn step(object: &Object, index: &Index, graph: &Graph, order: &Ordered<'_>, numb
         .filter_map(|edge| {
             let (first, then, rung) = edge.ordered()?;
             let step = numbers.get(first).filter(|_| *then == object.uid)?;
-            Some(Blocker { step: *step, rung, edge: edge.kind, reason: edge.reason.clone() })
+            let on_first = edge.from == *first;
+            Some(Blocker { step: *step, rung, edge: edge.kind, on_first, reason: edge.reason.clone() })
         })
         .collect();
     after.sort_by(|a, b| (a.step, a.edge, &a.reason).cmp(&(b.step, b.edge, &b.reason)));
