@@ -169,7 +169,7 @@ impl Keeper {
         match incoming {
             Incoming::Observed(observations) => self.observe(observations, now),
             Incoming::Performed { run, action, outcome } => {
-                self.feed(&run, &Input::Performed { action, outcome })?;
+                self.advance(&run, &Input::Performed { action, outcome })?;
             }
             Incoming::Subscribe { topic, after, reply } => {
                 let subscription = self.subscribe(topic, after);
@@ -214,15 +214,21 @@ impl Keeper {
             .collect();
         for run in open {
             if self.performances.get(&run).is_some_and(|performance| performance.is_recovering) {
-                self.feed(&run, &Input::Recover)?;
+                self.advance(&run, &Input::Recover)?;
             }
             for _ in 0..TURNS {
-                if !self.feed(&run, &Input::Look)?.unwrap_or(false) {
+                if !self.advance(&run, &Input::Look)? {
                     break;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Gives a run what is no person's word. Says whether anything followed.
+    fn advance(&mut self, id: &RunId, input: &Input) -> Result<bool, HubError> {
+        // Only a person's word can come too late.
+        Ok(self.feed(id, input)?.unwrap_or(false))
     }
 
     /// Gives a run an input: its events are journaled, then applied, and only then its actions leave. Says whether
@@ -245,7 +251,7 @@ impl Keeper {
                 let message = "too many calls are waiting".to_owned();
                 let outcome = teardown::action::Outcome::Unanswered { message };
                 let performed = Input::Performed { action: order.action, outcome };
-                let _ = self.feed(id, &performed)?;
+                self.advance(id, &performed)?;
             }
         }
         Ok(Ok(true))

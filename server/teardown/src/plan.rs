@@ -313,7 +313,7 @@ fn kept_from_the_start(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Ui
                 KeptReason::MadeByCluster
             } else if matches!(object.facts, Facts::Namespace) && is_protected(&object.name) {
                 KeptReason::Protected
-            } else if is_retained(object, graph) {
+            } else if is_retained(object, graph, unit) {
                 KeptReason::RetainedVolume
             } else {
                 return None;
@@ -324,10 +324,11 @@ fn kept_from_the_start(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Ui
 }
 
 /// A Retain volume that came into the unit only because a claim of it is bound to it.
-fn is_retained(object: &Object, graph: &Graph) -> bool {
+fn is_retained(object: &Object, graph: &Graph, unit: &Unit) -> bool {
     let Facts::Volume(volume) = &object.facts else { return false };
     let bound = graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds);
-    volume.reclaim != Reclaim::Delete && bound && !object.labels.contains_key(PART_OF)
+    let declared = object.labels.get(PART_OF).is_some_and(|name| **name == *unit.id.as_str());
+    volume.reclaim != Reclaim::Delete && bound && !declared
 }
 
 fn keep_what_is_needed(index: &Index, graph: &Graph, unit: &Unit, kept: &mut BTreeMap<Uid, KeptReason>) {
@@ -526,9 +527,12 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
 }
 
 /// How a step is taken: what binds, without the numbers, which differ from plan to plan.
-fn way<'a>(plan: &'a Plan, step: &'a Step) -> (Deed, Vec<(&'a Uid, Rung)>) {
-    let mut after: Vec<(&Uid, Rung)> =
-        step.after.iter().filter_map(|b| plan.step(b.step).map(|first| (&first.uid, b.rung))).collect();
+fn way<'a>(plan: &'a Plan, step: &'a Step) -> (Deed, Vec<(&'a ObjectRef, Rung)>) {
+    let mut after: Vec<(&ObjectRef, Rung)> =
+        step.after.iter().filter_map(|b| plan.step(b.step).map(|first| (&first.object, b.rung))).collect();
     after.sort();
     (step.deed, after)
 }
+
+#[cfg(test)]
+mod tests;
