@@ -326,3 +326,6 @@ impl Index {
         false
     }
 }
+
+#[cfg(test)]
+mod tests;

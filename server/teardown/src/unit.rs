@@ -168,3 +168,6 @@ impl Belonging<'_> {
         namespace.labels.get(PART_OF).filter(|name| !name.is_empty()).cloned()
     }
 }
+
+#[cfg(test)]
+mod tests;
