@@ -171,11 +171,14 @@ impl Keeper {
             Incoming::Performed { run, action, outcome } => {
                 self.advance(&run, &Input::Performed { action, outcome })?;
             }
+            // An answer knows what follows from everything that came before the question.
             Incoming::Subscribe { topic, after, reply } => {
+                self.perform()?;
                 let subscription = self.subscribe(topic, after);
                 answer(reply, subscription);
             }
             Incoming::Look { topic, reply } => {
+                self.perform()?;
                 let message = self.look(&topic);
                 answer(reply, message);
             }
@@ -467,3 +470,6 @@ fn answer<T>(reply: oneshot::Sender<T>, value: T) {
 fn random() -> Result<u64, getrandom::Error> {
     getrandom::u64()
 }
+
+#[cfg(test)]
+mod tests;

@@ -337,7 +337,7 @@ impl Run {
         &self.feed
     }
 
-    /// The state a page shows for a step.
+    /// The state a page shows for a step, as far as the run knows it.
     pub fn shown(&self, step: &Step) -> State {
         let Some(progress) = self.progress(step.id) else { return State::Unknown };
         match (&progress.stage, &progress.trouble) {
@@ -349,8 +349,7 @@ impl Run {
             (_, Some(Trouble::Late { .. })) if progress.overdue == Overdue::Stuck => State::Stuck,
             (_, Some(Trouble::Late { .. })) => State::Slow,
             (Stage::Asked(Call::Delete) | Stage::Requested, _) => State::Requested,
-            (Stage::Terminating, _) if step.finalizers.is_empty() => State::Terminating,
-            (Stage::Terminating, _) => State::Finalizing,
+            (Stage::Terminating, _) => State::Terminating,
             (Stage::Waiting | Stage::Asked(_), _) if self.state.is_ended() => State::Kept,
             (Stage::Waiting | Stage::Asked(_), _) => State::Waiting,
         }

@@ -184,9 +184,18 @@ impl World<'_> {
         })
     }
 
+    /// A step's state, with the finalizers its object has now rather than those it had when the plan was made.
+    fn step_state(&self, run: &Run, step: &Step) -> State {
+        let finalizing = || self.index.get(&step.uid).is_some_and(|object| !object.finalizers.is_empty());
+        match run.shown(step) {
+            State::Terminating if finalizing() => State::Finalizing,
+            state => state,
+        }
+    }
+
     fn step_card(&self, run: &Run, step: &Step) -> StepCard {
         let progress = run.progress(step.id);
-        let state = run.shown(step);
+        let state = self.step_state(run, step);
         let waits_for = if state == State::Waiting { run.waits_for(step, self.index) } else { Vec::new() };
         StepCard {
             id: step.id,
@@ -231,7 +240,7 @@ impl Shown<'_> {
     fn state(&self, object: &Object) -> (State, Option<Timestamp>) {
         if let (Some(run), Some(step)) = (self.run, self.steps.get(&object.uid)) {
             let since = object.deletion.map(|deletion| deletion.accepted());
-            return (run.shown(step), since);
+            return (self.world.step_state(run, step), since);
         }
         if matches!(self.world.index.presence(&object.kind, &object.uid), Presence::CannotTell(_)) {
             return (State::Unknown, None);
