@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod args;
+pub mod http;
 pub mod hub;
 pub mod journal;
 pub mod shutdown;
