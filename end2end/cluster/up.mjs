@@ -55,7 +55,8 @@ const orders = {
 	thawApiServer: () => cluster.thawApiServer(),
 	stopProvisioner: () => cluster.provisioner.stop(),
 };
-lines?.on('line', async (line) => {
+/** @param {string} line */
+async function obey(line) {
 	let order = { do: line, name: '' };
 	try {
 		order = JSON.parse(line);
@@ -65,7 +66,10 @@ lines?.on('line', async (line) => {
 	} catch (error) {
 		tell({ failed: order.do, why: error instanceof Error ? error.message : String(error) });
 	}
-});
+}
+// One after the other, so that the answers come in the order of the questions.
+let last = Promise.resolve();
+lines?.on('line', (line) => (last = last.then(() => obey(line))));
 
 const { server, kubeconfig, audit } = cluster;
 tell({ ready: true, kubeconfig, server, dir: cluster.dir, audit, contexts: people });
