@@ -4,6 +4,7 @@
  * Written against the HTTP API with nothing but Node, so that tests and judge see what the server says and not what a
  * client library makes of it.
  */
+import http from 'node:http';
 import https from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -27,14 +28,17 @@ function withParams(path, params) {
 
 export class Client {
 	#agent;
+	#request;
 	#server;
 	#token;
 
-	/** @param {{server: string, ca: string, token: string}} options */
+	/** @param {{server: string, ca?: string, token: string}} options server: http for what `kubectl proxy` serves */
 	constructor({ server, ca, token }) {
+		const secure = server.startsWith('https:');
 		this.#server = server;
 		this.#token = token;
-		this.#agent = new https.Agent({ ca, keepAlive: true });
+		this.#request = secure ? https.request : http.request;
+		this.#agent = secure ? new https.Agent({ ca, keepAlive: true }) : new http.Agent({ keepAlive: true });
 	}
 
 	/** Ends idle connections, so that a process that is done can exit. */
@@ -159,10 +163,9 @@ export class Client {
 	#send(method, path, body, headers, signal) {
 		const payload = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
 		return new Promise((resolve, reject) => {
-			const request = https.request(new URL(path, this.#server), {
+			const request = this.#request(new URL(path, this.#server), {
 				method,
 				agent: this.#agent,
-				signal,
 				headers: {
 					accept: 'application/json',
 					authorization: `Bearer ${this.#token}`,
@@ -170,7 +173,14 @@ export class Client {
 					...headers,
 				},
 			});
-			request.once('response', resolve).once('error', reject).end(payload);
+			// Not Node's own `signal` option: aborting with that, just as an answer ends, throws at nobody.
+			const giveUp = () => request.destroy();
+			signal.addEventListener('abort', giveUp);
+			request.once('close', () => signal.removeEventListener('abort', giveUp));
+			// Whoever reads the answer is told by the reading if it breaks off. Errors that come after that are no news.
+			request.once('response', (response) => resolve(response.on('error', () => {})));
+			request.on('error', reject).end(payload);
+			if (signal.aborted) giveUp();
 		});
 	}
 }

@@ -8,34 +8,26 @@
  *   await cluster.stop();
  */
 import { spawn } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { bootApiServer, bootControllers, writeKubeconfigs } from './boot.mjs';
 import { Client } from './client.mjs';
+import { Guarded } from './guarded.mjs';
 import { Kinds } from './kinds.mjs';
-import { kubeconfig } from './kubeconfig.mjs';
 import { startProvisioner } from './provisioner.mjs';
 import { sample as sampleObjects } from './sample/consortium.mjs';
 import { settled } from './sample/settled.mjs';
-import { apiServer, controllerManager, etcd, machine, nodes, scheduler } from './servers.mjs';
-import { clusterRights, namespaceRights, newTokens, people, tokenFile } from './users.mjs';
+import { nodes } from './servers.mjs';
 import { until } from './until.mjs';
+import { namespaceRights } from './users.mjs';
 
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
 /** @typedef {import('./client.mjs').WatchEvent} WatchEvent */
-/** @typedef {import('./servers.mjs').Server} Server */
+/** @typedef {import('./boot.mjs').Access} Access */
 /** @typedef {(line: string) => void} Log */
-
-const here = fileURLToPath(new URL('.', import.meta.url));
-const bin = resolve(here, '../../target/cluster/bin');
-
-/** How long the control plane may take to come up; ten times what it takes on an idle machine with two cores. */
-const startDeadline = 90_000;
 
 /**
  * Starts a cluster. Builds the binaries first if they are not there, which takes minutes once.
@@ -47,42 +39,46 @@ const startDeadline = 90_000;
 export async function start({ dir, sample = false, log = () => {} } = {}) {
 	await build(log);
 	const began = performance.now();
-	const home = await emptyDirectory(dir);
-	const guardian = new Guardian(home);
-	const cluster = new Cluster(home, guardian);
+	const guarded = new Guarded(await emptyDirectory(dir));
+	/** @type {Cluster|undefined} */
+	let cluster;
 	try {
-		await cluster._start(log);
+		const access = await bootApiServer(guarded);
+		log(`API server answers after ${seconds(began)}`);
+		await writeKubeconfigs(guarded.dir, access);
+		cluster = new Cluster(guarded, access, log);
+		await bootControllers(guarded, cluster);
 		log(`control plane ready after ${seconds(began)}`);
 		if (sample) {
-			await cluster.apply(sampleObjects);
-			await cluster.apply(namespaceRights);
+			await cluster.apply([...sampleObjects, ...namespaceRights]);
 			await settled(cluster);
 			log(`sample settled after ${seconds(began)}`);
 		}
+		guarded.whenServerEnds((name, how) => log(`${name} ended by itself: ${how}`));
 		return cluster;
 	} catch (error) {
-		const logs = await lastWords(home);
-		await cluster.stop();
+		const logs = await lastWords(guarded.dir);
+		await (cluster ?? guarded).stop();
 		throw new Error(`the cluster did not start: ${error instanceof Error ? error.message : error}\n${logs}`, { cause: error });
 	}
 }
 
 export class Cluster {
-	/** Path of a kubeconfig with one context per person: admin, developer, reader. @type {string} */
-	kubeconfig;
-	/** URL of the API server. */
-	server = '';
 	/** Where all files of the cluster are; gone after stop. @type {string} */
 	dir;
+	/** Path of a kubeconfig with one context per person: admin, developer, reader. @type {string} */
+	kubeconfig;
 	/** Path of the API server's audit log, one JSON event per line. @type {string} */
 	audit;
-	/** Certificate authority of the API server, PEM. */
-	ca = '';
+	/** URL of the API server. @type {string} */
+	server;
+	/** Certificate authority of the API server, PEM. @type {string} */
+	ca;
 	/** What a CSI driver would run. @type {import('./provisioner.mjs').Provisioner} */
 	provisioner;
 
-	#guardian;
-	#tokens = newTokens();
+	#guarded;
+	#tokens;
 	/** @type {Map<string, Client>} */
 	#clients = new Map();
 	/** @type {Set<() => void>} */
@@ -90,12 +86,16 @@ export class Cluster {
 	/** @type {Promise<Kinds>|undefined} */
 	#kinds;
 
-	/** @param {string} dir @param {Guardian} guardian */
-	constructor(dir, guardian) {
-		this.dir = dir;
-		this.audit = join(dir, 'audit.log');
-		this.kubeconfig = join(dir, 'kubeconfig');
-		this.#guardian = guardian;
+	/** @param {Guarded} guarded @param {Access} access @param {Log} log */
+	constructor(guarded, { server, ca, tokens }, log) {
+		this.#guarded = guarded;
+		this.#tokens = tokens;
+		this.dir = guarded.dir;
+		this.audit = join(this.dir, 'audit.log');
+		this.kubeconfig = join(this.dir, 'kubeconfig');
+		this.server = server;
+		this.ca = ca;
+		this.provisioner = startProvisioner(this.client('system:provisioner'), log);
 	}
 
 	/** The bearer token of a user. @param {string} user */
@@ -108,7 +108,10 @@ export class Cluster {
 	/** A client that acts as a user. @param {string} user */
 	client(user) {
 		let client = this.#clients.get(user);
-		if (!client) this.#clients.set(user, (client = new Client({ server: this.server, ca: this.ca, token: this.token(user) })));
+		if (!client) {
+			client = new Client({ server: this.server, ca: this.ca, token: this.token(user) });
+			this.#clients.set(user, client);
+		}
 		return client;
 	}
 
@@ -145,7 +148,7 @@ export class Cluster {
 		return until(this, user, path, wanted, options);
 	}
 
-	/** The kinds the server has. */
+	/** The kinds the server had when it was first asked. */
 	kinds() {
 		this.#kinds ??= Kinds.discover((...request) => this.request('admin', ...request));
 		return this.#kinds;
@@ -155,7 +158,7 @@ export class Cluster {
 	async apply(objects) {
 		const kinds = await this.kinds();
 		for (const object of objects) {
-			const path = `${kinds.pathOf(/** @type {any} */ (object))}?fieldManager=unwind-test&force=true`;
+			const path = `${kinds.pathOf(object)}?fieldManager=unwind-test&force=true`;
 			const { status, body } = await this.request('admin', 'PATCH', path, object, { 'content-type': 'application/apply-patch+yaml' });
 			if (status !== 200 && status !== 201) throw new Error(`applying ${object.kind} ${object.metadata.name}: ${status} ${body.message}`);
 		}
@@ -163,186 +166,35 @@ export class Cluster {
 
 	/** Stops the API server in its tracks: connections stay open, nothing is answered. */
 	freezeApiServer() {
-		return this.#guardian.signal('apiserver', 'SIGSTOP');
+		return this.#guarded.signal('apiserver', 'SIGSTOP');
 	}
 
 	thawApiServer() {
-		return this.#guardian.signal('apiserver', 'SIGCONT');
+		return this.#guarded.signal('apiserver', 'SIGCONT');
 	}
 
 	/** Takes the power off a node: its lease ages, its Pods neither start nor end. @param {string} name */
-	silenceNode(name) {
-		return this.#guardian.signal(knownNode(name), 'SIGSTOP');
+	async silenceNode(name) {
+		await this.#guarded.signal(knownNode(name), 'SIGSTOP');
 	}
 
 	/** @param {string} name */
-	reviveNode(name) {
-		return this.#guardian.signal(knownNode(name), 'SIGCONT');
+	async reviveNode(name) {
+		await this.#guarded.signal(knownNode(name), 'SIGCONT');
 	}
 
 	/** Stops everything and removes the directory. Resolves when nothing is left. */
 	async stop() {
-		this.provisioner?.stop();
+		this.provisioner.stop();
 		for (const close of this.#watches) close();
-		await this.#guardian.stop();
+		await this.#guarded.stop();
 		for (const client of this.#clients.values()) client.close();
-	}
-
-	/** @param {Log} log */
-	async _start(log) {
-		const [etcdPort, peer, port] = await freePorts(3);
-		const ports = { etcd: etcdPort, peer, apiserver: port };
-		this.server = `https://127.0.0.1:${port}`;
-
-		const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-		await this.#write('service-account.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
-		await this.#write('tokens.csv', tokenFile(this.#tokens));
-
-		await Promise.all([
-			this.#guardian.start(etcd(bin, this.dir, ports)),
-			this.#guardian.start(apiServer(bin, this.dir, ports, join(here, 'audit-policy.yaml'))),
-		]);
-		this.ca = await this.#authority();
-		await this.#write('ca.crt', this.ca);
-		await this.#write('kubeconfig', this.#kubeconfig(people));
-		await this.#write('controller-manager.kubeconfig', this.#kubeconfig(['system:kube-controller-manager']));
-		await this.#write('scheduler.kubeconfig', this.#kubeconfig(['system:kube-scheduler']));
-		await this.#write('kwok.kubeconfig', this.#kubeconfig(['system:kwok']));
-		await this.#answering();
-		log('API server answers');
-
-		const stages = (await readdir(join(here, 'stages'))).map((file) => join(here, 'stages', file));
-		this.provisioner = startProvisioner(this.client('system:provisioner'), log);
-		await Promise.all([
-			this.#guardian.start(controllerManager(bin, this.dir)),
-			this.#guardian.start(scheduler(bin, this.dir)),
-			...nodes.map((node) => this.#guardian.start(machine(bin, this.dir, node, stages))),
-			this.apply([...nodes.map(nodeObject), ...clusterRights]),
-		]);
-		await Promise.all([
-			this.until('/api/v1/nodes', (found) => found.length === nodes.length && found.every(isReady), {
-				what: 'all nodes ready',
-				within: startDeadline,
-			}),
-			// Pods are refused before their namespace has this.
-			this.until('/api/v1/namespaces/default/serviceaccounts', (found) => found.length > 0, {
-				what: 'the default service account',
-				within: startDeadline,
-			}),
-		]);
-		this.#guardian.whenServerEnds((name, how) => log(`${name} ended by itself: ${how}`));
-	}
-
-	/** The API server makes its certificate and the authority that signed it when it starts; the file has both. */
-	async #authority() {
-		const file = join(this.dir, 'certificates', 'apiserver.crt');
-		return this.#eventually('the certificate of the API server', async () => {
-			const text = await readFile(file, 'utf8').catch(() => '');
-			const [, authority] = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/g) ?? [];
-			return authority;
-		});
-	}
-
-	#answering() {
-		return this.#eventually('the API server', async () => {
-			const { status } = await this.client('admin').request('GET', '/readyz', undefined, {}, 5_000).catch(() => ({ status: 0 }));
-			return status === 200 ? true : undefined;
-		});
-	}
-
-	/**
-	 * For the time before there is anything to watch: asks until there is an answer, a server has died, or time is up.
-	 * @template T @param {string} what @param {() => Promise<T|undefined>} ask @returns {Promise<T>}
-	 */
-	async #eventually(what, ask) {
-		/** @type {string|undefined} */
-		let dead;
-		this.#guardian.whenServerEnds((name, how) => (dead = `${name} ended by itself: ${how}`));
-		const deadline = performance.now() + startDeadline;
-		while (performance.now() < deadline) {
-			if (dead) throw new Error(dead);
-			const answer = await ask();
-			if (answer !== undefined) return answer;
-			await sleep(50);
-		}
-		throw new Error(`${what} was not there after ${startDeadline / 1000} s`);
-	}
-
-	/** @param {string[]} users */
-	#kubeconfig(users) {
-		return kubeconfig({ server: this.server, ca: this.ca, tokens: this.#tokens }, users);
-	}
-
-	/** @param {string} name @param {string} text */
-	#write(name, text) {
-		return writeFile(join(this.dir, name), text, { mode: 0o600 });
-	}
-}
-
-/** Our end of the guardian: see guardian.mjs. */
-class Guardian {
-	#child;
-	#gone;
-	#dir;
-	#last = 0;
-	/** @type {Map<number, {resolve: (answer: any) => void, reject: (error: Error) => void}>} */
-	#open = new Map();
-	/** @type {(name: string, how: string) => void} */
-	#onEnd = () => {};
-
-	/** @param {string} dir */
-	constructor(dir) {
-		this.#dir = dir;
-		this.#child = spawn(process.execPath, [join(here, 'guardian.mjs'), dir], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
-		this.#child.stdin.on('error', () => {}); // told by the exit
-		this.#gone = new Promise((resolve) => this.#child.once('exit', resolve));
-		void this.#gone.then(() => {
-			for (const { reject } of this.#open.values()) reject(new Error('the guardian has ended'));
-		});
-		createInterface({ input: this.#child.stdout }).on('line', (line) => {
-			const answer = JSON.parse(line);
-			if (answer.ended) return this.#onEnd(answer.ended, answer.how);
-			const order = this.#open.get(answer.id);
-			this.#open.delete(answer.id);
-			if (answer.error) order?.reject(new Error(answer.error));
-			else order?.resolve(answer);
-		});
-	}
-
-	/** @param {Server} server */
-	start({ name, argv, rank }) {
-		return this.#order({ start: { name, argv, rank, log: join(this.#dir, `${name}.log`) } });
-	}
-
-	/** @param {string} name @param {NodeJS.Signals} signal */
-	signal(name, signal) {
-		return this.#order({ signal: { name, signal } });
-	}
-
-	/** @param {(name: string, how: string) => void} onEnd */
-	whenServerEnds(onEnd) {
-		this.#onEnd = onEnd;
-	}
-
-	/** Resolves when every server has ended and the directory is gone. */
-	async stop() {
-		this.#child.stdin.end();
-		await this.#gone;
-	}
-
-	/** @param {object} order @returns {Promise<void>} */
-	#order(order) {
-		const id = ++this.#last;
-		return new Promise((resolve, reject) => {
-			this.#open.set(id, { resolve: () => resolve(), reject });
-			this.#child.stdin.write(`${JSON.stringify({ id, ...order })}\n`);
-		});
 	}
 }
 
 /** Makes the binaries, or sees that they are there. @param {Log} log */
 async function build(log) {
-	const child = spawn(join(here, 'build'), { stdio: ['ignore', 'inherit', 'pipe'] });
+	const child = spawn(fileURLToPath(new URL('./build', import.meta.url)), { stdio: ['ignore', 'inherit', 'pipe'] });
 	createInterface({ input: child.stderr }).on('line', log);
 	const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
 	if (code !== 0) throw new Error('the control plane could not be built: run end2end/cluster/build to see why');
@@ -356,30 +208,6 @@ async function emptyDirectory(wanted) {
 	if ((await readdir(dir)).length > 0) throw new Error(`${dir} is not empty, and it would be removed with the cluster: name a new one`);
 	return dir;
 }
-
-/** Ports nobody listens on. Held together until all are found, so that they differ. @param {number} count */
-async function freePorts(count) {
-	const holders = await Promise.all(
-		Array.from({ length: count }, () => {
-			const holder = createServer();
-			return new Promise((resolve, reject) => holder.once('error', reject).listen(0, '127.0.0.1', () => resolve(holder)));
-		}),
-	);
-	const ports = holders.map((holder) => holder.address().port);
-	await Promise.all(holders.map((holder) => new Promise((resolve) => holder.close(resolve))));
-	return ports;
-}
-
-/** @param {string} name */
-const nodeObject = (name) => ({
-	apiVersion: 'v1',
-	kind: 'Node',
-	metadata: { name, labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' } },
-});
-
-/** @param {KubeObject} node */
-const isReady = ({ status }) =>
-	status?.conditions?.some((/** @type {any} */ { type, status }) => type === 'Ready' && status === 'True') ?? false;
 
 /** @param {string} name */
 function knownNode(name) {

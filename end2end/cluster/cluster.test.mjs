@@ -18,7 +18,7 @@ import { processesOf, vanished } from './processes.mjs';
 
 const upScript = fileURLToPath(new URL('./up.mjs', import.meta.url));
 
-/** Runs the launcher as a person or another program would. */
+/** Runs the launcher as a person or another program would. @param {string[]} args */
 async function up(...args) {
 	const child = spawn(process.execPath, [upScript, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
 	let said = '';

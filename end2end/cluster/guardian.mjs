@@ -13,6 +13,7 @@
  * Usage: node guardian.mjs DIR
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
@@ -40,13 +41,11 @@ async function startServer({ name, argv, log, rank }) {
 	const output = openSync(log, 'a');
 	const child = spawn(argv[0], argv.slice(1), { cwd: dir, stdio: ['ignore', output, output] });
 	closeSync(output);
-	const ended = new Promise((resolve) => {
-		child.once('exit', (code, signal) => {
-			if (!stopping) tell({ ended: name, how: signal ?? `exit code ${code}` });
-			resolve();
-		});
+	const ended = once(child, 'exit').then(([code, signal]) => {
+		if (!stopping) tell({ ended: name, how: signal ?? `exit code ${code}` });
 	});
-	await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+	ended.catch(() => {}); // a child that never came to life says so below
+	await once(child, 'spawn');
 	servers.set(name, { child, rank, ended });
 	return /** @type {number} */ (child.pid);
 }

@@ -37,14 +37,14 @@ export class Kinds {
 		return new Kinds([...found.values()]);
 	}
 
-	/** @param {{apiVersion: string, kind: string}} object @returns {Kind} */
+	/** @param {Record<string, any>} object @returns {Kind} */
 	of({ apiVersion, kind }) {
 		const found = this.all.find((each) => each.apiVersion === apiVersion && each.kind === kind);
 		if (!found) throw new Error(`the server has no ${kind} in ${apiVersion}`);
 		return found;
 	}
 
-	/** Where an object lives. @param {{apiVersion: string, kind: string, metadata: {name: string, namespace?: string}}} object */
+	/** Where an object lives. @param {Record<string, any>} object */
 	pathOf(object) {
 		return `${collection(this.of(object), object.metadata.namespace)}/${object.metadata.name}`;
 	}

@@ -33,7 +33,7 @@ test('settles with everything that was asked for', async () => {
 	assert.ok(sample.length >= 60, `${sample.length} objects`);
 	const kinds = await cluster.kinds();
 	for (const object of sample) {
-		const { status } = await cluster.request('admin', 'GET', kinds.pathOf(/** @type {any} */ (object)));
+		const { status } = await cluster.request('admin', 'GET', kinds.pathOf(object));
 		assert.equal(status, 200, `${object.kind} ${object.metadata.name}`);
 	}
 	const selector = `?labelSelector=${encodeURIComponent(unitLabel)}`;

@@ -33,9 +33,11 @@ let starting = true;
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => (starting ? process.exit(130) : end(signal)));
 
 const stdin = fstatSync(0);
-const piped = stdin.isFIFO() || stdin.isSocket();
-const lines = piped ? createInterface({ input: process.stdin }) : undefined;
+const lines = stdin.isFIFO() || stdin.isSocket() ? createInterface({ input: process.stdin }) : undefined;
 lines?.on('close', () => (starting ? process.exit(0) : end('stdin closed')));
+/** @type {string[]} orders that came too early */
+const early = [];
+lines?.on('line', (line) => (starting ? early.push(line) : obey(line)));
 
 /** @type {import('./cluster.mjs').Cluster} */
 let cluster;
@@ -45,7 +47,6 @@ try {
 	log(error instanceof Error ? error.message : String(error));
 	process.exit(1);
 }
-starting = false;
 
 /** @type {Record<string, (name: string) => unknown>} */
 const orders = {
@@ -55,25 +56,28 @@ const orders = {
 	thawApiServer: () => cluster.thawApiServer(),
 	stopProvisioner: () => cluster.provisioner.stop(),
 };
-/** @param {string} line */
-async function obey(line) {
-	let order = { do: line, name: '' };
-	try {
-		order = JSON.parse(line);
-		if (!Object.hasOwn(orders, order.do)) throw new Error(`there is no such order; there are ${Object.keys(orders).join(', ')}`);
-		await orders[order.do](order.name);
-		tell({ done: order.do });
-	} catch (error) {
-		tell({ failed: order.do, why: error instanceof Error ? error.message : String(error) });
-	}
-}
-// One after the other, so that the answers come in the order of the questions.
 let last = Promise.resolve();
-lines?.on('line', (line) => (last = last.then(() => obey(line))));
+/** Carries out one order after the other, so that the answers come in the order of the questions. @param {string} line */
+function obey(line) {
+	last = last.then(async () => {
+		let name = line;
+		try {
+			const order = JSON.parse(line);
+			name = order.do;
+			if (!Object.hasOwn(orders, name)) throw new Error(`there is no such order; there are ${Object.keys(orders).join(', ')}`);
+			await orders[name](order.name);
+			tell({ done: name });
+		} catch (error) {
+			tell({ failed: name, why: error instanceof Error ? error.message : String(error) });
+		}
+	});
+}
 
 const { server, kubeconfig, audit } = cluster;
 tell({ ready: true, kubeconfig, server, dir: cluster.dir, audit, contexts: people });
 log(`KUBECONFIG=${kubeconfig}   stop with Ctrl-C`);
+starting = false;
+early.forEach(obey);
 log(`stopping: ${await ended}`);
 await cluster.stop();
 process.exit(0);

@@ -41,7 +41,7 @@ async function ask(cluster, objects, user = 'developer') {
 	await Promise.all(
 		objects.map(async (object) => {
 			const options = { preconditions: { uid: object.metadata.uid }, propagationPolicy: 'Background' };
-			const { status, body } = await cluster.request(user, 'DELETE', kinds.pathOf(/** @type {any} */ (object)), options);
+			const { status, body } = await cluster.request(user, 'DELETE', kinds.pathOf(object), options);
 			assert.ok([200, 202].includes(status), `DELETE ${object.kind} ${object.metadata.name}: ${status} ${body.message}`);
 		}),
 	);
@@ -51,7 +51,7 @@ async function ask(cluster, objects, user = 'developer') {
 async function gone(cluster, objects) {
 	const kinds = await cluster.kinds();
 	const uids = new Set(objects.map(({ metadata }) => metadata.uid));
-	for (const path of new Set(objects.map((object) => collection(kinds.of(/** @type {any} */ (object)))))) {
+	for (const path of new Set(objects.map((object) => collection(kinds.of(object))))) {
 		await cluster.until(path, (there) => !there.some(({ metadata }) => uids.has(metadata.uid)), { what: `${path} without the deleted ones` });
 	}
 }

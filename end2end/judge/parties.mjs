@@ -15,7 +15,7 @@ export function labelled(label) {
 
 /**
  * Objects together with everything that is theirs by ownership.
- * @param {Iterable<KubeObject>} all @param {(object: KubeObject) => boolean} member @returns {Set<string>} UIDs
+ * @param {KubeObject[]} all @param {(object: KubeObject) => boolean} member @returns {Set<string>} UIDs
  */
 function withOwned(all, member) {
 	/** @type {Set<string>} */
@@ -33,11 +33,11 @@ function withOwned(all, member) {
 
 /**
  * Bystanders: their objects by label and ownership, and all that those cannot do without, as it was at the beginning.
- * @param {World} world @param {string} label @returns {{own: Set<string>, needed: Map<string, string>}}
+ * @param {World} world @param {string} [label] @returns {{own: Set<string>, needed: Map<string, string>}}
  *   `needed`: UID → which bystander needs it for what
  */
 export function bystanders(world, label) {
-	const own = withOwned(world.objects.values(), labelled(label));
+	const own = label ? withOwned([...world.objects.values()], labelled(label)) : new Set();
 	/** @type {Map<string, string>} */
 	const needed = new Map();
 	/** @param {KubeObject|undefined} object @param {string} why */
@@ -80,7 +80,7 @@ export function unit(everything, label, bystanderLabel) {
 		(object) => carries(object) || (namespaces.has(object.metadata.namespace) && !madeByCluster(object)),
 	);
 	for (const { kind, metadata, spec } of everything) {
-		if (kind === 'PersistentVolume' && members.has(spec.claimRef?.uid)) members.add(metadata.uid);
+		if (kind === 'PersistentVolume' && members.has(spec?.claimRef?.uid)) members.add(metadata.uid);
 	}
 	return members;
 }

@@ -21,37 +21,39 @@ import { controllerOf, madeByCluster, nameOf, titleOf } from './world.mjs';
  * @property {Set<string>} unit UIDs
  * @property {{own: Set<string>, needed: Map<string, string>}} bystanders
  * @property {import('./audit.mjs').Asked[]} asked
- * @property {(object: KubeObject) => string|undefined} askedBy which accused user asked for this very object to go
+ * @property {(object: KubeObject) => string|undefined} whoAsked for this very object to go; by owner or namespace: nobody
  * @property {KubeObject[]} deleted objects whose deletion has begun so far, in order
  */
+
+/** @typedef {(moment: Moment, known: Case) => string|undefined} OrderRule  evidence, if it was broken */
 
 /** @param {KubeObject[]} pods @returns {string} */
 const list = (pods) => pods.map((pod) => `${titleOf(pod)} (${pod.metadata.deletionTimestamp ? 'terminating' : pod.status?.phase})`).join(', ');
 
-/** A claim was told to go while a Pod that mounts it existed: how volumes go stale under a Pod that is still unmounting. */
-function claimInUse({ object, deletionBegins, world }) {
+/** A claim was told to go while a Pod that mounts it existed: how volumes go stale under a Pod that is still unmounting. @type {OrderRule} */
+const claimInUse = ({ object, deletionBegins, world }) => {
 	if (!deletionBegins || object.kind !== 'PersistentVolumeClaim') return;
 	const pods = world.all('Pod', object.metadata.namespace).filter((pod) => claimsOf(pod).has(object.metadata.name));
 	if (pods.length > 0) return `mounted by ${list(pods)}`;
-}
+};
 
-/** A volume was told to go before its claim was gone. */
-function volumeBeforeClaim({ object, deletionBegins, world }) {
+/** A volume was told to go before its claim was gone. @type {OrderRule} */
+const volumeBeforeClaim = ({ object, deletionBegins, world }) => {
 	if (!deletionBegins || object.kind !== 'PersistentVolume' || !object.spec.claimRef) return;
 	const { uid, namespace, name } = object.spec.claimRef;
 	const claim = world.find('PersistentVolumeClaim', namespace, name);
 	if (claim && (!uid || claim.metadata.uid === uid)) return `still bound to ${titleOf(claim)}`;
-}
+};
 
-/** A namespace was told to go with something in it, which leaves the order to chance. */
-function namespaceNotEmpty({ object, deletionBegins, world }, { accused }) {
+/** A namespace was told to go with something in it, which leaves the order to chance. @type {OrderRule} */
+const namespaceNotEmpty = ({ object, deletionBegins, world }, { accused }) => {
 	if (!deletionBegins || object.kind !== 'Namespace') return;
 	const content = world
 		.contentOf(object.metadata.name)
 		// Nobody can remove the right to act and then go on acting.
 		.filter((each) => !madeByCluster(each) && !grants(each, accused));
 	if (content.length > 0) return `still contains ${content.map(titleOf).join(', ')}`;
-}
+};
 
 /** @param {KubeObject} binding @param {(user: string) => boolean} accused */
 const grants = ({ kind, subjects }, accused) =>
@@ -60,8 +62,8 @@ const grants = ({ kind, subjects }, accused) =>
 		accused(subject.kind === 'ServiceAccount' ? `system:serviceaccount:${subject.namespace}:${subject.name}` : subject.name),
 	);
 
-/** Something that Pods run by was told to go while those Pods existed. */
-function neededByPod({ object, deletionBegins, world }) {
+/** Something that Pods run by was told to go while those Pods existed. @type {OrderRule} */
+const neededByPod = ({ object, deletionBegins, world }) => {
 	if (!deletionBegins) return;
 	const { kind, metadata } = object;
 	const { name, namespace } = metadata;
@@ -99,33 +101,42 @@ function neededByPod({ object, deletionBegins, world }) {
 		}
 	})();
 	if (pods.length > 0) return `still needed by ${list(pods)}`;
-}
+};
 
-/** Something that the accused had removed came back, because what makes it was still there. */
-function recreated({ event, object }, { unit, deleted, askedBy }) {
+/** Something that the accused had removed came back, because what makes it was still there. @type {OrderRule} */
+const recreated = ({ event, object }, { unit, deleted, whoAsked, accused }) => {
 	if (event.type !== 'ADDED') return;
 	const controller = controllerOf(object);
 	const brother = deleted.find((other) => {
-		if (!unit.has(other.metadata.uid) || other.kind !== object.kind || !askedBy(other)) return false;
+		if (!unit.has(other.metadata.uid) || other.kind !== object.kind || !accused(whoAsked(other) ?? 'system:')) return false;
 		if (controller) return controllerOf(other) === controller;
 		return other.metadata.namespace === object.metadata.namespace && other.metadata.name === object.metadata.name;
 	});
-	if (brother) return `made after ${titleOf(brother)} had been deleted by ${askedBy(brother)}`;
-}
+	if (brother) return `made after ${titleOf(brother)} had been deleted by ${whoAsked(brother)}`;
+};
 
-/** A bystander, or what a bystander cannot do without, was removed, replaced or changed. */
-function bystanderTouched({ event, before, object, deletionBegins, world }, { bystanders: { own, needed } }) {
+/** A bystander, or what a bystander cannot do without, was removed, replaced or changed. @type {OrderRule} */
+const bystanderTouched = ({ event, before, object, deletionBegins }, { bystanders: { own, needed }, deleted, whoAsked }) => {
 	const { uid } = object.metadata;
 	const role = own.has(uid) ? 'belongs to a bystander' : needed.has(uid) ? `a bystander needs it: ${needed.get(uid)}` : undefined;
+	/** @param {KubeObject} object */
+	const lostItsNode = (object) => nodeKeepers.has(whoAsked(object) ?? '');
 	if (role) {
-		if (deletionBegins) return `deleted; ${role}`;
+		if (deletionBegins) return lostItsNode(object) ? undefined : `deleted; ${role}`;
 		if (before && event.type === 'MODIFIED' && essence(before) !== essence(object)) return `changed; ${role}`;
 		return;
 	}
 	if (event.type !== 'ADDED') return;
 	const controller = controllerOf(object);
-	if (controller && own.has(controller)) return `replaces one that a bystander had; controlled by ${titleOf(/** @type {any} */ (world.objects.get(controller)) ?? object)}`;
-}
+	if (!controller || !own.has(controller)) return;
+	const brothers = deleted.filter((other) => controllerOf(other) === controller);
+	if (brothers.length === 0 || !brothers.every(lostItsNode)) return 'new, under the control of a bystander that had what it needed';
+};
+
+/** Parts of the cluster that remove Pods because their node is gone, which is nobody's fault in a teardown. */
+const nodeKeepers = new Set(
+	['node-controller', 'taint-eviction-controller', 'pod-garbage-collector'].map((name) => `system:serviceaccount:kube-system:${name}`),
+);
 
 /** All that somebody chose about an object, as opposed to what the cluster reports about it. @param {KubeObject} object */
 function essence({ apiVersion: _, kind: __, metadata: ___, status: ____, ...chosen }) {
@@ -134,7 +145,7 @@ function essence({ apiVersion: _, kind: __, metadata: ___, status: ____, ...chos
 	);
 }
 
-/** @type {Record<string, (moment: Moment, known: Case) => string|undefined>} */
+/** @type {Record<string, OrderRule>} */
 export const orderRules = {
 	'claim-in-use': claimInUse,
 	'volume-before-claim': volumeBeforeClaim,

@@ -64,7 +64,7 @@ const foreign = (name, inNamespace) => ({
 	labels: labels('bystander', name),
 });
 
-/** What an object looks like whose owner forgot the label. @param {KubeObject} object */
+/** What an object looks like whose owner forgot the label. @param {KubeObject} object @returns {KubeObject} */
 const unlabelled = ({ metadata: { labels: _, ...metadata }, ...rest }) => ({ ...rest, metadata });
 
 const ledger = claimSpec(nfsClass, '20Gi', 'ReadWriteOnce');
