@@ -83,8 +83,6 @@ export class Cluster {
 	#clients = new Map();
 	/** @type {Set<() => void>} */
 	#watches = new Set();
-	/** @type {Promise<Kinds>|undefined} */
-	#kinds;
 
 	/** @param {Guarded} guarded @param {Access} access @param {Log} log */
 	constructor(guarded, { server, ca, tokens }, log) {
@@ -148,16 +146,18 @@ export class Cluster {
 		return until(this, user, path, wanted, options);
 	}
 
-	/** The kinds the server had when it was first asked. */
+	/** The kinds the server has now; definitions and aggregated APIs come and go. */
 	kinds() {
-		this.#kinds ??= Kinds.discover((...request) => this.request('admin', ...request));
-		return this.#kinds;
+		return Kinds.discover((...request) => this.request('admin', ...request));
 	}
 
 	/** Creates or updates objects as admin, in order, by server-side apply. @param {KubeObject[]} objects */
 	async apply(objects) {
-		const kinds = await this.kinds();
+		let kinds = await this.kinds();
+		const deadline = performance.now() + 10_000;
 		for (const object of objects) {
+			// A kind that a definition among these objects has only just brought takes a moment to be served.
+			while (!kinds.has(object) && performance.now() < deadline) kinds = await this.kinds();
 			const path = `${kinds.pathOf(object)}?fieldManager=unwind-test&force=true`;
 			const { status, body } = await this.request('admin', 'PATCH', path, object, { 'content-type': 'application/apply-patch+yaml' });
 			if (status !== 200 && status !== 201) throw new Error(`applying ${object.kind} ${object.metadata.name}: ${status} ${body.message}`);

@@ -93,6 +93,26 @@ test('a frozen API server does not keep the cluster from going', async () => {
 	assert.deepEqual(await processesOf(cluster.dir), []);
 });
 
+test('a guardian that is killed is mourned by its owner', async () => {
+	const cluster = await start();
+	const guardian = (await processesOf(cluster.dir)).find((line) => line.includes('guardian.mjs'));
+	assert.ok(guardian);
+	process.kill(Number.parseInt(guardian.trim(), 10), 'SIGKILL');
+	await vanished(cluster.dir);
+	await cluster.stop();
+});
+
+test('a kind that comes with the objects can be used at once', async (t) => {
+	const cluster = await start();
+	t.after(() => cluster.stop());
+	const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+	const names = { plural: 'channels', singular: 'channel', kind: 'Channel' };
+	const spec = { group: 'unwind.test', names, scope: 'Namespaced', versions: [{ name: 'v1', served: true, storage: true, schema }] };
+	const definition = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'channels.unwind.test' }, spec };
+	await cluster.apply([definition, { apiVersion: 'unwind.test/v1', kind: 'Channel', metadata: { name: 'one', namespace: 'default' } }]);
+	assert.equal((await cluster.request('admin', 'GET', '/apis/unwind.test/v1/namespaces/default/channels/one')).status, 200);
+});
+
 test('a directory with something in it is refused, not removed', async (t) => {
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-precious-'));
 	t.after(() => rm(dir, { recursive: true }));

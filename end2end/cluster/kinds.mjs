@@ -37,6 +37,11 @@ export class Kinds {
 		return new Kinds([...found.values()]);
 	}
 
+	/** @param {Record<string, any>} object */
+	has({ apiVersion, kind }) {
+		return this.all.some((each) => each.apiVersion === apiVersion && each.kind === kind);
+	}
+
 	/** @param {Record<string, any>} object @returns {Kind} */
 	of({ apiVersion, kind }) {
 		const found = this.all.find((each) => each.apiVersion === apiVersion && each.kind === kind);

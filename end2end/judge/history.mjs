@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { collection } from '../cluster/kinds.mjs';
+import { collection, Kinds } from '../cluster/kinds.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 /** @typedef {import('../cluster/kinds.mjs').Kind} Kind */
@@ -14,9 +14,8 @@ import { collection } from '../cluster/kinds.mjs';
 /**
  * @typedef {object} Court  what the judge needs of a cluster
  * @property {string} audit path of the audit log
- * @property {(user: string, method: string, path: string) => Promise<{status: number, body: any}>} request
+ * @property {(user: string, method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<{status: number, body: any}>} request
  * @property {(user: string, path: string, params: Record<string, string>, onEvent: (event: WatchEvent) => void) => import('../cluster/client.mjs').Following} watch
- * @property {() => Promise<import('../cluster/kinds.mjs').Kinds>} kinds
  */
 
 /** The user the judge looks as: one who may see everything. */
@@ -42,12 +41,11 @@ export class History {
 		this.#court = court;
 	}
 
-	/** Begins to watch every kind there is. @param {Court} court */
+	/** Begins to watch every kind there is; objects of definitions made later are not seen. @param {Court} court */
 	static async open(court) {
 		const history = new History(court);
-		const kinds = (await court.kinds()).all.filter(
-			({ plural, verbs }) => verbs.includes('list') && verbs.includes('watch') && !ofTheCluster.has(plural),
-		);
+		const { all } = await Kinds.discover((...request) => court.request(eye, ...request));
+		const kinds = all.filter(({ plural, verbs }) => verbs.includes('list') && verbs.includes('watch') && !ofTheCluster.has(plural));
 		history.#watches = kinds.map((kind) => ({
 			kind,
 			following: court.watch(eye, collection(kind), {}, (event) => history.#events.push({ ...event, object: discreet(event.object) })),

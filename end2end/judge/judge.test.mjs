@@ -3,7 +3,9 @@
  * person who deletes everything at once, and one who takes the consortium apart by hand in the right order.
  */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -186,6 +188,21 @@ test('convicts the finer faults', async (t) => {
 				['unguarded-delete', `limitranges ${orderers}/(all)`],
 			],
 		);
+	});
+
+	await t.test('from the command line, for callers that are not Node', async () => {
+		const script = fileURLToPath(new URL('./cli.mjs', import.meta.url));
+		const flags = ['--kubeconfig', cluster.kubeconfig, '--audit', cluster.audit, '--unit', unitLabel, '--bystander', bystanderLabel, '--tolerate-left-overs'];
+		const child = spawn(process.execPath, [script, ...flags], { stdio: ['pipe', 'pipe', 'inherit'] });
+		const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+		assert.deepEqual(JSON.parse((await lines.next()).value), { open: true });
+		const [secret] = await unitObjects(cluster, 'Secret');
+		await ask(cluster, [secret]);
+		child.stdin.end();
+		const { convictions } = JSON.parse((await lines.next()).value);
+		const { namespace, name } = secret.metadata;
+		assert.deepEqual(convictions.map((/** @type {any} */ { rule, object }) => [rule, object]), [['needed-by-pod', `Secret ${namespace}/${name}`]]);
+		assert.deepEqual(await once(child, 'exit'), [1, null]);
 	});
 
 	await t.test('still sees everything after the API server hung', async () => {
