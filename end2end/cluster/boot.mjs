@@ -124,7 +124,11 @@ const write = (dir, name, text) => writeFile(join(dir, name), text, { mode: 0o60
 const nodeObject = (name) => ({
 	apiVersion: 'v1',
 	kind: 'Node',
-	metadata: { name, labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' } },
+	metadata: {
+		name,
+		labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' },
+		annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' },
+	},
 });
 
 /** @param {KubeObject} node */

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { startAttacher } from './attacher.mjs';
 import { bootApiServer, bootControllers, writeKubeconfigs } from './boot.mjs';
 import { Client } from './client.mjs';
 import { Guarded } from './guarded.mjs';
@@ -74,10 +75,13 @@ export class Cluster {
 	server;
 	/** Certificate authority of the API server, PEM. @type {string} */
 	ca;
-	/** What a CSI driver would run. @type {import('./provisioner.mjs').Provisioner} */
+	/** Makes and reclaims volumes, as a CSI driver's sidecar would. @type {import('./provisioner.mjs').Provisioner} */
 	provisioner;
+	/** Attaches volumes to nodes and detaches them. @type {import('./attacher.mjs').Attacher} */
+	attacher;
 
 	#guarded;
+	#log;
 	#tokens;
 	/** @type {Map<string, Client>} */
 	#clients = new Map();
@@ -93,7 +97,9 @@ export class Cluster {
 		this.kubeconfig = join(this.dir, 'kubeconfig');
 		this.server = server;
 		this.ca = ca;
-		this.provisioner = startProvisioner(this.client('system:provisioner'), log);
+		this.#log = log;
+		this.provisioner = this.startProvisioner();
+		this.attacher = this.startAttacher();
 	}
 
 	/** The bearer token of a user. @param {string} user */
@@ -183,9 +189,20 @@ export class Cluster {
 		await this.#guarded.signal(knownNode(name), 'SIGCONT');
 	}
 
+	/** Runs already; to be called to bring it back after `provisioner.stop()`. */
+	startProvisioner() {
+		return (this.provisioner = startProvisioner(this.client('system:provisioner'), this.#log));
+	}
+
+	/** Runs already; to be called to bring it back after `attacher.stop()`. */
+	startAttacher() {
+		return (this.attacher = startAttacher(this.client('system:attacher'), this.#log));
+	}
+
 	/** Stops everything and removes the directory. Resolves when nothing is left. */
 	async stop() {
 		this.provisioner.stop();
+		this.attacher.stop();
 		for (const close of this.#watches) close();
 		await this.#guarded.stop();
 		for (const client of this.#clients.values()) client.close();

@@ -6,6 +6,7 @@
  * Once it is stopped, a PersistentVolume that is to be reclaimed hangs on the finalizer of a controller that is gone.
  */
 import { revisionOf } from './client.mjs';
+import { changeFinalizers, oneAtATime, without } from './controller.mjs';
 
 /** @typedef {import('./client.mjs').Client} Client */
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
@@ -22,26 +23,9 @@ const assignedTo = 'volume.kubernetes.io/storage-provisioner';
 export function startProvisioner(client, log) {
 	/** @type {Set<string>} */
 	const volumes = new Set();
-	/** One object at a time: what is being worked on, so that its own changes do not start it twice. @type {Set<string>} */
-	const busy = new Set();
-	let stopped = false;
-
-	/** @param {KubeObject} object @param {(object: KubeObject) => Promise<void>} work */
-	const once = async (object, work) => {
-		const key = object.metadata.uid;
-		if (stopped || busy.has(key)) return;
-		busy.add(key);
-		try {
-			await work(object);
-		} catch (error) {
-			if (!stopped) log(`provisioner: ${object.kind} ${object.metadata.name}: ${error}`);
-		} finally {
-			busy.delete(key);
-		}
-	};
 
 	/** @param {KubeObject} claim */
-	const provision = async (claim) => {
+	async function provision(claim) {
 		const { name, namespace, uid } = claim.metadata;
 		const found = await client.request('GET', `/apis/storage.k8s.io/v1/storageclasses/${claim.spec.storageClassName}`);
 		if (found.status !== 200) throw new Error(`its StorageClass: ${found.status}`);
@@ -70,42 +54,39 @@ export function startProvisioner(client, log) {
 			},
 		});
 		if (made.status !== 201 && made.status !== 409) throw new Error(`${made.status} ${made.body.message}`);
-	};
+	}
 
 	/** @param {KubeObject} volume */
-	const reclaim = async ({ metadata: { name, uid }, spec }) => {
+	async function reclaim({ metadata: { name, uid }, spec }) {
 		const path = `/api/v1/persistentvolumes/${name}`;
 		volumes.delete(spec.csi.volumeHandle);
-		const asked = await client.request('DELETE', path, { preconditions: { uid } });
-		if (asked.status === 404) return;
-		if (asked.status !== 200) throw new Error(`${asked.status} ${asked.body.message}`);
-		const index = asked.body.metadata.finalizers?.indexOf(finalizer) ?? -1;
-		if (index < 0) return;
-		const patch = [
-			{ op: 'test', path: `/metadata/uid`, value: uid },
-			{ op: 'test', path: `/metadata/finalizers/${index}`, value: finalizer },
-			{ op: 'remove', path: `/metadata/finalizers/${index}` },
-		];
-		const { status, body } = await client.request('PATCH', path, patch, { 'content-type': 'application/json-patch+json' });
-		if (status !== 200 && status !== 404) throw new Error(`${status} ${body.message}`);
-	};
+		const { status, body } = await client.request('DELETE', path, { preconditions: { uid } });
+		if (status === 404) return;
+		if (status !== 200) throw new Error(`${status} ${body.message}`);
+		await changeFinalizers(client, path, uid, without(finalizer));
+	}
 
+	/** @param {KubeObject} object @param {unknown} error */
+	const report = ({ kind, metadata }, error) => log(`provisioner: ${kind} ${metadata.name}: ${error}`);
+	const provisioning = oneAtATime(provision, report);
+	const reclaiming = oneAtATime(reclaim, report);
 	const claims = client.follow('/api/v1/persistentvolumeclaims', {}, ({ type, object: claim }) => {
 		const ours = claim.metadata.annotations?.[assignedTo] === driver;
-		if (type !== 'DELETED' && ours && !claim.spec.volumeName && !claim.metadata.deletionTimestamp) void once(claim, provision);
+		if (type !== 'DELETED' && ours && !claim.spec.volumeName && !claim.metadata.deletionTimestamp) provisioning.look(claim);
 	});
 	const released = client.follow('/api/v1/persistentvolumes', {}, ({ type, object: volume }) => {
 		const ours = volume.metadata.annotations?.[provisionedBy] === driver && volume.metadata.finalizers?.includes(finalizer);
 		const done = volume.status?.phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
-		if (type !== 'DELETED' && ours && done) void once(volume, reclaim);
+		if (type === 'DELETED' || !ours) return;
+		if (done) reclaiming.look(volume);
+		else volumes.add(volume.spec.csi.volumeHandle); // made before we were started
 	});
 
 	return {
 		volumes,
 		stop: () => {
-			stopped = true;
-			claims.close();
-			released.close();
+			for (const part of [provisioning, reclaiming]) part.stop();
+			for (const watch of [claims, released]) watch.close();
 		},
 	};
 }

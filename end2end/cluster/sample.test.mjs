@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readFile } from 'node:fs/promises';
+import { finalizer as attached } from './attacher.mjs';
 import { start } from './cluster.mjs';
 import { collection } from './kinds.mjs';
 import { finalizer } from './provisioner.mjs';
@@ -166,6 +167,30 @@ test('a claim cannot go while a Pod mounts it; a provisioned volume goes after i
 	await cluster.until(claims, (found) => found.length === 0, { what: 'the claim to go', ...one(claim) });
 	await cluster.until('/api/v1/persistentvolumes', (found) => !found.some(({ metadata }) => metadata.name === body.spec.volumeName), { what: 'its volume to go' });
 	assert.equal(cluster.provisioner.volumes.size, held - 1);
+});
+
+test('a volume stays attached, and its object there, when the attacher is gone', async () => {
+	const [attachment] = await list('/apis/storage.k8s.io/v1/volumeattachments');
+	const volume = attachment.spec.source.persistentVolumeName;
+	assert.deepEqual(attachment.metadata.finalizers, [attached]);
+	const { body } = await cluster.request('admin', 'GET', `/api/v1/persistentvolumes/${volume}`);
+	assert.ok(body.metadata.finalizers.includes(attached));
+
+	cluster.attacher.stop();
+	await cluster.request('admin', 'DELETE', `/apis/apps/v1/namespaces/${org2}/statefulsets/couchdb`, { propagationPolicy: 'Foreground' });
+	await cluster.until(`/api/v1/namespaces/${org2}/pods`, (pods) => pods.length === 0, {
+		what: 'the Pod to go',
+		params: { labelSelector: 'app.kubernetes.io/name=couchdb' },
+	});
+	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', ([it]) => !!it?.metadata.deletionTimestamp, { what: 'the detaching to begin' });
+	await cluster.request('admin', 'DELETE', `/api/v1/namespaces/${org2}/persistentvolumeclaims/data-couchdb-0`);
+	const params = { fieldSelector: `metadata.name=${volume}` };
+	const held = (/** @type {KubeObject[]} */ [it]) => it?.metadata.deletionTimestamp && it.metadata.finalizers.join() === attached;
+	await cluster.until('/api/v1/persistentvolumes', held, { what: 'the volume to hang on the attacher alone', params });
+
+	cluster.startAttacher();
+	await cluster.until('/api/v1/persistentvolumes', (found) => found.length === 0, { what: 'the volume to go', params });
+	assert.deepEqual(await list('/apis/storage.k8s.io/v1/volumeattachments'), []);
 });
 
 test('a node that falls silent turns NotReady, its Pods are told to go and stay, and it comes back', async () => {

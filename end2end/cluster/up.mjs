@@ -8,7 +8,8 @@
  *
  * It ends on SIGINT or SIGTERM, or when stdin closes if that is a pipe; and even if it is killed, the cluster goes too.
  * Whoever holds that pipe may also write orders to it, one JSON object per line, answered on stdout in the same way:
- *   {"do":"silenceNode","name":"node-a"} · reviveNode · freezeApiServer · thawApiServer · stopProvisioner
+ *   {"do":"silenceNode","name":"node-a"} · reviveNode · freezeApiServer · thawApiServer
+ *   stopProvisioner · startProvisioner · stopAttacher · startAttacher
  *   → {"done":"silenceNode"} or {"failed":"silenceNode","why":"…"}
  */
 import { fstatSync } from 'node:fs';
@@ -55,6 +56,9 @@ const orders = {
 	freezeApiServer: () => cluster.freezeApiServer(),
 	thawApiServer: () => cluster.thawApiServer(),
 	stopProvisioner: () => cluster.provisioner.stop(),
+	startProvisioner: () => cluster.startProvisioner(),
+	stopAttacher: () => cluster.attacher.stop(),
+	startAttacher: () => cluster.startAttacher(),
 };
 let last = Promise.resolve();
 /** Carries out one order after the other, so that the answers come in the order of the questions. @param {string} line */

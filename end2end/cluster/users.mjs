@@ -23,6 +23,7 @@ const groups = {
 	'system:kube-scheduler': ['system:masters'],
 	'system:kwok': ['system:masters'],
 	'system:provisioner': ['system:masters'],
+	'system:attacher': ['system:masters'],
 };
 
 /** @returns {Map<string, string>} a new secret token for every user */

@@ -149,4 +149,4 @@ export const storageClass = (metadata, provisioner, reclaimPolicy) =>
 
 /** @param {KubeObject} metadata */
 export const csiDriver = (metadata) =>
-	builder('storage.k8s.io/v1', 'CSIDriver')(metadata, { spec: { attachRequired: false, podInfoOnMount: false } });
+	builder('storage.k8s.io/v1', 'CSIDriver')(metadata, { spec: { attachRequired: true, podInfoOnMount: false } });

@@ -34,6 +34,10 @@ export async function settled(cluster, within = 60_000) {
 			what: 'all volumes bound',
 			within,
 		}),
+		cluster.until('/apis/storage.k8s.io/v1/volumeattachments', (found) => found.length > 0 && found.every(({ status }) => status?.attached), {
+			what: 'the provisioned volume attached',
+			within,
+		}),
 		// A namespace without these two is still being furnished by the cluster.
 		cluster.until('/api/v1/configmaps', furnished, { what: 'kube-root-ca.crt in every namespace', within, params: { fieldSelector: 'metadata.name=kube-root-ca.crt' } }),
 		cluster.until('/api/v1/serviceaccounts', furnished, { what: 'a default service account in every namespace', within, params: { fieldSelector: 'metadata.name=default' } }),
