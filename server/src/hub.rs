@@ -27,7 +27,7 @@ use teardown::{
     message::{Message, Revision, Topic},
     observation::Observation,
     plan::{self, Plan, PlanId, differences},
-    run::{Input, RunId, SteerError},
+    run::{Input, Run, RunId, SteerError},
     unit::{Unit, UnitId, units},
     view::World,
 };
@@ -77,7 +77,7 @@ pub enum HubError {
 
 /// The hub's state. [`Keeper::open`] reads the journal, [`Keeper::run`] is the loop.
 pub struct Keeper {
-    cluster: String,
+    name: String,
     mailbox: mpsc::Receiver<Incoming>,
     orders: mpsc::Sender<Order>,
     journal: Journal,
@@ -107,13 +107,13 @@ impl Keeper {
     /// # Errors
     /// [`HubError`] where the journal cannot be read.
     pub fn open(
-        cluster: String,
+        name: String,
         mailbox: mpsc::Receiver<Incoming>,
         orders: mpsc::Sender<Order>,
         journal: Journal,
     ) -> Result<Self, HubError> {
         let mut keeper = Self {
-            cluster,
+            name,
             mailbox,
             orders,
             journal,
@@ -156,10 +156,18 @@ impl Keeper {
         }
     }
 
+    /// Which cluster this is, so that a run is never performed in front of another one. The namespace is as old as the
+    /// cluster, and nobody can make it anew.
+    fn cluster(&self) -> String {
+        let system = self.index.find("", "Namespace", None, "kube-system");
+        system.map_or_else(|| self.name.clone(), |namespace| namespace.uid.to_string())
+    }
+
     /// The next moment at which something may follow from time alone.
     fn wake(&self) -> Instant {
         let publish = if self.stale { self.published + PUBLISH } else { self.published + AGE };
-        let runs = self.performances.values().filter(|performance| performance.is_looking(&self.index));
+        let cluster = self.cluster();
+        let runs = self.performances.values().filter(|performance| performance.is_looking(&self.index, &cluster));
         let next = runs.filter_map(|performance| performance.run.wake()).min();
         next.map_or(publish, |at| publish.min(self.clock.instant(at)))
     }
@@ -209,10 +217,11 @@ impl Keeper {
 
     /// Lets every open run look, turn after turn, until none has anything to do.
     fn perform(&mut self) -> Result<(), HubError> {
+        let cluster = self.cluster();
         let open: Vec<RunId> = self
             .performances
             .iter()
-            .filter(|(_, performance)| performance.is_looking(&self.index))
+            .filter(|(_, performance)| performance.is_looking(&self.index, &cluster))
             .map(|(run, _)| run.clone())
             .collect();
         for run in open {
@@ -316,7 +325,8 @@ impl Keeper {
         };
         let id = RunId::new(format!("{:016x}", random()?));
         let now = self.clock.now();
-        match Performance::begin(&mut self.journal, id.clone(), plan, &start.by, now) {
+        let cluster = self.cluster();
+        match Performance::begin(&mut self.journal, id.clone(), plan, &start.by, cluster, now) {
             Ok(performance) => {
                 self.performances.insert(id.clone(), performance);
                 self.stale = true;
@@ -376,10 +386,12 @@ impl Keeper {
         let now = self.clock.now();
         self.learn();
         let Some(known) = &self.known else { return Err(Refusal::NotReady) };
-        let mut runs: Vec<&teardown::run::Run> = self.performances.values().map(|p| &p.run).collect();
+        let cluster = self.cluster();
+        let ours = self.performances.values().filter(|performance| performance.cluster == cluster);
+        let mut runs: Vec<&Run> = ours.map(|performance| &performance.run).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.started()));
         let world = World {
-            cluster: &self.cluster,
+            cluster: &self.name,
             index: &self.index,
             graph: &known.graph,
             units: &known.units,

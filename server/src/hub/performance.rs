@@ -25,6 +25,8 @@ pub(super) struct Performance {
     pub(super) run: Run,
     /// It was open when the server started, and has not gone on yet.
     pub(super) is_recovering: bool,
+    /// The cluster it is about; in front of another one it is neither shown nor performed.
+    pub(super) cluster: String,
     journaled: u64,
 }
 
@@ -35,15 +37,16 @@ impl Performance {
         id: RunId,
         plan: Arc<Plan>,
         by: &str,
+        cluster: String,
         now: Timestamp,
     ) -> Result<Self, JournalError> {
         journal.put_plan(&plan)?;
         let event = RunEvent::Started { by: by.to_owned() };
-        let head = RunHead { run: id.clone(), plan: plan.id.clone(), started: now };
+        let head = RunHead { run: id.clone(), plan: plan.id.clone(), started: now, cluster: cluster.clone() };
         journal.begin(&head, &[Entry { at: now, event: event.clone() }])?;
         let mut run = Run::new(id, plan);
         run.apply(now, &event).unwrap_or_default();
-        Ok(Self { run, is_recovering: false, journaled: 1 })
+        Ok(Self { run, is_recovering: false, cluster, journaled: 1 })
     }
 
     /// The run as the journal tells it.
@@ -56,13 +59,15 @@ impl Performance {
             run.apply(entry.at, &entry.event).map_err(|_| damaged())?;
         }
         let is_recovering = !run.state().is_ended();
-        Ok(Self { run, is_recovering, journaled: entries.len() as u64 })
+        let cluster = head.cluster.clone();
+        Ok(Self { run, is_recovering, cluster, journaled: entries.len() as u64 })
     }
 
     /// Whether the run may look at the cluster: not before everything that can be seen has been listed, when it comes
-    /// from before a restart, and not after its end.
-    pub(super) fn is_looking(&self, index: &Index) -> bool {
-        !self.run.state().is_ended() && (!self.is_recovering || index.is_synced())
+    /// from before a restart, only in front of the cluster it is about, and not after its end.
+    pub(super) fn is_looking(&self, index: &Index, cluster: &str) -> bool {
+        let is_ready = !self.is_recovering || index.is_synced() && self.cluster == cluster;
+        !self.run.state().is_ended() && is_ready
     }
 
     /// Journals events, and only then lets them happen.
