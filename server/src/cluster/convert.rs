@@ -33,11 +33,7 @@ pub(super) type Unreadable = serde_json::Error;
 /// Aggregated API servers need not know `PartialObjectMetadata`, so whole objects are accepted in its stead (as
 /// client-go's metadata client does), except for Secrets and ConfigMaps: their data is not even to be sent.
 pub(super) fn media_type(kind: &Kind) -> &'static str {
-    match (&*kind.group, &*kind.kind) {
-        _ if reader(kind).is_some() => super::request::JSON,
-        ("", "Secret" | "ConfigMap") => METADATA,
-        _ => METADATA_IF_POSSIBLE,
-    }
+    if reader(kind).is_some() { super::request::JSON } else { sight_media_type(kind) }
 }
 
 /// `meta.k8s.io/v1 PartialObjectMetadata`, and its list and watch events.
@@ -49,6 +45,14 @@ const METADATA_IF_POSSIBLE: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 const METADATA_LIST_IF_POSSIBLE: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
+/// As [`media_type`], for a read of one object of which only its metadata matters, whatever its kind.
+pub(super) fn sight_media_type(kind: &Kind) -> &'static str {
+    match (&*kind.group, &*kind.kind) {
+        ("", "Secret" | "ConfigMap") => METADATA,
+        _ => METADATA_IF_POSSIBLE,
+    }
+}
 
 /// As [`media_type`], for a list.
 pub(super) fn list_media_type(kind: &Kind) -> &'static str {

@@ -193,6 +193,15 @@ pub(super) fn segment(name: &str) -> Option<String> {
     Some(segment)
 }
 
+/// One page of a list: `next` is empty for the first. Without `resourceVersion` the list is no older than its answer.
+pub(super) fn page(path: &str, limit: usize, next: &str) -> String {
+    if next.is_empty() {
+        return format!("{path}?limit={limit}");
+    }
+    // The token is opaque; what it holds today is URL-safe base64, which stays as it is.
+    format!("{path}?limit={limit}&continue={}", segment(next).unwrap_or_default())
+}
+
 /// The path of a kind's objects, everywhere or in one namespace.
 pub(super) fn path(kind: &teardown::object::Kind, namespace: Option<&str>) -> Option<String> {
     let version = segment(&kind.version)?;
