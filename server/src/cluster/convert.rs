@@ -78,9 +78,10 @@ pub(super) fn object(
     Ok(meta.object(kind, facts, names))
 }
 
-/// Reads the UID of an object, for its DELETED event.
-pub(super) fn uid(json: &str) -> Result<Option<Uid>, Unreadable> {
-    Ok(meta(json)?.uid.map(Uid::new))
+/// Reads the UID and resource version of an object, for its DELETED event.
+pub(super) fn uid_and_version(json: &str) -> Result<(Option<Uid>, String), Unreadable> {
+    let meta = meta(json)?;
+    Ok((meta.uid.map(Uid::new), meta.resource_version.to_string()))
 }
 
 /// Reads a Pod as a consistent read reports it.
