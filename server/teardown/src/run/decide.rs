@@ -101,7 +101,7 @@ impl Turn {
         let (id, object) = (step.id, step.object.clone());
         let action = match call {
             Call::ReadPods => Action::ReadPods { step: id, namespace: object.namespace.unwrap_or_default() },
-            Call::Read => Action::Read { step: id, kind: step.kind.clone(), object },
+            Call::Read => Action::Read { step: id, kind: step.kind.clone(), object, uid: step.uid.clone() },
             Call::Delete => {
                 let propagation = match step.deed {
                     Deed::Delete { propagation } => propagation,
