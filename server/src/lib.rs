@@ -43,13 +43,10 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let state = args::state_dir(state)?;
     let journal = Journal::open(&state.join("journal.redb"))?;
     let site = Site::open(&site)?;
-    let cluster = match Cluster::connect(Access { kubeconfig, context }).await {
-        Ok(cluster) => cluster,
-        Err(error) => {
-            let advice = error.advice();
-            return Err(anyhow::Error::new(error).context(advice));
-        }
-    };
+    let cluster = Cluster::connect(Access { kubeconfig, context }).await.map_err(|error| {
+        let advice = error.advice();
+        anyhow::anyhow!("{:#}\n{advice}", anyhow::Error::new(error))
+    })?;
     let listener = http::listen(address, port, Some(&state)).await?;
     let address = listener.local_addr()?;
     let (access, link) = LocalAccess::open(address, Some(&state), &name, Timestamp::now());

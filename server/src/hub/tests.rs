@@ -283,6 +283,26 @@ async fn a_finalizer_that_stays_is_slow_and_then_stuck_and_holds_only_what_is_be
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_namespace_stays_while_nobody_can_see_what_is_in_it() {
+    let mut process = Process::start(&Disk::default());
+    process.list("ns shop of=shop").await;
+    let blind = |resource: &str| Observation::Blind {
+        resource: resource.into(),
+        cause: teardown::message::BlindCause::Forbidden,
+        message: "forbidden".into(),
+    };
+    // What cannot be in a namespace does not matter.
+    process.see(vec![blind("secrets"), blind("nodes")]).await;
+    let run = process.start_run("shop").await;
+    process.quiet().await;
+    let records = process.records(Topic::Run(run)).await;
+    let told = |record: &Record| matches!(record, Record::Step(card) if card.state == State::Unknown);
+    assert!(records.iter().any(told), "the page says that it cannot tell");
+    process.see(vec![Observation::Sighted { resource: "secrets".into() }]).await;
+    process.expect("DELETE Namespace shop", Outcome::Accepted).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;

@@ -38,6 +38,7 @@ pub struct Index {
 
 #[derive(Clone, Debug, Default)]
 struct Watch {
+    namespaced: bool,
     listed: bool,
     objects: HashSet<Uid>,
 }
@@ -76,7 +77,7 @@ impl Index {
     fn observe(&mut self, observation: Observation, now: Timestamp) {
         match observation {
             Observation::Watching(kind) => {
-                self.kinds.entry(kind.resource()).or_default();
+                self.kinds.entry(kind.resource()).or_default().namespaced = kind.namespaced;
             }
             Observation::Listed { kind, objects } => self.list(&kind, objects),
             Observation::Applied(object) => self.put(*object),
@@ -115,6 +116,7 @@ impl Index {
     fn list(&mut self, kind: &Arc<Kind>, objects: Vec<Object>) {
         let watch = self.kinds.entry(kind.resource()).or_default();
         watch.listed = true;
+        watch.namespaced = kind.namespaced;
         let before = std::mem::take(&mut watch.objects);
         let listed: HashSet<&Uid> = objects.iter().map(|object| &object.uid).collect();
         let missing: Vec<Uid> = before.into_iter().filter(|uid| !listed.contains(uid)).collect();
@@ -261,6 +263,22 @@ impl Index {
                 if definition.group == kind.group && definition.kind == kind.kind)
         });
         seen && !self.blind.contains_key(definitions) && !defined && kind.group.contains('.')
+    }
+
+    /// Whether everything that could be in a namespace can be seen, so that an empty one can be told from one whose
+    /// content is hidden.
+    ///
+    /// # Errors
+    /// The first reason why not.
+    pub fn sees_into_namespaces(&self) -> Result<(), String> {
+        let hidden = |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
+        if let Some(resource) = self.blind.keys().find(hidden) {
+            return Err(format!("{resource} cannot be seen, so nobody can tell whether the namespace is empty"));
+        }
+        match self.kinds.iter().find(|(_, watch)| watch.namespaced && !watch.listed) {
+            Some((resource, _)) => Err(format!("{resource} has not been listed yet")),
+            None => Ok(()),
+        }
     }
 
     /// The Pods that are left of a workload: those whose chain of owners ends at its UID, and those its selector

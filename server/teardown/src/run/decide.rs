@@ -285,6 +285,9 @@ impl Run {
                 return Ok(false);
             }
         }
+        if step.kind.is("", "Namespace") {
+            look.index.sees_into_namespaces()?;
+        }
         Ok(true)
     }
 
