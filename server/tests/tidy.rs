@@ -66,6 +66,8 @@ struct Source {
     text: String,
     /// Without what comments and literals say; lines stay where they are.
     code: String,
+    /// Whether only tests are built with it.
+    for_tests: bool,
 }
 
 impl Source {
@@ -76,7 +78,45 @@ impl Source {
 
     /// The code before the unit tests, which stand last in a file and may know more than it.
     fn without_tests(&self) -> &str {
-        self.code.split("#[cfg(test)]\nmod ").next().unwrap_or_default()
+        self.code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default()
+    }
+
+    /// The files that its `mod x;` lines may mean, and whether they are for tests alone.
+    fn declares(&self) -> Vec<(String, bool)> {
+        let stem = self.path.strip_suffix(".rs").unwrap_or_default();
+        let dir = match stem.rsplit_once('/') {
+            Some((dir, "mod" | "lib" | "main")) => dir,
+            Some((dir, _)) if self.is_root() => dir,
+            _ => stem,
+        };
+        let mut declared = vec![];
+        let mut before = "";
+        for line in self.code.lines().map(str::trim) {
+            if let Some((visibility, name)) =
+                line.strip_suffix(';').and_then(|line| line.rsplit_once("mod "))
+                && (visibility.is_empty() || visibility.starts_with("pub"))
+            {
+                let for_tests = before == "#[cfg(test)]" || self.for_tests;
+                declared.push((format!("{dir}/{name}.rs"), for_tests));
+                declared.push((format!("{dir}/{name}/mod.rs"), for_tests));
+            }
+            before = line;
+        }
+        declared
+    }
+
+    /// Whether the compiler begins with it.
+    fn is_root(&self) -> bool {
+        let dir = self
+            .path
+            .strip_suffix("/main.rs")
+            .unwrap_or(&self.path)
+            .rsplit('/')
+            .nth(1)
+            .unwrap_or_default();
+        ["src/lib.rs", "src/main.rs", "/build.rs"].iter().any(|ending| self.path.ends_with(ending))
+            || ["tests", "benches", "examples", "bin"].contains(&dir)
+                && !self.path.contains("/src/")
     }
 }
 
@@ -103,13 +143,21 @@ fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
 fn sources() -> Vec<Source> {
     let root = root();
     let paths = SOURCES.iter().flat_map(|dir| files(&root.join(dir), ".rs"));
-    let sources: Vec<_> = paths
+    let mut sources: Vec<_> = paths
         .map(|path| {
             let text = fs::read_to_string(&path).unwrap();
             let path = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
-            Source { path, code: code(&text), text }
+            Source { path, code: code(&text), text, for_tests: false }
         })
         .collect();
+    let for_tests: BTreeSet<_> = sources
+        .iter()
+        .flat_map(Source::declares)
+        .filter_map(|(path, for_tests)| for_tests.then_some(path))
+        .collect();
+    for source in &mut sources {
+        source.for_tests = for_tests.contains(&source.path);
+    }
     assert!(sources.len() > 20, "the sources are where they are looked for");
     sources
 }
@@ -232,14 +280,16 @@ fn each_crate_is_named_in_its_room() {
     let sources = sources();
     let ours = ["app/src", "server/src", "server/teardown/src"];
     let mut offences = vec![];
-    for source in sources.iter().filter(|source| ours.iter().any(|dir| source.is_under(dir))) {
+    let shipped =
+        |source: &&Source| ours.iter().any(|dir| source.is_under(dir)) && !source.for_tests;
+    for source in sources.iter().filter(shipped) {
         for (name, rooms) in CRATES {
             if rooms.iter().any(|room| source.is_under(room))
                 || name == "app" && source.is_under("app/src")
             {
                 continue;
             }
-            let lines = lines_naming(&source.code, name);
+            let lines = lines_naming(source.without_tests(), name);
             offences
                 .extend(lines.iter().map(|line| format!("{}:{line} names {name}", source.path)));
         }
@@ -252,7 +302,7 @@ fn arrows_between_rooms_point_one_way() {
     let mut offences = vec![];
     for source in sources() {
         for (room, forbidden) in ARROWS {
-            if source.is_under(&format!("server/src/{room}")) {
+            if !source.for_tests && source.is_under(&format!("server/src/{room}")) {
                 let named = rooms_named(source.without_tests());
                 let named = forbidden.iter().filter(|other| named.contains(**other));
                 offences.extend(named.map(|other| format!("{} names crate::{other}", source.path)));
@@ -285,19 +335,25 @@ fn rooms_of_teardown_know_no_later_rooms() {
     for source in sources().iter().filter(|source| source.is_under("server/teardown/src")) {
         let inside = source.path.strip_prefix("server/teardown/src/").unwrap_or_default();
         let room = inside.split(['/', '.']).next().unwrap_or_default().to_owned();
-        if room != "lib" {
+        if room != "lib" && !source.for_tests {
             let mut named = rooms_named(source.without_tests());
             named.remove(&room);
             knows.entry(room).or_default().extend(named);
         }
     }
-    // Take away the rooms that know nobody who is left, until only those in a circle are.
-    while let Some(free) = knows
-        .iter()
-        .find(|(_, named)| named.iter().all(|room| !knows.contains_key(room)))
-        .map(|(room, _)| room.clone())
-    {
-        knows.remove(&free);
+    let mut rooms: BTreeSet<_> = knows.keys().cloned().collect();
+    // Take away the rooms that know nobody who is left, or that nobody who is left knows: a circle remains.
+    loop {
+        for named in knows.values_mut() {
+            named.retain(|room| rooms.contains(room));
+        }
+        let known: BTreeSet<_> = knows.values().flatten().cloned().collect();
+        let count = knows.len();
+        knows.retain(|room, named| !named.is_empty() && known.contains(room));
+        rooms = knows.keys().cloned().collect();
+        if knows.len() == count {
+            break;
+        }
     }
     let circle = knows.iter().map(|(room, named)| format!("{room} knows {named:?}")).collect();
     check("rooms of teardown can be read one after another", circle);
@@ -320,35 +376,11 @@ fn views_are_the_same_in_both_builds() {
 #[test]
 fn every_file_belongs_to_a_crate() {
     let sources = sources();
-    let paths: BTreeSet<_> = sources.iter().map(|source| source.path.as_str()).collect();
-    let is_root = |path: &str| {
-        let dir = path.rsplit('/').nth(1).unwrap_or_default();
-        path.ends_with("src/lib.rs")
-            || path.ends_with("src/main.rs")
-            || path.ends_with("/build.rs")
-            || ["tests", "benches", "examples", "bin"].contains(&dir)
-    };
-    let declared: BTreeSet<String> = sources
-        .iter()
-        .flat_map(|source| {
-            let stem = source.path.strip_suffix(".rs").unwrap_or_default();
-            let dir = match stem.rsplit_once('/') {
-                Some((dir, "mod" | "lib" | "main")) => dir,
-                Some((dir, _)) if is_root(&source.path) => dir,
-                _ => stem,
-            };
-            let names = source.code.lines().filter_map(|line| {
-                let line = line.trim().strip_suffix(';')?;
-                let name = line.rsplit_once("mod ")?;
-                (name.0.is_empty() || name.0.starts_with("pub")).then_some(name.1)
-            });
-            names
-                .flat_map(|name| [format!("{dir}/{name}.rs"), format!("{dir}/{name}/mod.rs")])
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    let orphans = paths.iter().filter(|path| !is_root(path) && !declared.contains(**path));
-    check("each file is declared by a mod", orphans.map(|path| (*path).to_owned()).collect());
+    let declared: BTreeSet<_> =
+        sources.iter().flat_map(Source::declares).map(|(path, _)| path).collect();
+    let orphans =
+        sources.iter().filter(|source| !source.is_root() && !declared.contains(&source.path));
+    check("each file is declared by a mod", orphans.map(|source| source.path.clone()).collect());
 }
 
 #[test]
