@@ -3,10 +3,10 @@
 //!
 //! A run's events are numbered from 0 without gaps. A batch is written as a whole or not at all, and only right behind
 //! what is there: a second writer, or one with an old view, is refused. Every record says in which version it is
-//! written; what cannot be read is an error that names the run and the number, never a panic and never a shorter run.
+//! written and carries a check sum; what cannot be read is an error that names the run and the number, never a panic and never a shorter run.
 //!
 //! ```text
-//! hub ── put_plan, begin, append, put_bundle ──► Journal (JSON, versions, order) ──► Store: file (redb) | memory
+//! hub ── put_plan, begin, append, put_bundle ──► Journal (JSON, versions, sums) ──► Store: file (redb) | memory
 //!     ◄─ plan, runs, replay, bundle ───────────
 //! ```
 //!
@@ -19,6 +19,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use sha2::{Digest, Sha256};
 use teardown::{
     plan::{Plan, PlanId},
     run::RunId,
@@ -30,7 +31,10 @@ pub use self::{
 };
 
 /// The version this program writes, and the only one it reads.
-const VERSION: u32 = 1;
+const VERSION: u8 = 1;
+
+/// Bytes of a record's check sum: an accident is not found out once in 2^64 times.
+const SUM_BYTES: usize = 8;
 
 /// Where bytes are kept.
 pub trait Store: Send {
@@ -68,6 +72,8 @@ pub enum Shelf {
     Runs,
     /// Manifests to re-create from, by run.
     Bundles,
+    /// How many records there should be, by run.
+    Counts,
 }
 
 /// One thing to write.
@@ -125,7 +131,13 @@ pub enum JournalError {
         /// Why.
         source: serde_json::Error,
     },
-    /// It is damaged, or not what it should be.
+    /// It is not what was written there.
+    #[error("{what} is damaged")]
+    Damaged {
+        /// What it was.
+        what: String,
+    },
+    /// It is what was written there, and makes no sense to this program.
     #[error("{what} cannot be understood")]
     Unreadable {
         /// What it was.
@@ -139,7 +151,17 @@ pub enum JournalError {
         /// What it was.
         what: String,
         /// The version it says.
-        version: u32,
+        version: u8,
+    },
+    /// The last records are missing, or there are some that nobody has written.
+    #[error("run {run} has {kept} records, and {written} were written")]
+    Lost {
+        /// The run.
+        run: RunId,
+        /// How many were written.
+        written: u64,
+        /// How many are there.
+        kept: u64,
     },
     /// A record is missing.
     #[error("record {expected} of run {run} is missing; the next one there is {found}")]
@@ -196,7 +218,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]; nothing was written then.
     pub fn put_plan(&mut self, plan: &Plan) -> Result<(), JournalError> {
-        let bytes = encode(plan, || format!("plan {}", plan.id))?;
+        let bytes = encode(plan, &format!("plan {}", plan.id))?;
         self.put(Shelf::Plans, plan.id.to_string(), bytes)
     }
 
@@ -206,7 +228,7 @@ impl Journal {
     /// [`JournalError`] where it is there and cannot be read.
     pub fn plan(&self, id: &PlanId) -> Result<Option<Plan>, JournalError> {
         let bytes = self.store.read(Shelf::Plans, &id.to_string())?;
-        bytes.map(|bytes| decode(&bytes, || format!("plan {id}"))).transpose()
+        bytes.map(|bytes| decode(&bytes, &format!("plan {id}"))).transpose()
     }
 
     /// Begins a run: its head and its first events become one write, so that no run is there without its beginning.
@@ -218,7 +240,7 @@ impl Journal {
         head: &RunHead,
         events: &[E],
     ) -> Result<(), JournalError> {
-        let bytes = encode(head, || format!("the head of run {}", head.run))?;
+        let bytes = encode(head, &format!("the head of run {}", head.run))?;
         let mut puts = vec![Put::Named { shelf: Shelf::Runs, name: head.run.to_string(), bytes }];
         puts.extend(records(&head.run, 0, events)?);
         Ok(self.store.write(&puts)?)
@@ -245,7 +267,7 @@ impl Journal {
         let heads = self.store.list(Shelf::Runs)?;
         heads
             .iter()
-            .map(|(name, bytes)| decode(bytes, || format!("the head of run {name}")))
+            .map(|(name, bytes)| decode(bytes, &format!("the head of run {name}")))
             .collect()
     }
 
@@ -255,13 +277,19 @@ impl Journal {
     /// [`JournalError`] where one is missing or cannot be read: half a history is none.
     pub fn replay<E: DeserializeOwned>(&self, run: &RunId) -> Result<Vec<E>, JournalError> {
         let records = self.store.records(run.as_str())?;
+        let count = self.store.read(Shelf::Counts, run.as_str())?;
+        let written = count.map_or(Ok(0), |bytes| decode(&bytes, &count_of(run)))?;
+        let kept = records.len() as u64;
+        if written != kept {
+            return Err(JournalError::Lost { run: run.clone(), written, kept });
+        }
         (0..)
             .zip(&records)
             .map(|(expected, (found, bytes))| {
                 if expected != *found {
                     return Err(JournalError::Gap { run: run.clone(), expected, found: *found });
                 }
-                decode(bytes, || format!("record {found} of run {run}"))
+                decode(bytes, &format!("record {found} of run {run}"))
             })
             .collect()
     }
@@ -270,8 +298,8 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError`]; nothing was written then.
-    pub fn put_bundle(&mut self, run: &RunId, bytes: Vec<u8>) -> Result<(), JournalError> {
-        self.put(Shelf::Bundles, run.to_string(), bytes)
+    pub fn put_bundle(&mut self, run: &RunId, bytes: &[u8]) -> Result<(), JournalError> {
+        self.put(Shelf::Bundles, run.to_string(), seal(bytes, &format!("the bundle of run {run}")))
     }
 
     /// The manifests to re-create a run's objects from.
@@ -279,7 +307,10 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] where they cannot be read.
     pub fn bundle(&self, run: &RunId) -> Result<Option<Vec<u8>>, JournalError> {
-        Ok(self.store.read(Shelf::Bundles, run.as_str())?)
+        let bytes = self.store.read(Shelf::Bundles, run.as_str())?;
+        bytes
+            .map(|bytes| Ok(unseal(&bytes, &format!("the bundle of run {run}"))?.to_vec()))
+            .transpose()
     }
 
     fn put(&mut self, shelf: Shelf, name: String, bytes: Vec<u8>) -> Result<(), JournalError> {
@@ -287,43 +318,57 @@ impl Journal {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Versioned<T> {
-    v: u32,
-    it: T,
-}
-
-/// The version alone, whatever else is there.
-#[derive(Deserialize)]
-struct Version {
-    v: u32,
-}
-
+/// The records of `events`, and how many there are with them.
 fn records<E: Serialize>(run: &RunId, first: u64, events: &[E]) -> Result<Vec<Put>, JournalError> {
-    events
-        .iter()
-        .enumerate()
-        .map(|(index, event)| {
-            let number = first.saturating_add(index as u64);
-            let bytes = encode(event, || format!("record {number} of run {run}"))?;
-            Ok(Put::Record { run: run.to_string(), number, bytes })
-        })
-        .collect()
-}
-
-fn encode<T: Serialize>(it: &T, what: impl FnOnce() -> String) -> Result<Vec<u8>, JournalError> {
-    serde_json::to_vec(&Versioned { v: VERSION, it })
-        .map_err(|source| JournalError::Unwritable { what: what(), source })
-}
-
-fn decode<T: DeserializeOwned>(bytes: &[u8], what: impl Fn() -> String) -> Result<T, JournalError> {
-    let unreadable = |source| JournalError::Unreadable { what: what(), source };
-    let Version { v: version } = serde_json::from_slice(bytes).map_err(unreadable)?;
-    if version != VERSION {
-        return Err(JournalError::Version { what: what(), version });
+    let mut number = first;
+    let mut puts = vec![];
+    for event in events {
+        let bytes = encode(event, &format!("record {number} of run {run}"))?;
+        puts.push(Put::Record { run: run.to_string(), number, bytes });
+        number = number.saturating_add(1);
     }
-    let versioned: Versioned<T> = serde_json::from_slice(bytes).map_err(unreadable)?;
-    Ok(versioned.it)
+    if !puts.is_empty() {
+        let bytes = encode(&number, &count_of(run))?;
+        puts.push(Put::Named { shelf: Shelf::Counts, name: run.to_string(), bytes });
+    }
+    Ok(puts)
+}
+
+fn count_of(run: &RunId) -> String {
+    format!("the number of records of run {run}")
+}
+
+fn encode<T: Serialize>(it: &T, place: &str) -> Result<Vec<u8>, JournalError> {
+    let json = serde_json::to_vec(it)
+        .map_err(|source| JournalError::Unwritable { what: place.to_owned(), source })?;
+    Ok(seal(&json, place))
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8], place: &str) -> Result<T, JournalError> {
+    serde_json::from_slice(unseal(bytes, place)?)
+        .map_err(|source| JournalError::Unreadable { what: place.to_owned(), source })
+}
+
+/// The version, a check sum over the place and the content, the content. Storage gives back what it was given, mostly;
+/// a digit of a step's number that changed on the disk must not become another step. `place` is part of the format.
+fn seal(content: &[u8], place: &str) -> Vec<u8> {
+    [&[VERSION], check_sum(content, place).as_slice(), content].concat()
+}
+
+fn unseal<'a>(bytes: &'a [u8], place: &str) -> Result<&'a [u8], JournalError> {
+    let damaged = || JournalError::Damaged { what: place.to_owned() };
+    let (version, rest) = bytes.split_first().ok_or_else(damaged)?;
+    if *version != VERSION {
+        return Err(JournalError::Version { what: place.to_owned(), version: *version });
+    }
+    let (sum, content) = rest.split_at_checked(SUM_BYTES).ok_or_else(damaged)?;
+    if sum == check_sum(content, place) { Ok(content) } else { Err(damaged()) }
+}
+
+fn check_sum(content: &[u8], place: &str) -> [u8; SUM_BYTES] {
+    let whole =
+        Sha256::new().chain_update(place).chain_update([0]).chain_update(content).finalize();
+    std::array::from_fn(|at| whole[at])
 }
 
 #[cfg(test)]
@@ -374,7 +419,7 @@ mod tests {
         journal.begin(&head("a"), &steps(7..8)).unwrap();
         journal.append(&run("b"), 1, &steps(0..3)).unwrap();
         journal.append(&run("b"), 4, &steps(0..0)).unwrap();
-        journal.put_bundle(&run("b"), vec![0, 255]).unwrap();
+        journal.put_bundle(&run("b"), &[0, 255]).unwrap();
 
         // Neither a gap nor an overwrite, and nothing of a refused batch.
         for first in [0, 3, 5, u64::MAX] {
@@ -420,10 +465,38 @@ mod tests {
         assert_eq!(journal.replay::<Event>(&run("r")).unwrap(), steps(0..4));
     }
 
+    /// A disk that changes bytes is found out, or what is read is what was written; never a panic, never something else.
+    #[test]
+    fn a_damaged_file_is_found_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let mut journal = Journal::open(&path).unwrap();
+        for number in 0..40 {
+            journal.append(&run("r"), u64::from(number), &steps(number..number + 1)).unwrap();
+        }
+        drop(journal);
+        let whole = std::fs::read(&path).unwrap();
+        let mut found_out = 0;
+        for at in (0..whole.len()).step_by(whole.len() / 150) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            match Journal::open(&path).map(|journal| journal.replay::<Event>(&run("r"))) {
+                Ok(Ok(events)) => assert_eq!(events, steps(0..40), "byte {at}"),
+                Ok(Err(_)) | Err(_) => found_out += 1,
+            }
+        }
+        assert!(found_out > 0, "some of the bytes mattered");
+    }
+
     /// A store with one record in it, as a damaged disk or another program would leave it.
     fn holding(bytes: &[u8]) -> Journal {
         let mut store = MemoryStore::default();
         store.write(&[Put::Record { run: "r".into(), number: 0, bytes: bytes.to_vec() }]).unwrap();
+        let count = encode(&1, &count_of(&run("r"))).unwrap();
+        store
+            .write(&[Put::Named { shelf: Shelf::Counts, name: "r".into(), bytes: count }])
+            .unwrap();
         for shelf in [Shelf::Plans, Shelf::Runs] {
             store.write(&[Put::Named { shelf, name: "r".into(), bytes: bytes.to_vec() }]).unwrap();
         }
@@ -432,43 +505,67 @@ mod tests {
 
     #[test]
     fn every_torn_record_is_an_error() {
-        let whole = encode(&Event::Began { by: "Li".into() }, String::new).unwrap();
+        let whole = encode(&Event::Began { by: "Li".into() }, "record 0 of run r").unwrap();
         for end in 0..whole.len() {
             let read = holding(&whole[..end]).replay::<Event>(&run("r"));
-            assert!(matches!(read, Err(JournalError::Unreadable { .. })), "cut at {end}");
+            assert!(matches!(read, Err(JournalError::Damaged { .. })), "cut at {end}");
         }
+        for at in 1..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            let read = holding(&bytes).replay::<Event>(&run("r"));
+            assert!(matches!(read, Err(JournalError::Damaged { .. })), "changed at {at}");
+        }
+        let moved = encode(&Event::Began { by: "Li".into() }, "record 1 of run r").unwrap();
+        assert!(matches!(
+            holding(&moved).replay::<Event>(&run("r")),
+            Err(JournalError::Damaged { .. })
+        ));
         assert_eq!(holding(&whole).replay::<Event>(&run("r")).unwrap().len(), 1);
     }
 
     #[test]
     fn another_version_is_named() {
-        let read = holding(br#"{"v":2,"something":"else"}"#).replay::<Event>(&run("r"));
+        let read = holding(b"\x02 and something else").replay::<Event>(&run("r"));
         insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 2; this program knows version 1");
     }
 
-    #[test]
-    fn a_missing_record_is_an_error() {
-        struct Lost(MemoryStore);
-        impl Store for Lost {
-            fn write(&mut self, puts: &[Put]) -> Result<(), StoreError> {
-                self.0.write(puts)
-            }
-            fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-                self.0.read(shelf, name)
-            }
-            fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-                self.0.list(shelf)
-            }
-            fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-                Ok(self.0.records(run)?.into_iter().filter(|(number, _)| *number != 1).collect())
-            }
+    /// A store that has lost some records.
+    struct Losing {
+        store: MemoryStore,
+        lost: fn(u64) -> bool,
+    }
+
+    impl Store for Losing {
+        fn write(&mut self, puts: &[Put]) -> Result<(), StoreError> {
+            self.store.write(puts)
         }
-        let mut journal = Journal::over(Lost(MemoryStore::default()));
-        journal.begin(&head("r"), &steps(0..4)).unwrap();
-        insta::assert_snapshot!(
-            journal.replay::<Event>(&run("r")).unwrap_err(),
-            @"record 1 of run r is missing; the next one there is 2"
-        );
+
+        fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+            self.store.read(shelf, name)
+        }
+
+        fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+            self.store.list(shelf)
+        }
+
+        fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+            let kept = self.store.records(run)?;
+            Ok(kept.into_iter().filter(|(number, _)| !(self.lost)(*number)).collect())
+        }
+    }
+
+    #[test]
+    fn lost_records_are_missed() {
+        let replay = |lost| {
+            let mut journal = Journal::over(Losing { store: MemoryStore::default(), lost });
+            journal.begin(&head("r"), &steps(0..4)).unwrap();
+            journal.replay::<Event>(&run("r")).map_err(|error| error.to_string())
+        };
+        assert_eq!(replay(|_| false), Ok(steps(0..4)));
+        insta::assert_snapshot!(replay(|number| number == 1).unwrap_err(), @"run r has 3 records, and 4 were written");
+        insta::assert_snapshot!(replay(|number| number == 3).unwrap_err(), @"run r has 3 records, and 4 were written");
+        insta::assert_snapshot!(replay(|_| true).unwrap_err(), @"run r has 0 records, and 4 were written");
     }
 
     proptest! {
@@ -481,8 +578,8 @@ mod tests {
         }
 
         #[test]
-        fn any_json_is_read_without_a_panic(text in r#"\{"v":[012],"it":[\[\]{}",:a-z0-9]{0,40}\}"#) {
-            let _ = holding(text.as_bytes()).replay::<Event>(&run("r"));
+        fn any_json_is_read_without_a_panic(text in r#"\{"event":"(Began|Step|x)",[\[\]{}",:a-z0-9]{0,40}\}"#) {
+            let _ = holding(&seal(text.as_bytes(), "record 0 of run r")).replay::<Event>(&run("r"));
         }
 
         #[test]

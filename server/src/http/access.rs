@@ -219,11 +219,13 @@ impl LocalAccess {
     /// Writes the sessions down. Not being able to is no reason to stop serving: only a restart would notice.
     fn save(&self, now: Timestamp) {
         let Some(path) = &self.file else { return };
+        // The lock is held while the few kilobytes are written, so that two writers do not meet in the file.
         let kept = self.with(|ledger| {
             ledger.saved = Some(now);
-            Kept { v: VERSION, port: self.address.port(), sessions: ledger.sessions.clone() }
+            let sessions = ledger.sessions.clone();
+            store(path, &Kept { v: VERSION, port: self.address.port(), sessions })
         });
-        if let Err(error) = store(path, &kept) {
+        if let Err(error) = kept {
             tracing::warn!(error = %error, path = ?path, "cannot keep the sessions; after a restart all must sign in again");
         }
     }

@@ -385,7 +385,12 @@ pub(super) async fn render(request: Request, next: Next) -> Response {
         },
         None => return response,
     };
-    tracing::info!(request.id = %id, response.status = status.as_u16(), refusal = failure.code(), "refused {id}: {}", failure.code());
+    let (status, refusal) = (status.as_u16(), failure.code());
+    if *failure == Failure::Internal {
+        tracing::error!(request.id = %id, response.status = status, refusal, "request {id} failed: {failure}");
+    } else {
+        tracing::info!(request.id = %id, response.status = status, refusal, "refused {id}: {refusal}");
+    }
     let (mut parts, _) = response.into_parts();
     let rendered = if api {
         Json(failure.json(&id.to_string())).into_response()

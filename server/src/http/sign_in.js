@@ -2,10 +2,10 @@
 // stays in no history; the page is then what the address without it shows.
 const token = new URLSearchParams(location.hash.slice(1)).get("k");
 if (token) {
-  const part = (id) => document.getElementById(id);
+  const show = (id, shown) => document.getElementById(id)?.toggleAttribute("hidden", !shown);
   history.replaceState(null, "", location.pathname + location.search);
-  part("working").hidden = false;
-  part("explain").hidden = true;
+  show("working", true);
+  show("explain", false);
   let signedIn = false;
   try {
     const answer = await fetch("/api/session", {
@@ -20,8 +20,8 @@ if (token) {
   if (signedIn) {
     location.reload();
   } else {
-    part("working").hidden = true;
-    part("failed").hidden = false;
-    part("explain").hidden = false;
+    show("working", false);
+    show("failed", true);
+    show("explain", true);
   }
 }

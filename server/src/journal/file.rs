@@ -5,18 +5,18 @@ use std::{
     fs::OpenOptions,
     io,
     os::unix::fs::OpenOptionsExt,
+    panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
 };
 
-use redb::{
-    Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition,
-};
+use redb::{Builder, Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
 
 use super::{Put, Shelf, Store, StoreError};
 
 const PLANS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plans");
 const RUNS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("runs");
 const BUNDLES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("bundles");
+const COUNTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("counts");
 const RECORDS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("records");
 
 /// Memory for pages of the file. What is read is read once, at the start.
@@ -51,10 +51,11 @@ pub enum OpenError {
     },
 }
 
-/// Everything in four tables of one file.
+/// Everything in five tables of one file.
 #[derive(Debug)]
 pub struct FileStore {
-    database: Database,
+    /// There until the store is dropped.
+    database: Option<Database>,
 }
 
 impl FileStore {
@@ -71,27 +72,51 @@ impl FileStore {
             .mode(0o600)
             .open(path)
             .map_err(|source| OpenError::Unusable { path: path.to_owned(), source })?;
-        let damaged = |error: redb::Error| OpenError::Damaged {
-            path: path.to_owned(),
-            source: Box::new(error),
+        let open = || {
+            let database = Builder::new().set_cache_size(CACHE_BYTES).create_file(file)?;
+            make_tables(&database)?;
+            Ok(database)
         };
-        let database =
-            Builder::new().set_cache_size(CACHE_BYTES).create_file(file).map_err(|error| {
-                match error {
-                    DatabaseError::DatabaseAlreadyOpen => {
-                        OpenError::Taken { path: path.to_owned() }
-                    }
-                    other => damaged(other.into()),
-                }
-            })?;
-        make_tables(&database).map_err(damaged)?;
-        Ok(Self { database })
+        match sound(open) {
+            Ok(database) => Ok(Self { database: Some(database) }),
+            Err(redb::Error::DatabaseAlreadyOpen) => {
+                Err(OpenError::Taken { path: path.to_owned() })
+            }
+            Err(error) => {
+                Err(OpenError::Damaged { path: path.to_owned(), source: Box::new(error) })
+            }
+        }
     }
+}
+
+impl FileStore {
+    fn database(&self) -> Result<&Database, redb::Error> {
+        self.database.as_ref().ok_or(redb::Error::DatabaseClosed)
+    }
+}
+
+impl Drop for FileStore {
+    fn drop(&mut self) {
+        // Closing writes, too; it can meet what a disk has changed, and there is nobody to tell.
+        let database = self.database.take();
+        let _ = sound(|| {
+            drop(database);
+            Ok(())
+        });
+    }
+}
+
+/// What `act` does, where a structure in the file that makes no sense is an error: redb trusts some of its lengths and
+/// offsets, and panics where a disk has changed them.
+fn sound<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    // Nothing of what was under way is used again: a transaction ends with the panic, and redb's locks are poisoned.
+    let done = panic::catch_unwind(AssertUnwindSafe(act));
+    done.unwrap_or_else(|_| Err(redb::Error::Corrupted("its structure makes no sense".to_owned())))
 }
 
 fn make_tables(database: &Database) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
-    for table in [PLANS, RUNS, BUNDLES] {
+    for table in [PLANS, RUNS, BUNDLES, COUNTS] {
         transaction.open_table(table)?;
     }
     transaction.open_table(RECORDS)?;
@@ -104,6 +129,7 @@ fn table(shelf: Shelf) -> TableDefinition<'static, &'static str, &'static [u8]> 
         Shelf::Plans => PLANS,
         Shelf::Runs => RUNS,
         Shelf::Bundles => BUNDLES,
+        Shelf::Counts => COUNTS,
     }
 }
 
@@ -121,65 +147,67 @@ impl Store for FileStore {
         if puts.is_empty() {
             return Ok(());
         }
-        let mut transaction = self.database.begin_write().map_err(redb::Error::from)?;
-        transaction.set_durability(Durability::Immediate).map_err(redb::Error::from)?;
-        for put in puts {
-            match put {
-                Put::Named { shelf, name, bytes } => {
-                    let mut named =
-                        transaction.open_table(table(*shelf)).map_err(redb::Error::from)?;
-                    named.insert(name.as_str(), bytes.as_slice()).map_err(redb::Error::from)?;
-                }
-                Put::Record { run, number, bytes } => {
-                    let mut records = transaction.open_table(RECORDS).map_err(redb::Error::from)?;
-                    let kept = count(&records, run)?;
-                    if kept != *number {
-                        // The transaction is dropped, and with it what it had written.
-                        return Err(StoreError::OutOfOrder {
-                            run: run.clone(),
-                            number: *number,
-                            kept,
-                        });
+        let write = || -> Result<_, redb::Error> {
+            let mut transaction = self.database()?.begin_write()?;
+            transaction.set_durability(Durability::Immediate)?;
+            for put in puts {
+                match put {
+                    Put::Named { shelf, name, bytes } => {
+                        transaction
+                            .open_table(table(*shelf))?
+                            .insert(name.as_str(), bytes.as_slice())?;
                     }
-                    records
-                        .insert((run.as_str(), *number), bytes.as_slice())
-                        .map_err(redb::Error::from)?;
+                    Put::Record { run, number, bytes } => {
+                        let mut records = transaction.open_table(RECORDS)?;
+                        let kept = count(&records, run)?;
+                        if kept != *number {
+                            // The transaction is dropped, and with it what it had written.
+                            return Ok(Err(StoreError::OutOfOrder {
+                                run: run.clone(),
+                                number: *number,
+                                kept,
+                            }));
+                        }
+                        records.insert((run.as_str(), *number), bytes.as_slice())?;
+                    }
                 }
             }
-        }
-        Ok(transaction.commit().map_err(redb::Error::from)?)
+            transaction.commit()?;
+            Ok(Ok(()))
+        };
+        sound(write)?
     }
 
     fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let read = || -> Result<_, redb::Error> {
-            let named = self.database.begin_read()?.open_table(table(shelf))?;
+            let named = self.database()?.begin_read()?.open_table(table(shelf))?;
             Ok(named.get(name)?.map(|bytes| bytes.value().to_vec()))
         };
-        Ok(read()?)
+        Ok(sound(read)?)
     }
 
     fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
         let read = || -> Result<_, redb::Error> {
-            let named = self.database.begin_read()?.open_table(table(shelf))?;
+            let named = self.database()?.begin_read()?.open_table(table(shelf))?;
             let entries = named.iter()?.map(|entry| {
                 let (name, bytes) = entry?;
                 Ok((name.value().to_owned(), bytes.value().to_vec()))
             });
             entries.collect()
         };
-        Ok(read()?)
+        Ok(sound(read)?)
     }
 
     fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
         let read = || -> Result<_, redb::Error> {
-            let records = self.database.begin_read()?.open_table(RECORDS)?;
+            let records = self.database()?.begin_read()?.open_table(RECORDS)?;
             let entries = records.range((run, 0)..=(run, u64::MAX))?.map(|entry| {
                 let (key, bytes) = entry?;
                 Ok((key.value().1, bytes.value().to_vec()))
             });
             entries.collect()
         };
-        Ok(read()?)
+        Ok(sound(read)?)
     }
 }
 
