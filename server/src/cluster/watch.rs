@@ -177,7 +177,7 @@ impl Watch {
             let times = self.shared.suspicion.reached().await;
             self.pace().await;
             let result = match position.take() {
-                None => self.list().await,
+                None => self.list(times).await,
                 Some(at) => self.follow(at, times, &mut position).await.map(|()| position.take()),
             };
             match result {
@@ -195,19 +195,16 @@ impl Watch {
         }
     }
 
-    /// Lists everything, streamed if possible; nothing where streaming turned out not to be.
-    async fn list(&mut self) -> Result<Option<Position>, Trouble> {
+    /// Lists everything; no position where the API server went away and came back meanwhile: what was asked of it
+    /// before may never be answered.
+    async fn list(&mut self, times: u64) -> Result<Option<Position>, Trouble> {
         let lists = self.shared.lists.clone();
         let _permit = lists.acquire_owned().await;
         self.begun = Some(Instant::now());
-        let streamed = !self.pages_only && self.shared.streams_lists.load(Ordering::Relaxed);
-        let (objects, position) = if streamed {
-            match self.list_by_stream().await {
-                Err(Trouble::NoStream) => self.list_by_pages().await?,
-                result => result?,
-            }
-        } else {
-            self.list_by_pages().await?
+        let mut suspicion = self.shared.suspicion.clone();
+        let (objects, position) = tokio::select! {
+            listed = self.list_by_any_means() => listed?,
+            () = suspicion.came_back(times) => return Ok(None),
         };
         self.seen().await?;
         tracing::debug!(resource = %self.kind.resource(), objects = objects.len(), "listed");
@@ -218,6 +215,17 @@ impl Watch {
         // The list was the beginning; its watch may follow at once.
         self.begun = None;
         Ok(Some(position))
+    }
+
+    /// Streamed if possible.
+    async fn list_by_any_means(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+        if !self.pages_only && self.shared.streams_lists.load(Ordering::Relaxed) {
+            match self.list_by_stream().await {
+                Err(Trouble::NoStream) => {}
+                result => return result,
+            }
+        }
+        self.list_by_pages().await
     }
 
     /// A list as the beginning of a watch (KEP-3157): without a resource version it is consistent, and its end is a
@@ -304,6 +312,7 @@ impl Watch {
         resume: &mut Option<Position>,
     ) -> Result<(), Trouble> {
         *resume = Some(Position { version: version.clone(), stream: None });
+        let mut suspicion = self.shared.suspicion.clone();
         let mut stream = match stream {
             Some(stream) => stream,
             None => {
@@ -314,11 +323,13 @@ impl Watch {
                     self.watch_path(spread(WATCH))?,
                     segment(&version)?
                 );
-                self.open(&path).await?
+                tokio::select! {
+                    stream = self.open(&path) => stream?,
+                    () = suspicion.came_back(times) => return Ok(()),
+                }
             }
         };
         self.seen().await?;
-        let mut suspicion = self.shared.suspicion.clone();
         loop {
             let line = tokio::select! {
                 line = timeout(WATCH.mul_f64(1.25) + MARGIN, stream.next()) => match line {
