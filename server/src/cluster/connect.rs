@@ -177,13 +177,21 @@ async fn config(access: &Access) -> Result<(Config, String), ConnectError> {
     }
     let options =
         KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .map_err(|error| incomplete(error, &context, known))?;
-    if config.cluster_url.host().is_none() {
-        return Err(ConnectError::BadServer);
+    let host = config.cluster_url.host().ok_or(ConnectError::BadServer)?;
+    // kube takes HTTPS_PROXY for every address; what listens on this machine is not behind a proxy.
+    if is_loopback(host) {
+        config.proxy_url = None;
     }
     Ok((config, context))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The kubeconfig that applies; none where there is none and none was asked for. As kubectl does, files in

@@ -114,6 +114,9 @@ pub(super) async fn open(
 async fn send(client: &Client, request: Request<Body>) -> Result<Response<Body>, Failure> {
     client.send(request).await.map_err(|error| match error {
         kube::Error::Auth(_) => Failure::Credentials,
+        // The two that occur; what they wrap says all there is.
+        kube::Error::Service(error) => Failure::Connection(chain(&*error)),
+        kube::Error::HyperError(error) => Failure::Connection(chain(&error)),
         error => Failure::Connection(chain(&error)),
     })
 }

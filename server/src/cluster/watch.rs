@@ -1,7 +1,7 @@
 //! The watch of one kind: one for the whole process, whoever looks.
 //!
 //! ```text
-//!            ┌────────── 410, unreadable, or out of order ───────────┐
+//!            ┌────────── ──── 410, or unreadable ───────────────────┐
 //!            ▼                                                       │
 //!   ┌─► no position ──list──► position ──watch──► following ─────────┤
 //!   │        │                   ▲                    │              │
@@ -16,6 +16,9 @@
 //! which may be older than what was already seen; it passes over an event that it cannot decode and goes on; it does
 //! not say that a watch works again until something changes; and its requests wait for an answer without a limit.
 
+mod event;
+mod trouble;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -26,8 +29,6 @@ use std::{
 };
 
 use kube::Client;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use teardown::{
     message::BlindCause,
     object::{Kind, Object, Uid},
@@ -38,15 +39,17 @@ use tokio::{
     time::{Instant, sleep, sleep_until, timeout},
 };
 
+use self::{
+    event::Event,
+    trouble::{Opening, Trouble},
+};
 use super::{
     backoff::{backoff, spread},
     convert::{self, Page},
     interner::Interner,
     pulse::Suspicion,
     report::{HubGone, Report},
-    request::{self, Answer, Failure, Lines},
-    status::Status,
-    text::{bounded, chain},
+    request::{self, Lines},
 };
 
 /// For one page of a list, or the beginning of a watch.
@@ -116,60 +119,6 @@ struct Position {
     stream: Option<Lines>,
 }
 
-/// Why a list or a watch did not go on.
-#[derive(Debug)]
-enum Trouble {
-    /// 403.
-    Forbidden(String),
-    /// 410, on an answer or in the stream: the position is too old.
-    TooOld,
-    /// The server will not stream a list, or not this one.
-    NoStream,
-    /// 404 or 405: the kind is perhaps no longer served.
-    NotServed(String),
-    /// 429.
-    Throttled(Option<Duration>, String),
-    /// The connection.
-    Connection(String),
-    /// Anything else.
-    Failing(String),
-    /// Nobody is left to tell.
-    HubGone,
-}
-
-impl From<HubGone> for Trouble {
-    fn from(HubGone: HubGone) -> Self {
-        Self::HubGone
-    }
-}
-
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        let message = failure.to_string();
-        match failure {
-            Failure::Silence(_) | Failure::Connection(_) | Failure::Credentials => {
-                Self::Connection(message)
-            }
-            Failure::TooLarge => Self::Failing(message),
-        }
-    }
-}
-
-impl From<Answer> for Trouble {
-    fn from(answer: Answer) -> Self {
-        let message = answer.message();
-        match answer.code {
-            // 401 concerns every kind alike, so the pulse looks into it.
-            401 => Self::Connection(message),
-            403 => Self::Forbidden(message),
-            404 | 405 => Self::NotServed(message),
-            410 => Self::TooOld,
-            429 => Self::Throttled(answer.retry_after, message),
-            _ => Self::Failing(message),
-        }
-    }
-}
-
 impl Watch {
     async fn run(mut self) -> Result<(), HubGone> {
         let mut position = None;
@@ -177,7 +126,7 @@ impl Watch {
             let times = self.shared.suspicion.reached().await;
             self.pace().await;
             let result = match position.take() {
-                None => self.list().await,
+                None => self.list(times).await,
                 Some(at) => self.follow(at, times, &mut position).await.map(|()| position.take()),
             };
             match result {
@@ -195,19 +144,16 @@ impl Watch {
         }
     }
 
-    /// Lists everything, streamed if possible; nothing where streaming turned out not to be.
-    async fn list(&mut self) -> Result<Option<Position>, Trouble> {
+    /// Lists everything; no position where the API server went away and came back meanwhile: what was asked of it
+    /// before may never be answered.
+    async fn list(&mut self, times: u64) -> Result<Option<Position>, Trouble> {
         let lists = self.shared.lists.clone();
         let _permit = lists.acquire_owned().await;
         self.begun = Some(Instant::now());
-        let streamed = !self.pages_only && self.shared.streams_lists.load(Ordering::Relaxed);
-        let (objects, position) = if streamed {
-            match self.list_by_stream().await {
-                Err(Trouble::NoStream) => self.list_by_pages().await?,
-                result => result?,
-            }
-        } else {
-            self.list_by_pages().await?
+        let mut suspicion = self.shared.suspicion.clone();
+        let (objects, position) = tokio::select! {
+            listed = self.list_by_any_means() => listed?,
+            () = suspicion.came_back(times) => return Ok(None),
         };
         self.seen().await?;
         tracing::debug!(resource = %self.kind.resource(), objects = objects.len(), "listed");
@@ -218,6 +164,17 @@ impl Watch {
         // The list was the beginning; its watch may follow at once.
         self.begun = None;
         Ok(Some(position))
+    }
+
+    /// Streamed if possible.
+    async fn list_by_any_means(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+        if !self.pages_only && self.shared.streams_lists.load(Ordering::Relaxed) {
+            match self.list_by_stream().await {
+                Err(Trouble::NoStream) => {}
+                result => return result,
+            }
+        }
+        self.list_by_pages().await
     }
 
     /// A list as the beginning of a watch (KEP-3157): without a resource version it is consistent, and its end is a
@@ -246,7 +203,7 @@ impl Watch {
                 self.pages_only = true;
                 return Err(Trouble::NoStream);
             };
-            match self.event(&line)? {
+            match Event::read(&line, &self.kind, &self.shared.names)? {
                 Event::Applied(object) => {
                     objects.insert(object.uid.clone(), *object);
                 }
@@ -274,12 +231,12 @@ impl Watch {
             if !answer.is_success() {
                 return Err(answer.into());
             }
-            let page: Page<'_> =
-                serde_json::from_slice(&answer.body).map_err(|error| unreadable(&error))?;
+            let page: Page<'_> = serde_json::from_slice(&answer.body)
+                .map_err(|error| Trouble::unreadable(&error))?;
             for item in page.items.unwrap_or_default() {
                 objects.extend(
                     convert::object(&self.kind, item.get(), &self.shared.names)
-                        .map_err(|error| unreadable(&error))?,
+                        .map_err(|error| Trouble::unreadable(&error))?,
                 );
             }
             if page.metadata.next.is_empty() {
@@ -304,6 +261,7 @@ impl Watch {
         resume: &mut Option<Position>,
     ) -> Result<(), Trouble> {
         *resume = Some(Position { version: version.clone(), stream: None });
+        let mut suspicion = self.shared.suspicion.clone();
         let mut stream = match stream {
             Some(stream) => stream,
             None => {
@@ -314,11 +272,13 @@ impl Watch {
                     self.watch_path(spread(WATCH))?,
                     segment(&version)?
                 );
-                self.open(&path).await?
+                tokio::select! {
+                    stream = self.open(&path) => stream?,
+                    () = suspicion.came_back(times) => return Ok(()),
+                }
             }
         };
         self.seen().await?;
-        let mut suspicion = self.shared.suspicion.clone();
         loop {
             let line = tokio::select! {
                 line = timeout(WATCH.mul_f64(1.25) + MARGIN, stream.next()) => match line {
@@ -330,11 +290,12 @@ impl Watch {
                 () = suspicion.came_back(times) => return Ok(()),
             };
             let Some(line) = line else { return Ok(()) };
-            let event = self.event(&line).inspect_err(|trouble| {
-                if !matches!(trouble, Trouble::Connection(_)) {
-                    *resume = None;
-                }
-            })?;
+            let event =
+                Event::read(&line, &self.kind, &self.shared.names).inspect_err(|trouble| {
+                    if !matches!(trouble, Trouble::Connection(_)) {
+                        *resume = None;
+                    }
+                })?;
             let (version, observation) = match event {
                 Event::Applied(object) => {
                     (object.resource_version.to_string(), Some(Observation::Applied(object)))
@@ -377,40 +338,6 @@ impl Watch {
             "{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}",
             lasting.as_secs()
         ))
-    }
-
-    /// Reads one line of a watch.
-    fn event(&self, line: &[u8]) -> Result<Event, Trouble> {
-        let Line { kind, object } =
-            serde_json::from_slice(line).map_err(|error| unreadable(&error))?;
-        let json = object.get();
-        match kind {
-            LineKind::Added | LineKind::Modified => {
-                let object = convert::object(&self.kind, json, &self.shared.names)
-                    .map_err(|error| unreadable(&error))?;
-                Ok(object.map_or(Event::Nothing, |object| Event::Applied(Box::new(object))))
-            }
-            LineKind::Deleted => {
-                let (uid, version) =
-                    convert::uid_and_version(json).map_err(|error| unreadable(&error))?;
-                Ok(uid.map_or(Event::Nothing, |uid| Event::Deleted(uid, version)))
-            }
-            LineKind::Bookmark => {
-                let Mark { metadata } =
-                    serde_json::from_str(json).map_err(|error| unreadable(&error))?;
-                let ends_list = metadata.annotations.ends.as_deref() == Some("true");
-                Ok(Event::Bookmark { version: metadata.resource_version, ends_list })
-            }
-            LineKind::Error => {
-                let status: Status =
-                    serde_json::from_str(json).map_err(|error| unreadable(&error))?;
-                Err(match status.code {
-                    410 => Trouble::TooOld,
-                    403 => Trouble::Forbidden(bounded(&status.message)),
-                    _ => Trouble::Failing(bounded(&status.message)),
-                })
-            }
-        }
     }
 
     /// The kind is seen, whatever was said before.
@@ -489,82 +416,6 @@ impl Watch {
         tracing::warn!(%resource, ?cause, "cannot be seen");
         self.shared.report.tell(Observation::Blind { resource, cause, message }).await
     }
-}
-
-/// Why a watch did not begin.
-enum Opening {
-    Refused(Answer),
-    Failed(Failure),
-}
-
-impl From<Failure> for Opening {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
-impl From<Opening> for Trouble {
-    fn from(opening: Opening) -> Self {
-        match opening {
-            Opening::Refused(answer) => answer.into(),
-            Opening::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-/// What one line of a watch says.
-enum Event {
-    Applied(Box<Object>),
-    /// The UID, and the resource version of its end.
-    Deleted(Uid, String),
-    Bookmark {
-        version: String,
-        ends_list: bool,
-    },
-    /// An object that is stored nowhere.
-    Nothing,
-}
-
-/// `metav1.WatchEvent`.
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(rename = "type")]
-    kind: LineKind,
-    #[serde(borrow)]
-    object: &'a RawValue,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum LineKind {
-    Added,
-    Modified,
-    Deleted,
-    Bookmark,
-    Error,
-}
-
-#[derive(Deserialize)]
-struct Mark {
-    metadata: MarkMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct MarkMeta {
-    resource_version: String,
-    #[serde(default)]
-    annotations: MarkAnnotations,
-}
-
-#[derive(Default, Deserialize)]
-struct MarkAnnotations {
-    #[serde(rename = "k8s.io/initial-events-end", default)]
-    ends: Option<String>,
-}
-
-fn unreadable(error: &serde_json::Error) -> Trouble {
-    Trouble::Failing(format!("what the API server sends of it cannot be read: {}", chain(error)))
 }
 
 /// A resource version in a query; it is opaque, and today a number.
