@@ -34,7 +34,12 @@ export function startAttacher(client, log) {
 		} else if (!status?.attached) {
 			const volume = await client.request('GET', volumePath(spec.source.persistentVolumeName));
 			if (volume.status !== 200) throw new Error(`its volume: ${volume.status}`);
-			await changeFinalizers(client, volumePath(volume.body.metadata.name), volume.body.metadata.uid, withOne(finalizer));
+			await changeFinalizers(
+				client,
+				volumePath(volume.body.metadata.name),
+				volume.body.metadata.uid,
+				withOne(finalizer),
+			);
 			await changeFinalizers(client, path, metadata.uid, withOne(finalizer));
 			await say(true);
 		}

@@ -108,7 +108,9 @@ async function freePorts(count) {
 		Array.from({ length: count }, () => {
 			const holder = createServer();
 			/** @type {Promise<import('node:net').Server>} */
-			const listening = new Promise((resolve, reject) => holder.once('error', reject).listen(0, '127.0.0.1', () => resolve(holder)));
+			const listening = new Promise((resolve, reject) =>
+				holder.once('error', reject).listen(0, '127.0.0.1', () => resolve(holder)),
+			);
 			return listening;
 		}),
 	);

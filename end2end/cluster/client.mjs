@@ -169,7 +169,9 @@ export class Client {
 				headers: {
 					accept: 'application/json',
 					authorization: `Bearer ${this.#token}`,
-					...(payload === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }),
+					...(payload === undefined
+						? {}
+						: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }),
 					...headers,
 				},
 			});

@@ -8,9 +8,17 @@ import { test } from 'node:test';
 import { Client } from './client.mjs';
 
 /** @param {string} name @param {number} revision */
-const object = (name, revision) => ({ kind: 'ConfigMap', metadata: { name, uid: name, resourceVersion: String(revision) } });
+const object = (name, revision) => ({
+	kind: 'ConfigMap',
+	metadata: { name, uid: name, resourceVersion: String(revision) },
+});
 /** @param {number} revision @param {object[]} items */
-const list = (revision, ...items) => ({ kind: 'ConfigMapList', apiVersion: 'v1', metadata: { resourceVersion: String(revision) }, items });
+const list = (revision, ...items) => ({
+	kind: 'ConfigMapList',
+	apiVersion: 'v1',
+	metadata: { resourceVersion: String(revision) },
+	items,
+});
 /** @param {string} type @param {object} object */
 const event = (type, object) => ({ type, object });
 
@@ -52,13 +60,20 @@ async function follow(t, script, expected) {
 }
 
 /** @param {object} body */
-const whole = (body) => (/** @type {URL} */ _, /** @type {import('node:http').ServerResponse} */ response) => response.end(JSON.stringify(body));
+const whole = (body) => (/** @type {URL} */ _, /** @type {import('node:http').ServerResponse} */ response) =>
+	response.end(JSON.stringify(body));
 /** @param {object[]} events */
-const stream = (...events) => (/** @type {URL} */ _, /** @type {import('node:http').ServerResponse} */ response) =>
-	response.end(events.map((each) => `${JSON.stringify(each)}\n`).join(''));
+const stream =
+	(...events) =>
+	(/** @type {URL} */ _, /** @type {import('node:http').ServerResponse} */ response) =>
+		response.end(events.map((each) => `${JSON.stringify(each)}\n`).join(''));
 
 test('goes on where a watch ended', async (t) => {
-	const { seen, asked } = await follow(t, [whole(list(5, object('a', 3))), stream(event('ADDED', object('b', 6))), stream(event('DELETED', object('a', 7)))], 3);
+	const { seen, asked } = await follow(
+		t,
+		[whole(list(5, object('a', 3))), stream(event('ADDED', object('b', 6))), stream(event('DELETED', object('a', 7)))],
+		3,
+	);
 	assert.deepEqual(seen, ['ADDED a 3', 'ADDED b 6', 'DELETED a 7']);
 	assert.deepEqual(
 		asked.map(({ searchParams }) => searchParams.get('resourceVersion')),
@@ -67,7 +82,11 @@ test('goes on where a watch ended', async (t) => {
 });
 
 test('a bookmark moves the place to go on from and is not reported', async (t) => {
-	const { seen, asked } = await follow(t, [whole(list(5)), stream(event('BOOKMARK', object('', 90))), stream(event('ADDED', object('a', 91)))], 1);
+	const { seen, asked } = await follow(
+		t,
+		[whole(list(5)), stream(event('BOOKMARK', object('', 90))), stream(event('ADDED', object('a', 91)))],
+		1,
+	);
 	assert.deepEqual(seen, ['ADDED a 91']);
 	assert.equal(asked[2].searchParams.get('resourceVersion'), '90');
 });
@@ -79,10 +98,21 @@ for (const [how, gone] of /** @type {[string, any][]} */ ([
 	test(`reports what changed while the server had forgotten us, told by ${how}`, async (t) => {
 		const { seen, following } = await follow(
 			t,
-			[whole(list(5, object('stays', 1), object('goes', 2), object('changes', 3))), gone, whole(list(90, object('stays', 1), object('changes', 50), object('comes', 60)))],
+			[
+				whole(list(5, object('stays', 1), object('goes', 2), object('changes', 3))),
+				gone,
+				whole(list(90, object('stays', 1), object('changes', 50), object('comes', 60))),
+			],
 			6,
 		);
-		assert.deepEqual(seen, ['ADDED stays 1', 'ADDED goes 2', 'ADDED changes 3', 'DELETED goes 90 inferred', 'MODIFIED changes 50', 'ADDED comes 60']);
+		assert.deepEqual(seen, [
+			'ADDED stays 1',
+			'ADDED goes 2',
+			'ADDED changes 3',
+			'DELETED goes 90 inferred',
+			'MODIFIED changes 50',
+			'ADDED comes 60',
+		]);
 		assert.deepEqual([...following.known.keys()].sort(), ['changes', 'comes', 'stays']);
 	});
 }
@@ -93,7 +123,8 @@ test('half a line when the connection breaks is asked for again', async (t) => {
 		t,
 		[
 			whole(list(5)),
-			(_, response) => response.write(`${JSON.stringify(event('ADDED', object('a', 6)))}\n${torn}`, () => response.destroy()),
+			(_, response) =>
+				response.write(`${JSON.stringify(event('ADDED', object('a', 6)))}\n${torn}`, () => response.destroy()),
 			stream(event('ADDED', object('b', 7))),
 		],
 		2,
@@ -103,7 +134,8 @@ test('half a line when the connection breaks is asked for again', async (t) => {
 });
 
 test('a refused list is told to whoever waits', async (t) => {
-	const refuse = (/** @type {URL} */ _, /** @type {any} */ response) => response.writeHead(403).end('{"message":"not for you"}');
+	const refuse = (/** @type {URL} */ _, /** @type {any} */ response) =>
+		response.writeHead(403).end('{"message":"not for you"}');
 	const { following } = await follow(t, [refuse, whole(list(5, object('a', 1)))], 1);
 	await assert.rejects(following.synced, /403 not for you/);
 });

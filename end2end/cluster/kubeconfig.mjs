@@ -12,7 +12,9 @@ export const kubeconfig = ({ server, ca, tokens }, users) =>
 		{
 			apiVersion: 'v1',
 			kind: 'Config',
-			clusters: [{ name: 'unwind', cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
+			clusters: [
+				{ name: 'unwind', cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } },
+			],
 			users: users.map((name) => ({ name, user: { token: tokens.get(name) } })),
 			contexts: users.map((name) => ({ name, context: { cluster: 'unwind', user: name, namespace: 'default' } })),
 			'current-context': users[0],

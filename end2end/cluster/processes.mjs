@@ -18,7 +18,8 @@ export async function vanished(dir, within = 20_000) {
 	for (;;) {
 		const left = await processesOf(dir);
 		if (left.length === 0 && !existsSync(dir)) return;
-		if (performance.now() > deadline) throw new Error(`after ${within / 1000} s there is still: ${left.join(', ')} ${existsSync(dir) ? dir : ''}`);
+		if (performance.now() > deadline)
+			throw new Error(`after ${within / 1000} s there is still: ${left.join(', ')} ${existsSync(dir) ? dir : ''}`);
 		await sleep(50);
 	}
 }

@@ -50,7 +50,14 @@ export function startProvisioner(client, log) {
 				persistentVolumeReclaimPolicy: found.body.reclaimPolicy,
 				volumeMode: claim.spec.volumeMode,
 				csi: { driver, volumeHandle: volume, fsType: 'ext4' },
-				claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', name, namespace, uid, resourceVersion: String(revisionOf(claim)) },
+				claimRef: {
+					apiVersion: 'v1',
+					kind: 'PersistentVolumeClaim',
+					name,
+					namespace,
+					uid,
+					resourceVersion: String(revisionOf(claim)),
+				},
 			},
 		});
 		if (made.status !== 201 && made.status !== 409) throw new Error(`${made.status} ${made.body.message}`);
@@ -72,10 +79,12 @@ export function startProvisioner(client, log) {
 	const reclaiming = oneAtATime(reclaim, report);
 	const claims = client.follow('/api/v1/persistentvolumeclaims', {}, ({ type, object: claim }) => {
 		const ours = claim.metadata.annotations?.[assignedTo] === driver;
-		if (type !== 'DELETED' && ours && !claim.spec.volumeName && !claim.metadata.deletionTimestamp) provisioning.look(claim);
+		if (type !== 'DELETED' && ours && !claim.spec.volumeName && !claim.metadata.deletionTimestamp)
+			provisioning.look(claim);
 	});
 	const released = client.follow('/api/v1/persistentvolumes', {}, ({ type, object: volume }) => {
-		const ours = volume.metadata.annotations?.[provisionedBy] === driver && volume.metadata.finalizers?.includes(finalizer);
+		const ours =
+			volume.metadata.annotations?.[provisionedBy] === driver && volume.metadata.finalizers?.includes(finalizer);
 		const done = volume.status?.phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
 		if (type === 'DELETED' || !ours) return;
 		if (done) reclaiming.look(volume);

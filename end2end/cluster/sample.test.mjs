@@ -47,13 +47,15 @@ test('settles with everything that was asked for', async () => {
 	const claims = await list(`/api/v1/persistentvolumeclaims${selector}`);
 	assert.equal(claims.length, 7, 'claims made from templates carry the label too');
 	const volumes = await list('/api/v1/persistentvolumes');
-	assert.deepEqual(
-		volumes.map(({ spec }) => spec.persistentVolumeReclaimPolicy).sort(),
-		['Delete', ...Array(6).fill('Retain')],
-	);
+	assert.deepEqual(volumes.map(({ spec }) => spec.persistentVolumeReclaimPolicy).sort(), [
+		'Delete',
+		...Array(6).fill('Retain'),
+	]);
 	const dynamic = volumes.find(({ spec }) => spec.csi);
 	assert.ok(dynamic?.metadata.finalizers.includes(finalizer));
-	assert.ok(pods.some(({ spec }) => spec.containers[0].volumeMounts?.some((/** @type {any} */ { subPath }) => subPath)));
+	assert.ok(
+		pods.some(({ spec }) => spec.containers[0].volumeMounts?.some((/** @type {any} */ { subPath }) => subPath)),
+	);
 });
 
 test('every Secret of the application carries the canary', async () => {
@@ -61,7 +63,8 @@ test('every Secret of the application carries the canary', async () => {
 		const secrets = await list(`/api/v1/namespaces/${namespace}/secrets`);
 		assert.ok(secrets.length > 0, namespace);
 		for (const { metadata, data } of secrets) {
-			for (const value of Object.values(data)) assert.ok(Buffer.from(value, 'base64').toString().startsWith(canary), metadata.name);
+			for (const value of Object.values(data))
+				assert.ok(Buffer.from(value, 'base64').toString().startsWith(canary), metadata.name);
 		}
 	}
 });
@@ -69,8 +72,17 @@ test('every Secret of the application carries the canary', async () => {
 test('developer and reader may do what they should and no more', async () => {
 	/** @param {string} user @param {string} verb @param {string} resource @param {{group?: string, namespace?: string, name?: string}} [at] */
 	const may = async (user, verb, resource, at = {}) => {
-		const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes: { verb, resource, ...at } } };
-		const { body } = await cluster.request(user, 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review);
+		const review = {
+			apiVersion: 'authorization.k8s.io/v1',
+			kind: 'SelfSubjectAccessReview',
+			spec: { resourceAttributes: { verb, resource, ...at } },
+		};
+		const { body } = await cluster.request(
+			user,
+			'POST',
+			'/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+			review,
+		);
 		return body.status.allowed;
 	};
 	const namespace = org1;
@@ -100,7 +112,11 @@ test('the audit log tells who deleted what under which conditions, and no secret
 	const path = `/api/v1/namespaces/${org1}/configmaps/temporary`;
 	await cluster.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'temporary', namespace: org1 } }]);
 	const { uid } = (await cluster.request('admin', 'GET', path)).body.metadata;
-	await cluster.request('developer', 'DELETE', path, { preconditions: { uid }, propagationPolicy: 'Foreground', dryRun: ['All'] });
+	await cluster.request('developer', 'DELETE', path, {
+		preconditions: { uid },
+		propagationPolicy: 'Foreground',
+		dryRun: ['All'],
+	});
 	await cluster.request('admin', 'DELETE', `/api/v1/namespaces/${org1}/secrets/peer-msp?dryRun=All`);
 	await cluster.request('admin', 'DELETE', path);
 	const text = await readFile(cluster.audit, 'utf8');
@@ -108,9 +124,15 @@ test('the audit log tells who deleted what under which conditions, and no secret
 		.trim()
 		.split('\n')
 		.map((line) => JSON.parse(line))
-		.find(({ verb, user, objectRef }) => verb === 'delete' && user.username === 'developer' && objectRef.name === 'temporary');
+		.find(
+			({ verb, user, objectRef }) =>
+				verb === 'delete' && user.username === 'developer' && objectRef.name === 'temporary',
+		);
 	const { preconditions, propagationPolicy, dryRun } = deletion.requestObject;
-	assert.deepEqual({ preconditions, propagationPolicy, dryRun }, { preconditions: { uid }, propagationPolicy: 'Foreground', dryRun: ['All'] });
+	assert.deepEqual(
+		{ preconditions, propagationPolicy, dryRun },
+		{ preconditions: { uid }, propagationPolicy: 'Foreground', dryRun: ['All'] },
+	);
 	assert.ok(text.includes('"name":"peer-msp"'));
 	assert.ok(!text.includes(canary) && !text.includes(Buffer.from(canary).toString('base64').slice(0, 16)));
 });
@@ -118,17 +140,30 @@ test('the audit log tells who deleted what under which conditions, and no secret
 test('a Pod that never goes, until it is let go', async () => {
 	const [pod] = await list(`/api/v1/namespaces/${org1}/pods?labelSelector=app.kubernetes.io/name=couchdb`);
 	const path = pathOf(pod);
-	await cluster.request('admin', 'PATCH', path, { metadata: { annotations: { 'unwind.test/hold': 'unmount' } } }, merge);
+	await cluster.request(
+		'admin',
+		'PATCH',
+		path,
+		{ metadata: { annotations: { 'unwind.test/hold': 'unmount' } } },
+		merge,
+	);
 	await cluster.request('admin', 'DELETE', path);
 	// What a kubelet that cannot unmount leaves to see: containers dead, sandbox gone, object still there.
-	const [held] = await cluster.until(`/api/v1/namespaces/${org1}/pods`, ([it]) => it?.status.phase === 'Failed', { what: 'dead containers', ...one(pod) });
+	const [held] = await cluster.until(`/api/v1/namespaces/${org1}/pods`, ([it]) => it?.status.phase === 'Failed', {
+		what: 'dead containers',
+		...one(pod),
+	});
 	assert.equal(held.status.containerStatuses[0].state.terminated.exitCode, 143);
 	assert.ok(held.metadata.deletionTimestamp);
 	await cluster.request('admin', 'PATCH', path, { metadata: { annotations: { 'unwind.test/hold': null } } }, merge);
-	await cluster.until(`/api/v1/namespaces/${org1}/pods`, ([it]) => it && it.metadata.uid !== pod.metadata.uid && it.status.phase === 'Running', {
-		what: 'its successor',
-		...one(pod),
-	});
+	await cluster.until(
+		`/api/v1/namespaces/${org1}/pods`,
+		([it]) => it && it.metadata.uid !== pod.metadata.uid && it.status.phase === 'Running',
+		{
+			what: 'its successor',
+			...one(pod),
+		},
+	);
 });
 
 test('a Pod whose containers cannot be stopped says so in an event', async () => {
@@ -145,15 +180,32 @@ test('a Pod whose containers cannot be stopped says so in an event', async () =>
 	const { body } = await cluster.request('admin', 'GET', path);
 	assert.equal(body.metadata.uid, pod.metadata.uid, 'it is still there');
 	await cluster.request('admin', 'PATCH', path, { metadata: { annotations: { 'unwind.test/hold': null } } }, merge);
-	await cluster.until(`/api/v1/namespaces/${orderers}/pods`, (pods) => pods.every(({ metadata }) => metadata.uid !== pod.metadata.uid), { what: 'it to go' });
+	await cluster.until(
+		`/api/v1/namespaces/${orderers}/pods`,
+		(pods) => pods.every(({ metadata }) => metadata.uid !== pod.metadata.uid),
+		{ what: 'it to go' },
+	);
 });
 
 test('a claim cannot go while a Pod mounts it; a provisioned volume goes after its claim', async () => {
 	const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'scratch', namespace: org1 } };
-	const spec = { storageClassName: 'consortium-csi', accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
-	const container = { name: 'main', image: 'registry.example/scratch:1', volumeMounts: [{ name: 'data', mountPath: '/data' }] };
+	const spec = {
+		storageClassName: 'consortium-csi',
+		accessModes: ['ReadWriteOnce'],
+		resources: { requests: { storage: '1Gi' } },
+	};
+	const container = {
+		name: 'main',
+		image: 'registry.example/scratch:1',
+		volumeMounts: [{ name: 'data', mountPath: '/data' }],
+	};
 	const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'scratch' } }];
-	const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'scratch', namespace: org1 }, spec: { containers: [container], volumes } };
+	const pod = {
+		apiVersion: 'v1',
+		kind: 'Pod',
+		metadata: { name: 'scratch', namespace: org1 },
+		spec: { containers: [container], volumes },
+	};
 	await cluster.apply([{ ...claim, spec }, pod]);
 	const pods = `/api/v1/namespaces/${org1}/pods`;
 	const claims = `/api/v1/namespaces/${org1}/persistentvolumeclaims`;
@@ -165,7 +217,11 @@ test('a claim cannot go while a Pod mounts it; a provisioned volume goes after i
 	assert.ok(body.metadata.deletionTimestamp);
 	await cluster.request('admin', 'DELETE', `${pods}/scratch`);
 	await cluster.until(claims, (found) => found.length === 0, { what: 'the claim to go', ...one(claim) });
-	await cluster.until('/api/v1/persistentvolumes', (found) => !found.some(({ metadata }) => metadata.name === body.spec.volumeName), { what: 'its volume to go' });
+	await cluster.until(
+		'/api/v1/persistentvolumes',
+		(found) => !found.some(({ metadata }) => metadata.name === body.spec.volumeName),
+		{ what: 'its volume to go' },
+	);
 	assert.equal(cluster.provisioner.volumes.size, held - 1);
 });
 
@@ -177,15 +233,20 @@ test('a volume stays attached, and its object there, when the attacher is gone',
 	assert.ok(body.metadata.finalizers.includes(attached));
 
 	cluster.attacher.stop();
-	await cluster.request('admin', 'DELETE', `/apis/apps/v1/namespaces/${org2}/statefulsets/couchdb`, { propagationPolicy: 'Foreground' });
+	await cluster.request('admin', 'DELETE', `/apis/apps/v1/namespaces/${org2}/statefulsets/couchdb`, {
+		propagationPolicy: 'Foreground',
+	});
 	await cluster.until(`/api/v1/namespaces/${org2}/pods`, (pods) => pods.length === 0, {
 		what: 'the Pod to go',
 		params: { labelSelector: 'app.kubernetes.io/name=couchdb' },
 	});
-	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', ([it]) => !!it?.metadata.deletionTimestamp, { what: 'the detaching to begin' });
+	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', ([it]) => !!it?.metadata.deletionTimestamp, {
+		what: 'the detaching to begin',
+	});
 	await cluster.request('admin', 'DELETE', `/api/v1/namespaces/${org2}/persistentvolumeclaims/data-couchdb-0`);
 	const params = { fieldSelector: `metadata.name=${volume}` };
-	const held = (/** @type {KubeObject[]} */ [it]) => it?.metadata.deletionTimestamp && it.metadata.finalizers.join() === attached;
+	const held = (/** @type {KubeObject[]} */ [it]) =>
+		it?.metadata.deletionTimestamp && it.metadata.finalizers.join() === attached;
 	await cluster.until('/api/v1/persistentvolumes', held, { what: 'the volume to hang on the attacher alone', params });
 
 	cluster.startAttacher();
@@ -196,8 +257,10 @@ test('a volume stays attached, and its object there, when the attacher is gone',
 test('a node that falls silent turns NotReady, its Pods are told to go and stay, and it comes back', async () => {
 	const name = 'node-b';
 	/** @param {string} status */
-	const ready = (status) => (/** @type {KubeObject[]} */ [node]) =>
-		node?.status.conditions.find((/** @type {any} */ { type }) => type === 'Ready').status === status;
+	const ready =
+		(status) =>
+		(/** @type {KubeObject[]} */ [node]) =>
+			node?.status.conditions.find((/** @type {any} */ { type }) => type === 'Ready').status === status;
 	const node = { params: { fieldSelector: `metadata.name=${name}` }, within: 40_000 };
 	const victims = (await list(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`)).map(({ metadata }) => metadata.uid);
 	assert.ok(victims.length > 0);
@@ -205,17 +268,24 @@ test('a node that falls silent turns NotReady, its Pods are told to go and stay,
 	await cluster.silenceNode(name);
 	await cluster.until('/api/v1/nodes', ready('Unknown'), { what: `${name} to be unknown`, ...node });
 	const params = { fieldSelector: `spec.nodeName=${name}` };
-	await cluster.until('/api/v1/pods', (pods) => pods.length > 0 && pods.every(({ metadata }) => metadata.deletionTimestamp), {
-		what: 'its Pods to be evicted',
-		within: 40_000,
-		params,
-	});
+	await cluster.until(
+		'/api/v1/pods',
+		(pods) => pods.length > 0 && pods.every(({ metadata }) => metadata.deletionTimestamp),
+		{
+			what: 'its Pods to be evicted',
+			within: 40_000,
+			params,
+		},
+	);
 	const stuck = await list(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`);
 	assert.ok(stuck.every(({ metadata }) => victims.includes(metadata.uid)));
 
 	await cluster.reviveNode(name);
 	await cluster.until('/api/v1/nodes', ready('True'), { what: `${name} to be ready`, ...node });
-	await cluster.until('/api/v1/pods', (pods) => !pods.some(({ metadata }) => victims.includes(metadata.uid)), { what: 'the evicted Pods to go', params });
+	await cluster.until('/api/v1/pods', (pods) => !pods.some(({ metadata }) => victims.includes(metadata.uid)), {
+		what: 'the evicted Pods to go',
+		params,
+	});
 });
 
 test('following a list survives a server that hangs', async (t) => {
@@ -224,12 +294,18 @@ test('following a list survives a server that hangs', async (t) => {
 	const kinds = await cluster.kinds();
 	const configMaps = kinds.all.find(({ kind }) => kind === 'ConfigMap');
 	assert.ok(configMaps);
-	const watch = cluster.watch('reader', collection(configMaps, 'default'), {}, ({ type, object }) => seen.push(`${type} ${object.metadata.name}`));
+	const watch = cluster.watch('reader', collection(configMaps, 'default'), {}, ({ type, object }) =>
+		seen.push(`${type} ${object.metadata.name}`),
+	);
 	t.after(() => watch.close());
 	await watch.synced;
 	await cluster.freezeApiServer();
-	const made = cluster.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'after-the-frost', namespace: 'default' } }]);
+	const made = cluster.apply([
+		{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'after-the-frost', namespace: 'default' } },
+	]);
 	await cluster.thawApiServer();
 	await made;
-	await cluster.until('/api/v1/namespaces/default/configmaps', () => seen.includes('ADDED after-the-frost'), { what: 'the event' });
+	await cluster.until('/api/v1/namespaces/default/configmaps', () => seen.includes('ADDED after-the-frost'), {
+		what: 'the event',
+	});
 });

@@ -18,7 +18,9 @@ import { parseArgs } from 'node:util';
 import { start } from './cluster.mjs';
 import { people } from './users.mjs';
 
-const { sample, dir } = parseArgs({ options: { sample: { type: 'boolean', default: false }, dir: { type: 'string' } } }).values;
+const { sample, dir } = parseArgs({
+	options: { sample: { type: 'boolean', default: false }, dir: { type: 'string' } },
+}).values;
 
 /** @param {object} message */
 const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
@@ -68,7 +70,8 @@ function obey(line) {
 		try {
 			const order = JSON.parse(line);
 			name = order.do;
-			if (!Object.hasOwn(orders, name)) throw new Error(`there is no such order; there are ${Object.keys(orders).join(', ')}`);
+			if (!Object.hasOwn(orders, name))
+				throw new Error(`there is no such order; there are ${Object.keys(orders).join(', ')}`);
 			await orders[name](order.name);
 			tell({ done: name });
 		} catch (error) {

@@ -36,14 +36,42 @@ export const tokenFile = (tokens) =>
 const read = ['get', 'list', 'watch'];
 /** RBAC has no "all but": every core resource by name, except Secrets and the ones that run commands in containers. */
 const coreWithoutSecrets = [
-	'bindings', 'componentstatuses', 'configmaps', 'endpoints', 'events', 'limitranges', 'namespaces', 'nodes',
-	'persistentvolumeclaims', 'persistentvolumes', 'pods', 'pods/status', 'podtemplates', 'replicationcontrollers',
-	'resourcequotas', 'serviceaccounts', 'services',
+	'bindings',
+	'componentstatuses',
+	'configmaps',
+	'endpoints',
+	'events',
+	'limitranges',
+	'namespaces',
+	'nodes',
+	'persistentvolumeclaims',
+	'persistentvolumes',
+	'pods',
+	'pods/status',
+	'podtemplates',
+	'replicationcontrollers',
+	'resourcequotas',
+	'serviceaccounts',
+	'services',
 ];
 const otherGroups = [
-	'admissionregistration.k8s.io', 'apiextensions.k8s.io', 'apiregistration.k8s.io', 'apps', 'autoscaling', 'batch',
-	'coordination.k8s.io', 'discovery.k8s.io', 'events.k8s.io', 'flowcontrol.apiserver.k8s.io', 'networking.k8s.io',
-	'node.k8s.io', 'policy', 'rbac.authorization.k8s.io', 'resource.k8s.io', 'scheduling.k8s.io', 'storage.k8s.io',
+	'admissionregistration.k8s.io',
+	'apiextensions.k8s.io',
+	'apiregistration.k8s.io',
+	'apps',
+	'autoscaling',
+	'batch',
+	'coordination.k8s.io',
+	'discovery.k8s.io',
+	'events.k8s.io',
+	'flowcontrol.apiserver.k8s.io',
+	'networking.k8s.io',
+	'node.k8s.io',
+	'policy',
+	'rbac.authorization.k8s.io',
+	'resource.k8s.io',
+	'scheduling.k8s.io',
+	'storage.k8s.io',
 ];
 
 const apiVersion = 'rbac.authorization.k8s.io/v1';
@@ -82,7 +110,12 @@ export const clusterRights = [
 		metadata: { name: 'unwind-developer-cluster' },
 		rules: [
 			{ apiGroups: [''], resources: ['namespaces'], resourceNames: namespaces, verbs: ['delete', 'patch', 'update'] },
-			{ apiGroups: [''], resources: ['persistentvolumes'], resourceNames: staticVolumes, verbs: ['delete', 'patch', 'update'] },
+			{
+				apiGroups: [''],
+				resources: ['persistentvolumes'],
+				resourceNames: staticVolumes,
+				verbs: ['delete', 'patch', 'update'],
+			},
 		],
 	},
 	clusterBinding('unwind-reader', 'unwind-reader', 'readers'),

@@ -37,7 +37,8 @@ export async function readAudit(file, from) {
 		const { verb, objectRef, requestURI, requestReceivedTimestamp: at } = event;
 		const user = event.impersonatedUser?.username ?? event.user.username;
 		const eviction = verb === 'create' && objectRef?.subresource === 'eviction';
-		if (verb === 'delete' || verb === 'deletecollection' || eviction) asked.push({ ...read(event), user, eviction, at });
+		if (verb === 'delete' || verb === 'deletecollection' || eviction)
+			asked.push({ ...read(event), user, eviction, at });
 		else if (verb === 'list' && objectRef?.resource === 'pods') podLists.push({ user, uri: requestURI, at });
 	}
 	return { asked, podLists };

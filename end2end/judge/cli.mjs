@@ -37,7 +37,9 @@ function needed(option) {
 /** @param {string} path KIND/NAMESPACE/NAME or KIND/NAME */
 function nameFrom(path) {
 	const parts = path.split('/');
-	return parts.length === 3 ? { kind: parts[0], namespace: parts[1], name: parts[2] } : { kind: parts[0], name: parts[1] };
+	return parts.length === 3
+		? { kind: parts[0], namespace: parts[1], name: parts[2] }
+		: { kind: parts[0], name: parts[1] };
 }
 
 /** @param {object} message */
@@ -55,8 +57,10 @@ try {
 	};
 	const court = {
 		audit: needed('audit'),
-		request: (/** @type {string} */ user, /** @type {Parameters<Client['request']>} */ ...request) => as(user).request(...request),
-		watch: (/** @type {string} */ user, /** @type {Parameters<Client['follow']>} */ ...follow) => as(user).follow(...follow),
+		request: (/** @type {string} */ user, /** @type {Parameters<Client['request']>} */ ...request) =>
+			as(user).request(...request),
+		watch: (/** @type {string} */ user, /** @type {Parameters<Client['follow']>} */ ...follow) =>
+			as(user).follow(...follow),
 	};
 	const judge = await Judge.open(court, {
 		unit: { label: needed('unit') },

@@ -45,10 +45,14 @@ export class History {
 	static async open(court) {
 		const history = new History(court);
 		const { all } = await Kinds.discover((...request) => court.request(eye, ...request));
-		const kinds = all.filter(({ plural, verbs }) => verbs.includes('list') && verbs.includes('watch') && !ofTheCluster.has(plural));
+		const kinds = all.filter(
+			({ plural, verbs }) => verbs.includes('list') && verbs.includes('watch') && !ofTheCluster.has(plural),
+		);
 		history.#watches = kinds.map((kind) => ({
 			kind,
-			following: court.watch(eye, collection(kind), {}, (event) => history.#events.push({ ...event, object: discreet(event.object) })),
+			following: court.watch(eye, collection(kind), {}, (event) =>
+				history.#events.push({ ...event, object: discreet(event.object) }),
+			),
 		}));
 		await Promise.all(history.#watches.map(({ following }) => following.synced));
 		history.began = Number((await history.#list('/api/v1/namespaces')).metadata.resourceVersion);
@@ -77,19 +81,23 @@ export class History {
 		const truth = await this.#list(collection(kind));
 		const at = Number(truth.metadata.resourceVersion);
 		/** @type {Map<string, number>} */
-		const listed = new Map(truth.items.map((/** @type {KubeObject} */ { metadata }) => [metadata.uid, Number(metadata.resourceVersion)]));
+		const listed = new Map(
+			truth.items.map((/** @type {KubeObject} */ { metadata }) => [metadata.uid, Number(metadata.resourceVersion)]),
+		);
 		const behind = () => {
 			for (const [uid, revision] of listed) {
 				const known = following.known.get(uid);
 				const seen = known ? Number(known.metadata.resourceVersion) : this.#lastSeen(uid);
 				if (seen < revision) return true;
 			}
-			for (const [uid, { metadata }] of following.known) if (!listed.has(uid) && Number(metadata.resourceVersion) <= at) return true;
+			for (const [uid, { metadata }] of following.known)
+				if (!listed.has(uid) && Number(metadata.resourceVersion) <= at) return true;
 			return false;
 		};
 		const deadline = performance.now() + catchUpDeadline;
 		while (behind()) {
-			if (performance.now() > deadline) throw new Error(`cannot judge: the watch of ${kind.plural} did not catch up with revision ${at}`);
+			if (performance.now() > deadline)
+				throw new Error(`cannot judge: the watch of ${kind.plural} did not catch up with revision ${at}`);
 			await sleep(20);
 		}
 	}
@@ -111,7 +119,12 @@ export class History {
 function discreet(object) {
 	const { managedFields: _, ...metadata } = object.metadata;
 	if (object.kind !== 'Secret') return { ...object, metadata };
-	const data = Object.fromEntries(Object.entries(object.data ?? {}).map(([key, value]) => [key, createHash('sha256').update(String(value)).digest('hex')]));
+	const data = Object.fromEntries(
+		Object.entries(object.data ?? {}).map(([key, value]) => [
+			key,
+			createHash('sha256').update(String(value)).digest('hex'),
+		]),
+	);
 	const { 'kubectl.kubernetes.io/last-applied-configuration': __, ...annotations } = metadata.annotations ?? {};
 	return { ...object, metadata: { ...metadata, annotations }, data };
 }

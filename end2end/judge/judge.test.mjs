@@ -11,7 +11,18 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { start } from '../cluster/cluster.mjs';
 import { collection } from '../cluster/kinds.mjs';
-import { bystanderLabel, kept, namespaceOf, namespaces, orderers, sharedClaimOf, sharedConfigMap, sharedOrg, staticVolumes, unitLabel } from '../cluster/sample/names.mjs';
+import {
+	bystanderLabel,
+	kept,
+	namespaceOf,
+	namespaces,
+	orderers,
+	sharedClaimOf,
+	sharedConfigMap,
+	sharedOrg,
+	staticVolumes,
+	unitLabel,
+} from '../cluster/sample/names.mjs';
 import { Judge } from './judge.mjs';
 
 /** @typedef {import('../cluster/cluster.mjs').Cluster} Cluster */
@@ -26,14 +37,19 @@ const kubectl = (cluster, ...args) =>
 	promisify(execFile)(kubectlBinary, ['--kubeconfig', cluster.kubeconfig, '--context', 'developer', ...args]);
 
 /** @param {import('./judge.mjs').Verdict} verdict @param {string} rule @returns {string[]} what was convicted by it */
-const convictedOf = ({ convictions }, rule) => convictions.filter((each) => each.rule === rule).map(({ object }) => object);
+const convictedOf = ({ convictions }, rule) =>
+	convictions.filter((each) => each.rule === rule).map(({ object }) => object);
 
 /** The unit's objects of one kind. @param {Cluster} cluster @param {string} kind @returns {Promise<KubeObject[]>} */
 async function unitObjects(cluster, kind) {
 	const { all } = await cluster.kinds();
 	const found = all.find((each) => each.kind === kind);
 	assert.ok(found, `the server has no ${kind}`);
-	const { body } = await cluster.request('admin', 'GET', `${collection(found)}?labelSelector=${encodeURIComponent(unitLabel)}`);
+	const { body } = await cluster.request(
+		'admin',
+		'GET',
+		`${collection(found)}?labelSelector=${encodeURIComponent(unitLabel)}`,
+	);
 	return body.items.map((/** @type {KubeObject} */ item) => ({ ...item, apiVersion: found.apiVersion, kind }));
 }
 
@@ -44,7 +60,10 @@ async function ask(cluster, objects, user = 'developer') {
 		objects.map(async (object) => {
 			const options = { preconditions: { uid: object.metadata.uid }, propagationPolicy: 'Background' };
 			const { status, body } = await cluster.request(user, 'DELETE', kinds.pathOf(object), options);
-			assert.ok([200, 202].includes(status), `DELETE ${object.kind} ${object.metadata.name}: ${status} ${body.message}`);
+			assert.ok(
+				[200, 202].includes(status),
+				`DELETE ${object.kind} ${object.metadata.name}: ${status} ${body.message}`,
+			);
 		}),
 	);
 }
@@ -54,7 +73,9 @@ async function gone(cluster, objects) {
 	const kinds = await cluster.kinds();
 	const uids = new Set(objects.map(({ metadata }) => metadata.uid));
 	for (const path of new Set(objects.map((object) => collection(kinds.of(object))))) {
-		await cluster.until(path, (there) => !there.some(({ metadata }) => uids.has(metadata.uid)), { what: `${path} without the deleted ones` });
+		await cluster.until(path, (there) => !there.some(({ metadata }) => uids.has(metadata.uid)), {
+			what: `${path} without the deleted ones`,
+		});
 	}
 }
 
@@ -67,16 +88,23 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	t.after(() => cluster.stop());
 	const judge = await Judge.open(cluster, charge);
 
-	const kinds = 'deployments,statefulsets,jobs,services,ingresses,hpa,pdb,networkpolicies,serviceaccounts,roles,rolebindings,configmaps,secrets,pvc';
+	const kinds =
+		'deployments,statefulsets,jobs,services,ingresses,hpa,pdb,networkpolicies,serviceaccounts,roles,rolebindings,configmaps,secrets,pvc';
 	await Promise.all(
-		namespaces.map((namespace) => kubectl(cluster, 'delete', kinds, '-n', namespace, '-l', unitLabel, '--wait=false', '--now')),
+		namespaces.map((namespace) =>
+			kubectl(cluster, 'delete', kinds, '-n', namespace, '-l', unitLabel, '--wait=false', '--now'),
+		),
 	);
 	await kubectl(cluster, 'delete', 'pv', ...staticVolumes, '--wait=false');
 	await kubectl(cluster, 'delete', 'namespace', ...namespaces, '--wait=false');
-	await cluster.until('/api/v1/namespaces', (there) => !there.some(({ metadata }) => namespaces.includes(metadata.name)), {
-		what: 'the namespaces to go',
-		within: 60_000,
-	});
+	await cluster.until(
+		'/api/v1/namespaces',
+		(there) => !there.some(({ metadata }) => namespaces.includes(metadata.name)),
+		{
+			what: 'the namespaces to go',
+			within: 60_000,
+		},
+	);
 	const verdict = await judge.close({ keptExpected: kept });
 
 	const claims = convictedOf(verdict, 'claim-in-use');
@@ -84,7 +112,10 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	assert.ok(claims.includes(`PersistentVolumeClaim ${shared}/${sharedClaimOf(sharedOrg)}`), claims.join());
 	const volumes = convictedOf(verdict, 'volume-before-claim');
 	assert.ok(volumes.includes('PersistentVolume orderer-ledger-0'), volumes.join());
-	assert.deepEqual(convictedOf(verdict, 'namespace-not-empty').sort(), namespaces.map((name) => `Namespace ${name}`).sort());
+	assert.deepEqual(
+		convictedOf(verdict, 'namespace-not-empty').sort(),
+		namespaces.map((name) => `Namespace ${name}`).sort(),
+	);
 	const needed = convictedOf(verdict, 'needed-by-pod');
 	for (const object of [
 		`ServiceAccount ${orderers}/orderer`,
@@ -96,13 +127,22 @@ test('convicts kubectl delete of everything at once', async (t) => {
 		assert.ok(needed.includes(object), `${object} not among ${needed.join()}`);
 	}
 	const touched = convictedOf(verdict, 'bystander-touched');
-	for (const object of [`ConfigMap ${shared}/${sharedConfigMap}`, `Namespace ${shared}`, `Deployment ${shared}/auditor`, `PersistentVolume ${sharedClaimOf(sharedOrg)}`]) {
+	for (const object of [
+		`ConfigMap ${shared}/${sharedConfigMap}`,
+		`Namespace ${shared}`,
+		`Deployment ${shared}/auditor`,
+		`PersistentVolume ${sharedClaimOf(sharedOrg)}`,
+	]) {
 		assert.ok(touched.includes(object), `${object} not among ${touched.join()}`);
 	}
 	// kubectl chooses a propagation policy and never says which object it means.
 	const unguarded = verdict.convictions.filter(({ rule }) => rule === 'unguarded-delete');
 	assert.ok(unguarded.length >= 40, `${unguarded.length} unguarded deletions`);
-	assert.ok(unguarded.every(({ evidence }) => evidence.includes('no UID precondition') && !evidence.includes('no propagation policy')));
+	assert.ok(
+		unguarded.every(
+			({ evidence }) => evidence.includes('no UID precondition') && !evidence.includes('no propagation policy'),
+		),
+	);
 	assert.ok(convictedOf(verdict, 'not-kept').includes(`ConfigMap ${shared}/${sharedConfigMap}`));
 	assert.doesNotMatch(JSON.stringify(verdict), /UNWIND-CANARY/);
 });
@@ -114,20 +154,29 @@ test('acquits a slow teardown in the right order', async (t) => {
 
 	/** @param {string[]} kinds */
 	const remove = async (...kinds) => {
-		const objects = (await Promise.all(kinds.map((kind) => unitObjects(cluster, kind)))).flat().filter((object) => !isKept(object));
+		const objects = (await Promise.all(kinds.map((kind) => unitObjects(cluster, kind))))
+			.flat()
+			.filter((object) => !isKept(object));
 		assert.ok(objects.length > 0, `nothing to remove among ${kinds.join()}`);
 		await ask(cluster, objects);
 		await gone(cluster, objects);
 	};
 	await remove('Ingress', 'HorizontalPodAutoscaler');
 	await remove('Deployment', 'StatefulSet', 'Job');
-	await cluster.until('/api/v1/pods', (pods) => pods.length === 0, { what: "the unit's Pods to be gone", params: { labelSelector: unitLabel } });
+	await cluster.until('/api/v1/pods', (pods) => pods.length === 0, {
+		what: "the unit's Pods to be gone",
+		params: { labelSelector: unitLabel },
+	});
 	await remove('Service', 'PodDisruptionBudget', 'NetworkPolicy', 'RoleBinding');
 	await remove('Role', 'ServiceAccount', 'ConfigMap', 'Secret');
 	await remove('PersistentVolumeClaim');
-	const volumes = await cluster.until('/api/v1/persistentvolumes', (there) => there.every(({ spec }) => spec.persistentVolumeReclaimPolicy === 'Retain'), {
-		what: 'the provisioned volume to be reclaimed',
-	});
+	const volumes = await cluster.until(
+		'/api/v1/persistentvolumes',
+		(there) => there.every(({ spec }) => spec.persistentVolumeReclaimPolicy === 'Retain'),
+		{
+			what: 'the provisioned volume to be reclaimed',
+		},
+	);
 	assert.equal(cluster.provisioner.volumes.size, 0);
 	const freed = volumes.filter((volume) => !isKept(volume));
 	await ask(cluster, freed);
@@ -149,9 +198,13 @@ test('convicts the finer faults', async (t) => {
 		const [pod] = (await unitObjects(cluster, 'Pod')).filter(({ metadata }) => metadata.name.startsWith('peer0-'));
 		await ask(cluster, [pod]);
 		await gone(cluster, [pod]);
-		await cluster.until(`/api/v1/namespaces/${pod.metadata.namespace}/pods`, (pods) => pods.filter(({ metadata }) => metadata.name.startsWith('peer0-')).length === 2, {
-			what: 'its successor',
-		});
+		await cluster.until(
+			`/api/v1/namespaces/${pod.metadata.namespace}/pods`,
+			(pods) => pods.filter(({ metadata }) => metadata.name.startsWith('peer0-')).length === 2,
+			{
+				what: 'its successor',
+			},
+		);
 		const verdict = await judge.close({ mayRemain: () => true });
 		assert.equal(convictedOf(verdict, 're-created').length, 1);
 		assert.equal(verdict.convictions.length, 1, JSON.stringify(verdict.convictions));
@@ -160,13 +213,22 @@ test('convicts the finer faults', async (t) => {
 	await t.test('a bystander that is scaled, and left-overs', async () => {
 		const judge = await Judge.open(cluster, charge);
 		const path = `/apis/apps/v1/namespaces/${shared}/deployments/auditor`;
-		const { status } = await cluster.request('developer', 'PATCH', path, { spec: { replicas: 2 } }, { 'content-type': 'application/merge-patch+json' });
+		const { status } = await cluster.request(
+			'developer',
+			'PATCH',
+			path,
+			{ spec: { replicas: 2 } },
+			{ 'content-type': 'application/merge-patch+json' },
+		);
 		assert.equal(status, 200);
 		const verdict = await judge.close();
 		assert.ok(convictedOf(verdict, 'bystander-touched').includes(`Deployment ${shared}/auditor`));
 		const left = convictedOf(verdict, 'left-over');
 		assert.ok(left.includes(`StatefulSet ${orderers}/orderer`));
-		assert.ok(left.includes('PersistentVolume org1-couchdb'), 'the volume without a label belongs to the unit by its claim');
+		assert.ok(
+			left.includes('PersistentVolume org1-couchdb'),
+			'the volume without a label belongs to the unit by its claim',
+		);
 		assert.ok(!left.some((object) => object.includes('auditor')), left.join());
 		assert.ok(!left.some((object) => object.includes('unwind-developer')), left.join());
 	});
@@ -192,7 +254,17 @@ test('convicts the finer faults', async (t) => {
 
 	await t.test('from the command line, for callers that are not Node', async () => {
 		const script = fileURLToPath(new URL('./cli.mjs', import.meta.url));
-		const flags = ['--kubeconfig', cluster.kubeconfig, '--audit', cluster.audit, '--unit', unitLabel, '--bystander', bystanderLabel, '--tolerate-left-overs'];
+		const flags = [
+			'--kubeconfig',
+			cluster.kubeconfig,
+			'--audit',
+			cluster.audit,
+			'--unit',
+			unitLabel,
+			'--bystander',
+			bystanderLabel,
+			'--tolerate-left-overs',
+		];
 		const child = spawn(process.execPath, [script, ...flags], { stdio: ['pipe', 'pipe', 'inherit'] });
 		const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
 		assert.deepEqual(JSON.parse((await lines.next()).value), { open: true });
@@ -201,14 +273,19 @@ test('convicts the finer faults', async (t) => {
 		child.stdin.end();
 		const { convictions } = JSON.parse((await lines.next()).value);
 		const { namespace, name } = secret.metadata;
-		assert.deepEqual(convictions.map((/** @type {any} */ { rule, object }) => [rule, object]), [['needed-by-pod', `Secret ${namespace}/${name}`]]);
+		assert.deepEqual(
+			convictions.map((/** @type {any} */ { rule, object }) => [rule, object]),
+			[['needed-by-pod', `Secret ${namespace}/${name}`]],
+		);
 		assert.deepEqual(await once(child, 'exit'), [1, null]);
 	});
 
 	await t.test('still sees everything after the API server hung', async () => {
 		const judge = await Judge.open(cluster, charge);
 		await cluster.freezeApiServer();
-		const late = cluster.request('developer', 'DELETE', `/api/v1/namespaces/${orderers}/configmaps/orderer-config`, { propagationPolicy: 'Background' });
+		const late = cluster.request('developer', 'DELETE', `/api/v1/namespaces/${orderers}/configmaps/orderer-config`, {
+			propagationPolicy: 'Background',
+		});
 		await cluster.thawApiServer();
 		assert.equal((await late).status, 200);
 		const verdict = await judge.close({ mayRemain: () => true });

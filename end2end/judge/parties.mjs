@@ -60,7 +60,8 @@ export function bystanders(world, label) {
 		needs('ServiceAccount', [serviceAccountOf(object)]);
 		for (const name of claimsOf(object)) {
 			const volume = world.find('PersistentVolumeClaim', metadata.namespace, name)?.spec.volumeName;
-			if (volume) need(world.find('PersistentVolume', undefined, volume), `Pod ${metadata.name} mounts it through claim ${name}`);
+			if (volume)
+				need(world.find('PersistentVolume', undefined, volume), `Pod ${metadata.name} mounts it through claim ${name}`);
 		}
 	}
 	return { own, needed };
@@ -69,12 +70,14 @@ export function bystanders(world, label) {
 /**
  * The unit: what carries its label, what those own, what lives in its namespaces, and the volumes bound to its claims.
  * Bystanders who live in its namespaces are not part of it, nor is what they come to own later.
- * @param {KubeObject[]} everything every object ever seen @param {string} label @param {string} [bystanderLabel]
+ * @param {KubeObject[]} everything every object ever seen, in every state @param {string} label @param {string} [bystanderLabel]
  */
 export function unit(everything, label, bystanderLabel) {
 	const carries = labelled(label);
 	const others = bystanderLabel ? withOwned(everything, labelled(bystanderLabel)) : new Set();
-	const namespaces = new Set(everything.filter((object) => object.kind === 'Namespace' && carries(object)).map(({ metadata }) => metadata.name));
+	const namespaces = new Set(
+		everything.filter((object) => object.kind === 'Namespace' && carries(object)).map(({ metadata }) => metadata.name),
+	);
 	const members = withOwned(
 		everything.filter((object) => !others.has(object.metadata.uid)),
 		(object) => carries(object) || (namespaces.has(object.metadata.namespace) && !madeByCluster(object)),

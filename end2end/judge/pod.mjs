@@ -18,7 +18,11 @@ export function claimsOf({ metadata, spec }) {
 }
 
 /** @param {KubeObject} pod */
-const containersOf = ({ spec }) => [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])];
+const containersOf = ({ spec }) => [
+	...(spec.initContainers ?? []),
+	...spec.containers,
+	...(spec.ephemeralContainers ?? []),
+];
 
 /** @param {KubeObject} pod @returns {Set<string>} names of the ConfigMaps it reads */
 export function configMapsOf(pod) {

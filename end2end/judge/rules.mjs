@@ -3,7 +3,7 @@
  * world just before it; those about requests look at the audit log; those about the end look at what is left.
  */
 import { claimsOf, configMapsOf, secretsOf, serviceAccountOf } from './pod.mjs';
-import { controllerOf, madeByCluster, nameOf, titleOf } from './world.mjs';
+import { called, controllerOf, madeByCluster, nameOf, titleOf } from './world.mjs';
 
 /**
  * @typedef {Record<string, any>} KubeObject
@@ -28,7 +28,10 @@ import { controllerOf, madeByCluster, nameOf, titleOf } from './world.mjs';
 /** @typedef {(moment: Moment, known: Case) => string|undefined} OrderRule  evidence, if it was broken */
 
 /** @param {KubeObject[]} pods @returns {string} */
-const list = (pods) => pods.map((pod) => `${titleOf(pod)} (${pod.metadata.deletionTimestamp ? 'terminating' : pod.status?.phase})`).join(', ');
+const list = (pods) =>
+	pods
+		.map((pod) => `${titleOf(pod)} (${pod.metadata.deletionTimestamp ? 'terminating' : pod.status?.phase})`)
+		.join(', ');
 
 /** A claim was told to go while a Pod that mounts it existed: how volumes go stale under a Pod that is still unmounting. @type {OrderRule} */
 const claimInUse = ({ object, deletionBegins, world }) => {
@@ -59,7 +62,9 @@ const namespaceNotEmpty = ({ object, deletionBegins, world }, { accused }) => {
 const grants = ({ kind, subjects }, accused) =>
 	kind === 'RoleBinding' &&
 	(subjects ?? []).some((/** @type {any} */ subject) =>
-		accused(subject.kind === 'ServiceAccount' ? `system:serviceaccount:${subject.namespace}:${subject.name}` : subject.name),
+		accused(
+			subject.kind === 'ServiceAccount' ? `system:serviceaccount:${subject.namespace}:${subject.name}` : subject.name,
+		),
 	);
 
 /** Something that Pods run by was told to go while those Pods existed. @type {OrderRule} */
@@ -74,7 +79,9 @@ const neededByPod = ({ object, deletionBegins, world }) => {
 		(subjects ?? [])
 			.filter((/** @type {any} */ subject) => subject.kind === 'ServiceAccount')
 			.flatMap((/** @type {any} */ subject) =>
-				world.all('Pod', subject.namespace ?? metadata.namespace).filter((pod) => serviceAccountOf(pod) === subject.name),
+				world
+					.all('Pod', subject.namespace ?? metadata.namespace)
+					.filter((pod) => serviceAccountOf(pod) === subject.name),
 			);
 	const pods = (() => {
 		switch (kind) {
@@ -88,7 +95,10 @@ const neededByPod = ({ object, deletionBegins, world }) => {
 			case 'ClusterRoleBinding':
 				return podsBoundBy(object);
 			case 'Role':
-				return world.all('RoleBinding', namespace).filter(({ roleRef }) => roleRef.kind === 'Role' && roleRef.name === name).flatMap(podsBoundBy);
+				return world
+					.all('RoleBinding', namespace)
+					.filter(({ roleRef }) => roleRef.kind === 'Role' && roleRef.name === name)
+					.flatMap(podsBoundBy);
 			case 'NetworkPolicy':
 			case 'PodDisruptionBudget':
 				return world.podsSelected(namespace, object.spec.podSelector ?? object.spec.selector);
@@ -108,7 +118,8 @@ const recreated = ({ event, object }, { unit, deleted, whoAsked, accused }) => {
 	if (event.type !== 'ADDED') return;
 	const controller = controllerOf(object);
 	const brother = deleted.find((other) => {
-		if (!unit.has(other.metadata.uid) || other.kind !== object.kind || !accused(whoAsked(other) ?? 'system:')) return false;
+		if (!unit.has(other.metadata.uid) || other.kind !== object.kind || !accused(whoAsked(other) ?? 'system:'))
+			return false;
 		if (controller) return controllerOf(other) === controller;
 		return other.metadata.namespace === object.metadata.namespace && other.metadata.name === object.metadata.name;
 	});
@@ -116,9 +127,16 @@ const recreated = ({ event, object }, { unit, deleted, whoAsked, accused }) => {
 };
 
 /** A bystander, or what a bystander cannot do without, was removed, replaced or changed. @type {OrderRule} */
-const bystanderTouched = ({ event, before, object, deletionBegins }, { bystanders: { own, needed }, deleted, whoAsked }) => {
+const bystanderTouched = (
+	{ event, before, object, deletionBegins },
+	{ bystanders: { own, needed }, deleted, whoAsked },
+) => {
 	const { uid } = object.metadata;
-	const role = own.has(uid) ? 'belongs to a bystander' : needed.has(uid) ? `a bystander needs it: ${needed.get(uid)}` : undefined;
+	const role = own.has(uid)
+		? 'belongs to a bystander'
+		: needed.has(uid)
+			? `a bystander needs it: ${needed.get(uid)}`
+			: undefined;
 	/** @param {KubeObject} object */
 	const lostItsNode = (object) => nodeKeepers.has(whoAsked(object) ?? '');
 	if (role) {
@@ -130,18 +148,23 @@ const bystanderTouched = ({ event, before, object, deletionBegins }, { bystander
 	const controller = controllerOf(object);
 	if (!controller || !own.has(controller)) return;
 	const brothers = deleted.filter((other) => controllerOf(other) === controller);
-	if (brothers.length === 0 || !brothers.every(lostItsNode)) return 'new, under the control of a bystander that had what it needed';
+	if (brothers.length === 0 || !brothers.every(lostItsNode))
+		return 'new, under the control of a bystander that had what it needed';
 };
 
 /** Parts of the cluster that remove Pods because their node is gone, which is nobody's fault in a teardown. */
 const nodeKeepers = new Set(
-	['node-controller', 'taint-eviction-controller', 'pod-garbage-collector'].map((name) => `system:serviceaccount:kube-system:${name}`),
+	['node-controller', 'taint-eviction-controller', 'pod-garbage-collector'].map(
+		(name) => `system:serviceaccount:kube-system:${name}`,
+	),
 );
 
 /** All that somebody chose about an object, as opposed to what the cluster reports about it. @param {KubeObject} object */
 function essence({ apiVersion: _, kind: __, metadata: ___, status: ____, ...chosen }) {
 	return JSON.stringify(chosen, (_key, value) =>
-		value && typeof value === 'object' && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+		value && typeof value === 'object' && !Array.isArray(value)
+			? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+			: value,
 	);
 }
 
@@ -166,20 +189,25 @@ export function unguarded({ asked, accused }) {
 		.flatMap(({ user, at, code, collection, resource, namespace, name, preconditionUid, propagationPolicy }) => {
 			const faults = collection
 				? ['a whole collection at once']
-				: [...(preconditionUid ? [] : ['no UID precondition']), ...(propagationPolicy ? [] : ['no propagation policy'])];
+				: [
+						...(preconditionUid ? [] : ['no UID precondition']),
+						...(propagationPolicy ? [] : ['no propagation policy']),
+					];
 			if (faults.length === 0) return [];
 			const object = nameOf({ kind: resource, namespace, name: name ?? '(all)' });
-			return [{ rule: 'unguarded-delete', object, evidence: `${user} at ${at}: ${faults.join(', ')} (answered ${code})` }];
+			return [
+				{ rule: 'unguarded-delete', object, evidence: `${user} at ${at}: ${faults.join(', ')} (answered ${code})` },
+			];
 		});
 }
 
 /**
  * What is there at the end and should not be, and what should be there and is not.
  * @param {import('./world.mjs').World} world @param {Case} known
- * @param {{kept: (object: KubeObject) => boolean, expected: {kind: string, namespace?: string, name: string}[]}} end
+ * @param {{kept: (object: KubeObject) => boolean, expected: import('./world.mjs').Name[]}} end
  * @returns {Conviction[]}
  */
-export function ending(world, { unit, accused, bystanders: { needed } }, { kept, expected }) {
+export function ending(world, { unit, accused, bystanders: { needed }, deleted }, { kept, expected }) {
 	const left = [...world.objects.values()]
 		.filter(({ metadata }) => unit.has(metadata.uid) && !needed.has(metadata.uid))
 		.filter((object) => !kept(object) && !grants(object, accused))
@@ -190,8 +218,17 @@ export function ending(world, { unit, accused, bystanders: { needed } }, { kept,
 				? `terminating since ${object.metadata.deletionTimestamp}, finalizers: ${(object.metadata.finalizers ?? []).join(', ') || 'none'}`
 				: 'never told to go',
 		}));
-	const lost = expected
-		.filter(({ kind, namespace, name }) => !world.find(kind, namespace, name))
-		.map((name) => ({ rule: 'not-kept', object: nameOf(name), evidence: 'was to be kept and is gone' }));
+	// One that is still there but was told to go is as good as gone, and one that came back is not the one that was.
+	const lost = expected.flatMap((name) => {
+		const condemned = deleted.some(called(name));
+		if (!condemned && world.find(name.kind, name.namespace, name.name)) return [];
+		return [
+			{
+				rule: 'not-kept',
+				object: nameOf(name),
+				evidence: condemned ? 'was to be kept and was told to go' : 'was to be kept and is gone',
+			},
+		];
+	});
 	return [...left, ...lost];
 }

@@ -4,12 +4,12 @@
  */
 import { bystanders, unit } from './parties.mjs';
 import { ending, orderRules, unguarded } from './rules.mjs';
-import { titleOf, World } from './world.mjs';
+import { called, titleOf, World } from './world.mjs';
 
 /**
  * @typedef {import('./rules.mjs').Conviction} Conviction
  * @typedef {Record<string, any>} KubeObject
- * @typedef {{kind: string, namespace?: string, name: string}} Name
+ * @typedef {import('./world.mjs').Name} Name
  *
  * @typedef {object} Charge
  * @property {{label: string}} unit what is to be taken apart, "key=value"
@@ -35,11 +35,17 @@ import { titleOf, World } from './world.mjs';
  */
 
 /** @param {Charge} charge @param {Evidence} evidence @param {Ending} [end] @returns {Verdict} */
-export function reachVerdict(charge, { changes, began, asked, podLists }, { keptExpected = [], mayRemain = () => false } = {}) {
-	const accused = (/** @type {string} */ user) => (charge.accused ? user === charge.accused : !user.startsWith('system:'));
+export function reachVerdict(
+	charge,
+	{ changes, began, asked, podLists },
+	{ keptExpected = [], mayRemain = () => false } = {},
+) {
+	const accused = (/** @type {string} */ user) =>
+		charge.accused ? user === charge.accused : !user.startsWith('system:');
 	const earlier = changes.filter(({ revision }) => revision <= began);
 	const run = changes.filter(({ revision }) => revision > began);
-	const everything = [...new Map(changes.map(({ object }) => [object.metadata.uid, object])).values()];
+	// Every object in every state it was seen in: who once was part of the unit does not leave it by losing a label.
+	const everything = changes.map(({ object }) => object);
 
 	const world = new World();
 	for (const change of earlier) world.apply(change);
@@ -77,17 +83,17 @@ export function reachVerdict(charge, { changes, began, asked, podLists }, { kept
 	convictions.push(...unguarded(known), ...ending(world, known, { kept, expected: keptExpected }));
 	return {
 		convictions,
-		seen: { changes: run.length, deletions: known.deleted.length, requests: asked.filter(({ user }) => accused(user)).length },
+		seen: {
+			changes: run.length,
+			deletions: known.deleted.length,
+			requests: asked.filter(({ user }) => accused(user)).length,
+		},
 		podLists: podLists.filter(({ user }) => accused(user)),
-		gaps: run.filter(({ inferred }) => inferred).map(({ object, revision }) => `${titleOf(object)} gone by revision ${revision}`),
+		gaps: run
+			.filter(({ inferred }) => inferred)
+			.map(({ object, revision }) => `${titleOf(object)} gone by revision ${revision}`),
 	};
 }
-
-/** @param {Name} name @returns {(object: KubeObject) => boolean} */
-const called =
-	({ kind, namespace, name }) =>
-	(object) =>
-		object.kind === kind && object.metadata.name === name && object.metadata.namespace === namespace;
 
 /**
  * Who asked for an object to go, by UID; by name for those requests whose answer does not say the UID. An accused who
@@ -103,6 +109,8 @@ function requesters(asked) {
 		byUid.get(metadata.uid) ??
 		nameless.find(
 			({ resource, namespace, name }) =>
-				name === metadata.name && namespace === metadata.namespace && resource.split('.')[0].startsWith(kind.toLowerCase()),
+				name === metadata.name &&
+				namespace === metadata.namespace &&
+				resource.split('.')[0].startsWith(kind.toLowerCase()),
 		)?.user;
 }

@@ -5,7 +5,15 @@ import { selects } from './pod.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 
-/** Kind, namespace and name, for people. @param {{kind: string, namespace?: string, name?: string}} name */
+/** @typedef {{kind: string, namespace?: string, name: string}} Name  which an object shares with those that had it before */
+
+/** @param {Name} name @returns {(object: KubeObject) => boolean} */
+export const called =
+	({ kind, namespace, name }) =>
+	(object) =>
+		object.kind === kind && object.metadata.name === name && object.metadata.namespace === namespace;
+
+/** For people. @param {Name} name */
 export const nameOf = ({ kind, namespace, name }) => `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 /** @param {KubeObject} object */
 export const titleOf = ({ kind, metadata }) => nameOf({ kind, namespace: metadata.namespace, name: metadata.name });
@@ -52,4 +60,5 @@ export class World {
  * @param {KubeObject} object
  */
 export const madeByCluster = ({ kind, metadata }) =>
-	(kind === 'ServiceAccount' && metadata.name === 'default') || (kind === 'ConfigMap' && metadata.name === 'kube-root-ca.crt');
+	(kind === 'ServiceAccount' && metadata.name === 'default') ||
+	(kind === 'ConfigMap' && metadata.name === 'kube-root-ca.crt');

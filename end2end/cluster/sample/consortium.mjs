@@ -69,7 +69,10 @@ const unlabelled = ({ metadata: { labels: _, ...metadata }, ...rest }) => ({ ...
 
 const ledger = claimSpec(nfsClass, '20Gi', 'ReadWriteOnce');
 const shared = claimSpec(nfsClass, '10Gi', 'ReadWriteMany');
-const couchdbData = { org1: claimSpec(nfsClass, '5Gi', 'ReadWriteOnce'), org2: claimSpec(csiClass, '5Gi', 'ReadWriteOnce') };
+const couchdbData = {
+	org1: claimSpec(nfsClass, '5Gi', 'ReadWriteOnce'),
+	org2: claimSpec(csiClass, '5Gi', 'ReadWriteOnce'),
+};
 
 /** What the platform had before the application came: not part of the unit. */
 const platform = [
@@ -135,7 +138,12 @@ function orgObjects(org) {
 							name: 'peer',
 							image: `${image}/peer:2.5`,
 							envFrom: [{ configMapRef: { name: 'peer-config' } }],
-							env: [{ name: 'COUCHDB_PASSWORD', valueFrom: { secretKeyRef: { name: 'couchdb-credentials', key: 'password' } } }],
+							env: [
+								{
+									name: 'COUCHDB_PASSWORD',
+									valueFrom: { secretKeyRef: { name: 'couchdb-credentials', key: 'password' } },
+								},
+							],
 							ports: [{ containerPort: 7051 }],
 							volumeMounts: [
 								{ name: 'shared', mountPath: '/var/production', subPath: `${name}/production` },
@@ -224,7 +232,9 @@ function orgObjects(org) {
 const orgVolumes = [
 	nfsVolume(part('org1-shared'), shared, { namespace: namespaceOf('org1'), name: 'org1-shared' }),
 	unlabelled(nfsVolume(part('org2-shared'), shared, { namespace: namespaceOf('org2'), name: 'org2-shared' })),
-	unlabelled(nfsVolume(part('org1-couchdb'), couchdbData.org1, { namespace: namespaceOf('org1'), name: 'data-couchdb-0' })),
+	unlabelled(
+		nfsVolume(part('org1-couchdb'), couchdbData.org1, { namespace: namespaceOf('org1'), name: 'data-couchdb-0' }),
+	),
 ];
 
 /** @returns {KubeObject[]} */
@@ -275,9 +285,12 @@ function bystanderObjects() {
 /** Everything of the sample, namespaces and volumes before what needs them. */
 export const sample = [
 	...platform,
-	...[...ordererObjects(), ...orgs.flatMap((org) => orgObjects(/** @type {'org1'|'org2'} */ (org))), ...orgVolumes, ...bystanderObjects()].sort(
-		(a, b) => rank(a) - rank(b),
-	),
+	...[
+		...ordererObjects(),
+		...orgs.flatMap((org) => orgObjects(/** @type {'org1'|'org2'} */ (org))),
+		...orgVolumes,
+		...bystanderObjects(),
+	].sort((a, b) => rank(a) - rank(b)),
 ];
 
 /** @param {KubeObject} object what has to exist first: the kinds others are placed in or refer to */

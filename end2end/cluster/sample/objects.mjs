@@ -16,7 +16,9 @@ const selector = (all) => ({ matchLabels: all });
  * @param {string} apiVersion @param {string} kind
  * @returns {(metadata: KubeObject, rest?: KubeObject) => KubeObject}
  */
-const builder = (apiVersion, kind) => (metadata, rest = {}) => ({ apiVersion, kind, metadata, ...rest });
+const builder =
+	(apiVersion, kind) =>
+	(metadata, rest = {}) => ({ apiVersion, kind, metadata, ...rest });
 
 export const namespace = builder('v1', 'Namespace');
 export const serviceAccount = builder('v1', 'ServiceAccount');
@@ -27,7 +29,10 @@ export const secret = (metadata, keys) =>
 	builder('v1', 'Secret')(metadata, {
 		type: 'Opaque',
 		data: Object.fromEntries(
-			keys.map((key) => [key, Buffer.from(`${canary}${metadata.namespace}-${metadata.name}-${key}`).toString('base64')]),
+			keys.map((key) => [
+				key,
+				Buffer.from(`${canary}${metadata.namespace}-${metadata.name}-${key}`).toString('base64'),
+			]),
 		),
 	});
 
@@ -57,14 +62,23 @@ export const ingress = (metadata, host, port) =>
 	builder('networking.k8s.io/v1', 'Ingress')(metadata, {
 		spec: {
 			rules: [
-				{ host, http: { paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: metadata.name, port: { number: port } } } }] } },
+				{
+					host,
+					http: {
+						paths: [
+							{ path: '/', pathType: 'Prefix', backend: { service: { name: metadata.name, port: { number: port } } } },
+						],
+					},
+				},
 			],
 		},
 	});
 
 /** @param {KubeObject} metadata */
 export const disruptionBudget = (metadata) =>
-	builder('policy/v1', 'PodDisruptionBudget')(metadata, { spec: { maxUnavailable: 1, selector: selector(metadata.labels) } });
+	builder('policy/v1', 'PodDisruptionBudget')(metadata, {
+		spec: { maxUnavailable: 1, selector: selector(metadata.labels) },
+	});
 
 /** @param {KubeObject} metadata @param {number} port */
 export const networkPolicy = (metadata, port) =>
@@ -83,7 +97,9 @@ export const autoscaler = (metadata, deployment) =>
 			scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: deployment },
 			minReplicas: 1,
 			maxReplicas: 4,
-			metrics: [{ type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } }],
+			metrics: [
+				{ type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } },
+			],
 		},
 	});
 
@@ -145,7 +161,11 @@ export const job = (metadata, template) =>
 
 /** @param {KubeObject} metadata @param {string} provisioner @param {'Delete'|'Retain'} reclaimPolicy */
 export const storageClass = (metadata, provisioner, reclaimPolicy) =>
-	builder('storage.k8s.io/v1', 'StorageClass')(metadata, { provisioner, reclaimPolicy, volumeBindingMode: 'Immediate' });
+	builder('storage.k8s.io/v1', 'StorageClass')(metadata, {
+		provisioner,
+		reclaimPolicy,
+		volumeBindingMode: 'Immediate',
+	});
 
 /** @param {KubeObject} metadata */
 export const csiDriver = (metadata) =>
