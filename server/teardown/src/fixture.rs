@@ -312,6 +312,7 @@ impl<'a> Fields<'a> {
                 Facts::Binding(Binding {
                     role_kind: self::kind(word).kind.clone(),
                     role: role.into(),
+                    people: self.get("people") == Some("yes"),
                     accounts: self
                         .list("accounts")
                         .map(|account| account.split_once('/').unwrap_or((&own, account)))

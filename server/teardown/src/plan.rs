@@ -180,6 +180,9 @@ pub enum KeptReason {
     RetainedVolume,
     /// A namespace the cluster needs: `default` and those that begin with `kube-`.
     Protected,
+    /// It gives people their rights in a namespace and is not declared part of the unit: it goes with the namespace,
+    /// for whoever takes the unit apart may hold their rights through it.
+    Access,
     /// The cluster makes it and removes it by itself.
     MadeByCluster,
 }
@@ -315,6 +318,8 @@ fn kept_from_the_start(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Ui
                 KeptReason::Protected
             } else if is_retained(object, graph, unit) {
                 KeptReason::RetainedVolume
+            } else if is_access(object, index, graph, unit) {
+                KeptReason::Access
             } else {
                 return None;
             };
@@ -327,8 +332,30 @@ fn kept_from_the_start(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Ui
 fn is_retained(object: &Object, graph: &Graph, unit: &Unit) -> bool {
     let Facts::Volume(volume) = &object.facts else { return false };
     let bound = graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds);
-    let declared = object.labels.get(PART_OF).is_some_and(|name| **name == *unit.id.as_str());
-    volume.reclaim != Reclaim::Delete && bound && !declared
+    volume.reclaim != Reclaim::Delete && bound && !is_declared(object, unit)
+}
+
+/// A binding of people in a namespace, or a Role that only such bindings give, unless the unit claims it by its label.
+fn is_access(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> bool {
+    if is_declared(object, unit) || object.namespace.is_none() {
+        return false;
+    }
+    if let Facts::Binding(binding) = &object.facts {
+        return binding.people;
+    }
+    let mut given = graph
+        .to(&object.uid)
+        .filter(|edge| edge.kind == EdgeKind::RunsAs)
+        .filter_map(|edge| index.get(&edge.from))
+        .filter(|giver| matches!(giver.facts, Facts::Binding(_)))
+        .peekable();
+    object.kind.is("rbac.authorization.k8s.io", "Role")
+        && given.peek().is_some()
+        && given.all(|giver| is_access(giver, index, graph, unit))
+}
+
+fn is_declared(object: &Object, unit: &Unit) -> bool {
+    object.labels.get(PART_OF).is_some_and(|name| **name == *unit.id.as_str())
 }
 
 fn keep_what_is_needed(index: &Index, graph: &Graph, unit: &Unit, kept: &mut BTreeMap<Uid, KeptReason>) {
@@ -353,7 +380,12 @@ fn who_needs(
     unit: &Unit,
     kept: &BTreeMap<Uid, KeptReason>,
 ) -> Option<KeptReason> {
-    let staying = |first: &Uid| !unit.members.contains(first) || kept.contains_key(first);
+    let staying = |first: &Uid| match kept.get(first) {
+        // It goes with its namespace and must not hold it.
+        Some(KeptReason::Access) => false,
+        Some(_) => true,
+        None => !unit.members.contains(first),
+    };
     let needs = graph.around(uid).filter_map(|edge| {
         let (first, then, _) = edge.ordered()?;
         let user = index.get(first).filter(|user| !user.is_made_by_cluster())?;

@@ -8,13 +8,15 @@ use teardown::object::{Binding, Facts, Use, Used};
 use super::{Meta, Named, Unreadable, or_default};
 use crate::cluster::interner::Interner;
 
-/// Reads a RoleBinding or ClusterRoleBinding. Users and groups among its subjects are no objects and are left out.
+/// Reads a RoleBinding or ClusterRoleBinding. Users and groups among its subjects are no objects: that there are some
+/// is all that is kept of them.
 pub(super) fn read_binding(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
     let read: BindingObject = serde_json::from_str(json)?;
     let own = read.metadata.namespace.clone().unwrap_or_default();
     let binding = Binding {
         role_kind: names.share(&read.role_ref.kind),
         role: names.share(&read.role_ref.name),
+        people: read.subjects.iter().any(|subject| matches!(&*subject.kind, "User" | "Group")),
         accounts: read
             .subjects
             .iter()

@@ -197,3 +197,24 @@ fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
         ]
     );
 }
+
+#[test]
+fn what_gives_people_their_rights_goes_with_its_namespace() {
+    // Whoever runs the plan may hold them through this very binding.
+    let fixture = "
+        ns shop of=shop
+        cm shop/a of=shop
+        role shop/team
+        rb shop/team people=yes role=role/team
+        role shop/web of=shop
+        rb shop/web of=shop people=yes role=role/web
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "shop").unwrap()), @r"
+    1 cm:shop/a
+    1 rb:shop/web
+    2 role:shop/web < rb:shop/web
+    3 ns:shop < cm:shop/a rb:shop/web role:shop/web
+    keep role:shop/team: Access
+    keep rb:shop/team: Access
+    ");
+}
