@@ -108,11 +108,14 @@ impl Roster {
             self.shared.report.tell(Observation::Watching(kind.clone())).await?;
         }
         for (key, kind) in begin {
-            let handle = self.watches.spawn(watch(kind.clone(), self.shared.clone()));
             // A kind whose version is not served any more is watched in its new one; its objects are the same.
-            if let Some((_, old)) = self.watched.insert(key, (kind, handle)) {
-                old.abort();
+            let before = self.watched.remove(&key);
+            if let Some((_, before)) = &before {
+                self.stop(before).await?;
             }
+            let handle =
+                self.watches.spawn(watch(kind.clone(), self.shared.clone(), before.is_some()));
+            self.watched.insert(key, (kind, handle));
         }
         let missing: Vec<_> = self
             .watched
@@ -128,9 +131,22 @@ impl Roster {
             if self.is_unserved(&kind).await
                 && let Some((kind, handle)) = self.watched.remove(&key)
             {
-                handle.abort();
+                self.stop(&handle).await?;
                 tracing::info!(resource = %kind.resource(), "no longer served");
                 self.shared.report.tell(Observation::Withdrawn(kind)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a watch and waits until it has: nothing it says may come after what is said next of its kind.
+    async fn stop(&mut self, watch: &AbortHandle) -> Result<(), HubGone> {
+        watch.abort();
+        while let Some(ended) = self.watches.join_next_with_id().await {
+            let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+            ended_well(ended.map(|(_, result)| result))?;
+            if id == watch.id() {
+                break;
             }
         }
         Ok(())

@@ -89,11 +89,13 @@ pub(super) struct Shared {
     pub(super) served_changed: Arc<Notify>,
 }
 
-/// Watches a kind until the hub is gone.
-pub(super) async fn watch(kind: Arc<Kind>, shared: Shared) -> Result<(), HubGone> {
+/// Watches a kind until the hub is gone. `successor` says that the kind was watched before in another version: the
+/// hub may have been told that it is blind, and is told that it is seen.
+pub(super) async fn watch(kind: Arc<Kind>, shared: Shared, successor: bool) -> Result<(), HubGone> {
     let defines_kinds = kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
         || kind.is("apiregistration.k8s.io", "APIService");
-    Watch { kind, shared, defines_kinds, pages_only: false, failures: 0, blind: None, begun: None }
+    let blind = successor.then_some(BlindCause::Discovery);
+    Watch { kind, shared, defines_kinds, pages_only: false, failures: 0, blind, begun: None }
         .run()
         .await
 }
@@ -107,7 +109,7 @@ struct Watch {
     pages_only: bool,
     /// Failures in a row.
     failures: u32,
-    /// What the hub was told.
+    /// What the hub was told, or may have been.
     blind: Option<BlindCause>,
     /// When a request was last begun.
     begun: Option<Instant>,

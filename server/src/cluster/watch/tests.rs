@@ -66,7 +66,7 @@ fn scene(kind: Arc<Kind>, streams: bool, lists: Vec<Reply>, watches: Vec<Reply>)
     };
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(pulse.run());
-    tasks.spawn(watch(kind, shared));
+    tasks.spawn(watch(kind, shared, false));
     Scene { told, log, served_changed, away, tasks }
 }
 
