@@ -185,6 +185,8 @@ pub struct RunHead {
     pub plan: PlanId,
     /// When it started.
     pub started: Timestamp,
+    /// The cluster it is about: the UID of its namespace `kube-system`, or its name where that cannot be seen.
+    pub cluster: String,
 }
 
 /// The journal over a store.
@@ -388,7 +390,7 @@ mod tests {
     }
 
     fn head(id: &str) -> RunHead {
-        RunHead { run: run(id), plan: PlanId::new("p"), started: Timestamp::UNIX_EPOCH }
+        RunHead { run: run(id), plan: PlanId::new("p"), started: Timestamp::UNIX_EPOCH, cluster: "c".into() }
     }
 
     fn steps(numbers: std::ops::Range<u32>) -> Vec<Event> {

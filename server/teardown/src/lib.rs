@@ -7,12 +7,18 @@
 #![warn(missing_docs)]
 
 pub mod action;
+pub mod graph;
+pub mod index;
 pub mod message;
 pub mod object;
 pub mod observation;
+pub mod patience;
 pub mod plan;
 pub mod relation;
 pub mod run;
 pub mod selector;
 pub mod unit;
+pub mod view;
 
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;

@@ -589,3 +589,6 @@ impl View {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
