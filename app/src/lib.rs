@@ -6,6 +6,9 @@
 //! `view` one per thing seen. Nothing in `view` asks the network for anything, and nothing that the first render shows
 //! differs between server and browser.
 
+// The type of a view holds the types of all it contains.
+#![recursion_limit = "256"]
+
 #[cfg(all(feature = "ssr", feature = "hydrate"))]
 compile_error!("`ssr` is the server's build and `hydrate` the browser's: choose one");
 
@@ -24,6 +27,7 @@ pub mod view;
 use leptos::prelude::*;
 use leptos_router::{
     components::{FlatRoutes, Route, Router},
+    location::RequestUrl,
     path,
 };
 
@@ -38,6 +42,8 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
         .chars()
         .filter(char::is_ascii_alphanumeric)
         .collect();
+    let address = use_context::<RequestUrl>().unwrap_or_default();
+    let path = address.as_ref().split('?').next().unwrap_or_default().to_owned();
     let asset = |path: &str| if hash.is_empty() { path.to_owned() } else { format!("{path}?v={hash}") };
     let package = format!("/{}/{}", options.site_pkg_dir, options.output_name);
     let script = asset(&format!("{package}.js"));
@@ -54,7 +60,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>
                 <meta name="color-scheme" content="light dark"/>
                 <meta name="robots" content="noindex"/>
-                <title>{text::PRODUCT}</title>
+                <title>{view::frame::title(&path)}</title>
                 <script src=asset("/theme.js") nonce=nonce.clone()></script>
                 <link rel="stylesheet" href=asset(&format!("{package}.css"))/>
                 <link rel="icon" type="image/svg+xml" href=asset("/favicon.svg")/>

@@ -135,30 +135,17 @@ pub fn start() {
     Effect::new(move |_| {
         let watch = set_interval_with_handle(watch, Duration::from_secs(1)).ok();
         let seen = window_event_listener_untyped("visibilitychange", |_| seen());
-        let page = document().add_event_listener_with_callback("visibilitychange", listener());
         let online = window_event_listener_untyped("online", |_| reopen_now());
         let offline = window_event_listener_untyped("offline", |_| tell_link());
         on_cleanup(move || {
             if let Some(watch) = watch {
                 watch.clear();
             }
-            drop(page);
             seen.remove();
             online.remove();
             offline.remove();
         });
     });
-}
-
-/// One listener for the document's visibility, made once.
-fn listener() -> &'static js_sys::Function {
-    thread_local! {
-        static LISTENER: &'static js_sys::Function = {
-            let closure = Closure::<dyn FnMut()>::new(seen).into_js_value();
-            Box::leak(Box::new(closure.unchecked_into()))
-        };
-    }
-    LISTENER.with(|listener| *listener)
 }
 
 thread_local! {

@@ -4,7 +4,11 @@
 
 mod consortium;
 
+use std::sync::Arc;
+
 use app::{Seed, shell};
+use futures::StreamExt;
+use hydration_context::{SharedContext, SsrSharedContext};
 use leptos::{
     config::LeptosOptions,
     prelude::{Owner, RenderHtml, provide_context},
@@ -12,21 +16,25 @@ use leptos::{
 use leptos_router::location::RequestUrl;
 use teardown::message::State;
 
-/// A page's HTML, and the same without what travels for hydration.
+/// A page's HTML.
 fn render(name: &str, path: &str, seed: Seed) -> String {
     // The router and effects need an executor, even where nothing is awaited.
     let _ = any_spawner::Executor::init_futures_executor();
-    let owner = Owner::new();
+    let shared = Arc::new(SsrSharedContext::new());
+    let owner = Owner::new_root(Some(shared.clone()));
     let html = owner.with(|| {
         provide_context(seed);
         provide_context(RequestUrl::new(path));
         let options = LeptosOptions::builder().output_name("unwind").build();
         shell(options).to_html()
     });
+    // What the server's integration puts behind the page for the browser's first render.
+    let data: String = futures::executor::block_on(shared.pending_data().unwrap().collect::<Vec<_>>()).concat();
+    assert!(!data.contains('<'), "data behind the page could end its script");
     drop(owner);
     if let Some(directory) = std::env::var_os("UNWIND_PREVIEW_DIR") {
         let file = std::path::Path::new(&directory).join(format!("{name}.html"));
-        std::fs::write(file, &html).unwrap();
+        std::fs::write(file, html.replace("</body>", &format!("<script>{data}</script></body>"))).unwrap();
     }
     html
 }
@@ -77,7 +85,7 @@ fn unit_as_map_and_list() {
     let html = render("unit", "/u/consortium", consortium::unit());
     check(&html);
     assert!(html.contains("Namespace consortium-org1"));
-    assert!(html.contains("<svg class=\"graph near\""));
+    assert!(html.contains("class=\"graph near\""));
     assert!(html.contains("Used by others"));
     assert!(html.contains("spec.volumes[0].persistentVolumeClaim.claimName = data-peer0"), "an edge says where it comes from");
     for view in ["map", "list"] {

@@ -47,7 +47,7 @@ pub fn PlanPage() -> impl IntoView {
     let asking = RwSignal::new(false);
     let busy = RwSignal::new(false);
     let refusal = RwSignal::new(None::<Refusal>);
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let go = move |to: String| navigate.with_value(|navigate| navigate(&to, Default::default()));
     let start = Callback::new(move |confirmed: String| {
         let Some(plan) = plan.get_untracked() else { return };

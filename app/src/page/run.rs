@@ -80,7 +80,7 @@ pub fn Run() -> impl IntoView {
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
                             <h2 id="steps-title">{text::STEPS}</h2>
-                            <ShapeSwitch address/>
+                            <ShapeSwitch address otherwise=Shape::List/>
                         </div>
                         {move || match shown.get() {
                             Shape::Map => view! {
@@ -108,7 +108,7 @@ pub fn Run() -> impl IntoView {
                 (true, _) => card.get_untracked().map(body).into_any(),
                 (false, false) => empty::loading().into_any(),
                 (false, true) => {
-                    empty::empty("state-unknown", text::NO_RUN, text::NO_RUN_MEANS, empty::to_units()).into_any()
+                    empty::empty_page("state-unknown", text::NO_RUN, text::NO_RUN_MEANS, empty::to_units()).into_any()
                 }
             }}
             <p class="visually-hidden" aria-live="polite">{said}</p>

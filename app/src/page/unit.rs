@@ -31,7 +31,7 @@ pub fn Unit() -> impl IntoView {
     let empty = Memo::new(move |_| scene.read_members(|records| scene::objects(records).next().is_none()));
     let planning = RwSignal::new(false);
     let refusal = RwSignal::new(None::<Refusal>);
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let plan = Callback::new(move |()| {
         planning.set(true);
         refusal.set(None);

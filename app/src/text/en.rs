@@ -109,6 +109,12 @@ pub const OPEN_RUNS: &str = "Runs";
 pub const NO_RUNS: &str = "No teardown has been started yet.";
 pub const SHARED_HINT: &str = "used by others as well, so a plan keeps them";
 pub const NONE: &str = "–";
+
+/// How many objects others use as well.
+pub fn shared(count: usize) -> String {
+    format!("{count} shared")
+}
+
 pub const NO_UNITS: &str = "No unit was found";
 pub const NO_UNITS_MEANS: &str = "A unit is a set of objects that carry the same label app.kubernetes.io/part-of, in as many namespaces as they like. A namespace without such objects is a unit of its own, named ns:NAME. Namespaces that the cluster needs are left out.";
 pub const NO_UNITS_DO: &str = "kubectl label deployment web app.kubernetes.io/part-of=shop";
@@ -393,6 +399,11 @@ pub fn plan_title(unit: &str) -> String {
 /// When and under which name a plan was made.
 pub fn plan_lead(id: &str) -> String {
     format!("Plan {id}, made")
+}
+
+/// `7 × 40Gi`, or `40Gi`.
+pub fn times(count: usize, what: &str) -> String {
+    if count == 1 { what.to_owned() } else { format!("{count} × {what}") }
 }
 
 /// The number of waves.

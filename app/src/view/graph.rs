@@ -296,10 +296,17 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
             let name = lane_name(lane);
             let title = match head {
                 None => view! { <text class="lane-name" x=x y=y>{name}</text> }.into_any(),
-                Some(uid) => view! {
-                    <text class="lane-name link" x=x y=y on:click=move |_| choose.run(uid.clone())>{name}</text>
+                Some(uid) => {
+                    let key = uid.to_string();
+                    view! {
+                        <text
+                            class="lane-name link" x=x y=y
+                            role="button" tabindex="0" data-uid=key
+                            on:click=move |_| choose.run(uid.clone())
+                        >{name}</text>
+                    }
+                    .into_any()
                 }
-                .into_any(),
             };
             view! {
                 <g class=class>
@@ -440,7 +447,7 @@ impl Camera {
         let on_node = event
             .target()
             .and_then(|target| target.dyn_into::<Element>().ok())
-            .and_then(|target| target.closest("[data-uid], .link").ok().flatten());
+            .and_then(|target| target.closest("[data-uid]").ok().flatten());
         if event.pointer_type() != "mouse" || event.button() != 0 || on_node.is_some() {
             return;
         }

@@ -1,5 +1,7 @@
 //! A plan: totals, data, order, and what is kept.
 
+use std::collections::BTreeMap;
+
 use leptos::prelude::*;
 use teardown::plan::{DataFate, Fate, Plan};
 
@@ -11,7 +13,13 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
     let of = |fate: Fate| plan.data.iter().filter(move |data| data.fate == fate);
     let destroyed = of(Fate::Destroyed).count();
     let safe = plan.data.len() - destroyed;
-    let sizes = |fate: Fate| of(fate).filter_map(|data| data.capacity.clone()).collect::<Vec<_>>().join(" + ");
+    let sizes = |fate: Fate| {
+        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+        for capacity in of(fate).filter_map(|data| data.capacity.as_deref()) {
+            *sizes.entry(capacity).or_default() += 1;
+        }
+        sizes.into_iter().map(|(size, count)| text::times(count, size)).collect::<Vec<_>>().join(" + ")
+    };
     let waves: Vec<_> = (1..=plan.waves()).map(|number| wave(plan, number)).collect();
     let blind = (!plan.blind.is_empty()).then(|| {
         view! {
@@ -69,7 +77,7 @@ fn data(fates: &[DataFate]) -> impl IntoView + use<> {
                 Fate::LeftBehind => ("data left", "icon-disk"),
                 Fate::Kept => ("data left", "icon-lock"),
             };
-            let claim = data.claim.as_ref().map(|claim| object_name(claim));
+            let claim = data.claim.as_ref().map(object_name);
             view! {
                 <li class=class>
                     {icon(symbol)}

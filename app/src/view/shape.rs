@@ -13,13 +13,17 @@ use crate::{
 pub fn ShapeSwitch(
     /// The page's address.
     address: Address,
+    /// What is shown without a choice; where the width decides, nothing is said here.
+    #[prop(optional)]
+    otherwise: Option<Shape>,
 ) -> impl IntoView {
+    let current = move |shape: Shape| address.shape.get().or(otherwise) == Some(shape);
     let link = move |shape: Shape, symbol: &'static str, label: &'static str| {
         view! {
             <a
                 class="segment"
                 href=move || address.to_shape(shape)
-                aria-current=move || (address.shape.get() == Some(shape)).then_some("true")
+                aria-current=move || current(shape).then_some("true")
                 data-noscroll="noscroll"
             >
                 {icon(symbol)} {label}
@@ -27,7 +31,7 @@ pub fn ShapeSwitch(
         }
     };
     view! {
-        <nav class="segments" aria-label=text::VIEW>
+        <nav class=move || if address.shape.get().or(otherwise).is_none() { "segments auto" } else { "segments" } aria-label=text::VIEW>
             {link(Shape::Map, "icon-map", text::MAP)}
             {link(Shape::List, "icon-list", text::LIST)}
         </nav>

@@ -13,7 +13,7 @@ pub fn unit_head(card: &UnitCard) -> impl IntoView + use<> {
         view! { <a class="chip run" href=address::run(run)>{icon("icon-run")} {text::COLUMN_RUN} " " {run.to_string()}</a> }
     });
     let shared = (card.shared > 0).then(|| {
-        view! { <span class="chip" title=text::SHARED_HINT>{icon("icon-lock")} {card.shared} " " {text::COLUMN_SHARED}</span> }
+        view! { <span class="chip" title=text::SHARED_HINT>{icon("icon-lock")} {text::shared(card.shared)}</span> }
     });
     view! {
         <div class="unit-head">

@@ -18,7 +18,7 @@ use teardown::{
 };
 
 /// A claim with edges on both sides and a finalizer.
-pub const CLAIM: &str = "consortium-org1.persistentvolumeclaim.data-peer0";
+pub(crate) const CLAIM: &str = "consortium-org1.persistentvolumeclaim.data-peer0";
 
 fn now() -> Timestamp {
     "2026-11-21T12:03:41Z".parse().unwrap()
@@ -217,12 +217,12 @@ fn part(world: &mut World, organisation: &str, role: &str, replicas: usize, clas
 }
 
 /// The unit at rest.
-pub fn unit() -> Seed {
+pub(crate) fn unit() -> Seed {
     seed(world().records())
 }
 
 /// The unit with every state there is.
-pub fn all_states() -> Seed {
+pub(crate) fn all_states() -> Seed {
     let mut world = world();
     let mut states = State::ALL.iter().cycle();
     for card in &mut world.objects {
@@ -233,25 +233,25 @@ pub fn all_states() -> Seed {
 }
 
 /// A name that wants to be markup.
-pub fn hostile() -> Seed {
+pub(crate) fn hostile() -> Seed {
     let mut world = World::default();
     world.add(Some("consortium"), "ConfigMap", "<script>alert(1)</script>\"'&", 1);
     seed(world.records())
 }
 
 /// A snapshot without anything.
-pub fn nothing() -> Seed {
+pub(crate) fn nothing() -> Seed {
     seed(vec![cluster()])
 }
 
 /// A cluster without units that is still being read.
-pub fn no_units() -> Seed {
+pub(crate) fn no_units() -> Seed {
     let Record::Cluster(card) = cluster() else { unreachable!() };
     seed(vec![Record::Cluster(ClusterCard { synced: false, ..card })])
 }
 
 /// A cluster that went away.
-pub fn unreachable() -> Seed {
+pub(crate) fn unreachable() -> Seed {
     let Record::Cluster(card) = cluster() else { unreachable!() };
     let gone = Unreachable { since: before(75), message: "dial tcp 10.0.0.1:6443: connection refused".to_owned() };
     let mut records = units_records();
@@ -306,7 +306,7 @@ fn units_records() -> Vec<Record> {
 }
 
 /// The table of units.
-pub fn units() -> Seed {
+pub(crate) fn units() -> Seed {
     seed(units_records())
 }
 
@@ -397,7 +397,7 @@ fn plan() -> Plan {
 }
 
 /// A plan page.
-pub fn planned() -> Seed {
+pub(crate) fn planned() -> Seed {
     Seed { plan: Some(plan()), ..unit() }
 }
 
@@ -429,7 +429,7 @@ fn run_card() -> RunCard {
 }
 
 /// A run in its middle, with each kind of trouble.
-pub fn run() -> Seed {
+pub(crate) fn run() -> Seed {
     let mut world = world();
     let steps = steps(&world);
     let pods = vec![steps.iter().find(|step| &*step.object.kind == "Pod").unwrap().object.clone()];
