@@ -1,0 +1,117 @@
+/**
+ * Figures of the whole on this machine, against the real control plane: how much time Unwind adds per dependency level
+ * to the objects' own time, and how long a change takes from the API server's answer to a reader of the stream.
+ *
+ *   node end2end/bench.mjs
+ */
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { start } from './cluster/cluster.mjs';
+import { Unwind } from './unwind.mjs';
+
+const levels = 40;
+const changes = 300;
+const json = { 'content-type': 'application/json' };
+const label = { 'app.kubernetes.io/part-of': 'bench' };
+const configMaps = '/api/v1/namespaces/default/configmaps';
+
+/** @param {number[]} sorted @param {number} share */
+const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+/** @param {string} name @param {number[]} values in ms */
+function report(name, values) {
+	const sorted = [...values].sort((a, b) => a - b);
+	const figures = [0.5, 0.9, 0.99].map((share) => `p${share * 100} ${quantile(sorted, share).toFixed(1)} ms`);
+	process.stdout.write(`${name}: ${figures.join(', ')} (${values.length} samples)\n`);
+}
+
+/** Somebody who is signed in. @param {Unwind} unwind */
+async function person(unwind) {
+	const token = new URL(unwind.link).hash.slice('#k='.length);
+	const entered = await fetch(`${unwind.origin}/api/session`, { method: 'POST', headers: json, body: JSON.stringify({ token }) });
+	const cookie = entered.headers.get('set-cookie')?.split(';')[0] ?? '';
+	return {
+		cookie,
+		/** @param {string} path @param {unknown} [body] */
+		async ask(path, body) {
+			const answer = await fetch(unwind.origin + path, {
+				method: body === undefined ? 'GET' : 'POST',
+				headers: { cookie, ...json },
+				body: body === undefined ? undefined : JSON.stringify(body),
+			});
+			if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+			return answer.json();
+		},
+	};
+}
+
+/** Follows a topic; resolves `seen(test)` at the moment a message passes the test. @param {string} url @param {string} cookie */
+async function follow(url, cookie) {
+	const answer = await fetch(url, { headers: { cookie } });
+	/** @type {{test: (text: string) => boolean, resolve: (at: number) => void}[]} */
+	let waiting = [];
+	(async () => {
+		const decoder = new TextDecoder();
+		let rest = '';
+		for await (const chunk of answer.body) {
+			const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n\n');
+			rest = parts.pop() ?? '';
+			const at = performance.now();
+			for (const part of parts) {
+				waiting = waiting.filter(({ test, resolve }) => !(test(part) && (resolve(at), true)));
+			}
+		}
+	})().catch(() => {});
+	return (test) => new Promise((resolve) => waiting.push({ test, resolve }));
+}
+
+const cluster = await start({ dir: await mkdtemp(join(tmpdir(), 'unwind-cluster-')) });
+const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'admin' });
+try {
+	const li = await person(unwind);
+
+	// A chain of owners: each level is one object that is gone the moment its DELETE is answered.
+	let owner;
+	for (let level = 0; level < levels; level += 1) {
+		const ownerReferences = owner ? [{ apiVersion: 'v1', kind: 'ConfigMap', name: owner.metadata.name, uid: owner.metadata.uid }] : [];
+		const metadata = { name: `level-${level}`, labels: label, ownerReferences };
+		owner = (await cluster.request('admin', 'POST', configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata })).body;
+	}
+
+	const seen = await follow(`${unwind.origin}/api/events?topic=unit:bench`, li.cookie);
+	const late = [];
+	for (let change = 0; change < changes; change += 1) {
+		const mark = `m${change}x`;
+		const arrival = seen((text) => text.includes(`"${mark}"`));
+		await cluster.request('admin', 'PATCH', `${configMaps}/level-0`, { metadata: { labels: { mark } } }, { 'content-type': 'application/merge-patch+json' });
+		const answered = performance.now();
+		late.push(Math.max(0, (await arrival) - answered));
+	}
+	report('change answered by the API server → on the stream', late);
+
+	const plan = await li.ask('/api/plans', { unit: 'bench' });
+	const { run } = await li.ask('/api/runs', { plan: plan.id, hash: plan.hash, confirm: 'bench' });
+	const finished = await follow(`${unwind.origin}/api/events?topic=run:${run}`, li.cookie);
+	await finished((text) => text.includes('"finished"'));
+	const { records } = await li.ask(`/api/runs/${run}`);
+	const steps = records.filter(({ record }) => record === 'step');
+	const gone = steps.map((step) => Number(new Date(step.gone))).sort((a, b) => a - b);
+	const perLevel = (gone.at(-1) - gone[0]) / (levels - 1);
+
+	// The floor: the same objects without any proof, each DELETE sent when the one before it was answered.
+	const floor = [];
+	for (let level = 0; level < levels; level += 1) {
+		const metadata = { name: `level-${level}` };
+		await cluster.request('admin', 'POST', configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
+		const asked = performance.now();
+		await cluster.request('admin', 'DELETE', `${configMaps}/level-${level}`);
+		floor.push(performance.now() - asked);
+	}
+	report('floor: a bare DELETE', floor);
+	const own = quantile(floor.sort((a, b) => a - b), 0.5);
+	process.stdout.write(`per dependency level: ${perLevel.toFixed(1)} ms, of which the object's own ${own.toFixed(1)} ms: `);
+	process.stdout.write(`added ${(perLevel - own).toFixed(1)} ms (${steps.length} levels, goal 25 ms)\n`);
+} finally {
+	await unwind.stop();
+	await cluster.stop();
+}

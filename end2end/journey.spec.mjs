@@ -1,0 +1,97 @@
+/**
+ * The journey all this is for: a printed link, a unit, a plan, a confirmation, a run to its end, on a real control plane,
+ * seen by two people, through a `kill -9`, and judged by somebody who knows nothing of our plans.
+ */
+import { readFile } from 'node:fs/promises';
+import { kept, unitLabel, bystanderLabel, canary } from './cluster/sample/names.mjs';
+import { Judge } from './judge/judge.mjs';
+import { anotherLink, expect, signIn, tearDown, test } from './world.mjs';
+
+test('an application is taken apart in order, through a kill, before two people', async ({ cluster, unwind, visit }) => {
+	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, accused: 'developer' });
+	const li = await visit();
+	await signIn(li, unwind.link);
+	const wang = await visit();
+	await signIn(wang, await anotherLink(li));
+
+	await tearDown(li, 'consortium');
+	const run = li.url();
+	await expect(li.getByText(/\d+ of \d+ gone/)).toBeVisible();
+	await wang.goto(run);
+	await expect(wang.getByRole('heading', { name: 'Taking consortium apart' })).toBeVisible();
+
+	await unwind.kill();
+	await expect(li.getByText(/Reconnecting|Offline/).first()).toBeVisible();
+	await unwind.launch();
+	for (const page of [li, wang]) {
+		await expect(page.getByText('Live', { exact: true })).toBeVisible({ timeout: 40_000 });
+		await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+		await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
+		await expect(page.getByText(/^(\d+) of \1 gone$/)).toBeVisible();
+	}
+
+	// Nobody declared this volume: it is left as Released, and the plan has named it as data left behind.
+	const { convictions } = await judge.close({ keptExpected: kept, mayRemain: ({ metadata }) => metadata.name === 'org1-couchdb' });
+	expect(convictions).toEqual([]);
+
+	const secrets = await Promise.all([li.content(), readFile(`${unwind.options.state}/journal.redb`, 'latin1')]);
+	for (const text of [...secrets, unwind.errors]) expect(text).not.toContain(canary);
+});
+
+test('what is shared is kept, and says why', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.getByRole('link', { name: 'consortium', exact: true }).click();
+	await page.getByRole('button', { name: 'Plan teardown…' }).click();
+	const keptList = page.getByRole('region', { name: 'Kept, and why' });
+	await expect(keptList.getByText('org2-shared').first()).toBeVisible();
+	await expect(keptList.getByText(/auditor uses it and is not part of the unit/).first()).toBeVisible();
+	await expect(page.getByText('Destroyed for good', { exact: true })).toBeVisible();
+});
+
+test('a plan the cluster has moved away from is refused with the differences', async ({ cluster, unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.getByRole('link', { name: 'consortium', exact: true }).click();
+	await page.getByRole('button', { name: 'Plan teardown…' }).click();
+	await page.getByRole('button', { name: 'Start teardown…' }).click();
+	await cluster.apply([
+		{
+			apiVersion: 'v1',
+			kind: 'ConfigMap',
+			metadata: { name: 'late', namespace: 'consortium-org1', labels: { 'app.kubernetes.io/part-of': 'consortium' } },
+		},
+	]);
+	const dialog = page.getByRole('dialog');
+	await dialog.getByRole('textbox').fill('consortium');
+	await dialog.getByRole('button', { name: /^(Start|Tear)/ }).click();
+	await expect(page.getByText('The cluster has moved since this plan was made')).toBeVisible();
+	await expect(page.getByText('consortium-org1/late')).toBeVisible();
+	await page.getByRole('button', { name: 'Plan again' }).first().click();
+	await expect(page.getByText('The cluster has moved since this plan was made')).toBeHidden();
+});
+
+test('a Pod that never goes holds what is behind it and nothing else, and the run can be stopped', async ({ cluster, unwind, visit }) => {
+	const pods = '/api/v1/namespaces/consortium-orderers/pods';
+	const held = await cluster.request('admin', 'PATCH', `${pods}/orderer-1`, { metadata: { annotations: { 'unwind.test/hold': 'silent' } } }, {
+		'content-type': 'application/merge-patch+json',
+	});
+	expect(held.status).toBe(200);
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await tearDown(page, 'consortium');
+
+	// Everything that does not hang on that Pod goes, its namespace's neighbours to the last.
+	const row = (name) => page.getByRole('row').filter({ hasText: name });
+	await expect(row('Namespace consortium-org1')).toContainText('Gone', { timeout: 60_000 });
+	await expect(row('Pod consortium-orderers/orderer-0')).toContainText('Gone');
+	await expect(row('PersistentVolumeClaim consortium-orderers/ledger-orderer-1')).toContainText('Waiting');
+	await expect(row('PersistentVolumeClaim consortium-orderers/ledger-orderer-1')).toContainText('orderer-1');
+	await expect(row('Namespace consortium-orderers')).toContainText('Waiting');
+	const claim = await cluster.request('admin', 'GET', '/api/v1/namespaces/consortium-orderers/persistentvolumeclaims/ledger-orderer-1');
+	expect(claim.body.metadata.deletionTimestamp).toBeUndefined();
+
+	await page.getByRole('button', { name: 'Stop…' }).click();
+	await page.getByRole('dialog').getByRole('button', { name: /Stop/ }).click();
+	await expect(page.getByText('Stopped', { exact: true })).toBeVisible();
+});

@@ -1,0 +1,89 @@
+/**
+ * Every page as different people meet it: wide and narrow, light and dark, with assistive technology, without JavaScript.
+ */
+import AxeBuilder from '@axe-core/playwright';
+import { expect, signIn, tearDown, test } from './world.mjs';
+
+const schemes = ['light', 'dark'];
+const widths = [1440, 1024, 390];
+
+/** @param {import('@playwright/test').Page} page */
+async function violations(page) {
+	const { violations } = await new AxeBuilder({ page }).analyze();
+	return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`);
+}
+
+/** Texts that are cut off although nothing says so, and pages wider than their window. @param {import('@playwright/test').Page} page */
+const cutOff = (page) =>
+	page.evaluate(() => {
+		const wide = document.documentElement.scrollWidth > window.innerWidth ? [`the page is ${document.documentElement.scrollWidth} wide`] : [];
+		const buttons = [...document.querySelectorAll('button, h1, h2, .pill, .badge')]
+			.filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== 'visible')
+			.map((element) => `cut off: ${element.textContent?.trim().slice(0, 60)}`);
+		return [...wide, ...buttons];
+	});
+
+test('every route is readable at every width, in light and dark, and axe finds nothing', async ({ unwind, visit }) => {
+	test.setTimeout(240_000);
+	const first = await visit();
+	await signIn(first, unwind.link);
+	const cookies = await first.context().cookies();
+	await first.getByRole('link', { name: 'consortium', exact: true }).click();
+	await first.getByRole('button', { name: 'Plan teardown…' }).click();
+	await first.waitForURL(/\/plan\//);
+	const plan = new URL(first.url()).pathname;
+	await first.goto(unwind.origin);
+	await tearDown(first, 'bystander');
+	const run = new URL(first.url()).pathname;
+	await expect(first.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+
+	const routes = ['/', '/u/consortium', '/u/consortium?view=list', plan, run, `${run}?view=map`, '/u/nothing-of-that-name', '/nowhere'];
+	for (const colorScheme of schemes) {
+		const page = await visit({ colorScheme });
+		await page.context().addCookies(cookies);
+		for (const route of routes) {
+			const missing = route.startsWith('/u/nothing') || route === '/nowhere';
+			await page.goto(unwind.origin + route);
+			if (!missing) await expect(page.getByText('Live', { exact: true })).toBeVisible();
+			for (const width of widths) {
+				await page.setViewportSize({ width, height: width < 500 ? 844 : 900 });
+				await expect(page.locator('main')).toBeVisible();
+				expect(await cutOff(page), `${route} at ${width}`).toEqual([]);
+			}
+			await page.setViewportSize({ width: 1440, height: 900 });
+			expect(await violations(page), `${route} in ${colorScheme}`).toEqual([]);
+		}
+	}
+});
+
+test('without JavaScript a unit and a run can be read', async ({ unwind, visit }) => {
+	const first = await visit();
+	await signIn(first, unwind.link);
+	const cookies = await first.context().cookies();
+	await tearDown(first, 'bystander');
+	const run = first.url();
+	await expect(first.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+
+	const page = await visit({ javaScriptEnabled: false });
+	await page.context().addCookies(cookies);
+	await page.goto(unwind.origin);
+	await page.getByRole('link', { name: 'consortium', exact: true }).click();
+	await expect(page.getByRole('heading', { name: 'consortium', level: 1 })).toBeVisible();
+	await page.goto(`${unwind.origin}/u/consortium?view=list`);
+	await expect(page.getByRole('link', { name: /ledger-orderer-0/ }).first()).toBeVisible();
+	await page.goto(run);
+	await expect(page.getByText('Finished', { exact: true })).toBeVisible();
+	await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
+});
+
+test('the map is walked with the keyboard, and an object says everything that is known of it', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/consortium?view=list&q=org2-shared`);
+	await page.getByRole('link', { name: /org2-shared/ }).first().click();
+	const drawer = page.getByRole('complementary').filter({ hasText: 'org2-shared' });
+	await expect(drawer.getByText(/auditor uses it and is not part of the unit/).first()).toBeVisible();
+	await expect(drawer.getByText(/claimName = org2-shared/).first()).toBeVisible();
+	await page.keyboard.press('Escape');
+	await expect(drawer).toBeHidden();
+});

@@ -1,0 +1,31 @@
+import { defineConfig } from '@playwright/test';
+import { browser } from './browser.mjs';
+
+// Journeys take turns: each has a control plane of its own, and two cores carry one of those at a time.
+export default defineConfig({
+	testDir: '.',
+	testMatch: '*.spec.mjs',
+	workers: 1,
+	retries: 0,
+	timeout: 120_000,
+	expect: { timeout: 20_000 },
+	forbidOnly: Boolean(process.env.CI),
+	reporter: [['list']],
+	outputDir: 'results',
+	use: {
+		launchOptions: {
+			executablePath: await browser(),
+			args: [
+				'--no-sandbox',
+				'--disable-gpu',
+				'--disable-background-networking',
+				'--disable-component-update',
+				'--disable-sync',
+				'--no-first-run',
+			],
+		},
+		viewport: { width: 1440, height: 900 },
+		screenshot: 'only-on-failure',
+		trace: 'retain-on-failure',
+	},
+});

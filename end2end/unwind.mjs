@@ -1,0 +1,68 @@
+/**
+ * The program under test, as a person starts it: a process with a command line, a state directory and a printed link.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const program = process.env.UNWIND_PROGRAM ?? join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'unwind');
+
+export class Unwind {
+	#process;
+	#errors = '';
+
+	/** @param {{kubeconfig: string, context: string, state: string}} options */
+	constructor(options) {
+		this.options = options;
+		/** The link that signs one browser in. */
+		this.link = '';
+		/** Where it serves. */
+		this.origin = '';
+	}
+
+	/** @param {{kubeconfig: string, context: string}} cluster */
+	static async start({ kubeconfig, context }) {
+		const unwind = new Unwind({ kubeconfig, context, state: await mkdtemp(join(tmpdir(), 'unwind-state-')) });
+		await unwind.launch();
+		return unwind;
+	}
+
+	/** Starts the process; after a kill, again, with the same state. */
+	async launch() {
+		const { kubeconfig, context, state } = this.options;
+		const words = ['--kubeconfig', kubeconfig, '--context', context, '--state', state, '--site', join(root, 'target', 'site')];
+		this.#process = spawn(program, [...words, '--name', 'Li'], { stdio: ['ignore', 'pipe', 'pipe'] });
+		this.#process.stderr.on('data', (data) => (this.#errors += data));
+		const lines = createInterface({ input: this.#process.stdout });
+		const ended = once(this.#process, 'exit').then(() => Promise.reject(new Error(`unwind ended:\n${this.#errors}`)));
+		ended.catch(() => {});
+		const [line] = await Promise.race([once(lines, 'line'), ended]);
+		this.link = line;
+		this.origin = new URL(line).origin;
+	}
+
+	/** What it has said to people so far. */
+	get errors() {
+		return this.#errors;
+	}
+
+	/** `kill -9`. */
+	async kill() {
+		this.#process.kill('SIGKILL');
+		await once(this.#process, 'exit');
+	}
+
+	/** Ends it as a person would, and removes what it kept. */
+	async stop() {
+		if (this.#process.exitCode === null && this.#process.signalCode === null) {
+			this.#process.kill('SIGTERM');
+			await once(this.#process, 'exit');
+		}
+		await rm(this.options.state, { recursive: true, force: true });
+	}
+}

@@ -1,0 +1,90 @@
+/**
+ * What a journey stands on: a control plane with the sample application, the program in front of it, and pages that
+ * fail their test when the browser complains.
+ */
+import { test as base, expect } from '@playwright/test';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { start } from './cluster/cluster.mjs';
+import { Unwind } from './unwind.mjs';
+
+export { expect };
+
+/**
+ * What the browser notes although all is as it should be: that the server was away, which some journeys see to, and that
+ * an answer was a refusal that the page explains: 401, 404, 409.
+ */
+const expected = /net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE|CONNECTION_CLOSED)|status of (401|404|409)/;
+
+/**
+ * Everything the browser complains of on this page: errors, warnings of hydration, violations of the content policy.
+ * @param {import('@playwright/test').Page} page @param {string[]} complaints
+ */
+function listen(page, complaints) {
+	page.on('pageerror', (error) => complaints.push(`uncaught: ${error}`));
+	page.on('console', (message) => {
+		const text = message.text();
+		if (['error', 'warning'].includes(message.type()) && !expected.test(text)) complaints.push(`${message.type()}: ${text}`);
+	});
+}
+
+export const test = base.extend({
+	/** A control plane with the sample application, for this test alone. */
+	cluster: async ({}, use) => {
+		const cluster = await start({ dir: await mkdtemp(join(tmpdir(), 'unwind-cluster-')), sample: true });
+		await use(cluster);
+		await cluster.stop();
+	},
+	/** Whose rights the program has. */
+	context: ['developer', { option: true }],
+	/** The program in front of it. */
+	unwind: async ({ cluster, context }, use) => {
+		const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context });
+		await use(unwind);
+		await unwind.stop();
+	},
+	/** Opens a page for another person, with a browser profile of their own; every page's complaints are judged at the end. */
+	visit: async ({ browser }, use) => {
+		const contexts = [];
+		const complaints = [];
+		await use(async (options = {}) => {
+			const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+			contexts.push(context);
+			const page = await context.newPage();
+			// Without scripts the browser complains that what they would have used was fetched for nothing.
+			if (options.javaScriptEnabled !== false) listen(page, complaints);
+			return page;
+		});
+		for (const context of contexts) await context.close();
+		expect(complaints, 'what the browser complained of').toEqual([]);
+	},
+});
+
+/** Signs a browser in with the printed link, as a person would. @param {import('@playwright/test').Page} page @param {string} link */
+export async function signIn(page, link) {
+	await page.goto(link);
+	await expect(page.getByRole('heading', { name: 'Units', level: 1 })).toBeVisible();
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+}
+
+/** The link for another browser, as the page makes it. @param {import('@playwright/test').Page} page */
+export async function anotherLink(page) {
+	const made = await page.request.post(`${new URL(page.url()).origin}/api/session/link`, { data: {} });
+	expect(made.status()).toBe(201);
+	return (await made.json()).url;
+}
+
+/** From the units to a running teardown. @param {import('@playwright/test').Page} page @param {string} unit */
+export async function tearDown(page, unit) {
+	await page.getByRole('link', { name: unit, exact: true }).click();
+	await expect(page.getByRole('heading', { name: unit, level: 1 })).toBeVisible();
+	await page.getByRole('button', { name: 'Plan teardown…' }).click();
+	await expect(page.getByRole('heading', { name: `Teardown of ${unit}` })).toBeVisible();
+	await page.getByRole('button', { name: 'Start teardown…' }).click();
+	const dialog = page.getByRole('dialog');
+	await dialog.getByRole('textbox').fill(unit);
+	await dialog.getByRole('button', { name: /^(Start|Tear)/ }).click();
+	await expect(dialog.getByText('Nothing has been sent yet.')).toBeVisible();
+	await page.waitForURL(/\/r\//);
+}
