@@ -36,9 +36,10 @@ pub use seed::Seed;
 /// The document around the page. Needs a [`Seed`] in context for the assets' hash; the nonce, where there is one, is
 /// put on every script.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
-    let hash: String = use_context::<Seed>()
-        .map(|seed| seed.hash)
-        .unwrap_or_default()
+    let seed = use_context::<Seed>().unwrap_or_default();
+    provide_context(seed::Luggage::pack(&seed));
+    let hash: String = seed
+        .hash
         .chars()
         .filter(char::is_ascii_alphanumeric)
         .collect();
@@ -78,7 +79,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
 /// The page itself.
 #[component]
 pub fn App() -> impl IntoView {
-    let seed = SharedValue::new(|| use_context::<Seed>().unwrap_or_default()).into_inner();
+    let seed = seed::Luggage::carry();
     provide_context(clock::Clock::new());
     provide_context(live::Connection::new(&seed));
     provide_context(seed::Arrival::new(seed));

@@ -253,8 +253,8 @@ pub fn drawn(objects: usize, edges: usize, lanes: usize) -> String {
 }
 
 /// A node, for a screen reader.
-pub fn node_label(object: &ObjectRef, of: State, before: usize, after: usize) -> String {
-    format!("{} {}, {}, {before} before it, {after} after it", object.kind, path(object), state(of))
+pub fn node_label(seen: &str, of: State, path: &str, before: usize, after: usize) -> String {
+    format!("{seen} {}: {path}, {before} before it, {after} after it", state(of))
 }
 
 // The drawer.

@@ -64,10 +64,6 @@ pub fn node(
         let uid = uid.clone();
         move || if around.focus.with(|focus| focus.as_ref() == Some(&uid)) { "0" } else { "-1" }
     };
-    let label = {
-        let object = first.object.clone();
-        move || text::node_label(&object, state.get(), counts.0, counts.1)
-    };
     let pressed = {
         let uid = uid.clone();
         move || around.selected.with(|selected| if selected.as_deref() == Some(uid.as_str()) { "true" } else { "false" })
@@ -75,6 +71,12 @@ pub fn node(
     let name = text::shortened(&first.object.name, NAME);
     let far_name = text::shortened(&first.object.name, FAR_NAME);
     let kind = text::shortened(text::kind_short(&first.object.kind), KIND);
+    // It begins with what is seen, so that it can be said to a voice control.
+    let label = {
+        let seen = format!("{name} {kind}");
+        let path = text::path(&first.object);
+        move || text::node_label(&seen, state.get(), &path, counts.0, counts.1)
+    };
     let chosen = uid.clone();
     view! {
         <g
