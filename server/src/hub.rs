@@ -1,6 +1,487 @@
 //! The sole owner of what is known and of the open runs. Everybody else sends it a message and reads what it publishes.
-//! It names neither kube nor axum: one mailbox in, one sender of actions out.
+//! It names neither kube nor axum: one mailbox in, one sender of orders out.
+//!
+//! ```text
+//!  cluster ── Observed, Performed ──►┐            ┌──► orders ──► cluster
+//!                                    │ take all   │
+//!  http ──── Subscribe, Start, … ───►┤ that is    ├──► journal, before any order leaves
+//!                                    │ ready      │
+//!  time ──── the next wake ─────────►┘            └──► boards: one view per topic, at most every 50 ms ──► browsers
+//! ```
 
+mod board;
+mod clock;
 mod handle;
+mod performance;
 
-pub use handle::{Frame, FrameKind, Hub, HubClosed, Incoming, Order, Refusal, Start, Steer, Subscription};
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use teardown::{
+    graph::Graph,
+    index::Index,
+    message::{Message, Revision, Topic},
+    observation::Observation,
+    plan::{self, Plan, PlanId, differences},
+    run::{Input, Run, RunId, SteerError},
+    unit::{Unit, UnitId, units},
+    view::World,
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use self::{board::Board, clock::Clock, performance::Performance};
+use crate::journal::{Journal, JournalError};
+
+pub use self::handle::{Frame, FrameKind, Hub, HubClosed, Incoming, Order, Refusal, Start, Steer, Subscription};
+
+/// Messages that may wait in the mailbox. A burst of watch events arrives as few large ones, so this is ample; when it
+/// is full the watches wait, which is what they should do.
+pub const MAILBOX: usize = 1024;
+/// Orders that may wait for the cluster. A step has at most one call on its way, so this is the number of steps that can
+/// be at work at once; beyond it a call counts as unanswered and is tried again.
+pub const ORDERS: usize = 16 * 1024;
+/// Messages taken as one batch.
+const BATCH: usize = 512;
+/// Between two publications: short enough to look instant, long enough to make one message of a burst.
+const PUBLISH: Duration = Duration::from_millis(50);
+/// How often pages are brought up to date with nothing but time: "slow" and "stuck" come by waiting.
+const AGE: Duration = Duration::from_secs(1);
+/// How long a topic without readers is kept, so that a reader who comes back gets the deltas they missed.
+const LINGER: Duration = Duration::from_secs(60);
+/// Plans kept for reading; those of runs are in the journal as well.
+const PLANS: usize = 256;
+/// The most turns a run takes on one look; more would be a run that never comes to rest.
+const TURNS: usize = 10_000;
+
+/// Why the hub ended without being asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum HubError {
+    /// Without a journal nothing may be done.
+    #[error("the journal failed")]
+    Journal(#[from] JournalError),
+    /// The journal holds a run that does not fit its plan, or no plan for it.
+    #[error("the journal's record of run {0} does not fit its plan")]
+    Damaged(RunId),
+    /// The operating system gave no random numbers.
+    #[error("no random numbers")]
+    Random(#[from] getrandom::Error),
+}
+
+/// The hub's state. [`Keeper::open`] reads the journal, [`Keeper::run`] is the loop.
+pub struct Keeper {
+    name: String,
+    mailbox: mpsc::Receiver<Incoming>,
+    orders: mpsc::Sender<Order>,
+    journal: Journal,
+    clock: Clock,
+    boot: u64,
+    index: Index,
+    known: Option<Known>,
+    performances: BTreeMap<RunId, Performance>,
+    plans: HashMap<PlanId, Arc<Plan>>,
+    plans_by_age: VecDeque<PlanId>,
+    boards: HashMap<Topic, Board>,
+    published: Instant,
+    stale: bool,
+}
+
+/// What follows from an index, kept as long as the index does not change.
+struct Known {
+    changes: u64,
+    graph: Graph,
+    units: BTreeMap<UnitId, Unit>,
+}
+
+impl Keeper {
+    /// Reads the journal and is where the process was before: runs that had not ended go on once the cluster has been
+    /// read completely.
+    ///
+    /// # Errors
+    /// [`HubError`] where the journal cannot be read.
+    pub fn open(
+        name: String,
+        mailbox: mpsc::Receiver<Incoming>,
+        orders: mpsc::Sender<Order>,
+        journal: Journal,
+    ) -> Result<Self, HubError> {
+        let mut keeper = Self {
+            name,
+            mailbox,
+            orders,
+            journal,
+            clock: Clock::start(),
+            boot: random()?,
+            index: Index::default(),
+            known: None,
+            performances: BTreeMap::new(),
+            plans: HashMap::new(),
+            plans_by_age: VecDeque::new(),
+            boards: HashMap::new(),
+            published: Instant::now(),
+            stale: false,
+        };
+        for head in keeper.journal.runs()? {
+            let performance = Performance::replay(&keeper.journal, &head)?;
+            keeper.performances.insert(head.run, performance);
+        }
+        Ok(keeper)
+    }
+
+    /// Runs until the drain token is cancelled or nobody can reach it any more.
+    ///
+    /// # Errors
+    /// [`HubError`] where it cannot go on.
+    pub async fn run(mut self, drain: CancellationToken) -> Result<(), HubError> {
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            let wake = self.wake();
+            tokio::select! {
+                () = drain.cancelled() => return Ok(()),
+                taken = self.mailbox.recv_many(&mut batch, BATCH) => if taken == 0 { return Ok(()) },
+                () = tokio::time::sleep_until(wake) => {}
+            }
+            for incoming in batch.drain(..) {
+                self.take(incoming)?;
+            }
+            self.perform()?;
+            self.publish();
+        }
+    }
+
+    /// Which cluster this is, so that a run is never performed in front of another one. The namespace is as old as the
+    /// cluster, and nobody can make it anew.
+    fn cluster(&self) -> String {
+        let system = self.index.find("", "Namespace", None, "kube-system");
+        system.map_or_else(|| self.name.clone(), |namespace| namespace.uid.to_string())
+    }
+
+    /// The next moment at which something may follow from time alone.
+    fn wake(&self) -> Instant {
+        let publish = if self.stale { self.published + PUBLISH } else { self.published + AGE };
+        let cluster = self.cluster();
+        let runs = self.performances.values().filter(|performance| performance.is_looking(&self.index, &cluster));
+        let next = runs.filter_map(|performance| performance.run.wake()).min();
+        next.map_or(publish, |at| publish.min(self.clock.instant(at)))
+    }
+
+    fn take(&mut self, incoming: Incoming) -> Result<(), HubError> {
+        let now = self.clock.now();
+        match incoming {
+            Incoming::Observed(observations) => self.observe(observations, now),
+            Incoming::Performed { run, action, outcome } => {
+                self.advance(&run, &Input::Performed { action, outcome })?;
+            }
+            // An answer knows what follows from everything that came before the question.
+            Incoming::Subscribe { topic, after, reply } => {
+                self.perform()?;
+                let subscription = self.subscribe(&topic, after);
+                answer(reply, subscription);
+            }
+            Incoming::Look { topic, reply } => {
+                self.perform()?;
+                let message = self.look(&topic);
+                answer(reply, message);
+            }
+            Incoming::MakePlan { unit, reply } => {
+                let plan = self.make_plan(&unit);
+                answer(reply, plan);
+            }
+            Incoming::ReadPlan { plan, reply } => {
+                let plan = self.read_plan(&plan);
+                answer(reply, plan);
+            }
+            Incoming::Start { start, reply } => {
+                let run = self.start(&start)?;
+                answer(reply, run);
+            }
+            Incoming::Steer { run, steer, by, reply } => {
+                let steered = self.steer(&run, steer, by)?;
+                answer(reply, steered);
+            }
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, observations: Vec<Observation>, now: Timestamp) {
+        self.index.apply(observations, now);
+        self.stale = true;
+    }
+
+    /// Lets every open run look, turn after turn, until none has anything to do.
+    fn perform(&mut self) -> Result<(), HubError> {
+        let cluster = self.cluster();
+        let open: Vec<RunId> = self
+            .performances
+            .iter()
+            .filter(|(_, performance)| performance.is_looking(&self.index, &cluster))
+            .map(|(run, _)| run.clone())
+            .collect();
+        for run in open {
+            if self.performances.get(&run).is_some_and(|performance| performance.is_recovering) {
+                self.advance(&run, &Input::Recover)?;
+            }
+            for _ in 0..TURNS {
+                if !self.advance(&run, &Input::Look)? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a run what is no person's word. Says whether anything followed.
+    fn advance(&mut self, id: &RunId, input: &Input) -> Result<bool, HubError> {
+        // Only a person's word can come too late.
+        Ok(self.feed(id, input)?.unwrap_or(false))
+    }
+
+    /// Gives a run an input: its events are journaled, then applied, and only then its actions leave. Says whether
+    /// anything followed.
+    fn feed(&mut self, id: &RunId, input: &Input) -> Result<Result<bool, SteerError>, HubError> {
+        let now = self.clock.now();
+        let Some(performance) = self.performances.get_mut(id) else { return Ok(Ok(false)) };
+        let turn = match performance.run.decide(input, &self.index, now) {
+            Ok(turn) => turn,
+            Err(error) => return Ok(Err(error)),
+        };
+        if turn.is_empty() {
+            return Ok(Ok(false));
+        }
+        performance.record(&mut self.journal, now, turn.events)?;
+        self.stale = true;
+        for action in turn.actions {
+            if let Err(error) = self.orders.try_send(Order { run: id.clone(), action }) {
+                let (mpsc::error::TrySendError::Full(order) | mpsc::error::TrySendError::Closed(order)) = error;
+                let message = "too many calls are waiting".to_owned();
+                let outcome = teardown::action::Outcome::Unanswered { message };
+                let performed = Input::Performed { action: order.action, outcome };
+                self.advance(id, &performed)?;
+            }
+        }
+        Ok(Ok(true))
+    }
+
+    /// Makes the graph and the units of the index as it is, if that has not been done.
+    fn learn(&mut self) {
+        let changes = self.index.changes();
+        if self.known.as_ref().is_none_or(|known| known.changes != changes) {
+            let graph = Graph::of(&self.index);
+            let units = units(&self.index, &graph);
+            self.known = Some(Known { changes, graph, units });
+        }
+    }
+
+    fn make_plan(&mut self, unit: &UnitId) -> Result<Arc<Plan>, Refusal> {
+        let plan = Arc::new(self.plan_now(unit)?);
+        self.keep_plan(&plan);
+        Ok(plan)
+    }
+
+    fn plan_now(&mut self, id: &UnitId) -> Result<Plan, Refusal> {
+        if !self.index.is_synced() {
+            return Err(Refusal::NotReady);
+        }
+        let now = self.clock.now();
+        self.learn();
+        let Some(known) = &self.known else { return Err(Refusal::NotReady) };
+        let unit = known.units.get(id).ok_or_else(|| Refusal::UnknownUnit(id.clone()))?;
+        Ok(plan::plan(&self.index, &known.graph, unit, now)?)
+    }
+
+    fn keep_plan(&mut self, plan: &Arc<Plan>) {
+        if self.plans.insert(plan.id.clone(), plan.clone()).is_none() {
+            self.plans_by_age.push_back(plan.id.clone());
+        }
+        if self.plans_by_age.len() > PLANS
+            && let Some(oldest) = self.plans_by_age.pop_front()
+        {
+            self.plans.remove(&oldest);
+        }
+    }
+
+    fn read_plan(&self, id: &PlanId) -> Result<Arc<Plan>, Refusal> {
+        if let Some(plan) = self.plans.get(id) {
+            return Ok(plan.clone());
+        }
+        let mut runs = self.performances.values();
+        match runs.find(|performance| performance.run.plan.id == *id) {
+            Some(performance) => Ok(performance.run.plan.clone()),
+            None => Err(Refusal::UnknownPlan(id.clone())),
+        }
+    }
+
+    fn start(&mut self, start: &Start) -> Result<Result<RunId, Refusal>, HubError> {
+        let plan = match self.confirmed(start) {
+            Ok(plan) => plan,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let id = RunId::new(format!("{:016x}", random()?));
+        let now = self.clock.now();
+        let cluster = self.cluster();
+        match Performance::begin(&mut self.journal, id.clone(), plan, &start.by, cluster, now) {
+            Ok(performance) => {
+                self.performances.insert(id.clone(), performance);
+                self.stale = true;
+                Ok(Ok(id))
+            }
+            Err(error) => Ok(Err(Refusal::Journal(error.to_string()))),
+        }
+    }
+
+    /// The plan, if what the person confirmed is still what would happen.
+    fn confirmed(&mut self, start: &Start) -> Result<Arc<Plan>, Refusal> {
+        let plan = self.read_plan(&start.plan)?;
+        if plan.hash != start.hash {
+            return Err(Refusal::WrongHash);
+        }
+        if plan.unit.as_str() != start.confirm.trim() {
+            return Err(Refusal::WrongName);
+        }
+        let held = self.performances.values().filter(|performance| !performance.run.state().is_ended());
+        for performance in held {
+            let mut theirs = performance.run.plan.steps.iter();
+            if let Some(step) = theirs.find(|step| plan.steps.iter().any(|ours| ours.uid == step.uid)) {
+                return Err(Refusal::Overlap { run: performance.run.id.clone(), object: step.object.clone() });
+            }
+        }
+        let now = match self.plan_now(&plan.unit) {
+            Ok(now) => now,
+            Err(Refusal::Unplannable(plan::PlanError::Empty) | Refusal::UnknownUnit(_)) => Plan {
+                steps: Vec::new(),
+                ..(*plan).clone()
+            },
+            Err(refusal) => return Err(refusal),
+        };
+        let differences = differences(&plan, &now);
+        if differences.is_empty() { Ok(plan) } else { Err(Refusal::Stale(differences)) }
+    }
+
+    fn steer(&mut self, run: &RunId, steer: Steer, by: String) -> Result<Result<(), Refusal>, HubError> {
+        if !self.performances.contains_key(run) {
+            return Ok(Err(Refusal::UnknownRun(run.clone())));
+        }
+        let input = match steer {
+            Steer::Pause => Input::Pause { by },
+            Steer::Resume => Input::Resume { by },
+            Steer::Stop => Input::Stop { by },
+            Steer::Skip(step) => Input::Skip { step, by },
+        };
+        Ok(match self.feed(run, &input)? {
+            Ok(_) => Ok(()),
+            Err(SteerError::Ended) => Err(Refusal::Ended),
+            Err(SteerError::UnknownStep(step)) => Err(Refusal::UnknownStep(step)),
+            Err(SteerError::TooLate(step)) => Err(Refusal::TooLate(step)),
+        })
+    }
+
+    fn records(&mut self, topic: &Topic) -> Result<Vec<teardown::message::Record>, Refusal> {
+        let now = self.clock.now();
+        self.learn();
+        let Some(known) = &self.known else { return Err(Refusal::NotReady) };
+        let cluster = self.cluster();
+        let ours = self.performances.values().filter(|performance| performance.cluster == cluster);
+        let mut runs: Vec<&Run> = ours.map(|performance| &performance.run).collect();
+        runs.sort_by_key(|run| std::cmp::Reverse(run.started()));
+        let world = World {
+            cluster: &self.name,
+            index: &self.index,
+            graph: &known.graph,
+            units: &known.units,
+            runs: &runs,
+            now,
+        };
+        match topic {
+            Topic::Units => Ok(world.overview()),
+            Topic::Unit(id) => world.unit(id).ok_or_else(|| Refusal::UnknownUnit(id.clone())),
+            Topic::Run(id) => match self.performances.get(id) {
+                Some(performance) => Ok(world.run(&performance.run)),
+                None => Err(Refusal::UnknownRun(id.clone())),
+            },
+        }
+    }
+
+    fn look(&mut self, topic: &Topic) -> Result<Message, Refusal> {
+        self.refresh(topic)?;
+        let board = self.boards.get(topic).ok_or(Refusal::NotReady)?;
+        Ok(board.message())
+    }
+
+    fn subscribe(&mut self, topic: &Topic, after: Option<Revision>) -> Result<Subscription, Refusal> {
+        self.refresh(topic)?;
+        let board = self.boards.get_mut(topic).ok_or(Refusal::NotReady)?;
+        Ok(board.subscribe(after))
+    }
+
+    /// Brings a topic's board up to now, so that an answer about it is as fresh as the hub is.
+    fn refresh(&mut self, topic: &Topic) -> Result<(), Refusal> {
+        match self.records(topic) {
+            Ok(records) => {
+                let start = Revision { boot: self.boot, count: self.clock.milliseconds() };
+                let board = self.boards.entry(topic.clone()).or_insert_with(|| Board::new(start));
+                board.publish(records);
+                Ok(())
+            }
+            // A unit that had readers and is gone now: they see its last member go, and then an empty page.
+            Err(Refusal::UnknownUnit(_)) if self.boards.contains_key(topic) => {
+                let records = self.records(&Topic::Units)?.into_iter().filter(is_frame).collect();
+                if let Some(board) = self.boards.get_mut(topic) {
+                    board.publish(records);
+                }
+                Ok(())
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    fn publish(&mut self) {
+        let since = self.published.elapsed();
+        if !(since >= AGE || self.stale && since >= PUBLISH) {
+            return;
+        }
+        self.published = Instant::now();
+        self.stale = false;
+        self.boards.retain(|_, board| !board.is_abandoned(LINGER));
+        let boards = self.boards.iter_mut();
+        let followed: Vec<Topic> =
+            boards.filter_map(|(topic, board)| board.is_followed().then(|| topic.clone())).collect();
+        for topic in followed {
+            if let Err(refusal) = self.refresh(&topic) {
+                tracing::warn!(topic = %topic, error = %refusal, "a topic could not be brought up to date");
+            }
+        }
+    }
+}
+
+/// Whether a record belongs to a page's frame rather than to its subject.
+fn is_frame(record: &teardown::message::Record) -> bool {
+    use teardown::message::Record;
+    match record {
+        Record::Cluster(_) | Record::Blind(_) => true,
+        Record::Unit(_)
+        | Record::Run(_)
+        | Record::Object(_)
+        | Record::Edge(_)
+        | Record::Step(_)
+        | Record::Event(_) => false,
+    }
+}
+
+/// Whoever asked may have gone away meanwhile; then nobody misses the answer.
+fn answer<T>(reply: oneshot::Sender<T>, value: T) {
+    let _ = reply.send(value);
+}
+
+fn random() -> Result<u64, getrandom::Error> {
+    getrandom::u64()
+}
+
+#[cfg(test)]
+mod tests;

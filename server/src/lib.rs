@@ -1,4 +1,103 @@
 //! The process: what the cluster says goes to the hub, what the hub decides goes to the cluster and to every browser.
 #![warn(missing_docs)]
 
+pub mod args;
+pub mod cluster;
+pub mod http;
 pub mod hub;
+pub mod journal;
+pub mod shutdown;
+
+use std::{io::IsTerminal, sync::Arc};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    args::Args,
+    cluster::{Access, Cluster},
+    http::{AppState, LocalAccess, Site},
+    hub::{Hub, Keeper},
+    journal::Journal,
+    shutdown::Signals,
+};
+
+/// Runs until a signal comes or something that should not end has ended.
+///
+/// # Errors
+/// What kept it from starting or from going on, with what to do about it.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(start(args))
+}
+
+async fn start(args: Args) -> anyhow::Result<()> {
+    let Args { context, kubeconfig, address, port, state, site, name, log } = args;
+    let filter = EnvFilter::try_new(&log).context("--log is no filter; see its help")?;
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+    let signals = Signals::listen().context("cannot listen to signals")?;
+
+    let state = args::state_dir(state)?;
+    let journal = Journal::open(&state.join("journal.redb"))?;
+    let site = Site::open(&site)?;
+    let cluster = Cluster::connect(Access { kubeconfig, context }).await.map_err(|error| {
+        let advice = error.advice();
+        anyhow::anyhow!("{:#}\n{advice}", anyhow::Error::new(error))
+    })?;
+    let listener = http::listen(address, port, Some(&state)).await?;
+    let address = listener.local_addr()?;
+    let (access, link) = LocalAccess::open(address, Some(&state), &name, Timestamp::now());
+
+    let drain = CancellationToken::new();
+    let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
+    let (out, orders) = mpsc::channel(hub::ORDERS);
+    let keeper = Keeper::open(cluster.name().to_owned(), inbox, out, journal)
+        .context("the journal cannot be read; move it away to start without its runs")?;
+    let router = http::router(AppState::new(Hub::new(mailbox.clone()), Arc::new(access), site, drain.clone()));
+
+    eprintln!("unwind serves {} on this machine. Open, once:", cluster.name());
+    // The one line a program that starts us reads.
+    #[expect(clippy::print_stdout, reason = "the URL is the program's output")]
+    {
+        println!("{}", link.url());
+    }
+    perform(cluster, keeper, mailbox, orders, http::serve(listener, router, drain.clone()), signals, drain).await
+}
+
+/// Everything at once. Whatever ends without having been asked to ends the rest.
+async fn perform(
+    cluster: Cluster,
+    keeper: Keeper,
+    mailbox: mpsc::Sender<hub::Incoming>,
+    orders: mpsc::Receiver<hub::Order>,
+    serving: impl Future<Output = ()>,
+    signals: Signals,
+    drain: CancellationToken,
+) -> anyhow::Result<()> {
+    let hub_drain = CancellationToken::new();
+    let hub = tokio::spawn(keeper.run(hub_drain.clone()));
+    let work = async {
+        let watching = async {
+            let ended = cluster.run(mailbox, orders, drain.clone()).await;
+            drain.cancel();
+            ended
+        };
+        let (watched, ()) = tokio::join!(watching, serving);
+        watched.context("lost the cluster")?;
+        // Last of all: answers that came while the rest drained are journaled.
+        hub_drain.cancel();
+        Ok(())
+    };
+    let hub = async {
+        let ended = hub.await.context("the hub failed")?.context("the hub cannot go on");
+        drain.cancel();
+        ended
+    };
+    tokio::select! {
+        aborted = signals.drain_then_abort(drain.clone()) => Err(aborted.into()),
+        ended = async { tokio::try_join!(hub, work) } => ended.map(|_| ()),
+    }
+}

@@ -1,1 +1,16 @@
-fn main() {}
+//! `unwind`: takes a Kubernetes application apart in proven order.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use server::args::Args;
+
+fn main() -> ExitCode {
+    match server::run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("unwind: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

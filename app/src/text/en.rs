@@ -362,6 +362,9 @@ pub fn kept(why: &KeptReason) -> String {
             "Its reclaim policy is Retain and nobody declared it part of the unit: it stays as Released, with its data".to_owned()
         }
         KeptReason::Protected => "The cluster needs this namespace".to_owned(),
+        KeptReason::Access => {
+            "It gives people their rights, yours perhaps among them: it goes with its namespace".to_owned()
+        }
         KeptReason::MadeByCluster => "The cluster makes it and removes it by itself".to_owned(),
     }
 }

@@ -327,7 +327,8 @@ fn steps(world: &World) -> Vec<Step> {
                     let other_card = world.objects.iter().find(|one| one.uid == *other)?;
                     let concerns = edge.to == card.uid || edge.from == card.uid;
                     (concerns && other_card.wave? < card.wave?).then_some(())?;
-                    Some(Blocker { step: number(other)?, rung: Rung::Absent, edge: edge.kind, reason: edge.reason.clone() })
+                    let on_first = edge.from == *other;
+                    Some(Blocker { step: number(other)?, rung: Rung::Absent, edge: edge.kind, on_first, reason: edge.reason.clone() })
                 })
                 .collect();
             after.sort_by_key(|blocker| blocker.step);

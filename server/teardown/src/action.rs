@@ -42,6 +42,8 @@ pub enum Action {
         kind: Kind,
         /// The object.
         object: ObjectRef,
+        /// The planned UID, to tell it from another object of its name.
+        uid: Uid,
     },
 }
 

@@ -373,6 +373,8 @@ pub struct Binding {
     pub role: Arc<str>,
     /// ServiceAccounts among its subjects: namespace and name.
     pub accounts: Vec<(Arc<str>, Arc<str>)>,
+    /// Users or groups are among its subjects.
+    pub people: bool,
 }
 
 /// A Service named from a webhook configuration or an APIService.

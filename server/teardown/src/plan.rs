@@ -1,16 +1,22 @@
 //! What will be done: an immutable, hashed list of steps, each with the object's UID, the call, and every edge that puts
 //! something in front of it. Performing a plan leaves no choices.
 
-use std::fmt;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    fmt::{self, Write},
+};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::{
-    object::{Kind, ObjectRef, Reclaim, Uid},
-    relation::{EdgeKind, Reason, Rung},
+    graph::Graph,
+    index::Index,
+    object::{Facts, Kind, Object, ObjectRef, Reclaim, Uid},
+    relation::{Edge, EdgeKind, Reason, Rung},
     selector::Selector,
-    unit::UnitId,
+    unit::{PART_OF, Unit, UnitId, is_protected},
 };
 
 /// The number of a step in its plan, from 0, in an order that respects every edge.
@@ -131,6 +137,8 @@ pub struct Blocker {
     pub rung: Rung,
     /// The kind of the edge that says so.
     pub edge: EdgeKind,
+    /// Whether the edge's field is on the object that goes first; else it is on this step's.
+    pub on_first: bool,
     /// The field and value the edge comes from.
     pub reason: Reason,
 }
@@ -172,6 +180,9 @@ pub enum KeptReason {
     RetainedVolume,
     /// A namespace the cluster needs: `default` and those that begin with `kube-`.
     Protected,
+    /// It gives people their rights in a namespace and is not declared part of the unit: it goes with the namespace,
+    /// for whoever takes the unit apart may hold their rights through it.
+    Access,
     /// The cluster makes it and removes it by itself.
     MadeByCluster,
 }
@@ -249,3 +260,311 @@ pub enum PlanError {
 fn path_text(path: &[ObjectRef]) -> String {
     path.iter().map(ObjectRef::to_string).collect::<Vec<_>>().join(" → ")
 }
+
+/// Makes the plan of a unit.
+///
+/// What something outside the unit still needs is kept, and so is whatever a kept object needs: an object may only go
+/// if everything that goes before it goes.
+///
+/// # Errors
+/// [`PlanError::Empty`] where nothing could go, [`PlanError::Cycle`] where edges close a circle.
+pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result<Plan, PlanError> {
+    let mut kept = kept_from_the_start(index, graph, unit);
+    keep_what_is_needed(index, graph, unit, &mut kept);
+    let going: BTreeSet<&Uid> = unit.members.iter().filter(|uid| !kept.contains_key(*uid)).collect();
+    if going.is_empty() {
+        return Err(PlanError::Empty);
+    }
+    let order = Ordered::of(index, graph, &going)?;
+    let numbers: HashMap<&Uid, StepId> =
+        (0u32..).zip(&order.sequence).map(|(number, uid)| (*uid, StepId(number))).collect();
+    let steps: Vec<Step> = order
+        .sequence
+        .iter()
+        .filter_map(|uid| index.get(uid))
+        .map(|object| step(object, index, graph, &order, &numbers))
+        .collect();
+    let data = data(index, graph, unit, &kept);
+    let kept = kept
+        .into_iter()
+        .filter(|(_, reason)| !matches!(reason, KeptReason::MadeByCluster))
+        .filter_map(|(uid, reason)| index.get(&uid).map(|object| (object.reference(), uid, reason)))
+        .map(|(object, uid, reason)| Kept { uid, object, reason });
+    let mut kept: Vec<Kept> = kept.collect();
+    kept.sort_by(|a, b| a.object.cmp(&b.object));
+    let blind = index.blind().keys().cloned().collect();
+    let hash = hash(&unit.id, &steps, &kept, &data);
+    let id = PlanId::new(&hash[..16]);
+    Ok(Plan { id, hash, unit: unit.id.clone(), made: now, steps, kept, data, blind })
+}
+
+fn hash(unit: &UnitId, steps: &[Step], kept: &[Kept], data: &[DataFate]) -> String {
+    let content = serde_json::to_vec(&(unit, steps, kept, data)).unwrap_or_default();
+    let digest = Sha256::digest(&content);
+    digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing into a String cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+fn kept_from_the_start(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Uid, KeptReason> {
+    let members = unit.members.iter().filter_map(|uid| index.get(uid));
+    members
+        .filter_map(|object| {
+            let reason = if object.is_made_by_cluster() {
+                KeptReason::MadeByCluster
+            } else if matches!(object.facts, Facts::Namespace) && is_protected(&object.name) {
+                KeptReason::Protected
+            } else if is_retained(object, graph, unit) {
+                KeptReason::RetainedVolume
+            } else if is_access(object, index, graph, unit) {
+                KeptReason::Access
+            } else {
+                return None;
+            };
+            Some((object.uid.clone(), reason))
+        })
+        .collect()
+}
+
+/// A Retain volume that came into the unit only because a claim of it is bound to it.
+fn is_retained(object: &Object, graph: &Graph, unit: &Unit) -> bool {
+    let Facts::Volume(volume) = &object.facts else { return false };
+    let bound = graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds);
+    volume.reclaim != Reclaim::Delete && bound && !is_declared(object, unit)
+}
+
+/// A binding of people in a namespace, or a Role that only such bindings give, unless the unit claims it by its label.
+fn is_access(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> bool {
+    if is_declared(object, unit) || object.namespace.is_none() {
+        return false;
+    }
+    if let Facts::Binding(binding) = &object.facts {
+        return binding.people;
+    }
+    let mut given = graph
+        .to(&object.uid)
+        .filter(|edge| edge.kind == EdgeKind::RunsAs)
+        .filter_map(|edge| index.get(&edge.from))
+        .filter(|giver| matches!(giver.facts, Facts::Binding(_)))
+        .peekable();
+    object.kind.is("rbac.authorization.k8s.io", "Role")
+        && given.peek().is_some()
+        && given.all(|giver| is_access(giver, index, graph, unit))
+}
+
+fn is_declared(object: &Object, unit: &Unit) -> bool {
+    object.labels.get(PART_OF).is_some_and(|name| **name == *unit.id.as_str())
+}
+
+fn keep_what_is_needed(index: &Index, graph: &Graph, unit: &Unit, kept: &mut BTreeMap<Uid, KeptReason>) {
+    let mut open: Vec<Uid> = unit.members.iter().cloned().collect();
+    while let Some(uid) = open.pop() {
+        if kept.contains_key(&uid) {
+            continue;
+        }
+        let Some(reason) = who_needs(&uid, index, graph, unit, kept) else { continue };
+        kept.insert(uid.clone(), reason);
+        let followers = graph.around(&uid).filter_map(Edge::ordered).filter(|(first, ..)| **first == uid);
+        open.extend(followers.map(|(_, then, _)| then.clone()).filter(|then| unit.members.contains(then)));
+    }
+}
+
+/// What stays and goes before this object, so that this object has to stay as well. Of several the one that a person
+/// knows best: what nothing owns, then by name.
+fn who_needs(
+    uid: &Uid,
+    index: &Index,
+    graph: &Graph,
+    unit: &Unit,
+    kept: &BTreeMap<Uid, KeptReason>,
+) -> Option<KeptReason> {
+    let staying = |first: &Uid| match kept.get(first) {
+        // It goes with its namespace and must not hold it.
+        Some(KeptReason::Access) => false,
+        Some(_) => true,
+        None => !unit.members.contains(first),
+    };
+    let needs = graph.around(uid).filter_map(|edge| {
+        let (first, then, _) = edge.ordered()?;
+        let user = index.get(first).filter(|user| !user.is_made_by_cluster())?;
+        (then == uid && staying(first)).then_some((user, edge))
+    });
+    let (user, edge) = needs.min_by_key(|(user, edge)| {
+        (unit.members.contains(&user.uid), !user.owners.is_empty(), user.reference(), edge.reason.clone())
+    })?;
+    let (user_ref, edge_kind, reason) = (user.reference(), edge.kind, edge.reason.clone());
+    Some(if unit.members.contains(&user.uid) {
+        KeptReason::NeededBy { user: user_ref, edge: edge_kind, reason }
+    } else {
+        KeptReason::UsedBy { user: user_ref, edge: edge_kind, reason }
+    })
+}
+
+/// The objects that go, in an order that respects every edge, with their rank on the longest path.
+struct Ordered<'a> {
+    sequence: Vec<&'a Uid>,
+    waves: HashMap<&'a Uid, u32>,
+}
+
+impl<'a> Ordered<'a> {
+    fn of(index: &Index, graph: &'a Graph, going: &BTreeSet<&'a Uid>) -> Result<Self, PlanError> {
+        let mut before: HashMap<&Uid, BTreeSet<&Uid>> = going.iter().map(|uid| (*uid, BTreeSet::new())).collect();
+        let mut after: HashMap<&Uid, BTreeSet<&Uid>> = HashMap::new();
+        for (first, then, _) in graph.edges().iter().filter_map(Edge::ordered) {
+            if going.contains(first) && going.contains(then) {
+                before.entry(then).or_default().insert(first);
+                after.entry(first).or_default().insert(then);
+            }
+        }
+        let mut waves: HashMap<&Uid, u32> = HashMap::new();
+        let mut open: HashMap<&Uid, usize> = before.iter().map(|(uid, firsts)| (*uid, firsts.len())).collect();
+        let mut ready: VecDeque<&Uid> = going.iter().copied().filter(|uid| open[uid] == 0).collect();
+        while let Some(uid) = ready.pop_front() {
+            let wave = 1 + before[uid].iter().filter_map(|first| waves.get(first)).max().copied().unwrap_or(0);
+            waves.insert(uid, wave);
+            for then in after.get(uid).into_iter().flatten() {
+                if let Some(left) = open.get_mut(then) {
+                    *left -= 1;
+                    if *left == 0 {
+                        ready.push_back(then);
+                    }
+                }
+            }
+        }
+        if waves.len() < going.len() {
+            let stuck = going.iter().copied().filter(|uid| !waves.contains_key(uid)).collect();
+            return Err(PlanError::Cycle { path: circle(index, &before, &stuck) });
+        }
+        let mut sequence: Vec<&Uid> = going.iter().copied().collect();
+        sequence.sort_by_cached_key(|uid| (waves[uid], index.get(uid).map(|object| object.reference()), (*uid).clone()));
+        Ok(Self { sequence, waves })
+    }
+}
+
+/// One circle among objects of which each waits for another of them: walk backwards until one comes again.
+fn circle(index: &Index, before: &HashMap<&Uid, BTreeSet<&Uid>>, stuck: &BTreeSet<&Uid>) -> Vec<ObjectRef> {
+    let mut path: Vec<&Uid> = Vec::new();
+    let mut at = stuck.iter().next().copied();
+    while let Some(uid) = at {
+        if let Some(start) = path.iter().position(|seen| *seen == uid) {
+            path.drain(..start);
+            path.push(uid);
+            break;
+        }
+        path.push(uid);
+        at = before[uid].iter().copied().find(|first| stuck.contains(first));
+    }
+    path.iter().rev().filter_map(|uid| index.get(uid)).map(|object| object.reference()).collect()
+}
+
+fn step(object: &Object, index: &Index, graph: &Graph, order: &Ordered<'_>, numbers: &HashMap<&Uid, StepId>) -> Step {
+    let mut after: Vec<Blocker> = graph
+        .around(&object.uid)
+        .filter_map(|edge| {
+            let (first, then, rung) = edge.ordered()?;
+            let step = numbers.get(first).filter(|_| *then == object.uid)?;
+            let on_first = edge.from == *first;
+            Some(Blocker { step: *step, rung, edge: edge.kind, on_first, reason: edge.reason.clone() })
+        })
+        .collect();
+    after.sort_by(|a, b| (a.step, a.edge, &a.reason).cmp(&(b.step, b.edge, &b.reason)));
+    // One object may be in front for several reasons; the first one explains, the highest rung binds.
+    let mut merged: Vec<Blocker> = Vec::with_capacity(after.len());
+    for blocker in after {
+        match merged.last_mut().filter(|last| last.step == blocker.step) {
+            Some(last) => last.rung = last.rung.max(blocker.rung),
+            None => merged.push(blocker),
+        }
+    }
+    Step {
+        id: numbers[&object.uid],
+        uid: object.uid.clone(),
+        object: object.reference(),
+        kind: (*object.kind).clone(),
+        deed: deed(object, index, graph),
+        wave: order.waves[&object.uid],
+        after: merged,
+        finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
+        pods: match &object.facts {
+            Facts::Workload(workload) => workload.selector.clone(),
+            _ => None,
+        },
+        holds_storage: matches!(object.facts, Facts::Claim(_)),
+    }
+}
+
+fn deed(object: &Object, index: &Index, graph: &Graph) -> Deed {
+    match &object.facts {
+        // The volume's own controller destroys the bytes and then the object; a DELETE of ours would change nothing.
+        Facts::Volume(volume)
+            if volume.reclaim == Reclaim::Delete && graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds) =>
+        {
+            Deed::Await
+        }
+        // With any other policy the garbage collector would delete the claims it owns while its Pods still run.
+        Facts::Workload(_) if owns_claims(object, index, graph) => Deed::Delete { propagation: Propagation::Orphan },
+        _ => Deed::Delete { propagation: Propagation::Background },
+    }
+}
+
+fn owns_claims(object: &Object, index: &Index, graph: &Graph) -> bool {
+    graph
+        .to(&object.uid)
+        .filter(|edge| edge.kind == EdgeKind::Owns)
+        .filter_map(|edge| index.get(&edge.from))
+        .any(|owned| matches!(owned.facts, Facts::Claim(_)))
+}
+
+fn data(index: &Index, graph: &Graph, unit: &Unit, kept: &BTreeMap<Uid, KeptReason>) -> Vec<DataFate> {
+    let volumes = unit.members.iter().filter_map(|uid| index.get(uid));
+    let mut data: Vec<DataFate> = volumes
+        .filter_map(|object| {
+            let Facts::Volume(volume) = &object.facts else { return None };
+            let claim = graph.to(&object.uid).find(|edge| edge.kind == EdgeKind::Binds).map(|edge| &edge.from);
+            let fate = match (kept.get(&object.uid), volume.reclaim) {
+                (Some(KeptReason::RetainedVolume), _) if claim.is_some_and(|claim| kept.contains_key(claim)) => Fate::Kept,
+                (Some(KeptReason::RetainedVolume), _) => Fate::LeftBehind,
+                (Some(_), _) => Fate::Kept,
+                (None, Reclaim::Delete) if claim.is_some() => Fate::Destroyed,
+                (None, _) => Fate::LeftBehind,
+            };
+            Some(DataFate {
+                volume: object.reference(),
+                claim: claim.and_then(|claim| index.get(claim)).map(|claim| claim.reference()),
+                capacity: volume.capacity.as_deref().map(str::to_owned),
+                source: volume.source.as_deref().map(str::to_owned),
+                reclaim: volume.reclaim,
+                fate,
+            })
+        })
+        .collect();
+    data.sort_by(|a, b| (a.fate, &a.volume).cmp(&(b.fate, &b.volume)));
+    data
+}
+
+/// How a new plan of the same unit differs from an old one; empty where the old one may still be performed.
+pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
+    let olds: BTreeMap<&ObjectRef, &Step> = old.steps.iter().map(|step| (&step.object, step)).collect();
+    let news: BTreeMap<&ObjectRef, &Step> = new.steps.iter().map(|step| (&step.object, step)).collect();
+    let gone = olds.iter().filter_map(|(object, before)| match news.get(object) {
+        None => Some(Difference::Removed { object: (*object).clone() }),
+        Some(after) if after.uid != before.uid => Some(Difference::Recreated { object: (*object).clone() }),
+        Some(after) if way(old, before) != way(new, after) => Some(Difference::Changed { object: (*object).clone() }),
+        Some(_) => None,
+    });
+    let added = news.keys().filter(|object| !olds.contains_key(*object));
+    gone.chain(added.map(|object| Difference::Added { object: (*object).clone() })).collect()
+}
+
+/// How a step is taken: what binds, without the numbers, which differ from plan to plan.
+fn way<'a>(plan: &'a Plan, step: &'a Step) -> (Deed, Vec<(&'a ObjectRef, Rung)>) {
+    let mut after: Vec<(&ObjectRef, Rung)> =
+        step.after.iter().filter_map(|b| plan.step(b.step).map(|first| (&first.object, b.rung))).collect();
+    after.sort();
+    (step.deed, after)
+}
+
+#[cfg(test)]
+mod tests;

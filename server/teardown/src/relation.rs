@@ -1,8 +1,18 @@
-//! The edges between objects, one function per kind of edge.
+//! The edges between objects: one function per kind of edge, each with the rule who goes first. Names match only within
+//! the right group and namespace.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
+
+use crate::{
+    index::Index,
+    object::{Claim, Facts, Object, Service, ServiceRef, Uid, Use, Used},
+    selector::Selector,
+};
 
 /// How far an object has got towards being gone; the ladder every object climbs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,3 +67,350 @@ pub struct Reason {
     /// Its value.
     pub value: Arc<str>,
 }
+
+/// Who goes first, and how far it must have got before the other may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Order {
+    /// The source goes first.
+    FromFirst(Rung),
+    /// The target goes first.
+    ToFirst(Rung),
+    /// The edge explains, and orders nothing.
+    Free,
+}
+
+/// An edge between two objects that exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The object whose field says so.
+    pub from: Uid,
+    /// The object it points at.
+    pub to: Uid,
+    /// What it means.
+    pub kind: EdgeKind,
+    /// Who goes first.
+    pub order: Order,
+    /// Where it comes from.
+    pub reason: Reason,
+}
+
+impl Edge {
+    /// The edge as an order: who goes first, who follows, and the rung the first must reach.
+    pub fn ordered(&self) -> Option<(&Uid, &Uid, Rung)> {
+        match self.order {
+            Order::FromFirst(rung) => Some((&self.from, &self.to, rung)),
+            Order::ToFirst(rung) => Some((&self.to, &self.from, rung)),
+            Order::Free => None,
+        }
+    }
+}
+
+/// All edges that leave this object.
+pub fn edges_of(object: &Object, index: &Index, pods: &Makers) -> Vec<Edge> {
+    let mut found = Found { from: object, edges: Vec::new() };
+    owns(&mut found, index);
+    contains(&mut found, index);
+    mounts(&mut found, index);
+    claims(&mut found, index, pods);
+    binds(&mut found, index);
+    selects(&mut found, pods);
+    routes(&mut found, index, pods);
+    scales(&mut found, index);
+    runs_on(&mut found, index);
+    runs_as(&mut found, index, pods);
+    admits(&mut found, index, pods);
+    serves(&mut found, index, pods);
+    defines(&mut found, index, pods);
+    found.edges
+}
+
+/// Edges of one object while they are found.
+struct Found<'a> {
+    from: &'a Object,
+    edges: Vec<Edge>,
+}
+
+impl Found<'_> {
+    fn push(&mut self, to: &Object, kind: EdgeKind, order: Order, field: impl Into<Arc<str>>, value: impl Into<Arc<str>>) {
+        if to.uid == self.from.uid {
+            return;
+        }
+        let reason = Reason { field: field.into(), value: value.into() };
+        self.edges.push(Edge { from: self.from.uid.clone(), to: to.uid.clone(), kind, order, reason });
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        self.from.namespace.as_deref()
+    }
+}
+
+/// Pods and what makes them by namespace, and the definitions: what selectors and kinds are compared with.
+#[derive(Clone, Debug, Default)]
+pub struct Makers {
+    by_namespace: HashMap<Arc<str>, Vec<Arc<Object>>>,
+    definitions: HashMap<(Arc<str>, Arc<str>), Arc<Object>>,
+    claims: HashMap<Arc<str>, Vec<Arc<Object>>>,
+}
+
+impl Makers {
+    /// Gathers them from the index, sorted so that edges come in a stable order.
+    pub fn of(index: &Index) -> Self {
+        let mut makers = Self::default();
+        for object in index.objects() {
+            match (&object.facts, &object.namespace) {
+                (Facts::Pod(_) | Facts::Workload(_), Some(namespace)) => {
+                    makers.by_namespace.entry(namespace.clone()).or_default().push(object.clone());
+                }
+                (Facts::Claim(_), Some(namespace)) => {
+                    makers.claims.entry(namespace.clone()).or_default().push(object.clone());
+                }
+                (Facts::Definition(definition), _) => {
+                    let key = (definition.group.clone(), definition.kind.clone());
+                    makers.definitions.insert(key, object.clone());
+                }
+                _ => {}
+            }
+        }
+        let lists = makers.by_namespace.values_mut().chain(makers.claims.values_mut());
+        for list in lists {
+            list.sort_by(|a, b| a.uid.cmp(&b.uid));
+        }
+        makers
+    }
+
+    fn in_namespace(&self, namespace: &str) -> &[Arc<Object>] {
+        self.by_namespace.get(namespace).map_or(&[], Vec::as_slice)
+    }
+
+    /// Pods that the selector matches and workloads whose Pods it will match.
+    fn selected<'a>(&'a self, namespace: &str, selector: &'a Selector) -> impl Iterator<Item = &'a Arc<Object>> {
+        self.in_namespace(namespace).iter().filter(|object| match &object.facts {
+            Facts::Pod(_) => selector.matches(&object.labels),
+            Facts::Workload(workload) => selector.matches(&workload.template_labels),
+            _ => false,
+        })
+    }
+
+    /// What answers for a Service.
+    fn behind<'a>(&'a self, service: &'a Object) -> impl Iterator<Item = &'a Arc<Object>> {
+        let selector = match &service.facts {
+            Facts::Service(facts) => facts.selector.as_ref(),
+            _ => None,
+        };
+        let namespace = service.namespace.as_deref().unwrap_or_default();
+        selector.into_iter().flat_map(move |selector| self.selected(namespace, selector))
+    }
+}
+
+/// A Pod is left behind by nothing once it is absent; what makes Pods only when its last Pod is.
+fn last_rung(object: &Object) -> Rung {
+    if matches!(object.facts, Facts::Workload(_)) { Rung::Childless } else { Rung::Absent }
+}
+
+/// An owner goes before what it owns: it would re-create it, or the garbage collector would take it out of order.
+/// An owner in another namespace is none (<https://kubernetes.io/docs/concepts/architecture/garbage-collection/>).
+fn owns(found: &mut Found<'_>, index: &Index) {
+    let object = found.from;
+    for (i, reference) in object.owners.iter().enumerate() {
+        let Some(owner) = index.get(&reference.uid) else { continue };
+        if owner.namespace.is_some() && owner.namespace != object.namespace {
+            continue;
+        }
+        let value = format!("{} {}", reference.kind, reference.name);
+        found.push(owner, EdgeKind::Owns, Order::ToFirst(Rung::Absent), format!("metadata.ownerReferences[{i}]"), value);
+    }
+}
+
+/// Content goes before its namespace: the namespace's own deletion knows no order but Pods first (KEP-5080).
+fn contains(found: &mut Found<'_>, index: &Index) {
+    let Some(name) = &found.from.namespace else { return };
+    if found.from.is_made_by_cluster() {
+        return;
+    }
+    let Some(namespace) = index.find("", "Namespace", None, name) else { return };
+    let name = name.clone();
+    found.push(namespace, EdgeKind::Contains, Order::FromFirst(Rung::Absent), "metadata.namespace", name);
+}
+
+/// What a Pod refers to by name goes after the Pod, and after the last Pod of what would make another one.
+fn mounts(found: &mut Found<'_>, index: &Index) {
+    let order = Order::FromFirst(last_rung(found.from));
+    for used in uses(found.from).iter().filter(|used| used.what != Used::ServiceAccount) {
+        if let Some(target) = index.find("", used.what.kind(), found.namespace(), &used.name) {
+            found.push(target, EdgeKind::Mounts, order, used.field.clone(), used.name.clone());
+        }
+    }
+}
+
+fn uses(object: &Object) -> &[Use] {
+    match &object.facts {
+        Facts::Pod(pod) => &pod.uses,
+        Facts::Workload(workload) => &workload.uses,
+        Facts::Ingress(ingress) => &ingress.uses,
+        Facts::ServiceAccount(uses) => uses,
+        _ => &[],
+    }
+}
+
+/// A StatefulSet's claims are named `TEMPLATE-SET-ORDINAL` and go after its last Pod; its own disappearance proves
+/// nothing about its Pods (<https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#limitations>).
+fn claims(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+    let Facts::Workload(workload) = &found.from.facts else { return };
+    let Some(namespace) = found.from.namespace.clone() else { return };
+    let claims = makers.claims.get(&namespace).map_or(&[][..], Vec::as_slice);
+    for (i, template) in workload.claim_templates.iter().enumerate() {
+        let prefix = format!("{template}-{}-", found.from.name);
+        for claim in claims {
+            let ordinal = claim.name.strip_prefix(prefix.as_str());
+            let made_from_it = ordinal.is_some_and(|o| !o.is_empty() && o.bytes().all(|b| b.is_ascii_digit()));
+            if made_from_it && let Some(claim) = index.get(&claim.uid) {
+                let field = format!("spec.volumeClaimTemplates[{i}].metadata.name");
+                found.push(claim, EdgeKind::Claims, Order::FromFirst(Rung::Childless), field, template.clone());
+            }
+        }
+    }
+}
+
+/// A claim goes before the volume it is bound to. Both sides have to say so: a volume that names another claim is not
+/// this claim's, whatever the claim says.
+fn binds(found: &mut Found<'_>, index: &Index) {
+    let Facts::Claim(Claim { volume: Some(volume), .. }) = &found.from.facts else { return };
+    let Some(target) = index.find("", "PersistentVolume", None, volume) else { return };
+    let Facts::Volume(facts) = &target.facts else { return };
+    let is_its_own = facts.claim.as_ref().is_none_or(|claim| {
+        Some(&claim.namespace) == found.from.namespace.as_ref()
+            && claim.name == found.from.name
+            && claim.uid.as_ref().is_none_or(|uid| *uid == found.from.uid)
+    });
+    if is_its_own {
+        let volume = volume.clone();
+        found.push(target, EdgeKind::Binds, Order::FromFirst(Rung::Absent), "spec.volumeName", volume);
+    }
+}
+
+/// Services, budgets and network policies go after the Pods they select: a Pod must not lose its isolation while it
+/// runs (CVE-2024-7598). A load balancer goes first: clients are drained, and its finalizer needs its controller.
+fn selects(found: &mut Found<'_>, makers: &Makers) {
+    let (selector, field, first) = match &found.from.facts {
+        Facts::Service(Service { selector: Some(selector), load_balancer }) => {
+            (selector, "spec.selector", *load_balancer)
+        }
+        Facts::Disruption(Some(selector)) => (selector, "spec.selector", false),
+        Facts::NetworkPolicy(selector) => (selector, "spec.podSelector", false),
+        _ => return,
+    };
+    let Some(namespace) = found.from.namespace.clone() else { return };
+    for target in makers.selected(&namespace, selector) {
+        let order = if first { Order::FromFirst(Rung::Absent) } else { Order::ToFirst(last_rung(target)) };
+        found.push(target, EdgeKind::Selects, order, field, selector.to_string());
+    }
+}
+
+/// Traffic stops before what answers it: an Ingress goes before its Services and before what is behind them.
+fn routes(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+    let Facts::Ingress(ingress) = &found.from.facts else { return };
+    let order = Order::FromFirst(Rung::Absent);
+    let mut seen = HashSet::new();
+    for (field, name) in &ingress.backends {
+        let Some(service) = index.find("", "Service", found.namespace(), name) else { continue };
+        if !seen.insert(service.uid.clone()) {
+            continue;
+        }
+        found.push(service, EdgeKind::Routes, order, field.clone(), name.clone());
+        for target in makers.behind(service) {
+            found.push(target, EdgeKind::Routes, order, field.clone(), format!("{name} → {}", target.name));
+        }
+    }
+    if let Some(class) = &ingress.class
+        && let Some(target) = index.find("networking.k8s.io", "IngressClass", None, class)
+    {
+        found.push(target, EdgeKind::Routes, order, "spec.ingressClassName", class.clone());
+    }
+}
+
+/// An autoscaler goes before what it scales, or it would scale it up again.
+fn scales(found: &mut Found<'_>, index: &Index) {
+    let Facts::Autoscaler(target) = &found.from.facts else { return };
+    let Some(scaled) = index.find(&target.group, &target.kind, found.namespace(), &target.name) else { return };
+    let value = format!("{} {}", target.kind, target.name);
+    found.push(scaled, EdgeKind::Scales, Order::FromFirst(Rung::Absent), "spec.scaleTargetRef", value);
+}
+
+/// Where a Pod runs explains who has to confirm its end; nodes are never deleted.
+fn runs_on(found: &mut Found<'_>, index: &Index) {
+    let Facts::Pod(pod) = &found.from.facts else { return };
+    let Some(name) = &pod.node else { return };
+    if let Some(node) = index.find("", "Node", None, name) {
+        found.push(node, EdgeKind::RunsOn, Order::Free, "spec.nodeName", name.clone());
+    }
+}
+
+/// Identity and rights go after the Pods that use them: a preStop hook or a controller still needs them while it
+/// cleans up.
+fn runs_as(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+    let order = Order::FromFirst(last_rung(found.from));
+    for used in uses(found.from).iter().filter(|used| used.what == Used::ServiceAccount) {
+        if let Some(account) = index.find("", "ServiceAccount", found.namespace(), &used.name) {
+            found.push(account, EdgeKind::RunsAs, order, used.field.clone(), used.name.clone());
+        }
+    }
+    let Facts::Binding(binding) = &found.from.facts else { return };
+    let namespace = if &*binding.role_kind == "Role" { found.namespace() } else { None };
+    if let Some(role) = index.find("rbac.authorization.k8s.io", &binding.role_kind, namespace, &binding.role) {
+        let role_name = binding.role.clone();
+        found.push(role, EdgeKind::RunsAs, Order::FromFirst(Rung::Absent), "roleRef.name", role_name);
+    }
+    for (i, (namespace, name)) in binding.accounts.iter().enumerate() {
+        let field = format!("subjects[{i}].name");
+        if let Some(account) = index.find("", "ServiceAccount", Some(namespace), name) {
+            found.push(account, EdgeKind::RunsAs, Order::Free, field.clone(), name.clone());
+        }
+        let runs_as_it = |object: &&Arc<Object>| {
+            uses(object).iter().any(|used| used.what == Used::ServiceAccount && used.name == *name)
+        };
+        for user in makers.in_namespace(namespace).iter().filter(runs_as_it) {
+            let order = Order::ToFirst(last_rung(user));
+            found.push(user, EdgeKind::RunsAs, order, field.clone(), format!("{name} → {}", user.name));
+        }
+    }
+}
+
+/// Gatekeepers go before what answers for them: a webhook without a backend refuses every request it is asked about.
+fn admits(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+    if let Facts::Webhooks(services) = &found.from.facts {
+        for service in services {
+            answered_by(found, service, EdgeKind::Admits, index, makers);
+        }
+    }
+}
+
+/// An APIService goes before what answers for it: one without a backend breaks discovery, and with it the end of every
+/// namespace.
+fn serves(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+    if let Facts::ApiService(Some(service)) = &found.from.facts {
+        answered_by(found, service, EdgeKind::Serves, index, makers);
+    }
+}
+
+fn answered_by(found: &mut Found<'_>, service: &ServiceRef, kind: EdgeKind, index: &Index, makers: &Makers) {
+    let order = Order::FromFirst(Rung::Absent);
+    let Some(target) = index.find("", "Service", Some(&service.namespace), &service.name) else { return };
+    let value = format!("{}/{}", service.namespace, service.name);
+    found.push(target, kind, order, service.field.clone(), value.clone());
+    for answering in makers.behind(target) {
+        found.push(answering, kind, order, service.field.clone(), format!("{value} → {}", answering.name));
+    }
+}
+
+/// Objects go before the definition of their kind, which would take them all at once.
+fn defines(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+    let kind = &found.from.kind;
+    let Some(definition) = makers.definitions.get(&(kind.group.clone(), kind.kind.clone())) else { return };
+    if let Some(target) = index.get(&definition.uid) {
+        let value = format!("{} {}", kind.group, kind.kind);
+        found.push(target, EdgeKind::Defines, Order::FromFirst(Rung::Absent), "apiVersion, kind", value);
+    }
+}
+
+#[cfg(test)]
+mod tests;

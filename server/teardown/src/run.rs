@@ -1,14 +1,31 @@
-//! One performance of a plan: a fold over journaled events, and the decision what to do next.
+//! One performance of a plan.
+//!
+//! [`Run::decide`] looks at what is known and says what happened and what to do: events and actions. The events are
+//! journaled, then taken in by [`Run::apply`], and only then are the actions performed. Apply is the only thing that
+//! changes a run, live and in replay, so that a crash anywhere leads back to a known state.
+//!
+//! ```text
+//!             Asked(ReadPods)       Asked(Delete)        Accepted        Terminating           Gone
+//!  Waiting ──────────────────► … ─────────────────► … ───────────► … ─────────────────► … ──────────► …
+//!     ▲            │ Postponed: in use, refused, throttled, no answer        a name used again: CameBack
+//!     └────────────┘                                        a person's word: Skipped, and all behind it
+//! ```
 
-use std::fmt;
+mod decide;
+
+use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     object::{ObjectRef, Uid},
-    plan::StepId,
+    patience::Overdue,
+    plan::{Plan, PlanId, Step, StepId},
+    state::State,
 };
+
+pub use decide::{Input, SteerError, Turn};
 
 /// A run's name, chosen by the server when it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -54,6 +71,501 @@ impl RunState {
     pub fn is_ended(self) -> bool {
         matches!(self, Self::Finished | Self::Stopped)
     }
+}
+
+/// What a run's journal keeps, in order. Whoever replays it is where the run was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "camelCase")]
+pub enum RunEvent {
+    /// A person started the run.
+    Started {
+        /// Who.
+        by: String,
+    },
+    /// The server was restarted: what was asked and not answered is observed anew.
+    Recovered,
+    /// A person paused it.
+    Paused {
+        /// Who.
+        by: String,
+    },
+    /// A person resumed it.
+    Resumed {
+        /// Who.
+        by: String,
+    },
+    /// A person stopped it.
+    Stopping {
+        /// Who.
+        by: String,
+    },
+    /// The intent to make a call; journaled before the call is made.
+    Asked {
+        /// For which step.
+        step: StepId,
+        /// Which call.
+        call: Call,
+    },
+    /// The DELETE was accepted.
+    Accepted {
+        /// Which step's.
+        step: StepId,
+    },
+    /// The call did not bring the step on; it is tried again, not before `until`.
+    Postponed {
+        /// Which step's.
+        step: StepId,
+        /// The earliest time of the next try.
+        until: Timestamp,
+        /// Whether the effect of a DELETE is open, so that a read comes first.
+        unsure: bool,
+        /// What was in the way.
+        trouble: Trouble,
+    },
+    /// A read showed the planned object still untouched: the DELETE had no effect.
+    Untouched {
+        /// Which step's.
+        step: StepId,
+    },
+    /// Nobody can say whether the step may start.
+    Doubted {
+        /// Which step.
+        step: StepId,
+        /// Why.
+        message: String,
+    },
+    /// What could not be told can be told again.
+    Certain {
+        /// Which step.
+        step: StepId,
+    },
+    /// `deletionTimestamp` was seen, whoever asked for it.
+    Terminating {
+        /// Which step's.
+        step: StepId,
+        /// When the DELETE was accepted.
+        since: Timestamp,
+        /// `deletionGracePeriodSeconds`, in seconds.
+        grace: i64,
+    },
+    /// It takes longer than expected on this rung.
+    Overdue {
+        /// Which step.
+        step: StepId,
+        /// Since when it has been on the rung.
+        since: Timestamp,
+        /// Past the deadline, not merely slow.
+        stuck: bool,
+        /// Finalizers that remain.
+        finalizers: Vec<String>,
+    },
+    /// This UID is proven gone.
+    Gone {
+        /// Which step's.
+        step: StepId,
+    },
+    /// The name is in use again by another object.
+    CameBack {
+        /// Which step's.
+        step: StepId,
+        /// The new object's UID.
+        uid: Uid,
+    },
+    /// A person left it out.
+    Skipped {
+        /// Which step.
+        step: StepId,
+        /// Who.
+        by: String,
+    },
+    /// Every step is gone or left out.
+    Finished,
+    /// Stopped, and nothing is on its way any more.
+    Stopped,
+}
+
+/// The calls a step can be waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Call {
+    /// A consistent read of the namespace's Pods.
+    ReadPods,
+    /// A consistent read of the object.
+    Read,
+    /// The DELETE.
+    Delete,
+}
+
+/// How far a step has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing was asked for it, or what was asked did not bring it on.
+    Waiting,
+    /// A call is on its way.
+    Asked(Call),
+    /// The DELETE was accepted.
+    Requested,
+    /// `deletionTimestamp` was seen.
+    Terminating,
+    /// Proven gone.
+    Gone,
+    /// Gone, and the name is in use again.
+    CameBack,
+    /// Left out.
+    Skipped,
+}
+
+/// A step's progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// How far it has got.
+    pub stage: Stage,
+    /// When its DELETE was first sent.
+    pub requested: Option<Timestamp>,
+    /// Since when its object has been going.
+    pub terminating: Option<Timestamp>,
+    /// The grace its object was given, in seconds.
+    pub grace: i64,
+    /// When it was proven gone.
+    pub gone: Option<Timestamp>,
+    /// Tries that did not bring it on, in a row.
+    pub attempts: u32,
+    /// Not before this is it tried again.
+    pub not_before: Option<Timestamp>,
+    /// The effect of its DELETE is open: a read comes first.
+    pub unsure: bool,
+    /// How overdue it is.
+    pub overdue: Overdue,
+    /// What needs a person's eye.
+    pub trouble: Option<Trouble>,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self {
+            stage: Stage::Waiting,
+            requested: None,
+            terminating: None,
+            grace: 0,
+            gone: None,
+            attempts: 0,
+            not_before: None,
+            unsure: false,
+            overdue: Overdue::No,
+            trouble: None,
+        }
+    }
+
+    /// Whether nothing more will happen to it in this run.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.stage, Stage::Gone | Stage::Skipped)
+    }
+}
+
+/// An event of the journal names a step that the plan does not have: the two do not belong together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the journal names step {0}, which the plan does not have")]
+pub struct ReplayError(pub StepId);
+
+/// One performance of a plan.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its name.
+    pub id: RunId,
+    /// What it performs.
+    pub plan: Arc<Plan>,
+    state: RunState,
+    by: String,
+    started: Timestamp,
+    ended: Option<Timestamp>,
+    recovered: u32,
+    steps: Vec<Progress>,
+    feed: Vec<EventCard>,
+}
+
+impl Run {
+    /// A run of this plan before its first event.
+    pub fn new(id: RunId, plan: Arc<Plan>) -> Self {
+        let steps = plan.steps.iter().map(|_| Progress::new()).collect();
+        let started = plan.made;
+        let (by, feed) = (String::new(), Vec::new());
+        Self { id, plan, state: RunState::Running, by, started, ended: None, recovered: 0, steps, feed }
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> RunState {
+        self.state
+    }
+
+    /// Who started it.
+    pub fn by(&self) -> &str {
+        &self.by
+    }
+
+    /// When it started.
+    pub fn started(&self) -> Timestamp {
+        self.started
+    }
+
+    /// When it ended, if it has.
+    pub fn ended(&self) -> Option<Timestamp> {
+        self.ended
+    }
+
+    /// How often it went on after a restart.
+    pub fn recovered(&self) -> u32 {
+        self.recovered
+    }
+
+    /// Its name for the plan.
+    pub fn plan_id(&self) -> &PlanId {
+        &self.plan.id
+    }
+
+    /// Every step with its progress.
+    pub fn steps(&self) -> impl Iterator<Item = (&Step, &Progress)> {
+        self.plan.steps.iter().zip(&self.steps)
+    }
+
+    /// The progress of that step.
+    pub fn progress(&self, step: StepId) -> Option<&Progress> {
+        self.steps.get(step.0 as usize)
+    }
+
+    /// Everything that happened, for people.
+    pub fn feed(&self) -> &[EventCard] {
+        &self.feed
+    }
+
+    /// The state a page shows for a step, as far as the run knows it.
+    pub fn shown(&self, step: &Step) -> State {
+        let Some(progress) = self.progress(step.id) else { return State::Unknown };
+        match (&progress.stage, &progress.trouble) {
+            (Stage::Gone, _) => State::Gone,
+            (Stage::Skipped, _) => State::Skipped,
+            (Stage::CameBack, _) => State::CameBack,
+            (Stage::Waiting, Some(Trouble::Refused { .. })) => State::Refused,
+            (Stage::Waiting, Some(Trouble::CannotTell { .. })) => State::Unknown,
+            (_, Some(Trouble::Late { .. })) if progress.overdue == Overdue::Stuck => State::Stuck,
+            (_, Some(Trouble::Late { .. })) => State::Slow,
+            (Stage::Asked(Call::Delete) | Stage::Requested, _) => State::Requested,
+            (Stage::Terminating, _) => State::Terminating,
+            (Stage::Waiting | Stage::Asked(_), _) if self.state.is_ended() => State::Kept,
+            (Stage::Waiting | Stage::Asked(_), _) => State::Waiting,
+        }
+    }
+
+    /// Takes an event in; the only thing that changes a run. Events that say nothing new change nothing.
+    ///
+    /// # Errors
+    /// [`ReplayError`] where the event names a step of another plan.
+    pub fn apply(&mut self, at: Timestamp, event: &RunEvent) -> Result<(), ReplayError> {
+        if let Some(step) = event.step()
+            && self.plan.step(step).is_none()
+        {
+            return Err(ReplayError(step));
+        }
+        self.take(at, event);
+        if let Some(happening) = self.happening(event) {
+            let number = self.feed.len() as u64;
+            self.feed.push(EventCard { number, at, happening });
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, at: Timestamp, event: &RunEvent) {
+        match event {
+            RunEvent::Started { by } => {
+                self.by.clone_from(by);
+                self.started = at;
+            }
+            RunEvent::Recovered => {
+                self.recovered += 1;
+                for progress in self.steps.iter_mut().filter(|progress| matches!(progress.stage, Stage::Asked(_))) {
+                    progress.stage = Stage::Waiting;
+                }
+            }
+            RunEvent::Paused { .. } => self.state = RunState::Paused,
+            RunEvent::Resumed { .. } => self.state = RunState::Running,
+            RunEvent::Stopping { .. } => self.state = RunState::Stopping,
+            RunEvent::Finished => {
+                self.state = RunState::Finished;
+                self.ended = Some(at);
+            }
+            RunEvent::Stopped => {
+                self.state = RunState::Stopped;
+                self.ended = Some(at);
+            }
+            RunEvent::Asked { step, .. }
+            | RunEvent::Accepted { step }
+            | RunEvent::Postponed { step, .. }
+            | RunEvent::Untouched { step }
+            | RunEvent::Doubted { step, .. }
+            | RunEvent::Certain { step }
+            | RunEvent::Terminating { step, .. }
+            | RunEvent::Overdue { step, .. }
+            | RunEvent::Gone { step }
+            | RunEvent::CameBack { step, .. }
+            | RunEvent::Skipped { step, .. } => {
+                if let Some(progress) = self.steps.get_mut(step.0 as usize) {
+                    progress.take(at, event);
+                }
+            }
+        }
+    }
+
+    fn happening(&self, event: &RunEvent) -> Option<Happening> {
+        let object = |step: &StepId| self.plan.step(*step).map(|step| step.object.clone());
+        let trouble = |step: &StepId, trouble: Trouble| {
+            object(step).map(|object| Happening::Trouble { step: *step, object, trouble })
+        };
+        match event {
+            RunEvent::Started { by } => Some(Happening::Started { by: by.clone() }),
+            RunEvent::Recovered => Some(Happening::Recovered),
+            RunEvent::Paused { by } => Some(Happening::Paused { by: by.clone() }),
+            RunEvent::Resumed { by } => Some(Happening::Resumed { by: by.clone() }),
+            RunEvent::Stopping { by } => Some(Happening::Stopping { by: by.clone() }),
+            RunEvent::Asked { step, call: Call::Delete } => {
+                object(step).map(|object| Happening::Requested { step: *step, object })
+            }
+            RunEvent::Asked { .. }
+            | RunEvent::Accepted { .. }
+            | RunEvent::Untouched { .. }
+            | RunEvent::Certain { .. } => None,
+            RunEvent::Postponed { step, trouble: what, .. } => trouble(step, what.clone()),
+            RunEvent::Doubted { step, message } => trouble(step, Trouble::CannotTell { message: message.clone() }),
+            RunEvent::Terminating { step, .. } => {
+                object(step).map(|object| Happening::Terminating { step: *step, object })
+            }
+            RunEvent::Overdue { step, since, finalizers, .. } => {
+                trouble(step, Trouble::Late { since: *since, finalizers: finalizers.clone() })
+            }
+            RunEvent::Gone { step } => object(step).map(|object| Happening::Gone { step: *step, object }),
+            RunEvent::CameBack { step, uid } => trouble(step, Trouble::CameBack { uid: uid.clone() }),
+            RunEvent::Skipped { step, by } => {
+                object(step).map(|object| Happening::Skipped { step: *step, object, by: by.clone() })
+            }
+            RunEvent::Finished => Some(Happening::Finished),
+            RunEvent::Stopped => Some(self.stopped()),
+        }
+    }
+
+    fn stopped(&self) -> Happening {
+        let count = |wanted: &[Stage]| self.steps.iter().filter(|progress| wanted.contains(&progress.stage)).count();
+        Happening::Stopped {
+            untouched: count(&[Stage::Waiting, Stage::Skipped]),
+            irrevocable: count(&[Stage::Requested, Stage::Terminating]),
+            gone: count(&[Stage::Gone, Stage::CameBack]),
+        }
+    }
+}
+
+impl RunEvent {
+    /// The step the event is about, where it is about one.
+    pub fn step(&self) -> Option<StepId> {
+        match self {
+            Self::Asked { step, .. }
+            | Self::Accepted { step }
+            | Self::Postponed { step, .. }
+            | Self::Untouched { step }
+            | Self::Doubted { step, .. }
+            | Self::Certain { step }
+            | Self::Terminating { step, .. }
+            | Self::Overdue { step, .. }
+            | Self::Gone { step }
+            | Self::CameBack { step, .. }
+            | Self::Skipped { step, .. } => Some(*step),
+            Self::Started { .. }
+            | Self::Recovered
+            | Self::Paused { .. }
+            | Self::Resumed { .. }
+            | Self::Stopping { .. }
+            | Self::Finished
+            | Self::Stopped => None,
+        }
+    }
+}
+
+impl Progress {
+    fn take(&mut self, at: Timestamp, event: &RunEvent) {
+        match event {
+            RunEvent::Asked { call, .. } => {
+                self.stage = Stage::Asked(*call);
+                self.not_before = None;
+                if *call == Call::Delete {
+                    self.requested.get_or_insert(at);
+                }
+            }
+            RunEvent::Accepted { .. } => {
+                self.stage = Stage::Requested;
+                self.calm();
+            }
+            RunEvent::Postponed { until, unsure, trouble, .. } => {
+                self.stage = Stage::Waiting;
+                self.attempts += 1;
+                self.not_before = Some(*until);
+                self.unsure = *unsure;
+                self.trouble = Some(trouble.clone());
+            }
+            RunEvent::Untouched { .. } => {
+                self.stage = Stage::Waiting;
+                self.unsure = false;
+            }
+            RunEvent::Doubted { message, .. } => {
+                self.trouble = Some(Trouble::CannotTell { message: message.clone() });
+            }
+            RunEvent::Certain { .. } => self.trouble = None,
+            RunEvent::Terminating { since, grace, .. } => {
+                self.stage = Stage::Terminating;
+                self.terminating.get_or_insert(*since);
+                self.grace = *grace;
+                self.calm();
+            }
+            RunEvent::Overdue { since, stuck, finalizers, .. } => {
+                self.overdue = if *stuck { Overdue::Stuck } else { Overdue::Slow };
+                self.trouble = Some(Trouble::Late { since: *since, finalizers: finalizers.clone() });
+            }
+            RunEvent::Gone { .. } => {
+                self.stage = Stage::Gone;
+                self.gone = Some(at);
+                self.calm();
+            }
+            RunEvent::CameBack { uid, .. } => {
+                self.stage = Stage::CameBack;
+                self.trouble = Some(Trouble::CameBack { uid: uid.clone() });
+            }
+            RunEvent::Skipped { .. } => {
+                self.stage = Stage::Skipped;
+                self.calm();
+            }
+            RunEvent::Started { .. }
+            | RunEvent::Recovered
+            | RunEvent::Paused { .. }
+            | RunEvent::Resumed { .. }
+            | RunEvent::Stopping { .. }
+            | RunEvent::Finished
+            | RunEvent::Stopped => {}
+        }
+    }
+
+    fn calm(&mut self) {
+        self.attempts = 0;
+        self.not_before = None;
+        self.unsure = false;
+        self.overdue = Overdue::No;
+        self.trouble = None;
+    }
+}
+
+/// A line of a run's feed: codes and parameters; the reader's language makes the sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventCard {
+    /// Its place in the feed, from 0.
+    pub number: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What happened.
+    pub happening: Happening,
 }
 
 /// Why a step needs a person's eye.

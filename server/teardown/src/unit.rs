@@ -1,8 +1,30 @@
 //! Which objects make up one application.
+//!
+//! An object belongs to at most one labelled unit: by its own label, else by its owner's, else by that of the
+//! StatefulSet that made it (a claim), of the claim bound to it (a volume), of what it scales (an autoscaler), and at
+//! last by its namespace's. The nearest answer wins, so that another application in one of the unit's namespaces keeps
+//! what is its own.
 
-use std::fmt;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
+
+use crate::{
+    graph::Graph,
+    index::Index,
+    object::{Facts, Object, Uid},
+    relation::EdgeKind,
+};
+
+/// The label a unit is found by (<https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>).
+pub const PART_OF: &str = "app.kubernetes.io/part-of";
+
+/// How far owners are followed; deeper chains do not occur and a circle of owners must not hold us.
+const DEPTH: usize = 16;
 
 /// A unit's name, unique in the cluster: the value of the label for one found by its label, `ns:NAME` for a namespace.
 /// A label's value has no colon, so the two cannot meet.
@@ -16,9 +38,19 @@ impl UnitId {
         Self(text.into())
     }
 
+    /// The id of the unit that is this namespace.
+    pub fn of_namespace(name: &str) -> Self {
+        Self(format!("ns:{name}"))
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The namespace this unit is, if it is one.
+    pub fn namespace(&self) -> Option<&str> {
+        self.0.strip_prefix("ns:")
     }
 }
 
@@ -37,3 +69,105 @@ pub enum Found {
     /// It is a namespace with everything in it.
     Namespace,
 }
+
+/// A unit: its name and its members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Its name.
+    pub id: UnitId,
+    /// How it was recognised.
+    pub found: Found,
+    /// Its members.
+    pub members: BTreeSet<Uid>,
+}
+
+/// Whether the namespace is one the cluster itself needs.
+pub fn is_protected(namespace: &str) -> bool {
+    namespace == "default" || namespace.starts_with("kube-")
+}
+
+/// Every unit of the cluster, by name.
+pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
+    let mut units = BTreeMap::new();
+    for (uid, name) in belonging(index, graph) {
+        let id = UnitId::new(&*name);
+        let unit = units
+            .entry(id.clone())
+            .or_insert_with(|| Unit { id, found: Found::PartOf, members: BTreeSet::new() });
+        unit.members.insert(uid);
+    }
+    for object in index.objects().filter(|object| is_namespace(object) && !is_protected(&object.name)) {
+        let id = UnitId::of_namespace(&object.name);
+        let members = BTreeSet::from([object.uid.clone()]);
+        units.insert(id.clone(), Unit { id, found: Found::Namespace, members });
+    }
+    for object in index.objects() {
+        let Some(unit) = namespace_of(object, index, graph).and_then(|name| units.get_mut(&UnitId::of_namespace(&name)))
+        else {
+            continue;
+        };
+        unit.members.insert(object.uid.clone());
+    }
+    units
+}
+
+fn is_namespace(object: &Object) -> bool {
+    matches!(object.facts, Facts::Namespace)
+}
+
+/// The namespace an object is in, or the claim bound to it is.
+fn namespace_of(object: &Object, index: &Index, graph: &Graph) -> Option<Arc<str>> {
+    match object.facts {
+        Facts::Volume(_) => claim_of(object, index, graph).and_then(|claim| claim.namespace.clone()),
+        _ => object.namespace.clone(),
+    }
+}
+
+fn claim_of<'a>(volume: &Object, index: &'a Index, graph: &Graph) -> Option<&'a Arc<Object>> {
+    graph.to(&volume.uid).find(|edge| edge.kind == EdgeKind::Binds).and_then(|edge| index.get(&edge.from))
+}
+
+/// The labelled unit of every object that belongs to one.
+fn belonging(index: &Index, graph: &Graph) -> HashMap<Uid, Arc<str>> {
+    let belonging = Belonging { index, graph };
+    index
+        .objects()
+        .filter_map(|object| belonging.unit_of(object, DEPTH).map(|name| (object.uid.clone(), name)))
+        .collect()
+}
+
+struct Belonging<'a> {
+    index: &'a Index,
+    graph: &'a Graph,
+}
+
+impl Belonging<'_> {
+    fn unit_of(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
+        let depth = depth.checked_sub(1)?;
+        if let Some(name) = object.labels.get(PART_OF).filter(|name| !name.is_empty()) {
+            return Some(name.clone());
+        }
+        self.unit_of_relatives(object, depth).or_else(|| self.unit_of_namespace(object))
+    }
+
+    fn unit_of_relatives(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
+        let owners = self.graph.from(&object.uid).filter(|edge| edge.kind == EdgeKind::Owns).map(|edge| &edge.to);
+        let makers = self.graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Claims).map(|edge| &edge.from);
+        let claims = self.graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds).map(|edge| &edge.from);
+        let scaled = self.graph.from(&object.uid).filter(|edge| edge.kind == EdgeKind::Scales).map(|edge| &edge.to);
+        owners
+            .chain(makers)
+            .chain(claims)
+            .chain(scaled)
+            .filter_map(|uid| self.index.get(uid))
+            .find_map(|relative| self.unit_of(relative, depth))
+    }
+
+    fn unit_of_namespace(&self, object: &Object) -> Option<Arc<str>> {
+        let namespace = self.index.find("", "Namespace", None, object.namespace.as_deref()?)?;
+        namespace.labels.get(PART_OF).filter(|name| !name.is_empty()).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

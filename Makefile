@@ -1,0 +1,89 @@
+# The commands of the project. `make run` and `make test` need nothing but rustup (or cargo), make and a shell; what else
+# they need they install themselves: pinned, once, into ~/.cache/unwind, or from the system's packages where they must.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/unwind
+TOOLS := $(CACHE)/tools
+export PATH := $(HOME)/.cargo/bin:$(TOOLS)/bin:$(PATH)
+
+NEXTEST_VERSION := 0.9.151
+DENY_VERSION := 0.20.2
+nextest := $(TOOLS)/bin/cargo-nextest-$(NEXTEST_VERSION)
+deny := $(TOOLS)/bin/cargo-deny-$(DENY_VERSION)
+
+## run: build everything and start the dashboard; prints its URL. CONTEXT=name serves that cluster.
+.PHONY: run
+run: prerequisites
+	@end2end/run $(if $(CONTEXT),--context $(CONTEXT))
+
+## test: everything that has to hold: checks, tests, a real control plane, a real browser.
+.PHONY: test
+test: check unit e2e
+
+## check: formatting, lints, documentation, dependencies.
+.PHONY: check
+check: prerequisites $(deny)
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --features teardown/fixture -- -D warnings
+
+	cargo clippy -p app --target wasm32-unknown-unknown --features hydrate -- -D warnings
+	cargo check -p teardown --target wasm32-unknown-unknown
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
+	cargo-deny --workspace check bans licenses sources
+
+## unit: the tests that need neither a cluster nor a browser.
+.PHONY: unit
+unit: prerequisites $(nextest)
+	cargo nextest run --workspace --features teardown/fixture -E 'not binary(cluster)'
+	cargo test --workspace --doc
+
+## e2e: the real control plane and the real browser.
+.PHONY: e2e
+e2e: prerequisites $(nextest)
+	end2end/setup
+	end2end/cluster/build
+	app/build
+	cargo build -p server
+	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs
+	cargo nextest run -p server -E 'binary(cluster)' --no-tests=warn
+	cd end2end && npx playwright test
+
+## cluster: a real control plane alone, with the sample application in it; prints its kubeconfig, ends on Ctrl-C.
+.PHONY: cluster
+cluster: prerequisites
+	@end2end/cluster/build
+	@node end2end/cluster/up.mjs --sample
+
+## bench: the figures of the README, on this machine.
+.PHONY: bench
+bench: prerequisites
+	app/build
+	cargo bench -p teardown --features fixture
+
+## clean: remove what was built here; the cache in ~/.cache/unwind stays.
+.PHONY: clean
+clean:
+	cargo clean
+
+.PHONY: help
+help:
+	@sed -n 's/^## //p' Makefile
+
+.PHONY: prerequisites
+prerequisites:
+	@command -v cargo >/dev/null || { echo "cargo is missing. Install Rust: https://rustup.rs" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "a C linker is missing. On Debian or Ubuntu: apt-get install build-essential" >&2; exit 1; }
+
+$(nextest):
+	@echo "installing cargo-nextest $(NEXTEST_VERSION), once (some minutes)"
+	cargo install --root $(TOOLS) --version $(NEXTEST_VERSION) --locked --force cargo-nextest
+	@cp $(TOOLS)/bin/cargo-nextest $@
+
+$(deny):
+	@echo "installing cargo-deny $(DENY_VERSION), once (some minutes)"
+	cargo install --root $(TOOLS) --version $(DENY_VERSION) --locked --force cargo-deny
+	@cp $(TOOLS)/bin/cargo-deny $@

@@ -1,0 +1,79 @@
+/**
+ * A stand-in for the external-attacher sidecar of the CSI driver in provisioner.mjs: attaches a volume to a node when the
+ * cluster asks by way of a VolumeAttachment, detaches it when that is deleted, and lets a PersistentVolume go only when
+ * nothing is attached any more, with the finalizers of the real one.
+ *
+ * Once it is stopped, VolumeAttachments hang on a finalizer that nobody removes, and their volumes after them.
+ */
+import { changeFinalizers, oneAtATime, without, withOne } from './controller.mjs';
+import { driver } from './provisioner.mjs';
+
+/** @typedef {import('./client.mjs').Client} Client */
+/** @typedef {import('./client.mjs').KubeObject} KubeObject */
+
+export const finalizer = `external-attacher/${driver.replace(/[^a-zA-Z0-9-]/g, '-')}`;
+
+/** @typedef {{stop: () => void}} Attacher */
+
+/** @param {Client} client @param {(line: string) => void} log @returns {Attacher} */
+export function startAttacher(client, log) {
+	const volumePath = (/** @type {string} */ name) => `/api/v1/persistentvolumes/${name}`;
+
+	/** @param {KubeObject} attachment */
+	async function tend({ metadata, spec, status }) {
+		const path = `/apis/storage.k8s.io/v1/volumeattachments/${metadata.name}`;
+		/** @param {boolean} attached */
+		const say = async (attached) => {
+			const type = { 'content-type': 'application/merge-patch+json' };
+			const said = await client.request('PATCH', `${path}/status`, { status: { attached } }, type);
+			if (said.status !== 200 && said.status !== 404) throw new Error(`${said.status} ${said.body.message}`);
+		};
+		if (metadata.deletionTimestamp) {
+			if (status?.attached) await say(false);
+			await changeFinalizers(client, path, metadata.uid, without(finalizer));
+		} else if (!status?.attached) {
+			const volume = await client.request('GET', volumePath(spec.source.persistentVolumeName));
+			if (volume.status !== 200) throw new Error(`its volume: ${volume.status}`);
+			await changeFinalizers(
+				client,
+				volumePath(volume.body.metadata.name),
+				volume.body.metadata.uid,
+				withOne(finalizer),
+			);
+			await changeFinalizers(client, path, metadata.uid, withOne(finalizer));
+			await say(true);
+		}
+	}
+
+	/** @param {KubeObject} volume */
+	async function letGo({ metadata }) {
+		await changeFinalizers(client, volumePath(metadata.name), metadata.uid, without(finalizer));
+	}
+
+	/** @param {KubeObject} object @param {unknown} error */
+	const report = ({ kind, metadata }, error) => log(`attacher: ${kind} ${metadata.name}: ${error}`);
+	const tending = oneAtATime(tend, report);
+	const lettingGo = oneAtATime(letGo, report);
+
+	/** Volumes that are told to go and attached to nothing. */
+	const lookForFree = () => {
+		const attached = new Set([...attachments.known.values()].map(({ spec }) => spec.source.persistentVolumeName));
+		for (const volume of volumes.known.values()) {
+			const { deletionTimestamp, finalizers, name } = volume.metadata;
+			if (deletionTimestamp && finalizers?.includes(finalizer) && !attached.has(name)) lettingGo.look(volume);
+		}
+	};
+	const attachments = client.follow('/apis/storage.k8s.io/v1/volumeattachments', {}, ({ type, object }) => {
+		if (object.spec.attacher !== driver) return;
+		if (type === 'DELETED') lookForFree();
+		else tending.look(object);
+	});
+	const volumes = client.follow('/api/v1/persistentvolumes', {}, lookForFree);
+
+	return {
+		stop: () => {
+			for (const part of [tending, lettingGo]) part.stop();
+			for (const watch of [attachments, volumes]) watch.close();
+		},
+	};
+}

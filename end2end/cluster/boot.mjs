@@ -1,0 +1,138 @@
+/**
+ * From an empty directory to a control plane that works: files, servers in their order, nodes, rights.
+ */
+import { generateKeyPairSync } from 'node:crypto';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Client } from './client.mjs';
+import { kubeconfig } from './kubeconfig.mjs';
+import { apiServer, controllerManager, etcd, machine, nodes, scheduler } from './servers.mjs';
+import { clusterRights, newTokens, people, tokenFile } from './users.mjs';
+
+/** @typedef {import('./client.mjs').KubeObject} KubeObject */
+/** @typedef {import('./guarded.mjs').Guarded} Guarded */
+/** @typedef {{server: string, ca: string, tokens: Map<string, string>}} Access  how to reach an API server, and as whom */
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const bin = resolve(here, '../../target/cluster/bin');
+
+/** How long the control plane may take to come up; twenty times what it takes on two idle cores. */
+const patience = 90_000;
+
+/** Starts etcd and the API server. @param {Guarded} guarded @returns {Promise<Access>} */
+export async function bootApiServer(guarded) {
+	const { dir } = guarded;
+	const [etcdPort, peer, apiserver] = await freePorts(3);
+	const ports = { etcd: etcdPort, peer, apiserver };
+	const server = `https://127.0.0.1:${apiserver}`;
+	const tokens = newTokens();
+
+	const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+	await write(dir, 'service-account.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+	await write(dir, 'tokens.csv', tokenFile(tokens));
+
+	/** @type {string|undefined} */
+	let dead;
+	guarded.whenServerEnds((name, how) => (dead ??= `${name} ended by itself: ${how}`));
+	await guarded.start(etcd(bin, dir, ports));
+	await guarded.start(apiServer(bin, dir, ports, join(here, 'audit-policy.yaml')));
+
+	/**
+	 * For the time before there is anything to watch: asks until there is an answer, a server has died, or time is up.
+	 * @template T @param {string} what @param {() => Promise<T|undefined>} ask @returns {Promise<T>}
+	 */
+	const eventually = async (what, ask) => {
+		const deadline = performance.now() + patience;
+		while (performance.now() < deadline) {
+			if (dead) throw new Error(dead);
+			const answer = await ask();
+			if (answer !== undefined) return answer;
+			await sleep(50);
+		}
+		throw new Error(`${what} was not there after ${patience / 1000} s`);
+	};
+
+	// The API server makes its certificate and the authority that signed it when it starts; the file holds both.
+	const ca = await eventually('the certificate of the API server', async () => {
+		const text = await readFile(join(dir, 'certificates', 'apiserver.crt'), 'utf8').catch(() => '');
+		const [, authority] = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/g) ?? [];
+		return authority;
+	});
+	const admin = new Client({ server, ca, token: /** @type {string} */ (tokens.get('admin')) });
+	await eventually('an API server that is ready', async () => {
+		const { status } = await admin.request('GET', '/readyz', undefined, {}, 5_000).catch(() => ({ status: 0 }));
+		return status === 200 || undefined;
+	});
+	admin.close();
+	return { server, ca, tokens };
+}
+
+/** Writes the files that others need to reach the API server. @param {string} dir @param {Access} access */
+export async function writeKubeconfigs(dir, access) {
+	await write(dir, 'ca.crt', access.ca);
+	await write(dir, 'kubeconfig', kubeconfig(access, people));
+	await write(dir, 'controller-manager.kubeconfig', kubeconfig(access, ['system:kube-controller-manager']));
+	await write(dir, 'scheduler.kubeconfig', kubeconfig(access, ['system:kube-scheduler']));
+	await write(dir, 'kwok.kubeconfig', kubeconfig(access, ['system:kwok']));
+}
+
+/** Starts what makes an API server a cluster. @param {Guarded} guarded @param {import('./cluster.mjs').Cluster} cluster */
+export async function bootControllers(guarded, cluster) {
+	const { dir } = guarded;
+	const stages = (await readdir(join(here, 'stages'))).map((file) => join(here, 'stages', file));
+	await Promise.all([
+		guarded.start(controllerManager(bin, dir)),
+		guarded.start(scheduler(bin, dir)),
+		...nodes.map((node) => guarded.start(machine(bin, dir, node, stages))),
+		cluster.apply([...nodes.map(nodeObject), ...clusterRights]),
+	]);
+	await Promise.all([
+		cluster.until('/api/v1/nodes', (found) => found.length === nodes.length && found.every(isReady), {
+			what: 'all nodes ready',
+			within: patience,
+		}),
+		// Pods are refused before their namespace has this.
+		cluster.until('/api/v1/namespaces/default/serviceaccounts', (found) => found.length > 0, {
+			what: 'the default service account',
+			within: patience,
+		}),
+	]);
+}
+
+/** Ports nobody listens on. Held together until all are found, so that they differ. @param {number} count */
+async function freePorts(count) {
+	const holders = await Promise.all(
+		Array.from({ length: count }, () => {
+			const holder = createServer();
+			/** @type {Promise<import('node:net').Server>} */
+			const listening = new Promise((resolve, reject) =>
+				holder.once('error', reject).listen(0, '127.0.0.1', () => resolve(holder)),
+			);
+			return listening;
+		}),
+	);
+	const ports = holders.map((holder) => /** @type {import('node:net').AddressInfo} */ (holder.address()).port);
+	await Promise.all(holders.map((holder) => new Promise((resolve) => holder.close(resolve))));
+	return ports;
+}
+
+/** The files hold keys and tokens. @param {string} dir @param {string} name @param {string} text */
+const write = (dir, name, text) => writeFile(join(dir, name), text, { mode: 0o600 });
+
+/** @param {string} name */
+const nodeObject = (name) => ({
+	apiVersion: 'v1',
+	kind: 'Node',
+	metadata: {
+		name,
+		labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' },
+		annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' },
+	},
+});
+
+/** @param {KubeObject} node */
+const isReady = ({ status }) =>
+	status?.conditions?.some((/** @type {any} */ { type, status }) => type === 'Ready' && status === 'True') ?? false;

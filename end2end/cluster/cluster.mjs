@@ -1,0 +1,253 @@
+/**
+ * A real Kubernetes control plane for tests: etcd, API server, controller manager and scheduler as they are released, and
+ * nodes whose kubelets are played by KWOK after our own stages. Ready in seconds, any number side by side, gone without
+ * a trace with the process that started it.
+ *
+ *   const cluster = await start({ sample: true });
+ *   await cluster.request('developer', 'GET', '/api/v1/pods');
+ *   await cluster.stop();
+ */
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { startAttacher } from './attacher.mjs';
+import { bootApiServer, bootControllers, writeKubeconfigs } from './boot.mjs';
+import { Client } from './client.mjs';
+import { Guarded } from './guarded.mjs';
+import { Kinds } from './kinds.mjs';
+import { startProvisioner } from './provisioner.mjs';
+import { sample as sampleObjects } from './sample/consortium.mjs';
+import { settled } from './sample/settled.mjs';
+import { nodes } from './servers.mjs';
+import { until } from './until.mjs';
+import { namespaceRights } from './users.mjs';
+
+/** @typedef {import('./client.mjs').KubeObject} KubeObject */
+/** @typedef {import('./client.mjs').WatchEvent} WatchEvent */
+/** @typedef {import('./boot.mjs').Access} Access */
+/** @typedef {(line: string) => void} Log */
+
+/**
+ * Starts a cluster. Builds the binaries first if they are not there, which takes minutes once.
+ * @param {{dir?: string, sample?: boolean, log?: Log}} [options]
+ *   dir: where its files go; has to be new or empty, and is removed with the cluster. Default: a temporary directory.
+ *   sample: with the sample application, settled
+ * @returns {Promise<Cluster>}
+ */
+export async function start({ dir, sample = false, log = () => {} } = {}) {
+	await build(log);
+	const began = performance.now();
+	const guarded = new Guarded(await emptyDirectory(dir));
+	/** @type {Cluster|undefined} */
+	let cluster;
+	try {
+		const access = await bootApiServer(guarded);
+		log(`API server answers after ${seconds(began)}`);
+		await writeKubeconfigs(guarded.dir, access);
+		cluster = new Cluster(guarded, access, log);
+		await bootControllers(guarded, cluster);
+		log(`control plane ready after ${seconds(began)}`);
+		if (sample) {
+			await cluster.apply([...sampleObjects, ...namespaceRights]);
+			await settled(cluster);
+			log(`sample settled after ${seconds(began)}`);
+		}
+		guarded.whenServerEnds((name, how) => log(`${name} ended by itself: ${how}`));
+		return cluster;
+	} catch (error) {
+		const logs = await lastWords(guarded.dir);
+		await (cluster ?? guarded).stop();
+		throw new Error(`the cluster did not start: ${error instanceof Error ? error.message : error}\n${logs}`, {
+			cause: error,
+		});
+	}
+}
+
+export class Cluster {
+	/** Where all files of the cluster are; gone after stop. @type {string} */
+	dir;
+	/** Path of a kubeconfig with one context per person: admin, developer, reader. @type {string} */
+	kubeconfig;
+	/** Path of the API server's audit log, one JSON event per line. @type {string} */
+	audit;
+	/** URL of the API server. @type {string} */
+	server;
+	/** Certificate authority of the API server, PEM. @type {string} */
+	ca;
+	/** Makes and reclaims volumes, as a CSI driver's sidecar would. @type {import('./provisioner.mjs').Provisioner} */
+	provisioner;
+	/** Attaches volumes to nodes and detaches them. @type {import('./attacher.mjs').Attacher} */
+	attacher;
+
+	#guarded;
+	#log;
+	#tokens;
+	/** @type {Map<string, Client>} */
+	#clients = new Map();
+	/** @type {Set<() => void>} */
+	#watches = new Set();
+
+	/** @param {Guarded} guarded @param {Access} access @param {Log} log */
+	constructor(guarded, { server, ca, tokens }, log) {
+		this.#guarded = guarded;
+		this.#tokens = tokens;
+		this.dir = guarded.dir;
+		this.audit = join(this.dir, 'audit.log');
+		this.kubeconfig = join(this.dir, 'kubeconfig');
+		this.server = server;
+		this.ca = ca;
+		this.#log = log;
+		this.provisioner = this.startProvisioner();
+		this.attacher = this.startAttacher();
+	}
+
+	/** The bearer token of a user. @param {string} user */
+	token(user) {
+		const token = this.#tokens.get(user);
+		if (!token) throw new Error(`no user is called ${user}; there are ${[...this.#tokens.keys()].join(', ')}`);
+		return token;
+	}
+
+	/** A client that acts as a user. @param {string} user */
+	client(user) {
+		let client = this.#clients.get(user);
+		if (!client) {
+			client = new Client({ server: this.server, ca: this.ca, token: this.token(user) });
+			this.#clients.set(user, client);
+		}
+		return client;
+	}
+
+	/**
+	 * One request as a user; resolves whatever the status, rejects only if there is no answer.
+	 * @param {string} user @param {string} method @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers]
+	 */
+	request(user, method, path, body, headers) {
+		return this.client(user).request(method, path, body, headers);
+	}
+
+	/**
+	 * Everything in a collection, then every change to it, until closed. See Client.follow.
+	 * @param {string} user @param {string} path @param {Record<string, string>} params selectors
+	 * @param {(event: WatchEvent) => void} onEvent
+	 */
+	watch(user, path, params, onEvent) {
+		const following = this.client(user).follow(path, params, onEvent);
+		const close = () => {
+			this.#watches.delete(close);
+			following.close();
+		};
+		this.#watches.add(close);
+		return { ...following, close };
+	}
+
+	/**
+	 * Waits until a collection is as it should be, seen by a watch and not by asking again and again.
+	 * @param {string} path @param {(objects: KubeObject[]) => boolean} wanted
+	 * @param {{what?: string, within?: number, params?: Record<string, string>, user?: string}} [options]
+	 * @returns {Promise<KubeObject[]>} the objects as they then were
+	 */
+	until(path, wanted, { user = 'admin', ...options } = {}) {
+		return until(this, user, path, wanted, options);
+	}
+
+	/** The kinds the server has now; definitions and aggregated APIs come and go. */
+	kinds() {
+		return Kinds.discover((...request) => this.request('admin', ...request));
+	}
+
+	/** Creates or updates objects as admin, in order, by server-side apply. @param {KubeObject[]} objects */
+	async apply(objects) {
+		let kinds = await this.kinds();
+		const deadline = performance.now() + 10_000;
+		for (const object of objects) {
+			// A kind that a definition among these objects has only just brought takes a moment to be served.
+			while (!kinds.has(object) && performance.now() < deadline) kinds = await this.kinds();
+			const path = `${kinds.pathOf(object)}?fieldManager=unwind-test&force=true`;
+			const { status, body } = await this.request('admin', 'PATCH', path, object, {
+				'content-type': 'application/apply-patch+yaml',
+			});
+			if (status !== 200 && status !== 201)
+				throw new Error(`applying ${object.kind} ${object.metadata.name}: ${status} ${body.message}`);
+		}
+	}
+
+	/** Stops the API server in its tracks: connections stay open, nothing is answered. */
+	freezeApiServer() {
+		return this.#guarded.signal('apiserver', 'SIGSTOP');
+	}
+
+	thawApiServer() {
+		return this.#guarded.signal('apiserver', 'SIGCONT');
+	}
+
+	/** Takes the power off a node: its lease ages, its Pods neither start nor end. @param {string} name */
+	async silenceNode(name) {
+		await this.#guarded.signal(knownNode(name), 'SIGSTOP');
+	}
+
+	/** @param {string} name */
+	async reviveNode(name) {
+		await this.#guarded.signal(knownNode(name), 'SIGCONT');
+	}
+
+	/** Runs already; to be called to bring it back after `provisioner.stop()`. */
+	startProvisioner() {
+		return (this.provisioner = startProvisioner(this.client('system:provisioner'), this.#log));
+	}
+
+	/** Runs already; to be called to bring it back after `attacher.stop()`. */
+	startAttacher() {
+		return (this.attacher = startAttacher(this.client('system:attacher'), this.#log));
+	}
+
+	/** Stops everything and removes the directory. Resolves when nothing is left. */
+	async stop() {
+		this.provisioner.stop();
+		this.attacher.stop();
+		for (const close of this.#watches) close();
+		await this.#guarded.stop();
+		for (const client of this.#clients.values()) client.close();
+	}
+}
+
+/** Makes the binaries, or sees that they are there. @param {Log} log */
+async function build(log) {
+	const child = spawn(fileURLToPath(new URL('./build', import.meta.url)), { stdio: ['ignore', 'inherit', 'pipe'] });
+	createInterface({ input: child.stderr }).on('line', log);
+	const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
+	if (code !== 0) throw new Error('the control plane could not be built: run end2end/cluster/build to see why');
+}
+
+/** @param {string} [wanted] */
+async function emptyDirectory(wanted) {
+	if (!wanted) return mkdtemp(join(tmpdir(), 'unwind-cluster-'));
+	const dir = resolve(wanted);
+	await mkdir(dir, { recursive: true });
+	if ((await readdir(dir)).length > 0)
+		throw new Error(`${dir} is not empty, and it would be removed with the cluster: name a new one`);
+	return dir;
+}
+
+/** @param {string} name */
+function knownNode(name) {
+	if (!nodes.includes(name)) throw new Error(`no node is called ${name}; there are ${nodes.join(', ')}`);
+	return name;
+}
+
+/** The end of every server's log, for whoever has to find out why it did not start. @param {string} dir */
+async function lastWords(dir) {
+	const logs = (await readdir(dir)).filter((file) => file.endsWith('.log') && file !== 'audit.log');
+	const tails = await Promise.all(
+		logs.map(
+			async (file) => `--- ${file}\n${(await readFile(join(dir, file), 'utf8')).split('\n').slice(-8).join('\n')}`,
+		),
+	);
+	return tails.join('\n');
+}
+
+/** @param {number} began */
+const seconds = (began) => `${((performance.now() - began) / 1000).toFixed(1)} s`;

@@ -1,0 +1,140 @@
+/**
+ * That a cluster comes up whole, side by side with others, and goes without a trace however its owner goes.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { start } from './cluster.mjs';
+import { Client } from './client.mjs';
+import { parseKubeconfig } from './kubeconfig.mjs';
+import { processesOf, vanished } from './processes.mjs';
+
+const upScript = fileURLToPath(new URL('./up.mjs', import.meta.url));
+
+/** Runs the launcher as a person or another program would. @param {string[]} args */
+async function up(...args) {
+	const child = spawn(process.execPath, [upScript, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+	let said = '';
+	child.stderr.setEncoding('utf8').on('data', (text) => (said += text));
+	const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+	const next = async () => {
+		const { value, done } = await lines.next();
+		if (done) throw new Error(`the launcher ended:\n${said}`);
+		return JSON.parse(value);
+	};
+	return { child, ready: await next(), next };
+}
+
+test('two clusters side by side, then none', async (t) => {
+	const began = performance.now();
+	const clusters = await Promise.all([start(), start()]);
+	t.diagnostic(`both ready after ${((performance.now() - began) / 1000).toFixed(1)} s`);
+	const [one, two] = clusters;
+	assert.notEqual(one.server, two.server);
+	await one.apply([
+		{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'only-here', namespace: 'default' }, data: {} },
+	]);
+	const path = '/api/v1/namespaces/default/configmaps/only-here';
+	assert.equal((await one.request('admin', 'GET', path)).status, 200);
+	assert.equal((await two.request('admin', 'GET', path)).status, 404);
+	for (const cluster of clusters)
+		assert.ok((await processesOf(cluster.dir)).length >= 8, 'guardian, etcd, three servers, three nodes');
+	await Promise.all(clusters.map((cluster) => cluster.stop()));
+	for (const { dir } of clusters) {
+		assert.deepEqual(await processesOf(dir), []);
+		assert.ok(!existsSync(dir));
+	}
+});
+
+test('a launcher that is killed leaves nothing behind', async () => {
+	const { child, ready } = await up();
+	assert.ok((await processesOf(ready.dir)).length >= 8);
+	child.kill('SIGKILL');
+	await once(child, 'exit');
+	await vanished(ready.dir);
+});
+
+test('the launcher takes orders, and ends when its stdin closes', async (t) => {
+	const { child, ready, next } = await up();
+	t.after(() => child.kill('SIGKILL'));
+	assert.equal(ready.ready, true);
+	assert.deepEqual(ready.contexts, ['admin', 'developer', 'reader']);
+	const { server, ca, tokens } = parseKubeconfig(await readFile(ready.kubeconfig, 'utf8'));
+	assert.equal(server, ready.server);
+	const admin = new Client({ server, ca, token: /** @type {string} */ (tokens.get('admin')) });
+	t.after(() => admin.close());
+	assert.equal((await admin.request('GET', '/version')).body.gitVersion, 'v1.36.3');
+
+	child.stdin.write('{"do":"freezeApiServer"}\n');
+	assert.deepEqual(await next(), { done: 'freezeApiServer' });
+	await assert.rejects(admin.request('GET', '/version', undefined, {}, 300), /no answer within 300 ms/);
+	child.stdin.write('{"do":"thawApiServer"}\n{"do":"silenceNode","name":"node-z"}\n{"do":"nonsense"}\n');
+	assert.deepEqual(await next(), { done: 'thawApiServer' });
+	assert.equal((await admin.request('GET', '/version')).status, 200);
+	assert.match((await next()).why, /no node is called node-z; there are node-a/);
+	assert.match((await next()).why, /no such order/);
+
+	child.stdin.end();
+	const [code] = await once(child, 'exit');
+	assert.equal(code, 0);
+	assert.deepEqual(await processesOf(ready.dir), []);
+	assert.ok(!existsSync(ready.dir));
+});
+
+test('a frozen API server does not keep the cluster from going', async () => {
+	const cluster = await start();
+	await cluster.freezeApiServer();
+	await cluster.stop();
+	assert.deepEqual(await processesOf(cluster.dir), []);
+});
+
+test('a guardian that is killed is mourned by its owner', async () => {
+	const cluster = await start();
+	const guardian = (await processesOf(cluster.dir)).find((line) => line.includes('guardian.mjs'));
+	assert.ok(guardian);
+	process.kill(Number.parseInt(guardian.trim(), 10), 'SIGKILL');
+	await vanished(cluster.dir);
+	await cluster.stop();
+});
+
+test('a kind that comes with the objects can be used at once', async (t) => {
+	const cluster = await start();
+	t.after(() => cluster.stop());
+	const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+	const names = { plural: 'channels', singular: 'channel', kind: 'Channel' };
+	const spec = {
+		group: 'unwind.test',
+		names,
+		scope: 'Namespaced',
+		versions: [{ name: 'v1', served: true, storage: true, schema }],
+	};
+	const definition = {
+		apiVersion: 'apiextensions.k8s.io/v1',
+		kind: 'CustomResourceDefinition',
+		metadata: { name: 'channels.unwind.test' },
+		spec,
+	};
+	await cluster.apply([
+		definition,
+		{ apiVersion: 'unwind.test/v1', kind: 'Channel', metadata: { name: 'one', namespace: 'default' } },
+	]);
+	assert.equal(
+		(await cluster.request('admin', 'GET', '/apis/unwind.test/v1/namespaces/default/channels/one')).status,
+		200,
+	);
+});
+
+test('a directory with something in it is refused, not removed', async (t) => {
+	const dir = await mkdtemp(join(tmpdir(), 'unwind-precious-'));
+	t.after(() => rm(dir, { recursive: true }));
+	await writeFile(join(dir, 'thesis'), 'years of work');
+	await assert.rejects(start({ dir }), /is not empty/);
+	assert.ok(existsSync(join(dir, 'thesis')));
+});

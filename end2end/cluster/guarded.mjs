@@ -1,0 +1,91 @@
+/**
+ * The owner's end of the guardian: gives the orders that guardian.mjs carries out, and holds the pipe whose closing means
+ * that the owner is gone.
+ */
+import { spawn } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** @typedef {import('./servers.mjs').Server} Server */
+
+const script = fileURLToPath(new URL('./guardian.mjs', import.meta.url));
+
+export class Guarded {
+	/** The directory of the cluster. */
+	dir;
+	#child;
+	#gone;
+	#last = 0;
+	/** @type {Map<number, {resolve: (answer: any) => void, reject: (error: Error) => void}>} */
+	#open = new Map();
+	/** @type {number[]} */
+	#pids = [];
+	#stopped = false;
+	/** @type {(name: string, how: string) => void} */
+	#onEnd = () => {};
+
+	/** @param {string} dir which it will remove at the end */
+	constructor(dir) {
+		this.dir = dir;
+		this.#child = spawn(process.execPath, [script, dir], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
+		this.#child.stdin.on('error', () => {}); // told by the exit
+		this.#gone = new Promise((resolve) => this.#child.once('exit', resolve)).then(() => this.#mourn());
+		createInterface({ input: this.#child.stdout }).on('line', (line) => {
+			const answer = JSON.parse(line);
+			if (answer.ended) return this.#onEnd(answer.ended, answer.how);
+			const order = this.#open.get(answer.id);
+			this.#open.delete(answer.id);
+			if (answer.error) order?.reject(new Error(answer.error));
+			else order?.resolve(answer);
+		});
+	}
+
+	/** @param {Server} server */
+	async start({ name, argv, rank }) {
+		const { pid } = await this.#order({ start: { name, argv, rank, log: join(this.dir, `${name}.log`) } });
+		this.#pids.push(pid);
+	}
+
+	/** @param {string} name @param {NodeJS.Signals} signal */
+	async signal(name, signal) {
+		await this.#order({ signal: { name, signal } });
+	}
+
+	/** Who is told when a server ends that nobody stopped; one at a time. @param {(name: string, how: string) => void} onEnd */
+	whenServerEnds(onEnd) {
+		this.#onEnd = onEnd;
+	}
+
+	/** Resolves when every server has ended and the directory is gone. */
+	async stop() {
+		this.#stopped = true;
+		this.#child.stdin.end();
+		await this.#gone;
+	}
+
+	/** Nobody guards the guardian but its owner: if it was killed, its work is done here, without ceremony. */
+	async #mourn() {
+		for (const { reject } of this.#open.values()) reject(new Error('the guardian has ended'));
+		if (this.#stopped) return;
+		for (const pid of this.#pids) {
+			try {
+				process.kill(pid, 'SIGKILL');
+			} catch {
+				// It has ended already, which is what we want.
+			}
+		}
+		await rm(this.dir, { recursive: true, force: true, maxRetries: 5 });
+		this.#onEnd('guardian', 'killed');
+	}
+
+	/** @param {object} order @returns {Promise<any>} */
+	#order(order) {
+		const id = ++this.#last;
+		return new Promise((resolve, reject) => {
+			this.#open.set(id, { resolve, reject });
+			this.#child.stdin.write(`${JSON.stringify({ id, ...order })}\n`);
+		});
+	}
+}

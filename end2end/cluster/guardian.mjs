@@ -1,0 +1,95 @@
+/**
+ * The guardian: parent of every server of one cluster, and the one who makes sure that nothing of it outlives its owner.
+ *
+ * It is a process of its own, in its own session, that holds the read end of a pipe whose only writer is the owner (the
+ * launcher, or a test). However the owner goes, by exit, exception or SIGKILL, the kernel closes that pipe; the guardian
+ * then stops the servers in order and removes the directory. So nobody has to remember to clean up.
+ *
+ * Orders arrive on stdin, one JSON object per line; answers leave on stdout:
+ *   {"id":1,"start":{"name":"etcd","argv":["…"],"log":"…","rank":0}}  → {"id":1,"pid":123} | {"id":1,"error":"…"}
+ *   {"id":2,"signal":{"name":"apiserver","signal":"SIGSTOP"}}        → {"id":2}            | {"id":2,"error":"…"}
+ *   (a server ended that nobody had stopped)                         → {"ended":"etcd","how":"exit code 1"}
+ *
+ * Usage: node guardian.mjs DIR
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+
+/** How long a server may take to end by itself. All data is thrown away, so nothing is lost by being short with it. */
+const patience = 4_000;
+
+const [dir] = process.argv.slice(2);
+
+/** @typedef {{child: import('node:child_process').ChildProcess, rank: number, ended: Promise<void>}} Server */
+/** @type {Map<string, Server>} */
+const servers = new Map();
+let stopping = false;
+
+// Signals from a terminal are for the owner. Its answer to them reaches us as the end of the pipe.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
+// Once the owner is gone nobody reads our answers, which is no reason to stop cleaning up.
+process.stdout.on('error', () => {});
+
+/** @param {object} message */
+const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+
+/** @param {{name: string, argv: string[], log: string, rank: number}} order @returns {Promise<number>} its pid */
+async function startServer({ name, argv, log, rank }) {
+	const output = openSync(log, 'a');
+	const child = spawn(argv[0], argv.slice(1), { cwd: dir, stdio: ['ignore', output, output] });
+	closeSync(output);
+	const ended = once(child, 'exit').then(([code, signal]) => {
+		if (!stopping) tell({ ended: name, how: signal ?? `exit code ${code}` });
+	});
+	ended.catch(() => {}); // a child that never came to life says so below
+	await once(child, 'spawn');
+	servers.set(name, { child, rank, ended });
+	return /** @type {number} */ (child.pid);
+}
+
+/** @param {{name: string, signal: NodeJS.Signals}} order */
+function signalServer({ name, signal }) {
+	const server = servers.get(name);
+	if (!server) throw new Error(`no server is called ${name}`);
+	if (!server.child.kill(signal)) throw new Error(`${name} has ended`);
+}
+
+/** @param {Server} server */
+async function stopServer({ child, ended }) {
+	child.kill('SIGTERM');
+	child.kill('SIGCONT'); // a frozen server would otherwise not hear the first signal
+	const fallback = setTimeout(() => child.kill('SIGKILL'), patience);
+	await ended;
+	clearTimeout(fallback);
+}
+
+/** Clients first, then the API server, etcd last: an API server without its etcd ignores SIGTERM and burns a core. */
+async function stopAll() {
+	if (stopping) return;
+	stopping = true;
+	const ranks = [...new Set([...servers.values()].map((server) => server.rank))].sort((a, b) => b - a);
+	for (const rank of ranks) {
+		await Promise.all([...servers.values()].filter((server) => server.rank === rank).map(stopServer));
+	}
+	await rm(dir, { recursive: true, force: true, maxRetries: 5 });
+	process.exit(0);
+}
+
+const orders = createInterface({ input: process.stdin });
+orders.on('line', async (line) => {
+	const { id, start, signal } = JSON.parse(line);
+	try {
+		if (stopping) throw new Error('the cluster is being stopped');
+		if (start) tell({ id, pid: await startServer(start) });
+		else {
+			signalServer(signal);
+			tell({ id });
+		}
+	} catch (error) {
+		tell({ id, error: error instanceof Error ? error.message : String(error) });
+	}
+});
+orders.on('close', stopAll);

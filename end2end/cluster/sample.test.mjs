@@ -1,0 +1,311 @@
+/**
+ * The sample application: that it is there, that it is what it says, and that its Pods, nodes and volumes can be made to
+ * behave as the incidents need them to.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { readFile } from 'node:fs/promises';
+import { finalizer as attached } from './attacher.mjs';
+import { start } from './cluster.mjs';
+import { collection } from './kinds.mjs';
+import { finalizer } from './provisioner.mjs';
+import { sample } from './sample/consortium.mjs';
+import { canary, namespaceOf, orderers, unitLabel } from './sample/names.mjs';
+
+/** @typedef {import('./client.mjs').KubeObject} KubeObject */
+
+/** @type {import('./cluster.mjs').Cluster} */
+let cluster;
+before(async () => (cluster = await start({ sample: true })));
+after(() => cluster?.stop());
+
+const merge = { 'content-type': 'application/merge-patch+json' };
+const org1 = namespaceOf('org1');
+const org2 = namespaceOf('org2');
+
+/** @param {string} path @returns {Promise<KubeObject[]>} */
+const list = async (path) => (await cluster.request('admin', 'GET', path)).body.items;
+/** @param {KubeObject} pod */
+const pathOf = ({ metadata }) => `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`;
+/** @param {KubeObject} pod */
+const one = ({ metadata }) => ({ params: { fieldSelector: `metadata.name=${metadata.name}` } });
+
+test('settles with everything that was asked for', async () => {
+	assert.ok(sample.length >= 60, `${sample.length} objects`);
+	const kinds = await cluster.kinds();
+	for (const object of sample) {
+		const { status } = await cluster.request('admin', 'GET', kinds.pathOf(object));
+		assert.equal(status, 200, `${object.kind} ${object.metadata.name}`);
+	}
+	const selector = `?labelSelector=${encodeURIComponent(unitLabel)}`;
+	const pods = await list(`/api/v1/pods${selector}`);
+	assert.deepEqual(
+		pods.map(({ status }) => status.phase).sort(),
+		[...Array(13).fill('Running'), 'Succeeded', 'Succeeded'],
+		'3 orderers; per organisation 2 × 2 peers and a CouchDB; a finished CLI job each',
+	);
+	const claims = await list(`/api/v1/persistentvolumeclaims${selector}`);
+	assert.equal(claims.length, 7, 'claims made from templates carry the label too');
+	const volumes = await list('/api/v1/persistentvolumes');
+	assert.deepEqual(volumes.map(({ spec }) => spec.persistentVolumeReclaimPolicy).sort(), [
+		'Delete',
+		...Array(6).fill('Retain'),
+	]);
+	const dynamic = volumes.find(({ spec }) => spec.csi);
+	assert.ok(dynamic?.metadata.finalizers.includes(finalizer));
+	assert.ok(
+		pods.some(({ spec }) => spec.containers[0].volumeMounts?.some((/** @type {any} */ { subPath }) => subPath)),
+	);
+});
+
+test('every Secret of the application carries the canary', async () => {
+	for (const namespace of [orderers, org1, org2, 'bystander']) {
+		const secrets = await list(`/api/v1/namespaces/${namespace}/secrets`);
+		assert.ok(secrets.length > 0, namespace);
+		for (const { metadata, data } of secrets) {
+			for (const value of Object.values(data))
+				assert.ok(Buffer.from(value, 'base64').toString().startsWith(canary), metadata.name);
+		}
+	}
+});
+
+test('developer and reader may do what they should and no more', async () => {
+	/** @param {string} user @param {string} verb @param {string} resource @param {{group?: string, namespace?: string, name?: string}} [at] */
+	const may = async (user, verb, resource, at = {}) => {
+		const review = {
+			apiVersion: 'authorization.k8s.io/v1',
+			kind: 'SelfSubjectAccessReview',
+			spec: { resourceAttributes: { verb, resource, ...at } },
+		};
+		const { body } = await cluster.request(
+			user,
+			'POST',
+			'/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+			review,
+		);
+		return body.status.allowed;
+	};
+	const namespace = org1;
+	for (const [verb, resource, at, developer, reader] of /** @type {[string, string, object, boolean, boolean][]} */ ([
+		['list', 'pods', {}, true, true],
+		['watch', 'persistentvolumes', {}, true, true],
+		['list', 'customresourcedefinitions', { group: 'apiextensions.k8s.io' }, true, true],
+		['delete', 'pods', { namespace }, true, false],
+		['deletecollection', 'pods', { namespace }, true, false],
+		['list', 'secrets', { namespace }, true, false],
+		['delete', 'namespaces', { namespace, name: namespace }, true, false],
+		['delete', 'persistentvolumes', { name: 'org1-shared' }, true, false],
+		['delete', 'persistentvolumes', { name: 'somebody-elses' }, false, false],
+		['list', 'secrets', {}, false, false],
+		['list', 'secrets', { namespace: 'kube-system' }, false, false],
+		['delete', 'pods', { namespace: 'bystander' }, false, false],
+		['delete', 'namespaces', { namespace: 'bystander', name: 'bystander' }, false, false],
+	])) {
+		const what = `${verb} ${resource} ${JSON.stringify(at)}`;
+		assert.equal(await may('developer', verb, resource, at), developer, `developer: ${what}`);
+		assert.equal(await may('reader', verb, resource, at), reader, `reader: ${what}`);
+		assert.equal(await may('admin', verb, resource, at), true, `admin: ${what}`);
+	}
+});
+
+test('the audit log tells who deleted what under which conditions, and no secrets', async () => {
+	const path = `/api/v1/namespaces/${org1}/configmaps/temporary`;
+	await cluster.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'temporary', namespace: org1 } }]);
+	const { uid } = (await cluster.request('admin', 'GET', path)).body.metadata;
+	await cluster.request('developer', 'DELETE', path, {
+		preconditions: { uid },
+		propagationPolicy: 'Foreground',
+		dryRun: ['All'],
+	});
+	await cluster.request('admin', 'DELETE', `/api/v1/namespaces/${org1}/secrets/peer-msp?dryRun=All`);
+	await cluster.request('admin', 'DELETE', path);
+	const text = await readFile(cluster.audit, 'utf8');
+	const deletion = text
+		.trim()
+		.split('\n')
+		.map((line) => JSON.parse(line))
+		.find(
+			({ verb, user, objectRef }) =>
+				verb === 'delete' && user.username === 'developer' && objectRef.name === 'temporary',
+		);
+	const { preconditions, propagationPolicy, dryRun } = deletion.requestObject;
+	assert.deepEqual(
+		{ preconditions, propagationPolicy, dryRun },
+		{ preconditions: { uid }, propagationPolicy: 'Foreground', dryRun: ['All'] },
+	);
+	assert.ok(text.includes('"name":"peer-msp"'));
+	assert.ok(!text.includes(canary) && !text.includes(Buffer.from(canary).toString('base64').slice(0, 16)));
+});
+
+test('a Pod that never goes, until it is let go', async () => {
+	const [pod] = await list(`/api/v1/namespaces/${org1}/pods?labelSelector=app.kubernetes.io/name=couchdb`);
+	const path = pathOf(pod);
+	await cluster.request(
+		'admin',
+		'PATCH',
+		path,
+		{ metadata: { annotations: { 'unwind.test/hold': 'unmount' } } },
+		merge,
+	);
+	await cluster.request('admin', 'DELETE', path);
+	// What a kubelet that cannot unmount leaves to see: containers dead, sandbox gone, object still there.
+	const [held] = await cluster.until(`/api/v1/namespaces/${org1}/pods`, ([it]) => it?.status.phase === 'Failed', {
+		what: 'dead containers',
+		...one(pod),
+	});
+	assert.equal(held.status.containerStatuses[0].state.terminated.exitCode, 143);
+	assert.ok(held.metadata.deletionTimestamp);
+	await cluster.request('admin', 'PATCH', path, { metadata: { annotations: { 'unwind.test/hold': null } } }, merge);
+	await cluster.until(
+		`/api/v1/namespaces/${org1}/pods`,
+		([it]) => it && it.metadata.uid !== pod.metadata.uid && it.status.phase === 'Running',
+		{
+			what: 'its successor',
+			...one(pod),
+		},
+	);
+});
+
+test('a Pod whose containers cannot be stopped says so in an event', async () => {
+	const [pod] = await list(`/api/v1/namespaces/${orderers}/pods`);
+	const path = pathOf(pod);
+	await cluster.request('admin', 'PATCH', path, { metadata: { annotations: { 'unwind.test/hold': 'kill' } } }, merge);
+	await cluster.request('admin', 'DELETE', path);
+	const [event] = await cluster.until(`/api/v1/namespaces/${orderers}/events`, (events) => events.length > 0, {
+		what: 'the event',
+		params: { fieldSelector: 'reason=FailedKillPod' },
+	});
+	assert.equal(event.type, 'Warning');
+	assert.equal(event.involvedObject.name, pod.metadata.name);
+	const { body } = await cluster.request('admin', 'GET', path);
+	assert.equal(body.metadata.uid, pod.metadata.uid, 'it is still there');
+	await cluster.request('admin', 'PATCH', path, { metadata: { annotations: { 'unwind.test/hold': null } } }, merge);
+	await cluster.until(
+		`/api/v1/namespaces/${orderers}/pods`,
+		(pods) => pods.every(({ metadata }) => metadata.uid !== pod.metadata.uid),
+		{ what: 'it to go' },
+	);
+});
+
+test('a claim cannot go while a Pod mounts it; a provisioned volume goes after its claim', async () => {
+	const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'scratch', namespace: org1 } };
+	const spec = {
+		storageClassName: 'consortium-csi',
+		accessModes: ['ReadWriteOnce'],
+		resources: { requests: { storage: '1Gi' } },
+	};
+	const container = {
+		name: 'main',
+		image: 'registry.example/scratch:1',
+		volumeMounts: [{ name: 'data', mountPath: '/data' }],
+	};
+	const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'scratch' } }];
+	const pod = {
+		apiVersion: 'v1',
+		kind: 'Pod',
+		metadata: { name: 'scratch', namespace: org1 },
+		spec: { containers: [container], volumes },
+	};
+	await cluster.apply([{ ...claim, spec }, pod]);
+	const pods = `/api/v1/namespaces/${org1}/pods`;
+	const claims = `/api/v1/namespaces/${org1}/persistentvolumeclaims`;
+	await cluster.until(pods, ([it]) => it?.status.phase === 'Running', { what: 'the Pod to run', ...one(pod) });
+	const held = cluster.provisioner.volumes.size;
+
+	const { body } = await cluster.request('admin', 'DELETE', `${claims}/scratch`);
+	assert.deepEqual(body.metadata.finalizers, ['kubernetes.io/pvc-protection']);
+	assert.ok(body.metadata.deletionTimestamp);
+	await cluster.request('admin', 'DELETE', `${pods}/scratch`);
+	await cluster.until(claims, (found) => found.length === 0, { what: 'the claim to go', ...one(claim) });
+	await cluster.until(
+		'/api/v1/persistentvolumes',
+		(found) => !found.some(({ metadata }) => metadata.name === body.spec.volumeName),
+		{ what: 'its volume to go' },
+	);
+	assert.equal(cluster.provisioner.volumes.size, held - 1);
+});
+
+test('a volume stays attached, and its object there, when the attacher is gone', async () => {
+	const [attachment] = await list('/apis/storage.k8s.io/v1/volumeattachments');
+	const volume = attachment.spec.source.persistentVolumeName;
+	assert.deepEqual(attachment.metadata.finalizers, [attached]);
+	const { body } = await cluster.request('admin', 'GET', `/api/v1/persistentvolumes/${volume}`);
+	assert.ok(body.metadata.finalizers.includes(attached));
+
+	cluster.attacher.stop();
+	await cluster.request('admin', 'DELETE', `/apis/apps/v1/namespaces/${org2}/statefulsets/couchdb`, {
+		propagationPolicy: 'Foreground',
+	});
+	await cluster.until(`/api/v1/namespaces/${org2}/pods`, (pods) => pods.length === 0, {
+		what: 'the Pod to go',
+		params: { labelSelector: 'app.kubernetes.io/name=couchdb' },
+	});
+	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', ([it]) => !!it?.metadata.deletionTimestamp, {
+		what: 'the detaching to begin',
+	});
+	await cluster.request('admin', 'DELETE', `/api/v1/namespaces/${org2}/persistentvolumeclaims/data-couchdb-0`);
+	const params = { fieldSelector: `metadata.name=${volume}` };
+	const held = (/** @type {KubeObject[]} */ [it]) =>
+		it?.metadata.deletionTimestamp && it.metadata.finalizers.join() === attached;
+	await cluster.until('/api/v1/persistentvolumes', held, { what: 'the volume to hang on the attacher alone', params });
+
+	cluster.startAttacher();
+	await cluster.until('/api/v1/persistentvolumes', (found) => found.length === 0, { what: 'the volume to go', params });
+	assert.deepEqual(await list('/apis/storage.k8s.io/v1/volumeattachments'), []);
+});
+
+test('a node that falls silent turns NotReady, its Pods are told to go and stay, and it comes back', async () => {
+	const name = 'node-b';
+	/** @param {string} status */
+	const ready =
+		(status) =>
+		(/** @type {KubeObject[]} */ [node]) =>
+			node?.status.conditions.find((/** @type {any} */ { type }) => type === 'Ready').status === status;
+	const node = { params: { fieldSelector: `metadata.name=${name}` }, within: 40_000 };
+	const victims = (await list(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`)).map(({ metadata }) => metadata.uid);
+	assert.ok(victims.length > 0);
+
+	await cluster.silenceNode(name);
+	await cluster.until('/api/v1/nodes', ready('Unknown'), { what: `${name} to be unknown`, ...node });
+	const params = { fieldSelector: `spec.nodeName=${name}` };
+	await cluster.until(
+		'/api/v1/pods',
+		(pods) => pods.length > 0 && pods.every(({ metadata }) => metadata.deletionTimestamp),
+		{
+			what: 'its Pods to be evicted',
+			within: 40_000,
+			params,
+		},
+	);
+	const stuck = await list(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`);
+	assert.ok(stuck.every(({ metadata }) => victims.includes(metadata.uid)));
+
+	await cluster.reviveNode(name);
+	await cluster.until('/api/v1/nodes', ready('True'), { what: `${name} to be ready`, ...node });
+	await cluster.until('/api/v1/pods', (pods) => !pods.some(({ metadata }) => victims.includes(metadata.uid)), {
+		what: 'the evicted Pods to go',
+		params,
+	});
+});
+
+test('following a list survives a server that hangs', async (t) => {
+	/** @type {string[]} */
+	const seen = [];
+	const kinds = await cluster.kinds();
+	const configMaps = kinds.all.find(({ kind }) => kind === 'ConfigMap');
+	assert.ok(configMaps);
+	const watch = cluster.watch('reader', collection(configMaps, 'default'), {}, ({ type, object }) =>
+		seen.push(`${type} ${object.metadata.name}`),
+	);
+	t.after(() => watch.close());
+	await watch.synced;
+	await cluster.freezeApiServer();
+	const made = cluster.apply([
+		{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'after-the-frost', namespace: 'default' } },
+	]);
+	await cluster.thawApiServer();
+	await made;
+	await cluster.until('/api/v1/namespaces/default/configmaps', () => seen.includes('ADDED after-the-frost'), {
+		what: 'the event',
+	});
+});

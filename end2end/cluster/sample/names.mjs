@@ -1,0 +1,40 @@
+/**
+ * The names in the sample application that others need: who gets rights on it, and what a teardown has to leave alone.
+ */
+
+/** The unit: everything with this label, whatever namespace it lives in. */
+export const unitLabel = 'app.kubernetes.io/part-of=consortium';
+/** Somebody else's application, which shares a namespace, a claim and a ConfigMap with the unit. */
+export const bystanderLabel = 'app.kubernetes.io/part-of=bystander';
+
+export const orderers = 'consortium-orderers';
+/** The organisations; each has a namespace and a shared claim of its own. */
+export const orgs = ['org1', 'org2'];
+/** @param {string} org */
+export const namespaceOf = (org) => `consortium-${org}`;
+/** @param {string} org the claim all peers of an organisation mount, and the NFS volume behind it */
+export const sharedClaimOf = (org) => `${org}-shared`;
+
+/** The unit's namespaces. */
+export const namespaces = [orderers, ...orgs.map(namespaceOf)];
+/** The organisation in whose namespace the bystander has a foot. */
+export const sharedOrg = 'org2';
+/** The ConfigMap that unit and bystander both read there. */
+export const sharedConfigMap = 'channel-profile';
+export const bystanderNamespace = 'bystander';
+
+export const ordererCount = 3;
+const ledgers = Array.from({ length: ordererCount }, (_, ordinal) => `orderer-ledger-${ordinal}`);
+/** The PersistentVolumes somebody made by hand. */
+export const staticVolumes = [...ledgers, ...orgs.map(sharedClaimOf), 'org1-couchdb'];
+
+/** Every value in every Secret begins with this. Nothing that the product shows, logs or stores may contain it. */
+export const canary = 'UNWIND-CANARY-';
+
+/** What belongs to the unit and must outlive it, because the bystander needs it. */
+export const kept = [
+	{ kind: 'Namespace', name: namespaceOf(sharedOrg) },
+	{ kind: 'PersistentVolumeClaim', namespace: namespaceOf(sharedOrg), name: sharedClaimOf(sharedOrg) },
+	{ kind: 'PersistentVolume', name: sharedClaimOf(sharedOrg) },
+	{ kind: 'ConfigMap', namespace: namespaceOf(sharedOrg), name: sharedConfigMap },
+];

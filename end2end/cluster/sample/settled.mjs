@@ -1,0 +1,68 @@
+/**
+ * When the sample application is really there: everything that was asked for runs, every claim has its volume.
+ */
+import { bystanderNamespace, namespaces } from './names.mjs';
+
+/** @typedef {import('../client.mjs').KubeObject} KubeObject */
+
+const selector = { labelSelector: 'app.kubernetes.io/part-of in (consortium,bystander)' };
+const all = [...namespaces, bystanderNamespace];
+
+/** @param {KubeObject} workload its controller has seen the last change and all Pods are ready */
+const complete = ({ metadata, spec, status }) =>
+	status?.observedGeneration === metadata.generation && (status.readyReplicas ?? 0) === spec.replicas;
+
+/** @param {KubeObject} pod */
+const alive = ({ metadata, status }) =>
+	!metadata.deletionTimestamp &&
+	(status.phase === 'Succeeded' ||
+		(status.phase === 'Running' &&
+			status.conditions.some((/** @type {any} */ { type, status }) => type === 'Ready' && status === 'True')));
+
+/**
+ * @param {import('../cluster.mjs').Cluster} cluster @param {number} [within] milliseconds
+ */
+export async function settled(cluster, within = 60_000) {
+	/** @param {string} path @param {string} what @param {(object: KubeObject) => boolean} good */
+	const every = (path, what, good) =>
+		cluster.until(path, (objects) => objects.length > 0 && objects.every(good), { what, within, params: selector });
+	await Promise.all([
+		every('/apis/apps/v1/deployments', 'all Deployments complete', complete),
+		every('/apis/apps/v1/statefulsets', 'all StatefulSets complete', complete),
+		every('/apis/batch/v1/jobs', 'all Jobs done', ({ status }) => status?.succeeded === 1),
+		every('/api/v1/persistentvolumeclaims', 'all claims bound', ({ status }) => status?.phase === 'Bound'),
+		cluster.until(
+			'/api/v1/persistentvolumes',
+			(volumes) => volumes.length > 0 && volumes.every(({ status }) => status?.phase === 'Bound'),
+			{
+				what: 'all volumes bound',
+				within,
+			},
+		),
+		cluster.until(
+			'/apis/storage.k8s.io/v1/volumeattachments',
+			(found) => found.length > 0 && found.every(({ status }) => status?.attached),
+			{
+				what: 'the provisioned volume attached',
+				within,
+			},
+		),
+		// A namespace without these two is still being furnished by the cluster.
+		cluster.until('/api/v1/configmaps', furnished, {
+			what: 'kube-root-ca.crt in every namespace',
+			within,
+			params: { fieldSelector: 'metadata.name=kube-root-ca.crt' },
+		}),
+		cluster.until('/api/v1/serviceaccounts', furnished, {
+			what: 'a default service account in every namespace',
+			within,
+			params: { fieldSelector: 'metadata.name=default' },
+		}),
+	]);
+	// Last, since the workloads above say how many there have to be.
+	await every('/api/v1/pods', 'all Pods running or done', alive);
+}
+
+/** @param {KubeObject[]} objects */
+const furnished = (objects) =>
+	all.every((namespace) => objects.some(({ metadata }) => metadata.namespace === namespace));

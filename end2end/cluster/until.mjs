@@ -1,0 +1,49 @@
+/**
+ * Waiting for the cluster: by its own signals, with a deadline that says what was still missing.
+ */
+
+/** @typedef {import('./client.mjs').KubeObject} KubeObject */
+
+/**
+ * @param {{watch: import('./cluster.mjs').Cluster['watch']}} cluster @param {string} user @param {string} path of a collection
+ * @param {(objects: KubeObject[]) => boolean} wanted
+ * @param {{what?: string, within?: number, params?: Record<string, string>}} [options]
+ * @returns {Promise<KubeObject[]>} the objects as they were when they were as wanted
+ */
+export function until(cluster, user, path, wanted, { what = path, within = 30_000, params = {} } = {}) {
+	return new Promise((resolve, reject) => {
+		let listed = false;
+		const look = () => {
+			const objects = [...watch.known.values()];
+			if (!listed || !wanted(objects)) return;
+			end();
+			resolve(objects);
+		};
+		const watch = cluster.watch(user, path, params, look);
+		const timer = setTimeout(() => {
+			const now = [...watch.known.values()].map(describe).join(', ');
+			end();
+			reject(new Error(`waited ${within / 1000} s for ${what}; there is: ${now || 'nothing'}`));
+		}, within);
+		const end = () => {
+			clearTimeout(timer);
+			watch.close();
+		};
+		watch.synced.then(
+			() => {
+				listed = true;
+				look();
+			},
+			(error) => {
+				end();
+				reject(error);
+			},
+		);
+	});
+}
+
+/** @param {KubeObject} object */
+function describe({ kind, metadata, status }) {
+	const name = metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name;
+	return `${kind} ${name}${status?.phase ? ` ${status.phase}` : ''}${metadata.deletionTimestamp ? ' terminating' : ''}`;
+}

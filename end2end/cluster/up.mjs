@@ -1,0 +1,90 @@
+/**
+ * Starts a cluster from the command line and keeps it until it is told to go.
+ *
+ *   node end2end/cluster/up.mjs [--sample] [--dir DIR]
+ *
+ * stdout gets exactly one line of JSON once everything is ready; people read stderr:
+ *   {"ready":true,"kubeconfig":"…","server":"https://127.0.0.1:…","dir":"…","audit":"…","contexts":["admin","developer","reader"]}
+ *
+ * It ends on SIGINT or SIGTERM, or when stdin closes if that is a pipe; and even if it is killed, the cluster goes too.
+ * Whoever holds that pipe may also write orders to it, one JSON object per line, answered on stdout in the same way:
+ *   {"do":"silenceNode","name":"node-a"} · reviveNode · freezeApiServer · thawApiServer
+ *   stopProvisioner · startProvisioner · stopAttacher · startAttacher
+ *   → {"done":"silenceNode"} or {"failed":"silenceNode","why":"…"}
+ */
+import { fstatSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { start } from './cluster.mjs';
+import { people } from './users.mjs';
+
+const { sample, dir } = parseArgs({
+	options: { sample: { type: 'boolean', default: false }, dir: { type: 'string' } },
+}).values;
+
+/** @param {object} message */
+const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+/** @param {string} line */
+const log = (line) => process.stderr.write(`${line}\n`);
+
+/** @type {(why: string) => void} */
+let end = () => {};
+/** @type {Promise<string>} */
+const ended = new Promise((resolve) => (end = resolve));
+// Before the cluster is up there is nothing to stop in order: the guardian sees us exit.
+let starting = true;
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => (starting ? process.exit(130) : end(signal)));
+
+const stdin = fstatSync(0);
+const lines = stdin.isFIFO() || stdin.isSocket() ? createInterface({ input: process.stdin }) : undefined;
+lines?.on('close', () => (starting ? process.exit(0) : end('stdin closed')));
+/** @type {string[]} orders that came too early */
+const early = [];
+lines?.on('line', (line) => (starting ? early.push(line) : obey(line)));
+
+/** @type {import('./cluster.mjs').Cluster} */
+let cluster;
+try {
+	cluster = await start({ dir, sample, log });
+} catch (error) {
+	log(error instanceof Error ? error.message : String(error));
+	process.exit(1);
+}
+
+/** @type {Record<string, (name: string) => unknown>} */
+const orders = {
+	silenceNode: (name) => cluster.silenceNode(name),
+	reviveNode: (name) => cluster.reviveNode(name),
+	freezeApiServer: () => cluster.freezeApiServer(),
+	thawApiServer: () => cluster.thawApiServer(),
+	stopProvisioner: () => cluster.provisioner.stop(),
+	startProvisioner: () => cluster.startProvisioner(),
+	stopAttacher: () => cluster.attacher.stop(),
+	startAttacher: () => cluster.startAttacher(),
+};
+let last = Promise.resolve();
+/** Carries out one order after the other, so that the answers come in the order of the questions. @param {string} line */
+function obey(line) {
+	last = last.then(async () => {
+		let name = line;
+		try {
+			const order = JSON.parse(line);
+			name = order.do;
+			if (!Object.hasOwn(orders, name))
+				throw new Error(`there is no such order; there are ${Object.keys(orders).join(', ')}`);
+			await orders[name](order.name);
+			tell({ done: name });
+		} catch (error) {
+			tell({ failed: name, why: error instanceof Error ? error.message : String(error) });
+		}
+	});
+}
+
+const { server, kubeconfig, audit } = cluster;
+tell({ ready: true, kubeconfig, server, dir: cluster.dir, audit, contexts: people });
+log(`KUBECONFIG=${kubeconfig}   stop with Ctrl-C`);
+starting = false;
+early.forEach(obey);
+log(`stopping: ${await ended}`);
+await cluster.stop();
+process.exit(0);

@@ -1,0 +1,62 @@
+/**
+ * The API server's own record of who asked for what.
+ */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+
+/**
+ * @typedef {object} Asked  one request that somebody made to remove something
+ * @property {string} user on whose behalf: the impersonated user, if there is one
+ * @property {boolean} collection deletecollection
+ * @property {string} resource plural, with its group if it has one
+ * @property {string} [namespace] @property {string} [name]
+ * @property {string} [uid] of what was removed or marked, if the answer says so
+ * @property {string} [preconditionUid] @property {string} [propagationPolicy]
+ * @property {boolean} dryRun
+ * @property {boolean} eviction asked for by way of the eviction subresource
+ * @property {number} code of the answer
+ * @property {string} at when it was received
+ *
+ * @typedef {{user: string, uri: string, at: string}} PodList  one read of a list of Pods
+ */
+
+/** Where the log ends now, to read from there later. @param {string} file */
+export const endOf = async (file) => (await stat(file)).size;
+
+/** @param {string} file @param {number} from byte offset @returns {Promise<{asked: Asked[], podLists: PodList[]}>} */
+export async function readAudit(file, from) {
+	/** @type {Asked[]} */
+	const asked = [];
+	/** @type {PodList[]} */
+	const podLists = [];
+	for await (const line of createInterface({ input: createReadStream(file, { start: from }) })) {
+		if (!line) continue;
+		const event = JSON.parse(line);
+		if (event.stage !== 'ResponseComplete') continue;
+		const { verb, objectRef, requestURI, requestReceivedTimestamp: at } = event;
+		const user = event.impersonatedUser?.username ?? event.user.username;
+		const eviction = verb === 'create' && objectRef?.subresource === 'eviction';
+		if (verb === 'delete' || verb === 'deletecollection' || eviction)
+			asked.push({ ...read(event), user, eviction, at });
+		else if (verb === 'list' && objectRef?.resource === 'pods') podLists.push({ user, uri: requestURI, at });
+	}
+	return { asked, podLists };
+}
+
+/** DeleteOptions come in the body, in the query, or both. @param {any} event */
+function read({ verb, objectRef, requestURI, requestObject, responseStatus, responseObject }) {
+	const query = new URL(requestURI, 'https://apiserver').searchParams;
+	const options = requestObject ?? {};
+	return {
+		collection: verb === 'deletecollection',
+		resource: objectRef.apiGroup ? `${objectRef.resource}.${objectRef.apiGroup}` : objectRef.resource,
+		namespace: objectRef.resource === 'namespaces' ? undefined : objectRef.namespace,
+		name: objectRef.name,
+		uid: responseStatus?.details?.uid ?? responseObject?.details?.uid ?? responseObject?.metadata?.uid,
+		preconditionUid: options.preconditions?.uid,
+		propagationPolicy: options.propagationPolicy ?? query.get('propagationPolicy') ?? undefined,
+		dryRun: (options.dryRun?.length ?? 0) > 0 || query.has('dryRun'),
+		code: responseStatus?.code ?? 0,
+	};
+}

@@ -1,0 +1,83 @@
+/**
+ * The judge for callers that are not Node: sits until stdin closes, then says its verdict.
+ *
+ *   node end2end/judge/cli.mjs --kubeconfig FILE --audit FILE --unit KEY=VALUE
+ *        [--bystander KEY=VALUE] [--accused USER] [--keep KIND/NAMESPACE/NAME | KIND/NAME]… [--tolerate-left-overs]
+ *
+ * stdout gets {"open":true} once it sees everything, so the teardown may begin, and at the end the verdict, each on one line.
+ * Exit code 0: acquitted; 1: convicted; 2: could not judge.
+ */
+import { readFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { parseArgs } from 'node:util';
+import { Client } from '../cluster/client.mjs';
+import { parseKubeconfig } from '../cluster/kubeconfig.mjs';
+import { Judge } from './judge.mjs';
+
+const { values } = parseArgs({
+	options: {
+		kubeconfig: { type: 'string' },
+		audit: { type: 'string' },
+		unit: { type: 'string' },
+		bystander: { type: 'string' },
+		accused: { type: 'string' },
+		keep: { type: 'string', multiple: true, default: [] },
+		'tolerate-left-overs': { type: 'boolean', default: false },
+	},
+});
+
+/** @param {'kubeconfig'|'audit'|'unit'} option @returns {string} */
+function needed(option) {
+	const value = values[option];
+	if (value) return value;
+	process.stderr.write(`--${option} is needed\n`);
+	process.exit(2);
+}
+
+/** @param {string} path KIND/NAMESPACE/NAME or KIND/NAME */
+function nameFrom(path) {
+	const parts = path.split('/');
+	return parts.length === 3
+		? { kind: parts[0], namespace: parts[1], name: parts[2] }
+		: { kind: parts[0], name: parts[1] };
+}
+
+/** @param {object} message */
+const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+
+try {
+	const { server, ca, tokens } = parseKubeconfig(await readFile(needed('kubeconfig'), 'utf8'));
+	/** @type {Map<string, Client>} */
+	const clients = new Map([...tokens].map(([user, token]) => [user, new Client({ server, ca, token })]));
+	/** @param {string} user */
+	const as = (user) => {
+		const client = clients.get(user);
+		if (!client) throw new Error(`the kubeconfig has no user ${user}`);
+		return client;
+	};
+	const court = {
+		audit: needed('audit'),
+		request: (/** @type {string} */ user, /** @type {Parameters<Client['request']>} */ ...request) =>
+			as(user).request(...request),
+		watch: (/** @type {string} */ user, /** @type {Parameters<Client['follow']>} */ ...follow) =>
+			as(user).follow(...follow),
+	};
+	const judge = await Judge.open(court, {
+		unit: { label: needed('unit') },
+		bystander: values.bystander ? { label: values.bystander } : undefined,
+		accused: values.accused,
+	});
+	tell({ open: true });
+	process.stdin.resume();
+	await once(process.stdin, 'end');
+	const verdict = await judge.close({
+		keptExpected: (values.keep ?? []).map(nameFrom),
+		mayRemain: () => values['tolerate-left-overs'] ?? false,
+	});
+	tell(verdict);
+	process.exitCode = verdict.convictions.length > 0 ? 1 : 0;
+	for (const client of clients.values()) client.close();
+} catch (error) {
+	process.stderr.write(`cannot judge: ${error instanceof Error ? error.message : error}\n`);
+	process.exit(2);
+}

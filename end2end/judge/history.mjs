@@ -1,0 +1,130 @@
+/**
+ * Everything that happened to every object while the judge looked, in the one order that the cluster itself has.
+ *
+ * Each change in the cluster is one revision of etcd, and a watch event carries it, deletions included. So the events of
+ * all kinds, watched separately, can be merged into a single sequence without trusting any clock.
+ */
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { collection, Kinds } from '../cluster/kinds.mjs';
+
+/** @typedef {Record<string, any>} KubeObject */
+/** @typedef {import('../cluster/kinds.mjs').Kind} Kind */
+/** @typedef {import('../cluster/client.mjs').WatchEvent} WatchEvent */
+/**
+ * @typedef {object} Court  what the judge needs of a cluster
+ * @property {string} audit path of the audit log
+ * @property {(user: string, method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<{status: number, body: any}>} request
+ * @property {(user: string, path: string, params: Record<string, string>, onEvent: (event: WatchEvent) => void) => import('../cluster/client.mjs').Following} watch
+ */
+
+/** The user the judge looks as: one who may see everything. */
+const eye = 'admin';
+
+/** Made and unmade by the cluster at its own pace, and nobody's to order. */
+const ofTheCluster = new Set(['events', 'leases', 'endpoints', 'endpointslices']);
+
+/** How long the watches may lag behind a list at the end. */
+const catchUpDeadline = 60_000;
+
+export class History {
+	/** Changes later than this belong to the run. */
+	began = 0;
+	#court;
+	/** @type {WatchEvent[]} */
+	#events = [];
+	/** @type {{kind: Kind, following: import('../cluster/client.mjs').Following}[]} */
+	#watches = [];
+
+	/** @param {Court} court */
+	constructor(court) {
+		this.#court = court;
+	}
+
+	/** Begins to watch every kind there is; objects of definitions made later are not seen. @param {Court} court */
+	static async open(court) {
+		const history = new History(court);
+		const { all } = await Kinds.discover((...request) => court.request(eye, ...request));
+		const kinds = all.filter(
+			({ plural, verbs }) => verbs.includes('list') && verbs.includes('watch') && !ofTheCluster.has(plural),
+		);
+		history.#watches = kinds.map((kind) => ({
+			kind,
+			following: court.watch(eye, collection(kind), {}, (event) =>
+				history.#events.push({ ...event, object: discreet(event.object) }),
+			),
+		}));
+		await Promise.all(history.#watches.map(({ following }) => following.synced));
+		history.began = Number((await history.#list('/api/v1/namespaces')).metadata.resourceVersion);
+		return history;
+	}
+
+	/**
+	 * Stops watching once every watch has shown everything that is true now, and returns all changes in order.
+	 * @returns {Promise<WatchEvent[]>}
+	 */
+	async close() {
+		try {
+			await Promise.all(this.#watches.map((watch) => this.#catchUp(watch)));
+		} finally {
+			for (const { following } of this.#watches) following.close();
+		}
+		return this.#events.sort((a, b) => a.revision - b.revision || Number(a.inferred) - Number(b.inferred));
+	}
+
+	/**
+	 * Compares a watch with a fresh list until it has caught up. Without this, a verdict could miss the last events; and a
+	 * judge that cannot see must not acquit, so falling behind is an error.
+	 * @param {{kind: Kind, following: import('../cluster/client.mjs').Following}} watch
+	 */
+	async #catchUp({ kind, following }) {
+		const truth = await this.#list(collection(kind));
+		const at = Number(truth.metadata.resourceVersion);
+		/** @type {Map<string, number>} */
+		const listed = new Map(
+			truth.items.map((/** @type {KubeObject} */ { metadata }) => [metadata.uid, Number(metadata.resourceVersion)]),
+		);
+		const behind = () => {
+			for (const [uid, revision] of listed) {
+				const known = following.known.get(uid);
+				const seen = known ? Number(known.metadata.resourceVersion) : this.#lastSeen(uid);
+				if (seen < revision) return true;
+			}
+			for (const [uid, { metadata }] of following.known)
+				if (!listed.has(uid) && Number(metadata.resourceVersion) <= at) return true;
+			return false;
+		};
+		const deadline = performance.now() + catchUpDeadline;
+		while (behind()) {
+			if (performance.now() > deadline)
+				throw new Error(`cannot judge: the watch of ${kind.plural} did not catch up with revision ${at}`);
+			await sleep(20);
+		}
+	}
+
+	/** @param {string} uid */
+	#lastSeen(uid) {
+		return this.#events.findLast(({ object }) => object.metadata.uid === uid)?.revision ?? 0;
+	}
+
+	/** @param {string} path */
+	async #list(path) {
+		const { status, body } = await this.#court.request(eye, 'GET', path);
+		if (status !== 200) throw new Error(`cannot judge: listing ${path} was answered with ${status}`);
+		return body;
+	}
+}
+
+/** What the judge keeps of an object: of Secrets only whether a value changed. @param {KubeObject} object @returns {KubeObject} */
+function discreet(object) {
+	const { managedFields: _, ...metadata } = object.metadata;
+	if (object.kind !== 'Secret') return { ...object, metadata };
+	const data = Object.fromEntries(
+		Object.entries(object.data ?? {}).map(([key, value]) => [
+			key,
+			createHash('sha256').update(String(value)).digest('hex'),
+		]),
+	);
+	const { 'kubectl.kubernetes.io/last-applied-configuration': __, ...annotations } = metadata.annotations ?? {};
+	return { ...object, metadata: { ...metadata, annotations }, data };
+}

@@ -1,0 +1,295 @@
+/**
+ * The judge is only worth something if it convicts the guilty and acquits the innocent. Here it gets one of each: a
+ * person who deletes everything at once, and one who takes the consortium apart by hand in the right order.
+ */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { start } from '../cluster/cluster.mjs';
+import { collection } from '../cluster/kinds.mjs';
+import {
+	bystanderLabel,
+	kept,
+	namespaceOf,
+	namespaces,
+	orderers,
+	sharedClaimOf,
+	sharedConfigMap,
+	sharedOrg,
+	staticVolumes,
+	unitLabel,
+} from '../cluster/sample/names.mjs';
+import { Judge } from './judge.mjs';
+
+/** @typedef {import('../cluster/cluster.mjs').Cluster} Cluster */
+/** @typedef {import('../cluster/client.mjs').KubeObject} KubeObject */
+
+const kubectlBinary = fileURLToPath(new URL('../../target/cluster/bin/kubectl', import.meta.url));
+const charge = { unit: { label: unitLabel }, bystander: { label: bystanderLabel } };
+const shared = namespaceOf(sharedOrg);
+
+/** @param {Cluster} cluster @param {string[]} args */
+const kubectl = (cluster, ...args) =>
+	promisify(execFile)(kubectlBinary, ['--kubeconfig', cluster.kubeconfig, '--context', 'developer', ...args]);
+
+/** @param {import('./judge.mjs').Verdict} verdict @param {string} rule @returns {string[]} what was convicted by it */
+const convictedOf = ({ convictions }, rule) =>
+	convictions.filter((each) => each.rule === rule).map(({ object }) => object);
+
+/** The unit's objects of one kind. @param {Cluster} cluster @param {string} kind @returns {Promise<KubeObject[]>} */
+async function unitObjects(cluster, kind) {
+	const { all } = await cluster.kinds();
+	const found = all.find((each) => each.kind === kind);
+	assert.ok(found, `the server has no ${kind}`);
+	const { body } = await cluster.request(
+		'admin',
+		'GET',
+		`${collection(found)}?labelSelector=${encodeURIComponent(unitLabel)}`,
+	);
+	return body.items.map((/** @type {KubeObject} */ item) => ({ ...item, apiVersion: found.apiVersion, kind }));
+}
+
+/** Asks for objects to go, each by its UID. @param {Cluster} cluster @param {KubeObject[]} objects @param {string} [user] */
+async function ask(cluster, objects, user = 'developer') {
+	const kinds = await cluster.kinds();
+	await Promise.all(
+		objects.map(async (object) => {
+			const options = { preconditions: { uid: object.metadata.uid }, propagationPolicy: 'Background' };
+			const { status, body } = await cluster.request(user, 'DELETE', kinds.pathOf(object), options);
+			assert.ok(
+				[200, 202].includes(status),
+				`DELETE ${object.kind} ${object.metadata.name}: ${status} ${body.message}`,
+			);
+		}),
+	);
+}
+
+/** @param {Cluster} cluster @param {KubeObject[]} objects */
+async function gone(cluster, objects) {
+	const kinds = await cluster.kinds();
+	const uids = new Set(objects.map(({ metadata }) => metadata.uid));
+	for (const path of new Set(objects.map((object) => collection(kinds.of(object))))) {
+		await cluster.until(path, (there) => !there.some(({ metadata }) => uids.has(metadata.uid)), {
+			what: `${path} without the deleted ones`,
+		});
+	}
+}
+
+/** @param {KubeObject} object */
+const isKept = ({ kind, metadata }) =>
+	kept.some((name) => name.kind === kind && name.name === metadata.name && name.namespace === metadata.namespace);
+
+test('convicts kubectl delete of everything at once', async (t) => {
+	const cluster = await start({ sample: true });
+	t.after(() => cluster.stop());
+	const judge = await Judge.open(cluster, charge);
+
+	const kinds =
+		'deployments,statefulsets,jobs,services,ingresses,hpa,pdb,networkpolicies,serviceaccounts,roles,rolebindings,configmaps,secrets,pvc';
+	await Promise.all(
+		namespaces.map((namespace) =>
+			kubectl(cluster, 'delete', kinds, '-n', namespace, '-l', unitLabel, '--wait=false', '--now'),
+		),
+	);
+	await kubectl(cluster, 'delete', 'pv', ...staticVolumes, '--wait=false');
+	await kubectl(cluster, 'delete', 'namespace', ...namespaces, '--wait=false');
+	await cluster.until(
+		'/api/v1/namespaces',
+		(there) => !there.some(({ metadata }) => namespaces.includes(metadata.name)),
+		{
+			what: 'the namespaces to go',
+			within: 60_000,
+		},
+	);
+	const verdict = await judge.close({ keptExpected: kept });
+
+	const claims = convictedOf(verdict, 'claim-in-use');
+	assert.ok(claims.includes(`PersistentVolumeClaim ${orderers}/ledger-orderer-0`), claims.join());
+	assert.ok(claims.includes(`PersistentVolumeClaim ${shared}/${sharedClaimOf(sharedOrg)}`), claims.join());
+	const volumes = convictedOf(verdict, 'volume-before-claim');
+	assert.ok(volumes.includes('PersistentVolume orderer-ledger-0'), volumes.join());
+	assert.deepEqual(
+		convictedOf(verdict, 'namespace-not-empty').sort(),
+		namespaces.map((name) => `Namespace ${name}`).sort(),
+	);
+	const needed = convictedOf(verdict, 'needed-by-pod');
+	for (const object of [
+		`ServiceAccount ${orderers}/orderer`,
+		`RoleBinding ${orderers}/orderer`,
+		`NetworkPolicy ${orderers}/orderer`,
+		`ConfigMap ${orderers}/orderer-config`,
+		`Secret ${orderers}/orderer-tls`,
+	]) {
+		assert.ok(needed.includes(object), `${object} not among ${needed.join()}`);
+	}
+	const touched = convictedOf(verdict, 'bystander-touched');
+	for (const object of [
+		`ConfigMap ${shared}/${sharedConfigMap}`,
+		`Namespace ${shared}`,
+		`Deployment ${shared}/auditor`,
+		`PersistentVolume ${sharedClaimOf(sharedOrg)}`,
+	]) {
+		assert.ok(touched.includes(object), `${object} not among ${touched.join()}`);
+	}
+	// kubectl chooses a propagation policy and never says which object it means.
+	const unguarded = verdict.convictions.filter(({ rule }) => rule === 'unguarded-delete');
+	assert.ok(unguarded.length >= 40, `${unguarded.length} unguarded deletions`);
+	assert.ok(
+		unguarded.every(
+			({ evidence }) => evidence.includes('no UID precondition') && !evidence.includes('no propagation policy'),
+		),
+	);
+	assert.ok(convictedOf(verdict, 'not-kept').includes(`ConfigMap ${shared}/${sharedConfigMap}`));
+	assert.doesNotMatch(JSON.stringify(verdict), /UNWIND-CANARY/);
+});
+
+test('acquits a slow teardown in the right order', async (t) => {
+	const cluster = await start({ sample: true });
+	t.after(() => cluster.stop());
+	const judge = await Judge.open(cluster, charge);
+
+	/** @param {string[]} kinds */
+	const remove = async (...kinds) => {
+		const objects = (await Promise.all(kinds.map((kind) => unitObjects(cluster, kind))))
+			.flat()
+			.filter((object) => !isKept(object));
+		assert.ok(objects.length > 0, `nothing to remove among ${kinds.join()}`);
+		await ask(cluster, objects);
+		await gone(cluster, objects);
+	};
+	await remove('Ingress', 'HorizontalPodAutoscaler');
+	await remove('Deployment', 'StatefulSet', 'Job');
+	await cluster.until('/api/v1/pods', (pods) => pods.length === 0, {
+		what: "the unit's Pods to be gone",
+		params: { labelSelector: unitLabel },
+	});
+	await remove('Service', 'PodDisruptionBudget', 'NetworkPolicy', 'RoleBinding');
+	await remove('Role', 'ServiceAccount', 'ConfigMap', 'Secret');
+	await remove('PersistentVolumeClaim');
+	const volumes = await cluster.until(
+		'/api/v1/persistentvolumes',
+		(there) => there.every(({ spec }) => spec.persistentVolumeReclaimPolicy === 'Retain'),
+		{
+			what: 'the provisioned volume to be reclaimed',
+		},
+	);
+	assert.equal(cluster.provisioner.volumes.size, 0);
+	const freed = volumes.filter((volume) => !isKept(volume));
+	await ask(cluster, freed);
+	await gone(cluster, freed);
+	await remove('Namespace');
+
+	const { convictions, seen, gaps } = await judge.close({ keptExpected: kept });
+	assert.deepEqual(convictions, []);
+	assert.deepEqual(gaps, []);
+	assert.ok(seen.deletions > 60 && seen.requests > 45, JSON.stringify(seen));
+});
+
+test('convicts the finer faults', async (t) => {
+	const cluster = await start({ sample: true });
+	t.after(() => cluster.stop());
+
+	await t.test('a Pod that comes back because its owner is still there', async () => {
+		const judge = await Judge.open(cluster, charge);
+		const [pod] = (await unitObjects(cluster, 'Pod')).filter(({ metadata }) => metadata.name.startsWith('peer0-'));
+		await ask(cluster, [pod]);
+		await gone(cluster, [pod]);
+		await cluster.until(
+			`/api/v1/namespaces/${pod.metadata.namespace}/pods`,
+			(pods) => pods.filter(({ metadata }) => metadata.name.startsWith('peer0-')).length === 2,
+			{
+				what: 'its successor',
+			},
+		);
+		const verdict = await judge.close({ mayRemain: () => true });
+		assert.equal(convictedOf(verdict, 're-created').length, 1);
+		assert.equal(verdict.convictions.length, 1, JSON.stringify(verdict.convictions));
+	});
+
+	await t.test('a bystander that is scaled, and left-overs', async () => {
+		const judge = await Judge.open(cluster, charge);
+		const path = `/apis/apps/v1/namespaces/${shared}/deployments/auditor`;
+		const { status } = await cluster.request(
+			'developer',
+			'PATCH',
+			path,
+			{ spec: { replicas: 2 } },
+			{ 'content-type': 'application/merge-patch+json' },
+		);
+		assert.equal(status, 200);
+		const verdict = await judge.close();
+		assert.ok(convictedOf(verdict, 'bystander-touched').includes(`Deployment ${shared}/auditor`));
+		const left = convictedOf(verdict, 'left-over');
+		assert.ok(left.includes(`StatefulSet ${orderers}/orderer`));
+		assert.ok(
+			left.includes('PersistentVolume org1-couchdb'),
+			'the volume without a label belongs to the unit by its claim',
+		);
+		assert.ok(!left.some((object) => object.includes('auditor')), left.join());
+		assert.ok(!left.some((object) => object.includes('unwind-developer')), left.join());
+	});
+
+	await t.test('a collection deleted at once and a missing policy, but not a rehearsal', async () => {
+		const judge = await Judge.open(cluster, { ...charge, accused: 'developer' });
+		const configMaps = `/api/v1/namespaces/${orderers}/configmaps`;
+		const rehearsed = await cluster.request('developer', 'DELETE', `${configMaps}/orderer-config`, { dryRun: ['All'] });
+		assert.equal(rehearsed.status, 200);
+		await cluster.request('admin', 'DELETE', `${configMaps}/not-the-accused`);
+		await cluster.request('developer', 'DELETE', `${configMaps}/not-there`, { preconditions: { uid: 'some' } });
+		const { status } = await cluster.request('developer', 'DELETE', `/api/v1/namespaces/${orderers}/limitranges`);
+		assert.equal(status, 200);
+		const verdict = await judge.close({ mayRemain: () => true });
+		assert.deepEqual(
+			verdict.convictions.map(({ rule, object }) => [rule, object]),
+			[
+				['unguarded-delete', `configmaps ${orderers}/not-there`],
+				['unguarded-delete', `limitranges ${orderers}/(all)`],
+			],
+		);
+	});
+
+	await t.test('from the command line, for callers that are not Node', async () => {
+		const script = fileURLToPath(new URL('./cli.mjs', import.meta.url));
+		const flags = [
+			'--kubeconfig',
+			cluster.kubeconfig,
+			'--audit',
+			cluster.audit,
+			'--unit',
+			unitLabel,
+			'--bystander',
+			bystanderLabel,
+			'--tolerate-left-overs',
+		];
+		const child = spawn(process.execPath, [script, ...flags], { stdio: ['pipe', 'pipe', 'inherit'] });
+		const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+		assert.deepEqual(JSON.parse((await lines.next()).value), { open: true });
+		const [secret] = await unitObjects(cluster, 'Secret');
+		await ask(cluster, [secret]);
+		child.stdin.end();
+		const { convictions } = JSON.parse((await lines.next()).value);
+		const { namespace, name } = secret.metadata;
+		assert.deepEqual(
+			convictions.map((/** @type {any} */ { rule, object }) => [rule, object]),
+			[['needed-by-pod', `Secret ${namespace}/${name}`]],
+		);
+		assert.deepEqual(await once(child, 'exit'), [1, null]);
+	});
+
+	await t.test('still sees everything after the API server hung', async () => {
+		const judge = await Judge.open(cluster, charge);
+		await cluster.freezeApiServer();
+		const late = cluster.request('developer', 'DELETE', `/api/v1/namespaces/${orderers}/configmaps/orderer-config`, {
+			propagationPolicy: 'Background',
+		});
+		await cluster.thawApiServer();
+		assert.equal((await late).status, 200);
+		const verdict = await judge.close({ mayRemain: () => true });
+		assert.deepEqual(convictedOf(verdict, 'needed-by-pod'), [`ConfigMap ${orderers}/orderer-config`]);
+		assert.deepEqual(convictedOf(verdict, 'unguarded-delete'), [`configmaps ${orderers}/orderer-config`]);
+	});
+});

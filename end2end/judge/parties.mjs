@@ -1,0 +1,89 @@
+/**
+ * Who is concerned: which objects make up the unit that is taken apart, and which belong to bystanders or are needed by them.
+ */
+import { claimsOf, configMapsOf, secretsOf, serviceAccountOf } from './pod.mjs';
+import { madeByCluster } from './world.mjs';
+
+/** @typedef {Record<string, any>} KubeObject */
+/** @typedef {import('./world.mjs').World} World */
+
+/** @param {string} label "key=value" @returns {(object: KubeObject) => boolean} */
+export function labelled(label) {
+	const [key, value] = label.split('=');
+	return ({ metadata }) => metadata.labels?.[key] === value;
+}
+
+/**
+ * Objects together with everything that is theirs by ownership.
+ * @param {KubeObject[]} all @param {(object: KubeObject) => boolean} member @returns {Set<string>} UIDs
+ */
+function withOwned(all, member) {
+	/** @type {Set<string>} */
+	const uids = new Set();
+	let grown = true;
+	while (grown) {
+		grown = false;
+		for (const object of all) {
+			const owned = object.metadata.ownerReferences?.some((/** @type {any} */ { uid }) => uids.has(uid));
+			if (!uids.has(object.metadata.uid) && (owned || member(object))) grown = !!uids.add(object.metadata.uid);
+		}
+	}
+	return uids;
+}
+
+/**
+ * Bystanders: their objects by label and ownership, and all that those cannot do without, as it was at the beginning.
+ * @param {World} world @param {string} [label] @returns {{own: Set<string>, needed: Map<string, string>}}
+ *   `needed`: UID → which bystander needs it for what
+ */
+export function bystanders(world, label) {
+	const own = label ? withOwned([...world.objects.values()], labelled(label)) : new Set();
+	/** @type {Map<string, string>} */
+	const needed = new Map();
+	/** @param {KubeObject|undefined} object @param {string} why */
+	const need = (object, why) => {
+		if (object && !own.has(object.metadata.uid)) needed.set(object.metadata.uid, why);
+	};
+	for (const uid of own) {
+		const object = /** @type {KubeObject} */ (world.objects.get(uid));
+		const { kind, metadata } = object;
+		if (!metadata.namespace) continue;
+		need(world.find('Namespace', undefined, metadata.namespace), `${kind} ${metadata.name} lives in it`);
+		if (kind !== 'Pod') continue;
+		/** @param {string} what @param {Iterable<string>} names */
+		const needs = (what, names) => {
+			for (const name of names) need(world.find(what, metadata.namespace, name), `Pod ${metadata.name} uses it`);
+		};
+		needs('PersistentVolumeClaim', claimsOf(object));
+		needs('ConfigMap', configMapsOf(object));
+		needs('Secret', secretsOf(object));
+		needs('ServiceAccount', [serviceAccountOf(object)]);
+		for (const name of claimsOf(object)) {
+			const volume = world.find('PersistentVolumeClaim', metadata.namespace, name)?.spec.volumeName;
+			if (volume)
+				need(world.find('PersistentVolume', undefined, volume), `Pod ${metadata.name} mounts it through claim ${name}`);
+		}
+	}
+	return { own, needed };
+}
+
+/**
+ * The unit: what carries its label, what those own, what lives in its namespaces, and the volumes bound to its claims.
+ * Bystanders who live in its namespaces are not part of it, nor is what they come to own later.
+ * @param {KubeObject[]} everything every object ever seen, in every state @param {string} label @param {string} [bystanderLabel]
+ */
+export function unit(everything, label, bystanderLabel) {
+	const carries = labelled(label);
+	const others = bystanderLabel ? withOwned(everything, labelled(bystanderLabel)) : new Set();
+	const namespaces = new Set(
+		everything.filter((object) => object.kind === 'Namespace' && carries(object)).map(({ metadata }) => metadata.name),
+	);
+	const members = withOwned(
+		everything.filter((object) => !others.has(object.metadata.uid)),
+		(object) => carries(object) || (namespaces.has(object.metadata.namespace) && !madeByCluster(object)),
+	);
+	for (const { kind, metadata, spec } of everything) {
+		if (kind === 'PersistentVolume' && members.has(spec?.claimRef?.uid)) members.add(metadata.uid);
+	}
+	return members;
+}

@@ -1,0 +1,88 @@
+/**
+ * What a Pod needs in order to run and to end: the names in its specification that point at other objects.
+ *
+ * Written from the Kubernetes API reference for the judge alone. That the product has its own reading of the same fields
+ * is the point: two readings that agree are evidence, one that is shared is not.
+ */
+
+/** @typedef {Record<string, any>} KubeObject */
+
+/** @param {KubeObject} pod @returns {Set<string>} names of the claims it mounts */
+export function claimsOf({ metadata, spec }) {
+	const names = new Set();
+	for (const volume of spec.volumes ?? []) {
+		if (volume.persistentVolumeClaim) names.add(volume.persistentVolumeClaim.claimName);
+		if (volume.ephemeral) names.add(`${metadata.name}-${volume.name}`);
+	}
+	return names;
+}
+
+/** @param {KubeObject} pod */
+const containersOf = ({ spec }) => [
+	...(spec.initContainers ?? []),
+	...spec.containers,
+	...(spec.ephemeralContainers ?? []),
+];
+
+/** @param {KubeObject} pod @returns {Set<string>} names of the ConfigMaps it reads */
+export function configMapsOf(pod) {
+	const names = new Set();
+	for (const volume of pod.spec.volumes ?? []) {
+		if (volume.configMap) names.add(volume.configMap.name);
+		for (const source of volume.projected?.sources ?? []) if (source.configMap) names.add(source.configMap.name);
+	}
+	for (const { env, envFrom } of containersOf(pod)) {
+		for (const { configMapRef } of envFrom ?? []) if (configMapRef) names.add(configMapRef.name);
+		for (const { valueFrom } of env ?? []) if (valueFrom?.configMapKeyRef) names.add(valueFrom.configMapKeyRef.name);
+	}
+	return names;
+}
+
+/** Where a volume of some type names the Secret it logs in with. */
+const loginSecret = {
+	azureFile: 'secretName',
+	secret: 'secretName',
+	cephfs: 'secretRef',
+	cinder: 'secretRef',
+	csi: 'nodePublishSecretRef',
+	flexVolume: 'secretRef',
+	iscsi: 'secretRef',
+	rbd: 'secretRef',
+	scaleIO: 'secretRef',
+	storageos: 'secretRef',
+};
+
+/** @param {KubeObject} pod @returns {Set<string>} names of the Secrets it reads */
+export function secretsOf(pod) {
+	const names = new Set();
+	for (const { name } of pod.spec.imagePullSecrets ?? []) names.add(name);
+	for (const volume of pod.spec.volumes ?? []) {
+		for (const [type, field] of Object.entries(loginSecret)) {
+			const reference = volume[type]?.[field];
+			if (reference) names.add(reference.name ?? reference);
+		}
+		for (const source of volume.projected?.sources ?? []) if (source.secret) names.add(source.secret.name);
+	}
+	for (const { env, envFrom } of containersOf(pod)) {
+		for (const { secretRef } of envFrom ?? []) if (secretRef) names.add(secretRef.name);
+		for (const { valueFrom } of env ?? []) if (valueFrom?.secretKeyRef) names.add(valueFrom.secretKeyRef.name);
+	}
+	return names;
+}
+
+/** @param {KubeObject} pod */
+export const serviceAccountOf = ({ spec }) => spec.serviceAccountName ?? 'default';
+
+/** @param {Record<string, string>|undefined} labels @param {KubeObject|undefined} selector a LabelSelector; empty selects all */
+export function selects(selector, labels = {}) {
+	if (!selector) return false;
+	const { matchLabels = {}, matchExpressions = [] } = selector;
+	return (
+		Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+		matchExpressions.every((/** @type {any} */ { key, operator, values = [] }) => {
+			if (operator === 'In') return key in labels && values.includes(labels[key]);
+			if (operator === 'NotIn') return !(key in labels) || !values.includes(labels[key]);
+			return operator === 'Exists' ? key in labels : !(key in labels);
+		})
+	);
+}

@@ -1,0 +1,234 @@
+/**
+ * What a teardown must not do, one small function per rule. Those about order look at one moment of the history and at the
+ * world just before it; those about requests look at the audit log; those about the end look at what is left.
+ */
+import { claimsOf, configMapsOf, secretsOf, serviceAccountOf } from './pod.mjs';
+import { called, controllerOf, madeByCluster, nameOf, titleOf } from './world.mjs';
+
+/**
+ * @typedef {Record<string, any>} KubeObject
+ * @typedef {{rule: string, object: string, evidence: string}} Conviction
+ *
+ * @typedef {object} Moment  one change, seen from just before it
+ * @property {import('../cluster/client.mjs').WatchEvent} event
+ * @property {KubeObject|undefined} before the object as it was
+ * @property {KubeObject} object the object as it was, or as it came
+ * @property {boolean} deletionBegins with this change: it got a deletionTimestamp, or vanished without one
+ * @property {import('./world.mjs').World} world
+ *
+ * @typedef {object} Case  all that is known about the run
+ * @property {(user: string) => boolean} accused
+ * @property {Set<string>} unit UIDs
+ * @property {{own: Set<string>, needed: Map<string, string>}} bystanders
+ * @property {import('./audit.mjs').Asked[]} asked
+ * @property {(object: KubeObject) => string|undefined} whoAsked for this very object to go; by owner or namespace: nobody
+ * @property {KubeObject[]} deleted objects whose deletion has begun so far, in order
+ */
+
+/** @typedef {(moment: Moment, known: Case) => string|undefined} OrderRule  evidence, if it was broken */
+
+/** @param {KubeObject[]} pods @returns {string} */
+const list = (pods) =>
+	pods
+		.map((pod) => `${titleOf(pod)} (${pod.metadata.deletionTimestamp ? 'terminating' : pod.status?.phase})`)
+		.join(', ');
+
+/** A claim was told to go while a Pod that mounts it existed: how volumes go stale under a Pod that is still unmounting. @type {OrderRule} */
+const claimInUse = ({ object, deletionBegins, world }) => {
+	if (!deletionBegins || object.kind !== 'PersistentVolumeClaim') return;
+	const pods = world.all('Pod', object.metadata.namespace).filter((pod) => claimsOf(pod).has(object.metadata.name));
+	if (pods.length > 0) return `mounted by ${list(pods)}`;
+};
+
+/** A volume was told to go before its claim was gone. @type {OrderRule} */
+const volumeBeforeClaim = ({ object, deletionBegins, world }) => {
+	if (!deletionBegins || object.kind !== 'PersistentVolume' || !object.spec.claimRef) return;
+	const { uid, namespace, name } = object.spec.claimRef;
+	const claim = world.find('PersistentVolumeClaim', namespace, name);
+	if (claim && (!uid || claim.metadata.uid === uid)) return `still bound to ${titleOf(claim)}`;
+};
+
+/** A namespace was told to go with something in it, which leaves the order to chance. @type {OrderRule} */
+const namespaceNotEmpty = ({ object, deletionBegins, world }, { accused }) => {
+	if (!deletionBegins || object.kind !== 'Namespace') return;
+	const content = world
+		.contentOf(object.metadata.name)
+		// Nobody can remove the right to act and then go on acting.
+		.filter((each) => !madeByCluster(each) && !grants(each, accused));
+	if (content.length > 0) return `still contains ${content.map(titleOf).join(', ')}`;
+};
+
+/** @param {KubeObject} binding @param {(user: string) => boolean} accused */
+const grants = ({ kind, subjects }, accused) =>
+	kind === 'RoleBinding' &&
+	(subjects ?? []).some((/** @type {any} */ subject) =>
+		accused(
+			subject.kind === 'ServiceAccount' ? `system:serviceaccount:${subject.namespace}:${subject.name}` : subject.name,
+		),
+	);
+
+/** Something that Pods run by was told to go while those Pods existed. @type {OrderRule} */
+const neededByPod = ({ object, deletionBegins, world }) => {
+	if (!deletionBegins) return;
+	const { kind, metadata } = object;
+	const { name, namespace } = metadata;
+	/** @param {(pod: KubeObject) => boolean} uses */
+	const podsThat = (uses) => world.all('Pod', namespace).filter(uses);
+	/** @param {KubeObject} binding */
+	const podsBoundBy = ({ subjects, metadata }) =>
+		(subjects ?? [])
+			.filter((/** @type {any} */ subject) => subject.kind === 'ServiceAccount')
+			.flatMap((/** @type {any} */ subject) =>
+				world
+					.all('Pod', subject.namespace ?? metadata.namespace)
+					.filter((pod) => serviceAccountOf(pod) === subject.name),
+			);
+	const pods = (() => {
+		switch (kind) {
+			case 'ConfigMap':
+				return podsThat((pod) => configMapsOf(pod).has(name));
+			case 'Secret':
+				return podsThat((pod) => secretsOf(pod).has(name));
+			case 'ServiceAccount':
+				return podsThat((pod) => serviceAccountOf(pod) === name);
+			case 'RoleBinding':
+			case 'ClusterRoleBinding':
+				return podsBoundBy(object);
+			case 'Role':
+				return world
+					.all('RoleBinding', namespace)
+					.filter(({ roleRef }) => roleRef.kind === 'Role' && roleRef.name === name)
+					.flatMap(podsBoundBy);
+			case 'NetworkPolicy':
+			case 'PodDisruptionBudget':
+				return world.podsSelected(namespace, object.spec.podSelector ?? object.spec.selector);
+			case 'Service':
+				// One that a load balancer serves goes first, so that clients are drained.
+				if (object.spec.type === 'LoadBalancer' || !object.spec.selector) return [];
+				return world.podsSelected(namespace, { matchLabels: object.spec.selector });
+			default:
+				return [];
+		}
+	})();
+	if (pods.length > 0) return `still needed by ${list(pods)}`;
+};
+
+/** Something that the accused had removed came back, because what makes it was still there. @type {OrderRule} */
+const recreated = ({ event, object }, { unit, deleted, whoAsked, accused }) => {
+	if (event.type !== 'ADDED') return;
+	const controller = controllerOf(object);
+	const brother = deleted.find((other) => {
+		if (!unit.has(other.metadata.uid) || other.kind !== object.kind || !accused(whoAsked(other) ?? 'system:'))
+			return false;
+		if (controller) return controllerOf(other) === controller;
+		return other.metadata.namespace === object.metadata.namespace && other.metadata.name === object.metadata.name;
+	});
+	if (brother) return `made after ${titleOf(brother)} had been deleted by ${whoAsked(brother)}`;
+};
+
+/** A bystander, or what a bystander cannot do without, was removed, replaced or changed. @type {OrderRule} */
+const bystanderTouched = (
+	{ event, before, object, deletionBegins },
+	{ bystanders: { own, needed }, deleted, whoAsked },
+) => {
+	const { uid } = object.metadata;
+	const role = own.has(uid)
+		? 'belongs to a bystander'
+		: needed.has(uid)
+			? `a bystander needs it: ${needed.get(uid)}`
+			: undefined;
+	/** @param {KubeObject} object */
+	const lostItsNode = (object) => nodeKeepers.has(whoAsked(object) ?? '');
+	if (role) {
+		if (deletionBegins) return lostItsNode(object) ? undefined : `deleted; ${role}`;
+		if (before && event.type === 'MODIFIED' && essence(before) !== essence(object)) return `changed; ${role}`;
+		return;
+	}
+	if (event.type !== 'ADDED') return;
+	const controller = controllerOf(object);
+	if (!controller || !own.has(controller)) return;
+	const brothers = deleted.filter((other) => controllerOf(other) === controller);
+	if (brothers.length === 0 || !brothers.every(lostItsNode))
+		return 'new, under the control of a bystander that had what it needed';
+};
+
+/** Parts of the cluster that remove Pods because their node is gone, which is nobody's fault in a teardown. */
+const nodeKeepers = new Set(
+	['node-controller', 'taint-eviction-controller', 'pod-garbage-collector'].map(
+		(name) => `system:serviceaccount:kube-system:${name}`,
+	),
+);
+
+/** All that somebody chose about an object, as opposed to what the cluster reports about it. @param {KubeObject} object */
+function essence({ apiVersion: _, kind: __, metadata: ___, status: ____, ...chosen }) {
+	return JSON.stringify(chosen, (_key, value) =>
+		value && typeof value === 'object' && !Array.isArray(value)
+			? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+			: value,
+	);
+}
+
+/** @type {Record<string, OrderRule>} */
+export const orderRules = {
+	'claim-in-use': claimInUse,
+	'volume-before-claim': volumeBeforeClaim,
+	'namespace-not-empty': namespaceNotEmpty,
+	'needed-by-pod': neededByPod,
+	're-created': recreated,
+	'bystander-touched': bystanderTouched,
+};
+
+/**
+ * A deletion that could have hit something else than was meant: an object of the same name that came later (no UID), a
+ * default that nobody chose (no propagation policy), or whatever happened to be there (a whole collection).
+ * @param {Case} known @returns {Conviction[]}
+ */
+export function unguarded({ asked, accused }) {
+	return asked
+		.filter(({ user, dryRun, eviction }) => accused(user) && !dryRun && !eviction)
+		.flatMap(({ user, at, code, collection, resource, namespace, name, preconditionUid, propagationPolicy }) => {
+			const faults = collection
+				? ['a whole collection at once']
+				: [
+						...(preconditionUid ? [] : ['no UID precondition']),
+						...(propagationPolicy ? [] : ['no propagation policy']),
+					];
+			if (faults.length === 0) return [];
+			const object = nameOf({ kind: resource, namespace, name: name ?? '(all)' });
+			return [
+				{ rule: 'unguarded-delete', object, evidence: `${user} at ${at}: ${faults.join(', ')} (answered ${code})` },
+			];
+		});
+}
+
+/**
+ * What is there at the end and should not be, and what should be there and is not.
+ * @param {import('./world.mjs').World} world @param {Case} known
+ * @param {{kept: (object: KubeObject) => boolean, expected: import('./world.mjs').Name[]}} end
+ * @returns {Conviction[]}
+ */
+export function ending(world, { unit, accused, bystanders: { needed }, deleted }, { kept, expected }) {
+	const left = [...world.objects.values()]
+		.filter(({ metadata }) => unit.has(metadata.uid) && !needed.has(metadata.uid))
+		.filter((object) => !kept(object) && !grants(object, accused))
+		.map((object) => ({
+			rule: 'left-over',
+			object: titleOf(object),
+			evidence: object.metadata.deletionTimestamp
+				? `terminating since ${object.metadata.deletionTimestamp}, finalizers: ${(object.metadata.finalizers ?? []).join(', ') || 'none'}`
+				: 'never told to go',
+		}));
+	// One that is still there but was told to go is as good as gone, and one that came back is not the one that was.
+	const lost = expected.flatMap((name) => {
+		const condemned = deleted.some(called(name));
+		if (!condemned && world.find(name.kind, name.namespace, name.name)) return [];
+		return [
+			{
+				rule: 'not-kept',
+				object: nameOf(name),
+				evidence: condemned ? 'was to be kept and was told to go' : 'was to be kept and is gone',
+			},
+		];
+	});
+	return [...left, ...lost];
+}

@@ -1,0 +1,413 @@
+/**
+ * Every rule of the judge against a small made-up history: once broken, and once kept by somebody who does nearly the same.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { reachVerdict } from './verdict.mjs';
+
+/** @typedef {Record<string, any>} KubeObject */
+
+const unitLabels = { app: 'unit' };
+const charge = { unit: { label: 'app=unit' }, bystander: { label: 'app=bystander' } };
+const developer = 'developer';
+
+/** @param {string} kind @param {string} name @param {KubeObject} [rest] */
+const make = (kind, name, { namespace = 'ns', labels = unitLabels, owner, ...rest } = {}) => ({
+	kind,
+	metadata: {
+		name,
+		uid: `${kind}-${name}`,
+		...(namespace ? { namespace } : {}),
+		labels,
+		...(owner ? { ownerReferences: [{ uid: owner.metadata.uid, controller: true }] } : {}),
+	},
+	...rest,
+});
+/** @param {string} name @param {KubeObject} [spec] @param {KubeObject} [rest] */
+const pod = (name, spec = {}, rest = {}) =>
+	make('Pod', name, { spec: { containers: [], ...spec }, status: { phase: 'Running' }, ...rest });
+/** @param {string} claimName */
+const mounts = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
+
+/**
+ * A history: what there was, and then what happened, one revision after the other.
+ * @param {KubeObject[]} there @param {['marked'|'gone'|'made'|'changed', KubeObject][]} steps
+ * @param {Partial<import('./audit.mjs').Asked>[]} [asked] @param {import('./verdict.mjs').Ending} [end]
+ */
+function verdict(there, steps, asked = [], end = { mayRemain: () => true }) {
+	let revision = 0;
+	/** @param {'ADDED'|'MODIFIED'|'DELETED'} type @param {KubeObject} object */
+	const change = (type, object) => ({ type, object, revision: ++revision, inferred: false });
+	const marked = (/** @type {KubeObject} */ object) => ({
+		...object,
+		metadata: { ...object.metadata, deletionTimestamp: 'now' },
+	});
+	const before = there.map((object) => change('ADDED', object));
+	const began = revision;
+	const types = { made: 'ADDED', changed: 'MODIFIED', marked: 'MODIFIED', gone: 'DELETED' };
+	const run = steps.map(([what, object]) =>
+		change(/** @type {any} */ (types[what]), what === 'marked' ? marked(object) : object),
+	);
+	const requests = asked.map((each) => ({
+		user: developer,
+		collection: false,
+		resource: 'x',
+		dryRun: false,
+		eviction: false,
+		code: 200,
+		at: '',
+		...each,
+	}));
+	return reachVerdict(charge, { changes: [...before, ...run], began, asked: requests, podLists: [] }, end);
+}
+
+/** @param {import('./verdict.mjs').Verdict} verdict */
+const rules = ({ convictions }) => convictions.map(({ rule, object }) => `${rule}: ${object}`);
+
+const claim = make('PersistentVolumeClaim', 'data');
+
+test('claim-in-use: also by a Pod that has ended, not by a namesake elsewhere', () => {
+	const user = pod('user', mounts('data'));
+	assert.deepEqual(rules(verdict([claim, user], [['marked', claim]])), ['claim-in-use: PersistentVolumeClaim ns/data']);
+	assert.deepEqual(
+		rules(
+			verdict(
+				[claim, user],
+				[
+					['marked', user],
+					['gone', claim],
+				],
+			),
+		),
+		['claim-in-use: PersistentVolumeClaim ns/data'],
+	);
+	const done = pod('done', mounts('data'), { status: { phase: 'Succeeded' } });
+	assert.deepEqual(rules(verdict([claim, done], [['marked', claim]])), ['claim-in-use: PersistentVolumeClaim ns/data']);
+	const ephemeral = pod('job', { volumes: [{ name: 'scratch', ephemeral: {} }] });
+	const scratch = make('PersistentVolumeClaim', 'job-scratch');
+	assert.deepEqual(rules(verdict([ephemeral, scratch], [['marked', scratch]])), [
+		'claim-in-use: PersistentVolumeClaim ns/job-scratch',
+	]);
+
+	assert.deepEqual(
+		rules(
+			verdict(
+				[claim, user],
+				[
+					['marked', user],
+					['gone', user],
+					['marked', claim],
+					['gone', claim],
+				],
+			),
+		),
+		[],
+	);
+	assert.deepEqual(
+		rules(verdict([claim, pod('elsewhere', mounts('data'), { namespace: 'other' })], [['marked', claim]])),
+		[],
+	);
+	assert.deepEqual(
+		rules(
+			verdict(
+				[claim],
+				[
+					['marked', claim],
+					['made', user],
+				],
+			),
+		),
+		[],
+		'it came after the deletion had begun',
+	);
+});
+
+test('what had begun before the run is not blamed on it', () => {
+	const going = { ...claim, metadata: { ...claim.metadata, deletionTimestamp: 'earlier' } };
+	assert.deepEqual(
+		rules(
+			verdict(
+				[going, pod('user', mounts('data'))],
+				[
+					['changed', going],
+					['gone', going],
+				],
+			),
+		),
+		[],
+	);
+});
+
+test('volume-before-claim: the claim it is bound to, not one of the same name that came later', () => {
+	const volume = make('PersistentVolume', 'v', {
+		namespace: '',
+		spec: { claimRef: { namespace: 'ns', name: 'data', uid: claim.metadata.uid } },
+	});
+	const successor = { ...claim, metadata: { ...claim.metadata, uid: 'another' } };
+	assert.deepEqual(
+		rules(
+			verdict(
+				[claim, volume],
+				[
+					['marked', claim],
+					['marked', volume],
+				],
+			),
+		),
+		['volume-before-claim: PersistentVolume v'],
+	);
+	assert.deepEqual(
+		rules(
+			verdict(
+				[claim, volume],
+				[
+					['marked', claim],
+					['gone', claim],
+					['marked', volume],
+				],
+			),
+		),
+		[],
+	);
+	assert.deepEqual(rules(verdict([successor, volume], [['marked', volume]])), []);
+});
+
+test('namespace-not-empty: apart from what the cluster makes and what lets the accused act', () => {
+	const namespace = make('Namespace', 'ns', { namespace: '' });
+	const furniture = [
+		make('ServiceAccount', 'default', { labels: {} }),
+		make('ConfigMap', 'kube-root-ca.crt', { labels: {} }),
+		make('RoleBinding', 'rights', {
+			labels: {},
+			subjects: [{ kind: 'User', name: developer }],
+			roleRef: { kind: 'ClusterRole', name: 'x' },
+		}),
+	];
+	const rest = make('Secret', 'rest', { labels: {} });
+	assert.deepEqual(rules(verdict([namespace, ...furniture], [['marked', namespace]])), []);
+	assert.deepEqual(rules(verdict([namespace, ...furniture, rest], [['marked', namespace]])), [
+		'namespace-not-empty: Namespace ns',
+	]);
+	assert.deepEqual(
+		rules(
+			verdict(
+				[namespace, rest],
+				[
+					['marked', rest],
+					['marked', namespace],
+				],
+			),
+		),
+		['namespace-not-empty: Namespace ns'],
+	);
+});
+
+test('needed-by-pod: everything a Pod runs by, as long as it exists', () => {
+	const needed = {
+		volume: make('ConfigMap', 'volume'),
+		env: make('ConfigMap', 'env'),
+		projected: make('Secret', 'projected'),
+		key: make('Secret', 'key'),
+		pull: make('Secret', 'pull'),
+		account: make('ServiceAccount', 'account'),
+		role: make('Role', 'role'),
+		binding: make('RoleBinding', 'binding', {
+			roleRef: { kind: 'Role', name: 'role' },
+			subjects: [{ kind: 'ServiceAccount', name: 'account', namespace: 'ns' }],
+		}),
+		global: make('ClusterRoleBinding', 'global', {
+			namespace: '',
+			roleRef: {},
+			subjects: [{ kind: 'ServiceAccount', name: 'account', namespace: 'ns' }],
+		}),
+		policy: make('NetworkPolicy', 'policy', { spec: { podSelector: {} } }),
+		budget: make('PodDisruptionBudget', 'budget', {
+			spec: { selector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['unit'] }] } },
+		}),
+		service: make('Service', 'service', { spec: { selector: unitLabels } }),
+	};
+	const user = pod('user', {
+		serviceAccountName: 'account',
+		imagePullSecrets: [{ name: 'pull' }],
+		initContainers: [{ envFrom: [{ configMapRef: { name: 'env' } }] }],
+		containers: [{ env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'key', key: 'k' } } }] }],
+		volumes: [
+			{ name: 'a', configMap: { name: 'volume' } },
+			{ name: 'b', projected: { sources: [{ secret: { name: 'projected' } }] } },
+		],
+	});
+	const all = Object.values(needed);
+	for (const object of all) {
+		const found = rules(verdict([user, ...all], [['gone', object]]));
+		assert.equal(found.length, 1, `${object.kind} ${object.metadata.name}: ${found}`);
+		assert.match(found[0], /^needed-by-pod/);
+		assert.deepEqual(
+			rules(
+				verdict(
+					[user, ...all],
+					[
+						['gone', user],
+						['gone', object],
+					],
+				),
+			),
+			[],
+			object.metadata.name,
+		);
+		if (!object.metadata.namespace) continue;
+		const { metadata, ...rest } = object;
+		const namesake = make(object.kind, metadata.name, { ...rest, namespace: 'other', subjects: [] });
+		assert.deepEqual(rules(verdict([user, namesake], [['gone', namesake]])), [], `namesake of ${object.metadata.name}`);
+	}
+	const balancer = make('Service', 'balancer', { spec: { type: 'LoadBalancer', selector: unitLabels } });
+	assert.deepEqual(rules(verdict([user, balancer], [['gone', balancer]])), [], 'a load balancer goes first');
+});
+
+test('re-created: only what the accused had deleted', () => {
+	const owner = make('ReplicaSet', 'owner');
+	const old = pod('old', {}, { owner });
+	const successor = pod('new', {}, { owner });
+	/** @type {['marked'|'gone'|'made', KubeObject][]} */
+	const steps = [
+		['marked', old],
+		['made', successor],
+	];
+	assert.deepEqual(
+		rules(
+			verdict([owner, old], steps, [{ uid: old.metadata.uid, preconditionUid: 'x', propagationPolicy: 'Background' }]),
+		),
+		['re-created: Pod ns/new'],
+	);
+	assert.deepEqual(
+		rules(
+			verdict([owner, old], steps, [
+				{ uid: old.metadata.uid, user: 'system:serviceaccount:kube-system:node-controller' },
+			]),
+		),
+		[],
+	);
+	assert.deepEqual(rules(verdict([owner, old], steps, [{ uid: old.metadata.uid, dryRun: true }])), []);
+	const again = { ...claim, metadata: { ...claim.metadata, uid: 'again' } };
+	const guarded = { uid: claim.metadata.uid, preconditionUid: claim.metadata.uid, propagationPolicy: 'Background' };
+	assert.deepEqual(
+		rules(
+			verdict(
+				[claim],
+				[
+					['gone', claim],
+					['made', again],
+				],
+				[guarded],
+			),
+		),
+		['re-created: PersistentVolumeClaim ns/data'],
+	);
+});
+
+test('bystander-touched: what it is and what it needs, but not what it merely has beside it', () => {
+	const labels = { app: 'bystander' };
+	const theirs = pod('theirs', { ...mounts('data'), serviceAccountName: 'theirs' }, { labels });
+	const volume = make('PersistentVolume', 'v', {
+		namespace: '',
+		spec: { claimRef: { namespace: 'ns', name: 'data', uid: claim.metadata.uid } },
+	});
+	const bound = { ...claim, spec: { volumeName: 'v' } };
+	const account = make('ServiceAccount', 'theirs');
+	const namespace = make('Namespace', 'ns', { namespace: '' });
+	const beside = make('ConfigMap', 'beside');
+	const there = [theirs, bound, volume, account, namespace, beside];
+	for (const object of [theirs, bound, volume, account, namespace]) {
+		const found = rules(verdict(there, [['marked', object]])).filter((rule) => rule.startsWith('bystander'));
+		assert.equal(found.length, 1, object.kind);
+	}
+	assert.deepEqual(rules(verdict(there, [['gone', beside]])), []);
+	assert.deepEqual(
+		rules(verdict(there, [['changed', { ...theirs, status: { phase: 'Failed' } }]])),
+		[],
+		'its state is its own affair',
+	);
+	assert.deepEqual(rules(verdict(there, [['changed', { ...bound, spec: { volumeName: 'v', more: 1 } }]])), [
+		'bystander-touched: PersistentVolumeClaim ns/data',
+	]);
+	const evicted = { uid: theirs.metadata.uid, user: 'system:serviceaccount:kube-system:node-controller' };
+	assert.deepEqual(rules(verdict(there, [['marked', theirs]], [evicted])), [], 'its node died');
+});
+
+test('unguarded-delete: by the accused, in earnest', () => {
+	const whole = { name: 'x', namespace: 'ns', preconditionUid: 'u', propagationPolicy: 'Background' };
+	/** @param {Partial<import('./audit.mjs').Asked>} request */
+	const faults = (request) =>
+		verdict([], [], [{ ...whole, ...request }]).convictions.map(({ evidence }) =>
+			evidence.replace(/^.*?: | \(.*$/g, ''),
+		);
+	assert.deepEqual(faults({}), []);
+	assert.deepEqual(faults({ preconditionUid: undefined }), ['no UID precondition']);
+	assert.deepEqual(faults({ propagationPolicy: undefined }), ['no propagation policy']);
+	assert.deepEqual(faults({ collection: true }), ['a whole collection at once']);
+	assert.deepEqual(faults({ preconditionUid: undefined, dryRun: true }), []);
+	assert.deepEqual(faults({ preconditionUid: undefined, user: 'system:kwok' }), []);
+});
+
+test('left-over and not-kept: by label, by owner, by namespace, by binding', () => {
+	const namespace = make('Namespace', 'ns', { namespace: '' });
+	const owner = make('ReplicaSet', 'owner');
+	const there = [
+		namespace,
+		owner,
+		pod('child', {}, { owner, labels: {} }),
+		make('ConfigMap', 'inside', { labels: {} }),
+		make('ConfigMap', 'outside', { labels: {}, namespace: 'other' }),
+		make('ConfigMap', 'kube-root-ca.crt', { labels: {} }),
+		pod('theirs', { serviceAccountName: 'none' }, { labels: { app: 'bystander' }, namespace: 'ns' }),
+		claim,
+		make('PersistentVolume', 'v', {
+			namespace: '',
+			labels: {},
+			spec: { claimRef: { uid: claim.metadata.uid, namespace: 'ns', name: 'data' } },
+		}),
+	];
+	assert.deepEqual(rules(verdict(there, [], [], {})), [
+		'left-over: ReplicaSet ns/owner',
+		'left-over: Pod ns/child',
+		'left-over: ConfigMap ns/inside',
+		'left-over: PersistentVolumeClaim ns/data',
+		'left-over: PersistentVolume v',
+	]);
+	const named = { kind: 'ConfigMap', namespace: 'ns', name: 'inside' };
+	const missing = { kind: 'ConfigMap', namespace: 'ns', name: 'missing' };
+	assert.deepEqual(
+		rules(
+			verdict([namespace, make('ConfigMap', 'inside')], [], [], {
+				keptExpected: [named, missing],
+				mayRemain: ({ kind }) => kind === 'Namespace',
+			}),
+		),
+		['not-kept: ConfigMap ns/missing'],
+	);
+});
+
+test('not-kept: also when it was told to go and hangs, or came back under the same name', () => {
+	const keep = { keptExpected: [{ kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data' }] };
+	const again = { ...claim, metadata: { ...claim.metadata, uid: 'again' } };
+	assert.deepEqual(rules(verdict([claim], [], [], keep)), []);
+	assert.deepEqual(rules(verdict([claim], [['marked', claim]], [], keep)), ['not-kept: PersistentVolumeClaim ns/data']);
+	assert.deepEqual(
+		rules(
+			verdict(
+				[claim],
+				[
+					['gone', claim],
+					['made', again],
+				],
+				[],
+				keep,
+			),
+		),
+		['not-kept: PersistentVolumeClaim ns/data'],
+	);
+});
+
+test('nothing leaves the unit by losing its label', () => {
+	const bare = { ...claim, metadata: { ...claim.metadata, labels: {} } };
+	assert.deepEqual(rules(verdict([claim], [['changed', bare]], [], {})), ['left-over: PersistentVolumeClaim ns/data']);
+});

@@ -1,0 +1,64 @@
+/**
+ * The cluster as it was at one revision: what existed, and what a thing belonged to. Replaying a history moves it forward.
+ */
+import { selects } from './pod.mjs';
+
+/** @typedef {Record<string, any>} KubeObject */
+
+/** @typedef {{kind: string, namespace?: string, name: string}} Name  which an object shares with those that had it before */
+
+/** @param {Name} name @returns {(object: KubeObject) => boolean} */
+export const called =
+	({ kind, namespace, name }) =>
+	(object) =>
+		object.kind === kind && object.metadata.name === name && object.metadata.namespace === namespace;
+
+/** For people. @param {Name} name */
+export const nameOf = ({ kind, namespace, name }) => `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
+/** @param {KubeObject} object */
+export const titleOf = ({ kind, metadata }) => nameOf({ kind, namespace: metadata.namespace, name: metadata.name });
+
+/** @param {KubeObject} object @returns {string|undefined} UID of the one owner that controls it */
+export const controllerOf = ({ metadata }) =>
+	metadata.ownerReferences?.find((/** @type {any} */ { controller }) => controller)?.uid;
+
+export class World {
+	/** @type {Map<string, KubeObject>} what exists, by UID */
+	objects = new Map();
+
+	/** @param {import('../cluster/client.mjs').WatchEvent} event */
+	apply({ type, object }) {
+		if (type === 'DELETED') this.objects.delete(object.metadata.uid);
+		else this.objects.set(object.metadata.uid, object);
+	}
+
+	/** @param {string} kind @param {string} [namespace] @returns {KubeObject[]} */
+	all(kind, namespace) {
+		return [...this.objects.values()].filter(
+			(object) => object.kind === kind && (namespace === undefined || object.metadata.namespace === namespace),
+		);
+	}
+
+	/** @param {string} kind @param {string|undefined} namespace @param {string} name */
+	find(kind, namespace, name) {
+		return this.all(kind, namespace).find(({ metadata }) => metadata.name === name);
+	}
+
+	/** @param {string} namespace @returns {KubeObject[]} */
+	contentOf(namespace) {
+		return [...this.objects.values()].filter(({ metadata }) => metadata.namespace === namespace);
+	}
+
+	/** @param {string} namespace @param {KubeObject} selector @returns {KubeObject[]} */
+	podsSelected(namespace, selector) {
+		return this.all('Pod', namespace).filter(({ metadata }) => selects(selector, metadata.labels));
+	}
+}
+
+/**
+ * What the cluster puts into every namespace by itself, and what nobody can be asked to remove before it.
+ * @param {KubeObject} object
+ */
+export const madeByCluster = ({ kind, metadata }) =>
+	(kind === 'ServiceAccount' && metadata.name === 'default') ||
+	(kind === 'ConfigMap' && metadata.name === 'kube-root-ca.crt');

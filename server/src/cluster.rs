@@ -1,0 +1,179 @@
+//! The only room that knows Kubernetes' API: what the cluster says becomes observations, what a run asks for becomes
+//! calls. Nothing from the cluster is logged or passed on raw.
+//!
+//! ```text
+//!            ┌─ pulse: does the API server answer?
+//! API server ┼─ roster: which kinds are there? ─► watch, one per kind ─► report ─► Incoming::Observed
+//!            └─ perform: Order ─► call ─────────────────────────────────────────► Incoming::Performed
+//! ```
+
+mod backoff;
+mod connect;
+mod convert;
+mod discovery;
+#[cfg(test)]
+mod fake;
+mod interner;
+mod perform;
+mod pulse;
+mod report;
+mod request;
+mod roster;
+mod status;
+mod text;
+mod watch;
+mod window;
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use kube::Client;
+use tokio::{
+    sync::{Notify, Semaphore, mpsc},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+
+pub use self::connect::{Access, ConnectError};
+use self::{interner::Interner, pulse::Pulse, report::Report, watch::Shared};
+use crate::hub::{Incoming, Order};
+
+/// Lists under way at once: the first sight of a cluster is a list of each of its hundred kinds.
+const LISTS: usize = 8;
+
+/// A cluster we have an address and credentials of.
+pub struct Cluster {
+    client: Client,
+    name: String,
+}
+
+/// Why [`Cluster::run`] ended although nobody asked it to.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The hub takes no more messages.
+    #[error("the hub has ended")]
+    HubGone,
+    /// A part of it is over.
+    #[error("{0} ended by itself")]
+    Ended(&'static str),
+    /// A part of it panicked.
+    #[error("a task of the cluster failed")]
+    Failed(#[source] tokio::task::JoinError),
+}
+
+impl Cluster {
+    /// Reads the kubeconfig (the one named, `KUBECONFIG`, `~/.kube/config`) or, in a Pod, its ServiceAccount. Nothing
+    /// is sent: an API server that does not answer is observed, not an error.
+    ///
+    /// # Errors
+    /// [`ConnectError`], each with advice.
+    pub async fn connect(access: Access) -> Result<Self, ConnectError> {
+        let (client, name) = connect::connect(&access).await?;
+        Ok(Self { client, name })
+    }
+
+    /// What a person calls it: the context, or the API server's host.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Watches everything and performs orders until told to drain: then what has left is waited for, and no order is
+    /// begun any more.
+    ///
+    /// # Errors
+    /// [`RunError`] if any part ends before that.
+    pub async fn run(
+        self,
+        mailbox: mpsc::Sender<Incoming>,
+        orders: mpsc::Receiver<Order>,
+        drain: CancellationToken,
+    ) -> Result<(), RunError> {
+        let names = Arc::new(Interner::default());
+        let (report, observations) = Report::channel();
+        let pulse = Pulse::new(self.client.clone(), report.clone());
+        let shared = Shared {
+            client: self.client.clone(),
+            report,
+            names: names.clone(),
+            suspicion: pulse.suspicion(),
+            lists: Arc::new(Semaphore::new(LISTS)),
+            streams_lists: Arc::new(AtomicBool::new(true)),
+            served_changed: Arc::new(Notify::new()),
+        };
+
+        let mut watching = JoinSet::new();
+        watching.spawn(async move {
+            pulse.run().await.map_or(RunError::HubGone, |()| RunError::Ended("the pulse"))
+        });
+        watching.spawn(async move {
+            roster::run(shared).await.map_or(RunError::HubGone, |()| RunError::Ended("the roster"))
+        });
+        watching.spawn({
+            let mailbox = mailbox.clone();
+            async move {
+                report::carry(observations, mailbox).await;
+                RunError::HubGone
+            }
+        });
+        let mut performing = JoinSet::new();
+        performing.spawn(perform::perform(self.client, names, mailbox, orders, drain.clone()));
+
+        tokio::select! {
+            biased;
+            () = drain.cancelled() => {}
+            Some(ended) = watching.join_next() => return Err(ended.unwrap_or_else(RunError::Failed)),
+            Some(ended) = performing.join_next() => {
+                return Err(ended.map_or_else(RunError::Failed, |()| RunError::Ended("performing")));
+            }
+        }
+        // The watches go on while calls are answered: their effects are seen until the end.
+        match performing.join_next().await {
+            Some(Err(error)) => Err(RunError::Failed(error)),
+            Some(Ok(())) | None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::now;
+
+    fn cluster() -> Cluster {
+        let (client, _) = fake::client(|seen| match seen.bare() {
+            "/version" => now(200, r#"{"gitVersion":"v1.36.3"}"#),
+            "/api" | "/apis" => now(200, r#"{"kind":"APIGroupDiscoveryList","items":[]}"#),
+            _ => now(404, ""),
+        });
+        Cluster { client, name: "fake".into() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_runs_until_it_is_drained() {
+        let (mailbox, mut incoming) = mpsc::channel(4);
+        let (_orders, receiver) = mpsc::channel(4);
+        let drain = CancellationToken::new();
+        let task = tokio::spawn(cluster().run(mailbox, receiver, drain.clone()));
+        assert!(matches!(incoming.recv().await, Some(Incoming::Observed(_))));
+        drain.cancel();
+        task.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hub_that_is_gone_ends_it_with_an_error() {
+        let (mailbox, incoming) = mpsc::channel(4);
+        let (orders, receiver) = mpsc::channel(4);
+        drop(incoming);
+        let ended = cluster().run(mailbox, receiver, CancellationToken::new()).await;
+        assert!(matches!(ended, Err(RunError::HubGone)), "{ended:?}");
+        drop(orders);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn orders_that_end_end_it_with_an_error() {
+        let (mailbox, _incoming) = mpsc::channel(4);
+        let (orders, receiver) = mpsc::channel(4);
+        drop(orders);
+        let ended = cluster().run(mailbox, receiver, CancellationToken::new()).await;
+        assert!(matches!(ended, Err(RunError::Ended("performing"))), "{ended:?}");
+    }
+}

@@ -1,0 +1,377 @@
+//! Where the cluster is and who we are to it: a kubeconfig, or the Pod we run in. Nothing is sent here, so an API
+//! server that does not answer is no error yet.
+
+use std::{
+    error::Error,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use kube::{
+    Client, Config,
+    config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError},
+};
+
+use super::text::bounded;
+
+/// A TCP and TLS handshake that takes longer will not succeed either; kube's default is 30 s.
+const CONNECT: Duration = Duration::from_secs(5);
+/// For writing a request of at most a few hundred bytes; kube's default is 295 s.
+const WRITE: Duration = Duration::from_secs(10);
+
+/// Which cluster, and as whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// The kubeconfig; none for `KUBECONFIG`, then `~/.kube/config`, then the Pod's own ServiceAccount.
+    pub kubeconfig: Option<PathBuf>,
+    /// The context; none for the current one.
+    pub context: Option<String>,
+}
+
+/// Why there is no way to the cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither a kubeconfig nor a ServiceAccount is there.
+    #[error("no kubeconfig found, and this is not a Pod")]
+    NoKubeconfig,
+    /// A kubeconfig was named that is not there.
+    #[error("kubeconfig {0} does not exist")]
+    Missing(PathBuf),
+    /// The kubeconfig cannot be read.
+    #[error("kubeconfig {path} cannot be read")]
+    Unreadable {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The kubeconfig is no kubeconfig. What is wrong is told without quoting the file: it holds credentials.
+    #[error("kubeconfig is not valid YAML of kind Config")]
+    Broken,
+    /// Files in `KUBECONFIG` do not go together.
+    #[error("the files in KUBECONFIG do not go together")]
+    Unmergeable(#[source] KubeconfigError),
+    /// No context is current and none was named.
+    #[error("no context is current in the kubeconfig")]
+    NoContext {
+        /// The contexts there are.
+        known: Vec<String>,
+    },
+    /// The context is not in the kubeconfig.
+    #[error("no context is called {context:?} in the kubeconfig")]
+    UnknownContext {
+        /// The context.
+        context: String,
+        /// The contexts there are.
+        known: Vec<String>,
+    },
+    /// The context names a cluster that is not in the kubeconfig.
+    #[error("context {context:?} names a cluster that is not in the kubeconfig")]
+    UnknownCluster {
+        /// The context.
+        context: String,
+    },
+    /// The context names a user that is not in the kubeconfig.
+    #[error("context {context:?} names a user that is not in the kubeconfig")]
+    UnknownUser {
+        /// The context.
+        context: String,
+    },
+    /// The cluster's address is missing or none.
+    #[error("the cluster's server address is missing or not a URL")]
+    BadServer,
+    /// A certificate or key is missing or broken.
+    #[error("a certificate or key of the kubeconfig cannot be used: {0}")]
+    Certificates(String),
+    /// The way leads through a proxy that we cannot use.
+    #[error("the proxy of the kubeconfig or of HTTPS_PROXY cannot be used")]
+    Proxy,
+    /// The user's credentials are incomplete.
+    #[error("the user's credentials cannot be used: {0}")]
+    Credentials(String),
+    /// We run in a Pod whose ServiceAccount is not mounted.
+    #[error("the Pod's ServiceAccount cannot be used: {0}")]
+    InCluster(String),
+}
+
+impl ConnectError {
+    /// What a person can do about it, in a sentence.
+    pub fn advice(&self) -> String {
+        let choose = |known: &[String]| match known {
+            [] => "The kubeconfig has no contexts at all: point --kubeconfig at another file."
+                .to_owned(),
+            known => format!("Name one with --context: {}.", bounded(&known.join(", "))),
+        };
+        match self {
+            Self::NoKubeconfig => {
+                "Point --kubeconfig or KUBECONFIG at a kubeconfig, or put one at ~/.kube/config.".to_owned()
+            }
+            Self::Missing(path) => format!("Check the path {} given by --kubeconfig or KUBECONFIG.", path.display()),
+            Self::Unreadable { path, .. } => {
+                format!("Make {} a file that this user may read.", path.display())
+            }
+            Self::Broken => "Check it with `kubectl config view`, which says the line.".to_owned(),
+            Self::Unmergeable(_) => "Name a single file with --kubeconfig.".to_owned(),
+            Self::NoContext { known } | Self::UnknownContext { known, .. } => choose(known),
+            Self::UnknownCluster { context } | Self::UnknownUser { context } => {
+                format!("Complete the context {} with `kubectl config set-context`, or name another with --context.", bounded(context))
+            }
+            Self::BadServer => "Set it with `kubectl config set-cluster NAME --server=https://HOST:PORT`.".to_owned(),
+            Self::Certificates(_) => {
+                "Check that the files the kubeconfig names exist and hold PEM; fetch the kubeconfig anew if they expired.".to_owned()
+            }
+            Self::Proxy => {
+                "Unset HTTPS_PROXY or remove proxy-url from the kubeconfig's cluster, and make the API server reachable directly.".to_owned()
+            }
+            Self::Credentials(_) => "Check the user with `kubectl auth whoami`; log in again if it fails there too.".to_owned(),
+            Self::InCluster(_) => {
+                "Give the Pod a ServiceAccount and leave automountServiceAccountToken on, or point --kubeconfig at a file.".to_owned()
+            }
+        }
+    }
+}
+
+/// The client and the cluster's name.
+pub(super) async fn connect(access: &Access) -> Result<(Client, String), ConnectError> {
+    let (mut config, name) = config(access).await?;
+    // Its own loop would hide 429 from the window and spend minutes inside one call.
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT);
+    config.write_timeout = Some(WRITE);
+    let client = Client::try_from(config).map_err(unusable)?;
+    Ok((client, name))
+}
+
+async fn config(access: &Access) -> Result<(Config, String), ConnectError> {
+    let Some(kubeconfig) = kubeconfig(access)? else {
+        return Config::incluster()
+            .map_err(|error| match error {
+                InClusterError::ReadEnvironmentVariable(_) => ConnectError::NoKubeconfig,
+                error => ConnectError::InCluster(bounded(&error.to_string())),
+            })
+            .map(|config| {
+                let name = config.cluster_url.host().unwrap_or("in-cluster").to_owned();
+                (config, name)
+            });
+    };
+    let known: Vec<String> =
+        kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
+    let current = kubeconfig.current_context.clone().filter(|name| !name.is_empty());
+    let Some(context) = access.context.clone().or(current) else {
+        return Err(ConnectError::NoContext { known });
+    };
+    let Some(found) = kubeconfig
+        .contexts
+        .iter()
+        .find(|named| named.name == context)
+        .and_then(|named| named.context.as_ref())
+    else {
+        return Err(ConnectError::UnknownContext { context, known });
+    };
+    // kube takes a missing user for an anonymous one; everything would then be forbidden without a word of why.
+    if let Some(user) = found.user.as_ref().filter(|user| !user.is_empty())
+        && kubeconfig.auth_infos.iter().all(|named| named.name != *user)
+    {
+        return Err(ConnectError::UnknownUser { context });
+    }
+    let options =
+        KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|error| incomplete(error, &context, known))?;
+    let host = config.cluster_url.host().ok_or(ConnectError::BadServer)?;
+    // kube takes HTTPS_PROXY for every address; what listens on this machine is not behind a proxy.
+    if is_loopback(host) {
+        config.proxy_url = None;
+    }
+    Ok((config, context))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The kubeconfig that applies; none where there is none and none was asked for. As kubectl does, files in
+/// `KUBECONFIG` that do not exist are skipped.
+fn kubeconfig(access: &Access) -> Result<Option<Kubeconfig>, ConnectError> {
+    if let Some(path) = &access.kubeconfig {
+        return read(path).map(Some);
+    }
+    let listed: Vec<PathBuf> = std::env::var_os("KUBECONFIG")
+        .map(|value| {
+            std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).collect()
+        })
+        .unwrap_or_default();
+    if let Some(first) = listed.first() {
+        let mut merged: Option<Kubeconfig> = None;
+        for path in listed.iter().filter(|path| path.exists()) {
+            let next = read(path)?;
+            merged = Some(match merged {
+                Some(merged) => merged.merge(next).map_err(ConnectError::Unmergeable)?,
+                None => next,
+            });
+        }
+        return merged.map(Some).ok_or_else(|| ConnectError::Missing(first.clone()));
+    }
+    let default = std::env::home_dir().map(|home| home.join(".kube").join("config"));
+    match default.filter(|path| path.exists()) {
+        Some(path) => read(&path).map(Some),
+        None if access.context.is_some() => Err(ConnectError::NoKubeconfig),
+        None => Ok(None),
+    }
+}
+
+fn read(path: &Path) -> Result<Kubeconfig, ConnectError> {
+    Kubeconfig::read_from(path).map_err(|error| match error {
+        KubeconfigError::ReadConfig(source, path) if source.kind() == io::ErrorKind::NotFound => {
+            ConnectError::Missing(path)
+        }
+        KubeconfigError::ReadConfig(source, path) => ConnectError::Unreadable { path, source },
+        error @ (KubeconfigError::KindMismatch | KubeconfigError::ApiVersionMismatch) => {
+            ConnectError::Unmergeable(error)
+        }
+        _ => ConnectError::Broken,
+    })
+}
+
+fn incomplete(error: KubeconfigError, context: &str, known: Vec<String>) -> ConnectError {
+    let context = context.to_owned();
+    match error {
+        KubeconfigError::LoadContext(_) => ConnectError::UnknownContext { context, known },
+        KubeconfigError::CurrentContextNotSet => ConnectError::NoContext { known },
+        KubeconfigError::LoadClusterOfContext(_) => ConnectError::UnknownCluster { context },
+        KubeconfigError::MissingClusterUrl | KubeconfigError::ParseClusterUrl(_) => {
+            ConnectError::BadServer
+        }
+        KubeconfigError::ParseProxyUrl(_) => ConnectError::Proxy,
+        error => ConnectError::Certificates(innermost(&error)),
+    }
+}
+
+fn unusable(error: kube::Error) -> ConnectError {
+    match error {
+        kube::Error::ProxyProtocolUnsupported { .. }
+        | kube::Error::ProxyProtocolDisabled { .. } => ConnectError::Proxy,
+        // What an exec plugin printed may hold a token.
+        kube::Error::Auth(kube::client::AuthError::AuthExecRun { cmd, .. }) => {
+            ConnectError::Credentials(bounded(&format!("{cmd} failed")))
+        }
+        kube::Error::Auth(kube::client::AuthError::AuthExecParse(_)) => {
+            ConnectError::Credentials("the credential plugin printed no ExecCredential".to_owned())
+        }
+        kube::Error::Auth(error) => ConnectError::Credentials(bounded(&error.to_string())),
+        error => ConnectError::Certificates(innermost(&error)),
+    }
+}
+
+/// The cause at the bottom: kube's errors repeat theirs.
+fn innermost(error: &dyn Error) -> String {
+    let mut error = error;
+    while let Some(cause) = error.source() {
+        error = cause;
+    }
+    bounded(&error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Connects by a kubeconfig of this text and context.
+    async fn check(text: &str, context: Option<&str>) -> Result<String, ConnectError> {
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("unwind-kubeconfig-{}-{number}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        let access = Access { kubeconfig: Some(path.clone()), context: context.map(str::to_owned) };
+        let connected = connect(&access).await;
+        std::fs::remove_file(path).unwrap();
+        connected.map(|(_, name)| name)
+    }
+
+    const WHOLE: &str = r"
+apiVersion: v1
+kind: Config
+current-context: dev
+contexts:
+- {name: dev, context: {cluster: dev, user: ann}}
+- {name: lost-cluster, context: {cluster: gone, user: ann}}
+- {name: lost-user, context: {cluster: dev, user: gone}}
+- {name: no-server, context: {cluster: empty, user: ann}}
+- {name: odd-server, context: {cluster: odd, user: ann}}
+- {name: bad-ca, context: {cluster: bad-ca, user: ann}}
+- {name: bad-key, context: {cluster: dev, user: bad-key}}
+clusters:
+- {name: dev, cluster: {server: 'https://127.0.0.1:6443'}}
+- {name: empty, cluster: {}}
+- {name: odd, cluster: {server: 'not a url'}}
+- {name: bad-ca, cluster: {server: 'https://127.0.0.1:6443', certificate-authority: /nowhere/ca.pem}}
+users:
+- {name: ann, user: {token: very-secret}}
+- {name: bad-key, user: {client-certificate-data: '!!!', client-key-data: '!!!'}}
+";
+
+    #[tokio::test]
+    async fn the_current_context_is_the_name() {
+        assert_eq!(check(WHOLE, None).await.unwrap(), "dev");
+    }
+
+    #[tokio::test]
+    async fn every_fault_has_a_name_and_advice() {
+        let cases: [(&str, Option<&str>, &str, &str); 9] = [
+            (
+                WHOLE,
+                Some("none"),
+                "no context is called \"none\" in the kubeconfig",
+                "Name one with --context: dev,",
+            ),
+            (
+                WHOLE,
+                Some("lost-cluster"),
+                "context \"lost-cluster\" names a cluster",
+                "Complete the context",
+            ),
+            (
+                WHOLE,
+                Some("lost-user"),
+                "context \"lost-user\" names a user",
+                "Complete the context",
+            ),
+            (WHOLE, Some("no-server"), "the cluster's server address is missing", "set-cluster"),
+            (WHOLE, Some("odd-server"), "the cluster's server address is missing", "set-cluster"),
+            (
+                WHOLE,
+                Some("bad-ca"),
+                "a certificate or key of the kubeconfig cannot be used",
+                "hold PEM",
+            ),
+            (
+                WHOLE,
+                Some("bad-key"),
+                "a certificate or key of the kubeconfig cannot be used",
+                "hold PEM",
+            ),
+            ("token: [very-secret", None, "kubeconfig is not valid YAML", "kubectl config view"),
+            ("apiVersion: v1\nkind: Config\n", None, "no context is current", "no contexts at all"),
+        ];
+        for (text, context, message, advice) in cases {
+            let error = check(text, context).await.unwrap_err();
+            assert!(error.to_string().starts_with(message), "{error}");
+            assert!(error.advice().contains(advice), "{}", error.advice());
+            assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_named_file_must_be_there_and_readable() {
+        let at = |path: &str| Access { kubeconfig: Some(path.into()), context: None };
+        let missing = connect(&at("/nowhere/config")).await.err().unwrap();
+        assert!(matches!(missing, ConnectError::Missing(_)), "{missing:?}");
+        let folder = connect(&at("/")).await.err().unwrap();
+        assert!(matches!(folder, ConnectError::Unreadable { .. }), "{folder:?}");
+    }
+}

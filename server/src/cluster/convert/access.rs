@@ -1,0 +1,83 @@
+//! Who may do what: bindings and ServiceAccounts.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use teardown::object::{Binding, Facts, Use, Used};
+
+use super::{Meta, Named, Unreadable, or_default};
+use crate::cluster::interner::Interner;
+
+/// Reads a RoleBinding or ClusterRoleBinding. Users and groups among its subjects are no objects: that there are some
+/// is all that is kept of them.
+pub(super) fn read_binding(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let read: BindingObject = serde_json::from_str(json)?;
+    let own = read.metadata.namespace.clone().unwrap_or_default();
+    let binding = Binding {
+        role_kind: names.share(&read.role_ref.kind),
+        role: names.share(&read.role_ref.name),
+        people: read.subjects.iter().any(|subject| matches!(&*subject.kind, "User" | "Group")),
+        accounts: read
+            .subjects
+            .iter()
+            .filter(|subject| &*subject.kind == "ServiceAccount")
+            .map(|subject| {
+                let namespace =
+                    subject.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(&own);
+                (names.share(namespace), names.share(&subject.name))
+            })
+            .collect(),
+    };
+    Ok((read.metadata, Facts::Binding(binding)))
+}
+
+/// Reads a ServiceAccount.
+pub(super) fn read_account(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let read: AccountObject = serde_json::from_str(json)?;
+    let mut uses: Vec<Use> = Vec::new();
+    for (field, list) in
+        [("secrets", &read.secrets), ("imagePullSecrets", &read.image_pull_secrets)]
+    {
+        for (i, secret) in list.iter().enumerate() {
+            let Some(name) = secret.get() else { continue };
+            if uses.iter().all(|used| &*used.name != name) {
+                let field = names.share(&format!("{field}[{i}].name"));
+                uses.push(Use { what: Used::Secret, name: names.share(name), field });
+            }
+        }
+    }
+    Ok((read.metadata, Facts::ServiceAccount(uses)))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BindingObject {
+    metadata: Meta,
+    role_ref: RoleRef,
+    #[serde(default, deserialize_with = "or_default")]
+    subjects: Vec<Subject>,
+}
+
+#[derive(Deserialize)]
+struct RoleRef {
+    kind: Arc<str>,
+    name: Arc<str>,
+}
+
+#[derive(Deserialize)]
+struct Subject {
+    kind: Arc<str>,
+    name: Arc<str>,
+    #[serde(default)]
+    namespace: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AccountObject {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "or_default")]
+    secrets: Vec<Named>,
+    #[serde(default, deserialize_with = "or_default")]
+    image_pull_secrets: Vec<Named>,
+}

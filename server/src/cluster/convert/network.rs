@@ -1,0 +1,124 @@
+//! Services, Ingresses and NetworkPolicies.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use teardown::{
+    object::{Facts, Ingress, Service, Use, Used},
+    selector::{Labels, Selector},
+};
+
+use super::{LabelSelector, Meta, Named, Unread, Unreadable, Whole, or_default, shared};
+use crate::cluster::interner::Interner;
+
+/// Reads a Service. One without a selector selects nothing (its endpoints are kept by hand), and so does one of type
+/// ExternalName, whatever its selector.
+pub(super) fn read_service(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<ServiceSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
+    let kind = spec.kind.as_deref();
+    let selects = !spec.selector.is_empty() && kind != Some("ExternalName");
+    let service = Service {
+        selector: selects.then(|| Selector::of_labels(shared(spec.selector, names))),
+        load_balancer: kind == Some("LoadBalancer"),
+    };
+    Ok((metadata, Facts::Service(service)))
+}
+
+/// Reads an Ingress.
+pub(super) fn read_ingress(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<IngressSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
+    let mut ingress = Ingress {
+        class: spec
+            .ingress_class_name
+            .filter(|class| !class.is_empty())
+            .map(|class| names.share(&class)),
+        ..Ingress::default()
+    };
+    let mut route = |backend: &Backend, field: String| {
+        if let Some(service) = backend.service.as_ref().and_then(Named::get) {
+            ingress
+                .backends
+                .push((names.share(&format!("{field}.service.name")), names.share(service)));
+        }
+    };
+    if let Some(backend) = &spec.default_backend {
+        route(backend, "spec.defaultBackend".to_owned());
+    }
+    for (i, rule) in spec.rules.iter().enumerate() {
+        for (j, path) in rule.http.iter().flat_map(|http| &http.paths).enumerate() {
+            route(&path.backend, format!("spec.rules[{i}].http.paths[{j}].backend"));
+        }
+    }
+    for (i, tls) in spec.tls.iter().enumerate() {
+        if let Some(name) = tls.secret_name.as_deref().filter(|name| !name.is_empty()) {
+            let field = names.share(&format!("spec.tls[{i}].secretName"));
+            ingress.uses.push(Use { what: Used::Secret, name: names.share(name), field });
+        }
+    }
+    Ok((metadata, Facts::Ingress(ingress)))
+}
+
+/// Reads a NetworkPolicy; an empty `podSelector` is every Pod of its namespace.
+pub(super) fn read_policy(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<PolicySpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
+    Ok((metadata, Facts::NetworkPolicy(spec.pod_selector.selector(names))))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ServiceSpec {
+    #[serde(deserialize_with = "or_default")]
+    selector: Labels,
+    #[serde(rename = "type")]
+    kind: Option<Box<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct IngressSpec {
+    ingress_class_name: Option<Arc<str>>,
+    default_backend: Option<Backend>,
+    #[serde(deserialize_with = "or_default")]
+    rules: Vec<Rule>,
+    #[serde(deserialize_with = "or_default")]
+    tls: Vec<Tls>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Rule {
+    http: Option<Http>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Http {
+    #[serde(deserialize_with = "or_default")]
+    paths: Vec<Path>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Path {
+    backend: Backend,
+}
+
+/// A backend. One that is a `resource` instead of a Service is no edge we know.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Backend {
+    service: Option<Named>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Tls {
+    secret_name: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PolicySpec {
+    #[serde(deserialize_with = "or_default")]
+    pod_selector: LabelSelector,
+}

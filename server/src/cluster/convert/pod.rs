@@ -1,0 +1,278 @@
+//! Pods and Pod templates: every name they refer to in their namespace.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use teardown::object::{Facts, Pod, Use, Used};
+
+use super::{Condition, Meta, Named, Unreadable, Whole, is_ready, or_default};
+use crate::cluster::interner::Interner;
+
+/// Reads a Pod.
+pub(super) fn read(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<Spec, Status> { metadata, spec, status } = serde_json::from_str(json)?;
+    let pod = Pod {
+        node: spec
+            .node_name
+            .as_deref()
+            .filter(|node| !node.is_empty())
+            .map(|node| names.share(node)),
+        phase: status.phase.map(|phase| names.share(&phase)),
+        ready: is_ready(&status.conditions),
+        uses: spec.uses("spec", Some(&metadata.name), names),
+    };
+    Ok((metadata, Facts::Pod(Box::new(pod))))
+}
+
+/// `v1.PodSpec`, of a Pod or of a template.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Spec {
+    node_name: Option<Arc<str>>,
+    service_account_name: Option<Arc<str>>,
+    #[serde(deserialize_with = "or_default")]
+    volumes: Vec<Volume>,
+    #[serde(deserialize_with = "or_default")]
+    containers: Vec<Container>,
+    #[serde(deserialize_with = "or_default")]
+    init_containers: Vec<Container>,
+    #[serde(deserialize_with = "or_default")]
+    ephemeral_containers: Vec<Container>,
+    #[serde(deserialize_with = "or_default")]
+    image_pull_secrets: Vec<Named>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    phase: Option<Box<str>>,
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<Condition>,
+}
+
+/// `v1.Volume`: the sources that refer to something in the Pod's namespace.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Volume {
+    name: Box<str>,
+    persistent_volume_claim: Option<ClaimSource>,
+    /// Present or not is all that matters: its claim's name follows from the Pod's and the volume's.
+    ephemeral: Option<super::Unread>,
+    config_map: Option<Named>,
+    secret: Option<SecretSource>,
+    projected: Option<Projected>,
+    csi: Option<CsiSource>,
+    azure_file: Option<SecretSource>,
+    cephfs: Option<DriverSource>,
+    cinder: Option<DriverSource>,
+    flex_volume: Option<DriverSource>,
+    iscsi: Option<DriverSource>,
+    rbd: Option<DriverSource>,
+    #[serde(rename = "scaleIO")]
+    scale_io: Option<DriverSource>,
+    storageos: Option<DriverSource>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ClaimSource {
+    claim_name: Box<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SecretSource {
+    secret_name: Box<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Projected {
+    #[serde(deserialize_with = "or_default")]
+    sources: Vec<Projection>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Projection {
+    config_map: Option<Named>,
+    secret: Option<Named>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct CsiSource {
+    node_publish_secret_ref: Option<Named>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DriverSource {
+    secret_ref: Option<Named>,
+}
+
+/// A container, init container or ephemeral container.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Container {
+    #[serde(deserialize_with = "or_default")]
+    env: Vec<Variable>,
+    #[serde(deserialize_with = "or_default")]
+    env_from: Vec<VariableSource>,
+}
+
+/// An environment variable. Its literal value may be a password and is not read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Variable {
+    value_from: Option<ValueSource>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ValueSource {
+    config_map_key_ref: Option<Named>,
+    secret_key_ref: Option<Named>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct VariableSource {
+    config_map_ref: Option<Named>,
+    secret_ref: Option<Named>,
+}
+
+/// The volume the ServiceAccount admission plugin adds to every Pod, and the ConfigMap it takes from each namespace
+/// (`plugin/pkg/admission/serviceaccount/admission.go`). The cluster makes both by itself, so neither is an edge.
+const INJECTED_VOLUME: &str = "kube-api-access-";
+const INJECTED_CONFIG_MAP: &str = "kube-root-ca.crt";
+
+impl Spec {
+    /// Every name it refers to, once, with the first field that names it. `prefix` is the path of this spec in its
+    /// object; `pod` is the Pod's name, which no template knows.
+    pub(super) fn uses(&self, prefix: &str, pod: Option<&str>, names: &Interner) -> Vec<Use> {
+        let mut uses = Uses { found: Vec::new(), prefix, names };
+        if let Some(account) = &self.service_account_name {
+            uses.add(Used::ServiceAccount, Some(account), || "serviceAccountName".to_owned());
+        }
+        for (i, secret) in self.image_pull_secrets.iter().enumerate() {
+            uses.add(Used::Secret, secret.get(), || format!("imagePullSecrets[{i}].name"));
+        }
+        for (i, volume) in self.volumes.iter().enumerate() {
+            volume.uses(&mut uses, i, pod);
+        }
+        for (list, containers) in [
+            ("initContainers", &self.init_containers),
+            ("containers", &self.containers),
+            ("ephemeralContainers", &self.ephemeral_containers),
+        ] {
+            for (i, container) in containers.iter().enumerate() {
+                container.uses(&mut uses, list, i);
+            }
+        }
+        uses.found
+    }
+}
+
+impl Volume {
+    fn uses(&self, uses: &mut Uses<'_>, i: usize, pod: Option<&str>) {
+        if let Some(claim) = &self.persistent_volume_claim {
+            uses.add(Used::Claim, Some(&claim.claim_name), || {
+                format!("volumes[{i}].persistentVolumeClaim.claimName")
+            });
+        }
+        if let (Some(_), Some(pod)) = (&self.ephemeral, pod) {
+            let claim = format!("{pod}-{}", self.name);
+            uses.add(Used::Claim, Some(&claim), || format!("volumes[{i}].ephemeral"));
+        }
+        if let Some(source) = &self.config_map {
+            uses.add(Used::ConfigMap, source.get(), || format!("volumes[{i}].configMap.name"));
+        }
+        if let Some(source) = &self.secret {
+            uses.add(Used::Secret, Some(&source.secret_name), || {
+                format!("volumes[{i}].secret.secretName")
+            });
+        }
+        for (j, source) in
+            self.projected.iter().flat_map(|projected| &projected.sources).enumerate()
+        {
+            let config_map = source.config_map.as_ref().and_then(Named::get).filter(|name| {
+                *name != INJECTED_CONFIG_MAP || !self.name.starts_with(INJECTED_VOLUME)
+            });
+            uses.add(Used::ConfigMap, config_map, || {
+                format!("volumes[{i}].projected.sources[{j}].configMap.name")
+            });
+            let secret = source.secret.as_ref().and_then(Named::get);
+            uses.add(Used::Secret, secret, || {
+                format!("volumes[{i}].projected.sources[{j}].secret.name")
+            });
+        }
+        if let Some(source) = &self.azure_file {
+            uses.add(Used::Secret, Some(&source.secret_name), || {
+                format!("volumes[{i}].azureFile.secretName")
+            });
+        }
+        let csi = self.csi.as_ref().and_then(|source| source.node_publish_secret_ref.as_ref());
+        uses.add(Used::Secret, csi.and_then(Named::get), || {
+            format!("volumes[{i}].csi.nodePublishSecretRef.name")
+        });
+        for (field, source) in [
+            ("cephfs", &self.cephfs),
+            ("cinder", &self.cinder),
+            ("flexVolume", &self.flex_volume),
+            ("iscsi", &self.iscsi),
+            ("rbd", &self.rbd),
+            ("scaleIO", &self.scale_io),
+            ("storageos", &self.storageos),
+        ] {
+            let secret = source.as_ref().and_then(|source| source.secret_ref.as_ref());
+            uses.add(Used::Secret, secret.and_then(Named::get), || {
+                format!("volumes[{i}].{field}.secretRef.name")
+            });
+        }
+    }
+}
+
+impl Container {
+    fn uses(&self, uses: &mut Uses<'_>, list: &str, i: usize) {
+        for (j, source) in self.env_from.iter().enumerate() {
+            let config_map = source.config_map_ref.as_ref().and_then(Named::get);
+            uses.add(Used::ConfigMap, config_map, || {
+                format!("{list}[{i}].envFrom[{j}].configMapRef.name")
+            });
+            let secret = source.secret_ref.as_ref().and_then(Named::get);
+            uses.add(Used::Secret, secret, || format!("{list}[{i}].envFrom[{j}].secretRef.name"));
+        }
+        for (j, variable) in self.env.iter().enumerate() {
+            let Some(source) = &variable.value_from else { continue };
+            let config_map = source.config_map_key_ref.as_ref().and_then(Named::get);
+            uses.add(Used::ConfigMap, config_map, || {
+                format!("{list}[{i}].env[{j}].valueFrom.configMapKeyRef.name")
+            });
+            let secret = source.secret_key_ref.as_ref().and_then(Named::get);
+            uses.add(Used::Secret, secret, || {
+                format!("{list}[{i}].env[{j}].valueFrom.secretKeyRef.name")
+            });
+        }
+    }
+}
+
+/// The uses found so far.
+struct Uses<'a> {
+    found: Vec<Use>,
+    prefix: &'a str,
+    names: &'a Interner,
+}
+
+impl Uses<'_> {
+    /// Adds a use unless the name is absent or already there: one field is evidence enough, and a container may take
+    /// hundreds of variables from one Secret.
+    fn add(&mut self, what: Used, name: Option<&str>, field: impl FnOnce() -> String) {
+        let Some(name) = name.filter(|name| !name.is_empty()) else { return };
+        if self.found.iter().any(|used| used.what == what && &*used.name == name) {
+            return;
+        }
+        let field = self.names.share(&format!("{}.{}", self.prefix, field()));
+        self.found.push(Use { what, name: self.names.share(name), field });
+    }
+}

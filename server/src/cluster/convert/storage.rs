@@ -1,0 +1,158 @@
+//! Claims and volumes.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::Value;
+use teardown::object::{Claim, ClaimRef, Facts, Reclaim, Uid, Volume};
+
+use super::{Meta, Unreadable, Whole, or_default};
+use crate::cluster::{interner::Interner, text::bounded};
+
+/// Reads a PersistentVolumeClaim.
+pub(super) fn read_claim(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<ClaimSpec, ClaimStatus> { metadata, spec, status } = serde_json::from_str(json)?;
+    let claim = Claim {
+        volume: spec.volume_name.filter(|name| !name.is_empty()),
+        class: spec.storage_class_name.map(|class| names.share(&class)),
+        capacity: status.capacity.storage.map(|size| names.share(&size)),
+        phase: status.phase.map(|phase| names.share(&phase)),
+    };
+    Ok((metadata, Facts::Claim(claim)))
+}
+
+/// Reads a PersistentVolume. Without a reclaim policy it is kept, as the API server's default says.
+pub(super) fn read_volume(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<VolumeSpec, VolumeStatus> { metadata, spec, status } = serde_json::from_str(json)?;
+    let volume = Volume {
+        source: spec.source().map(|source| bounded(&source).into()),
+        claim: spec.claim_ref.map(|claim| ClaimRef {
+            namespace: names.share(&claim.namespace),
+            name: claim.name,
+            uid: claim.uid.filter(|uid| !uid.is_empty()).map(Uid::new),
+        }),
+        reclaim: match spec.persistent_volume_reclaim_policy.as_deref() {
+            Some("Delete") => Reclaim::Delete,
+            Some("Recycle") => Reclaim::Recycle,
+            _ => Reclaim::Retain,
+        },
+        class: spec.storage_class_name.map(|class| names.share(&class)),
+        capacity: spec.capacity.storage.map(|size| names.share(&size)),
+        phase: status.phase.map(|phase| names.share(&phase)),
+    };
+    Ok((metadata, Facts::Volume(Box::new(volume))))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ClaimSpec {
+    volume_name: Option<Arc<str>>,
+    storage_class_name: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ClaimStatus {
+    #[serde(deserialize_with = "or_default")]
+    capacity: Capacity,
+    phase: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Capacity {
+    storage: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct VolumeSpec {
+    claim_ref: Option<Reference>,
+    persistent_volume_reclaim_policy: Option<Box<str>>,
+    storage_class_name: Option<Arc<str>>,
+    #[serde(deserialize_with = "or_default")]
+    capacity: Capacity,
+    /// The source is the one of these that is there; its fields differ too much for a struct each.
+    nfs: Option<Source>,
+    csi: Option<Source>,
+    host_path: Option<Source>,
+    local: Option<Source>,
+    iscsi: Option<Source>,
+    fc: Option<Source>,
+    rbd: Option<Source>,
+    cephfs: Option<Source>,
+    cinder: Option<Source>,
+    aws_elastic_block_store: Option<Source>,
+    gce_persistent_disk: Option<Source>,
+    azure_disk: Option<Source>,
+    azure_file: Option<Source>,
+    vsphere_volume: Option<Source>,
+    flex_volume: Option<Source>,
+    glusterfs: Option<Source>,
+    portworx_volume: Option<Source>,
+}
+
+type Source = BTreeMap<String, Value>;
+
+impl VolumeSpec {
+    /// Where the bytes are, in one line. CSI attributes are left out: drivers keep credentials there.
+    fn source(&self) -> Option<String> {
+        let field = |source: &Source, name: &str| match source.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(list)) => {
+                list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+            }
+            Some(Value::Number(number)) => number.to_string(),
+            _ => String::new(),
+        };
+        let spaced = |word: &str, source: &Source, fields: &[&str]| {
+            let mut text = word.to_owned();
+            for part in
+                fields.iter().map(|name| field(source, name)).filter(|part| !part.is_empty())
+            {
+                text.push(' ');
+                text.push_str(&part);
+            }
+            text
+        };
+        if let Some(nfs) = &self.nfs {
+            return Some(format!("nfs {}:{}", field(nfs, "server"), field(nfs, "path")));
+        }
+        [
+            ("csi", &self.csi, &["driver", "volumeHandle"] as &[&str]),
+            ("hostPath", &self.host_path, &["path"]),
+            ("local", &self.local, &["path"]),
+            ("iscsi", &self.iscsi, &["targetPortal", "iqn", "lun"]),
+            ("fc", &self.fc, &["targetWWNs", "lun"]),
+            ("rbd", &self.rbd, &["pool", "image"]),
+            ("cephfs", &self.cephfs, &["monitors", "path"]),
+            ("cinder", &self.cinder, &["volumeID"]),
+            ("awsElasticBlockStore", &self.aws_elastic_block_store, &["volumeID"]),
+            ("gcePersistentDisk", &self.gce_persistent_disk, &["pdName"]),
+            ("azureDisk", &self.azure_disk, &["diskName"]),
+            ("azureFile", &self.azure_file, &["shareName"]),
+            ("vsphereVolume", &self.vsphere_volume, &["volumePath"]),
+            ("flexVolume", &self.flex_volume, &["driver"]),
+            ("glusterfs", &self.glusterfs, &["endpoints", "path"]),
+            ("portworxVolume", &self.portworx_volume, &["volumeID"]),
+        ]
+        .into_iter()
+        .find_map(|(word, source, fields)| {
+            source.as_ref().map(|source| spaced(word, source, fields))
+        })
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Reference {
+    namespace: Arc<str>,
+    name: Arc<str>,
+    uid: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct VolumeStatus {
+    phase: Option<Arc<str>>,
+}

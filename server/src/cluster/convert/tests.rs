@@ -1,0 +1,547 @@
+use std::sync::Arc;
+
+use teardown::object::{Claim, Facts, Kind, Object, Reclaim, Use};
+
+use super::*;
+
+/// `group/version Kind`, namespaced; the plural is not looked at here.
+fn kind(text: &str) -> Arc<Kind> {
+    let (api, kind) = text.split_once(' ').unwrap();
+    let (group, version) = api.rsplit_once('/').unwrap_or(("", api));
+    Arc::new(Kind {
+        group: group.into(),
+        kind: kind.into(),
+        version: version.into(),
+        plural: format!("{}s", kind.to_lowercase()).into(),
+        namespaced: true,
+    })
+}
+
+/// Reads an object given as everything but its metadata.
+fn read(of: &str, rest: &str) -> Object {
+    let json = format!(
+        r#"{{"metadata": {{"name": "it", "namespace": "shop", "uid": "u-1", "resourceVersion": "7"}}{}{rest}}}"#,
+        if rest.is_empty() { "" } else { "," }
+    );
+    object(&kind(of), &json, &Interner::default()).unwrap().unwrap()
+}
+
+fn lines(uses: &[Use]) -> Vec<String> {
+    uses.iter()
+        .map(|used| format!("{} {} by {}", used.what.kind(), used.name, used.field))
+        .collect()
+}
+
+#[test]
+fn metadata_is_kept_without_annotations_and_managed_fields() {
+    let json = r#"{
+        "apiVersion": "v1", "kind": "ConfigMap", "data": {"password": "secret"},
+        "metadata": {
+            "name": "settings", "namespace": "shop", "uid": "u-1", "resourceVersion": "42", "generation": 3,
+            "labels": {"app": "web"}, "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+            "managedFields": [{"manager": "kubectl", "fieldsV1": {"f:data": {}}}],
+            "creationTimestamp": "2026-01-02T03:04:05Z",
+            "deletionTimestamp": "2026-01-02T03:05:05Z", "deletionGracePeriodSeconds": 30,
+            "finalizers": ["example.com/keep"],
+            "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u-0", "controller": true},
+                {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u-9"}
+            ]
+        }
+    }"#;
+    let object = object(&kind("v1 ConfigMap"), json, &Interner::default()).unwrap().unwrap();
+    assert_eq!(object.reference().to_string(), "ConfigMap shop/settings");
+    assert_eq!((object.uid.as_str(), &*object.resource_version), ("u-1", "42"));
+    assert_eq!(object.labels.get("app").map(|value| &**value), Some("web"));
+    assert_eq!(object.controller().map(|owner| owner.uid.as_str()), Some("u-0"));
+    assert_eq!(object.owners.len(), 2);
+    assert_eq!(object.finalizers, ["example.com/keep".into()]);
+    assert_eq!(object.created.unwrap().to_string(), "2026-01-02T03:04:05Z");
+    let deletion = object.deletion.unwrap();
+    assert_eq!((deletion.at.to_string().as_str(), deletion.grace), ("2026-01-02T03:05:05Z", 30));
+    assert_eq!(object.facts, Facts::None);
+}
+
+#[test]
+fn secrets_and_config_maps_are_never_asked_for_whole() {
+    for of in ["v1 Secret", "v1 ConfigMap"] {
+        assert_eq!(media_type(&kind(of)), METADATA);
+        assert_eq!(list_media_type(&kind(of)), METADATA_LIST);
+    }
+    assert!(media_type(&kind("example.com/v1 Widget")).starts_with(METADATA));
+    assert!(list_media_type(&kind("example.com/v1 Widget")).starts_with(METADATA_LIST));
+    assert_eq!(media_type(&kind("v1 Pod")), "application/json");
+}
+
+#[test]
+fn absurd_objects_do_no_harm() {
+    let label = "x".repeat(1 << 20);
+    let json = format!(
+        r#"{{"metadata": {{"name": "ü/\u0000\u202e", "uid": "u", "labels": {{"{label}": "{label}"}},
+            "annotations": {{"a": "{label}"}}, "finalizers": null, "ownerReferences": null,
+            "creationTimestamp": null}}, "spec": null, "status": null}}"#
+    );
+    let pod = object(&kind("v1 Pod"), &json, &Interner::default()).unwrap().unwrap();
+    assert_eq!(pod.facts, Facts::Pod(Box::default()));
+    assert_eq!(describe(&pod.reference()), "Pod ü/");
+    for broken in ["", "null", "[]", "{}", r#"{"metadata": 3}"#, r#"{"metadata": {"labels": [1]}}"#]
+    {
+        assert!(object(&kind("v1 Pod"), broken, &Interner::default()).is_err(), "{broken}");
+    }
+    let unstored = r#"{"metadata": {"name": "projection"}}"#;
+    assert_eq!(object(&kind("example.com/v1 View"), unstored, &Interner::default()).unwrap(), None);
+}
+
+#[test]
+fn pod() {
+    let pod = read(
+        "v1 Pod",
+        r#""spec": {
+            "nodeName": "n1", "serviceAccountName": "web",
+            "imagePullSecrets": [{"name": "registry"}, {}],
+            "volumes": [
+                {"name": "data", "persistentVolumeClaim": {"claimName": "data-0"}},
+                {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+                {"name": "cfg", "configMap": {"name": "settings"}},
+                {"name": "tls", "secret": {"secretName": "cert"}},
+                {"name": "mix", "projected": {"sources": [
+                    {"serviceAccountToken": {"path": "t"}}, {"configMap": {"name": "mixed"}}, {"secret": {"name": "mixed"}}]}},
+                {"name": "kube-api-access-x7k2p", "projected": {"sources": [
+                    {"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "kube-root-ca.crt"}}, {"downwardAPI": {}}]}},
+                {"name": "csi", "csi": {"driver": "d", "nodePublishSecretRef": {"name": "publish"}}},
+                {"name": "old", "rbd": {"secretRef": {"name": "ceph"}}},
+                {"name": "az", "azureFile": {"secretName": "azure"}},
+                {"name": "tmp", "emptyDir": {}}
+            ],
+            "initContainers": [{"envFrom": [{"configMapRef": {"name": "init"}}]}],
+            "containers": [
+                {"env": [{"name": "A", "value": "plain"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "db", "key": "k"}}},
+                         {"name": "C", "valueFrom": {"secretKeyRef": {"name": "db", "key": "l"}}}]},
+                {"envFrom": [{"secretRef": {"name": "all"}}],
+                 "env": [{"name": "D", "valueFrom": {"configMapKeyRef": {"name": "one", "key": "k"}}},
+                         {"name": "E", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]}
+            ],
+            "ephemeralContainers": [{"envFrom": [{"secretRef": {"name": "debug"}}]}]
+        },
+        "status": {"phase": "Running", "conditions": [{"type": "Initialized", "status": "False"}, {"type": "Ready", "status": "True"}]}"#,
+    );
+    let Facts::Pod(pod) = pod.facts else { panic!("no Pod") };
+    assert_eq!(
+        (pod.node.as_deref(), pod.phase.as_deref(), pod.ready),
+        (Some("n1"), Some("Running"), true)
+    );
+    assert_eq!(
+        lines(&pod.uses),
+        [
+            "ServiceAccount web by spec.serviceAccountName",
+            "Secret registry by spec.imagePullSecrets[0].name",
+            "PersistentVolumeClaim data-0 by spec.volumes[0].persistentVolumeClaim.claimName",
+            "PersistentVolumeClaim it-scratch by spec.volumes[1].ephemeral",
+            "ConfigMap settings by spec.volumes[2].configMap.name",
+            "Secret cert by spec.volumes[3].secret.secretName",
+            "ConfigMap mixed by spec.volumes[4].projected.sources[1].configMap.name",
+            "Secret mixed by spec.volumes[4].projected.sources[2].secret.name",
+            "Secret publish by spec.volumes[6].csi.nodePublishSecretRef.name",
+            "Secret ceph by spec.volumes[7].rbd.secretRef.name",
+            "Secret azure by spec.volumes[8].azureFile.secretName",
+            "ConfigMap init by spec.initContainers[0].envFrom[0].configMapRef.name",
+            "Secret db by spec.containers[0].env[1].valueFrom.secretKeyRef.name",
+            "Secret all by spec.containers[1].envFrom[0].secretRef.name",
+            "ConfigMap one by spec.containers[1].env[0].valueFrom.configMapKeyRef.name",
+            "Secret debug by spec.ephemeralContainers[0].envFrom[0].secretRef.name",
+        ]
+    );
+}
+
+#[test]
+fn pod_sight_names_its_claims() {
+    let json = r#"{"metadata": {"name": "web-0", "namespace": "shop", "uid": "u", "labels": {"app": "web"},
+        "ownerReferences": [{"kind": "StatefulSet", "name": "web", "uid": "o", "controller": true}]},
+        "spec": {"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "b", "ephemeral": {}},
+                             {"name": "c", "secret": {"secretName": "s"}}]}}"#;
+    let sight = pod_sight(&kind("v1 Pod"), json, &Interner::default()).unwrap().unwrap();
+    assert_eq!(sight.claims, ["data".into(), "web-0-b".into()]);
+    assert_eq!((sight.object.to_string().as_str(), sight.owners.len()), ("Pod shop/web-0", 1));
+}
+
+#[test]
+fn stateful_set() {
+    let set = read(
+        "apps/v1 StatefulSet",
+        r#""spec": {
+            "selector": {"matchLabels": {"app": "db"}, "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front"]}]},
+            "template": {"metadata": {"labels": {"app": "db"}}, "spec": {
+                "volumes": [{"name": "c", "configMap": {"name": "settings"}}, {"name": "e", "ephemeral": {}}],
+                "containers": [{"name": "db"}]}},
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}}, {"metadata": {"name": "log"}}],
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Retain"}
+        }, "status": {"replicas": 1}"#,
+    );
+    let Facts::Workload(set) = set.facts else { panic!("no Workload") };
+    assert_eq!((set.replicas, set.ready), (Some(1), Some(0)));
+    assert_eq!(set.selector.unwrap().to_string(), "app=db,tier notin (front)");
+    assert_eq!(set.template_labels.len(), 1);
+    assert_eq!(
+        lines(&set.uses),
+        ["ConfigMap settings by spec.template.spec.volumes[0].configMap.name"]
+    );
+    assert_eq!(set.claim_templates, ["data".into(), "log".into()]);
+    assert!(set.claims_go_with_it);
+}
+
+#[test]
+fn other_workloads() {
+    let check = |of: &str, rest: &str, expected: (Option<i64>, Option<i64>, Option<&str>)| {
+        let Facts::Workload(workload) = read(of, rest).facts else { panic!("no Workload") };
+        let selector = workload.selector.map(|selector| selector.to_string());
+        assert_eq!((workload.replicas, workload.ready, selector.as_deref()), expected, "{of}");
+        assert!(!workload.claims_go_with_it);
+    };
+    let spec = r#""spec": {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": {}}, "status": {"readyReplicas": 2}"#;
+    check("apps/v1 Deployment", spec, (Some(3), Some(2), Some("a=b")));
+    check("apps/v1 ReplicaSet", spec, (Some(3), Some(2), Some("a=b")));
+    check(
+        "v1 ReplicationController",
+        r#""spec": {"selector": {"a": "b"}}"#,
+        (Some(1), Some(0), Some("a=b")),
+    );
+    check(
+        "apps/v1 DaemonSet",
+        r#""spec": {"selector": {}}, "status": {"numberReady": 4}"#,
+        (None, Some(4), Some("everything")),
+    );
+    check("batch/v1 Job", r#""spec": {"template": {"spec": {}}}"#, (None, None, None));
+}
+
+#[test]
+fn cron_job_uses_what_its_jobs_pods_will_use() {
+    let job = read(
+        "batch/v1 CronJob",
+        r#""spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"metadata": {"labels": {"job": "x"}}, "spec": {
+            "serviceAccountName": "runner", "containers": [{"envFrom": [{"secretRef": {"name": "s"}}]}]}}}}}"#,
+    );
+    let Facts::Workload(job) = job.facts else { panic!("no Workload") };
+    assert_eq!(
+        lines(&job.uses),
+        [
+            "ServiceAccount runner by spec.jobTemplate.spec.template.spec.serviceAccountName",
+            "Secret s by spec.jobTemplate.spec.template.spec.containers[0].envFrom[0].secretRef.name",
+        ]
+    );
+    assert_eq!(job.template_labels.len(), 1);
+}
+
+#[test]
+fn autoscaler_and_disruption_budget() {
+    let of = |api: &str| {
+        let rest = format!(
+            r#""spec": {{"scaleTargetRef": {{"apiVersion": "{api}", "kind": "K", "name": "web"}}}}"#
+        );
+        let Facts::Autoscaler(target) = read("autoscaling/v2 HorizontalPodAutoscaler", &rest).facts
+        else {
+            panic!()
+        };
+        target.group.to_string()
+    };
+    assert_eq!((of("apps/v1"), of("v1")), ("apps".to_owned(), String::new()));
+    let budget = |spec: &str| {
+        let Facts::Disruption(selector) = read("policy/v1 PodDisruptionBudget", spec).facts else {
+            panic!()
+        };
+        selector.map(|selector| selector.to_string())
+    };
+    assert_eq!(budget(r#""spec": {"minAvailable": 1}"#), None);
+    assert_eq!(budget(r#""spec": {"selector": null}"#), None);
+    assert_eq!(budget(r#""spec": {"selector": {}}"#), Some("everything".to_owned()));
+    assert_eq!(
+        budget(r#""spec": {"selector": {"matchLabels": {"a": "b"}}}"#),
+        Some("a=b".to_owned())
+    );
+}
+
+#[test]
+fn claim() {
+    let claim = read(
+        "v1 PersistentVolumeClaim",
+        r#""spec": {"volumeName": "pv-1", "storageClassName": "fast"}, "status": {"phase": "Bound", "capacity": {"storage": "10Gi"}}"#,
+    );
+    let Facts::Claim(claim) = claim.facts else { panic!() };
+    assert_eq!(
+        [claim.volume, claim.class, claim.capacity, claim.phase]
+            .map(|text| text.unwrap().to_string()),
+        ["pv-1", "fast", "10Gi", "Bound"]
+    );
+    assert_eq!(
+        read("v1 PersistentVolumeClaim", r#""spec": {"volumeName": ""}"#).facts,
+        Facts::Claim(Claim::default())
+    );
+}
+
+#[test]
+fn volume_says_where_the_bytes_are() {
+    let source = |source: &str| {
+        let rest = format!(r#""spec": {{"persistentVolumeReclaimPolicy": "Delete", {source}}}"#);
+        let Facts::Volume(volume) = read("v1 PersistentVolume", &rest).facts else { panic!() };
+        volume.source.unwrap().to_string()
+    };
+    assert_eq!(
+        source(r#""nfs": {"server": "10.0.0.1", "path": "/exports/a"}"#),
+        "nfs 10.0.0.1:/exports/a"
+    );
+    assert_eq!(
+        source(
+            r#""csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1", "volumeAttributes": {"password": "x"}}"#
+        ),
+        "csi ebs.csi.aws.com vol-1"
+    );
+    assert_eq!(source(r#""hostPath": {"path": "/data", "type": ""}"#), "hostPath /data");
+    assert_eq!(
+        source(r#""iscsi": {"targetPortal": "p:3260", "iqn": "iqn.x", "lun": 2}"#),
+        "iscsi p:3260 iqn.x 2"
+    );
+    assert_eq!(source(r#""cephfs": {"monitors": ["a", "b"], "path": "/"}"#), "cephfs a,b /");
+
+    let rest = r#""spec": {"claimRef": {"namespace": "shop", "name": "data", "uid": "c-1"}, "storageClassName": "fast",
+        "capacity": {"storage": "1Ti"}}, "status": {"phase": "Released"}"#;
+    let Facts::Volume(volume) = read("v1 PersistentVolume", rest).facts else { panic!() };
+    let claim = volume.claim.unwrap();
+    assert_eq!(
+        (&*claim.namespace, &*claim.name, claim.uid.unwrap().as_str()),
+        ("shop", "data", "c-1")
+    );
+    assert_eq!((volume.reclaim, volume.source), (Reclaim::Retain, None));
+    assert_eq!(
+        (volume.capacity.as_deref(), volume.phase.as_deref()),
+        (Some("1Ti"), Some("Released"))
+    );
+}
+
+#[test]
+fn service() {
+    let check = |spec: &str, selects: bool, load_balancer: bool| {
+        let Facts::Service(service) = read("v1 Service", &format!(r#""spec": {spec}"#)).facts
+        else {
+            panic!()
+        };
+        assert_eq!(
+            (service.selector.is_some(), service.load_balancer),
+            (selects, load_balancer),
+            "{spec}"
+        );
+    };
+    check(r#"{"type": "LoadBalancer", "selector": {"app": "web"}}"#, true, true);
+    check(r#"{"type": "ClusterIP", "selector": {}}"#, false, false);
+    check(r#"{"type": "ClusterIP", "selector": null}"#, false, false);
+    check(r#"{"type": "ExternalName", "selector": {"app": "web"}}"#, false, false);
+}
+
+#[test]
+fn ingress() {
+    let ingress = read(
+        "networking.k8s.io/v1 Ingress",
+        r#""spec": {"ingressClassName": "nginx", "defaultBackend": {"service": {"name": "fallback"}},
+            "rules": [{"host": "a"}, {"http": {"paths": [
+                {"backend": {"resource": {"kind": "Bucket", "name": "b"}}}, {"backend": {"service": {"name": "web"}}}]}}],
+            "tls": [{"hosts": ["a"]}, {"secretName": "cert"}]}"#,
+    );
+    let Facts::Ingress(ingress) = ingress.facts else { panic!() };
+    assert_eq!(
+        ingress.backends,
+        [
+            ("spec.defaultBackend.service.name".into(), "fallback".into()),
+            ("spec.rules[1].http.paths[1].backend.service.name".into(), "web".into()),
+        ]
+    );
+    assert_eq!(lines(&ingress.uses), ["Secret cert by spec.tls[1].secretName"]);
+    assert_eq!(ingress.class.as_deref(), Some("nginx"));
+}
+
+#[test]
+fn network_policy() {
+    let policy = |spec: &str| {
+        let Facts::NetworkPolicy(selector) = read("networking.k8s.io/v1 NetworkPolicy", spec).facts
+        else {
+            panic!()
+        };
+        selector.to_string()
+    };
+    assert_eq!(policy(r#""spec": {"podSelector": {}}"#), "everything");
+    assert_eq!(policy(r#""spec": {"podSelector": {"matchLabels": {"a": "b"}}}"#), "a=b");
+}
+
+#[test]
+fn bindings_and_accounts() {
+    let binding = read(
+        "rbac.authorization.k8s.io/v1 RoleBinding",
+        r#""roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+           "subjects": [{"kind": "User", "name": "ann"}, {"kind": "ServiceAccount", "name": "web", "namespace": "other"},
+                        {"kind": "ServiceAccount", "name": "web"}]"#,
+    );
+    let Facts::Binding(binding) = binding.facts else { panic!() };
+    assert_eq!((&*binding.role_kind, &*binding.role), ("ClusterRole", "edit"));
+    assert_eq!(binding.accounts, [("other".into(), "web".into()), ("shop".into(), "web".into())]);
+
+    let unbound = read(
+        "rbac.authorization.k8s.io/v1 ClusterRoleBinding",
+        r#""roleRef": {"kind": "ClusterRole", "name": "x"}"#,
+    );
+    let Facts::Binding(unbound) = unbound.facts else { panic!() };
+    assert!(unbound.accounts.is_empty());
+
+    let rest = r#""secrets": [{"name": "token"}], "imagePullSecrets": [{"name": "token"}, {"name": "registry"}]"#;
+    let Facts::ServiceAccount(uses) = read("v1 ServiceAccount", rest).facts else { panic!() };
+    assert_eq!(
+        lines(&uses),
+        ["Secret token by secrets[0].name", "Secret registry by imagePullSecrets[1].name"]
+    );
+}
+
+#[test]
+fn extensions() {
+    for of in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
+        let hooks = read(
+            &format!("admissionregistration.k8s.io/v1 {of}"),
+            r#""webhooks": [{"clientConfig": {"url": "https://x"}},
+                {"clientConfig": {"caBundle": "x", "service": {"namespace": "ops", "name": "hook", "port": 443}}}]"#,
+        );
+        let Facts::Webhooks(services) = hooks.facts else { panic!() };
+        assert_eq!(services.len(), 1);
+        assert_eq!((&*services[0].namespace, &*services[0].name), ("ops", "hook"));
+        assert_eq!(&*services[0].field, "webhooks[1].clientConfig.service");
+    }
+    let api = |spec: &str| {
+        let Facts::ApiService(service) = read("apiregistration.k8s.io/v1 APIService", spec).facts
+        else {
+            panic!()
+        };
+        service.map(|service| format!("{}/{} {}", service.namespace, service.name, service.field))
+    };
+    assert_eq!(api(r#""spec": {"group": "", "version": "v1"}"#), None);
+    assert_eq!(
+        api(r#""spec": {"service": {"namespace": "kube-system", "name": "metrics"}}"#),
+        Some("kube-system/metrics spec.service".to_owned())
+    );
+    let crd = r#""spec": {"group": "example.com", "names": {"kind": "Widget", "plural": "widgets"}, "versions": []}"#;
+    let Facts::Definition(definition) =
+        read("apiextensions.k8s.io/v1 CustomResourceDefinition", crd).facts
+    else {
+        panic!()
+    };
+    assert_eq!((&*definition.group, &*definition.kind), ("example.com", "Widget"));
+    let node = |status: &str| {
+        read(
+            "v1 Node",
+            &format!(r#""status": {{"conditions": [{{"type": "Ready", "status": "{status}"}}]}}"#),
+        )
+        .facts
+    };
+    assert_eq!(
+        [node("True"), node("Unknown")],
+        [Facts::Node { ready: true }, Facts::Node { ready: false }]
+    );
+    assert_eq!(read("v1 Namespace", "").facts, Facts::Namespace);
+}
+
+/// Any JSON, made of the words that are looked for as often as of others.
+fn any_json() -> impl proptest::strategy::Strategy<Value = serde_json::Value> {
+    use proptest::prelude::*;
+    let word = prop_oneof![
+        proptest::sample::select(vec![
+            "metadata",
+            "name",
+            "namespace",
+            "uid",
+            "labels",
+            "finalizers",
+            "ownerReferences",
+            "deletionTimestamp",
+            "spec",
+            "status",
+            "template",
+            "selector",
+            "matchLabels",
+            "matchExpressions",
+            "key",
+            "operator",
+            "values",
+            "volumes",
+            "containers",
+            "env",
+            "envFrom",
+            "valueFrom",
+            "secretKeyRef",
+            "persistentVolumeClaim",
+            "claimName",
+            "projected",
+            "sources",
+            "jobTemplate",
+            "scaleTargetRef",
+            "apiVersion",
+            "kind",
+            "claimRef",
+            "nfs",
+            "csi",
+            "capacity",
+            "rules",
+            "http",
+            "paths",
+            "backend",
+            "service",
+            "tls",
+            "roleRef",
+            "subjects",
+            "webhooks",
+            "clientConfig",
+            "group",
+            "names",
+            "conditions",
+            "type",
+            "imagePullSecrets",
+            "secrets",
+            "volumeClaimTemplates",
+        ])
+        .prop_map(str::to_owned),
+        ".*",
+    ];
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(serde_json::Value::from),
+        any::<i64>().prop_map(serde_json::Value::from),
+        word.clone().prop_map(serde_json::Value::from),
+        Just(serde_json::Value::from("2026-01-02T03:04:05Z")),
+    ];
+    leaf.prop_recursive(6, 64, 8, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(serde_json::Value::from),
+            proptest::collection::btree_map(word.clone(), inner, 0..8)
+                .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest::proptest! {
+    #[test]
+    fn nothing_that_is_sent_makes_it_panic(
+        of in proptest::sample::select(vec![
+            "v1 Pod", "apps/v1 StatefulSet", "v1 ReplicationController", "batch/v1 Job", "batch/v1 CronJob", "v1 Service",
+            "v1 PersistentVolumeClaim", "v1 PersistentVolume", "networking.k8s.io/v1 Ingress", "v1 ServiceAccount",
+            "networking.k8s.io/v1 NetworkPolicy", "autoscaling/v2 HorizontalPodAutoscaler", "v1 Node", "v1 Secret",
+            "policy/v1 PodDisruptionBudget", "rbac.authorization.k8s.io/v1 RoleBinding", "v1 Namespace",
+            "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration", "apiregistration.k8s.io/v1 APIService",
+            "apiextensions.k8s.io/v1 CustomResourceDefinition",
+        ]),
+        spec in any_json(), status in any_json(), other in any_json(),
+    ) {
+        let names = Interner::default();
+        let json = serde_json::json!({
+            "metadata": {"name": "it", "uid": "u"}, "spec": spec, "status": status,
+            "roleRef": {"kind": "Role", "name": "r"}, "subjects": other, "webhooks": other, "secrets": other,
+        })
+        .to_string();
+        let _ = object(&kind(of), &json, &names);
+        let _ = object(&kind(of), &other.to_string(), &names);
+        let _ = pod_sight(&kind("v1 Pod"), &json, &names);
+        let _ = sight(json.as_bytes());
+        crate::cluster::status::message(500, other.to_string().as_bytes());
+    }
+}

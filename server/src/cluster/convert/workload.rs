@@ -1,0 +1,201 @@
+//! What makes Pods, and what scales and protects them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, de::DeserializeOwned};
+use teardown::{
+    object::{Facts, Target, Workload},
+    selector::{Labels, Selector},
+};
+
+use super::{LabelSelector, Meta, Unread, Unreadable, Whole, or_default, pod, shared};
+use crate::cluster::interner::Interner;
+
+/// Reads a Deployment, ReplicaSet or StatefulSet: one replica where nothing is said, and `readyReplicas` is left out
+/// while it is zero.
+pub(super) fn read_replicated(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let (meta, mut workload) = templated::<LabelSelector>(json, names, LabelSelector::selector)?;
+    workload.replicas.get_or_insert(1);
+    workload.ready.get_or_insert(0);
+    Ok((meta, Facts::Workload(Box::new(workload))))
+}
+
+/// Reads a ReplicationController, whose selector is plain labels.
+pub(super) fn read_replication_controller(
+    json: &str,
+    names: &Interner,
+) -> Result<(Meta, Facts), Unreadable> {
+    let (meta, mut workload) = templated::<Labels>(json, names, |labels, names| {
+        Selector::of_labels(shared(labels, names))
+    })?;
+    workload.replicas.get_or_insert(1);
+    workload.ready.get_or_insert(0);
+    Ok((meta, Facts::Workload(Box::new(workload))))
+}
+
+/// Reads a DaemonSet or a Job, which have no `spec.replicas`.
+pub(super) fn read(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let (meta, workload) = templated::<LabelSelector>(json, names, LabelSelector::selector)?;
+    Ok((meta, Facts::Workload(Box::new(workload))))
+}
+
+/// Reads a CronJob: its Pods are those of the Jobs it makes.
+pub(super) fn read_cron_job(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<CronSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
+    let template = spec.job_template.spec.template;
+    let workload = Workload {
+        uses: template.spec.uses("spec.jobTemplate.spec.template.spec", None, names),
+        template_labels: shared(template.metadata.labels, names),
+        ..Workload::default()
+    };
+    Ok((metadata, Facts::Workload(Box::new(workload))))
+}
+
+/// Reads a HorizontalPodAutoscaler.
+pub(super) fn read_autoscaler(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<ScalerSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
+    let target = spec.scale_target_ref;
+    // The core group's apiVersion is its version alone.
+    let group = target.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let target = Target {
+        group: names.share(group),
+        kind: names.share(&target.kind),
+        name: names.share(&target.name),
+    };
+    Ok((metadata, Facts::Autoscaler(target)))
+}
+
+/// Reads a PodDisruptionBudget. In `policy/v1` an absent selector matches no Pod and an empty one every Pod.
+pub(super) fn read_disruption_budget(
+    json: &str,
+    names: &Interner,
+) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<BudgetSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
+    Ok((metadata, Facts::Disruption(spec.selector.map(|selector| selector.selector(names)))))
+}
+
+fn templated<L: DeserializeOwned>(
+    json: &str,
+    names: &Interner,
+    selector: impl FnOnce(L, &Interner) -> Selector,
+) -> Result<(Meta, Workload), Unreadable> {
+    let Whole::<Spec<L>, Status> { metadata, spec, status } = serde_json::from_str(json)?;
+    let workload = Workload {
+        replicas: spec.replicas,
+        ready: status.ready_replicas.or(status.number_ready),
+        selector: spec.selector.map(|read| selector(read, names)),
+        uses: spec.template.spec.uses("spec.template.spec", None, names),
+        template_labels: shared(spec.template.metadata.labels, names),
+        claim_templates: spec
+            .volume_claim_templates
+            .into_iter()
+            .map(|template| names.share(&template.metadata.name))
+            .collect(),
+        claims_go_with_it: spec
+            .persistent_volume_claim_retention_policy
+            .is_some_and(|policy| policy.when_deleted.as_deref() == Some("Delete")),
+    };
+    Ok((metadata, workload))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", bound = "L: DeserializeOwned")]
+struct Spec<L> {
+    #[serde(default)]
+    replicas: Option<i64>,
+    #[serde(default = "Option::default")]
+    selector: Option<L>,
+    #[serde(default, deserialize_with = "or_default")]
+    template: Template,
+    #[serde(default, deserialize_with = "or_default")]
+    volume_claim_templates: Vec<ClaimTemplate>,
+    #[serde(default)]
+    persistent_volume_claim_retention_policy: Option<Retention>,
+}
+
+impl<L> Default for Spec<L> {
+    fn default() -> Self {
+        Self {
+            replicas: None,
+            selector: None,
+            template: Template::default(),
+            volume_claim_templates: Vec::new(),
+            persistent_volume_claim_retention_policy: None,
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Template {
+    #[serde(deserialize_with = "or_default")]
+    metadata: TemplateMeta,
+    #[serde(deserialize_with = "or_default")]
+    spec: pod::Spec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TemplateMeta {
+    name: Box<str>,
+    #[serde(deserialize_with = "or_default")]
+    labels: Labels,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ClaimTemplate {
+    metadata: TemplateMeta,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Retention {
+    when_deleted: Option<Box<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    ready_replicas: Option<i64>,
+    number_ready: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct CronSpec {
+    job_template: JobTemplate,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct JobTemplate {
+    spec: JobSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct JobSpec {
+    template: Template,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ScalerSpec {
+    scale_target_ref: TargetRef,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TargetRef {
+    #[serde(deserialize_with = "or_default")]
+    api_version: Arc<str>,
+    kind: Arc<str>,
+    name: Arc<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct BudgetSpec {
+    selector: Option<LabelSelector>,
+}

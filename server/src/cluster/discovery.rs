@@ -1,0 +1,446 @@
+//! Which kinds the API server serves, and which of its groups it cannot speak for.
+//!
+//! Aggregated discovery is two requests and says which group versions are stale. Where it is not offered (before 1.26,
+//! or behind some proxies) the same media type list falls back to plain discovery, one request per group version.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::Client;
+use serde::Deserialize;
+use std::time::Duration;
+use teardown::object::Kind;
+
+use super::{
+    request::{self, Answer, Failure, segment},
+    text::bounded,
+};
+
+/// For each discovery document. The API server answers from memory; a dead aggregated server costs it 5 s.
+const DOCUMENT: Duration = Duration::from_secs(10);
+
+/// `apidiscovery.k8s.io`, its beta for 1.26 to 1.29, and plain discovery.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+    application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+/// What discovery found. The order of versions is the API server's, the preferred first.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Every kind that is worth watching, by group and plural, in each version that serves it.
+    pub(super) kinds: BTreeMap<(String, String), Vec<Kind>>,
+    /// Group versions that could not be asked, such as `metrics.k8s.io/v1beta1`, and what was said of them. What they
+    /// serve is unknown: a kind that is missing because of them is not withdrawn.
+    pub(super) blind: BTreeMap<String, String>,
+}
+
+impl Found {
+    /// Whether a kind of this group may be missing only because a version of its group could not be asked.
+    pub(super) fn is_blind_to(&self, group: &str) -> bool {
+        self.blind
+            .keys()
+            .any(|version| version.rsplit_once('/').map_or("", |(group, _)| group) == group)
+    }
+
+    fn add(&mut self, kind: Kind) {
+        self.kinds.entry((kind.group.to_string(), kind.plural.to_string())).or_default().push(kind);
+    }
+}
+
+/// Why nothing at all was found.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DiscoveryError {
+    /// No answer.
+    #[error(transparent)]
+    Failure(#[from] Failure),
+    /// An answer, but no document.
+    #[error("{message}")]
+    Refused {
+        /// HTTP status code.
+        code: u16,
+        /// What it said, bounded.
+        message: String,
+    },
+}
+
+/// Asks which kinds there are.
+pub(super) async fn discover(client: &Client) -> Result<Found, DiscoveryError> {
+    let mut found = Found::default();
+    for root in ["/api", "/apis"] {
+        let answer = document(client, root, AGGREGATED).await?;
+        match serde_json::from_slice::<Document>(&answer.body) {
+            Ok(Document::Groups(groups)) => aggregated(groups, &mut found),
+            Ok(Document::Core(core)) => {
+                let versions =
+                    core.versions.into_iter().map(|version| (String::new(), version)).collect();
+                plain(client, versions, &mut found).await?;
+            }
+            Ok(Document::Plain(groups)) => plain(client, groups.versions(), &mut found).await?,
+            Err(error) => {
+                let message =
+                    format!("{root} is no discovery document: {}", bounded(&error.to_string()));
+                return Err(DiscoveryError::Refused { code: answer.code, message });
+            }
+        }
+    }
+    Ok(found)
+}
+
+async fn document(client: &Client, path: &str, accept: &str) -> Result<Answer, DiscoveryError> {
+    let answer = request::ask(client, request::get(path, accept)?, DOCUMENT).await?;
+    if answer.is_success() {
+        Ok(answer)
+    } else {
+        Err(DiscoveryError::Refused { code: answer.code, message: answer.message() })
+    }
+}
+
+/// Reads the aggregated documents. A stale version may list nothing, or what it served before: neither is trusted.
+fn aggregated(groups: GroupDiscoveryList, found: &mut Found) {
+    for group in groups.items {
+        let name = group.metadata.name;
+        for version in group.versions {
+            if version.freshness.as_deref() == Some("Stale") {
+                let message = "its API server does not answer, so its kinds are unknown".to_owned();
+                blind(found, &name, &version.version, message);
+                continue;
+            }
+            for resource in version.resources {
+                // An aggregated server may serve kinds of another group under its path; the path is what is asked.
+                let Some(kind) = resource.response_kind else { continue };
+                let verbs = &resource.verbs;
+                let namespaced = resource.scope.as_deref() == Some("Namespaced");
+                offer(
+                    found,
+                    &name,
+                    &version.version,
+                    &resource.resource,
+                    &kind.kind,
+                    namespaced,
+                    verbs,
+                );
+            }
+        }
+    }
+}
+
+/// Asks each group version for its resources. One that fails is blind and the others go on; a connection that breaks
+/// ends it all.
+async fn plain(
+    client: &Client,
+    versions: Vec<(String, String)>,
+    found: &mut Found,
+) -> Result<(), DiscoveryError> {
+    for (group, version) in versions {
+        let path = match (segment(&group), segment(&version)) {
+            (None, Some(version)) => format!("/api/{version}"),
+            (Some(group), Some(version)) => format!("/apis/{group}/{version}"),
+            (_, None) => continue,
+        };
+        let answer = match document(client, &path, request::JSON).await {
+            Ok(answer) => answer,
+            Err(DiscoveryError::Refused { message, .. }) => {
+                blind(found, &group, &version, message);
+                continue;
+            }
+            Err(error @ DiscoveryError::Failure(_)) => return Err(error),
+        };
+        let Ok(list) = serde_json::from_slice::<ResourceList>(&answer.body) else {
+            blind(found, &group, &version, "it sent no resource list".to_owned());
+            continue;
+        };
+        for resource in list.resources {
+            // `pods/log` and its likes are subresources.
+            if !resource.name.contains('/') {
+                let verbs = &resource.verbs;
+                offer(
+                    found,
+                    &group,
+                    &version,
+                    &resource.name,
+                    &resource.kind,
+                    resource.namespaced,
+                    verbs,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn blind(found: &mut Found, group: &str, version: &str, message: String) {
+    let name = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    found.blind.insert(bounded(&name), message);
+}
+
+fn offer(
+    found: &mut Found,
+    group: &str,
+    version: &str,
+    plural: &str,
+    kind: &str,
+    namespaced: bool,
+    verbs: &BTreeSet<String>,
+) {
+    let watchable = verbs.contains("list") && verbs.contains("watch");
+    if watchable && !kind.is_empty() && !is_noise(group, plural) {
+        found.add(Kind {
+            group: group.into(),
+            kind: kind.into(),
+            version: version.into(),
+            plural: plural.into(),
+            namespaced,
+        });
+    }
+}
+
+/// Kinds that no teardown ever turns on.
+fn is_noise(group: &str, plural: &str) -> bool {
+    match (group, plural) {
+        // What happened, not what is: the busiest kinds of a cluster, and gone by themselves within the hour.
+        ("" | "events.k8s.io", "events") => true,
+        // Heartbeats: every Node and every elected leader writes one every few seconds. What matters of them is asked
+        // for when a verdict needs it.
+        ("coordination.k8s.io", "leases" | "leasecandidates") => true,
+        // Made from Services and Pods by the endpoint controllers, which also remove them; they change with every
+        // readiness probe and hold nothing up.
+        ("", "endpoints") | ("discovery.k8s.io", "endpointslices") => true,
+        // One per cluster IP, made and removed with its Service by the API server itself.
+        ("networking.k8s.io", "ipaddresses") => true,
+        // Free space as a storage driver reports it, again and again.
+        ("storage.k8s.io", "csistoragecapacities") => true,
+        // Which API server can read which version: one per kind, about the control plane alone.
+        ("internal.apiserver.k8s.io", "storageversions") => true,
+        // Measurements, not objects.
+        ("metrics.k8s.io" | "custom.metrics.k8s.io" | "external.metrics.k8s.io", _) => true,
+        // Projections of other objects under the UIDs of those: seen twice, each would look like the other's end.
+        (
+            "project.openshift.io" | "authorization.openshift.io" | "packages.operators.coreos.com",
+            _,
+        ) => true,
+        _ => false,
+    }
+}
+
+/// A discovery document in either shape; `kind` tells them apart.
+#[derive(Deserialize)]
+#[serde(tag = "kind")]
+enum Document {
+    #[serde(rename = "APIGroupDiscoveryList")]
+    Groups(GroupDiscoveryList),
+    #[serde(rename = "APIVersions")]
+    Core(CoreVersions),
+    #[serde(rename = "APIGroupList")]
+    Plain(GroupList),
+}
+
+#[derive(Deserialize)]
+struct GroupDiscoveryList {
+    #[serde(default)]
+    items: Vec<GroupDiscovery>,
+}
+
+#[derive(Deserialize)]
+struct GroupDiscovery {
+    #[serde(default)]
+    metadata: GroupName,
+    #[serde(default)]
+    versions: Vec<VersionDiscovery>,
+}
+
+/// The core group has no name.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct GroupName {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct VersionDiscovery {
+    version: String,
+    #[serde(default)]
+    resources: Vec<ResourceDiscovery>,
+    #[serde(default)]
+    freshness: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceDiscovery {
+    resource: String,
+    #[serde(default)]
+    response_kind: Option<ResponseKind>,
+    #[serde(default)]
+    scope: Option<String>,
+    #[serde(default)]
+    verbs: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+struct ResponseKind {
+    #[serde(default)]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct CoreVersions {
+    #[serde(default)]
+    versions: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct GroupList {
+    #[serde(default)]
+    groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    name: String,
+    #[serde(default)]
+    versions: Vec<GroupVersion>,
+    #[serde(default)]
+    preferred_version: Option<GroupVersion>,
+}
+
+#[derive(Clone, Deserialize, PartialEq)]
+struct GroupVersion {
+    version: String,
+}
+
+impl GroupList {
+    /// Group and version of all, each group's preferred version first.
+    fn versions(self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for group in self.groups {
+            let rest = group
+                .versions
+                .into_iter()
+                .filter(|version| Some(version) != group.preferred_version.as_ref());
+            for version in group.preferred_version.iter().cloned().chain(rest) {
+                all.push((group.name.clone(), version.version));
+            }
+        }
+        all
+    }
+}
+
+#[derive(Deserialize)]
+struct ResourceList {
+    #[serde(default)]
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    name: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    namespaced: bool,
+    #[serde(default)]
+    verbs: BTreeSet<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::{self, Reply, now};
+
+    /// What was found, as lines.
+    fn lines(found: &Found) -> Vec<String> {
+        let kinds = found.kinds.values().map(|versions| {
+            let served: Vec<_> = versions.iter().map(|kind| &*kind.version).collect();
+            let scope = if versions[0].namespaced { "in namespaces" } else { "in the cluster" };
+            format!("{} {} {} {scope}", versions[0].kind, versions[0].resource(), served.join(" "))
+        });
+        kinds.chain(found.blind.keys().map(|version| format!("blind {version}"))).collect()
+    }
+
+    const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
+        {"metadata":{"creationTimestamp":null},"versions":[{"version":"v1","freshness":"Current","resources":[
+            {"resource":"pods","responseKind":{"group":"","version":"v1","kind":"Pod"},"scope":"Namespaced","verbs":["delete","list","watch"],
+             "subresources":[{"subresource":"log","verbs":["get"]}]},
+            {"resource":"events","responseKind":{"kind":"Event"},"scope":"Namespaced","verbs":["list","watch"]},
+            {"resource":"bindings","responseKind":{"kind":"Binding"},"scope":"Namespaced","verbs":["create"]},
+            {"resource":"nodes","responseKind":{"kind":"Node"},"scope":"Cluster","verbs":["list","watch"]}]}]}]}"#;
+
+    const GROUPS: &str = r#"{"kind":"APIGroupDiscoveryList","items":[
+        {"metadata":{"name":"autoscaling"},"versions":[
+            {"version":"v2","freshness":"Current","resources":[{"resource":"horizontalpodautoscalers","responseKind":{"kind":"HorizontalPodAutoscaler"},"scope":"Namespaced","verbs":["list","watch"]}]},
+            {"version":"v1","freshness":"Current","resources":[{"resource":"horizontalpodautoscalers","responseKind":{"kind":"HorizontalPodAutoscaler"},"scope":"Namespaced","verbs":["list","watch"]}]}]},
+        {"metadata":{"name":"coordination.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"leases","responseKind":{"kind":"Lease"},"scope":"Namespaced","verbs":["list","watch"]}]}]},
+        {"metadata":{"name":"wares.example.com"},"versions":[
+            {"version":"v1","freshness":"Stale","resources":[{"resource":"wares","responseKind":{"kind":"Ware"},"scope":"Namespaced","verbs":["list","watch"]}]},
+            {"version":"v1beta1","freshness":"Stale"}]}]}"#;
+
+    #[tokio::test]
+    async fn aggregated_documents_are_two_requests() {
+        let (client, log) =
+            fake::client(|seen| now(200, if seen.path == "/api" { CORE } else { GROUPS }));
+        let found = discover(&client).await.unwrap();
+        assert_eq!(
+            lines(&found),
+            [
+                "Node nodes v1 in the cluster",
+                "Pod pods v1 in namespaces",
+                "HorizontalPodAutoscaler horizontalpodautoscalers.autoscaling v2 v1 in namespaces",
+                "blind wares.example.com/v1",
+                "blind wares.example.com/v1beta1",
+            ]
+        );
+        assert!(
+            found.is_blind_to("wares.example.com")
+                && !found.is_blind_to("")
+                && !found.is_blind_to("example.com")
+        );
+        assert_eq!(log.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn plain_documents_are_read_version_by_version() {
+        let (client, _) = fake::client(|seen| match &*seen.path {
+            "/api" => now(200, r#"{"kind":"APIVersions","versions":["v1"]}"#),
+            "/api/v1" => now(
+                200,
+                r#"{"kind":"APIResourceList","resources":[
+                    {"name":"pods","kind":"Pod","namespaced":true,"verbs":["list","watch"]},
+                    {"name":"pods/log","kind":"Pod","namespaced":true,"verbs":["list","watch"]}]}"#,
+            ),
+            "/apis" => now(
+                200,
+                r#"{"kind":"APIGroupList","groups":[
+                    {"name":"example.com","versions":[{"version":"v1beta1"},{"version":"v1"}],"preferredVersion":{"version":"v1"}},
+                    {"name":"dead.example.com","versions":[{"version":"v1"}]}]}"#,
+            ),
+            "/apis/example.com/v1" => {
+                now(200, r#"{"resources":[{"name":"as","kind":"A","verbs":["list","watch"]}]}"#)
+            }
+            "/apis/example.com/v1beta1" => now(
+                200,
+                r#"{"resources":[{"name":"as","kind":"A","verbs":["list","watch"]},{"name":"bs","kind":"B","verbs":["list","watch"]}]}"#,
+            ),
+            _ => now(503, "service unavailable"),
+        });
+        assert_eq!(
+            lines(&discover(&client).await.unwrap()),
+            [
+                "Pod pods v1 in namespaces",
+                "A as.example.com v1 v1beta1 in the cluster",
+                "B bs.example.com v1beta1 in the cluster",
+                "blind dead.example.com/v1",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn no_document_is_an_error_and_nothing_is_found() {
+        for reply in [
+            || Reply::Broken,
+            || Reply::Answer(403, "no".into()),
+            || Reply::Answer(200, "<html>".into()),
+        ] {
+            let (client, _) = fake::client(move |_| Box::pin(std::future::ready(reply())));
+            assert!(discover(&client).await.is_err());
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! An API server in a closure, for tests: a request in, a response out, no socket and no clock.
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use kube::Client;
+use tokio::sync::mpsc;
+use tower::service_fn;
+
+/// A request as the fake saw it.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) method: String,
+    /// Path and query.
+    pub(super) path: String,
+    pub(super) accept: String,
+    pub(super) body: String,
+}
+
+impl Seen {
+    /// The value of a query parameter.
+    pub(super) fn query(&self, name: &str) -> Option<&str> {
+        let (_, query) = self.path.split_once('?')?;
+        query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value)
+    }
+
+    /// The path without its query.
+    pub(super) fn bare(&self) -> &str {
+        self.path.split('?').next().unwrap()
+    }
+
+    pub(super) fn is_watch(&self) -> bool {
+        self.query("watch") == Some("true") || self.query("watch") == Some("1")
+    }
+}
+
+/// What the fake does with a request.
+pub(super) enum Reply {
+    /// A code and a body.
+    Answer(u16, String),
+    /// As [`Reply::Answer`], with a `Retry-After`.
+    Later(u16, &'static str, String),
+    /// The connection breaks.
+    Broken,
+    /// Nothing ever comes.
+    Silence,
+    /// 200 and whatever is sent here, until the sender is dropped; an error breaks the connection.
+    Stream(mpsc::UnboundedReceiver<Result<String, &'static str>>),
+}
+
+/// Every request so far.
+pub(super) type Log = Arc<Mutex<Vec<Seen>>>;
+
+/// A client whose API server is this closure.
+pub(super) fn client(
+    answer: impl Fn(Seen) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
+) -> (Client, Log) {
+    let log = Log::default();
+    let seen_so_far = log.clone();
+    let answer = Arc::new(answer);
+    let service = service_fn(move |request: Request<kube::client::Body>| {
+        let (answer, log) = (answer.clone(), seen_so_far.clone());
+        async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await.unwrap().to_bytes();
+            let seen = Seen {
+                method: parts.method.to_string(),
+                path: parts.uri.to_string(),
+                accept: parts.headers["accept"].to_str().unwrap().to_owned(),
+                body: String::from_utf8(body.to_vec()).unwrap(),
+            };
+            log.lock().unwrap().push(seen.clone());
+            let (code, after, body) = match answer(seen).await {
+                Reply::Answer(code, body) => (code, None, Body::from(body)),
+                Reply::Later(code, after, body) => (code, Some(after), Body::from(body)),
+                Reply::Broken => {
+                    return Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
+                }
+                Reply::Silence => std::future::pending().await,
+                Reply::Stream(receiver) => {
+                    let chunks = futures::stream::unfold(receiver, async |mut receiver| {
+                        let chunk = receiver.recv().await?;
+                        Some((chunk.map(Bytes::from).map_err(std::io::Error::other), receiver))
+                    });
+                    (200, None, Body::from_stream(chunks))
+                }
+            };
+            let mut response = Response::new(body);
+            *response.status_mut() = StatusCode::from_u16(code).unwrap();
+            if let Some(after) = after {
+                response.headers_mut().insert("retry-after", after.parse().unwrap());
+            }
+            Ok::<_, std::io::Error>(response)
+        }
+    });
+    (Client::new(service, "default"), log)
+}
+
+/// An answer that is ready at once.
+pub(super) fn now(code: u16, body: impl Into<String>) -> BoxFuture<'static, Reply> {
+    let reply = Reply::Answer(code, body.into());
+    Box::pin(std::future::ready(reply))
+}

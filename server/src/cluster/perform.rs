@@ -1,0 +1,272 @@
+//! The calls a run asks for: orders in, outcomes out, as many at once as the [`Window`] allows. Nothing is retried and
+//! nothing is decided here: an answer is judged ([`outcome`]) and sent to the hub.
+//!
+//! ```text
+//! hub ─Order─► queue ─(window)─► call ─► API server
+//!  ▲                              │
+//!  └────── Incoming::Performed ◄──┘
+//! ```
+//!
+//! Orders are taken in at once and wait here, so that the hub never waits for the cluster. On drain what waits is
+//! dropped (its intent is journaled and will be observed anew) and what has left is waited for.
+
+mod outcome;
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use jiff::SignedDuration;
+use kube::Client;
+use serde_json::json;
+use teardown::{
+    action::{Action, Outcome},
+    object::{Kind, ObjectRef, Uid},
+    plan::Propagation,
+};
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    convert::{self, Page},
+    interner::Interner,
+    request::{self, Failure},
+    window::Window,
+};
+use crate::hub::{Incoming, Order};
+
+/// For a DELETE or a GET: webhooks may take up to 10 s each by default, but what has not answered by then is better
+/// observed than waited for.
+const CALL: Duration = Duration::from_secs(10);
+/// For all pages of a list.
+const LIST: Duration = Duration::from_secs(30);
+/// Pods per page; what client-go's pager uses.
+const PAGE: usize = 500;
+
+/// Performs orders until told to drain or the hub is gone; a panic in a call is passed on.
+pub(super) async fn perform(
+    client: Client,
+    names: Arc<Interner>,
+    mailbox: mpsc::Sender<Incoming>,
+    mut orders: mpsc::Receiver<Order>,
+    drain: CancellationToken,
+) {
+    let start = Instant::now();
+    let mut window = Window::new();
+    let mut queue = VecDeque::new();
+    let mut calls = JoinSet::new();
+    loop {
+        let mut hold = None;
+        while !queue.is_empty() {
+            match window.wait(calls.len(), start.elapsed()) {
+                Some(Duration::ZERO) => {
+                    if let Some(order) = queue.pop_front() {
+                        calls.spawn(carry_out(
+                            client.clone(),
+                            names.clone(),
+                            mailbox.clone(),
+                            order,
+                            start,
+                        ));
+                    }
+                }
+                wait => {
+                    hold = wait;
+                    break;
+                }
+            }
+        }
+        tokio::select! {
+            biased;
+            () = drain.cancelled() => break,
+            Some(done) = calls.join_next() => account(&mut window, done),
+            order = orders.recv() => match order {
+                Some(order) => queue.push_back(order),
+                None => break,
+            },
+            () = sleep(hold.unwrap_or_default()), if hold.is_some() => {}
+        }
+    }
+    while let Some(done) = calls.join_next().await {
+        account(&mut window, done);
+    }
+}
+
+/// What a call says of the API server's load.
+enum Load {
+    /// Answered in good order by a call whose latency can be compared with its likes'.
+    Light,
+    /// 429.
+    Throttled(Option<Duration>),
+    /// No answer, or 5xx.
+    Unanswered,
+    /// Nothing: its latency depends on how much was asked for.
+    Silent,
+}
+
+/// A call that is over: its load, and when it began and ended.
+type Done = (Load, Duration, Duration);
+
+fn account(window: &mut Window, done: Result<Done, tokio::task::JoinError>) {
+    let (load, began, ended) = match done {
+        Ok(done) => done,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => return,
+    };
+    match load {
+        Load::Light => window.answered(began, ended),
+        Load::Throttled(after) => window.throttled(began, ended, after),
+        Load::Unanswered => window.unanswered(began, ended),
+        Load::Silent => {}
+    }
+}
+
+async fn carry_out(
+    client: Client,
+    names: Arc<Interner>,
+    mailbox: mpsc::Sender<Incoming>,
+    Order { run, action }: Order,
+    start: Instant,
+) -> Done {
+    let began = start.elapsed();
+    let outcome = call(&client, &names, &action).await;
+    let ended = start.elapsed();
+    tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "performed");
+    let load = match (&outcome, &action) {
+        (Outcome::Throttled { after }, _) => {
+            Load::Throttled(after.and_then(|after| Duration::try_from(after).ok()))
+        }
+        (Outcome::Unanswered { .. }, _) => Load::Unanswered,
+        (_, Action::ReadPods { .. }) => Load::Silent,
+        (_, Action::Delete { .. } | Action::Read { .. }) => Load::Light,
+    };
+    // A closed mailbox means that the process ends; nobody is left to tell.
+    let _ = mailbox.send(Incoming::Performed { run, action, outcome }).await;
+    (load, began, ended)
+}
+
+/// Performs one action.
+async fn call(client: &Client, names: &Interner, action: &Action) -> Outcome {
+    match action {
+        Action::Delete { step: _, kind, object, uid, propagation } => {
+            delete(client, kind, object, uid, *propagation).await
+        }
+        Action::Read { step: _, kind, object, uid } => read(client, kind, object, uid).await,
+        Action::ReadPods { step: _, namespace } => {
+            timeout(LIST, read_pods(client, names, namespace))
+                .await
+                .unwrap_or_else(|_| outcome::of_failure(&Failure::Silence(LIST)))
+        }
+    }
+}
+
+async fn delete(
+    client: &Client,
+    kind: &Kind,
+    object: &ObjectRef,
+    uid: &Uid,
+    propagation: Propagation,
+) -> Outcome {
+    let Some(path) = object_path(kind, object) else { return nameless(object) };
+    // Explicit, because the default is Orphan for Jobs and ReplicationControllers. `v1` is understood by every group.
+    let options = json!({
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "preconditions": { "uid": uid.as_str() },
+        "propagationPolicy": match propagation {
+            Propagation::Background => "Background",
+            Propagation::Orphan => "Orphan",
+        },
+    });
+    let request = match request::delete(&path, options.to_string().into_bytes()) {
+        Ok(request) => request,
+        Err(failure) => return outcome::of_failure(&failure),
+    };
+    match request::ask(client, request, CALL).await {
+        Ok(answer) if answer.is_success() => Outcome::Accepted,
+        Ok(answer) => outcome::of_answer(&answer, Some((kind, object))),
+        Err(failure) => outcome::of_failure(&failure),
+    }
+}
+
+async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Outcome {
+    let Some(path) = object_path(kind, object) else { return nameless(object) };
+    let answer = match request::get(&path, convert::sight_media_type(kind)) {
+        Ok(request) => request::ask(client, request, CALL).await,
+        Err(failure) => Err(failure),
+    };
+    match answer {
+        Ok(answer) if answer.is_success() => match convert::sight(&answer.body) {
+            Ok(sight) => match sight.uid {
+                Some(found) if found == *uid => Outcome::Present { terminating: sight.terminating },
+                Some(found) => Outcome::OtherUid { uid: Some(found) },
+                None => Outcome::CannotTell { message: "the answer holds no UID".to_owned() },
+            },
+            Err(error) => outcome::unreadable(&error),
+        },
+        Ok(answer) => outcome::of_answer(&answer, Some((kind, object))),
+        Err(failure) => outcome::of_failure(&failure),
+    }
+}
+
+/// All Pods of the namespace, page by page; every page is of the same moment, so one that has expired ends the read.
+async fn read_pods(client: &Client, names: &Interner, namespace: &str) -> Outcome {
+    let kind = Arc::new(Kind {
+        group: "".into(),
+        kind: "Pod".into(),
+        version: "v1".into(),
+        plural: "pods".into(),
+        namespaced: true,
+    });
+    let Some(path) = request::path(&kind, Some(namespace)) else {
+        return Outcome::CannotTell { message: "the namespace has no name".to_owned() };
+    };
+    let mut pods = Vec::new();
+    let mut next = String::new();
+    loop {
+        let path = request::page(&path, PAGE, &next);
+        let answer = match request::get(&path, convert::list_media_type(&kind)) {
+            Ok(request) => request::ask(client, request, LIST).await,
+            Err(failure) => Err(failure),
+        };
+        let answer = match answer {
+            Ok(answer) if answer.is_success() => answer,
+            Ok(answer) => return outcome::of_answer(&answer, None),
+            Err(failure) => return outcome::of_failure(&failure),
+        };
+        let page: Page<'_> = match serde_json::from_slice(&answer.body) {
+            Ok(page) => page,
+            Err(error) => return outcome::unreadable(&error),
+        };
+        for item in page.items.unwrap_or_default() {
+            match convert::pod_sight(&kind, item.get(), names) {
+                Ok(pod) => pods.extend(pod),
+                Err(error) => return outcome::unreadable(&error),
+            }
+        }
+        if page.metadata.next.is_empty() {
+            return Outcome::Pods(pods);
+        }
+        next = page.metadata.next;
+    }
+}
+
+fn object_path(kind: &Kind, object: &ObjectRef) -> Option<String> {
+    let namespace = if kind.namespaced { Some(object.namespace.as_deref()?) } else { None };
+    Some(format!("{}/{}", request::path(kind, namespace)?, request::segment(&object.name)?))
+}
+
+/// A name that no path can hold belongs to no object: nothing was sent.
+fn nameless(object: &ObjectRef) -> Outcome {
+    Outcome::CannotTell { message: format!("{} has no path in the API", convert::describe(object)) }
+}
+
+/// `after` as the journal keeps it.
+fn patience(after: Duration) -> Option<SignedDuration> {
+    SignedDuration::try_from(after).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,373 @@
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use teardown::{plan::StepId, run::RunId};
+
+use super::*;
+use crate::cluster::fake::{self, Reply, Seen, now};
+
+fn kind(group: &str, kind: &str, plural: &str, namespaced: bool) -> Kind {
+    Kind {
+        group: group.into(),
+        kind: kind.into(),
+        version: "v1".into(),
+        plural: plural.into(),
+        namespaced,
+    }
+}
+
+fn deployment() -> (Kind, ObjectRef, Uid) {
+    let object = ObjectRef {
+        group: "apps".into(),
+        kind: "Deployment".into(),
+        namespace: Some("shop".into()),
+        name: "web".into(),
+    };
+    (kind("apps", "Deployment", "deployments", true), object, Uid::new("u-1"))
+}
+
+fn delete_action() -> Action {
+    let (kind, object, uid) = deployment();
+    Action::Delete { step: StepId(1), kind, object, uid, propagation: Propagation::Background }
+}
+
+fn read_action() -> Action {
+    let (kind, object, uid) = deployment();
+    Action::Read { step: StepId(1), kind, object, uid }
+}
+
+async fn answered(action: Action, code: u16, body: &str) -> Outcome {
+    let body = body.to_owned();
+    let (client, _) = fake::client(move |_| now(code, body.clone()));
+    call(&client, &Interner::default(), &action).await
+}
+
+fn status(code: u16, reason: &str, message: &str, details: &str) -> String {
+    format!(
+        r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","message":{message:?},"reason":"{reason}","details":{details},"code":{code}}}"#
+    )
+}
+
+#[tokio::test]
+async fn a_delete_names_uid_and_propagation() {
+    let (client, log) = fake::client(|_| now(200, r#"{"kind":"Status","status":"Success"}"#));
+    assert_eq!(call(&client, &Interner::default(), &delete_action()).await, Outcome::Accepted);
+    let Seen { method, path, body, .. } = log.lock().unwrap()[0].clone();
+    assert_eq!(
+        (method.as_str(), path.as_str()),
+        ("DELETE", "/apis/apps/v1/namespaces/shop/deployments/web")
+    );
+    assert_eq!(
+        body,
+        r#"{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u-1"},"propagationPolicy":"Background"}"#
+    );
+}
+
+#[tokio::test]
+async fn odd_names_are_escaped_and_impossible_ones_not_sent() {
+    let (client, log) = fake::client(|_| now(200, "{}"));
+    let delete = |name: &str| Action::Delete {
+        step: StepId(0),
+        kind: kind("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", false),
+        object: ObjectRef {
+            group: "".into(),
+            kind: "ClusterRole".into(),
+            namespace: None,
+            name: name.into(),
+        },
+        uid: Uid::new("u"),
+        propagation: Propagation::Orphan,
+    };
+    assert_eq!(
+        call(&client, &Interner::default(), &delete("system:a b?c")).await,
+        Outcome::Accepted
+    );
+    assert!(matches!(
+        call(&client, &Interner::default(), &delete("..")).await,
+        Outcome::CannotTell { .. }
+    ));
+    let log = log.lock().unwrap();
+    assert_eq!(log.len(), 1);
+    assert_eq!(log[0].path, "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:a%20b%3Fc");
+}
+
+#[tokio::test]
+async fn a_404_is_gone_only_if_it_names_the_object() {
+    let named = status(
+        404,
+        "NotFound",
+        "deployments.apps \"web\" not found",
+        r#"{"name":"web","group":"apps","kind":"deployments"}"#,
+    );
+    assert_eq!(answered(delete_action(), 404, &named).await, Outcome::NotFound);
+    assert_eq!(answered(read_action(), 404, &named).await, Outcome::NotFound);
+    let namespace = status(
+        404,
+        "NotFound",
+        "namespaces \"shop\" not found",
+        r#"{"name":"shop","kind":"namespaces"}"#,
+    );
+    let unserved =
+        status(404, "NotFound", "the server could not find the requested resource", "{}");
+    for body in [&*namespace, &*unserved, "404 page not found\n", ""] {
+        let outcome = answered(delete_action(), 404, body).await;
+        assert!(matches!(outcome, Outcome::CannotTell { .. }), "{body}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_409_for_the_uid_says_whose_name_it_is_now() {
+    let new = "6f1b2c3d-0000-4000-8000-000000000001";
+    let check = async |message: &str| {
+        answered(delete_action(), 409, &status(409, "Conflict", message, "{}")).await
+    };
+    let before = format!(
+        "Operation cannot be fulfilled on deployments.apps \"web\": the UID in the precondition (u-1) does not match the UID in record ({new}). The object might have been deleted and then recreated"
+    );
+    let stored = format!(
+        "Operation cannot be fulfilled on deployments.apps \"web\": StorageError: invalid object, Code: 4, Key: /registry/x, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u-1, UID in object meta: {new}"
+    );
+    for message in [&before, &stored] {
+        assert_eq!(
+            check(message).await,
+            Outcome::OtherUid { uid: Some(Uid::new(new)) },
+            "{message}"
+        );
+    }
+    let empty = "Precondition failed: UID in precondition: u-1, UID in object meta: ";
+    assert_eq!(check(empty).await, Outcome::OtherUid { uid: None });
+    let other = check("the object has been modified; please apply your changes to the latest version and try again").await;
+    assert!(matches!(other, Outcome::Unanswered { .. }), "{other:?}");
+    let denied = check("admission webhook \"keep.example.com\" denied the request: no").await;
+    assert_eq!(
+        denied,
+        Outcome::Refused {
+            code: 409,
+            message: "admission webhook \"keep.example.com\" denied the request: no".into()
+        }
+    );
+}
+
+#[tokio::test]
+async fn codes() {
+    for code in [400, 403, 405, 422] {
+        let outcome = answered(delete_action(), code, &status(code, "X", "no", "{}")).await;
+        assert_eq!(outcome, Outcome::Refused { code, message: "no".into() });
+    }
+    for code in [500, 502, 503, 504] {
+        let outcome = answered(delete_action(), code, "<html>\n<b>bad\u{7} gateway</b>").await;
+        assert_eq!(outcome, Outcome::Unanswered { message: "<html> <b>bad gateway</b>".into() });
+    }
+    for code in [301, 401] {
+        let outcome = answered(delete_action(), code, "").await;
+        assert_eq!(
+            outcome,
+            Outcome::CannotTell { message: format!("answered {code} without a word") }
+        );
+    }
+    let webhook = status(
+        404,
+        "NotFound",
+        "admission webhook \"w\" denied the request: gone",
+        r#"{"name":"web","kind":"deployments"}"#,
+    );
+    assert!(matches!(
+        answered(delete_action(), 404, &webhook).await,
+        Outcome::Refused { code: 404, .. }
+    ));
+    let long = status(403, "Forbidden", &"x".repeat(9_000), "{}");
+    let Outcome::Refused { message, .. } = answered(delete_action(), 403, &long).await else {
+        panic!()
+    };
+    assert!(message.chars().count() <= 512);
+}
+
+#[tokio::test]
+async fn a_429_carries_its_patience() {
+    let later = |after: &'static str, body: String| {
+        let (client, _) = fake::client(move |_| {
+            Box::pin(std::future::ready(Reply::Later(429, after, body.clone())))
+        });
+        client
+    };
+    let check = async |client: Client| call(&client, &Interner::default(), &delete_action()).await;
+    let seconds = |n| Outcome::Throttled { after: Some(SignedDuration::from_secs(n)) };
+    assert_eq!(check(later("7", String::new())).await, seconds(7));
+    let details = status(429, "TooManyRequests", "slow down", r#"{"retryAfterSeconds":3}"#);
+    assert_eq!(check(later("soon", details)).await, seconds(3));
+    assert_eq!(check(later("soon", String::new())).await, Outcome::Throttled { after: None });
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_and_breakage_leave_the_effect_open() {
+    let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Silence)));
+    let began = Instant::now();
+    let outcome = call(&client, &Interner::default(), &delete_action()).await;
+    assert_eq!(outcome, Outcome::Unanswered { message: "no answer within 10 s".into() });
+    assert_eq!(began.elapsed(), CALL);
+    let pods = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
+    assert_eq!(
+        call(&client, &Interner::default(), &pods).await,
+        Outcome::Unanswered { message: "no answer within 30 s".into() }
+    );
+    let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Broken)));
+    let outcome = call(&client, &Interner::default(), &delete_action()).await;
+    assert!(
+        matches!(&outcome, Outcome::Unanswered { message } if message.contains("refused")),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_read_tells_the_planned_object_from_a_namesake() {
+    let object =
+        |uid: &str, more: &str| format!(r#"{{"metadata":{{"name":"web","uid":"{uid}"{more}}}}}"#);
+    assert_eq!(
+        answered(read_action(), 200, &object("u-1", "")).await,
+        Outcome::Present { terminating: false }
+    );
+    let deleting = object("u-1", r#","deletionTimestamp":"2026-01-02T03:04:05Z""#);
+    assert_eq!(
+        answered(read_action(), 200, &deleting).await,
+        Outcome::Present { terminating: true }
+    );
+    assert_eq!(
+        answered(read_action(), 200, &object("u-2", "")).await,
+        Outcome::OtherUid { uid: Some(Uid::new("u-2")) }
+    );
+    assert!(matches!(answered(read_action(), 200, "{}").await, Outcome::CannotTell { .. }));
+    let (client, log) = fake::client(move |_| now(200, "{}"));
+    call(&client, &Interner::default(), &read_action()).await;
+    assert!(log.lock().unwrap()[0].accept.starts_with("application/json;as=PartialObjectMetadata"));
+}
+
+#[tokio::test]
+async fn pods_are_read_to_the_last_page_and_without_a_resource_version() {
+    let page = |name: &str, next: &str| {
+        format!(
+            r#"{{"metadata":{{"resourceVersion":"9","continue":"{next}"}},"items":[{{"metadata":{{"name":"{name}","namespace":"shop","uid":"u-{name}"}},
+            "spec":{{"volumes":[{{"name":"d","persistentVolumeClaim":{{"claimName":"data"}}}}]}}}}]}}"#
+        )
+    };
+    let (client, log) = fake::client(move |seen| match seen.query("continue") {
+        None => now(200, page("a", "t/1=")),
+        Some("t%2F1%3D") => now(200, page("b", "")),
+        Some(other) => now(400, other),
+    });
+    let action = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
+    let Outcome::Pods(pods) = call(&client, &Interner::default(), &action).await else { panic!() };
+    let found: Vec<_> =
+        pods.iter().map(|pod| format!("{} {}", pod.object, pod.claims[0])).collect();
+    assert_eq!(found, ["Pod shop/a data", "Pod shop/b data"]);
+    let log = log.lock().unwrap();
+    assert_eq!(log[0].path, "/api/v1/namespaces/shop/pods?limit=500");
+    assert!(log.iter().all(|seen| seen.query("resourceVersion").is_none()));
+}
+
+#[tokio::test]
+async fn pods_that_cannot_be_read_completely_are_not_reported() {
+    let action = || Action::ReadPods { step: StepId(0), namespace: "shop".into() };
+    let unreadable =
+        r#"{"metadata":{},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{"volumes":7}}]}"#;
+    assert!(matches!(answered(action(), 200, unreadable).await, Outcome::CannotTell { .. }));
+    assert!(matches!(answered(action(), 200, "<html>").await, Outcome::CannotTell { .. }));
+    assert!(matches!(answered(action(), 403, "no").await, Outcome::Refused { code: 403, .. }));
+    assert!(matches!(answered(action(), 404, "no").await, Outcome::CannotTell { .. }));
+    assert!(matches!(answered(action(), 410, "no").await, Outcome::Unanswered { .. }));
+    assert_eq!(
+        answered(action(), 200, r#"{"metadata":{},"items":null}"#).await,
+        Outcome::Pods(Vec::new())
+    );
+}
+
+fn order() -> Order {
+    Order { run: RunId::new("r"), action: delete_action() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_calls_than_the_window_and_all_are_answered() {
+    static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+    static MOST: AtomicUsize = AtomicUsize::new(0);
+    let (client, _) = fake::client(|_| {
+        Box::pin(async {
+            MOST.fetch_max(UNDER_WAY.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            sleep(Duration::from_millis(20)).await;
+            UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+            Reply::Answer(200, "{}".into())
+        })
+    });
+    let (mailbox, mut incoming) = mpsc::channel(4);
+    let (sender, orders) = mpsc::channel(4);
+    let drain = CancellationToken::new();
+    let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    // Nobody reads the mailbox yet: taking orders in must not depend on it.
+    for _ in 0..100 {
+        sender.send(order()).await.unwrap();
+    }
+    for _ in 0..100 {
+        let Some(Incoming::Performed { outcome, .. }) = incoming.recv().await else { panic!() };
+        assert_eq!(outcome, Outcome::Accepted);
+    }
+    let most = MOST.load(Ordering::SeqCst);
+    assert!((8..=24).contains(&most), "{most}");
+    drain.cancel();
+    task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_holds_the_next_calls_back() {
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let (client, _) = fake::client({
+        let times = times.clone();
+        move |_| {
+            let mut times = times.lock().unwrap();
+            times.push(Instant::now());
+            let reply = if times.len() == 1 {
+                Reply::Later(429, "5", String::new())
+            } else {
+                Reply::Answer(200, "{}".into())
+            };
+            Box::pin(std::future::ready(reply))
+        }
+    });
+    let (mailbox, mut incoming) = mpsc::channel(4);
+    let (sender, orders) = mpsc::channel(4);
+    let drain = CancellationToken::new();
+    let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    for _ in 0..2 {
+        sender.send(order()).await.unwrap();
+        incoming.recv().await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    let times = times.lock().unwrap().clone();
+    assert!(times[1] - times[0] >= Duration::from_secs(5), "{:?}", times[1] - times[0]);
+    drain.cancel();
+    task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn draining_waits_for_what_has_left_and_drops_the_rest() {
+    let (client, log) = fake::client(|_| {
+        Box::pin(async {
+            sleep(Duration::from_secs(3)).await;
+            Reply::Answer(200, "{}".into())
+        })
+    });
+    let (mailbox, mut incoming) = mpsc::channel(64);
+    let (sender, orders) = mpsc::channel(64);
+    let drain = CancellationToken::new();
+    let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    for _ in 0..20 {
+        sender.send(order()).await.unwrap();
+    }
+    sleep(Duration::from_secs(1)).await;
+    drain.cancel();
+    task.await.unwrap();
+    let mut answered = 0;
+    while incoming.recv().await.is_some() {
+        answered += 1;
+    }
+    assert_eq!((log.lock().unwrap().len(), answered), (8, 8));
+}

@@ -1,0 +1,228 @@
+//! Whether the API server answers at all: asked in one place, so that its absence is told once and not once per watch.
+//!
+//! A watch whose connection fails raises a [`Suspicion`]; the pulse then asks `/version`, and only its verdict counts.
+//! While the API server is away every watch waits here, and when it is back each resumes where it was: a stream from
+//! before may be half-dead without knowing it.
+
+use std::{sync::Arc, time::Duration};
+
+use kube::Client;
+use serde::Deserialize;
+use teardown::observation::Observation;
+use tokio::{
+    sync::{Notify, watch},
+    time::sleep,
+};
+
+use super::{
+    backoff::spread,
+    report::{HubGone, Report},
+    request,
+    text::bounded,
+};
+
+/// How often it is asked unprompted: a cable that was pulled breaks no connection by itself.
+const EVERY: Duration = Duration::from_secs(10);
+/// How long `/version` may take; the API server answers it from memory.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A single failure may be one lost packet or one replica behind a load balancer that restarts.
+const AGAIN: Duration = Duration::from_millis(500);
+/// The longest wait while it is away.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// What is known of the API server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Reach {
+    reached: bool,
+    /// How often it came (back).
+    times: u64,
+}
+
+/// Asks, and tells.
+pub(super) struct Pulse {
+    client: Client,
+    report: Report,
+    reach: watch::Sender<Reach>,
+    suspicion: Arc<Notify>,
+}
+
+/// A watch's view of the pulse.
+#[derive(Clone, Debug)]
+pub(super) struct Suspicion {
+    reach: watch::Receiver<Reach>,
+    raised: Arc<Notify>,
+}
+
+impl Pulse {
+    /// A pulse that has not been felt yet.
+    pub(super) fn new(client: Client, report: Report) -> Self {
+        Self { client, report, reach: watch::Sender::default(), suspicion: Arc::default() }
+    }
+
+    /// A view of it.
+    pub(super) fn suspicion(&self) -> Suspicion {
+        Suspicion { reach: self.reach.subscribe(), raised: self.suspicion.clone() }
+    }
+
+    /// Asks for ever.
+    pub(super) async fn run(self) -> Result<(), HubGone> {
+        let mut version: Option<String> = None;
+        let mut told_unreachable = false;
+        let mut failures = 0;
+        loop {
+            match self.ask().await {
+                Ok(answer) => {
+                    failures = 0;
+                    let back = version.is_none();
+                    // An answer without a version does not make a known one unknown.
+                    let answer =
+                        answer.or_else(|| version.clone()).unwrap_or_else(|| "unknown".to_owned());
+                    if version.as_deref() != Some(&answer) {
+                        self.report.tell(Observation::Reached { version: answer.clone() }).await?;
+                        version = Some(answer);
+                    }
+                    if back {
+                        told_unreachable = false;
+                        tracing::info!("the API server answers");
+                        self.reach.send_modify(|reach| {
+                            *reach = Reach { reached: true, times: reach.times + 1 }
+                        });
+                    }
+                    tokio::select! {
+                        () = sleep(EVERY) => {}
+                        // Many watches fail at once: one question answers them all.
+                        () = self.suspicion.notified() => sleep(Duration::from_millis(100)).await,
+                    }
+                }
+                Err(message) => {
+                    failures += 1;
+                    if failures > 1 && !told_unreachable {
+                        told_unreachable = true;
+                        version = None;
+                        tracing::warn!("the API server does not answer");
+                        self.reach.send_modify(|reach| reach.reached = false);
+                        self.report.tell(Observation::Unreachable { message }).await?;
+                    }
+                    sleep(spread((AGAIN * failures).min(LONGEST))).await;
+                }
+            }
+        }
+    }
+
+    /// The version, or why there is no answer. An API server that does not tell its version is there all the same.
+    async fn ask(&self) -> Result<Option<String>, String> {
+        let request =
+            request::get("/version", request::JSON).map_err(|failure| failure.to_string())?;
+        let answer = request::ask(&self.client, request, PATIENCE)
+            .await
+            .map_err(|failure| failure.to_string())?;
+        match answer.code {
+            200 => {
+                let version = serde_json::from_slice::<Version>(&answer.body)
+                    .map_err(|_| "what answers is no API server".to_owned())?;
+                Ok(Some(bounded(&version.git_version)))
+            }
+            403 | 404 | 429 => Ok(None),
+            401 => Err("the API server does not accept the credentials (401)".to_owned()),
+            code => Err(format!("the API server answers {code}: {}", answer.message())),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    git_version: String,
+}
+
+impl Suspicion {
+    /// The API server may be away: a connection failed.
+    pub(super) fn raise(&self) {
+        self.raised.notify_one();
+    }
+
+    /// Whether it answers, as far as is known.
+    pub(super) fn is_reached(&self) -> bool {
+        self.reach.borrow().reached
+    }
+
+    /// Waits until it answers, and says how often it has come back by then. Never returns once the pulse has ended.
+    pub(super) async fn reached(&mut self) -> u64 {
+        if let Ok(reach) = self.reach.wait_for(|reach| reach.reached).await {
+            return reach.times;
+        }
+        std::future::pending().await
+    }
+
+    /// Waits until it has been away and is back again, since it came back for the `times`th time.
+    pub(super) async fn came_back(&mut self, times: u64) {
+        if self.reach.wait_for(|reach| reach.reached && reach.times > times).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU16, Ordering};
+
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+    use crate::cluster::fake::{self, Reply};
+
+    #[tokio::test(start_paused = true)]
+    async fn absence_and_return_are_told_once() {
+        static CODE: AtomicU16 = AtomicU16::new(200);
+        let (client, _) = fake::client(|_| {
+            Box::pin(std::future::ready(match CODE.load(Ordering::SeqCst) {
+                0 => Reply::Broken,
+                1 => Reply::Silence,
+                code => Reply::Answer(code, r#"{"gitVersion":"v1.36.3"}"#.into()),
+            }))
+        });
+        let (report, mut told) = Report::channel();
+        let pulse = Pulse::new(client, report);
+        let mut view = pulse.suspicion();
+        let task = tokio::spawn(pulse.run());
+        let reached = Observation::Reached { version: "v1.36.3".into() };
+        assert_eq!(view.reached().await, 1);
+        assert_eq!(told.recv().await, Some(reached.clone()));
+
+        for (times, away) in (1..).zip([0, 1, 401, 503]) {
+            let back = tokio::spawn({
+                let mut view = view.clone();
+                async move { view.came_back(times).await }
+            });
+            CODE.store(away, Ordering::SeqCst);
+            for _ in 0..100 {
+                view.raise();
+            }
+            let began = Instant::now();
+            assert!(matches!(told.recv().await, Some(Observation::Unreachable { .. })));
+            assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
+            assert!(timeout(Duration::from_secs(60), told.recv()).await.is_err(), "told once");
+            assert!(!view.is_reached() && !back.is_finished());
+            CODE.store(200, Ordering::SeqCst);
+            assert_eq!(told.recv().await, Some(reached.clone()));
+            back.await.unwrap();
+        }
+        task.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_lost_packet_is_no_absence() {
+        static NUMBER: AtomicU16 = AtomicU16::new(0);
+        let (client, _) = fake::client(|_| {
+            Box::pin(std::future::ready(match NUMBER.fetch_add(1, Ordering::SeqCst) {
+                1 => Reply::Broken,
+                _ => Reply::Answer(200, r#"{"gitVersion":"v1.36.3"}"#.into()),
+            }))
+        });
+        let (report, mut told) = Report::channel();
+        let task = tokio::spawn(Pulse::new(client, report).run());
+        assert!(matches!(told.recv().await, Some(Observation::Reached { .. })));
+        assert!(timeout(Duration::from_secs(60), told.recv()).await.is_err());
+        task.abort();
+    }
+}

@@ -1,0 +1,234 @@
+//! One request to the API server with its own deadline, and its answer as it came: code, headers and body. Nothing is
+//! retried here and nothing is logged; whoever asked judges the answer.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::{Method, Request, Response, header};
+use http_body_util::{BodyExt, Limited};
+use kube::client::{Body, Client};
+use tokio::time::timeout;
+
+use super::{
+    status,
+    text::{bounded, chain},
+};
+
+/// The largest body or line that is read: above a full page of the largest objects etcd stores (1.5 MiB) that is still
+/// plausible, below what would take the process down.
+const LARGEST: usize = 256 << 20;
+
+/// An answer, whatever its code.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// HTTP status code.
+    pub(super) code: u16,
+    /// `Retry-After`, where it was given in seconds, as the API server gives it.
+    pub(super) retry_after: Option<Duration>,
+    /// The body, complete.
+    pub(super) body: Bytes,
+}
+
+impl Answer {
+    /// Whether the request was fulfilled.
+    pub(super) fn is_success(&self) -> bool {
+        (200..300).contains(&self.code)
+    }
+
+    /// What it said, bounded.
+    pub(super) fn message(&self) -> String {
+        status::message(self.code, &self.body)
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Failure {
+    /// Nothing came in time.
+    #[error("no answer within {} s", .0.as_secs())]
+    Silence(Duration),
+    /// The connection could not be made or broke.
+    #[error("{0}")]
+    Connection(String),
+    /// The credentials could not be obtained. What the plugin printed is left out: it may hold a token.
+    #[error("the credentials of the kubeconfig's user could not be obtained")]
+    Credentials,
+    /// A body or a line is larger than anything the API server sends.
+    #[error("the answer is larger than {} MiB", LARGEST >> 20)]
+    TooLarge,
+}
+
+/// A GET of `path`, asking for this media type.
+pub(super) fn get(path: &str, accept: &str) -> Result<Request<Body>, Failure> {
+    build(Method::GET, path, accept, Body::empty())
+}
+
+/// A DELETE of `path` with a JSON body.
+pub(super) fn delete(path: &str, body: Vec<u8>) -> Result<Request<Body>, Failure> {
+    build(Method::DELETE, path, JSON, Body::from(body))
+}
+
+/// Plain JSON.
+pub(super) const JSON: &str = "application/json";
+
+fn build(method: Method, path: &str, accept: &str, body: Body) -> Result<Request<Body>, Failure> {
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::ACCEPT, accept)
+        .header(header::CONTENT_TYPE, JSON)
+        .body(body)
+        .map_err(|error| Failure::Connection(chain(&error)))
+}
+
+/// Sends the request and reads the whole answer, all within `deadline`.
+pub(super) async fn ask(
+    client: &Client,
+    request: Request<Body>,
+    deadline: Duration,
+) -> Result<Answer, Failure> {
+    timeout(deadline, async { read(send(client, request).await?).await })
+        .await
+        .unwrap_or(Err(Failure::Silence(deadline)))
+}
+
+/// Sends the request and gives its answer's lines as they come; `deadline` is for its beginning. An answer that is no
+/// success is read to its end instead.
+pub(super) async fn open(
+    client: &Client,
+    request: Request<Body>,
+    deadline: Duration,
+) -> Result<Result<Lines, Answer>, Failure> {
+    timeout(deadline, async {
+        let response = send(client, request).await?;
+        if response.status().is_success() {
+            Ok(Ok(Lines { body: response.into_body(), buffer: BytesMut::new(), searched: 0 }))
+        } else {
+            read(response).await.map(Err)
+        }
+    })
+    .await
+    .unwrap_or(Err(Failure::Silence(deadline)))
+}
+
+async fn send(client: &Client, request: Request<Body>) -> Result<Response<Body>, Failure> {
+    client.send(request).await.map_err(|error| match error {
+        kube::Error::Auth(_) => Failure::Credentials,
+        // The two that occur; what they wrap says all there is.
+        kube::Error::Service(error) => Failure::Connection(chain(&*error)),
+        kube::Error::HyperError(error) => Failure::Connection(chain(&error)),
+        error => Failure::Connection(chain(&error)),
+    })
+}
+
+async fn read(response: Response<Body>) -> Result<Answer, Failure> {
+    let code = response.status().as_u16();
+    let retry_after = response
+        .headers()
+        .get(header::RETRY_AFTER)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.trim().parse::<u32>().ok())
+        .map(|seconds| Duration::from_secs(seconds.into()));
+    let body = Limited::new(response.into_body(), LARGEST).collect().await.map_err(|error| {
+        if error.is::<http_body_util::LengthLimitError>() {
+            Failure::TooLarge
+        } else {
+            Failure::Connection(bounded(&error.to_string()))
+        }
+    })?;
+    Ok(Answer { code, retry_after, body: body.to_bytes() })
+}
+
+/// The lines of an answer that does not end by itself: a watch.
+#[derive(Debug)]
+pub(super) struct Lines {
+    body: Body,
+    buffer: BytesMut,
+    /// How much of the buffer is known to hold no line's end.
+    searched: usize,
+}
+
+impl Lines {
+    /// The next complete line; none at the end of the answer. What is left without a line's end was cut off and is
+    /// dropped: whoever resumes gets it again. Cancelling it loses nothing.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        loop {
+            if let Some(end) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') {
+                let line = self.buffer.split_to(self.searched + end).freeze();
+                self.buffer.advance(1);
+                self.searched = 0;
+                if line.iter().all(u8::is_ascii_whitespace) {
+                    continue;
+                }
+                return Ok(Some(line));
+            }
+            self.searched = self.buffer.len();
+            if self.searched > LARGEST {
+                return Err(Failure::TooLarge);
+            }
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.buffer.extend_from_slice(&data);
+                    }
+                }
+                Some(Err(error)) => return Err(Failure::Connection(chain(&error))),
+            }
+        }
+    }
+}
+
+/// One segment of a path. Names in RBAC groups may hold nearly anything but `/` and `%`, so all that is not plainly
+/// safe is escaped; `.` and `..` would be another path and are no legal names.
+pub(super) fn segment(name: &str) -> Option<String> {
+    if matches!(name, "" | "." | "..") {
+        return None;
+    }
+    let mut segment = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
+            segment.push(char::from(byte));
+        } else {
+            segment.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    Some(segment)
+}
+
+/// One page of a list: `next` is empty for the first. Without `resourceVersion` the list is no older than its answer.
+pub(super) fn page(path: &str, limit: usize, next: &str) -> String {
+    if next.is_empty() {
+        return format!("{path}?limit={limit}");
+    }
+    // The token is opaque; what it holds today is URL-safe base64, which stays as it is.
+    format!("{path}?limit={limit}&continue={}", segment(next).unwrap_or_default())
+}
+
+/// The path of a kind's objects, everywhere or in one namespace.
+pub(super) fn path(kind: &teardown::object::Kind, namespace: Option<&str>) -> Option<String> {
+    let version = segment(&kind.version)?;
+    let base = if kind.group.is_empty() {
+        format!("/api/{version}")
+    } else {
+        format!("/apis/{}/{version}", segment(&kind.group)?)
+    };
+    let plural = segment(&kind.plural)?;
+    Some(match namespace {
+        Some(namespace) => format!("{base}/namespaces/{}/{plural}", segment(namespace)?),
+        None => format!("{base}/{plural}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_stay_one_segment() {
+        assert_eq!(segment("system:node"), Some("system:node".to_owned()));
+        assert_eq!(segment("a b/ü?#"), Some("a%20b%2F%C3%BC%3F%23".to_owned()));
+        assert_eq!(segment(".."), None);
+        assert_eq!(segment(""), None);
+    }
+}

@@ -1,0 +1,192 @@
+use std::sync::{Mutex, atomic::AtomicBool};
+
+use tokio::sync::{Notify, Semaphore, mpsc};
+
+use super::*;
+use crate::cluster::{
+    fake::{self, Seen, now},
+    pulse::Pulse,
+    report::Report,
+};
+
+/// What the fake serves under `/apis`, as `group/version plural Kind` or `stale group/version`, and what it lists.
+type Served = Arc<Mutex<Vec<&'static str>>>;
+
+fn documents(served: &[&str]) -> String {
+    let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for entry in served {
+        let words: Vec<_> = entry.split(' ').collect();
+        let (freshness, api, resources) = match words[..] {
+            ["stale", api] => ("Stale", api, String::new()),
+            [api, plural, kind] => (
+                "Current",
+                api,
+                format!(
+                    r#"{{"resource":"{plural}","responseKind":{{"kind":"{kind}"}},"scope":"Namespaced","verbs":["list","watch"]}}"#
+                ),
+            ),
+            _ => panic!("{entry}"),
+        };
+        let (group, version) = api.split_once('/').unwrap();
+        groups.entry(group).or_default().push(format!(
+            r#"{{"version":"{version}","freshness":"{freshness}","resources":[{resources}]}}"#
+        ));
+    }
+    let items: Vec<_> = groups
+        .iter()
+        .map(|(group, versions)| {
+            format!(r#"{{"metadata":{{"name":"{group}"}},"versions":[{}]}}"#, versions.join(","))
+        })
+        .collect();
+    format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{}]}}"#, items.join(","))
+}
+
+/// A roster against a fake: its observations, what is served, the signal that it changed, and its tasks.
+type Scene = (mpsc::Receiver<Observation>, Served, Arc<Notify>, JoinSet<Result<(), HubGone>>);
+
+fn roster(served: &[&'static str]) -> Scene {
+    let served: Served = Arc::new(Mutex::new(served.to_vec()));
+    let (client, _) = fake::client({
+        let served = served.clone();
+        move |seen: Seen| match seen.bare() {
+            "/version" => now(200, r#"{"gitVersion":"v1.36.3"}"#),
+            "/api" => now(200, r#"{"kind":"APIGroupDiscoveryList","items":[]}"#),
+            "/apis" if served.lock().unwrap().contains(&"broken") => now(500, "no discovery today"),
+            "/apis" => now(200, documents(&served.lock().unwrap())),
+            _ if seen.is_watch() => {
+                let (sender, receiver) = mpsc::unbounded_channel();
+                // Open for ever.
+                std::mem::forget(sender);
+                Box::pin(std::future::ready(fake::Reply::Stream(receiver)))
+            }
+            path => {
+                let at_the_end = |plural: &str| path.ends_with(plural);
+                let listed = |entry: &&str| entry.split(' ').nth(1).is_some_and(at_the_end);
+                if served.lock().unwrap().iter().any(listed) {
+                    now(200, r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#)
+                } else {
+                    now(404, "404 page not found")
+                }
+            }
+        }
+    });
+    let (report, told) = Report::channel();
+    let pulse = Pulse::new(client.clone(), report.clone());
+    let served_changed = Arc::new(Notify::new());
+    let shared = Shared {
+        client,
+        report,
+        names: Arc::default(),
+        suspicion: pulse.suspicion(),
+        lists: Arc::new(Semaphore::new(8)),
+        streams_lists: Arc::new(AtomicBool::new(false)),
+        served_changed: served_changed.clone(),
+    };
+    let mut tasks = JoinSet::new();
+    tasks.spawn(pulse.run());
+    tasks.spawn(run(shared));
+    (told, served, served_changed, tasks)
+}
+
+/// The next observation, in short.
+async fn next(told: &mut mpsc::Receiver<Observation>) -> String {
+    let resource = |kind: &Kind| format!("{} {}", kind.resource(), kind.version);
+    match tokio::time::timeout(Duration::from_secs(300), told.recv())
+        .await
+        .expect("nothing is told")
+        .unwrap()
+    {
+        Observation::Watching(kind) => format!("watching {}", resource(&kind)),
+        Observation::Listed { kind, .. } => format!("listed {}", resource(&kind)),
+        Observation::Withdrawn(kind) => format!("withdrawn {}", resource(&kind)),
+        Observation::Blind { resource, cause, .. } => format!("blind {resource} {cause:?}"),
+        Observation::Sighted { resource } => format!("sighted {resource}"),
+        Observation::Reached { version } => format!("reached {version}"),
+        other => format!("{other:?}"),
+    }
+}
+
+async fn expect(told: &mut mpsc::Receiver<Observation>, lines: &[&str]) {
+    for line in lines {
+        assert_eq!(next(told).await, *line);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_beginnings_are_told_before_the_first_list() {
+    let (mut told, _served, _changed, _tasks) = roster(&["a.io/v1 as A", "b.io/v1 bs B"]);
+    expect(&mut told, &["reached v1.36.3", "watching as.a.io v1", "watching bs.b.io v1"]).await;
+    let mut lists = [next(&mut told).await, next(&mut told).await];
+    lists.sort();
+    assert_eq!(lists, ["listed as.a.io v1", "listed bs.b.io v1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_come_and_go_while_it_runs() {
+    let (mut told, served, changed, _tasks) = roster(&["a.io/v1 as A"]);
+    expect(&mut told, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
+    served.lock().unwrap().push("b.io/v1 bs B");
+    changed.notify_one();
+    let began = Instant::now();
+    expect(&mut told, &["watching bs.b.io v1", "listed bs.b.io v1"]).await;
+    assert!(began.elapsed() < Duration::from_secs(2));
+    served.lock().unwrap().remove(0);
+    let began = Instant::now();
+    expect(&mut told, &["withdrawn as.a.io v1"]).await;
+    assert!(began.elapsed() <= Duration::from_secs(76), "without a signal too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_behind_a_stale_group_is_kept_and_the_group_is_blind() {
+    let (mut told, served, changed, _tasks) = roster(&["a.io/v1 as A"]);
+    expect(&mut told, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
+    *served.lock().unwrap() = vec!["stale a.io/v1"];
+    changed.notify_one();
+    expect(&mut told, &["blind a.io/v1 Discovery"]).await;
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    assert!(told.try_recv().is_err(), "neither withdrawn nor told again");
+    *served.lock().unwrap() = vec!["a.io/v1 as A"];
+    expect(&mut told, &["sighted a.io/v1"]).await;
+    assert!(told.try_recv().is_err(), "its watch was never given up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_is_changed_only_when_it_is_no_longer_served() {
+    let (mut told, served, changed, _tasks) = roster(&["a.io/v1beta1 as A"]);
+    expect(&mut told, &["reached v1.36.3", "watching as.a.io v1beta1", "listed as.a.io v1beta1"])
+        .await;
+    *served.lock().unwrap() = vec!["a.io/v1 as A", "a.io/v1beta1 as A"];
+    changed.notify_one();
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert!(told.try_recv().is_err());
+    *served.lock().unwrap() = vec!["a.io/v1 as A"];
+    // Its last word may have been that it fails, so the new one says that it does not.
+    expect(&mut told, &["watching as.a.io v1", "sighted as.a.io", "listed as.a.io v1"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_only_discovery_misses_is_not_withdrawn() {
+    let (mut told, served, changed, _tasks) = roster(&["a.io/v1 as A", "b.io/v1 bs B"]);
+    for _ in 0..5 {
+        next(&mut told).await;
+    }
+    // A replica whose document lacks the kind, though it lists it.
+    *served.lock().unwrap() = vec!["b.io/v1 bs B", "c.io/v1 as C"];
+    changed.notify_one();
+    expect(&mut told, &["watching as.c.io v1", "listed as.c.io v1"]).await;
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    assert!(told.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn discovery_that_fails_blinds_and_keeps_everything() {
+    let (mut told, served, changed, _tasks) = roster(&["a.io/v1 as A"]);
+    expect(&mut told, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
+    served.lock().unwrap().push("broken");
+    changed.notify_one();
+    expect(&mut told, &["blind discovery Discovery"]).await;
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert!(told.try_recv().is_err());
+    served.lock().unwrap().pop();
+    expect(&mut told, &["sighted discovery"]).await;
+}

@@ -1,0 +1,430 @@
+//! The watch of one kind: one for the whole process, whoever looks.
+//!
+//! ```text
+//!            ┌────────── ──── 410, or unreadable ───────────────────┐
+//!            ▼                                                       │
+//!   ┌─► no position ──list──► position ──watch──► following ─────────┤
+//!   │        │                   ▲                    │              │
+//!   └─ wait ─┘ failed            └── ended, silent ───┘              │
+//! ```
+//!
+//! What holds: a [`Observation::Listed`] is complete and no older than its request, and what comes after it is
+//! everything that happened since, in order. A stream that ends, falls silent or breaks is resumed where it was, so
+//! a lost connection loses no deletion; where that is not possible everything is listed anew.
+//!
+//! This is not kube-runtime's watcher, for four reasons found in its source (5.0): it lists from resource version 0,
+//! which may be older than what was already seen; it passes over an event that it cannot decode and goes on; it does
+//! not say that a watch works again until something changes; and its requests wait for an answer without a limit.
+
+mod event;
+mod trouble;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use kube::Client;
+use teardown::{
+    message::BlindCause,
+    object::{Kind, Object, Uid},
+    observation::Observation,
+};
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::{Instant, sleep, sleep_until, timeout},
+};
+
+use self::{
+    event::Event,
+    trouble::{Opening, Trouble},
+};
+use super::{
+    backoff::{backoff, spread},
+    convert::{self, Page},
+    interner::Interner,
+    pulse::Suspicion,
+    report::{HubGone, Report},
+    request::{self, Lines},
+};
+
+/// For one page of a list, or the beginning of a watch.
+const CALL: Duration = Duration::from_secs(30);
+/// How long a watch lasts before the API server ends it. Together with [`MARGIN`] this bounds how long a connection
+/// that died without a word can hide a change.
+const WATCH: Duration = Duration::from_secs(45);
+/// How long after that the end may take to arrive.
+const MARGIN: Duration = Duration::from_secs(5);
+/// The longest silence while a list is being streamed. A server that ignores `sendInitialEvents` never ends its list.
+const STREAMED: Duration = Duration::from_secs(10);
+/// A watch is not begun more often than this, whatever ends it.
+const PACE: Duration = Duration::from_secs(1);
+/// How often a kind that may not be seen is tried again: rights change by hand.
+const FORBIDDEN: Duration = Duration::from_secs(30);
+/// Objects per page; what client-go's pager uses.
+const PAGE: usize = 500;
+/// Failures in a row before a kind is called blind: one may be a restart.
+const BLIND_AFTER: u32 = 2;
+
+/// What all watches share.
+#[derive(Clone)]
+pub(super) struct Shared {
+    /// The client.
+    pub(super) client: Client,
+    /// The way to the hub.
+    pub(super) report: Report,
+    /// Strings kept once.
+    pub(super) names: Arc<Interner>,
+    /// Whether the API server answers.
+    pub(super) suspicion: Suspicion,
+    /// Lists under way at once: each holds a page in memory and is the dearest thing to ask an API server for.
+    pub(super) lists: Arc<Semaphore>,
+    /// Whether the API server streams lists, as far as is known. One refusal settles it for all kinds.
+    pub(super) streams_lists: Arc<AtomicBool>,
+    /// Raised when what is served may have changed.
+    pub(super) served_changed: Arc<Notify>,
+}
+
+/// Watches a kind until the hub is gone. `successor` says that the kind was watched before in another version: the
+/// hub may have been told that it is blind, and is told that it is seen.
+pub(super) async fn watch(kind: Arc<Kind>, shared: Shared, successor: bool) -> Result<(), HubGone> {
+    let defines_kinds = kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+        || kind.is("apiregistration.k8s.io", "APIService");
+    let blind = successor.then_some(BlindCause::Discovery);
+    Watch { kind, shared, defines_kinds, pages_only: false, failures: 0, blind, begun: None }
+        .run()
+        .await
+}
+
+struct Watch {
+    kind: Arc<Kind>,
+    shared: Shared,
+    /// Its objects decide what is served.
+    defines_kinds: bool,
+    /// Its server does not end streamed lists.
+    pages_only: bool,
+    /// Failures in a row.
+    failures: u32,
+    /// What the hub was told, or may have been.
+    blind: Option<BlindCause>,
+    /// When a request was last begun.
+    begun: Option<Instant>,
+}
+
+/// Where a watch goes on: after this resource version, on this stream if there is one open.
+struct Position {
+    version: String,
+    stream: Option<Lines>,
+}
+
+impl Watch {
+    async fn run(mut self) -> Result<(), HubGone> {
+        let mut position = None;
+        loop {
+            let times = self.shared.suspicion.reached().await;
+            self.pace().await;
+            let result = match position.take() {
+                None => self.list(times).await,
+                Some(at) => self.follow(at, times, &mut position).await.map(|()| position.take()),
+            };
+            match result {
+                Ok(next) => position = next,
+                Err(Trouble::HubGone) => return Err(HubGone),
+                Err(trouble) => self.troubled(trouble, &mut position).await?,
+            }
+        }
+    }
+
+    /// Waits until a second has passed since the last beginning. A first list and its watch count as one.
+    async fn pace(&mut self) {
+        if let Some(begun) = self.begun {
+            sleep_until(begun + PACE).await;
+        }
+    }
+
+    /// Lists everything; no position where the API server went away and came back meanwhile: what was asked of it
+    /// before may never be answered.
+    async fn list(&mut self, times: u64) -> Result<Option<Position>, Trouble> {
+        let lists = self.shared.lists.clone();
+        let _permit = lists.acquire_owned().await;
+        self.begun = Some(Instant::now());
+        let mut suspicion = self.shared.suspicion.clone();
+        let (objects, position) = tokio::select! {
+            listed = self.list_by_any_means() => listed?,
+            () = suspicion.came_back(times) => return Ok(None),
+        };
+        self.seen().await?;
+        tracing::debug!(resource = %self.kind.resource(), objects = objects.len(), "listed");
+        self.shared.report.tell(Observation::Listed { kind: self.kind.clone(), objects }).await?;
+        if self.defines_kinds {
+            self.shared.served_changed.notify_one();
+        }
+        // The list was the beginning; its watch may follow at once.
+        self.begun = None;
+        Ok(Some(position))
+    }
+
+    /// Streamed if possible.
+    async fn list_by_any_means(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+        if !self.pages_only && self.shared.streams_lists.load(Ordering::Relaxed) {
+            match self.list_by_stream().await {
+                Err(Trouble::NoStream) => {}
+                result => return result,
+            }
+        }
+        self.list_by_pages().await
+    }
+
+    /// A list as the beginning of a watch (KEP-3157): without a resource version it is consistent, and its end is a
+    /// bookmark that says so.
+    async fn list_by_stream(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+        let path = format!(
+            "{}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+            self.watch_path(WATCH)?
+        );
+        let mut stream = match self.open(&path).await {
+            Ok(stream) => stream,
+            Err(Opening::Refused(answer)) if matches!(answer.code, 400 | 422) => {
+                // "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+                self.shared.streams_lists.store(false, Ordering::Relaxed);
+                return Err(Trouble::NoStream);
+            }
+            Err(opening) => return Err(opening.into()),
+        };
+        let mut objects: HashMap<Uid, Object> = HashMap::new();
+        loop {
+            let Ok(line) = timeout(STREAMED, stream.next()).await else {
+                self.pages_only = true;
+                return Err(Trouble::NoStream);
+            };
+            let Some(line) = line? else {
+                self.pages_only = true;
+                return Err(Trouble::NoStream);
+            };
+            match Event::read(&line, &self.kind, &self.shared.names)? {
+                Event::Applied(object) => {
+                    objects.insert(object.uid.clone(), *object);
+                }
+                Event::Deleted(uid, _) => {
+                    objects.remove(&uid);
+                }
+                Event::Bookmark { version, ends_list: true } => {
+                    let position = Position { version, stream: Some(stream) };
+                    return Ok((objects.into_values().collect(), position));
+                }
+                Event::Bookmark { .. } | Event::Nothing => {}
+            }
+        }
+    }
+
+    /// A list page by page, without a resource version: all pages are of the moment of the first.
+    async fn list_by_pages(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+        let path = self.path()?;
+        let mut objects = Vec::new();
+        let mut next = String::new();
+        loop {
+            let page = request::page(&path, PAGE, &next);
+            let request = request::get(&page, convert::list_media_type(&self.kind))?;
+            let answer = request::ask(&self.shared.client, request, CALL).await?;
+            if !answer.is_success() {
+                return Err(answer.into());
+            }
+            let page: Page<'_> = serde_json::from_slice(&answer.body)
+                .map_err(|error| Trouble::unreadable(&error))?;
+            for item in page.items.unwrap_or_default() {
+                objects.extend(
+                    convert::object(&self.kind, item.get(), &self.shared.names)
+                        .map_err(|error| Trouble::unreadable(&error))?,
+                );
+            }
+            if page.metadata.next.is_empty() {
+                let version = page.metadata.resource_version;
+                if version.is_empty() {
+                    return Err(Trouble::Failing(
+                        "its list has no resourceVersion to watch from".to_owned(),
+                    ));
+                }
+                return Ok((objects, Position { version, stream: None }));
+            }
+            next = page.metadata.next;
+        }
+    }
+
+    /// Follows the watch to the end of its stream. `resume` is where to go on, also after an error, unless the
+    /// position is lost.
+    async fn follow(
+        &mut self,
+        Position { version, stream }: Position,
+        times: u64,
+        resume: &mut Option<Position>,
+    ) -> Result<(), Trouble> {
+        *resume = Some(Position { version: version.clone(), stream: None });
+        let mut suspicion = self.shared.suspicion.clone();
+        let mut stream = match stream {
+            Some(stream) => stream,
+            None => {
+                self.begun = Some(Instant::now());
+                // Spread, so that all watches do not end and begin in the same second.
+                let path = format!(
+                    "{}&resourceVersion={}",
+                    self.watch_path(spread(WATCH))?,
+                    segment(&version)?
+                );
+                tokio::select! {
+                    stream = self.open(&path) => stream?,
+                    () = suspicion.came_back(times) => return Ok(()),
+                }
+            }
+        };
+        self.seen().await?;
+        loop {
+            let line = tokio::select! {
+                line = timeout(WATCH.mul_f64(1.25) + MARGIN, stream.next()) => match line {
+                    Ok(line) => line?,
+                    // The API server's own end of the watch did not arrive: nothing would.
+                    Err(_) => return Ok(()),
+                },
+                // The API server was away meanwhile, so this connection may be to one that is gone.
+                () = suspicion.came_back(times) => return Ok(()),
+            };
+            let Some(line) = line else { return Ok(()) };
+            let event =
+                Event::read(&line, &self.kind, &self.shared.names).inspect_err(|trouble| {
+                    if !matches!(trouble, Trouble::Connection(_)) {
+                        *resume = None;
+                    }
+                })?;
+            let (version, observation) = match event {
+                Event::Applied(object) => {
+                    (object.resource_version.to_string(), Some(Observation::Applied(object)))
+                }
+                Event::Deleted(uid, version) => {
+                    (version, Some(Observation::Deleted { kind: self.kind.clone(), uid }))
+                }
+                Event::Bookmark { version, .. } => (version, None),
+                Event::Nothing => continue,
+            };
+            if version.is_empty() {
+                *resume = None;
+                return Err(Trouble::Failing(
+                    "an event of its watch has no resourceVersion".to_owned(),
+                ));
+            }
+            if let Some(observation) = observation {
+                self.shared.report.tell(observation).await?;
+                if self.defines_kinds {
+                    self.shared.served_changed.notify_one();
+                }
+            }
+            *resume = Some(Position { version, stream: None });
+        }
+    }
+
+    async fn open(&self, path: &str) -> Result<Lines, Opening> {
+        let request = request::get(path, convert::media_type(&self.kind))?;
+        request::open(&self.shared.client, request, CALL).await?.map_err(Opening::Refused)
+    }
+
+    fn path(&self) -> Result<String, Trouble> {
+        request::path(&self.kind, None)
+            .ok_or_else(|| Trouble::Failing("its name has no path in the API".to_owned()))
+    }
+
+    fn watch_path(&self, lasting: Duration) -> Result<String, Trouble> {
+        let path = self.path()?;
+        Ok(format!(
+            "{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}",
+            lasting.as_secs()
+        ))
+    }
+
+    /// The kind is seen, whatever was said before.
+    async fn seen(&mut self) -> Result<(), HubGone> {
+        self.failures = 0;
+        if self.blind.take().is_some() {
+            tracing::info!(resource = %self.kind.resource(), "seen again");
+            self.shared
+                .report
+                .tell(Observation::Sighted { resource: self.kind.resource() })
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Says what has to be said of a failure, and waits.
+    async fn troubled(
+        &mut self,
+        trouble: Trouble,
+        position: &mut Option<Position>,
+    ) -> Result<(), HubGone> {
+        let (message, wait) = match trouble {
+            Trouble::HubGone => return Err(HubGone),
+            Trouble::TooOld | Trouble::NoStream => {
+                *position = None;
+                return Ok(());
+            }
+            Trouble::Forbidden(message) => {
+                self.failures = 0;
+                self.blind(BlindCause::Forbidden, message).await?;
+                sleep(spread(FORBIDDEN)).await;
+                return Ok(());
+            }
+            Trouble::Connection(message) => {
+                self.shared.suspicion.raise();
+                let wait = backoff(self.failures + 1);
+                sleep(wait).await;
+                if self.shared.suspicion.is_reached() {
+                    self.fail(message).await?;
+                }
+                return Ok(());
+            }
+            Trouble::NotServed(message) => {
+                self.shared.served_changed.notify_one();
+                (message, backoff(self.failures + 1))
+            }
+            Trouble::Throttled(after, message) => (
+                message,
+                after.map_or_else(
+                    || backoff(self.failures + 1),
+                    |after| spread(after.min(FORBIDDEN)),
+                ),
+            ),
+            Trouble::Failing(message) => (message, backoff(self.failures + 1)),
+        };
+        self.fail(message).await?;
+        sleep(wait).await;
+        Ok(())
+    }
+
+    /// One more failure in a row.
+    async fn fail(&mut self, message: String) -> Result<(), HubGone> {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures >= BLIND_AFTER {
+            self.blind(BlindCause::Failing, message).await
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn blind(&mut self, cause: BlindCause, message: String) -> Result<(), HubGone> {
+        if self.blind.replace(cause) == Some(cause) {
+            return Ok(());
+        }
+        let resource = self.kind.resource();
+        tracing::warn!(%resource, ?cause, "cannot be seen");
+        self.shared.report.tell(Observation::Blind { resource, cause, message }).await
+    }
+}
+
+/// A resource version in a query; it is opaque, and today a number.
+fn segment(version: &str) -> Result<String, Trouble> {
+    request::segment(version)
+        .ok_or_else(|| Trouble::Failing("its resourceVersion is empty".to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

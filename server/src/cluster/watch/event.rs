@@ -1,0 +1,93 @@
+//! One line of a watch.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use teardown::object::{Kind, Object, Uid};
+
+use super::trouble::Trouble;
+use crate::cluster::{convert, interner::Interner, status::Status, text::bounded};
+
+/// What one line of a watch says.
+pub(super) enum Event {
+    Applied(Box<Object>),
+    /// The UID, and the resource version of its end.
+    Deleted(Uid, String),
+    Bookmark {
+        version: String,
+        ends_list: bool,
+    },
+    /// An object that is stored nowhere.
+    Nothing,
+}
+
+impl Event {
+    /// Reads a line; an ERROR is the trouble it stands for.
+    pub(super) fn read(line: &[u8], kind: &Arc<Kind>, names: &Interner) -> Result<Self, Trouble> {
+        let unreadable = |error| Trouble::unreadable(&error);
+        let Line { kind: of, object } = serde_json::from_slice(line).map_err(unreadable)?;
+        let json = object.get();
+        match of {
+            LineKind::Added | LineKind::Modified => {
+                let object = convert::object(kind, json, names).map_err(unreadable)?;
+                Ok(object.map_or(Self::Nothing, |object| Self::Applied(Box::new(object))))
+            }
+            LineKind::Deleted => {
+                let (uid, version) = convert::uid_and_version(json).map_err(unreadable)?;
+                Ok(uid.map_or(Self::Nothing, |uid| Self::Deleted(uid, version)))
+            }
+            LineKind::Bookmark => {
+                let Mark { metadata } = serde_json::from_str(json).map_err(unreadable)?;
+                let ends_list = metadata.annotations.ends.as_deref() == Some("true");
+                Ok(Self::Bookmark { version: metadata.resource_version, ends_list })
+            }
+            LineKind::Error => {
+                let status: Status = serde_json::from_str(json).map_err(unreadable)?;
+                Err(match status.code {
+                    410 => Trouble::TooOld,
+                    403 => Trouble::Forbidden(bounded(&status.message)),
+                    _ => Trouble::Failing(bounded(&status.message)),
+                })
+            }
+        }
+    }
+}
+
+/// `metav1.WatchEvent`.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type")]
+    kind: LineKind,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum LineKind {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+    Error,
+}
+
+#[derive(Deserialize)]
+struct Mark {
+    metadata: MarkMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MarkMeta {
+    resource_version: String,
+    #[serde(default)]
+    annotations: MarkAnnotations,
+}
+
+#[derive(Default, Deserialize)]
+struct MarkAnnotations {
+    #[serde(rename = "k8s.io/initial-events-end", default)]
+    ends: Option<String>,
+}

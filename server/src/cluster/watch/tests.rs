@@ -1,0 +1,417 @@
+use std::{collections::VecDeque, sync::Mutex};
+
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::*;
+use crate::cluster::{
+    fake::{self, Log, Reply, Seen},
+    pulse::Pulse,
+};
+
+/// Replies for lists and watches in the order they are used up; when none is left nothing ever comes.
+struct Script {
+    lists: Mutex<VecDeque<Reply>>,
+    watches: Mutex<VecDeque<Reply>>,
+}
+
+/// A watch of this kind against a script, its observations, and the requests it made.
+struct Scene {
+    told: tokio::sync::mpsc::Receiver<Observation>,
+    log: Log,
+    served_changed: Arc<Notify>,
+    away: Arc<AtomicBool>,
+    tasks: tokio::task::JoinSet<Result<(), HubGone>>,
+}
+
+fn kind(group: &str, kind: &str, plural: &str) -> Arc<Kind> {
+    Arc::new(Kind {
+        group: group.into(),
+        kind: kind.into(),
+        version: "v1".into(),
+        plural: plural.into(),
+        namespaced: true,
+    })
+}
+
+fn scene(kind: Arc<Kind>, streams: bool, lists: Vec<Reply>, watches: Vec<Reply>) -> Scene {
+    let script =
+        Arc::new(Script { lists: Mutex::new(lists.into()), watches: Mutex::new(watches.into()) });
+    let away = Arc::new(AtomicBool::new(false));
+    let (client, log) = fake::client({
+        let away = away.clone();
+        move |seen: Seen| {
+            let reply = if away.load(Ordering::SeqCst) {
+                Some(Reply::Broken)
+            } else if seen.path == "/version" {
+                Some(Reply::Answer(200, r#"{"gitVersion":"v1.36.3"}"#.into()))
+            } else if seen.is_watch() {
+                script.watches.lock().unwrap().pop_front()
+            } else {
+                script.lists.lock().unwrap().pop_front()
+            };
+            Box::pin(std::future::ready(reply.unwrap_or(Reply::Silence)))
+        }
+    });
+    let (report, told) = Report::channel();
+    let pulse = Pulse::new(client.clone(), report.clone());
+    let served_changed = Arc::new(Notify::new());
+    let shared = Shared {
+        client,
+        report,
+        names: Arc::default(),
+        suspicion: pulse.suspicion(),
+        lists: Arc::new(Semaphore::new(1)),
+        streams_lists: Arc::new(AtomicBool::new(streams)),
+        served_changed: served_changed.clone(),
+    };
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(pulse.run());
+    tasks.spawn(watch(kind, shared, false));
+    Scene { told, log, served_changed, away, tasks }
+}
+
+impl Scene {
+    /// The next observation, in short.
+    async fn next(&mut self) -> String {
+        loop {
+            let told = timeout(Duration::from_secs(600), self.told.recv())
+                .await
+                .expect("nothing is told")
+                .unwrap();
+            return match told {
+                Observation::Reached { .. } => continue,
+                Observation::Listed { mut objects, .. } => {
+                    objects.sort_by(|a, b| a.name.cmp(&b.name));
+                    let objects: Vec<_> = objects
+                        .iter()
+                        .map(|object| format!("{}@{}", object.name, object.resource_version))
+                        .collect();
+                    format!("listed [{}]", objects.join(" "))
+                }
+                Observation::Applied(object) => {
+                    format!("applied {}@{}", object.name, object.resource_version)
+                }
+                Observation::Deleted { uid, .. } => format!("deleted {uid}"),
+                Observation::Blind { resource, cause, message } => {
+                    format!("blind {resource} {cause:?}: {message}")
+                }
+                Observation::Sighted { resource } => format!("sighted {resource}"),
+                Observation::Unreachable { .. } => "unreachable".to_owned(),
+                other @ (Observation::Watching(_) | Observation::Withdrawn(_)) => {
+                    format!("{other:?}")
+                }
+            };
+        }
+    }
+
+    async fn expect(&mut self, lines: &[&str]) {
+        for line in lines {
+            assert_eq!(self.next().await, *line);
+        }
+    }
+
+    /// Paths and queries so far, without the pulse's.
+    fn asked(&self) -> Vec<String> {
+        let log = self.log.lock().unwrap();
+        log.iter().filter(|seen| seen.path != "/version").map(|seen| seen.path.clone()).collect()
+    }
+
+    /// The resource versions that watches began from.
+    fn positions(&self) -> Vec<String> {
+        let log = self.log.lock().unwrap();
+        let watches = log.iter().filter(|seen| seen.is_watch());
+        watches.map(|seen| seen.query("resourceVersion").unwrap_or("none").to_owned()).collect()
+    }
+}
+
+fn object(name: &str, version: u32) -> String {
+    format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"shop","uid":"u-{name}","resourceVersion":"{version}"}}}}"#
+    )
+}
+
+fn list(version: &str, next: &str, objects: &[String]) -> Reply {
+    Reply::Answer(
+        200,
+        format!(
+            r#"{{"metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":[{}]}}"#,
+            objects.join(",")
+        ),
+    )
+}
+
+fn line(of: &str, object: &str) -> String {
+    format!("{{\"type\":\"{of}\",\"object\":{object}}}\n")
+}
+
+fn bookmark(version: u32, annotations: &str) -> String {
+    line(
+        "BOOKMARK",
+        &format!(
+            r#"{{"kind":"Pod","metadata":{{"resourceVersion":"{version}","annotations":{annotations}}}}}"#
+        ),
+    )
+}
+
+const END: &str = r#"{"k8s.io/initial-events-end":"true"}"#;
+
+type Sender = UnboundedSender<Result<String, &'static str>>;
+
+fn stream(lines: &[String]) -> (Sender, Reply) {
+    let (sender, receiver) = unbounded_channel();
+    sender.send(Ok(lines.concat())).unwrap();
+    (sender, Reply::Stream(receiver))
+}
+
+fn pods() -> Arc<Kind> {
+    kind("", "Pod", "pods")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_pages_then_a_watch_from_where_it_ends() {
+    let (sender, watch) = stream(&[line("ADDED", &object("c", 11)), bookmark(12, "{}")]);
+    let lists = vec![list("", "t", &[object("a", 3)]), list("10", "", &[object("b", 4)])];
+    let mut scene = scene(pods(), false, lists, vec![watch]);
+    scene.expect(&["listed [a@3 b@4]", "applied c@11"]).await;
+    sender
+        .send(Ok(line("MODIFIED", &object("c", 13)) + &line("DELETED", &object("a", 14))))
+        .unwrap();
+    scene.expect(&["applied c@13", "deleted u-a"]).await;
+    let asked = scene.asked();
+    assert_eq!(asked[..2], ["/api/v1/pods?limit=500", "/api/v1/pods?limit=500&continue=t"]);
+    assert!(
+        asked[2].starts_with("/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds="),
+        "{}",
+        asked[2]
+    );
+    assert_eq!(scene.positions(), ["10"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_may_come_in_pieces() {
+    let (sender, watch) = stream(&[]);
+    let mut scene = scene(pods(), false, vec![list("1", "", &[])], vec![watch]);
+    scene.expect(&["listed []"]).await;
+    let text = line("ADDED", &object("é", 2)) + &line("ADDED", &object("b", 3));
+    let (first, rest) = text.split_at(30);
+    for piece in [first, rest, "\n\n", "{\"type\":\"ADD"] {
+        sender.send(Ok(piece.to_owned())).unwrap();
+        tokio::task::yield_now().await;
+    }
+    scene.expect(&["applied é@2", "applied b@3"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_or_breaks_goes_on_where_it_was() {
+    let (first, one) = stream(&[line("ADDED", &object("a", 11))]);
+    let (second, two) = stream(&[bookmark(15, "{}")]);
+    let (_third, three) = stream(&[line("DELETED", &object("a", 16))]);
+    let mut scene = scene(pods(), false, vec![list("10", "", &[])], vec![one, two, three]);
+    scene.expect(&["listed []", "applied a@11"]).await;
+    drop(first);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    second.send(Err("reset")).unwrap();
+    scene.expect(&["deleted u-a"]).await;
+    assert_eq!(scene.positions(), ["10", "11", "15"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_is_given_up_and_resumed() {
+    let (_open, one) = stream(&[]);
+    let (_too, two) = stream(&[line("DELETED", &object("a", 11))]);
+    let mut scene = scene(pods(), false, vec![list("10", "", &[object("a", 1)])], vec![one, two]);
+    scene.expect(&["listed [a@1]"]).await;
+    let began = Instant::now();
+    scene.expect(&["deleted u-a"]).await;
+    assert!(began.elapsed() < Duration::from_secs(65), "{:?}", began.elapsed());
+    assert_eq!(scene.positions(), ["10", "10"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_position_that_is_too_old_is_listed_anew() {
+    let gone =
+        r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}"#;
+    let (_one, in_stream) = stream(&[line("ERROR", gone)]);
+    let (_two, last) = stream(&[line("ADDED", &object("c", 31))]);
+    let lists = vec![
+        list("10", "", &[object("a", 1)]),
+        list("20", "", &[object("b", 2)]),
+        list("30", "", &[]),
+    ];
+    let watches = vec![in_stream, Reply::Answer(410, gone.to_owned()), last];
+    let mut scene = scene(pods(), false, lists, watches);
+    scene.expect(&["listed [a@1]", "listed [b@2]", "listed []", "applied c@31"]).await;
+    assert_eq!(scene.positions(), ["10", "20", "30"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_expired_begins_the_list_again() {
+    let lists = vec![
+        list("", "t", &[object("a", 1)]),
+        Reply::Answer(410, String::new()),
+        list("20", "", &[object("b", 2)]),
+    ];
+    let mut scene = scene(pods(), false, lists, vec![]);
+    scene.expect(&["listed [b@2]"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forbidden_is_blind_until_it_is_not() {
+    let no = || {
+        Reply::Answer(
+            403,
+            r#"{"kind":"Status","message":"pods is forbidden:\nno","code":403}"#.into(),
+        )
+    };
+    let (_open, watch) = stream(&[]);
+    let mut scene = scene(pods(), false, vec![no(), no(), no(), list("1", "", &[])], vec![watch]);
+    scene.expect(&["blind pods Forbidden: pods is forbidden: no"]).await;
+    let began = Instant::now();
+    scene.expect(&["sighted pods", "listed []"]).await;
+    let took = began.elapsed().as_secs();
+    assert!((60..=120).contains(&took), "{took}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_forbidden_later_loses_nothing() {
+    let no = || Reply::Answer(403, "no".into());
+    let (_open, watch) = stream(&[line("DELETED", &object("a", 12))]);
+    let mut scene =
+        scene(pods(), false, vec![list("10", "", &[object("a", 1)])], vec![no(), no(), watch]);
+    scene
+        .expect(&["listed [a@1]", "blind pods Forbidden: no", "sighted pods", "deleted u-a"])
+        .await;
+    assert_eq!(scene.positions(), ["10", "10", "10"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_failure_is_not_blindness_and_two_are() {
+    let fails = || Reply::Answer(500, "boom".into());
+    let mut once = scene(pods(), false, vec![fails(), list("1", "", &[])], vec![]);
+    once.expect(&["listed []"]).await;
+    let mut twice = scene(
+        pods(),
+        false,
+        vec![fails(), Reply::Later(429, "1", "busy".into()), fails(), list("1", "", &[])],
+        vec![],
+    );
+    twice.expect(&["blind pods Failing: busy", "sighted pods", "listed []"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_is_never_passed_over() {
+    let odd =
+        r#"{"metadata":{"name":"a","uid":"u-a","resourceVersion":"11"},"spec":{"volumes":"none"}}"#;
+    let (_open, watch) = stream(&[line("MODIFIED", odd), line("ADDED", &object("b", 12))]);
+    let lists = vec![
+        list("10", "", &[object("a", 1)]),
+        list("12", "", &[odd.to_owned()]),
+        list("13", "", &[object("a", 13)]),
+    ];
+    let mut scene = scene(pods(), false, lists, vec![watch]);
+    scene.expect(&["listed [a@1]"]).await;
+    assert!(scene.next().await.starts_with(
+        "blind pods Failing: what the API server sends of it cannot be read: invalid type"
+    ));
+    scene.expect(&["sighted pods", "listed [a@13]"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_list_ends_with_its_bookmark_and_goes_on_as_the_watch() {
+    let (sender, watch) = stream(&[
+        line("ADDED", &object("a", 3)),
+        bookmark(5, "{}"),
+        line("ADDED", &object("b", 4)),
+    ]);
+    let mut scene = scene(kind("", "ConfigMap", "configmaps"), true, vec![], vec![watch]);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(!matches!(scene.told.try_recv(), Ok(Observation::Listed { .. })), "not before the end");
+    sender.send(Ok(bookmark(10, END) + &line("DELETED", &object("a", 11)))).unwrap();
+    scene.expect(&["listed [a@3 b@4]", "deleted u-a"]).await;
+    let log = scene.log.lock().unwrap();
+    let watch = log.iter().find(|seen| seen.is_watch()).unwrap();
+    assert_eq!(watch.query("sendInitialEvents"), Some("true"));
+    assert_eq!(watch.query("resourceVersionMatch"), Some("NotOlderThan"));
+    assert_eq!(
+        watch.query("resourceVersion"),
+        None,
+        "a list from 0 may be older than what was seen"
+    );
+    assert_eq!(watch.accept, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_stream_lists_is_asked_for_pages() {
+    let refused = Reply::Answer(
+        422,
+        r#"{"kind":"Status","message":"sendInitialEvents is forbidden","code":422}"#.into(),
+    );
+    let mut by_word = scene(pods(), true, vec![list("1", "", &[])], vec![refused]);
+    by_word.expect(&["listed []"]).await;
+
+    let (_open, ignores) = stream(&[line("ADDED", &object("a", 1))]);
+    let mut by_silence = scene(pods(), true, vec![list("2", "", &[object("a", 1)])], vec![ignores]);
+    by_silence.expect(&["listed [a@1]"]).await;
+
+    let (ended, ends) = stream(&[line("ADDED", &object("a", 1))]);
+    drop(ended);
+    let mut by_its_end = scene(pods(), true, vec![list("2", "", &[object("a", 1)])], vec![ends]);
+    by_its_end.expect(&["listed [a@1]"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_went_away_is_told_once_and_every_stream_is_resumed() {
+    let (_half_dead, one) = stream(&[]);
+    let (_alive, two) = stream(&[line("DELETED", &object("a", 12))]);
+    let mut scene = scene(pods(), false, vec![list("10", "", &[object("a", 1)])], vec![one, two]);
+    scene.expect(&["listed [a@1]"]).await;
+    scene.away.store(true, Ordering::SeqCst);
+    scene.expect(&["unreachable"]).await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    scene.away.store(false, Ordering::SeqCst);
+    let back = Instant::now();
+    scene.expect(&["deleted u-a"]).await;
+    assert!(back.elapsed() < Duration::from_secs(10), "{:?}", back.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_not_answered_is_begun_again() {
+    let (_open, watch) = stream(&[line("ADDED", &object("a", 11))]);
+    let mut scene = scene(
+        pods(),
+        false,
+        vec![Reply::Silence, list("10", "", &[])],
+        vec![Reply::Silence, watch],
+    );
+    let began = Instant::now();
+    scene.expect(&["listed []", "applied a@11"]).await;
+    assert!(began.elapsed() < Duration::from_secs(70), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn definitions_and_kinds_that_are_not_served_prompt_discovery() {
+    let definitions =
+        kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions");
+    let (sender, watch) = stream(&[]);
+    let mut of_definitions = scene(definitions, false, vec![list("1", "", &[])], vec![watch]);
+    of_definitions.expect(&["listed []"]).await;
+    of_definitions.served_changed.notified().await;
+    sender.send(Ok(line("ADDED", &object("widgets.example.com", 2)))).unwrap();
+    of_definitions.expect(&["applied widgets.example.com@2"]).await;
+    of_definitions.served_changed.notified().await;
+
+    let of_the_gone = scene(
+        kind("example.com", "Widget", "widgets"),
+        false,
+        vec![Reply::Answer(404, "404 page not found".into())],
+        vec![],
+    );
+    of_the_gone.served_changed.notified().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_when_nobody_listens() {
+    let mut scene = scene(pods(), false, vec![list("1", "", &[])], vec![]);
+    drop(scene.told);
+    assert_eq!(scene.tasks.join_next().await.unwrap().unwrap(), Err(HubGone));
+}

@@ -1,0 +1,91 @@
+//! Why a watch did not go on, and what an answer or a failure says of that.
+
+use std::time::Duration;
+
+use crate::cluster::{
+    report::HubGone,
+    request::{Answer, Failure},
+    text::chain,
+};
+
+/// Why a list or a watch did not go on.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// 403.
+    Forbidden(String),
+    /// 410, on an answer or in the stream: the position is too old.
+    TooOld,
+    /// The server will not stream a list, or not this one.
+    NoStream,
+    /// 404 or 405: the kind is perhaps no longer served.
+    NotServed(String),
+    /// 429.
+    Throttled(Option<Duration>, String),
+    /// The connection.
+    Connection(String),
+    /// Anything else.
+    Failing(String),
+    /// Nobody is left to tell.
+    HubGone,
+}
+
+impl From<HubGone> for Trouble {
+    fn from(HubGone: HubGone) -> Self {
+        Self::HubGone
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        let message = failure.to_string();
+        match failure {
+            Failure::Silence(_) | Failure::Connection(_) | Failure::Credentials => {
+                Self::Connection(message)
+            }
+            Failure::TooLarge => Self::Failing(message),
+        }
+    }
+}
+
+impl From<Answer> for Trouble {
+    fn from(answer: Answer) -> Self {
+        let message = answer.message();
+        match answer.code {
+            // 401 concerns every kind alike, so the pulse looks into it.
+            401 => Self::Connection(message),
+            403 => Self::Forbidden(message),
+            404 | 405 => Self::NotServed(message),
+            410 => Self::TooOld,
+            429 => Self::Throttled(answer.retry_after, message),
+            _ => Self::Failing(message),
+        }
+    }
+}
+
+impl Trouble {
+    /// Something that was sent cannot be read.
+    pub(super) fn unreadable(error: &serde_json::Error) -> Self {
+        Self::Failing(format!("what the API server sends of it cannot be read: {}", chain(error)))
+    }
+}
+
+/// Why a watch did not begin.
+pub(super) enum Opening {
+    Refused(Answer),
+    Failed(Failure),
+}
+
+impl From<Failure> for Opening {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<Opening> for Trouble {
+    fn from(opening: Opening) -> Self {
+        match opening {
+            Opening::Refused(answer) => answer.into(),
+            Opening::Failed(failure) => failure.into(),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The server's face: pages, a JSON API, and server-sent events, for programs on this machine alone.
+//!
+//! Everything the page does can be done with curl. The API is stable: fields are added, never renamed or taken away.
+//!
+//! # Signing in
+//! The server prints `http://127.0.0.1:PORT/#k=TOKEN`. The token is good once, for a cookie:
+//! ```sh
+//! U=http://127.0.0.1:7433
+//! curl -c jar -H 'content-type: application/json' -d '{"token":"TOKEN"}' $U/api/session      # 201 {"name":"you"}
+//! curl -b jar -H 'content-type: application/json' -d '{"name":"Li"}' $U/api/session/link     # 201 {"url":…,"expires":…}
+//! ```
+//! `session/link` makes a link for another browser; without `name` it is for the same person (`-d '{}'`).
+//!
+//! # Looking
+//! ```sh
+//! curl -b jar $U/api/units              # 200: units, runs, what cannot be seen
+//! curl -b jar $U/api/units/shop         # 200: one unit with its graph
+//! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and feed
+//! curl -b jar $U/api/plans/0123456789abcdef
+//! ```
+//! The first three answer with a snapshot, [`teardown::message::Message`], the last with a [`teardown::plan::Plan`].
+//!
+//! # Doing
+//! Every write is a POST with `Content-Type: application/json`.
+//! ```sh
+//! J='content-type: application/json'
+//! curl -b jar -H "$J" -d '{"unit":"shop"}' $U/api/plans                                           # 201: the plan
+//! curl -b jar -H "$J" -d '{"plan":"0123…","hash":"0123…","confirm":"shop"}' $U/api/runs           # 201 {"run":"k3f9"}
+//! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/pause                                              # 204; also resume, stop
+//! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/steps/7/skip                                       # 204
+//! ```
+//! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed.
+//!
+//! # Following
+//! ```sh
+//! curl -N -b jar "$U/api/events?topic=run:k3f9&after=5f3a:17"
+//! ```
+//! `topic` is `units`, `unit:NAME` or `run:ID`. What comes, each event with its JSON in `data`:
+//!
+//! | event      | id         | data |
+//! |------------|------------|------|
+//! | `snapshot` | boot:count | everything; comes first, and again whenever the reader fell behind |
+//! | `delta`    | boot:count | what changed since the revision it names |
+//! | `ping`     | none       | every 15 s: the server's clock and the name of the page's build, `{"now":…,"hash":…}` |
+//! | `bye`      | none       | the stream ends; `retry` says when to come back: `{"reason":"shuttingDown"}` |
+//!
+//! `after` is the last id that was read; the header `Last-Event-ID` goes before it. What is no id counts as none.
+//!
+//! # Refusals
+//! ```json
+//! {"error": {"code": "stalePlan", "what": "the cluster has changed since the plan was made", "means": "…", "do": "…",
+//!            "differences": [{"difference": "added", "object": {…}}], "request": "9f2c61d07ab34e15"}}
+//! ```
+//! `code` is stable and listed in [`Failure`]; `what` happened, what it `means`, what to `do`; `request` stands in the
+//! log and in the header `x-request-id`. Beside them: `differences` with `stalePlan`, `path` with `cyclicPlan`, `run`
+//! and `object` with `overlap`.
+//!
+//! `GET /healthz` answers 200 while the server serves and 503 while it ends; it needs no session.
+
+mod access;
+mod body;
+mod error;
+mod events;
+mod guard;
+mod headers;
+mod page;
+mod plain;
+mod plans;
+mod runs;
+mod serve;
+mod session;
+mod site;
+mod trace;
+mod units;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, FromRef, State},
+    middleware::{from_fn, from_fn_with_state},
+    routing::{any, get, post},
+};
+use leptos::config::LeptosOptions;
+use tokio_util::sync::CancellationToken;
+use tower_http::{catch_panic::CatchPanicLayer, csrf::CsrfLayer};
+
+pub use self::{
+    access::{Link, LocalAccess, Token},
+    error::Failure,
+    serve::{ListenError, listen, serve},
+    site::{Site, SiteError},
+};
+use self::{events::Streams, guard::signed_in};
+use crate::hub::Hub;
+
+/// The longest body of a request; the longest there is names a plan, its hash and a unit.
+const BODY_LIMIT: usize = 256 * 1024;
+
+/// What every handler can reach.
+#[derive(Clone)]
+pub struct AppState {
+    hub: Hub,
+    access: Arc<LocalAccess>,
+    drain: CancellationToken,
+    site: Site,
+    streams: Arc<Streams>,
+}
+
+impl AppState {
+    /// Handlers that ask `hub`, let in whom `access` knows, show the page in `site`, and end their streams when `drain`
+    /// is cancelled.
+    pub fn new(hub: Hub, access: Arc<LocalAccess>, site: Site, drain: CancellationToken) -> Self {
+        Self { hub, access, drain, site, streams: Arc::default() }
+    }
+}
+
+impl FromRef<AppState> for LeptosOptions {
+    fn from_ref(state: &AppState) -> Self {
+        state.site.options().clone()
+    }
+}
+
+/// Everything that is served.
+pub fn router(state: AppState) -> Router {
+    let api = Router::new()
+        .route("/units", get(units::all))
+        .route("/units/{unit}", get(units::one))
+        .route("/plans", post(plans::make))
+        .route("/plans/{plan}", get(plans::read))
+        .route("/runs", post(runs::start))
+        .route("/runs/{run}", get(runs::read))
+        .route("/runs/{run}/pause", post(runs::pause))
+        .route("/runs/{run}/resume", post(runs::resume))
+        .route("/runs/{run}/stop", post(runs::stop))
+        .route("/runs/{run}/steps/{step}/skip", post(runs::skip))
+        .route("/events", get(events::follow))
+        .route("/session/link", post(session::link))
+        .route_layer(from_fn_with_state(state.clone(), signed_in))
+        .route("/session", post(session::sign_in))
+        .fallback(error::unknown_path)
+        .method_not_allowed_fallback(error::wrong_method)
+        .layer(from_fn(guard::json_only))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT));
+
+    let pages = page::routes(&state)
+        .fallback(page::unknown)
+        .method_not_allowed_fallback(error::wrong_method)
+        .layer(from_fn_with_state(state.clone(), signed_in));
+
+    let open = Router::new()
+        .route("/healthz", get(health))
+        .route("/sign-in.js", get(plain::sign_in_script))
+        .route("/api/", any(error::unknown_path))
+        .merge(site::routes(&state.site))
+        .method_not_allowed_fallback(error::wrong_method);
+
+    // The last layer is the outermost: whatever is refused or panics further in has headers, an id and a body.
+    pages
+        .merge(open)
+        .nest("/api", api)
+        .layer(CsrfLayer::new().with_rejection_response(guard::foreign_write))
+        .layer(from_fn_with_state(state.clone(), guard::same_origin))
+        .layer(CatchPanicLayer::custom(error::panicked))
+        .layer(from_fn(error::render))
+        .layer(from_fn(trace::record))
+        .layer(from_fn(headers::protect))
+        .with_state(state)
+}
+
+async fn health(State(state): State<AppState>) -> Result<&'static str, Failure> {
+    if state.drain.is_cancelled() { Err(Failure::ShuttingDown) } else { Ok("serving\n") }
+}

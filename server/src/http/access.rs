@@ -1,0 +1,524 @@
+//! Who is signed in, on this machine: one-time links and the sessions they were exchanged for.
+//!
+//! A link's token and a session's id are 256 bits from the operating system. Only their SHA-256 is kept, so that nobody
+//! who reads the memory or the file can sign in with it. Sessions outlive the process: a server that is killed and
+//! started again on the same port is found again by every open page.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    io::{self, Write},
+    net::SocketAddr,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use http::{HeaderMap, HeaderValue, header};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::{Failure, trace::printable};
+
+/// How long a session is good without being used; an open page uses it.
+const IDLE: SignedDuration = SignedDuration::from_hours(12);
+
+/// How long a link made on the page is good. The one that is printed at the start is good until it is used.
+const LINK_LIFE: SignedDuration = SignedDuration::from_hours(1);
+
+/// Links that wait to be used. A new one takes the place of the oldest.
+const LINKS: usize = 16;
+
+/// Sessions at a time. A new one takes the place of the one that was used longest ago.
+const SESSIONS: usize = 64;
+
+/// Wrong tokens per [`STRIKE_WINDOW`] before no token is looked at. Nobody guesses 256 bits; this keeps whoever tries
+/// from filling the log.
+const STRIKES: usize = 10;
+
+/// The time over which wrong tokens are counted.
+const STRIKE_WINDOW: SignedDuration = SignedDuration::from_mins(1);
+
+/// How much older than the truth the file's times of last use may be. A session is at most this much shorter after
+/// a restart.
+const SAVE_EVERY: SignedDuration = SignedDuration::from_mins(5);
+
+/// The name of the file in the state directory.
+const FILE: &str = "sessions.json";
+
+/// The version of the file.
+const VERSION: u32 = 1;
+
+/// `N` bytes from the operating system, in hexadecimal.
+///
+/// # Panics
+/// Where the operating system has no randomness: nothing here would be safe then.
+pub(super) fn random_hex<const N: usize>() -> String {
+    let mut bytes = [0; N];
+    #[expect(clippy::expect_used, reason = "there is no safe way to go on without randomness")]
+    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    hex(&bytes)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+        text
+    })
+}
+
+/// A secret that was just made. It is shown once and never kept.
+pub struct Token(String);
+
+impl Token {
+    fn mint() -> Self {
+        Self(random_hex::<32>())
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// SHA-256 of a secret, in hexadecimal: what is kept of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Mark(Arc<str>);
+
+impl Mark {
+    fn of(secret: &str) -> Self {
+        Self(hex(&Sha256::digest(secret)).into())
+    }
+}
+
+/// Somebody who is signed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Person {
+    /// Their name, as it stands in the record of what they do.
+    pub(super) name: String,
+    /// Their session.
+    pub(super) session: Mark,
+}
+
+/// A link that signs one browser in, once.
+#[derive(Debug)]
+pub struct Link {
+    address: SocketAddr,
+    token: Token,
+    /// Until when it is good; for as long as the process lives if there is no end.
+    pub expires: Option<Timestamp>,
+}
+
+impl Link {
+    /// The address to open. The token is behind the `#`, so it reaches no log and no other site.
+    pub fn url(&self) -> String {
+        format!("http://{}/#k={}", self.address, self.token.0)
+    }
+}
+
+/// Who may come in through a listener on this machine.
+pub struct LocalAccess {
+    address: SocketAddr,
+    names: [String; 3],
+    cookie: String,
+    file: Option<PathBuf>,
+    ledger: Mutex<Ledger>,
+}
+
+impl LocalAccess {
+    /// Access through a listener at `address`, with the sessions that are kept in `state`, if it is given. Answers with
+    /// the first link, which is for `name`.
+    pub fn open(
+        address: SocketAddr,
+        state: Option<&Path>,
+        name: &str,
+        now: Timestamp,
+    ) -> (Self, Link) {
+        let port = address.port();
+        let file = state.map(|dir| dir.join(FILE));
+        let sessions = file.as_deref().map(load).unwrap_or_default().sessions;
+        let access = Self {
+            address,
+            names: [
+                format!("127.0.0.1:{port}"),
+                format!("localhost:{port}"),
+                format!("[::1]:{port}"),
+            ],
+            cookie: format!("unwind_{port}"),
+            file,
+            ledger: Mutex::new(Ledger { sessions, ..Ledger::default() }),
+        };
+        let token = Token::mint();
+        access.with(|ledger| ledger.issue(Mark::of(&token.0), name.to_owned(), None));
+        access.save(now);
+        (access, Link { address, token, expires: None })
+    }
+
+    /// Whether this server goes by that name, port included.
+    pub(super) fn is_called(&self, authority: &str) -> bool {
+        self.names.iter().any(|name| name == authority)
+    }
+
+    /// Exchanges a link's token for a session; answers with the person and the cookie.
+    pub(super) fn sign_in(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<(Person, HeaderValue), Failure> {
+        let id = Token::mint();
+        let session = Mark::of(&id.0);
+        let name = self.with(|ledger| ledger.exchange(&Mark::of(token), session.clone(), now))?;
+        self.save(now);
+        let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie, id.0);
+        let mut cookie = HeaderValue::try_from(cookie).map_err(|_| Failure::Internal)?;
+        cookie.set_sensitive(true);
+        Ok((Person { name, session }, cookie))
+    }
+
+    /// Makes another link, for `name`.
+    pub(super) fn link(&self, name: String, now: Timestamp) -> Link {
+        let token = Token::mint();
+        let expires = now.saturating_add(LINK_LIFE).ok();
+        self.with(|ledger| ledger.issue(Mark::of(&token.0), name, expires));
+        Link { address: self.address, token, expires }
+    }
+
+    /// Who sends these headers, if they are signed in; their session counts as used.
+    pub(super) fn admit(&self, headers: &HeaderMap, now: Timestamp) -> Option<Person> {
+        let cookies =
+            headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let ours = cookies
+            .flat_map(|line| line.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .filter(|(name, _)| *name == self.cookie)
+            .map(|(_, id)| Mark::of(id));
+        // More than one only where something else on this host wrote our cookie's name.
+        let person = ours.take(4).find_map(|session| self.touch(&session, now));
+        if person.is_some() && self.with(|ledger| ledger.is_due(now)) {
+            self.save(now);
+        }
+        person
+    }
+
+    /// Counts a session as used.
+    pub(super) fn touch(&self, session: &Mark, now: Timestamp) -> Option<Person> {
+        let name = self.with(|ledger| ledger.touch(session, now))?;
+        Some(Person { name, session: session.clone() })
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
+        act(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Writes the sessions down. Not being able to is no reason to stop serving: only a restart would notice.
+    fn save(&self, now: Timestamp) {
+        let Some(path) = &self.file else { return };
+        // The lock is held while the few kilobytes are written, so that two writers do not meet in the file.
+        let kept = self.with(|ledger| {
+            ledger.saved = Some(now);
+            let sessions = ledger.sessions.clone();
+            store(path, &Kept { v: VERSION, port: self.address.port(), sessions })
+        });
+        if let Err(error) = kept {
+            tracing::warn!(error = %error, path = ?path, "cannot keep the sessions; after a restart all must sign in again");
+        }
+    }
+}
+
+/// The port of the last start, which open pages look for.
+pub(super) fn last_port(state: &Path) -> Option<u16> {
+    Some(load(&state.join(FILE)).port).filter(|port| *port != 0)
+}
+
+/// Links, sessions and wrong attempts; a plain value, so that its tests need no clock.
+#[derive(Debug, Default)]
+struct Ledger {
+    links: Vec<(Mark, String, Option<Timestamp>)>,
+    sessions: BTreeMap<Mark, Session>,
+    strikes: Vec<Timestamp>,
+    saved: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Session {
+    name: String,
+    used: Timestamp,
+}
+
+impl Ledger {
+    fn issue(&mut self, link: Mark, name: String, expires: Option<Timestamp>) {
+        if self.links.len() == LINKS {
+            self.links.remove(0);
+        }
+        self.links.push((link, name, expires));
+    }
+
+    fn exchange(&mut self, token: &Mark, session: Mark, now: Timestamp) -> Result<String, Failure> {
+        self.strikes.retain(|strike| now.duration_since(*strike) < STRIKE_WINDOW);
+        if self.strikes.len() >= STRIKES {
+            return Err(Failure::TooManyAttempts {
+                after: Duration::from_secs(STRIKE_WINDOW.as_secs().unsigned_abs()),
+            });
+        }
+        self.links.retain(|(_, _, expires)| expires.is_none_or(|expires| now < expires));
+        // All of them are compared, each in constant time, so that the time says nothing.
+        let same = |link: &Mark| bool::from(link.0.as_bytes().ct_eq(token.0.as_bytes()));
+        let found = (0..)
+            .zip(&self.links)
+            .fold(None, |found, (at, (link, ..))| if same(link) { Some(at) } else { found });
+        let Some(at) = found else {
+            self.strikes.push(now);
+            return Err(Failure::WrongToken);
+        };
+        let (_, name, _) = self.links.remove(at);
+        self.sessions.retain(|_, session| session.is_good(now));
+        if self.sessions.len() >= SESSIONS {
+            let oldest = self
+                .sessions
+                .iter()
+                .min_by_key(|(_, session)| session.used)
+                .map(|(mark, _)| mark.clone());
+            oldest.map(|mark| self.sessions.remove(&mark));
+        }
+        self.sessions.insert(session, Session { name: name.clone(), used: now });
+        Ok(name)
+    }
+
+    fn touch(&mut self, session: &Mark, now: Timestamp) -> Option<String> {
+        let found = self.sessions.get_mut(session).filter(|session| session.is_good(now))?;
+        found.used = now;
+        Some(found.name.clone())
+    }
+
+    fn is_due(&self, now: Timestamp) -> bool {
+        self.saved.is_none_or(|saved| now.duration_since(saved) >= SAVE_EVERY)
+    }
+}
+
+impl Session {
+    fn is_good(&self, now: Timestamp) -> bool {
+        now.duration_since(self.used) < IDLE
+    }
+}
+
+/// What the file holds.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    v: u32,
+    port: u16,
+    sessions: BTreeMap<Mark, Session>,
+}
+
+/// Reads the file. One that is missing, damaged or writable by others counts as empty: everybody signs in again.
+fn load(path: &Path) -> Kept {
+    match read(path) {
+        Ok(kept) => kept,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::default(),
+        Err(error) => {
+            tracing::warn!(error = %printable(&error.to_string()), path = ?path, "the kept sessions are not used; all must sign in again");
+            Kept::default()
+        }
+    }
+}
+
+fn read(path: &Path) -> io::Result<Kept> {
+    let file = fs::File::open(path)?;
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "others can read or write the file",
+        ));
+    }
+    let kept: Kept = serde_json::from_reader(io::BufReader::new(file))?;
+    if kept.v != VERSION {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "another version of this program wrote the file",
+        ));
+    }
+    Ok(kept)
+}
+
+/// Replaces the file as a whole, so that a crash leaves the old one or the new one.
+fn store(path: &Path, kept: &Kept) -> io::Result<()> {
+    let next = path.with_extension("next");
+    match fs::remove_file(&next) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&next)?;
+    file.write_all(&serde_json::to_vec(kept)?)?;
+    fs::rename(&next, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minutes: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes)
+    }
+
+    fn mark(text: &str) -> Mark {
+        Mark::of(text)
+    }
+
+    fn ledger(links: &[(&str, Option<i64>)]) -> Ledger {
+        let mut ledger = Ledger::default();
+        for (token, expires) in links {
+            ledger.issue(mark(token), format!("whoever has {token}"), expires.map(at));
+        }
+        ledger
+    }
+
+    #[test]
+    fn a_link_is_good_once() {
+        let mut ledger = ledger(&[("a", None), ("b", None)]);
+        assert_eq!(ledger.exchange(&mark("b"), mark("1"), at(0)), Ok("whoever has b".into()));
+        assert_eq!(ledger.exchange(&mark("b"), mark("2"), at(0)), Err(Failure::WrongToken));
+        assert_eq!(ledger.touch(&mark("1"), at(0)), Some("whoever has b".into()));
+        assert_eq!(ledger.touch(&mark("2"), at(0)), None);
+        assert_eq!(ledger.exchange(&mark("a"), mark("3"), at(9999)), Ok("whoever has a".into()));
+    }
+
+    #[test]
+    fn a_link_expires() {
+        let mut ledger = ledger(&[("a", Some(60))]);
+        assert_eq!(ledger.exchange(&mark("a"), mark("1"), at(60)), Err(Failure::WrongToken));
+    }
+
+    #[test]
+    fn a_session_ends_when_it_is_not_used() {
+        let mut ledger = ledger(&[("a", None)]);
+        ledger.exchange(&mark("a"), mark("1"), at(0)).unwrap();
+        assert!(ledger.touch(&mark("1"), at(11 * 60)).is_some());
+        assert!(ledger.touch(&mark("1"), at(22 * 60)).is_some());
+        assert!(ledger.touch(&mark("1"), at(34 * 60)).is_none());
+        assert!(
+            ledger.touch(&mark("1"), at(34 * 60)).is_none(),
+            "looking at it does not revive it"
+        );
+    }
+
+    #[test]
+    fn wrong_tokens_are_counted_and_forgotten() {
+        let mut ledger = ledger(&[("a", None)]);
+        for _ in 0..STRIKES {
+            assert_eq!(ledger.exchange(&mark("x"), mark("1"), at(0)), Err(Failure::WrongToken));
+        }
+        for token in ["x", "a"] {
+            let refused = ledger.exchange(&mark(token), mark("1"), at(0));
+            assert!(matches!(refused, Err(Failure::TooManyAttempts { .. })), "{token}");
+        }
+        assert!(ledger.exchange(&mark("a"), mark("1"), at(1)).is_ok());
+    }
+
+    #[test]
+    fn links_and_sessions_are_bounded() {
+        let mut ledger = Ledger::default();
+        for number in 0..LINKS + 3 {
+            ledger.issue(mark(&number.to_string()), String::new(), None);
+        }
+        assert_eq!(ledger.links.len(), LINKS);
+        assert_eq!(ledger.exchange(&mark("0"), mark("s"), at(0)), Err(Failure::WrongToken));
+
+        for number in 0..SESSIONS + 3 {
+            ledger.issue(mark("t"), String::new(), None);
+            ledger.exchange(&mark("t"), mark(&number.to_string()), at(number as i64)).unwrap();
+        }
+        assert_eq!(ledger.sessions.len(), SESSIONS);
+        assert!(ledger.touch(&mark("2"), at(70)).is_none());
+        assert!(ledger.touch(&mark("3"), at(70)).is_some());
+    }
+
+    fn open(state: &Path, now: Timestamp) -> (LocalAccess, Link) {
+        LocalAccess::open(SocketAddr::from(([127, 0, 0, 1], 7433)), Some(state), "Li", now)
+    }
+
+    fn token(link: &Link) -> String {
+        link.url().split_once("#k=").unwrap().1.to_owned()
+    }
+
+    fn cookie(value: &HeaderValue) -> HeaderMap {
+        let pair = value.to_str().unwrap().split(';').next().unwrap().to_owned();
+        HeaderMap::from_iter([(
+            header::COOKIE,
+            HeaderValue::try_from(format!("other=1; {pair}")).unwrap(),
+        )])
+    }
+
+    #[test]
+    fn sessions_outlive_the_process_and_links_do_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (access, link) = open(dir.path(), at(0));
+        let (person, value) = access.sign_in(&token(&link), at(0)).unwrap();
+        let unused = access.link("Wang".into(), at(0));
+        drop(access);
+
+        let (access, _) = open(dir.path(), at(1));
+        assert_eq!(access.admit(&cookie(&value), at(1)), Some(person));
+        assert_eq!(access.sign_in(&token(&unused), at(1)).err(), Some(Failure::WrongToken));
+        assert_eq!(last_port(dir.path()), Some(7433));
+
+        let (access, _) = open(dir.path(), at(13 * 60));
+        assert_eq!(access.admit(&cookie(&value), at(13 * 60)), None);
+    }
+
+    #[test]
+    fn the_file_holds_no_secret_and_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let (access, link) = open(dir.path(), at(0));
+        let (_, value) = access.sign_in(&token(&link), at(0)).unwrap();
+        let path = dir.path().join(FILE);
+        let text = fs::read_to_string(&path).unwrap();
+        let id = value.to_str().unwrap().split(['=', ';']).nth(1).unwrap();
+        assert!(id.len() == 64 && !text.contains(id) && !text.contains(&token(&link)), "{text}");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!format!("{link:?} {value:?}").contains(id), "secrets do not print");
+        assert!(!format!("{link:?}").contains(&token(&link)), "secrets do not print");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_trusted_is_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let (access, link) = open(dir.path(), at(0));
+        let (_, value) = access.sign_in(&token(&link), at(0)).unwrap();
+        let path = dir.path().join(FILE);
+        let whole = fs::read(&path).unwrap();
+        for end in 0..whole.len() {
+            fs::write(&path, &whole[..end]).unwrap();
+            assert!(load(&path).sessions.is_empty());
+        }
+        fs::write(&path, &whole).unwrap();
+        assert_eq!(load(&path).sessions.len(), 1);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        let (access, _) = open(dir.path(), at(0));
+        assert_eq!(access.admit(&cookie(&value), at(0)), None);
+    }
+
+    #[test]
+    fn names_are_exact() {
+        let (access, _) =
+            LocalAccess::open(SocketAddr::from(([127, 0, 0, 1], 7433)), None, "Li", at(0));
+        for name in ["127.0.0.1:7433", "localhost:7433", "[::1]:7433"] {
+            assert!(access.is_called(name), "{name}");
+        }
+        for name in [
+            "127.0.0.1",
+            "localhost",
+            "localhost:743",
+            "evil.example:7433",
+            "127.0.0.1:7433.evil",
+            "",
+            "LOCALHOST:7433",
+        ] {
+            assert!(!access.is_called(name), "{name}");
+        }
+    }
+}

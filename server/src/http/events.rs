@@ -1,0 +1,245 @@
+//! Server-sent events over a subscription: what brings the reader up to date, then what comes after it, without a seam.
+//!
+//! A reader that falls behind gets a new snapshot, never silence. Every stream ends on the drain token; without that,
+//! the process could not.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    convert::Infallible,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    Extension,
+    extract::{Query, State, rejection::QueryRejection},
+    response::{
+        IntoResponse, Response,
+        sse::{Event, Sse},
+    },
+};
+use http::{HeaderMap, HeaderName, header};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::json;
+use teardown::message::{Revision, Topic};
+use tokio::{
+    sync::broadcast,
+    time::{Instant, Interval, MissedTickBehavior},
+};
+
+use super::{
+    AppState, Failure,
+    access::{Mark, Person},
+};
+use crate::hub::{Frame, FrameKind, Subscription};
+
+/// How often a reader hears that the stream is alive. Proxies cut what is silent for 30 to 60 seconds.
+const PING: Duration = Duration::from_secs(15);
+
+/// When a reader that was told to go may come back: a restart takes about as long.
+const COME_BACK: Duration = Duration::from_secs(1);
+
+/// Streams per session: one per tab, and more tabs than anybody watches.
+const STREAMS: usize = 16;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    topic: String,
+    after: Option<String>,
+}
+
+/// Follows a topic.
+pub(super) async fn follow(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let Query(Wanted { topic, after }) = wanted?;
+    let topic: Topic = topic
+        .parse()
+        .map_err(|error: teardown::message::TopicError| Failure::Malformed(error.to_string()))?;
+    let place = state.streams.enter(&person.session).ok_or(Failure::TooManyStreams)?;
+    let after = position(
+        headers.get(LAST_EVENT_ID).map(|id| id.to_str().unwrap_or_default()),
+        after.as_deref(),
+    );
+    let subscription = state.hub.subscribe(topic.clone(), after).await??;
+
+    let stream = Stream::new(state, topic, person.session, subscription, place);
+    let events = futures::stream::unfold(stream, async |mut stream| {
+        let event = stream.next().await?;
+        Some((Ok::<_, Infallible>(event), stream))
+    });
+    let headers = [(header::CACHE_CONTROL, "no-store"), (X_ACCEL_BUFFERING, "no")];
+    Ok((headers, Sse::new(events)).into_response())
+}
+
+/// The revision a reader has: the header is newer than the address it was opened with. What is no revision is none.
+fn position(header: Option<&str>, query: Option<&str>) -> Option<Revision> {
+    header.or(query).and_then(|id| id.parse().ok())
+}
+
+/// One reader.
+struct Stream {
+    state: AppState,
+    topic: Topic,
+    session: Mark,
+    first: VecDeque<Frame>,
+    rest: broadcast::Receiver<Frame>,
+    ping: Interval,
+    said_bye: bool,
+    _place: Place,
+}
+
+impl Stream {
+    fn new(
+        state: AppState,
+        topic: Topic,
+        session: Mark,
+        subscription: Subscription,
+        place: Place,
+    ) -> Self {
+        let mut ping = tokio::time::interval_at(Instant::now() + PING, PING);
+        ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let Subscription { first, rest } = subscription;
+        Self {
+            state,
+            topic,
+            session,
+            first: first.into(),
+            rest,
+            ping,
+            said_bye: false,
+            _place: place,
+        }
+    }
+
+    /// The next event, or none when the stream is over.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if self.said_bye {
+                return None;
+            }
+            if let Some(frame) = self.first.pop_front() {
+                return Some(event(&frame));
+            }
+            tokio::select! {
+                biased;
+                () = self.state.drain.cancelled() => return Some(self.bye("shuttingDown")),
+                _ = self.ping.tick() => {
+                    // An open page is in use.
+                    self.state.access.touch(&self.session, Timestamp::now());
+                    return Some(self.pulse());
+                }
+                frame = self.rest.recv() => match frame {
+                    Ok(frame) => return Some(event(&frame)),
+                    Err(broadcast::error::RecvError::Lagged(missed)) => {
+                        tracing::debug!(stream.topic = %self.topic, stream.missed = missed, "a reader fell behind");
+                        if let Some(bye) = self.start_over().await {
+                            return Some(bye);
+                        }
+                    }
+                    Err(broadcast::error::RecvError::Closed) => return Some(self.bye("topicEnded")),
+                },
+            }
+        }
+    }
+
+    /// Subscribes again from nothing; a farewell where that is not possible.
+    async fn start_over(&mut self) -> Option<Event> {
+        let asked = self.state.hub.subscribe(self.topic.clone(), None);
+        let answer = tokio::select! {
+            biased;
+            () = self.state.drain.cancelled() => return Some(self.bye("shuttingDown")),
+            answer = asked => answer,
+        };
+        match answer {
+            Ok(Ok(Subscription { first, rest })) => {
+                self.first = first.into();
+                self.rest = rest;
+                None
+            }
+            Ok(Err(refusal)) => Some(self.bye(Failure::from(refusal).code())),
+            Err(closed) => Some(self.bye(Failure::from(closed).code())),
+        }
+    }
+
+    fn pulse(&self) -> Event {
+        Event::default()
+            .event("ping")
+            .data(json!({ "now": Timestamp::now(), "hash": self.state.site.hash() }).to_string())
+    }
+
+    fn bye(&mut self, reason: &str) -> Event {
+        self.said_bye = true;
+        Event::default().event("bye").retry(COME_BACK).data(json!({ "reason": reason }).to_string())
+    }
+}
+
+/// A frame as it is: its JSON was made once for all readers and has no line breaks.
+fn event(frame: &Frame) -> Event {
+    let name = match frame.kind {
+        FrameKind::Snapshot => "snapshot",
+        FrameKind::Delta => "delta",
+    };
+    Event::default().event(name).id(frame.revision.to_string()).data(&*frame.json)
+}
+
+/// How many streams each session has open.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    open: Mutex<HashMap<Mark, usize>>,
+}
+
+/// One open stream; given back when it is dropped.
+struct Place {
+    streams: Arc<Streams>,
+    session: Mark,
+}
+
+impl Streams {
+    fn enter(self: &Arc<Self>, session: &Mark) -> Option<Place> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(session.clone()).or_default();
+        if *count >= STREAMS {
+            return None;
+        }
+        *count += 1;
+        Some(Place { streams: self.clone(), session: session.clone() })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open = self.streams.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = open.get_mut(&self.session) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.session);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_wins_and_nonsense_is_nothing() {
+        let revision = |count| Some(Revision { boot: 0x5f, count });
+        assert_eq!(position(None, None), None);
+        assert_eq!(position(None, Some("5f:3")), revision(3));
+        assert_eq!(position(Some("5f:7"), Some("5f:3")), revision(7));
+        for bad in ["", "5f", "5f:", ":3", "5f:-1", "5f:3:1", "é:1", "5f:99999999999999999999999"]
+        {
+            assert_eq!(position(Some(bad), Some("5f:3")), None, "{bad}");
+            assert_eq!(position(None, Some(bad)), None, "{bad}");
+        }
+    }
+}

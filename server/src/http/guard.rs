@@ -1,0 +1,93 @@
+//! Who may ask at all: requests to our own name, from our own pages or from no page, and past the door only with
+//! a session.
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderName, Method, header};
+use jiff::Timestamp;
+use tower_http::csrf::ProtectionError;
+
+use super::{AppState, Failure};
+
+/// The longest address; the page's own keep what is selected and filtered in the query.
+const ADDRESS_LIMIT: usize = 8 * 1024;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Lets through what is addressed to this server by its own name and does not come from another site, reads and streams
+/// included: a name that was rebound to this machine must not read, and a page elsewhere must not do.
+pub(super) async fn same_origin(
+    State(state): State<AppState>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    let address = request.uri();
+    let whole = address.path_and_query().map_or("", |whole| whole.as_str());
+    if whole.len() > ADDRESS_LIMIT {
+        return Err(Failure::LongAddress);
+    }
+    // The parser lets other bytes pass; layers further in would log them as they are.
+    if !whole.is_ascii() {
+        return Err(Failure::Malformed(
+            "the address has characters that must be percent-encoded".to_owned(),
+        ));
+    }
+    let named = |authority: &str| state.access.is_called(authority);
+    let headers = request.headers();
+    if !only(headers, &header::HOST).is_some_and(named)
+        || !address.authority().is_none_or(|it| named(it.as_str()))
+    {
+        return Err(Failure::WrongHost);
+    }
+    if headers.contains_key(header::ORIGIN) {
+        let authority =
+            only(headers, &header::ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
+        if !authority.is_some_and(named) {
+            return Err(Failure::ForeignOrigin);
+        }
+    }
+    if headers.contains_key(SEC_FETCH_SITE)
+        && !matches!(only(headers, &SEC_FETCH_SITE), Some("same-origin" | "none"))
+    {
+        return Err(Failure::ForeignOrigin);
+    }
+    Ok(next.run(request).await)
+}
+
+/// The value of a header that stands there once and is text.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}
+
+/// Lets through who has a session, and tells the handler who it is.
+pub(super) async fn signed_in(
+    State(state): State<AppState>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    let person =
+        state.access.admit(request.headers(), Timestamp::now()).ok_or(Failure::NotSignedIn)?;
+    request.extensions_mut().insert(person);
+    Ok(next.run(request).await)
+}
+
+/// Lets through reads, and writes that declare a JSON body: no form on another site can.
+pub(super) async fn json_only(request: Request, next: Next) -> Result<Response, Failure> {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    let declared = only(request.headers(), &header::CONTENT_TYPE)
+        .and_then(|value| value.split(';').next())
+        .is_some_and(|media| media.trim().eq_ignore_ascii_case("application/json"));
+    if reads || declared { Ok(next.run(request).await) } else { Err(Failure::NotJson) }
+}
+
+/// What a write from another site gets, should it have passed [`same_origin`].
+pub(super) fn foreign_write(_: ProtectionError) -> Response {
+    Failure::ForeignOrigin.into_response()
+}

@@ -1,0 +1,171 @@
+//! The page, rendered with what the hub knows at that moment: it can be read before its script has loaded, and without
+//! it. The address says what is shown: a route with `{plan}` shows that plan of `{unit}`, one with `{run}` that run,
+//! one with `{unit}` that unit, any other the list of units and runs.
+
+use app::Seed;
+use axum::{
+    Router,
+    extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
+    middleware::{Next, from_fn_with_state},
+    response::Response,
+};
+use http::{HeaderValue, StatusCode, header, request::Parts};
+use jiff::Timestamp;
+use leptos::{nonce::Nonce, prelude::*};
+use leptos_axum::{LeptosRoutes, ResponseOptions};
+use teardown::{
+    message::{Message, Record, Topic},
+    plan::{Plan, PlanId},
+    run::RunId,
+    unit::UnitId,
+};
+
+use super::{AppState, Failure};
+use crate::hub::{Hub, HubClosed, Refusal};
+
+/// A route for every page that the app has.
+pub(super) fn routes(state: &AppState) -> Router<AppState> {
+    let options = state.site.options().clone();
+    Router::new()
+        .leptos_routes_with_context(
+            state,
+            leptos_axum::generate_route_list(app::App),
+            provide,
+            move || app::shell(options.clone()),
+        )
+        .route_layer(from_fn_with_state(state.clone(), look))
+}
+
+/// A page that the app does not have; it says so itself.
+pub(super) async fn unknown(State(state): State<AppState>, mut request: Request) -> Response {
+    request.extensions_mut().insert(Sowing {
+        seed: seed(&state, Sight::default(), Some(Failure::UnknownPath.code())),
+        status: Failure::UnknownPath.status(),
+    });
+    let options = state.site.options().clone();
+    let render = leptos_axum::render_app_to_stream_with_context(provide, move || {
+        app::shell(options.clone())
+    });
+    render(request).await
+}
+
+/// What a request shows, found before rendering begins.
+#[derive(Clone)]
+struct Sowing {
+    seed: Seed,
+    status: StatusCode,
+}
+
+/// Finds what the request shows, for [`provide`].
+async fn look(
+    State(state): State<AppState>,
+    parameters: Result<RawPathParams, RawPathParamsRejection>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    let parameters = parameters.map_err(|rejection| Failure::Malformed(rejection.body_text()))?;
+    let sowing = match sight(&Subject::of(&parameters), &state.hub).await? {
+        Ok(sight) => Sowing { seed: seed(&state, sight, None), status: StatusCode::OK },
+        Err(refusal) => {
+            let failure = Failure::from(refusal);
+            Sowing {
+                seed: seed(&state, Sight::default(), Some(failure.code())),
+                status: failure.status(),
+            }
+        }
+    };
+    request.extensions_mut().insert(sowing);
+    Ok(next.run(request).await)
+}
+
+/// Puts what was found, and the nonce of this answer, where the app looks for them.
+fn provide() {
+    let Some(parts) = use_context::<Parts>() else { return };
+    if let Some(nonce) = parts.extensions.get::<Nonce>() {
+        provide_context(nonce.clone());
+    }
+    if let Some(Sowing { seed, status }) = parts.extensions.get::<Sowing>() {
+        provide_context(seed.clone());
+        if let Some(response) = use_context::<ResponseOptions>() {
+            response.set_status(*status);
+            if *status == StatusCode::SERVICE_UNAVAILABLE {
+                response.insert_header(header::RETRY_AFTER, HeaderValue::from_static("2"));
+            }
+        }
+    }
+}
+
+/// What a page is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Subject {
+    Units,
+    Unit(UnitId),
+    Plan(UnitId, PlanId),
+    Run(RunId),
+}
+
+impl Subject {
+    fn of(parameters: &RawPathParams) -> Self {
+        let named =
+            |wanted| parameters.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
+        match (named("run"), named("unit"), named("plan")) {
+            (Some(run), _, _) => Self::Run(RunId::new(run)),
+            (None, Some(unit), Some(plan)) => Self::Plan(UnitId::new(unit), PlanId::new(plan)),
+            (None, Some(unit), None) => Self::Unit(UnitId::new(unit)),
+            (None, None, _) => Self::Units,
+        }
+    }
+}
+
+/// What the hub knows of a subject.
+#[derive(Default)]
+struct Sight {
+    message: Option<Message>,
+    plan: Option<Plan>,
+}
+
+async fn sight(subject: &Subject, hub: &Hub) -> Result<Result<Sight, Refusal>, HubClosed> {
+    let topic = match subject {
+        Subject::Units => Topic::Units,
+        Subject::Unit(unit) | Subject::Plan(unit, _) => Topic::Unit(unit.clone()),
+        Subject::Run(run) => Topic::Run(run.clone()),
+    };
+    let message = match hub.look(topic).await? {
+        Ok(message) => message,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let plan = match subject {
+        Subject::Units | Subject::Unit(_) => None,
+        Subject::Plan(unit, plan) => match hub.plan(plan.clone()).await? {
+            Ok(found) if found.unit == *unit => Some(found),
+            Ok(_) => return Ok(Err(Refusal::UnknownPlan(plan.clone()))),
+            Err(refusal) => return Ok(Err(refusal)),
+        },
+        Subject::Run(run) => match performed(&message, run) {
+            // A run is shown even if its plan cannot be.
+            Some(plan) => hub.plan(plan).await?.ok(),
+            None => None,
+        },
+    };
+    Ok(Ok(Sight { message: Some(message), plan: plan.map(|plan| Plan::clone(&plan)) }))
+}
+
+/// The plan that the run in this snapshot performs.
+fn performed(message: &Message, id: &RunId) -> Option<PlanId> {
+    let Message::Snapshot { records, .. } = message else { return None };
+    records.iter().find_map(|record| match record {
+        Record::Run(run) if run.id == *id => Some(run.plan.clone()),
+        _ => None,
+    })
+}
+
+fn seed(state: &AppState, Sight { message, plan }: Sight, refusal: Option<&str>) -> Seed {
+    Seed {
+        message,
+        plan,
+        refusal: refusal.map(str::to_owned),
+        now: Timestamp::now(),
+        hash: state.site.hash().to_owned(),
+        signed_in: true,
+    }
+}

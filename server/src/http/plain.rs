@@ -1,0 +1,99 @@
+//! The two pages that need nothing of the app: signing in, and being refused before the app is reached. No inline
+//! script and no inline style; the texts are ours, so no text from outside is shown.
+
+use axum::response::{Html, IntoResponse};
+use http::header;
+
+/// What reads the token from the address and exchanges it.
+const SIGN_IN_SCRIPT: &str = include_str!("sign_in.js");
+
+const SIGN_IN_PAGE: &str = r##"<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Unwind: sign in</title>
+<link rel="icon" href="/favicon.svg">
+<link rel="stylesheet" href="/pkg/unwind.css">
+<script type="module" src="/sign-in.js"></script>
+</head>
+<body class="plain">
+<main>
+<h1>Unwind</h1>
+<p id="working" role="status" hidden>Signing in… <span lang="zh-CN">正在登录…</span></p>
+<div id="explain">
+<p id="failed" role="alert" hidden><strong>This link is not valid, or was used before.</strong>
+<span lang="zh-CN">此链接无效或已被使用。</span></p>
+<p>This browser is not signed in. Open the link that the server printed when it started, or ask somebody who is signed in
+for another one. Each link signs one browser in, once.</p>
+<p lang="zh-CN">此浏览器尚未登录。请打开服务器启动时打印的链接，或请已登录的人生成一个新链接。每个链接只能登录一个浏览器，且只能使用一次。</p>
+<noscript><p>Signing in needs JavaScript once, to exchange the link for a cookie; reading does not.
+<span lang="zh-CN">登录时需要启用一次 JavaScript，用链接换取 Cookie；之后浏览不再需要。</span></p></noscript>
+</div>
+</main>
+</body>
+</html>
+"##;
+
+/// What whoever has no session sees, at every address.
+pub(super) fn sign_in_page() -> impl IntoResponse {
+    Html(SIGN_IN_PAGE)
+}
+
+/// The script of that page.
+pub(super) async fn sign_in_script() -> impl IntoResponse {
+    (
+        [
+            (header::CONTENT_TYPE, "text/javascript; charset=utf-8"),
+            (header::CACHE_CONTROL, "no-cache"),
+        ],
+        SIGN_IN_SCRIPT,
+    )
+}
+
+/// A refusal as a page.
+pub(super) fn failure_page(what: &str, means: &str, advice: &str) -> impl IntoResponse {
+    let (what, means, advice) = (escape(what), escape(means), escape(advice));
+    Html(format!(
+        r#"<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Unwind: {what}</title>
+<link rel="icon" href="/favicon.svg">
+<link rel="stylesheet" href="/pkg/unwind.css">
+</head>
+<body class="plain">
+<main>
+<h1>{what}</h1>
+<p>{means}</p>
+<p>{advice}</p>
+<p><a href="/">Unwind</a></p>
+</main>
+</body>
+</html>
+"#
+    ))
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_inline_and_nothing_is_markup() {
+        for inline in ["<script>", "<style", "style=", "onload", "onclick"] {
+            assert!(!SIGN_IN_PAGE.contains(inline), "{inline}");
+        }
+        assert_eq!(escape(r#"<a b="c" d='&'>"#), "&lt;a b=&quot;c&quot; d=&#39;&amp;&#39;&gt;");
+    }
+}

@@ -1,0 +1,40 @@
+//! Plans, to make and to read.
+
+use axum::{
+    Json,
+    extract::{Path, State, rejection::PathRejection},
+    response::{IntoResponse, Response},
+};
+use http::StatusCode;
+use serde::Deserialize;
+use teardown::{
+    plan::{Plan, PlanId},
+    unit::UnitId,
+};
+
+use super::{AppState, Failure, body::Body};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MakePlan {
+    unit: UnitId,
+}
+
+/// Makes a plan of a unit as it is now.
+pub(super) async fn make(
+    State(state): State<AppState>,
+    Body(MakePlan { unit }): Body<MakePlan>,
+) -> Result<Response, Failure> {
+    let plan = state.hub.make_plan(unit).await??;
+    Ok((StatusCode::CREATED, Json::<&Plan>(&plan)).into_response())
+}
+
+/// One plan.
+pub(super) async fn read(
+    State(state): State<AppState>,
+    plan: Result<Path<PlanId>, PathRejection>,
+) -> Result<Response, Failure> {
+    let Path(plan) = plan?;
+    let plan = state.hub.plan(plan).await??;
+    Ok(Json::<&Plan>(&plan).into_response())
+}

@@ -1,0 +1,26 @@
+//! Units, to look at.
+
+use axum::{
+    Json,
+    extract::{Path, State, rejection::PathRejection},
+};
+use teardown::{
+    message::{Message, Topic},
+    unit::UnitId,
+};
+
+use super::{AppState, Failure};
+
+/// All units and runs.
+pub(super) async fn all(State(state): State<AppState>) -> Result<Json<Message>, Failure> {
+    Ok(Json(state.hub.look(Topic::Units).await??))
+}
+
+/// One unit with its graph.
+pub(super) async fn one(
+    State(state): State<AppState>,
+    unit: Result<Path<UnitId>, PathRejection>,
+) -> Result<Json<Message>, Failure> {
+    let Path(unit) = unit?;
+    Ok(Json(state.hub.look(Topic::Unit(unit)).await??))
+}

@@ -1,0 +1,99 @@
+//! What the readers of one topic see: the view, the deltas that led to it, and the channel they arrive on.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use teardown::message::{Message, Record, Revision, View};
+use tokio::{sync::broadcast, time::Instant};
+
+use super::{Frame, FrameKind, Subscription};
+
+/// Deltas kept for readers who come back: at one every 50 ms, more than ten minutes of a busy run.
+const RING: usize = 16 * 1024;
+/// Bytes of deltas kept; whichever bound is met first.
+const RING_BYTES: usize = 8 * 1024 * 1024;
+/// Deltas a reader may be behind before they get a snapshot instead.
+const BEHIND: usize = 256;
+
+/// One topic's view and its readers.
+pub(super) struct Board {
+    view: View,
+    ring: VecDeque<Frame>,
+    ring_bytes: usize,
+    snapshot: Option<Frame>,
+    readers: broadcast::Sender<Frame>,
+    followed: Instant,
+}
+
+impl Board {
+    /// An empty board. `start` must be past every revision this topic has had since the server's start, so that no
+    /// reader's number means two things.
+    pub(super) fn new(start: Revision) -> Self {
+        let (readers, _) = broadcast::channel(BEHIND);
+        let (ring, view) = (VecDeque::new(), View::new(start, []));
+        Self { view, ring, ring_bytes: 0, snapshot: None, readers, followed: Instant::now() }
+    }
+
+    /// Takes the records of now; readers get what changed.
+    pub(super) fn publish(&mut self, records: Vec<Record>) {
+        let Some(delta) = self.view.advance(records) else { return };
+        let frame = frame(&delta, FrameKind::Delta);
+        self.snapshot = None;
+        self.ring_bytes += frame.json.len();
+        self.ring.push_back(frame.clone());
+        while self.ring.len() > RING || self.ring_bytes > RING_BYTES {
+            let Some(oldest) = self.ring.pop_front() else { break };
+            self.ring_bytes -= oldest.json.len();
+        }
+        // Nobody may be reading; the ring has it for who comes.
+        let _ = self.readers.send(frame);
+    }
+
+    pub(super) fn message(&self) -> Message {
+        self.view.snapshot()
+    }
+
+    /// What brings a reader from `after` to now, and what comes after that: no seam between the two.
+    pub(super) fn subscribe(&mut self, after: Option<Revision>) -> Subscription {
+        self.followed = Instant::now();
+        let rest = self.readers.subscribe();
+        let first = after.and_then(|after| self.missed(after)).unwrap_or_else(|| vec![self.snapshot()]);
+        Subscription { first, rest }
+    }
+
+    /// The deltas since a revision; none where they are not all there.
+    fn missed(&self, after: Revision) -> Option<Vec<Frame>> {
+        let now = self.view.revision();
+        if after.boot != now.boot || after.count > now.count {
+            return None;
+        }
+        let missed: Vec<Frame> =
+            self.ring.iter().filter(|frame| frame.revision.count > after.count).cloned().collect();
+        let complete = missed.len() as u64 == now.count - after.count;
+        complete.then_some(missed)
+    }
+
+    fn snapshot(&mut self) -> Frame {
+        let view = &self.view;
+        self.snapshot.get_or_insert_with(|| frame(&view.snapshot(), FrameKind::Snapshot)).clone()
+    }
+
+    /// Whether somebody reads it now.
+    pub(super) fn is_followed(&mut self) -> bool {
+        let followed = self.readers.receiver_count() > 0;
+        if followed {
+            self.followed = Instant::now();
+        }
+        followed
+    }
+
+    /// Whether nobody has read it for so long.
+    pub(super) fn is_abandoned(&mut self, linger: Duration) -> bool {
+        !self.is_followed() && self.followed.elapsed() > linger
+    }
+}
+
+fn frame(message: &Message, kind: FrameKind) -> Frame {
+    // Records are plain structs with text keys: nothing in them can fail to be JSON.
+    let json = serde_json::to_string(message).unwrap_or_default();
+    Frame { revision: message.revision(), kind, json: Arc::from(json) }
+}

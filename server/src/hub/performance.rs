@@ -1,0 +1,89 @@
+//! A run with its place in the journal.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use teardown::{
+    index::Index,
+    plan::Plan,
+    run::{Run, RunEvent, RunId},
+};
+
+use super::HubError;
+use crate::journal::{Journal, JournalError, RunHead};
+
+/// One event as the journal keeps it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    at: Timestamp,
+    event: RunEvent,
+}
+
+/// A run, and how much of it is in the journal.
+pub(super) struct Performance {
+    pub(super) run: Run,
+    /// It was open when the server started, and has not gone on yet.
+    pub(super) is_recovering: bool,
+    /// The cluster it is about; in front of another one it is neither shown nor performed.
+    pub(super) cluster: String,
+    journaled: u64,
+}
+
+impl Performance {
+    /// Begins a run: nothing of it exists before the journal has it.
+    pub(super) fn begin(
+        journal: &mut Journal,
+        id: RunId,
+        plan: Arc<Plan>,
+        by: &str,
+        cluster: String,
+        now: Timestamp,
+    ) -> Result<Self, JournalError> {
+        journal.put_plan(&plan)?;
+        let event = RunEvent::Started { by: by.to_owned() };
+        let head = RunHead { run: id.clone(), plan: plan.id.clone(), started: now, cluster: cluster.clone() };
+        journal.begin(&head, &[Entry { at: now, event: event.clone() }])?;
+        let mut run = Run::new(id, plan);
+        run.apply(now, &event).unwrap_or_default();
+        Ok(Self { run, is_recovering: false, cluster, journaled: 1 })
+    }
+
+    /// The run as the journal tells it.
+    pub(super) fn replay(journal: &Journal, head: &RunHead) -> Result<Self, HubError> {
+        let damaged = || HubError::Damaged(head.run.clone());
+        let plan = journal.plan(&head.plan)?.ok_or_else(damaged)?;
+        let entries: Vec<Entry> = journal.replay(&head.run)?;
+        let mut run = Run::new(head.run.clone(), Arc::new(plan));
+        for entry in &entries {
+            run.apply(entry.at, &entry.event).map_err(|_| damaged())?;
+        }
+        let is_recovering = !run.state().is_ended();
+        let cluster = head.cluster.clone();
+        Ok(Self { run, is_recovering, cluster, journaled: entries.len() as u64 })
+    }
+
+    /// Whether the run may look at the cluster: not before everything that can be seen has been listed, when it comes
+    /// from before a restart, only in front of the cluster it is about, and not after its end.
+    pub(super) fn is_looking(&self, index: &Index, cluster: &str) -> bool {
+        let is_ready = !self.is_recovering || index.is_synced() && self.cluster == cluster;
+        !self.run.state().is_ended() && is_ready
+    }
+
+    /// Journals events, and only then lets them happen.
+    pub(super) fn record(
+        &mut self,
+        journal: &mut Journal,
+        now: Timestamp,
+        events: Vec<RunEvent>,
+    ) -> Result<(), HubError> {
+        let entries: Vec<Entry> = events.into_iter().map(|event| Entry { at: now, event }).collect();
+        journal.append(&self.run.id, self.journaled, &entries)?;
+        self.journaled += entries.len() as u64;
+        for entry in &entries {
+            self.is_recovering &= entry.event != RunEvent::Recovered;
+            self.run.apply(entry.at, &entry.event).map_err(|_| HubError::Damaged(self.run.id.clone()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,370 @@
+//! The hub with both ends played by the test: what watches would say, and what calls would answer. Time is paused.
+
+use std::sync::{Arc, Mutex};
+
+use teardown::{
+    action::{Action, Outcome},
+    fixture,
+    message::{Key, Record, State, View},
+    object::Object,
+    run::RunState,
+};
+
+use super::*;
+use crate::journal::{Put, Shelf, Store, StoreError};
+
+const SHOP: &str = "
+    ns shop of=shop
+    deploy shop/web of=shop selector=app:web template=app:web uses=claim:data
+    pod shop/web-a owner=deploy/web labels=app:web uses=claim:data
+    pvc shop/data of=shop volume=pv-1
+    pv pv-1 claim=shop/data
+";
+
+/// A disk that outlives the process.
+#[derive(Clone, Default)]
+struct Disk(Arc<Mutex<crate::journal::MemoryStore>>);
+
+impl Store for Disk {
+    fn write(&mut self, puts: &[Put]) -> Result<(), StoreError> {
+        self.0.lock().unwrap().write(puts)
+    }
+    fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.0.lock().unwrap().read(shelf, name)
+    }
+    fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        self.0.lock().unwrap().list(shelf)
+    }
+    fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        self.0.lock().unwrap().records(run)
+    }
+}
+
+impl Disk {
+    /// The run's journal as text.
+    fn journal(&self, run: &RunId) -> String {
+        let records = self.records(run.as_str()).unwrap();
+        records.into_iter().map(|(_, bytes)| String::from_utf8(bytes).unwrap() + "\n").collect()
+    }
+}
+
+/// A process: its hub, and the ends that the test plays.
+struct Process {
+    hub: Hub,
+    mailbox: mpsc::Sender<Incoming>,
+    orders: mpsc::Receiver<Order>,
+    keeper: tokio::task::JoinHandle<Result<(), HubError>>,
+}
+
+impl Process {
+    fn start(disk: &Disk) -> Self {
+        let (mailbox, inbox) = mpsc::channel(MAILBOX);
+        let (out, orders) = mpsc::channel(ORDERS);
+        let keeper = Keeper::open("test".into(), inbox, out, Journal::over(disk.clone())).unwrap();
+        let keeper = tokio::spawn(keeper.run(CancellationToken::new()));
+        Self { hub: Hub::new(mailbox.clone()), mailbox, orders, keeper }
+    }
+
+    async fn see(&self, observations: Vec<Observation>) {
+        self.mailbox.send(Incoming::Observed(observations)).await.unwrap();
+    }
+
+    async fn list(&self, text: &str) {
+        self.see(fixture::listing(&fixture::objects(text))).await;
+    }
+
+    async fn gone(&self, line: &str) {
+        let Object { kind, uid, .. } = fixture::object(line);
+        self.see(vec![Observation::Deleted { kind, uid }]).await;
+    }
+
+    async fn start_run(&self, unit: &str) -> RunId {
+        let plan = self.hub.make_plan(UnitId::new(unit)).await.unwrap().unwrap();
+        self.hub.start(confirmation(&plan)).await.unwrap().unwrap()
+    }
+
+    /// The next order, as `DELETE name` or `LIST pods`.
+    async fn order(&mut self) -> (String, Order) {
+        let order = self.orders.recv().await.unwrap();
+        let text = match &order.action {
+            Action::Delete { object, .. } => format!("DELETE {object}"),
+            Action::Read { object, .. } => format!("GET {object}"),
+            Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
+        };
+        (text, order)
+    }
+
+    async fn answer(&self, order: Order, outcome: Outcome) {
+        let Order { run, action } = order;
+        self.mailbox.send(Incoming::Performed { run, action, outcome }).await.unwrap();
+    }
+
+    async fn expect(&mut self, text: &str, outcome: Outcome) {
+        let (actual, order) = self.order().await;
+        assert_eq!(actual, text);
+        self.answer(order, outcome).await;
+    }
+
+    /// Everything the hub was told so far has been taken in: it answers in order.
+    async fn records(&self, topic: Topic) -> Vec<Record> {
+        match self.hub.look(topic).await.unwrap().unwrap() {
+            Message::Snapshot { records, .. } => records,
+            Message::Delta { .. } => panic!("a look is a snapshot"),
+        }
+    }
+
+    async fn run_state(&self, run: &RunId) -> RunState {
+        let records = self.records(Topic::Run(run.clone())).await;
+        records.iter().find_map(|r| if let Record::Run(card) = r { Some(card.state) } else { None }).unwrap()
+    }
+
+    async fn quiet(&mut self) {
+        self.records(Topic::Units).await;
+        assert!(self.orders.try_recv().is_err(), "nothing should have been ordered");
+    }
+}
+
+fn confirmation(plan: &Plan) -> Start {
+    let confirm = plan.unit.to_string();
+    Start { plan: plan.id.clone(), hash: plan.hash.clone(), confirm, by: "Li".into() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_goes_step_by_step_and_journals_before_it_acts() {
+    let disk = Disk::default();
+    let mut process = Process::start(&disk);
+    process.list(SHOP).await;
+    let run = process.start_run("shop").await;
+
+    let (text, order) = process.order().await;
+    assert_eq!(text, "DELETE Deployment shop/web");
+    assert!(disk.journal(&run).contains(r#""event":"asked","step":0,"call":"delete""#), "the intent comes first");
+    process.answer(order, Outcome::Accepted).await;
+    process.quiet().await;
+    process.gone("deploy shop/web").await;
+    process.expect("DELETE Pod shop/web-a", Outcome::Accepted).await;
+    process.quiet().await;
+    process.gone("pod shop/web-a owner=deploy/web").await;
+    process.expect("LIST pods in shop", Outcome::Pods(vec![])).await;
+    process.expect("DELETE PersistentVolumeClaim shop/data", Outcome::Accepted).await;
+    process.gone("pvc shop/data").await;
+    process.expect("DELETE Namespace shop", Outcome::Accepted).await;
+    assert_eq!(process.run_state(&run).await, RunState::Running);
+    process.gone("ns shop").await;
+    assert_eq!(process.run_state(&run).await, RunState::Finished);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_process_goes_on_by_itself_once_it_has_read_the_cluster() {
+    let disk = Disk::default();
+    let mut process = Process::start(&disk);
+    process.list(SHOP).await;
+    let run = process.start_run("shop").await;
+    let (text, _never_answered) = process.order().await;
+    assert_eq!(text, "DELETE Deployment shop/web");
+    process.keeper.abort();
+
+    let mut process = Process::start(&disk);
+    process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
+    process.quiet().await;
+    // The DELETE had arrived: the list after the restart shows it.
+    process.list(&SHOP.replace("deploy shop/web of=shop", "cm shop/other")).await;
+    process.expect("DELETE Pod shop/web-a", Outcome::Accepted).await;
+    let records = process.records(Topic::Run(run)).await;
+    assert!(records.iter().any(|record| matches!(record, Record::Run(card) if card.recovered == 1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_the_cluster_has_moved_away_from_is_refused_with_the_differences() {
+    let process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    process.see(vec![Observation::Applied(Box::new(fixture::object("cm shop/new of=shop")))]).await;
+    let refusal = process.hub.start(confirmation(&plan)).await.unwrap().unwrap_err();
+    let Refusal::Stale(differences) = refusal else { panic!("{refusal}") };
+    assert_eq!(differences.len(), 2, "one is new, and the namespace waits for it: {differences:?}");
+
+    let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    let wrong = Start { hash: "0".into(), ..confirmation(&plan) };
+    assert_eq!(process.hub.start(wrong).await.unwrap(), Err(Refusal::WrongHash));
+    let wrong = Start { confirm: "shopp".into(), ..confirmation(&plan) };
+    assert_eq!(process.hub.start(wrong).await.unwrap(), Err(Refusal::WrongName));
+    process.hub.start(confirmation(&plan)).await.unwrap().unwrap();
+    let again = process.hub.start(confirmation(&plan)).await.unwrap();
+    assert!(matches!(again, Err(Refusal::Overlap { .. })), "{again:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_planned_before_the_cluster_was_read_completely() {
+    let process = Process::start(&Disk::default());
+    process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
+    assert_eq!(process.hub.make_plan(UnitId::new("shop")).await.unwrap(), Err(Refusal::NotReady));
+    process.list(SHOP).await;
+    let unknown = process.hub.make_plan(UnitId::new("shopp")).await.unwrap();
+    assert_eq!(unknown, Err(Refusal::UnknownUnit(UnitId::new("shopp"))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pause_holds_back_and_stop_says_what_cannot_be_taken_back() {
+    let mut process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let run = process.start_run("shop").await;
+    process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
+    process.hub.steer(run.clone(), Steer::Pause, "Li".into()).await.unwrap().unwrap();
+    process.gone("deploy shop/web").await;
+    process.quiet().await;
+    assert_eq!(process.run_state(&run).await, RunState::Paused);
+
+    process.hub.steer(run.clone(), Steer::Resume, "Li".into()).await.unwrap().unwrap();
+    process.expect("DELETE Pod shop/web-a", Outcome::Accepted).await;
+    process.hub.steer(run.clone(), Steer::Stop, "Li".into()).await.unwrap().unwrap();
+    assert_eq!(process.run_state(&run).await, RunState::Stopped);
+    let records = process.records(Topic::Run(run.clone())).await;
+    let stopped = records.iter().find_map(|record| match record {
+        Record::Event(card) => match card.happening {
+            teardown::run::Happening::Stopped { untouched, irrevocable, gone } => Some((untouched, irrevocable, gone)),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(stopped, Some((2, 1, 1)));
+    assert_eq!(process.hub.steer(run, Steer::Resume, "Li".into()).await.unwrap(), Err(Refusal::Ended));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_throttled_call_waits_as_long_as_it_was_asked_to() {
+    let mut process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let run = process.start_run("shop").await;
+    let after = Some(jiff::SignedDuration::from_secs(7));
+    process.expect("DELETE Deployment shop/web", Outcome::Throttled { after }).await;
+    let asked = Instant::now();
+    process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
+    assert_eq!(asked.elapsed().as_secs(), 7);
+    assert_eq!(process.run_state(&run).await, RunState::Running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_an_answer_is_looked_into_before_it_is_repeated() {
+    let mut process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    process.start_run("shop").await;
+    process.expect("DELETE Deployment shop/web", Outcome::Unanswered { message: "reset".into() }).await;
+    process.expect("GET Deployment shop/web", Outcome::Present { terminating: false }).await;
+    process.expect("DELETE Deployment shop/web", Outcome::Unanswered { message: "reset".into() }).await;
+    process.expect("GET Deployment shop/web", Outcome::NotFound).await;
+    process.expect("DELETE Pod shop/web-a", Outcome::Accepted).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_that_stays_is_slow_and_then_stuck_and_holds_only_what_is_behind_it() {
+    let mut process = Process::start(&Disk::default());
+    process.list(&format!("{SHOP}\n svc shop/alone of=shop")).await;
+    let run = process.start_run("shop").await;
+    process.expect("DELETE Service shop/alone", Outcome::Accepted).await;
+    process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
+    process.gone("svc shop/alone").await;
+    let mut held = fixture::object("deploy shop/web of=shop finalizers=example.com/hold");
+    held.deletion = Some(teardown::object::Deletion { at: Timestamp::now(), grace: 0 });
+    process.see(vec![Observation::Applied(Box::new(held))]).await;
+    let mut states = Vec::new();
+    for _ in 0..40 {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let records = process.records(Topic::Run(run.clone())).await;
+        let step = records.iter().find_map(|record| match record {
+            Record::Step(card) if &*card.object.kind == "Deployment" => Some(card.state),
+            _ => None,
+        });
+        states.push(step.unwrap());
+    }
+    states.dedup();
+    assert_eq!(states, [State::Finalizing, State::Slow, State::Stuck]);
+    process.quiet().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_stays_while_nobody_can_see_what_is_in_it() {
+    let mut process = Process::start(&Disk::default());
+    process.list("ns shop of=shop").await;
+    let blind = |resource: &str| Observation::Blind {
+        resource: resource.into(),
+        cause: teardown::message::BlindCause::Forbidden,
+        message: "forbidden".into(),
+    };
+    // What cannot be in a namespace does not matter.
+    process.see(vec![blind("secrets"), blind("nodes")]).await;
+    let run = process.start_run("shop").await;
+    process.quiet().await;
+    let records = process.records(Topic::Run(run)).await;
+    let told = |record: &Record| matches!(record, Record::Step(card) if card.state == State::Unknown);
+    assert!(records.iter().any(told), "the page says that it cannot tell");
+    process.see(vec![Observation::Sighted { resource: "secrets".into() }]).await;
+    process.expect("DELETE Namespace shop", Outcome::Accepted).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
+    let process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let topic = Topic::Unit(UnitId::new("shop"));
+    let mut first = process.hub.subscribe(topic.clone(), None).await.unwrap().unwrap();
+    assert_eq!(first.first.len(), 1);
+    assert_eq!(first.first[0].kind, FrameKind::Snapshot);
+    let mut view = View::new(first.first[0].revision, []);
+    view.apply(serde_json::from_str(&first.first[0].json).unwrap()).unwrap();
+    let seen = view.revision();
+
+    // A burst becomes one delta with the last state of each.
+    for name in ["a", "b", "c"] {
+        process.see(vec![Observation::Applied(Box::new(fixture::object(&format!("cm shop/{name} of=shop"))))]).await;
+    }
+    process.gone("cm shop/b").await;
+    let frame = first.rest.recv().await.unwrap();
+    assert_eq!(frame.kind, FrameKind::Delta);
+    view.apply(serde_json::from_str(&frame.json).unwrap()).unwrap();
+    assert!(view.records().contains_key(&Key::Object(fixture::uid("cm:shop/c"))));
+    assert!(!view.records().contains_key(&Key::Object(fixture::uid("cm:shop/b"))));
+
+    // Somebody who was away gets what they missed, and one who missed nothing gets nothing.
+    let missed = process.hub.subscribe(topic.clone(), Some(seen)).await.unwrap().unwrap();
+    assert_eq!(missed.first, [frame]);
+    let nothing = process.hub.subscribe(topic.clone(), Some(view.revision())).await.unwrap().unwrap();
+    assert!(nothing.first.is_empty());
+    // A number of another boot, or from the future, is answered by a snapshot.
+    for strange in [Revision { boot: 1, ..seen }, Revision { count: seen.count + 1000, ..seen }] {
+        let anew = process.hub.subscribe(topic.clone(), Some(strange)).await.unwrap().unwrap();
+        assert_eq!(anew.first[0].kind, FrameKind::Snapshot);
+    }
+    let unknown = process.hub.subscribe(Topic::Run(RunId::new("x")), None).await.unwrap();
+    assert!(matches!(unknown, Err(Refusal::UnknownRun(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_cannot_be_written_lets_nothing_happen() {
+    struct Full;
+    impl Store for Full {
+        fn write(&mut self, _: &[Put]) -> Result<(), StoreError> {
+            let (run, number, kept) = ("r".to_owned(), 1, 0);
+            Err(StoreError::OutOfOrder { run, number, kept })
+        }
+        fn read(&self, _: Shelf, _: &str) -> Result<Option<Vec<u8>>, StoreError> {
+            Ok(None)
+        }
+        fn list(&self, _: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+            Ok(Vec::new())
+        }
+        fn records(&self, _: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+            Ok(Vec::new())
+        }
+    }
+    let (mailbox, inbox) = mpsc::channel(MAILBOX);
+    let (out, mut orders) = mpsc::channel(ORDERS);
+    let keeper = Keeper::open("test".into(), inbox, out, Journal::over(Full)).unwrap();
+    tokio::spawn(keeper.run(CancellationToken::new()));
+    let hub = Hub::new(mailbox.clone());
+    mailbox.send(Incoming::Observed(fixture::listing(&fixture::objects(SHOP)))).await.unwrap();
+    let plan = hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    let refused = hub.start(confirmation(&plan)).await.unwrap();
+    assert!(matches!(refused, Err(Refusal::Journal(_))), "{refused:?}");
+    assert!(orders.try_recv().is_err());
+}

@@ -1,0 +1,251 @@
+//! A store in one file. Every write is one transaction that has reached the disk when it returns; the file is locked
+//! while it is open, so that of two servers only one ever executes.
+
+use std::{
+    fs::OpenOptions,
+    io,
+    os::unix::fs::OpenOptionsExt,
+    panic::{self, AssertUnwindSafe},
+    path::{Path, PathBuf},
+};
+
+use redb::{Builder, Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+
+use super::{Put, Shelf, Store, StoreError};
+
+const PLANS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plans");
+const RUNS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("runs");
+const BUNDLES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("bundles");
+const COUNTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("counts");
+const RECORDS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("records");
+
+/// Memory for pages of the file. What is read is read once, at the start.
+const CACHE_BYTES: usize = 8 * 1024 * 1024;
+
+/// Why the journal's file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error(
+        "another server already uses {path:?}; end it, or start this one with another --state directory"
+    )]
+    Taken {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It cannot be opened.
+    #[error("cannot open the journal {path:?}")]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// It is no journal, or damaged.
+    #[error("cannot read the journal {path:?}; move it away to start with an empty one")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<redb::Error>,
+    },
+}
+
+/// Everything in five tables of one file.
+#[derive(Debug)]
+pub struct FileStore {
+    /// There until the store is dropped.
+    database: Option<Database>,
+}
+
+impl FileStore {
+    /// Opens the file for this process alone; makes it, readable to its user alone, where it is missing.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(|source| OpenError::Unusable { path: path.to_owned(), source })?;
+        let open = || {
+            let database = Builder::new().set_cache_size(CACHE_BYTES).create_file(file)?;
+            make_tables(&database)?;
+            Ok(database)
+        };
+        match sound(open) {
+            Ok(database) => Ok(Self { database: Some(database) }),
+            Err(redb::Error::DatabaseAlreadyOpen) => {
+                Err(OpenError::Taken { path: path.to_owned() })
+            }
+            Err(error) => {
+                Err(OpenError::Damaged { path: path.to_owned(), source: Box::new(error) })
+            }
+        }
+    }
+}
+
+impl FileStore {
+    fn database(&self) -> Result<&Database, redb::Error> {
+        self.database.as_ref().ok_or(redb::Error::DatabaseClosed)
+    }
+}
+
+impl Drop for FileStore {
+    fn drop(&mut self) {
+        // Closing writes, too; it can meet what a disk has changed, and there is nobody to tell.
+        let database = self.database.take();
+        let _ = sound(|| {
+            drop(database);
+            Ok(())
+        });
+    }
+}
+
+/// What `act` does, where a structure in the file that makes no sense is an error: redb trusts some of its lengths and
+/// offsets, and panics where a disk has changed them.
+fn sound<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    // Nothing of what was under way is used again: a transaction ends with the panic, and redb's locks are poisoned.
+    let done = panic::catch_unwind(AssertUnwindSafe(act));
+    done.unwrap_or_else(|_| Err(redb::Error::Corrupted("its structure makes no sense".to_owned())))
+}
+
+fn make_tables(database: &Database) -> Result<(), redb::Error> {
+    let transaction = database.begin_write()?;
+    for table in [PLANS, RUNS, BUNDLES, COUNTS] {
+        transaction.open_table(table)?;
+    }
+    transaction.open_table(RECORDS)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn table(shelf: Shelf) -> TableDefinition<'static, &'static str, &'static [u8]> {
+    match shelf {
+        Shelf::Plans => PLANS,
+        Shelf::Runs => RUNS,
+        Shelf::Bundles => BUNDLES,
+        Shelf::Counts => COUNTS,
+    }
+}
+
+/// How many records of `run` are kept: one more than the highest number.
+fn count(
+    records: &impl ReadableTable<(&'static str, u64), &'static [u8]>,
+    run: &str,
+) -> Result<u64, redb::Error> {
+    let last = records.range((run, 0)..=(run, u64::MAX))?.next_back().transpose()?;
+    Ok(last.map_or(0, |(key, _)| key.value().1.saturating_add(1)))
+}
+
+impl Store for FileStore {
+    fn write(&mut self, puts: &[Put]) -> Result<(), StoreError> {
+        if puts.is_empty() {
+            return Ok(());
+        }
+        let write = || -> Result<_, redb::Error> {
+            let mut transaction = self.database()?.begin_write()?;
+            transaction.set_durability(Durability::Immediate)?;
+            for put in puts {
+                match put {
+                    Put::Named { shelf, name, bytes } => {
+                        transaction
+                            .open_table(table(*shelf))?
+                            .insert(name.as_str(), bytes.as_slice())?;
+                    }
+                    Put::Record { run, number, bytes } => {
+                        let mut records = transaction.open_table(RECORDS)?;
+                        let kept = count(&records, run)?;
+                        if kept != *number {
+                            // The transaction is dropped, and with it what it had written.
+                            return Ok(Err(StoreError::OutOfOrder {
+                                run: run.clone(),
+                                number: *number,
+                                kept,
+                            }));
+                        }
+                        records.insert((run.as_str(), *number), bytes.as_slice())?;
+                    }
+                }
+            }
+            transaction.commit()?;
+            Ok(Ok(()))
+        };
+        sound(write)?
+    }
+
+    fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let read = || -> Result<_, redb::Error> {
+            let named = self.database()?.begin_read()?.open_table(table(shelf))?;
+            Ok(named.get(name)?.map(|bytes| bytes.value().to_vec()))
+        };
+        Ok(sound(read)?)
+    }
+
+    fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        let read = || -> Result<_, redb::Error> {
+            let named = self.database()?.begin_read()?.open_table(table(shelf))?;
+            let entries = named.iter()?.map(|entry| {
+                let (name, bytes) = entry?;
+                Ok((name.value().to_owned(), bytes.value().to_vec()))
+            });
+            entries.collect()
+        };
+        Ok(sound(read)?)
+    }
+
+    fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        let read = || -> Result<_, redb::Error> {
+            let records = self.database()?.begin_read()?.open_table(RECORDS)?;
+            let entries = records.range((run, 0)..=(run, u64::MAX))?.map(|entry| {
+                let (key, bytes) = entry?;
+                Ok((key.value().1, bytes.value().to_vec()))
+            });
+            entries.collect()
+        };
+        Ok(sound(read)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_second_server_is_told_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let first = FileStore::open(&path).unwrap();
+        assert!(matches!(FileStore::open(&path), Err(OpenError::Taken { .. })));
+        drop(first);
+        FileStore::open(&path).unwrap();
+    }
+
+    #[test]
+    fn only_its_user_reads_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        FileStore::open(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_is_no_journal_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        for bytes in
+            [&b"x"[..], &[0; 100], &[255; 5000], b"redb\x1a\n\xa9\r\n and then nothing of the kind"]
+        {
+            let path = dir.path().join("journal");
+            std::fs::write(&path, bytes).unwrap();
+            assert!(matches!(FileStore::open(&path), Err(OpenError::Damaged { .. })), "{bytes:?}");
+        }
+        let missing = dir.path().join("no/such/directory");
+        assert!(matches!(FileStore::open(&missing), Err(OpenError::Unusable { .. })));
+    }
+}

@@ -1,0 +1,335 @@
+//! Text into objects, for tests. One object per line: kind, name, then what matters for the test.
+//!
+//! ```text
+//! ns shop of=shop
+//! deploy shop/web of=shop selector=app:web template=app:web uses=claim:data,account:web
+//! rs shop/web-1 owner=deploy/web selector=app:web template=app:web
+//! pod shop/web-1-a owner=rs/web-1 labels=app:web uses=claim:data,account:web node=n1
+//! pvc shop/data of=shop volume=pv-1
+//! pv pv-1 claim=shop/data reclaim=Delete capacity=1Gi
+//! ```
+//!
+//! An object's UID is `kind:namespace/name` in these short words unless `uid=` says otherwise. Kinds that are not in
+//! the table are custom ones, written `Widget.example.com`.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jiff::Timestamp;
+
+use crate::{
+    graph::Graph,
+    index::Index,
+    object::{
+        Binding, Claim, ClaimRef, Definition, Deletion, Facts, Ingress, Kind, Object, OwnerRef, Pod, Reclaim, Service,
+        ServiceRef, Target, Uid, Use, Used, Volume, Workload,
+    },
+    observation::Observation,
+    selector::{Labels, Selector},
+    unit::PART_OF,
+};
+
+/// Short word, group, kind, plural, whether namespaced.
+const KINDS: &[(&str, &str, &str, &str, bool)] = &[
+    ("ns", "", "Namespace", "namespaces", false),
+    ("node", "", "Node", "nodes", false),
+    ("pod", "", "Pod", "pods", true),
+    ("pvc", "", "PersistentVolumeClaim", "persistentvolumeclaims", true),
+    ("pv", "", "PersistentVolume", "persistentvolumes", false),
+    ("cm", "", "ConfigMap", "configmaps", true),
+    ("secret", "", "Secret", "secrets", true),
+    ("sa", "", "ServiceAccount", "serviceaccounts", true),
+    ("svc", "", "Service", "services", true),
+    ("endpoints", "discovery.k8s.io", "EndpointSlice", "endpointslices", true),
+    ("deploy", "apps", "Deployment", "deployments", true),
+    ("rs", "apps", "ReplicaSet", "replicasets", true),
+    ("sts", "apps", "StatefulSet", "statefulsets", true),
+    ("ds", "apps", "DaemonSet", "daemonsets", true),
+    ("job", "batch", "Job", "jobs", true),
+    ("cronjob", "batch", "CronJob", "cronjobs", true),
+    ("ing", "networking.k8s.io", "Ingress", "ingresses", true),
+    ("ingclass", "networking.k8s.io", "IngressClass", "ingressclasses", false),
+    ("netpol", "networking.k8s.io", "NetworkPolicy", "networkpolicies", true),
+    ("hpa", "autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true),
+    ("pdb", "policy", "PodDisruptionBudget", "poddisruptionbudgets", true),
+    ("role", "rbac.authorization.k8s.io", "Role", "roles", true),
+    ("clusterrole", "rbac.authorization.k8s.io", "ClusterRole", "clusterroles", false),
+    ("rb", "rbac.authorization.k8s.io", "RoleBinding", "rolebindings", true),
+    ("crb", "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", false),
+    (
+        "webhook",
+        "admissionregistration.k8s.io",
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+        false,
+    ),
+    ("apiservice", "apiregistration.k8s.io", "APIService", "apiservices", false),
+    ("crd", "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", false),
+];
+
+/// The moment at which fixtures are read.
+pub fn now() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap_or_default()
+}
+
+/// The kind of that short word.
+pub fn kind(word: &str) -> Arc<Kind> {
+    let known = KINDS.iter().find(|(short, ..)| *short == word);
+    Arc::new(match known {
+        Some((_, group, kind, plural, namespaced)) => Kind {
+            group: (*group).into(),
+            kind: (*kind).into(),
+            version: "v1".into(),
+            plural: (*plural).into(),
+            namespaced: *namespaced,
+        },
+        None => {
+            let (kind, group) = word.split_once('.').unwrap_or((word, "example.com"));
+            Kind {
+                group: group.into(),
+                kind: kind.into(),
+                version: "v1".into(),
+                plural: format!("{}s", kind.to_lowercase()).into(),
+                namespaced: true,
+            }
+        }
+    })
+}
+
+/// The UID that a fixture's object has: `kind:namespace/name`.
+pub fn uid(text: &str) -> Uid {
+    Uid::new(text)
+}
+
+/// The objects of a fixture, in its order.
+///
+/// # Panics
+/// Where the text is not a fixture; the message names the line.
+pub fn objects(text: &str) -> Vec<Object> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(object).collect()
+}
+
+/// An index that has listed every kind of the table and holds these objects.
+pub fn index(text: &str) -> Index {
+    let mut index = Index::default();
+    index.apply(listing(&objects(text)), now());
+    index
+}
+
+/// Complete lists of every kind of the table, and of every custom kind among the objects.
+pub fn listing(objects: &[Object]) -> Vec<Observation> {
+    let mut by_kind: HashMap<String, (Arc<Kind>, Vec<Object>)> = KINDS
+        .iter()
+        .map(|(word, ..)| kind(word))
+        .map(|kind| (kind.resource(), (kind, Vec::new())))
+        .collect();
+    for object in objects {
+        let list = by_kind.entry(object.kind.resource()).or_insert_with(|| (object.kind.clone(), Vec::new()));
+        list.1.push(object.clone());
+    }
+    by_kind.into_values().map(|(kind, objects)| Observation::Listed { kind, objects }).collect()
+}
+
+/// The graph of a fixture.
+pub fn graph(text: &str) -> Graph {
+    Graph::of(&index(text))
+}
+
+/// One object.
+///
+/// # Panics
+/// Where the line is not a fixture's line.
+pub fn object(line: &str) -> Object {
+    let mut words = line.split_whitespace();
+    let short = words.next().unwrap_or_else(|| panic!("no kind in {line:?}"));
+    let full_name = words.next().unwrap_or_else(|| panic!("no name in {line:?}"));
+    let kind = kind(short);
+    let (namespace, name) = match full_name.split_once('/') {
+        Some((namespace, name)) => (Some(Arc::from(namespace)), name),
+        None => (None, full_name),
+    };
+    let fields: HashMap<&str, &str> =
+        words.map(|word| word.split_once('=').unwrap_or_else(|| panic!("{word:?} in {line:?}"))).collect();
+    let fields = Fields { fields, namespace: namespace.clone() };
+    let mut labels = fields.labels("labels");
+    if let Some(unit) = fields.text("of") {
+        labels.insert(PART_OF.into(), unit);
+    }
+    Object {
+        uid: Uid::new(fields.get("uid").map_or_else(|| format!("{short}:{full_name}"), str::to_owned)),
+        facts: fields.facts(&kind),
+        kind,
+        namespace,
+        name: name.into(),
+        resource_version: "1".into(),
+        labels,
+        owners: fields.owners(),
+        finalizers: fields.list("finalizers").map(Arc::from).collect(),
+        created: Some(now()),
+        deletion: fields.get("deleted").map(|age| Deletion {
+            at: now() - jiff::SignedDuration::from_secs(age.parse().unwrap_or_default()),
+            grace: 0,
+        }),
+    }
+}
+
+struct Fields<'a> {
+    fields: HashMap<&'a str, &'a str>,
+    namespace: Option<Arc<str>>,
+}
+
+impl<'a> Fields<'a> {
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.fields.get(name).copied()
+    }
+
+    fn text(&self, name: &str) -> Option<Arc<str>> {
+        self.get(name).map(Arc::from)
+    }
+
+    fn list(&self, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.get(name).into_iter().flat_map(|list| list.split(',')).filter(|part| !part.is_empty())
+    }
+
+    fn pairs(&self, name: &str) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        self.list(name).map(|part| part.split_once(':').unwrap_or((part, "")))
+    }
+
+    fn labels(&self, name: &str) -> Labels {
+        self.pairs(name).map(|(key, value)| (key.into(), value.into())).collect()
+    }
+
+    fn selector(&self, name: &str) -> Option<Selector> {
+        self.fields.contains_key(name).then(|| Selector::of_labels(self.labels(name)))
+    }
+
+    fn uses(&self) -> Vec<Use> {
+        let used = |word: &str| match word {
+            "claim" => Used::Claim,
+            "config" => Used::ConfigMap,
+            "secret" => Used::Secret,
+            "account" => Used::ServiceAccount,
+            _ => panic!("{word:?} cannot be used"),
+        };
+        self.pairs("uses")
+            .map(|(word, name)| Use { what: used(word), name: name.into(), field: format!("spec.{word}").into() })
+            .collect()
+    }
+
+    fn owners(&self) -> Vec<OwnerRef> {
+        self.list("owner")
+            .map(|owner| {
+                let (word, name) = owner.split_once('/').unwrap_or_else(|| panic!("owner {owner:?}"));
+                let kind = kind(word);
+                let uid = match (&self.namespace, kind.namespaced) {
+                    (Some(namespace), true) => format!("{word}:{namespace}/{name}"),
+                    _ => format!("{word}:{name}"),
+                };
+                let uid = Uid::new(self.get("owner-uid").map_or(uid, str::to_owned));
+                OwnerRef { uid, kind: kind.kind.clone(), name: name.into(), controller: true }
+            })
+            .collect()
+    }
+
+    fn services(&self) -> Vec<ServiceRef> {
+        self.list("service")
+            .filter_map(|service| service.split_once('/'))
+            .map(|(namespace, name)| ServiceRef {
+                namespace: namespace.into(),
+                name: name.into(),
+                field: "clientConfig.service".into(),
+            })
+            .collect()
+    }
+
+    fn facts(&self, kind: &Kind) -> Facts {
+        match &*kind.kind {
+            "Pod" => Facts::Pod(Box::new(Pod {
+                node: self.text("node"),
+                phase: self.text("phase").or(Some("Running".into())),
+                ready: true,
+                uses: self.uses(),
+            })),
+            "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Job" | "CronJob" => {
+                Facts::Workload(Box::new(Workload {
+                    replicas: self.get("replicas").and_then(|n| n.parse().ok()),
+                    ready: None,
+                    selector: self.selector("selector"),
+                    template_labels: self.labels("template"),
+                    uses: self.uses(),
+                    claim_templates: self.list("templates").map(Arc::from).collect(),
+                    claims_go_with_it: self.get("whenDeleted") == Some("Delete"),
+                }))
+            }
+            "PersistentVolumeClaim" => Facts::Claim(Claim {
+                volume: self.text("volume"),
+                class: self.text("class"),
+                capacity: self.text("capacity"),
+                phase: Some("Bound".into()),
+            }),
+            "PersistentVolume" => Facts::Volume(Box::new(Volume {
+                claim: self.get("claim").and_then(|claim| claim.split_once('/')).map(|(namespace, name)| ClaimRef {
+                    namespace: namespace.into(),
+                    name: name.into(),
+                    uid: self.get("claim-uid").map(Uid::new),
+                }),
+                reclaim: match self.get("reclaim") {
+                    Some("Delete") => Reclaim::Delete,
+                    Some("Recycle") => Reclaim::Recycle,
+                    _ => Reclaim::Retain,
+                },
+                class: self.text("class"),
+                source: self.text("source"),
+                capacity: self.text("capacity"),
+                phase: Some("Bound".into()),
+            })),
+            "Service" => Facts::Service(Service {
+                selector: self.selector("selector"),
+                load_balancer: self.get("type") == Some("LoadBalancer"),
+            }),
+            "Ingress" => Facts::Ingress(Ingress {
+                backends: self
+                    .list("routes")
+                    .map(|name| ("spec.defaultBackend.service.name".into(), name.into()))
+                    .collect(),
+                uses: self.uses(),
+                class: self.text("class"),
+            }),
+            "HorizontalPodAutoscaler" => {
+                let (word, name) =
+                    self.get("target").and_then(|target| target.split_once('/')).unwrap_or(("deploy", ""));
+                let target = self::kind(word);
+                Facts::Autoscaler(Target {
+                    group: target.group.clone(),
+                    kind: target.kind.clone(),
+                    name: name.into(),
+                })
+            }
+            "PodDisruptionBudget" => Facts::Disruption(self.selector("selector")),
+            "NetworkPolicy" => Facts::NetworkPolicy(self.selector("selector").unwrap_or_default()),
+            "RoleBinding" | "ClusterRoleBinding" => {
+                let (word, role) = self.get("role").and_then(|role| role.split_once('/')).unwrap_or(("role", ""));
+                let own = self.namespace.clone().unwrap_or_default();
+                Facts::Binding(Binding {
+                    role_kind: self::kind(word).kind.clone(),
+                    role: role.into(),
+                    people: self.get("people") == Some("yes"),
+                    accounts: self
+                        .list("accounts")
+                        .map(|account| account.split_once('/').unwrap_or((&own, account)))
+                        .map(|(namespace, name)| (namespace.into(), name.into()))
+                        .collect(),
+                })
+            }
+            "ServiceAccount" => Facts::ServiceAccount(self.uses()),
+            "ValidatingWebhookConfiguration" => Facts::Webhooks(self.services()),
+            "APIService" => Facts::ApiService(self.services().into_iter().next()),
+            "CustomResourceDefinition" => {
+                let (kind, group) = self.get("defines").and_then(|kind| kind.split_once('.')).unwrap_or(("", ""));
+                Facts::Definition(Definition { group: group.into(), kind: kind.into() })
+            }
+            "Node" => Facts::Node { ready: self.get("ready") != Some("no") },
+            "Namespace" => Facts::Namespace,
+            _ => Facts::None,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+use super::*;
+use crate::{fixture, unit::units};
+
+/// A small consortium: one namespace of its own, one it shares with a bystander.
+const CONSORTIUM: &str = "
+    ns org1 of=consortium
+    ns org2 of=consortium
+    sts org1/couch of=consortium selector=app:couch template=app:couch templates=data
+    pod org1/couch-0 owner=sts/couch labels=app:couch uses=claim:data-couch-0,account:peer
+    pvc org1/data-couch-0 volume=pv-couch
+    pv pv-couch claim=org1/data-couch-0 reclaim=Delete capacity=2Gi
+    deploy org1/peer of=consortium selector=app:peer template=app:peer uses=claim:ledger,config:core,account:peer
+    rs org1/peer-1 owner=deploy/peer selector=app:peer template=app:peer uses=claim:ledger,config:core,account:peer
+    pod org1/peer-1-a owner=rs/peer-1 labels=app:peer uses=claim:ledger,config:core,account:peer
+    pvc org1/ledger of=consortium volume=pv-ledger
+    pv pv-ledger claim=org1/ledger capacity=5Gi
+    cm org1/core of=consortium
+    sa org1/peer of=consortium
+    sa org1/default
+    cm org1/kube-root-ca.crt
+    role org1/peer of=consortium
+    rb org1/peer of=consortium accounts=peer role=role/peer
+    svc org1/peer of=consortium selector=app:peer
+    ing org1/peer of=consortium routes=peer
+    hpa org1/peer of=consortium target=deploy/peer
+    netpol org1/peer of=consortium selector=app:peer
+    pvc org2/shared of=consortium volume=pv-shared
+    pv pv-shared of=consortium claim=org2/shared
+    cm org2/channel of=consortium
+    deploy org2/reader of=bystander selector=app:reader template=app:reader uses=claim:shared,config:channel
+    pod org2/reader-a owner=deploy/reader labels=app:reader uses=claim:shared,config:channel
+";
+
+fn plan_of(fixture: &str, unit: &str) -> Result<Plan, PlanError> {
+    let index = fixture::index(fixture);
+    let graph = Graph::of(&index);
+    let units = units(&index, &graph);
+    plan(&index, &graph, &units[&UnitId::new(unit)], fixture::now())
+}
+
+/// A plan as a person would note it down.
+fn text(plan: &Plan) -> String {
+    let mut lines = Vec::new();
+    for step in &plan.steps {
+        let after: BTreeSet<String> = step
+            .after
+            .iter()
+            .filter_map(|blocker| {
+                let first = &plan.step(blocker.step)?.uid;
+                Some(if blocker.rung == Rung::Childless { format!("{first}+pods") } else { first.to_string() })
+            })
+            .collect();
+        let deed = match step.deed {
+            Deed::Delete { propagation: Propagation::Background } => "",
+            Deed::Delete { propagation: Propagation::Orphan } => " orphan",
+            Deed::Await => " await",
+        };
+        let after = after.into_iter().collect::<Vec<_>>().join(" ");
+        lines.push(format!("{} {}{deed} < {after}", step.wave, step.uid).trim_end_matches(" < ").to_owned());
+    }
+    for kept in &plan.kept {
+        let why = match &kept.reason {
+            KeptReason::UsedBy { user, edge, .. } => format!("used by {user} ({edge:?})"),
+            KeptReason::NeededBy { user, edge, .. } => format!("needed by {user} ({edge:?})"),
+            other => format!("{other:?}"),
+        };
+        lines.push(format!("keep {}: {why}", kept.uid));
+    }
+    for fate in &plan.data {
+        lines.push(format!("data {}: {:?} {}", fate.volume.name, fate.fate, fate.capacity.as_deref().unwrap_or("?")));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn a_unit_is_taken_apart_in_order_and_what_others_need_stays() {
+    insta::assert_snapshot!(text(&plan_of(CONSORTIUM, "consortium").unwrap()), @r"
+    1 sts:org1/couch
+    1 hpa:org1/peer
+    1 ing:org1/peer
+    2 pod:org1/couch-0 < sts:org1/couch
+    2 deploy:org1/peer < hpa:org1/peer ing:org1/peer
+    3 pvc:org1/data-couch-0 < pod:org1/couch-0 sts:org1/couch+pods
+    3 rs:org1/peer-1 < deploy:org1/peer ing:org1/peer
+    4 pv:pv-couch await < pvc:org1/data-couch-0
+    4 pod:org1/peer-1-a < ing:org1/peer rs:org1/peer-1
+    5 cm:org1/core < deploy:org1/peer+pods pod:org1/peer-1-a rs:org1/peer-1+pods
+    5 pvc:org1/ledger < deploy:org1/peer+pods pod:org1/peer-1-a rs:org1/peer-1+pods
+    5 svc:org1/peer < deploy:org1/peer+pods ing:org1/peer pod:org1/peer-1-a rs:org1/peer-1+pods
+    5 sa:org1/peer < deploy:org1/peer+pods pod:org1/couch-0 pod:org1/peer-1-a rs:org1/peer-1+pods
+    5 netpol:org1/peer < deploy:org1/peer+pods pod:org1/peer-1-a rs:org1/peer-1+pods
+    5 rb:org1/peer < deploy:org1/peer+pods pod:org1/couch-0 pod:org1/peer-1-a rs:org1/peer-1+pods
+    6 role:org1/peer < rb:org1/peer
+    7 ns:org1 < cm:org1/core deploy:org1/peer hpa:org1/peer ing:org1/peer netpol:org1/peer pod:org1/couch-0 pod:org1/peer-1-a pvc:org1/data-couch-0 pvc:org1/ledger rb:org1/peer role:org1/peer rs:org1/peer-1 sa:org1/peer sts:org1/couch svc:org1/peer
+    keep cm:org2/channel: used by Deployment org2/reader (Mounts)
+    keep ns:org2: used by Deployment org2/reader (Contains)
+    keep pv:pv-ledger: RetainedVolume
+    keep pv:pv-shared: needed by PersistentVolumeClaim org2/shared (Binds)
+    keep pvc:org2/shared: used by Deployment org2/reader (Mounts)
+    data pv-couch: Destroyed 2Gi
+    data pv-ledger: LeftBehind 5Gi
+    data pv-shared: Kept ?
+    ");
+}
+
+#[test]
+fn a_circle_is_refused_with_its_path() {
+    let circle = "
+        cm shop/a of=shop owner=cm/c
+        cm shop/b of=shop owner=cm/a
+        cm shop/c of=shop owner=cm/b
+        cm shop/d of=shop owner=cm/c
+    ";
+    let error = plan_of(circle, "shop").unwrap_err();
+    insta::assert_snapshot!(error, @"the objects wait for each other in a circle: ConfigMap shop/a → ConfigMap shop/b → ConfigMap shop/c → ConfigMap shop/a");
+}
+
+#[test]
+fn a_unit_of_which_nothing_may_go_has_no_plan() {
+    let fixture = "
+        cm shop/a of=shop
+        pod shop/reader uses=config:a
+    ";
+    assert_eq!(plan_of(fixture, "shop"), Err(PlanError::Empty));
+}
+
+#[test]
+fn namespaces_the_cluster_needs_are_never_steps() {
+    let fixture = "
+        ns kube-system of=shop
+        ns default of=shop
+        cm default/a of=shop
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "shop").unwrap()), @r"
+    1 cm:default/a
+    keep ns:default: Protected
+    keep ns:kube-system: Protected
+    ");
+}
+
+#[test]
+fn a_namespace_is_a_unit_with_everything_in_it() {
+    insta::assert_snapshot!(text(&plan_of(CONSORTIUM, "ns:org2").unwrap()), @r"
+    1 deploy:org2/reader
+    2 pod:org2/reader-a < deploy:org2/reader
+    3 cm:org2/channel < deploy:org2/reader+pods pod:org2/reader-a
+    3 pvc:org2/shared < deploy:org2/reader+pods pod:org2/reader-a
+    4 ns:org2 < cm:org2/channel deploy:org2/reader pod:org2/reader-a pvc:org2/shared
+    keep pv:pv-shared: RetainedVolume
+    data pv-shared: LeftBehind ?
+    ");
+}
+
+#[test]
+fn claims_that_a_statefulset_owns_do_not_go_before_its_pods() {
+    let fixture = "
+        sts shop/db of=shop selector=app:db template=app:db templates=data whenDeleted=Delete
+        pod shop/db-0 owner=sts/db labels=app:db uses=claim:data-db-0
+        pvc shop/data-db-0 owner=sts/db
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "shop").unwrap()), @r"
+    1 sts:shop/db orphan
+    2 pod:shop/db-0 < sts:shop/db
+    3 pvc:shop/data-db-0 < pod:shop/db-0 sts:shop/db+pods
+    ");
+}
+
+#[test]
+fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
+    let first = plan_of(CONSORTIUM, "consortium").unwrap();
+    let again = plan_of(CONSORTIUM, "consortium").unwrap();
+    assert_eq!(first, again);
+    assert_eq!(differences(&first, &again), []);
+
+    let renewed = CONSORTIUM.replace("pod org1/peer-1-a ", "pod org1/peer-1-a uid=younger ");
+    let moved = plan_of(&renewed, "consortium").unwrap();
+    assert_ne!(first.hash, moved.hash);
+    assert!(matches!(&differences(&first, &moved)[..], [Difference::Recreated { object }] if &*object.name == "peer-1-a"));
+
+    let fewer = CONSORTIUM.lines().filter(|line| !line.contains("hpa ")).collect::<Vec<_>>().join("\n");
+    let fewer = plan_of(&fewer, "consortium").unwrap();
+    let kinds: Vec<_> = differences(&first, &fewer)
+        .into_iter()
+        .map(|difference| match difference {
+            Difference::Added { object } => format!("added {object}"),
+            Difference::Removed { object } => format!("removed {object}"),
+            Difference::Recreated { object } => format!("recreated {object}"),
+            Difference::Changed { object } => format!("changed {object}"),
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "changed Namespace org1",
+            "changed Deployment org1/peer",
+            "removed HorizontalPodAutoscaler org1/peer"
+        ]
+    );
+}
+
+#[test]
+fn what_gives_people_their_rights_goes_with_its_namespace() {
+    // Whoever runs the plan may hold them through this very binding.
+    let fixture = "
+        ns shop of=shop
+        cm shop/a of=shop
+        role shop/team
+        rb shop/team people=yes role=role/team
+        role shop/web of=shop
+        rb shop/web of=shop people=yes role=role/web
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "shop").unwrap()), @r"
+    1 cm:shop/a
+    1 rb:shop/web
+    2 role:shop/web < rb:shop/web
+    3 ns:shop < cm:shop/a rb:shop/web role:shop/web
+    keep role:shop/team: Access
+    keep rb:shop/team: Access
+    ");
+}

@@ -1,0 +1,266 @@
+//! For each kind of edge: that it is found, and that a namesake elsewhere is not.
+
+use crate::fixture;
+
+/// The edges of a fixture but those to namespaces, one a line: from, kind, to, who goes first, why.
+fn edges(text: &str) -> String {
+    let mut lines: Vec<String> = fixture::graph(text)
+        .edges()
+        .iter()
+        .map(|edge| {
+            let order = match edge.ordered() {
+                None => "free".to_owned(),
+                Some((first, _, rung)) => format!("{first} first, {rung:?}"),
+            };
+            format!("{} {:?} {}; {order}; {} = {}", edge.from, edge.kind, edge.to, edge.reason.field, edge.reason.value)
+        })
+        .collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+#[track_caller]
+fn check(fixture: &str, expected: &str) {
+    let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    assert_eq!(edges(fixture), expected.join("\n"));
+}
+
+#[test]
+fn owns() {
+    check(
+        "deploy shop/web
+         rs shop/web-1 owner=deploy/web",
+        "rs:shop/web-1 Owns deploy:shop/web; deploy:shop/web first, Absent; metadata.ownerReferences[0] = Deployment web",
+    );
+    // The UID of an owner in another namespace: the API calls such an owner absent.
+    check(
+        "deploy other/web
+         rs shop/web-1 owner=deploy/web owner-uid=deploy:other/web",
+        "",
+    );
+    // The name is right and the UID is another object's.
+    check(
+        "deploy shop/web uid=younger
+         rs shop/web-1 owner=deploy/web",
+        "",
+    );
+}
+
+#[test]
+fn contains() {
+    check(
+        "ns shop
+         cm shop/settings
+         ns other",
+        "cm:shop/settings Contains ns:shop; cm:shop/settings first, Absent; metadata.namespace = shop",
+    );
+    // What the cluster makes by itself goes with the namespace and is not waited for.
+    check(
+        "ns shop
+         cm shop/kube-root-ca.crt
+         sa shop/default
+         endpoints shop/web-x",
+        "",
+    );
+}
+
+#[test]
+fn mounts() {
+    check(
+        "pvc shop/data
+         cm shop/settings
+         secret shop/key
+         pod shop/web uses=claim:data,config:settings,secret:key",
+        "pod:shop/web Mounts cm:shop/settings; pod:shop/web first, Absent; spec.config = settings
+         pod:shop/web Mounts pvc:shop/data; pod:shop/web first, Absent; spec.claim = data
+         pod:shop/web Mounts secret:shop/key; pod:shop/web first, Absent; spec.secret = key",
+    );
+    check(
+        "pvc shop/data
+         deploy shop/web uses=claim:data",
+        "deploy:shop/web Mounts pvc:shop/data; deploy:shop/web first, Childless; spec.claim = data",
+    );
+    check(
+        "pvc other/data
+         cm shop/data
+         pod shop/web uses=claim:data",
+        "",
+    );
+}
+
+#[test]
+fn claims() {
+    check(
+        "sts shop/db templates=data
+         pvc shop/data-db-0
+         pvc shop/data-db-12",
+        "sts:shop/db Claims pvc:shop/data-db-0; sts:shop/db first, Childless; spec.volumeClaimTemplates[0].metadata.name = data
+         sts:shop/db Claims pvc:shop/data-db-12; sts:shop/db first, Childless; spec.volumeClaimTemplates[0].metadata.name = data",
+    );
+    check(
+        "sts shop/db templates=data
+         pvc other/data-db-0
+         pvc shop/data-db-x
+         pvc shop/data-db-
+         pvc shop/more-data-db-0
+         pvc shop/data-db-0-0",
+        "",
+    );
+}
+
+#[test]
+fn binds() {
+    check(
+        "pvc shop/data volume=pv-1
+         pv pv-1 claim=shop/data",
+        "pvc:shop/data Binds pv:pv-1; pvc:shop/data first, Absent; spec.volumeName = pv-1",
+    );
+    check(
+        "pvc shop/data volume=pv-1
+         pv pv-1 claim=other/data",
+        "",
+    );
+    // Released by a claim of the same name that is no more.
+    check(
+        "pvc shop/data volume=pv-1
+         pv pv-1 claim=shop/data claim-uid=older",
+        "",
+    );
+}
+
+#[test]
+fn selects() {
+    check(
+        "svc shop/web selector=app:web
+         pod shop/web-a labels=app:web
+         deploy shop/web template=app:web",
+        "svc:shop/web Selects deploy:shop/web; deploy:shop/web first, Childless; spec.selector = app=web
+         svc:shop/web Selects pod:shop/web-a; pod:shop/web-a first, Absent; spec.selector = app=web",
+    );
+    check(
+        "svc shop/web selector=app:web type=LoadBalancer
+         pod shop/web-a labels=app:web",
+        "svc:shop/web Selects pod:shop/web-a; svc:shop/web first, Absent; spec.selector = app=web",
+    );
+    check(
+        "pdb shop/web selector=app:web
+         netpol shop/closed selector=
+         pod shop/web-a labels=app:web",
+        "netpol:shop/closed Selects pod:shop/web-a; pod:shop/web-a first, Absent; spec.podSelector = everything
+         pdb:shop/web Selects pod:shop/web-a; pod:shop/web-a first, Absent; spec.selector = app=web",
+    );
+    check(
+        "svc shop/web selector=app:web
+         svc shop/by-hand
+         pdb shop/none
+         netpol other/closed selector=
+         pod other2/web-a labels=app:web
+         pod shop/api-a labels=app:api",
+        "",
+    );
+}
+
+#[test]
+fn routes() {
+    check(
+        "ing shop/web routes=web class=nginx
+         ingclass nginx
+         svc shop/web selector=app:web
+         deploy shop/web template=app:web",
+        "ing:shop/web Routes deploy:shop/web; ing:shop/web first, Absent; spec.defaultBackend.service.name = web → web
+         ing:shop/web Routes ingclass:nginx; ing:shop/web first, Absent; spec.ingressClassName = nginx
+         ing:shop/web Routes svc:shop/web; ing:shop/web first, Absent; spec.defaultBackend.service.name = web
+         svc:shop/web Selects deploy:shop/web; deploy:shop/web first, Childless; spec.selector = app=web",
+    );
+    check(
+        "ing shop/web routes=web
+         svc other/web",
+        "",
+    );
+}
+
+#[test]
+fn scales() {
+    check(
+        "hpa shop/web target=deploy/web
+         deploy shop/web",
+        "hpa:shop/web Scales deploy:shop/web; hpa:shop/web first, Absent; spec.scaleTargetRef = Deployment web",
+    );
+    // The same name in another namespace, of another kind, of the same kind's name in another group.
+    check(
+        "hpa shop/web target=deploy/web
+         deploy other/web
+         sts shop/web
+         Deployment.example.com shop/web",
+        "",
+    );
+}
+
+#[test]
+fn runs_on() {
+    check(
+        "node n1
+         pod shop/web node=n1",
+        "pod:shop/web RunsOn node:n1; free; spec.nodeName = n1",
+    );
+    check("node n1\n pod shop/web node=n2", "");
+}
+
+#[test]
+fn runs_as() {
+    check(
+        "sa shop/web
+         pod shop/web-a uses=account:web
+         role shop/reader
+         rb shop/web-reads accounts=web role=role/reader",
+        "pod:shop/web-a RunsAs sa:shop/web; pod:shop/web-a first, Absent; spec.account = web
+         rb:shop/web-reads RunsAs pod:shop/web-a; pod:shop/web-a first, Absent; subjects[0].name = web → web-a
+         rb:shop/web-reads RunsAs role:shop/reader; rb:shop/web-reads first, Absent; roleRef.name = reader
+         rb:shop/web-reads RunsAs sa:shop/web; free; subjects[0].name = web",
+    );
+    check(
+        "sa other/web
+         pod shop/web-a uses=account:web
+         role other/reader
+         clusterrole reader
+         rb shop/web-reads accounts=other2/web role=role/reader",
+        "",
+    );
+}
+
+#[test]
+fn admits() {
+    check(
+        "webhook guard service=shop/guard
+         svc shop/guard selector=app:guard
+         deploy shop/guard template=app:guard",
+        "svc:shop/guard Selects deploy:shop/guard; deploy:shop/guard first, Childless; spec.selector = app=guard
+         webhook:guard Admits deploy:shop/guard; webhook:guard first, Absent; clientConfig.service = shop/guard → guard
+         webhook:guard Admits svc:shop/guard; webhook:guard first, Absent; clientConfig.service = shop/guard",
+    );
+    check("webhook guard service=shop/guard\n svc other/guard", "");
+}
+
+#[test]
+fn serves() {
+    check(
+        "apiservice v1beta1.metrics.k8s.io service=kube-system/metrics
+         svc kube-system/metrics",
+        "apiservice:v1beta1.metrics.k8s.io Serves svc:kube-system/metrics; apiservice:v1beta1.metrics.k8s.io first, Absent; clientConfig.service = kube-system/metrics",
+    );
+    check("apiservice v1.apps\n svc kube-system/metrics", "");
+}
+
+#[test]
+fn defines() {
+    check(
+        "crd widgets.example.com defines=Widget.example.com
+         Widget.example.com shop/one",
+        "Widget.example.com:shop/one Defines crd:widgets.example.com; Widget.example.com:shop/one first, Absent; apiVersion, kind = example.com Widget",
+    );
+    check(
+        "crd widgets.example.com defines=Widget.example.com
+         Widget.example.org shop/one",
+        "",
+    );
+}

@@ -1,0 +1,420 @@
+//! What a run does next.
+
+use std::collections::HashMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Call, Progress, Run, RunEvent, RunState, Stage, Trouble};
+use crate::{
+    action::{Action, Outcome, PodSight},
+    index::{Index, Presence},
+    object::{Deletion, Object, ObjectRef},
+    patience::{Overdue, Patience},
+    plan::{Blocker, Deed, Propagation, Step, StepId},
+    relation::Rung,
+};
+
+/// Between two consistent reads while a Pod nobody planned still uses a claim.
+const READ_AGAIN: SignedDuration = SignedDuration::from_secs(1);
+/// After a refusal: a person may have given the missing right, or mended the webhook.
+const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(20);
+/// After no answer: doubled with each try, from the first to the second.
+const RETRY: (SignedDuration, SignedDuration) = (SignedDuration::from_millis(250), SignedDuration::from_secs(30));
+/// The longest `Retry-After` that is honoured to the second.
+const PATIENT: SignedDuration = SignedDuration::from_secs(120);
+/// The most Pods named in one trouble.
+const NAMED: usize = 8;
+
+/// What can reach a run.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// What is known has changed, or time has passed.
+    Look,
+    /// What came of a call.
+    Performed {
+        /// The call.
+        action: Action,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// The server was restarted, and the index is complete again.
+    Recover,
+    /// A person wants no more calls until they say so.
+    Pause {
+        /// Who.
+        by: String,
+    },
+    /// A person wants it to go on.
+    Resume {
+        /// Who.
+        by: String,
+    },
+    /// A person wants no more calls.
+    Stop {
+        /// Who.
+        by: String,
+    },
+    /// A person leaves a step out, and all that may not go while it stays.
+    Skip {
+        /// Which step.
+        step: StepId,
+        /// Who.
+        by: String,
+    },
+}
+
+/// Why a person's word changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SteerError {
+    /// The run is over, or about to be.
+    #[error("the run is over")]
+    Ended,
+    /// The plan has no such step.
+    #[error("the run has no step {0}")]
+    UnknownStep(StepId),
+    /// The step is gone, left out already, or its call is on its way.
+    #[error("step {0} can no longer be left out")]
+    TooLate(StepId),
+}
+
+/// What happened and what to do: journal the events, apply them, then perform the actions. In that order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Turn {
+    /// What happened, in order.
+    pub events: Vec<RunEvent>,
+    /// What to do, in no order.
+    pub actions: Vec<Action>,
+}
+
+impl Turn {
+    /// Whether there is nothing to journal and nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.actions.is_empty()
+    }
+
+    fn event(event: RunEvent) -> Self {
+        Self { events: vec![event], actions: Vec::new() }
+    }
+
+    fn ask(&mut self, step: &Step, call: Call) {
+        let (id, object) = (step.id, step.object.clone());
+        let action = match call {
+            Call::ReadPods => Action::ReadPods { step: id, namespace: object.namespace.unwrap_or_default() },
+            Call::Read => Action::Read { step: id, kind: step.kind.clone(), object, uid: step.uid.clone() },
+            Call::Delete => {
+                let propagation = match step.deed {
+                    Deed::Delete { propagation } => propagation,
+                    Deed::Await => Propagation::Background,
+                };
+                Action::Delete { step: id, kind: step.kind.clone(), object, uid: step.uid.clone(), propagation }
+            }
+        };
+        self.events.push(RunEvent::Asked { step: id, call });
+        self.actions.push(action);
+    }
+}
+
+/// What one look at everything shares: the moment, and per workload whether a Pod is left of it.
+struct Look<'a> {
+    index: &'a Index,
+    now: Timestamp,
+    childless: HashMap<StepId, Result<bool, String>>,
+    turn: Turn,
+}
+
+impl Run {
+    /// Decides what follows from an input. Changes nothing: the caller journals and applies the events.
+    ///
+    /// # Errors
+    /// [`SteerError`] where a person's word comes too late; every other input has an answer.
+    pub fn decide(&self, input: &Input, index: &Index, now: Timestamp) -> Result<Turn, SteerError> {
+        if self.state.is_ended() {
+            return match input {
+                Input::Look | Input::Performed { .. } | Input::Recover => Ok(Turn::default()),
+                Input::Pause { .. } | Input::Resume { .. } | Input::Stop { .. } | Input::Skip { .. } => {
+                    Err(SteerError::Ended)
+                }
+            };
+        }
+        match input {
+            Input::Look => Ok(self.look(index, now)),
+            Input::Performed { action, outcome } => Ok(self.performed(action, outcome, index, now)),
+            Input::Recover => Ok(Turn::event(RunEvent::Recovered)),
+            Input::Pause { by } => self.steer(RunState::Running, RunEvent::Paused { by: by.clone() }),
+            Input::Resume { by } => self.steer(RunState::Paused, RunEvent::Resumed { by: by.clone() }),
+            Input::Stop { .. } if self.state == RunState::Stopping => Ok(Turn::default()),
+            Input::Stop { by } => Ok(Turn::event(RunEvent::Stopping { by: by.clone() })),
+            Input::Skip { step, by } => self.skip(*step, by),
+        }
+    }
+
+    /// A word that is said twice changes nothing; one to a run that is stopping comes too late.
+    fn steer(&self, from: RunState, event: RunEvent) -> Result<Turn, SteerError> {
+        match self.state {
+            RunState::Stopping => Err(SteerError::Ended),
+            state if state == from => Ok(Turn::event(event)),
+            _ => Ok(Turn::default()),
+        }
+    }
+
+    /// Leaves out a step and everything that waits for it: what may not go before it may not go while it stays.
+    fn skip(&self, step: StepId, by: &str) -> Result<Turn, SteerError> {
+        let progress = self.progress(step).ok_or(SteerError::UnknownStep(step))?;
+        if progress.is_settled() || matches!(progress.stage, Stage::Asked(_)) {
+            return Err(SteerError::TooLate(step));
+        }
+        let mut left_out = vec![step];
+        for (behind, progress) in self.steps() {
+            let waits = behind.after.iter().any(|blocker| left_out.contains(&blocker.step));
+            if waits && progress.stage == Stage::Waiting {
+                left_out.push(behind.id);
+            }
+        }
+        let events = left_out.into_iter().map(|step| RunEvent::Skipped { step, by: by.to_owned() }).collect();
+        Ok(Turn { events, actions: Vec::new() })
+    }
+
+    /// When something may follow from nothing but the passing of time.
+    pub fn wake(&self) -> Option<Timestamp> {
+        if self.state.is_ended() {
+            return None;
+        }
+        let open = self.steps().filter(|(_, progress)| !progress.is_settled());
+        open.flat_map(|(step, progress)| [progress.not_before, self.overdue_at(step, progress)]).flatten().min()
+    }
+
+    fn overdue_at(&self, step: &Step, progress: &Progress) -> Option<Timestamp> {
+        let patience = Patience::of(&step.kind, progress.grace);
+        let since = progress.terminating.or(progress.requested).or_else(|| self.awaited_since(step))?;
+        match progress.overdue {
+            Overdue::No => since.checked_add(patience.slow).ok(),
+            Overdue::Slow => since.checked_add(patience.stuck).ok(),
+            Overdue::Stuck => None,
+        }
+    }
+
+    /// For a step that only waits for its controller: since when nothing is in front of it.
+    fn awaited_since(&self, step: &Step) -> Option<Timestamp> {
+        if step.deed != Deed::Await {
+            return None;
+        }
+        let gone = step.after.iter().map(|blocker| self.progress(blocker.step)?.gone);
+        let last = gone.collect::<Option<Vec<Timestamp>>>()?.into_iter().max();
+        Some(last.unwrap_or(self.started))
+    }
+
+    fn look(&self, index: &Index, now: Timestamp) -> Turn {
+        let mut look = Look { index, now, childless: HashMap::new(), turn: Turn::default() };
+        for (step, progress) in self.steps() {
+            self.look_at(step, progress, &mut look);
+        }
+        let mut turn = look.turn;
+        if turn.is_empty() {
+            let on_its_way = self.steps.iter().any(|progress| matches!(progress.stage, Stage::Asked(_)));
+            if self.steps.iter().all(Progress::is_settled) {
+                turn.events.push(RunEvent::Finished);
+            } else if self.state == RunState::Stopping && !on_its_way {
+                turn.events.push(RunEvent::Stopped);
+            }
+        }
+        turn
+    }
+
+    fn look_at(&self, step: &Step, progress: &Progress, look: &mut Look<'_>) {
+        let again = look.index.named(&step.object).filter(|object| object.uid != step.uid);
+        match (progress.stage, again) {
+            (Stage::Skipped, _) | (Stage::Gone, None) | (Stage::CameBack, Some(_)) => return,
+            (Stage::CameBack, None) => return look.turn.events.push(RunEvent::Gone { step: step.id }),
+            (_, Some(object)) => {
+                let uid = object.uid.clone();
+                return look.turn.events.push(RunEvent::CameBack { step: step.id, uid });
+            }
+            (_, None) => {}
+        }
+        match look.index.presence(&step.kind, &step.uid) {
+            Presence::Gone => look.turn.events.push(RunEvent::Gone { step: step.id }),
+            Presence::CannotTell(message) => look.doubt(step, progress, message),
+            Presence::Present(object) => match object.deletion {
+                Some(deletion) => look.at_the_going(step, progress, object, deletion),
+                None => self.look_at_the_untouched(step, progress, look),
+            },
+        }
+    }
+
+    /// The object is there, and the watch shows nobody who asked for its end.
+    fn look_at_the_untouched(&self, step: &Step, progress: &Progress, look: &mut Look<'_>) {
+        if progress.stage == Stage::Requested {
+            // Accepted, and the watch has not shown it: only time can tell whether it will.
+            if let Some(since) = progress.requested {
+                look.overdue(step, progress, since, &[]);
+            }
+            return;
+        }
+        let early = progress.not_before.is_some_and(|not_before| look.now < not_before);
+        if self.state != RunState::Running || progress.stage != Stage::Waiting || early {
+            return;
+        }
+        let free = self.is_free(step, look);
+        if free.is_ok() && progress.attempts == 0 && matches!(progress.trouble, Some(Trouble::CannotTell { .. })) {
+            look.turn.events.push(RunEvent::Certain { step: step.id });
+        }
+        match free {
+            Err(message) => look.doubt(step, progress, message),
+            Ok(false) => {}
+            Ok(true) if step.deed == Deed::Await => {
+                if let Some(since) = self.awaited_since(step) {
+                    look.overdue(step, progress, since, &step.finalizers);
+                }
+            }
+            Ok(true) if progress.unsure => look.turn.ask(step, Call::Read),
+            Ok(true) if step.holds_storage => look.turn.ask(step, Call::ReadPods),
+            Ok(true) => look.turn.ask(step, Call::Delete),
+        }
+    }
+
+    /// Whether everything in front of a step is proven to have reached its rung.
+    fn is_free(&self, step: &Step, look: &mut Look<'_>) -> Result<bool, String> {
+        let gone = |blocker: &Blocker| self.progress(blocker.step).is_some_and(|p| p.stage == Stage::Gone);
+        if !step.after.iter().all(gone) {
+            return Ok(false);
+        }
+        for blocker in step.after.iter().filter(|blocker| blocker.rung == Rung::Childless) {
+            let Some(workload) = self.plan.step(blocker.step) else { continue };
+            if !look.is_childless(workload)? {
+                return Ok(false);
+            }
+        }
+        if step.kind.is("", "Namespace") {
+            look.index.sees_into_namespaces()?;
+        }
+        Ok(true)
+    }
+
+    /// The steps a waiting step waits for: those in front of it that have not reached their rung.
+    pub fn waits_for(&self, step: &Step, index: &Index) -> Vec<StepId> {
+        let left = |blocker: &&Blocker| {
+            let gone = self.progress(blocker.step).is_some_and(|progress| progress.stage == Stage::Gone);
+            let workload = self.plan.step(blocker.step).filter(|_| blocker.rung == Rung::Childless);
+            let children = workload.is_some_and(|workload| {
+                let namespace = workload.object.namespace.as_deref();
+                index.pods_of(&workload.uid, namespace, workload.pods.as_ref()).is_ok_and(|pods| !pods.is_empty())
+            });
+            !gone || children
+        };
+        step.after.iter().filter(left).map(|blocker| blocker.step).collect()
+    }
+
+    fn performed(&self, action: &Action, outcome: &Outcome, index: &Index, now: Timestamp) -> Turn {
+        let id = action.step();
+        let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else { return Turn::default() };
+        // The watch was faster than the answer, or the answer is to a call from before a restart.
+        let Stage::Asked(call) = progress.stage else { return Turn::default() };
+        let postpone = |after: SignedDuration, unsure: bool, trouble: Trouble| {
+            let until = now.checked_add(after).unwrap_or(now);
+            Turn::event(RunEvent::Postponed { step: id, until, unsure, trouble })
+        };
+        let attempts = progress.attempts + 1;
+        match outcome {
+            Outcome::Accepted | Outcome::Present { terminating: true } => Turn::event(RunEvent::Accepted { step: id }),
+            Outcome::Present { terminating: false } => Turn::event(RunEvent::Untouched { step: id }),
+            Outcome::NotFound => Turn::event(RunEvent::Gone { step: id }),
+            Outcome::OtherUid { uid: Some(uid) } if *uid != step.uid => {
+                Turn::event(RunEvent::CameBack { step: id, uid: uid.clone() })
+            }
+            // The name is another object's, so this UID is gone; the watch will show whose it is.
+            Outcome::OtherUid { .. } => Turn::event(RunEvent::Gone { step: id }),
+            Outcome::Refused { code, message } => {
+                postpone(ASK_AGAIN, false, Trouble::Refused { code: *code, message: message.clone() })
+            }
+            Outcome::Throttled { after } => {
+                let message = "429 Too Many Requests".to_owned();
+                let after = after.unwrap_or_else(|| backoff(progress.attempts)).min(PATIENT);
+                postpone(after, progress.unsure, Trouble::Retrying { attempts, message })
+            }
+            Outcome::Unanswered { message } => {
+                let unsure = progress.unsure || call == Call::Delete;
+                postpone(backoff(progress.attempts), unsure, Trouble::Retrying { attempts, message: message.clone() })
+            }
+            Outcome::CannotTell { message } => {
+                postpone(backoff(progress.attempts), progress.unsure, Trouble::CannotTell { message: message.clone() })
+            }
+            Outcome::Pods(pods) => {
+                let using = self.in_the_way(step, pods, index);
+                if !using.is_empty() {
+                    return postpone(READ_AGAIN, progress.unsure, Trouble::InUse { pods: using });
+                }
+                let mut turn = Turn::default();
+                if self.state == RunState::Running {
+                    turn.ask(step, Call::Delete);
+                } else {
+                    turn.events.push(RunEvent::Untouched { step: id });
+                }
+                turn
+            }
+        }
+    }
+
+    /// The Pods of a consistent read that forbid that this claim is touched: those that mount it, and those that are
+    /// left of a workload which has to be childless first.
+    fn in_the_way(&self, step: &Step, pods: &[PodSight], index: &Index) -> Vec<ObjectRef> {
+        let workloads: Vec<&Step> = step
+            .after
+            .iter()
+            .filter(|blocker| blocker.rung == Rung::Childless)
+            .filter_map(|blocker| self.plan.step(blocker.step))
+            .collect();
+        pods.iter()
+            .filter(|pod| {
+                pod.claims.contains(&step.object.name)
+                    || workloads.iter().any(|workload| {
+                        index.is_pod_of(&pod.owners, &pod.labels, &workload.uid, workload.pods.as_ref())
+                    })
+            })
+            .take(NAMED)
+            .map(|pod| pod.object.clone())
+            .collect()
+    }
+}
+
+impl Look<'_> {
+    fn is_childless(&mut self, workload: &Step) -> Result<bool, String> {
+        let index = self.index;
+        self.childless
+            .entry(workload.id)
+            .or_insert_with(|| {
+                let namespace = workload.object.namespace.as_deref();
+                Ok(index.pods_of(&workload.uid, namespace, workload.pods.as_ref())?.is_empty())
+            })
+            .clone()
+    }
+
+    fn doubt(&mut self, step: &Step, progress: &Progress, message: String) {
+        let known = matches!(&progress.trouble, Some(Trouble::CannotTell { message: before }) if *before == message);
+        if !known {
+            self.turn.events.push(RunEvent::Doubted { step: step.id, message });
+        }
+    }
+
+    fn at_the_going(&mut self, step: &Step, progress: &Progress, object: &Object, deletion: Deletion) {
+        let since = deletion.accepted();
+        if progress.stage == Stage::Terminating {
+            let finalizers: Vec<String> = object.finalizers.iter().map(ToString::to_string).collect();
+            self.overdue(step, progress, since, &finalizers);
+        } else {
+            self.turn.events.push(RunEvent::Terminating { step: step.id, since, grace: deletion.grace });
+        }
+    }
+
+    fn overdue(&mut self, step: &Step, progress: &Progress, since: Timestamp, finalizers: &[String]) {
+        let overdue = Patience::of(&step.kind, progress.grace).overdue(self.now.duration_since(since));
+        if overdue > progress.overdue {
+            let (step, stuck, finalizers) = (step.id, overdue == Overdue::Stuck, finalizers.to_vec());
+            self.turn.events.push(RunEvent::Overdue { step, since, stuck, finalizers });
+        }
+    }
+}
+
+fn backoff(attempts: u32) -> SignedDuration {
+    (RETRY.0 * 2_i32.pow(attempts.min(16))).min(RETRY.1)
+}

@@ -1,0 +1,70 @@
+use super::*;
+use crate::fixture;
+
+fn members(fixture: &str, unit: &str) -> Vec<String> {
+    let index = fixture::index(fixture);
+    let graph = Graph::of(&index);
+    let units = units(&index, &graph);
+    let unit = units.get(&UnitId::new(unit)).unwrap_or_else(|| panic!("no {unit} in {:?}", units.keys()));
+    unit.members.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_unit_spans_namespaces_and_closes_over_what_is_its_own() {
+    let fixture = "
+        ns a
+        ns b
+        deploy a/web of=shop
+        rs a/web-1 owner=deploy/web
+        pod a/web-1-a owner=rs/web-1
+        sts b/db of=shop templates=data
+        pvc b/data-db-0 volume=pv-1
+        pv pv-1 claim=b/data-db-0
+        hpa a/web target=deploy/web
+        cm a/unlabelled
+        pod a/stranger
+    ";
+    assert_eq!(
+        members(fixture, "shop"),
+        [
+            "deploy:a/web",
+            "hpa:a/web",
+            "pod:a/web-1-a",
+            "pv:pv-1",
+            "pvc:b/data-db-0",
+            "rs:a/web-1",
+            "sts:b/db"
+        ]
+    );
+}
+
+#[test]
+fn a_labelled_namespace_brings_its_content_but_not_another_units() {
+    let fixture = "
+        ns a of=shop
+        cm a/settings
+        deploy a/reader of=other
+        rs a/reader-1 owner=deploy/reader
+        pod a/reader-1-a owner=rs/reader-1
+    ";
+    assert_eq!(members(fixture, "shop"), ["cm:a/settings", "ns:a"]);
+    assert_eq!(members(fixture, "other"), ["deploy:a/reader", "pod:a/reader-1-a", "rs:a/reader-1"]);
+    assert_eq!(
+        members(fixture, "ns:a"),
+        ["cm:a/settings", "deploy:a/reader", "ns:a", "pod:a/reader-1-a", "rs:a/reader-1"]
+    );
+}
+
+#[test]
+fn namespaces_the_cluster_needs_are_no_units() {
+    let index = fixture::index("ns default\n ns kube-system\n ns shop\n cm shop/a of=");
+    let units = units(&index, &Graph::of(&index));
+    let names: Vec<&str> = units.keys().map(UnitId::as_str).collect();
+    assert_eq!(names, ["ns:shop"]);
+}
+
+#[test]
+fn a_circle_of_owners_belongs_to_nobody() {
+    let index = fixture::index("cm shop/a owner=cm/b\n cm shop/b owner=cm/a");
+    assert!(units(&index, &Graph::of(&index)).is_empty());
+}

@@ -1,0 +1,377 @@
+//! What each topic shows: records made of what is known, at one moment.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use jiff::Timestamp;
+
+use crate::{
+    graph::Graph,
+    index::{Index, Presence},
+    message::{
+        BlindCard, ClusterCard, Counts, Detail, DetailName, EdgeCard, ObjectCard, Record, RunCard, Standing, State,
+        StepCard, UnitCard,
+    },
+    object::{Facts, Object, Reclaim, Uid},
+    patience::{Overdue, Patience},
+    plan::{self, KeptReason, Plan, PlanError, Step, StepId},
+    relation::{Edge, EdgeKind},
+    run::Run,
+    unit::{Unit, UnitId},
+};
+
+/// The most objects outside a unit that are drawn beside it.
+const OUTSIDE: usize = 300;
+/// The most lines of a feed that a page holds; the journal has them all.
+const FEED: usize = 400;
+
+/// Everything a view is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct World<'a> {
+    /// The cluster's name.
+    pub cluster: &'a str,
+    /// What is known.
+    pub index: &'a Index,
+    /// Its edges.
+    pub graph: &'a Graph,
+    /// Its units.
+    pub units: &'a BTreeMap<UnitId, Unit>,
+    /// Runs of this server, newest first.
+    pub runs: &'a [&'a Run],
+    /// The moment.
+    pub now: Timestamp,
+}
+
+impl World<'_> {
+    /// All units and runs, and what cannot be seen.
+    pub fn overview(&self) -> Vec<Record> {
+        let mut records = self.frame();
+        records.extend(self.units.values().map(|unit| Record::Unit(self.unit_card(unit, &BTreeMap::new()))));
+        records.extend(self.runs.iter().map(|run| Record::Run(run_card(run))));
+        records
+    }
+
+    /// One unit with its graph; none where there is no such unit.
+    pub fn unit(&self, id: &UnitId) -> Option<Vec<Record>> {
+        let unit = self.units.get(id)?;
+        let mut records = self.frame();
+        let plan = plan::plan(self.index, self.graph, unit, self.now);
+        let standings = Standings::of(&plan, unit, self.index);
+        let run = self.open_run(id);
+        let steps = run.map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect()).unwrap_or_default();
+        let shown = Shown { world: self, run, steps };
+        let around = self.outside(unit);
+        for object in unit.members.iter().chain(&around).filter_map(|uid| self.index.get(uid)) {
+            let standing = if unit.members.contains(&object.uid) {
+                standings.kept.get(&object.uid).cloned().map_or(Standing::Member, Standing::Kept)
+            } else {
+                Standing::Outside
+            };
+            let wave = standings.waves.get(&object.uid).copied();
+            records.push(Record::Object(shown.card(object, standing, wave)));
+        }
+        records.extend(self.edges(|uid| unit.members.contains(uid) || around.contains(uid)).map(Record::Edge));
+        records.push(Record::Unit(self.unit_card(unit, &standings.kept)));
+        let runs = self.runs.iter().filter(|run| run.plan.unit == *id);
+        records.extend(runs.map(|run| Record::Run(run_card(run))));
+        Some(records)
+    }
+
+    /// One run with its steps, its graph and the end of its feed.
+    pub fn run(&self, run: &Run) -> Vec<Record> {
+        let mut records = self.frame();
+        records.push(Record::Run(run_card(run)));
+        records.extend(run.steps().map(|(step, _)| Record::Step(self.step_card(run, step))));
+        let steps = run.steps().map(|(step, _)| (&step.uid, step)).collect();
+        let shown = Shown { world: self, run: Some(run), steps };
+        for (step, _) in run.steps() {
+            let card = match self.index.get(&step.uid) {
+                Some(object) => shown.card(object, Standing::Member, Some(step.wave)),
+                None => shown.card_of_the_gone(run, step),
+            };
+            records.push(Record::Object(card));
+        }
+        let mut drawn: BTreeSet<&Uid> = run.plan.steps.iter().map(|step| &step.uid).collect();
+        for kept in &run.plan.kept {
+            if let Some(object) = self.index.get(&kept.uid) {
+                drawn.insert(&kept.uid);
+                records.push(Record::Object(shown.card(object, Standing::Kept(kept.reason.clone()), None)));
+            }
+        }
+        // The plan's own edges stay when their objects have gone; those to what is kept come from the cluster.
+        for step in &run.plan.steps {
+            records.extend(step.after.iter().filter_map(|blocker| {
+                let first = run.plan.step(blocker.step)?.uid.clone();
+                let (from, to) =
+                    if blocker.on_first { (first, step.uid.clone()) } else { (step.uid.clone(), first) };
+                Some(Record::Edge(EdgeCard { from, to, kind: blocker.edge, reason: blocker.reason.clone() }))
+            }));
+        }
+        let kept: BTreeSet<&Uid> = run.plan.kept.iter().map(|kept| &kept.uid).collect();
+        let to_kept = self.edges(|uid| drawn.contains(uid));
+        records.extend(to_kept.filter(|edge| kept.contains(&edge.from) || kept.contains(&edge.to)).map(Record::Edge));
+        let skip = run.feed().len().saturating_sub(FEED);
+        records.extend(run.feed().iter().skip(skip).cloned().map(Record::Event));
+        records
+    }
+
+    fn frame(&self) -> Vec<Record> {
+        let cluster = ClusterCard {
+            name: self.cluster.to_owned(),
+            version: self.index.version().map(str::to_owned),
+            synced: self.index.is_synced(),
+            kinds: self.index.kinds(),
+            objects: self.index.len(),
+            unreachable: self.index.unreachable().cloned(),
+        };
+        let blind = self.index.blind().iter().map(|(resource, blind)| {
+            Record::Blind(BlindCard {
+                resource: resource.clone(),
+                cause: blind.cause,
+                message: blind.message.clone(),
+                since: blind.since,
+            })
+        });
+        std::iter::once(Record::Cluster(cluster)).chain(blind).collect()
+    }
+
+    fn open_run(&self, unit: &UnitId) -> Option<&Run> {
+        self.runs.iter().copied().find(|run| run.plan.unit == *unit && !run.state().is_ended())
+    }
+
+    fn unit_card(&self, unit: &Unit, kept: &BTreeMap<Uid, KeptReason>) -> UnitCard {
+        let run = self.open_run(&unit.id);
+        let steps = run.map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect()).unwrap_or_default();
+        let shown = Shown { world: self, run, steps };
+        let members = || unit.members.iter().filter_map(|uid| self.index.get(uid));
+        let mut counts = Counts::new();
+        for object in members() {
+            *counts.entry(shown.state(object).0).or_default() += 1;
+        }
+        let namespaces: BTreeSet<String> =
+            members().filter_map(|object| object.namespace.as_deref()).map(str::to_owned).collect();
+        let used = |reason: &&KeptReason| matches!(reason, KeptReason::UsedBy { .. });
+        UnitCard {
+            id: unit.id.clone(),
+            found: unit.found,
+            namespaces: namespaces.into_iter().collect(),
+            counts,
+            shared: kept.values().filter(used).count(),
+            newest: members().filter_map(|object| object.created).max(),
+            run: run.map(|run| run.id.clone()),
+        }
+    }
+
+    /// What an edge connects with the unit from outside it. What merely lives in one of its namespaces comes last.
+    fn outside(&self, unit: &Unit) -> BTreeSet<Uid> {
+        let mut found: BTreeMap<(bool, &Uid), ()> = BTreeMap::new();
+        for edge in unit.members.iter().flat_map(|uid| self.graph.around(uid)) {
+            let other = if unit.members.contains(&edge.from) { &edge.to } else { &edge.from };
+            let drawn = self.index.get(other).is_some_and(|object| !object.is_made_by_cluster());
+            if drawn && !unit.members.contains(other) {
+                found.insert((edge.kind == EdgeKind::Contains, other), ());
+            }
+        }
+        found.into_keys().map(|(_, uid)| uid.clone()).take(OUTSIDE).collect()
+    }
+
+    fn edges(&self, drawn: impl Fn(&Uid) -> bool) -> impl Iterator<Item = EdgeCard> {
+        let both = move |edge: &&Edge| drawn(&edge.from) && drawn(&edge.to);
+        self.graph.edges().iter().filter(both).map(|edge| EdgeCard {
+            from: edge.from.clone(),
+            to: edge.to.clone(),
+            kind: edge.kind,
+            reason: edge.reason.clone(),
+        })
+    }
+
+    /// A step's state, with the finalizers its object has now rather than those it had when the plan was made.
+    fn step_state(&self, run: &Run, step: &Step) -> State {
+        let finalizing = || self.index.get(&step.uid).is_some_and(|object| !object.finalizers.is_empty());
+        match run.shown(step) {
+            State::Terminating if finalizing() => State::Finalizing,
+            state => state,
+        }
+    }
+
+    fn step_card(&self, run: &Run, step: &Step) -> StepCard {
+        let progress = run.progress(step.id);
+        let state = self.step_state(run, step);
+        let waits_for = if state == State::Waiting { run.waits_for(step, self.index) } else { Vec::new() };
+        StepCard {
+            id: step.id,
+            uid: step.uid.clone(),
+            object: step.object.clone(),
+            wave: step.wave,
+            state,
+            requested: progress.and_then(|progress| progress.requested),
+            gone: progress.and_then(|progress| progress.gone),
+            waits_for,
+            trouble: progress.and_then(|progress| progress.trouble.clone()),
+        }
+    }
+}
+
+/// What a plan would keep, and the wave of what it would take.
+struct Standings {
+    kept: BTreeMap<Uid, KeptReason>,
+    waves: HashMap<Uid, u32>,
+}
+
+impl Standings {
+    fn of(plan: &Result<Plan, PlanError>, unit: &Unit, index: &Index) -> Self {
+        let Ok(plan) = plan else { return Self { kept: BTreeMap::new(), waves: HashMap::new() } };
+        let mut kept: BTreeMap<Uid, KeptReason> =
+            plan.kept.iter().map(|kept| (kept.uid.clone(), kept.reason.clone())).collect();
+        let made = unit.members.iter().filter_map(|uid| index.get(uid)).filter(|object| object.is_made_by_cluster());
+        kept.extend(made.map(|object| (object.uid.clone(), KeptReason::MadeByCluster)));
+        let waves = plan.steps.iter().map(|step| (step.uid.clone(), step.wave)).collect();
+        Self { kept, waves }
+    }
+}
+
+/// How objects look while a run, or none, concerns them.
+struct Shown<'a> {
+    world: &'a World<'a>,
+    run: Option<&'a Run>,
+    steps: HashMap<&'a Uid, &'a Step>,
+}
+
+impl Shown<'_> {
+    fn state(&self, object: &Object) -> (State, Option<Timestamp>) {
+        if let (Some(run), Some(step)) = (self.run, self.steps.get(&object.uid)) {
+            let since = object.deletion.map(|deletion| deletion.accepted());
+            return (self.world.step_state(run, step), since);
+        }
+        if matches!(self.world.index.presence(&object.kind, &object.uid), Presence::CannotTell(_)) {
+            return (State::Unknown, None);
+        }
+        let Some(deletion) = object.deletion else { return (State::Present, object.created) };
+        let since = deletion.accepted();
+        let waited = self.world.now.duration_since(since);
+        let state = match Patience::of(&object.kind, deletion.grace).overdue(waited) {
+            Overdue::Stuck => State::Stuck,
+            Overdue::Slow => State::Slow,
+            Overdue::No if object.finalizers.is_empty() => State::Terminating,
+            Overdue::No => State::Finalizing,
+        };
+        (state, Some(since))
+    }
+
+    fn card(&self, object: &Object, standing: Standing, wave: Option<u32>) -> ObjectCard {
+        let (mut state, since) = self.state(object);
+        if state == State::Present && self.run.is_some() && matches!(standing, Standing::Kept(_)) {
+            state = State::Kept;
+        }
+        ObjectCard {
+            uid: object.uid.clone(),
+            object: object.reference(),
+            version: object.kind.version.to_string(),
+            state,
+            since,
+            standing,
+            created: object.created,
+            deletion: object.deletion,
+            finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
+            labels: object.labels.clone(),
+            details: details(object),
+            step: self.step(&object.uid),
+            wave,
+        }
+    }
+
+    fn card_of_the_gone(&self, run: &Run, step: &Step) -> ObjectCard {
+        ObjectCard {
+            uid: step.uid.clone(),
+            object: step.object.clone(),
+            version: step.kind.version.to_string(),
+            state: run.shown(step),
+            since: run.progress(step.id).and_then(|progress| progress.gone),
+            standing: Standing::Member,
+            created: None,
+            deletion: None,
+            finalizers: Vec::new(),
+            labels: crate::selector::Labels::new(),
+            details: Vec::new(),
+            step: Some(step.id),
+            wave: Some(step.wave),
+        }
+    }
+
+    fn step(&self, uid: &Uid) -> Option<StepId> {
+        self.steps.get(uid).map(|step| step.id)
+    }
+}
+
+fn run_card(run: &Run) -> RunCard {
+    let mut counts = Counts::new();
+    for (step, _) in run.steps() {
+        *counts.entry(run.shown(step)).or_default() += 1;
+    }
+    RunCard {
+        id: run.id.clone(),
+        unit: run.plan.unit.clone(),
+        plan: run.plan.id.clone(),
+        state: run.state(),
+        by: run.by().to_owned(),
+        started: run.started(),
+        ended: run.ended(),
+        counts,
+        total: run.plan.steps.len(),
+        kept: run.plan.kept.len(),
+        recovered: run.recovered(),
+    }
+}
+
+/// The few values of a kind that a person looks for first.
+fn details(object: &Object) -> Vec<Detail> {
+    let detail = |name, value: Option<String>| value.map(|value| Detail { name, value });
+    let text = |value: &Option<std::sync::Arc<str>>| value.as_deref().map(str::to_owned);
+    let own = match &object.facts {
+        Facts::Pod(pod) => vec![detail(DetailName::Phase, text(&pod.phase)), detail(DetailName::Node, text(&pod.node))],
+        Facts::Workload(workload) => {
+            let wanted = workload.replicas.map(|wanted| format!("{}/{wanted}", workload.ready.unwrap_or(0)));
+            vec![detail(DetailName::Replicas, wanted)]
+        }
+        Facts::Claim(claim) => vec![
+            detail(DetailName::Phase, text(&claim.phase)),
+            detail(DetailName::Capacity, text(&claim.capacity)),
+            detail(DetailName::Class, text(&claim.class)),
+        ],
+        Facts::Volume(volume) => {
+            let reclaim = match volume.reclaim {
+                Reclaim::Retain => "Retain",
+                Reclaim::Delete => "Delete",
+                Reclaim::Recycle => "Recycle",
+            };
+            vec![
+                detail(DetailName::Phase, text(&volume.phase)),
+                detail(DetailName::Capacity, text(&volume.capacity)),
+                detail(DetailName::Reclaim, Some(reclaim.to_owned())),
+                detail(DetailName::Source, text(&volume.source)),
+                detail(DetailName::Class, text(&volume.class)),
+            ]
+        }
+        Facts::Service(service) => vec![
+            detail(DetailName::Selector, service.selector.as_ref().map(ToString::to_string)),
+            detail(DetailName::LoadBalancer, service.load_balancer.then(|| "LoadBalancer".to_owned())),
+        ],
+        Facts::Disruption(selector) => {
+            vec![detail(DetailName::Selector, selector.as_ref().map(ToString::to_string))]
+        }
+        Facts::NetworkPolicy(selector) => vec![detail(DetailName::Selector, Some(selector.to_string()))],
+        Facts::Autoscaler(target) => {
+            vec![detail(DetailName::Target, Some(format!("{} {}", target.kind, target.name)))]
+        }
+        Facts::Node { ready } => vec![detail(DetailName::Ready, Some(ready.to_string()))],
+        Facts::None
+        | Facts::Ingress(_)
+        | Facts::Binding(_)
+        | Facts::ServiceAccount(_)
+        | Facts::Webhooks(_)
+        | Facts::ApiService(_)
+        | Facts::Definition(_)
+        | Facts::Namespace => Vec::new(),
+    };
+    let owner = object.controller().map(|owner| format!("{} {}", owner.kind, owner.name));
+    own.into_iter().chain([detail(DetailName::Owner, owner)]).flatten().collect()
+}

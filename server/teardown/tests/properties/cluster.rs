@@ -1,0 +1,261 @@
+//! A cluster for rehearsals: it holds the truth, is slow, loses answers, tells late, collects garbage, replaces Pods as
+//! long as their owner lives, and notes every DELETE that came too early.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use teardown::{
+    action::{Action, Outcome, PodSight},
+    fixture,
+    graph::Graph,
+    object::{Deletion, Facts, Object, Uid, Used},
+    observation::Observation,
+    relation::Edge,
+};
+
+/// Random numbers from a seed (splitmix64), the same on every machine.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % sides
+    }
+
+    pub(crate) fn one_in(&mut self, sides: u64) -> bool {
+        self.roll(sides) == 0
+    }
+}
+
+/// The truth.
+pub(crate) struct Cluster {
+    objects: BTreeMap<Uid, Object>,
+    planned: BTreeMap<Uid, BTreeSet<Uid>>,
+    calls: Vec<Action>,
+    replies: Vec<(Action, Outcome)>,
+    untold: BTreeMap<String, VecDeque<Observation>>,
+    born: u32,
+    violations: Vec<String>,
+}
+
+impl Cluster {
+    pub(crate) fn new(objects: Vec<Object>) -> Self {
+        Self {
+            objects: objects.into_iter().map(|object| (object.uid.clone(), object)).collect(),
+            planned: BTreeMap::new(),
+            calls: Vec::new(),
+            replies: Vec::new(),
+            untold: BTreeMap::new(),
+            born: 0,
+            violations: Vec::new(),
+        }
+    }
+
+    /// Remembers who goes before whom, by the edges that are there at the start.
+    pub(crate) fn watch_order(&mut self, graph: &Graph) {
+        for (first, then, _) in graph.edges().iter().filter_map(Edge::ordered) {
+            if !self.objects[first].is_made_by_cluster() {
+                self.planned.entry(then.clone()).or_default().insert(first.clone());
+            }
+        }
+    }
+
+    /// Complete lists; what was not told yet is in them.
+    pub(crate) fn listing(&mut self) -> Vec<Observation> {
+        self.untold.clear();
+        let objects: Vec<Object> = self.objects.values().cloned().collect();
+        fixture::listing(&objects)
+    }
+
+    pub(crate) fn has(&self, uid: &Uid) -> bool {
+        self.objects.contains_key(uid)
+    }
+
+    pub(crate) fn violations(&self) -> &[String] {
+        &self.violations
+    }
+
+    pub(crate) fn receive(&mut self, actions: Vec<Action>) {
+        self.calls.extend(actions);
+    }
+
+    /// The process died before the calls left, and nobody will ever answer them.
+    pub(crate) fn lose(&mut self, actions: Vec<Action>) {
+        let lost = |action| (action, Outcome::Unanswered { message: "the connection was reset".into() });
+        self.replies.extend(actions.into_iter().map(lost));
+    }
+
+    /// The process died: calls on their way may still arrive, their answers reach nobody.
+    pub(crate) fn forget_replies(&mut self) {
+        self.replies.clear();
+    }
+
+    pub(crate) fn reply(&mut self, dice: &mut Dice) -> Option<(Action, Outcome)> {
+        let at = dice.roll(self.replies.len().max(1) as u64) as usize;
+        (at < self.replies.len()).then(|| self.replies.swap_remove(at))
+    }
+
+    /// Some of what was not told yet, each kind in its order.
+    pub(crate) fn tell(&mut self, dice: &mut Dice) -> Vec<Observation> {
+        let mut told = Vec::new();
+        for queue in self.untold.values_mut() {
+            let count = dice.roll(queue.len() as u64 + 1) as usize;
+            told.extend(queue.drain(..count));
+        }
+        told
+    }
+
+    fn note(&mut self, observation: Observation) {
+        let kind = match &observation {
+            Observation::Applied(object) => object.kind.resource(),
+            Observation::Deleted { kind, .. } => kind.resource(),
+            _ => return,
+        };
+        self.untold.entry(kind).or_default().push_back(observation);
+    }
+
+    /// Something happens: a call arrives, an object that is going goes, garbage is collected, a Pod is replaced.
+    pub(crate) fn happen(&mut self, dice: &mut Dice, now: Timestamp) {
+        match dice.roll(3) {
+            0 => self.call(dice, now),
+            1 => self.go_on(dice),
+            _ => self.control(dice, now),
+        }
+    }
+
+    fn call(&mut self, dice: &mut Dice, now: Timestamp) {
+        if self.calls.is_empty() {
+            return;
+        }
+        let at = dice.roll(self.calls.len() as u64) as usize;
+        let action = self.calls.swap_remove(at);
+        let lost = Outcome::Unanswered { message: "timed out".into() };
+        let outcome = match dice.roll(12) {
+            0 => Outcome::Throttled { after: None },
+            1 => lost,
+            2 => {
+                self.answer(&action, now);
+                lost
+            }
+            _ => self.answer(&action, now),
+        };
+        self.replies.push((action, outcome));
+    }
+
+    fn answer(&mut self, action: &Action, now: Timestamp) -> Outcome {
+        match action {
+            Action::Delete { uid, object, .. } => {
+                if !self.objects.contains_key(uid) {
+                    let other = self.objects.values().find(|other| other.reference() == *object);
+                    return other.map_or(Outcome::NotFound, |other| Outcome::OtherUid { uid: Some(other.uid.clone()) });
+                }
+                self.judge(uid);
+                self.delete(uid, now);
+                Outcome::Accepted
+            }
+            Action::Read { object, .. } => {
+                match self.objects.values().find(|other| other.reference() == *object) {
+                    None => Outcome::NotFound,
+                    Some(found) => Outcome::Present { terminating: found.deletion.is_some() },
+                }
+            }
+            Action::ReadPods { namespace, .. } => {
+                let pods = self.objects.values().filter(|object| object.namespace.as_ref() == Some(namespace));
+                Outcome::Pods(pods.filter_map(sight).collect())
+            }
+        }
+    }
+
+    /// A DELETE has arrived: is everything in front of it gone, Pods that nobody planned among it?
+    fn judge(&mut self, uid: &Uid) {
+        let early: Vec<String> =
+            self.planned.get(uid).into_iter().flatten().filter(|first| self.has(first)).map(Uid::to_string).collect();
+        if !early.is_empty() && self.objects[uid].deletion.is_none() {
+            self.violations.push(format!("{uid} before {early:?}"));
+        }
+        let object = &self.objects[uid];
+        if matches!(object.facts, Facts::Claim(_)) {
+            let mounting = self.objects.values().filter(|pod| pod.namespace == object.namespace).filter_map(sight);
+            let using: Vec<Uid> =
+                mounting.filter(|pod| pod.claims.contains(&object.name)).map(|pod| pod.uid).collect();
+            if !using.is_empty() {
+                self.violations.push(format!("{uid} while {using:?} mount it"));
+            }
+        }
+    }
+
+    fn delete(&mut self, uid: &Uid, now: Timestamp) {
+        let Some(object) = self.objects.get_mut(uid) else { return };
+        let lingers = matches!(object.facts, Facts::Pod(_) | Facts::Namespace) || !object.finalizers.is_empty();
+        if !lingers {
+            return self.remove(&uid.clone());
+        }
+        if object.deletion.is_none() {
+            object.deletion = Some(Deletion { at: now, grace: 0 });
+            let told = Observation::Applied(Box::new(object.clone()));
+            self.note(told);
+        }
+    }
+
+    fn remove(&mut self, uid: &Uid) {
+        if let Some(object) = self.objects.remove(uid) {
+            self.note(Observation::Deleted { kind: object.kind, uid: uid.clone() });
+        }
+    }
+
+    /// One of the objects that are going goes.
+    fn go_on(&mut self, dice: &mut Dice) {
+        let going: Vec<Uid> =
+            self.objects.values().filter(|object| object.deletion.is_some()).map(|object| object.uid.clone()).collect();
+        if !going.is_empty() {
+            let uid = going[dice.roll(going.len() as u64) as usize].clone();
+            self.remove(&uid);
+        }
+    }
+
+    fn control(&mut self, dice: &mut Dice, now: Timestamp) {
+        let all: Vec<Arc<Object>> = self.objects.values().cloned().map(Arc::new).collect();
+        let object = &all[dice.roll(all.len() as u64) as usize];
+        let owner_is_gone = object.owners.first().is_some_and(|owner| !self.has(&owner.uid));
+        let released = matches!(&object.facts, Facts::Volume(volume)
+            if volume.reclaim == teardown::object::Reclaim::Delete
+                && volume.claim.as_ref().is_some_and(|claim| {
+                    !all.iter().any(|other| matches!(other.facts, Facts::Claim(_))
+                        && other.name == claim.name && other.namespace.as_ref() == Some(&claim.namespace))
+                }));
+        if owner_is_gone || released {
+            self.delete(&object.uid, now);
+        } else if matches!(object.facts, Facts::Pod(_)) && !object.owners.is_empty() && self.born < 6 && dice.one_in(4) {
+            // A Pod dies of its own, and its owner, which lives, makes another.
+            self.remove(&object.uid);
+            let mut born = Object::clone(object);
+            self.born += 1;
+            born.uid = Uid::new(format!("{}-born-{}", object.uid, self.born));
+            born.name = format!("{}-{}", object.name, self.born).into();
+            born.deletion = None;
+            self.note(Observation::Applied(Box::new(born.clone())));
+            self.objects.insert(born.uid.clone(), born);
+        }
+    }
+}
+
+fn sight(object: &Object) -> Option<PodSight> {
+    let Facts::Pod(pod) = &object.facts else { return None };
+    Some(PodSight {
+        uid: object.uid.clone(),
+        object: object.reference(),
+        labels: object.labels.clone(),
+        owners: object.owners.clone(),
+        claims: pod.uses.iter().filter(|used| used.what == Used::Claim).map(|used| used.name.clone()).collect(),
+    })
+}

@@ -1,0 +1,233 @@
+//! What must hold for every application, every order of happenings and every crash.
+
+mod application;
+mod cluster;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use application::application;
+use cluster::{Cluster, Dice};
+use jiff::SignedDuration;
+use proptest::prelude::*;
+use teardown::{
+    fixture,
+    graph::Graph,
+    index::Index,
+    message::{Message, Record, Revision, View},
+    object::Uid,
+    plan::{Plan, PlanError, plan},
+    relation::Edge,
+    run::{Input, Run, RunEvent, RunId, RunState},
+    unit::{UnitId, units},
+    view::World,
+};
+
+fn plan_of(index: &Index) -> Result<Plan, PlanError> {
+    let graph = Graph::of(index);
+    let units = units(index, &graph);
+    plan(index, &graph, &units[&UnitId::new("shop")], fixture::now())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// Every plan respects every edge: what goes first comes first, is awaited, and what stays is behind nothing.
+    #[test]
+    fn a_plan_respects_every_edge(fixture in application()) {
+        let index = fixture::index(&fixture);
+        let graph = Graph::of(&index);
+        let Ok(plan) = plan_of(&index) else { return Ok(()) };
+        let place = |uid: &Uid| plan.steps.iter().position(|step| step.uid == *uid);
+        for (first, then, rung) in graph.edges().iter().filter_map(Edge::ordered) {
+            let Some(then_at) = place(then) else { continue };
+            let user = index.get(first).unwrap();
+            if user.is_made_by_cluster() {
+                continue;
+            }
+            let first_at = place(first);
+            prop_assert!(first_at.is_some(), "{then} goes while {first}, which needs it, stays");
+            let step = &plan.steps[then_at];
+            prop_assert!(first_at < Some(then_at));
+            prop_assert!(plan.steps[first_at.unwrap()].wave < step.wave);
+            let blocker = step.after.iter().find(|blocker| plan.step(blocker.step).unwrap().uid == *first);
+            prop_assert!(blocker.is_some_and(|blocker| blocker.rung >= rung), "{first} is not awaited by {then}");
+        }
+        let members: BTreeSet<&Uid> = plan.steps.iter().map(|step| &step.uid).collect();
+        prop_assert_eq!(members.len(), plan.steps.len(), "an object has two steps");
+    }
+
+    /// A circle is named: each of its objects goes before the next, and the last is the first.
+    #[test]
+    fn a_circle_is_named(size in 2usize..7, extra in 0usize..4) {
+        let mut fixture = String::new();
+        for i in 0..size {
+            let owner = (i + size - 1) % size;
+            fixture += &format!("cm shop/c{i} of=shop owner=cm/c{owner}\n");
+        }
+        for i in 0..extra {
+            fixture += &format!("cm shop/x{i} of=shop owner=cm/c{}\n", i % size);
+        }
+        let index = fixture::index(&fixture);
+        let Err(PlanError::Cycle { path }) = plan_of(&index) else { panic!("a plan of a circle") };
+        prop_assert_eq!(path.first(), path.last());
+        prop_assert_eq!(path.len(), size + 1);
+        for pair in path.windows(2) {
+            let owned = index.named(&pair[1]).unwrap();
+            prop_assert_eq!(&owned.owners[0].name, &pair[0].name);
+        }
+    }
+
+    /// Whatever the cluster, the network and the process do: no DELETE reaches an object while anything that goes before
+    /// it lives, nothing else is touched, and the run comes to its end.
+    #[test]
+    fn a_run_keeps_the_order_and_ends(fixture in application(), seed: u64) {
+        rehearse(&fixture, seed, false)?;
+    }
+
+    /// The same with a process that is killed again and again.
+    #[test]
+    fn a_run_survives_any_crash(fixture in application(), seed: u64) {
+        rehearse(&fixture, seed, true)?;
+    }
+}
+
+/// A run against a cluster that misbehaves within its rights, with a journal that is replayed after every crash.
+fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError> {
+    let objects = fixture::objects(fixture);
+    let mut dice = Dice::new(seed);
+    let mut cluster = Cluster::new(objects);
+    let mut index = Index::default();
+    index.apply(cluster.listing(), fixture::now());
+    let Ok(plan) = plan_of(&index) else { return Ok(()) };
+    let plan = Arc::new(plan);
+    cluster.watch_order(&Graph::of(&index));
+    let mut now = fixture::now();
+    let mut run = Run::new(RunId::new("r"), plan.clone());
+    let mut journal: Vec<(jiff::Timestamp, RunEvent)> = Vec::new();
+    let started = RunEvent::Started { by: "test".into() };
+    run.apply(now, &started).unwrap();
+    journal.push((now, started));
+
+    for _ in 0..20_000 {
+        now += SignedDuration::from_millis(200);
+        if crashes && dice.one_in(25) {
+            run = Run::new(RunId::new("r"), plan.clone());
+            for (at, event) in &journal {
+                run.apply(*at, event).unwrap();
+            }
+            cluster.forget_replies();
+            index = Index::default();
+            index.apply(cluster.listing(), now);
+            let turn = run.decide(&Input::Recover, &index, now).unwrap();
+            for event in turn.events {
+                run.apply(now, &event).unwrap();
+                journal.push((now, event));
+            }
+        }
+        let input = match dice.roll(4) {
+            0 => match cluster.reply(&mut dice) {
+                Some((action, outcome)) => Input::Performed { action, outcome },
+                None => Input::Look,
+            },
+            1 => {
+                index.apply(cluster.tell(&mut dice), now);
+                Input::Look
+            }
+            2 => {
+                cluster.happen(&mut dice, now);
+                Input::Look
+            }
+            _ => match dice.roll(120) {
+                0 => Input::Pause { by: "test".into() },
+                1..20 => Input::Resume { by: "test".into() },
+                _ => Input::Look,
+            },
+        };
+        let turn = run.decide(&input, &index, now).unwrap();
+        for event in turn.events {
+            run.apply(now, &event).unwrap();
+            journal.push((now, event));
+        }
+        // A crash between journal and call: the intent is there, the call was never made.
+        if crashes && dice.one_in(20) {
+            cluster.lose(turn.actions);
+        } else {
+            cluster.receive(turn.actions);
+        }
+        prop_assert_eq!(cluster.violations(), &[] as &[String]);
+        if run.state().is_ended() {
+            break;
+        }
+    }
+    prop_assert_eq!(run.state(), RunState::Finished, "{:#?}", run.steps().map(|(s, p)| (&s.uid, p)).collect::<Vec<_>>());
+    for step in &plan.steps {
+        prop_assert!(!cluster.has(&step.uid), "{} is still there", step.uid);
+    }
+    for kept in &plan.kept {
+        prop_assert!(cluster.has(&kept.uid), "{} should have been kept", kept.uid);
+    }
+
+    // Any prefix of the journal is a state the run was in, and replays to the same one.
+    let mut live = Run::new(RunId::new("r"), plan.clone());
+    for cut in 0..journal.len() {
+        live.apply(journal[cut].0, &journal[cut].1).unwrap();
+        if cut % 17 == 0 {
+            let mut replayed = Run::new(RunId::new("r"), plan.clone());
+            for (at, event) in &journal[..=cut] {
+                replayed.apply(*at, event).unwrap();
+            }
+            prop_assert_eq!(format!("{live:?}"), format!("{replayed:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// What a page of the unit shows.
+fn records(index: &Index) -> Vec<Record> {
+    let graph = Graph::of(index);
+    let units = units(index, &graph);
+    let world = World { cluster: "test", index, graph: &graph, units: &units, runs: &[], now: fixture::now() };
+    world.unit(&UnitId::new("shop")).unwrap_or_default()
+}
+
+proptest! {
+    /// A snapshot folded with the deltas after it is the newer snapshot; deltas twice, late joiners and gaps do no harm.
+    #[test]
+    fn a_snapshot_and_its_deltas_are_the_newer_snapshot(
+        fixtures in proptest::collection::vec(application(), 2..6),
+        join in 0usize..5,
+        lost in 0usize..5,
+    ) {
+        let start = Revision { boot: 7, count: 40 };
+        let mut server = View::new(start, []);
+        let mut messages = Vec::new();
+        let mut reader = View::new(start, []);
+        for (number, fixture) in fixtures.iter().enumerate() {
+            let delta = server.advance(records(&fixture::index(fixture)));
+            if number == join {
+                reader.apply(server.snapshot()).unwrap();
+            } else if number > join && let Some(delta) = &delta {
+                reader.apply(delta.clone()).unwrap();
+                prop_assert_eq!(reader.apply(delta.clone()), Ok(vec![]), "a delta given twice");
+            }
+            messages.extend(delta);
+        }
+        if join < fixtures.len() {
+            prop_assert_eq!(&reader, &server);
+        }
+        // Over the wire and back.
+        for message in &messages {
+            let text = serde_json::to_string(message).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<Message>(&text).unwrap(), message);
+        }
+        // A lost delta is noticed by the next one.
+        let mut behind = View::new(start, []);
+        for (number, message) in messages.iter().enumerate() {
+            if number == lost {
+                continue;
+            }
+            let applied = behind.apply(message.clone());
+            prop_assert_eq!(applied.is_err(), number > lost);
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The API and the pages, asked through the whole router; the hub is played.
+
+mod house;
+
+use house::{House, delta, revision};
+use http::{Method, StatusCode};
+use server::hub::Refusal;
+
+#[tokio::test]
+async fn what_is_there_can_be_read() {
+    let house = House::new().await;
+    for path in ["/api/units", "/api/units/shop", "/api/units/ns%3Aa%20b", "/api/runs/r1"] {
+        let answer = house.get(path).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}");
+        assert_eq!(answer.json()["message"], "snapshot", "{path}");
+        assert_eq!(answer.json()["revision"], revision(9).to_string(), "{path}");
+    }
+    assert_eq!(house.get("/api/plans/p1").await.json()["hash"], "abc");
+    assert_eq!(house.get("/healthz").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_refused_by_name() {
+    let house = House::new().await;
+    for (path, refusal) in [
+        ("/api/units/nope", "404 unknownUnit"),
+        ("/api/runs/nope", "404 unknownRun"),
+        ("/api/plans/nope", "404 unknownPlan"),
+        ("/api/nope", "404 unknownPath"),
+        ("/api", "404 unknownPath"),
+        ("/api/", "404 unknownPath"),
+        ("/api/units/%ff", "400 malformed"),
+        ("/api/events", "400 malformed"),
+        ("/api/events?topic=nope", "400 malformed"),
+        ("/api/events?topic=unit:nope", "404 unknownUnit"),
+        ("/api/runs/r1/pause", "405 wrongMethod"),
+    ] {
+        assert_eq!(house.get(path).await.refusal(), refusal, "{path}");
+    }
+    let answer = house.post("/api/units", "{}").await;
+    assert_eq!(answer.refusal(), "405 wrongMethod");
+    assert_eq!(answer.headers["allow"], "GET,HEAD");
+    assert_eq!(house.ask(Method::DELETE, "/api/runs/r1", &[], "").await.refusal(), "415 notJson");
+}
+
+#[tokio::test]
+async fn a_plan_is_made_and_a_run_is_started_and_steered() {
+    let house = House::new().await;
+    let made = house.post("/api/plans", r#"{"unit":"shop"}"#).await;
+    assert_eq!((made.status, &made.json()["id"]), (StatusCode::CREATED, &"p1".into()));
+    let started = house.post("/api/runs", r#"{"plan":"p1","hash":"abc","confirm":"shop"}"#).await;
+    assert_eq!(
+        (started.status, started.json()),
+        (StatusCode::CREATED, serde_json::json!({ "run": "r1" }))
+    );
+    for deed in ["pause", "resume", "stop", "steps/7/skip"] {
+        let answer = house.post(&format!("/api/runs/r1/{deed}"), "").await;
+        assert_eq!((answer.status, answer.text.as_str()), (StatusCode::NO_CONTENT, ""), "{deed}");
+    }
+    assert_eq!(house.post("/api/runs/nope/pause", "").await.refusal(), "404 unknownRun");
+    assert_eq!(house.post("/api/runs/r1/steps/x/skip", "").await.refusal(), "400 malformed");
+    assert_eq!(house.post("/api/plans", r#"{"unit":"nope"}"#).await.refusal(), "404 unknownUnit");
+    insta::assert_snapshot!(house.hub.heard.lock().unwrap().join("\n"), @r"
+    plan shop
+    start p1 by Li
+    Pause r1 by Li
+    Resume r1 by Li
+    Stop r1 by Li
+    Skip(StepId(7)) r1 by Li
+    Pause nope by Li
+    plan nope
+    ");
+}
+
+#[tokio::test]
+async fn a_stale_plan_tells_what_is_different() {
+    let house = House::new().await;
+    let answer = house.post("/api/runs", r#"{"plan":"p1","hash":"moved","confirm":"shop"}"#).await;
+    assert_eq!(answer.refusal(), "409 stalePlan");
+    let error = &answer.json()["error"];
+    assert_eq!(error["differences"][0]["difference"], "added");
+    assert_eq!(error["differences"][0]["object"]["name"], "web-2");
+    assert_eq!(error["request"], answer.headers["x-request-id"].to_str().unwrap());
+    let answer = house.post("/api/runs", r#"{"plan":"p1","hash":"abc","confirm":"Shop"}"#).await;
+    assert_eq!(answer.refusal(), "422 wrongName");
+}
+
+#[tokio::test]
+async fn bodies_are_taken_at_their_word() {
+    let house = House::new().await;
+    for (body, refusal) in [
+        ("", "400 syntax"),
+        ("{", "400 syntax"),
+        ("unit=shop", "400 syntax"),
+        ("{}", "422 shape"),
+        ("[]", "422 shape"),
+        (r#"{"unit":7}"#, "422 shape"),
+        (r#"{"unit":"shop","force":true}"#, "422 shape"),
+    ] {
+        assert_eq!(house.post("/api/plans", body).await.refusal(), refusal, "{body}");
+    }
+    let long = format!(r#"{{"unit":"{}"}}"#, "x".repeat(256 * 1024));
+    assert_eq!(house.post("/api/plans", &long).await.refusal(), "413 tooLarge");
+    let deep = "[".repeat(200_000);
+    assert_eq!(house.post("/api/plans", &deep).await.refusal(), "422 shape");
+    for media in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "",
+        "application/jsonp",
+    ] {
+        let answer = house
+            .ask(Method::POST, "/api/plans", &[("content-type", media)], r#"{"unit":"shop"}"#)
+            .await;
+        assert_eq!(answer.refusal(), "415 notJson", "{media}");
+    }
+    let media = [("content-type", "Application/JSON; charset=utf-8")];
+    assert_eq!(
+        house.ask(Method::POST, "/api/plans", &media, r#"{"unit":"shop"}"#).await.status,
+        StatusCode::CREATED
+    );
+    assert_eq!(house.hub.heard.lock().unwrap().len(), 1, "only the last one reached the hub");
+}
+
+#[tokio::test]
+async fn a_hub_that_is_not_ready_says_when_to_come_back() {
+    let house = House::new().await;
+    *house.hub.refusal.lock().unwrap() = Some(Refusal::NotReady);
+    let answer = house.get("/api/units").await;
+    assert_eq!(answer.refusal(), "503 notReady");
+    assert_eq!(answer.headers["retry-after"], "2");
+    let page = house.get("/").await;
+    assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(page.text.contains("notReady"), "the page itself says why: {}", page.text);
+}
+
+#[tokio::test]
+async fn a_stream_begins_with_everything_and_goes_on_with_changes() {
+    let house = House::new().await;
+    let mut events = house.follow("topic=units", &[]).await;
+    assert_eq!(events.headers["content-type"], "text/event-stream");
+    assert_eq!(events.headers["cache-control"], "no-store");
+    assert_eq!(events.headers["x-accel-buffering"], "no");
+    assert!(!events.headers.contains_key("content-encoding"));
+    let (name, data) = events.next().await.unwrap();
+    assert_eq!(name, "snapshot 5f3a:9");
+    assert_eq!(data, &*house::whole(9).json, "the JSON goes out as it is");
+    house.hub.deltas.send(delta(10)).unwrap();
+    house.hub.deltas.send(delta(11)).unwrap();
+    assert_eq!(events.names(2).await, ["delta 5f3a:10", "delta 5f3a:11"]);
+}
+
+#[tokio::test]
+async fn a_stream_resumes_where_the_reader_was() {
+    let house = House::new().await;
+    let last = |id| [("last-event-id", id)];
+    assert_eq!(
+        house.follow("topic=units&after=5f3a:7", &[]).await.names(2).await,
+        ["delta 5f3a:8", "delta 5f3a:9"]
+    );
+    assert_eq!(
+        house.follow("topic=units&after=5f3a:2", &last("5f3a:8")).await.names(1).await,
+        ["delta 5f3a:9"]
+    );
+    // Another boot, nonsense, and nonsense that must not fall back to an older position.
+    for (after, id) in [("0:7", "0:7"), ("x", "x"), ("5f3a:7", "x"), ("5f3a:7", "")] {
+        let mut events = house.follow(&format!("topic=units&after={after}"), &last(id)).await;
+        assert_eq!(events.names(1).await, ["snapshot 5f3a:9"], "{after} {id}");
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_fell_behind_gets_everything_again() {
+    let house = House::new().await;
+    let mut events = house.follow("topic=run:r1", &[]).await;
+    assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
+    for count in 10..20 {
+        house.hub.deltas.send(delta(count)).unwrap();
+    }
+    assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
+    house.hub.deltas.send(delta(10)).unwrap();
+    assert_eq!(events.names(1).await, ["delta 5f3a:10"]);
+    let heard = house.hub.heard.lock().unwrap().clone();
+    assert_eq!(heard, ["subscribe run:r1 after ", "subscribe run:r1 after "]);
+}
+
+#[tokio::test]
+async fn a_stream_says_bye_and_ends_when_the_server_does() {
+    let house = House::new().await;
+    let mut events = house.follow("topic=unit:shop", &[]).await;
+    assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
+    house.drain.cancel();
+    let (name, data) = events.next().await.unwrap();
+    assert_eq!((name.as_str(), data.as_str()), ("bye", r#"{"reason":"shuttingDown"}"#));
+    assert_eq!(events.next().await, None);
+    assert_eq!(house.get("/healthz").await.status, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_stream_is_alive() {
+    let house = House::new().await;
+    let mut events = house.follow("topic=units", &[]).await;
+    assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
+    let begin = tokio::time::Instant::now();
+    let (name, data) = events.next().await.unwrap();
+    assert_eq!(name, "ping", "and it has no id, so that it moves no reader");
+    assert_eq!(begin.elapsed().as_secs(), 15);
+    let data: serde_json::Value = serde_json::from_str(&data).unwrap();
+    assert!(
+        data["hash"].as_str().is_some_and(|hash| hash.len() == 16) && data["now"].is_string(),
+        "{data}"
+    );
+}
+
+#[tokio::test]
+async fn streams_are_counted_and_given_back() {
+    let house = House::new().await;
+    let mut open = vec![];
+    for _ in 0..16 {
+        open.push(house.follow("topic=units", &[]).await);
+    }
+    let refused = house.get("/api/events?topic=units").await;
+    assert_eq!(refused.refusal(), "503 tooManyStreams");
+    assert_eq!(refused.headers["retry-after"], "10");
+    drop(open.pop());
+    house.follow("topic=units", &[]).await;
+}
+
+#[tokio::test]
+async fn pages_have_the_right_status_and_what_they_show() {
+    let house = House::new().await;
+    for (path, status, shown) in [
+        ("/", 200, "5f3a:9"),
+        ("/runs", 200, "5f3a:9"),
+        ("/?q=x&lang=zh-CN", 200, "5f3a:9"),
+        ("/u/shop", 200, "5f3a:9"),
+        ("/u/ns%3Aa%20b", 200, "5f3a:9"),
+        ("/u/shop/plan/p1", 200, "5f3a:9"),
+        ("/r/r1", 200, "5f3a:9"),
+        ("/u/nope", 404, "unknownUnit"),
+        ("/u/shop/plan/nope", 404, "unknownPlan"),
+        ("/u/ns%3Aa%20b/plan/p1", 404, "unknownPlan"),
+        ("/r/nope", 404, "unknownRun"),
+        ("/nope", 404, "unknownPath"),
+    ] {
+        let page = house.get(path).await;
+        assert_eq!(page.status.as_u16(), status, "{path}");
+        assert_eq!(page.headers["content-type"], "text/html; charset=utf-8", "{path}");
+        assert!(page.text.contains(shown), "{path}: {}", page.text);
+    }
+    assert_eq!(house.ask(Method::HEAD, "/u/shop", &[], "").await.status, StatusCode::OK);
+    assert_eq!(
+        house.ask(Method::POST, "/u/shop", &[], "").await.status,
+        StatusCode::METHOD_NOT_ALLOWED
+    );
+}
+
+#[tokio::test]
+async fn the_inline_script_of_a_page_is_the_one_its_policy_allows() {
+    let house = House::new().await;
+    let nonce = async |path: &str| {
+        let page = house.get(path).await;
+        let policy = page.headers["content-security-policy"].to_str().unwrap().to_owned();
+        let nonce = policy.split_once("'nonce-").unwrap().1.split_once('\'').unwrap().0.to_owned();
+        let scripts: Vec<_> = page.text.split("<script").skip(1).collect();
+        assert!(!scripts.is_empty());
+        for script in scripts {
+            assert!(script.contains(&format!("nonce=\"{nonce}\"")), "{policy}: {script}");
+        }
+        nonce
+    };
+    assert_ne!(nonce("/").await, nonce("/").await, "each answer has its own");
+    nonce("/nope").await;
+}
+
+#[tokio::test]
+async fn files_are_served_as_what_they_are() {
+    let house = House::empty();
+    for (path, media, cache) in [
+        ("/pkg/unwind.js", "text/javascript", "no-cache"),
+        ("/pkg/unwind_bg.wasm", "application/wasm", "no-cache"),
+        ("/pkg/unwind.css", "text/css", "no-cache"),
+        (
+            "/pkg/unwind.0123456789abcdef.js",
+            "text/javascript",
+            "public, max-age=31536000, immutable",
+        ),
+        ("/icons.svg", "image/svg+xml", "no-cache"),
+        ("/favicon.svg", "image/svg+xml", "no-cache"),
+        ("/sign-in.js", "text/javascript; charset=utf-8", "no-cache"),
+    ] {
+        let file = house.get(path).await;
+        assert_eq!(file.status, StatusCode::OK, "{path}");
+        assert_eq!(file.headers["content-type"], media, "{path}");
+        assert_eq!(file.headers["cache-control"], cache, "{path}");
+    }
+    let small =
+        house.ask(Method::GET, "/pkg/unwind_bg.wasm", &[("accept-encoding", "gzip, br")], "").await;
+    assert_eq!(
+        (small.headers["content-encoding"].to_str().unwrap(), small.text.as_str()),
+        ("br", "compressed")
+    );
+    let modified =
+        house.get("/pkg/unwind.js").await.headers["last-modified"].to_str().unwrap().to_owned();
+    let again =
+        house.ask(Method::GET, "/pkg/unwind.js", &[("if-modified-since", &modified)], "").await;
+    assert_eq!(again.status, StatusCode::NOT_MODIFIED);
+    for path in [
+        "/pkg/",
+        "/pkg/nope.js",
+        "/pkg/../Cargo.toml",
+        "/pkg/%2e%2e/icons.svg",
+        "/pkg/..%2ficons.svg",
+    ] {
+        let file = house.get(path).await;
+        assert!(file.status.is_client_error(), "{path} {}", file.status);
+        assert_eq!(file.headers["cache-control"], "no-store", "{path}");
+    }
+}

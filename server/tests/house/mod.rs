@@ -1,0 +1,388 @@
+//! A router or a listening server whose hub is played by the test.
+#![allow(dead_code, reason = "each test file uses another part of it")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use axum::{Router, body::Body};
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::BodyExt;
+use jiff::Timestamp;
+use serde_json::Value;
+use server::{
+    http::{AppState, LocalAccess, Site, router},
+    hub::{Frame, FrameKind, Hub, Incoming, Refusal, Subscription},
+};
+use teardown::{
+    message::{Message, Record, Revision, RunCard, Topic},
+    object::ObjectRef,
+    plan::{Difference, Plan, PlanId},
+    run::{RunId, RunState},
+    unit::UnitId,
+};
+use tempfile::TempDir;
+use tokio::sync::{broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+/// Frames that wait for a reader before it has fallen behind.
+const RING: usize = 4;
+
+pub(crate) const BOOT: u64 = 0x5f3a;
+
+pub(crate) fn revision(count: u64) -> Revision {
+    Revision { boot: BOOT, count }
+}
+
+/// What the played hub does: one unit, `shop`; its plan `p1`, whose cluster has moved if its hash is `moved`; its run
+/// `r1`; and a topic whose deltas the test sends.
+pub(crate) struct PlayedHub {
+    /// What reached it, as text, without the reply slots.
+    pub(crate) heard: Arc<Mutex<Vec<String>>>,
+    /// Where deltas are sent.
+    pub(crate) deltas: broadcast::Sender<Frame>,
+    /// The refusal of every look, if any.
+    pub(crate) refusal: Arc<Mutex<Option<Refusal>>>,
+}
+
+pub(crate) fn play() -> (Hub, PlayedHub) {
+    let (mailbox, mut incoming) = mpsc::channel(16);
+    let (deltas, _) = broadcast::channel(RING);
+    let played = PlayedHub { heard: Arc::default(), deltas, refusal: Arc::default() };
+    let (heard, deltas, refusal) =
+        (played.heard.clone(), played.deltas.clone(), played.refusal.clone());
+    tokio::spawn(async move {
+        let hear = |text: String| heard.lock().unwrap().push(text);
+        while let Some(message) = incoming.recv().await {
+            match message {
+                Incoming::Look { topic, reply } => {
+                    let answer = match refusal.lock().unwrap().clone() {
+                        Some(refusal) => Err(refusal),
+                        None => known(&topic).map(|()| snapshot(&topic)),
+                    };
+                    let _ = reply.send(answer);
+                }
+                Incoming::Subscribe { topic, after, reply } => {
+                    hear(format!(
+                        "subscribe {topic} after {}",
+                        after.map(|it| it.to_string()).unwrap_or_default()
+                    ));
+                    let answer = known(&topic).map(|()| {
+                        let first = match after {
+                            Some(Revision { boot: BOOT, count }) if count <= 9 => {
+                                (count + 1..=9).map(delta).collect()
+                            }
+                            _ => vec![whole(9)],
+                        };
+                        Subscription { first, rest: deltas.subscribe() }
+                    });
+                    let _ = reply.send(answer);
+                }
+                Incoming::MakePlan { unit, reply } => {
+                    hear(format!("plan {unit}"));
+                    let answer = known(&Topic::Unit(unit)).map(|()| Arc::new(plan()));
+                    let _ = reply.send(answer);
+                }
+                Incoming::ReadPlan { plan: id, reply } => {
+                    let known = id == PlanId::new("p1");
+                    let _ = reply.send(if known {
+                        Ok(Arc::new(plan()))
+                    } else {
+                        Err(Refusal::UnknownPlan(id))
+                    });
+                }
+                Incoming::Start { start, reply } => {
+                    hear(format!("start {} by {}", start.plan, start.by));
+                    let answer = match start.hash.as_str() {
+                        "moved" => Err(Refusal::Stale(vec![Difference::Added { object: pod() }])),
+                        _ if start.confirm != "shop" => Err(Refusal::WrongName),
+                        _ => Ok(RunId::new("r1")),
+                    };
+                    let _ = reply.send(answer);
+                }
+                Incoming::Steer { run, steer, by, reply } => {
+                    hear(format!("{steer:?} {run} by {by}"));
+                    let _ = reply.send(known(&Topic::Run(run)));
+                }
+                Incoming::Observed(_) | Incoming::Performed { .. } => {
+                    unreachable!("http sends neither")
+                }
+            }
+        }
+    });
+    (Hub::new(mailbox), played)
+}
+
+fn known(topic: &Topic) -> Result<(), Refusal> {
+    match topic {
+        Topic::Unit(unit) if *unit != UnitId::new("shop") && *unit != UnitId::new("ns:a b") => {
+            Err(Refusal::UnknownUnit(unit.clone()))
+        }
+        Topic::Run(run) if *run != RunId::new("r1") => Err(Refusal::UnknownRun(run.clone())),
+        Topic::Units | Topic::Unit(_) | Topic::Run(_) => Ok(()),
+    }
+}
+
+fn snapshot(topic: &Topic) -> Message {
+    let records = match topic {
+        Topic::Run(run) => vec![Record::Run(RunCard {
+            id: run.clone(),
+            unit: UnitId::new("shop"),
+            plan: PlanId::new("p1"),
+            state: RunState::Running,
+            by: "Li".into(),
+            started: Timestamp::UNIX_EPOCH,
+            ended: None,
+            counts: BTreeMap::new(),
+            total: 0,
+            kept: 0,
+            recovered: 0,
+        })],
+        Topic::Units | Topic::Unit(_) => vec![],
+    };
+    Message::Snapshot { revision: revision(9), records }
+}
+
+pub(crate) fn pod() -> ObjectRef {
+    ObjectRef {
+        group: "".into(),
+        kind: "Pod".into(),
+        namespace: Some("shop".into()),
+        name: "web-2".into(),
+    }
+}
+
+pub(crate) fn plan() -> Plan {
+    Plan {
+        id: PlanId::new("p1"),
+        hash: "abc".into(),
+        unit: UnitId::new("shop"),
+        made: Timestamp::UNIX_EPOCH,
+        steps: vec![],
+        kept: vec![],
+        data: vec![],
+        blind: vec![],
+    }
+}
+
+pub(crate) fn whole(count: u64) -> Frame {
+    frame(
+        FrameKind::Snapshot,
+        count,
+        &Message::Snapshot { revision: revision(count), records: vec![] },
+    )
+}
+
+pub(crate) fn delta(count: u64) -> Frame {
+    let message = Message::Delta {
+        previous: revision(count - 1),
+        revision: revision(count),
+        put: vec![],
+        remove: vec![],
+    };
+    frame(FrameKind::Delta, count, &message)
+}
+
+fn frame(kind: FrameKind, count: u64, message: &Message) -> Frame {
+    Frame { revision: revision(count), kind, json: serde_json::to_string(message).unwrap().into() }
+}
+
+/// A built page, as far as serving it goes.
+pub(crate) fn built_site() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let files = [
+        ("pkg/unwind.js", "export default 1;"),
+        ("pkg/unwind_bg.wasm", "\0asm"),
+        ("pkg/unwind_bg.wasm.br", "compressed"),
+        ("pkg/unwind.css", "body{}"),
+        ("pkg/unwind.0123456789abcdef.js", "hashed"),
+        ("icons.svg", "<svg/>"),
+        ("favicon.svg", "<svg/>"),
+    ];
+    std::fs::create_dir(dir.path().join("pkg")).unwrap();
+    for (name, text) in files {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    dir
+}
+
+/// A router with nobody in front of it.
+pub(crate) struct House {
+    pub(crate) router: Router,
+    pub(crate) hub: PlayedHub,
+    pub(crate) drain: CancellationToken,
+    pub(crate) token: String,
+    pub(crate) cookie: String,
+    address: SocketAddr,
+    _site: TempDir,
+}
+
+impl House {
+    /// Nobody is signed in; sessions are kept in `state`.
+    pub(crate) fn empty_at(address: SocketAddr, state: Option<&Path>) -> Self {
+        let site = built_site();
+        let (hub, played) = play();
+        let drain = CancellationToken::new();
+        let (access, link) = LocalAccess::open(address, state, "Li", Timestamp::now());
+        let token = link.url().split_once("#k=").unwrap().1.to_owned();
+        let state =
+            AppState::new(hub, Arc::new(access), Site::open(site.path()).unwrap(), drain.clone());
+        Self {
+            router: router(state),
+            hub: played,
+            drain,
+            token,
+            cookie: String::new(),
+            address,
+            _site: site,
+        }
+    }
+
+    pub(crate) fn empty() -> Self {
+        Self::empty_at(SocketAddr::from(([127, 0, 0, 1], 7433)), None)
+    }
+
+    /// Somebody called Li is signed in.
+    pub(crate) async fn new() -> Self {
+        let mut house = Self::empty();
+        house.cookie = house.sign_in(&house.token).await;
+        house
+    }
+
+    pub(crate) async fn sign_in(&self, token: &str) -> String {
+        let answer = self.post("/api/session", &format!(r#"{{"token":"{token}"}}"#)).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+        let cookie = answer.headers["set-cookie"].to_str().unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.ask(Method::GET, path, &[], "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
+        self.ask(Method::POST, path, &[("content-type", "application/json")], body).await
+    }
+
+    /// A request with the host and, once signed in, the cookie, both replaced by what `headers` says.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        Answer::of(self.send(method, path, headers, body).await).await
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> http::Response<Body> {
+        let host = self.address.to_string();
+        let mut all = BTreeMap::from([("host", host.as_str())]);
+        if !self.cookie.is_empty() {
+            all.insert("cookie", &self.cookie);
+        }
+        all.extend(headers.iter().copied());
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in all {
+            request = request.header(name, value);
+        }
+        self.router
+            .clone()
+            .oneshot(request.body(Body::from(body.to_owned())).unwrap())
+            .await
+            .unwrap()
+    }
+
+    /// Follows `query`, as `topic=units`.
+    pub(crate) async fn follow(&self, query: &str, headers: &[(&str, &str)]) -> Events {
+        let response = self.send(Method::GET, &format!("/api/events?{query}"), headers, "").await;
+        assert_eq!(response.status(), StatusCode::OK);
+        Events {
+            headers: response.headers().clone(),
+            body: response.into_body(),
+            rest: String::new(),
+        }
+    }
+}
+
+/// An answer that was read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    async fn of(response: http::Response<Body>) -> Self {
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        Self {
+            status: parts.status,
+            headers: parts.headers,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// `404 unknownUnit`
+    pub(crate) fn refusal(&self) -> String {
+        format!(
+            "{} {}",
+            self.status.as_u16(),
+            self.json()["error"]["code"].as_str().unwrap_or_default()
+        )
+    }
+}
+
+/// A stream that is read event by event.
+pub(crate) struct Events {
+    pub(crate) headers: HeaderMap,
+    body: Body,
+    rest: String,
+}
+
+impl Events {
+    /// The fields of the next event, `event id`, with its data; none at the end.
+    pub(crate) async fn next(&mut self) -> Option<(String, String)> {
+        loop {
+            if let Some((event, rest)) = self.rest.split_once("\n\n") {
+                let field = |name: &str| {
+                    let line =
+                        event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+                    line.unwrap_or_default().to_owned()
+                };
+                let found = (
+                    format!("{} {}", field("event"), field("id")).trim().to_owned(),
+                    field("data"),
+                );
+                self.rest = rest.to_owned();
+                return Some(found);
+            }
+            let chunk = self.body.frame().await?.unwrap().into_data().unwrap();
+            self.rest.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+
+    pub(crate) async fn names(&mut self, count: usize) -> Vec<String> {
+        let mut names = vec![];
+        for _ in 0..count {
+            names.push(self.next().await.map(|(name, _)| name).unwrap_or_default());
+        }
+        names
+    }
+}

@@ -1,0 +1,483 @@
+//! What the compiler does not check: who may name whom, that every file is part of a crate, that nothing is left lying
+//! about. Each rule is one test and says in its failure what to do.
+#![expect(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Crates that only some rooms of the server may name; rooms by the beginning of their path.
+const CRATES: [(&str, &[&str]); 9] = [
+    ("kube", &["server/src/cluster"]),
+    ("k8s_openapi", &["server/src/cluster"]),
+    ("axum", &["server/src/http"]),
+    ("tower_http", &["server/src/http"]),
+    ("hyper", &["server/src/http"]),
+    ("hyper_util", &["server/src/http"]),
+    ("leptos_axum", &["server/src/http/page.rs"]),
+    ("app", &["server/src/http/page.rs"]),
+    ("redb", &["server/src/journal"]),
+];
+
+/// Rooms of the server that a room may not name.
+const ARROWS: [(&str, &[&str]); 5] = [
+    ("hub", &["http", "cluster", "args", "shutdown"]),
+    ("http", &["cluster", "journal", "shutdown"]),
+    ("cluster", &["http", "journal", "args", "shutdown"]),
+    ("journal", &["http", "hub", "cluster", "args", "shutdown"]),
+    ("args", &["http", "hub", "cluster", "journal", "shutdown"]),
+];
+
+/// What `teardown` may not depend on: it builds for the browser, and reads no clock and no network.
+const IMPURE: [&str; 12] = [
+    "app",
+    "axum",
+    "futures",
+    "getrandom",
+    "http",
+    "kube",
+    "k8s-openapi",
+    "leptos",
+    "server",
+    "tokio",
+    "tracing",
+    "web-sys",
+];
+
+/// Directories whose `.rs` files are ours.
+const SOURCES: [&str; 8] = [
+    "app/src",
+    "app/tests",
+    "server/src",
+    "server/tests",
+    "server/benches",
+    "server/teardown",
+    "server/sandbox",
+    "app/benches",
+];
+
+/// A source file.
+struct Source {
+    /// From the root of the repository, with `/`.
+    path: String,
+    /// As it is.
+    text: String,
+    /// Without what comments and literals say; lines stay where they are.
+    code: String,
+    /// Whether only tests are built with it.
+    for_tests: bool,
+}
+
+impl Source {
+    fn is_under(&self, prefix: &str) -> bool {
+        let rest = self.path.strip_prefix(prefix);
+        rest.is_some_and(|rest| prefix.ends_with(".rs") || rest == ".rs" || rest.starts_with('/'))
+    }
+
+    /// The code before the unit tests, which stand last in a file and may know more than it.
+    fn without_tests(&self) -> &str {
+        self.code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default()
+    }
+
+    /// The files that its `mod x;` lines may mean, and whether they are for tests alone.
+    fn declares(&self) -> Vec<(String, bool)> {
+        let stem = self.path.strip_suffix(".rs").unwrap_or_default();
+        let dir = match stem.rsplit_once('/') {
+            Some((dir, "mod" | "lib" | "main")) => dir,
+            Some((dir, _)) if self.is_root() => dir,
+            _ => stem,
+        };
+        let mut declared = vec![];
+        let mut before = "";
+        for line in self.code.lines().map(str::trim) {
+            if let Some((visibility, name)) =
+                line.strip_suffix(';').and_then(|line| line.rsplit_once("mod "))
+                && (visibility.is_empty() || visibility.starts_with("pub"))
+            {
+                let for_tests = before == "#[cfg(test)]" || self.for_tests;
+                declared.push((format!("{dir}/{name}.rs"), for_tests));
+                declared.push((format!("{dir}/{name}/mod.rs"), for_tests));
+            }
+            before = line;
+        }
+        declared
+    }
+
+    /// Whether the compiler begins with it.
+    fn is_root(&self) -> bool {
+        let dir = self
+            .path
+            .strip_suffix("/main.rs")
+            .unwrap_or(&self.path)
+            .rsplit('/')
+            .nth(1)
+            .unwrap_or_default();
+        ["src/lib.rs", "src/main.rs", "/build.rs"].iter().any(|ending| self.path.ends_with(ending))
+            || ["tests", "benches", "examples", "bin"].contains(&dir)
+                && !self.path.contains("/src/")
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+}
+
+fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = vec![];
+    for entry in fs::read_dir(dir).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            if !path.ends_with("target") && !path.ends_with("node_modules") {
+                found.extend(files(&path, ending));
+            }
+        } else if path.to_string_lossy().ends_with(ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn sources() -> Vec<Source> {
+    let root = root();
+    let paths = SOURCES.iter().flat_map(|dir| files(&root.join(dir), ".rs"));
+    let mut sources: Vec<_> = paths
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            let path = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
+            Source { path, code: code(&text), text, for_tests: false }
+        })
+        .collect();
+    let for_tests: BTreeSet<_> = sources
+        .iter()
+        .flat_map(Source::declares)
+        .filter_map(|(path, for_tests)| for_tests.then_some(path))
+        .collect();
+    for source in &mut sources {
+        source.for_tests = for_tests.contains(&source.path);
+    }
+    assert!(sources.len() > 20, "the sources are where they are looked for");
+    sources
+}
+
+/// The text with spaces in place of comments and of what literals hold.
+fn code(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut code = bytes.to_vec();
+    let mut at = 0;
+    let mut blank = |from: usize, to: usize| {
+        for byte in &mut code[from..to] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+    };
+    let find =
+        |from: usize, what: &str| text[from..].find(what).map_or(text.len(), |found| from + found);
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let in_word = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
+        let hashes = rest.iter().skip(1).take_while(|byte| **byte == b'#').count();
+        let end = if rest.starts_with(b"//") {
+            find(at, "\n")
+        } else if rest.starts_with(b"/*") {
+            (find(at, "*/") + 2).min(text.len())
+        } else if !in_word && rest[0] == b'r' && rest.get(1 + hashes) == Some(&b'"') {
+            let close = format!("\"{}", "#".repeat(hashes));
+            (find(at + hashes + 2, &close) + close.len()).min(text.len())
+        } else if rest[0] == b'"' {
+            let mut end = at + 1;
+            while end < bytes.len() && bytes[end] != b'"' {
+                end += if bytes[end] == b'\\' { 2 } else { 1 };
+            }
+            (end + 1).min(text.len())
+        } else if rest.starts_with(b"'\\") {
+            find(at + 3, "'") + 1
+        } else if rest[0] == b'\'' && text[at + 1..].chars().nth(1) == Some('\'') {
+            at + text[at..].chars().take(3).map(char::len_utf8).sum::<usize>()
+        } else {
+            at += 1;
+            continue;
+        };
+        blank(at, end);
+        at = end;
+    }
+    String::from_utf8(code).unwrap()
+}
+
+fn is_word(byte: Option<&u8>) -> bool {
+    byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// Lines where a path begins with `name`.
+fn lines_naming(code: &str, name: &str) -> Vec<usize> {
+    let bytes = code.as_bytes();
+    let begins = |at: usize| {
+        let before = &bytes[..at];
+        let after = code[at + name.len()..].trim_start();
+        let used = code[..at].trim_end().ends_with("use")
+            || code[..at].trim_end().ends_with("extern crate");
+        !is_word(before.last())
+            && !before.ends_with(b"::")
+            && !is_word(bytes.get(at + name.len()))
+            && (after.starts_with("::")
+                || used && (after.starts_with(';') || after.starts_with(" as ")))
+    };
+    code.match_indices(name)
+        .filter(|(at, _)| begins(*at))
+        .map(|(at, _)| code[..at].matches('\n').count() + 1)
+        .collect()
+}
+
+/// The modules of its own crate that some code names, as `crate::x` or in `crate::{x, y}`.
+fn rooms_named(code: &str) -> BTreeSet<String> {
+    let mut rooms = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        if is_word(code.as_bytes()[..at].last()) {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        let mut room = String::new();
+        let mut depth = 0;
+        let mut naming = true;
+        for char in rest.chars() {
+            match char {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 1 => {
+                    rooms.insert(std::mem::take(&mut room));
+                    naming = true;
+                    continue;
+                }
+                char if char.is_whitespace() && depth > 0 => continue,
+                char if char.is_alphanumeric() || char == '_' => {
+                    if naming {
+                        room.push(char);
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            naming &= room.is_empty();
+            if depth == 0 {
+                break;
+            }
+        }
+        rooms.insert(room);
+    }
+    rooms.remove("");
+    rooms
+}
+
+fn check(rule: &str, offences: &[String]) {
+    assert!(offences.is_empty(), "{rule}:\n  {}", offences.join("\n  "));
+}
+
+#[test]
+fn each_crate_is_named_in_its_room() {
+    let sources = sources();
+    let ours = ["app/src", "server/src", "server/teardown/src"];
+    let mut offences = vec![];
+    let shipped =
+        |source: &&Source| ours.iter().any(|dir| source.is_under(dir)) && !source.for_tests;
+    for source in sources.iter().filter(shipped) {
+        for (name, rooms) in CRATES {
+            if rooms.iter().any(|room| source.is_under(room))
+                || name == "app" && source.is_under("app/src")
+            {
+                continue;
+            }
+            let lines = lines_naming(source.without_tests(), name);
+            offences
+                .extend(lines.iter().map(|line| format!("{}:{line} names {name}", source.path)));
+        }
+    }
+    check("only its own room names a crate that does input or output", &offences);
+}
+
+#[test]
+fn arrows_between_rooms_point_one_way() {
+    let mut offences = vec![];
+    for source in sources() {
+        for (room, forbidden) in ARROWS {
+            if !source.for_tests && source.is_under(&format!("server/src/{room}")) {
+                let named = rooms_named(source.without_tests());
+                let named = forbidden.iter().filter(|other| named.contains(**other));
+                offences.extend(named.map(|other| format!("{} names crate::{other}", source.path)));
+            }
+        }
+    }
+    check("a room knows only the rooms that its arrow leads to", &offences);
+}
+
+#[test]
+fn teardown_is_pure() {
+    let manifest = fs::read_to_string(root().join("server/teardown/Cargo.toml")).unwrap();
+    let mut offences = vec![];
+    let mut section = "";
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            section = line;
+        }
+        let name = line.split([' ', '=', '.']).next().unwrap_or_default();
+        if section == "[dependencies]" && IMPURE.contains(&name) {
+            offences.push(format!("server/teardown/Cargo.toml depends on {name}"));
+        }
+    }
+    check("teardown decides, and does nothing", &offences);
+}
+
+#[test]
+fn rooms_of_teardown_know_no_later_rooms() {
+    let mut knows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for source in sources().iter().filter(|source| source.is_under("server/teardown/src")) {
+        let inside = source.path.strip_prefix("server/teardown/src/").unwrap_or_default();
+        let room = inside.split(['/', '.']).next().unwrap_or_default().to_owned();
+        if room != "lib" && !source.for_tests {
+            let mut named = rooms_named(source.without_tests());
+            named.remove(&room);
+            knows.entry(room).or_default().extend(named);
+        }
+    }
+    let mut rooms: BTreeSet<_> = knows.keys().cloned().collect();
+    // Take away the rooms that know nobody who is left, or that nobody who is left knows: a circle remains.
+    loop {
+        for named in knows.values_mut() {
+            named.retain(|room| rooms.contains(room));
+        }
+        let known: BTreeSet<_> = knows.values().flatten().cloned().collect();
+        let count = knows.len();
+        knows.retain(|room, named| !named.is_empty() && known.contains(room));
+        rooms = knows.keys().cloned().collect();
+        if knows.len() == count {
+            break;
+        }
+    }
+    let circle: Vec<_> =
+        knows.iter().map(|(room, named)| format!("{room} knows {named:?}")).collect();
+    check("rooms of teardown can be read one after another", &circle);
+}
+
+#[test]
+fn views_are_the_same_in_both_builds() {
+    let views = ["app/src/page", "app/src/view"];
+    let mut offences = vec![];
+    for source in sources().iter().filter(|source| views.iter().any(|dir| source.is_under(dir))) {
+        let lines =
+            source.without_tests().lines().enumerate().filter(|(_, line)| line.contains("cfg("));
+        let lines =
+            lines.chain(source.code.lines().enumerate().filter(|(_, line)| line.contains("cfg!(")));
+        offences.extend(lines.map(|(line, _)| format!("{}:{}", source.path, line + 1)));
+    }
+    check("what server and browser render is equal, so no cfg in pages and views", &offences);
+}
+
+#[test]
+fn every_file_belongs_to_a_crate() {
+    let sources = sources();
+    let declared: BTreeSet<_> =
+        sources.iter().flat_map(Source::declares).map(|(path, _)| path).collect();
+    let orphans =
+        sources.iter().filter(|source| !source.is_root() && !declared.contains(&source.path));
+    let orphans: Vec<_> = orphans.map(|source| source.path.clone()).collect();
+    check("each file is declared by a mod", &orphans);
+}
+
+#[test]
+fn nothing_is_left_lying_about() {
+    let words = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+    let macros = [concat!("todo", "!"), concat!("dbg", "!"), concat!("unimplemented", "!")];
+    let mut offences = vec![];
+    for source in sources() {
+        for (number, (text, code)) in (1..).zip(source.text.lines().zip(source.code.lines())) {
+            let word = words.iter().find(|word| {
+                text.split(|char: char| !char.is_alphanumeric()).any(|it| it == **word)
+            });
+            let found = word.or_else(|| macros.iter().find(|name| code.contains(**name)));
+            offences.extend(found.map(|found| format!("{}:{number} says {found}", source.path)));
+        }
+    }
+    check("finish it, or write it where plans are kept", &offences);
+}
+
+#[test]
+fn exceptions_give_their_reason() {
+    let mut offences = vec![];
+    for source in sources() {
+        for (at, opening) in
+            ["[allow(", "[expect("].iter().flat_map(|it| source.code.match_indices(it))
+        {
+            let attribute = &source.code[at..];
+            let attribute = &attribute[..attribute.find(")]").unwrap_or(attribute.len())];
+            if !attribute.contains("reason") {
+                let line = source.code[..at].matches('\n').count() + 1;
+                offences.push(format!("{}:{line} {opening}", source.path));
+            }
+        }
+    }
+    check("an exception from a lint gives its reason, and is `expect` where that works", &offences);
+}
+
+#[test]
+fn every_view_has_its_style() {
+    let root = root();
+    let Ok(main) = fs::read_to_string(root.join("style/main.css")) else { return };
+    if !main.contains("@import") {
+        return;
+    }
+    let mut offences = vec![];
+    let partials = files(&root.join("style"), ".css");
+    let stems: BTreeSet<_> =
+        partials.iter().filter_map(|path| path.file_stem()?.to_str()).collect();
+    for source in sources()
+        .iter()
+        .filter(|it| it.path.starts_with("app/src/view/") || it.path.starts_with("app/src/page/"))
+    {
+        let stem = source
+            .path
+            .rsplit('/')
+            .next()
+            .and_then(|name| name.strip_suffix(".rs"))
+            .unwrap_or_default();
+        if !stems.contains(stem) {
+            offences.push(format!("{} has no style/**/{stem}.css", source.path));
+        }
+    }
+    for stem in stems.iter().filter(|stem| **stem != "main") {
+        if !main.contains(&format!("{stem}.css")) {
+            offences.push(format!("style/main.css does not import {stem}.css"));
+        }
+    }
+    check("what is seen has a file of its own in app and in style, of the same name", &offences);
+}
+
+#[test]
+fn the_checks_see_what_they_look_for() {
+    let blanked = code(
+        "a(\"kube::x\", r#\"y\"z\"#, '\"', 'l', '…', '\\'', b\"q\"); // kube::\nlet x: &'static str; /* kube:: */ end",
+    );
+    assert!(
+        !blanked.contains("kube") && !blanked.contains('z') && blanked.contains("&'static str;"),
+        "{blanked}"
+    );
+    assert!(blanked.ends_with(" end") && blanked.matches('\n').count() == 1, "{blanked}");
+
+    assert_eq!(lines_naming("use kube::Client;\nlet a = kube::b();", "kube"), [1, 2]);
+    assert_eq!(lines_naming("use {a, http::b};\nuse http;", "http"), [1, 2]);
+    for code in
+        ["use crate::http::Site;", "let kube = 1;", "not_kube::x", "kube_like::x", "x.http::<u8>"]
+    {
+        assert!(lines_naming(code, "kube").is_empty(), "{code}");
+    }
+    assert!(lines_naming("use crate::http::Site;", "http").is_empty());
+
+    let named = rooms_named(
+        "use crate::hub::{http, Hub}; use crate::{args, journal::{Journal, hub}, plan};\ncrate::run::x(a, b)",
+    );
+    assert_eq!(
+        named.iter().map(String::as_str).collect::<Vec<_>>(),
+        ["args", "hub", "journal", "plan", "run"]
+    );
+}
