@@ -47,7 +47,9 @@ impl Luggage {
 
     /// Carries the text into the browser's first render, and unpacks it on either side.
     pub fn carry() -> Seed {
-        let text = SharedValue::new_str(|| use_context::<Self>().map(|luggage| luggage.0).unwrap_or_default());
+        let text = SharedValue::new_str(|| {
+            use_context::<Self>().map(|luggage| luggage.0).unwrap_or_default()
+        });
         serde_json::from_str(&text.into_inner()).unwrap_or_default()
     }
 }
