@@ -38,32 +38,40 @@ impl std::str::FromStr for Shape {
 #[derive(Clone, Copy)]
 pub struct Address {
     /// `view`.
-    pub shape: Memo<Option<Shape>>,
+    pub shape: Signal<Option<Shape>>,
     /// `sel`: the selected object.
     pub selected: Memo<Option<String>>,
     /// `q`: what is searched for.
     pub search: Memo<Option<String>>,
-    /// `z`: the graph's scale.
-    pub zoom: Memo<Option<f64>>,
+    /// `z`: the graph's scale in hundredths.
+    pub zoom: Signal<Option<u32>>,
     /// `all`: whether a long list is shown whole.
-    pub all: Memo<Option<u8>>,
+    pub all: Memo<Option<String>>,
     /// Selects an object, or none.
     pub select: SignalSetter<Option<String>>,
     /// Searches.
     pub find: SignalSetter<Option<String>>,
     /// Keeps the graph's scale.
-    pub keep_zoom: SignalSetter<Option<f64>>,
+    pub keep_zoom: SignalSetter<Option<String>>,
 }
 
 impl Address {
     /// Reads the current URL. Must be called below the router.
     pub fn current() -> Self {
-        let quietly = || NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
-        let (shape, _) = query_signal_with_options("view", quietly());
-        let (selected, select) = query_signal_with_options("sel", quietly());
-        let (search, find) = query_signal_with_options("q", quietly());
-        let (zoom, keep_zoom) = query_signal_with_options("z", quietly());
-        let (all, _) = query_signal_with_options("all", quietly());
+        let part = |key: &'static str| {
+            let quietly =
+                NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+            query_signal_with_options::<String>(key, quietly)
+        };
+        let ((view, _), (all, _)) = (part("view"), part("all"));
+        let ((selected, select), (search, find), (scale, keep_zoom)) =
+            (part("sel"), part("q"), part("z"));
+        let shape = Signal::derive(move || {
+            view.with(|view| view.as_ref().and_then(|view| view.parse().ok()))
+        });
+        let zoom = Signal::derive(move || {
+            scale.with(|scale| scale.as_ref().and_then(|scale| scale.parse().ok()))
+        });
         Self { shape, selected, search, zoom, all, select, find, keep_zoom }
     }
 
@@ -128,9 +136,22 @@ pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b':' => out.push(char::from(byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b':' => {
+                out.push(char::from(byte))
+            }
             _ => out.push_str(&format!("%{byte:02X}")),
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_part_of_a_path_whatever_is_in_it() {
+        assert_eq!(unit(&UnitId::new("ns:shop")), "/u/ns:shop");
+        assert_eq!(unit(&UnitId::new("a/b?c#d é")), "/u/a%2Fb%3Fc%23d%20%C3%A9");
+    }
 }

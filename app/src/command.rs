@@ -126,7 +126,11 @@ async fn post<T: DeserializeOwned>(path: &str, body: &serde_json::Value) -> Resu
     ask("POST", path, Some(&body.to_string())).await
 }
 
-async fn ask<T: DeserializeOwned>(method: &str, path: &str, body: Option<&str>) -> Result<T, Refusal> {
+async fn ask<T: DeserializeOwned>(
+    method: &str,
+    path: &str,
+    body: Option<&str>,
+) -> Result<T, Refusal> {
     let response = fetch(method, path, body).await?;
     let text = read(&response).await?;
     if !response.ok() {
@@ -150,7 +154,8 @@ async fn fetch(method: &str, path: &str, body: Option<&str>) -> Result<Response,
         init.set_body(&JsValue::from_str(body));
     }
     init.set_headers(headers.as_ref());
-    let answer = JsFuture::from(window().fetch_with_str_and_init(path, &init)).await.map_err(unanswered)?;
+    let answer =
+        JsFuture::from(window().fetch_with_str_and_init(path, &init)).await.map_err(unanswered)?;
     answer.dyn_into().map_err(unanswered)
 }
 

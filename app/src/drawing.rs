@@ -102,9 +102,8 @@ impl Structure {
             scene::objects(records).map(|card| (&card.uid, card)).collect();
         let mut structure = Self::default();
         let mut at: HashMap<&Uid, usize> = HashMap::new();
-        let mut drawn: Vec<&ObjectCard> = scene::objects(records).collect();
-        drawn.sort_by_key(|card| &card.uid);
-        for card in drawn {
+        // Records are kept by key, so the objects come by UID.
+        for card in scene::objects(records) {
             if is_namespace(card) && card.standing != Standing::Outside {
                 structure.heads.insert(card.object.name.clone(), card.uid.clone());
                 if drawn_alone(card, &cards) {
@@ -118,11 +117,18 @@ impl Structure {
             if edge.kind == EdgeKind::Contains {
                 continue;
             }
-            let (Some(from), Some(to)) = (cards.get(&edge.from), cards.get(&edge.to)) else { continue };
-            let (first, later) = if source_goes_first(edge, from, to) { (from, to) } else { (to, from) };
+            let (Some(from), Some(to)) = (cards.get(&edge.from), cards.get(&edge.to)) else {
+                continue;
+            };
+            let (first, later) =
+                if source_goes_first(edge, from, to) { (from, to) } else { (to, from) };
             let (Some(a), Some(b)) = (at.get(&first.uid), at.get(&later.uid)) else { continue };
             structure.graph.edges.push((*a, *b));
-            structure.edges.push(Arrow { first: first.uid.clone(), later: later.uid.clone(), edge: edge.clone() });
+            structure.edges.push(Arrow {
+                first: first.uid.clone(),
+                later: later.uid.clone(),
+                edge: edge.clone(),
+            });
         }
         structure
     }
@@ -130,7 +136,12 @@ impl Structure {
     fn push(&mut self, card: &ObjectCard) -> usize {
         // Kind and name come first in the key, so that equal cells are in an order a person would choose.
         let key = format!("{}/{}/{}", card.object.kind, card.object.name, card.uid);
-        self.graph.nodes.push(Node { key: key.into(), group: Lane::of(card).group(), width: WIDTH, height: HEIGHT });
+        self.graph.nodes.push(Node {
+            key: key.into(),
+            group: Lane::of(card).group(),
+            width: WIDTH,
+            height: HEIGHT,
+        });
         self.graph.nodes.len() - 1
     }
 }
@@ -139,7 +150,8 @@ impl Drawing {
     /// Places a structure; what a previous drawing already shows stays where it was.
     pub fn of(structure: Structure, previous: Option<&Self>) -> Self {
         let layout = layout::layout(&structure.graph, previous.map(|previous| &previous.layout));
-        let lanes = layout.lanes.iter().map(|lane| (Lane::of_group(&lane.group), lane.area)).collect();
+        let lanes =
+            layout.lanes.iter().map(|lane| (Lane::of_group(&lane.group), lane.area)).collect();
         Self { structure, layout, lanes }
     }
 
@@ -161,7 +173,8 @@ fn is_namespace(card: &ObjectCard) -> bool {
 /// Whether a namespace is all that is left of its lane; then it needs a card of its own to be seen.
 fn drawn_alone(namespace: &ObjectCard, cards: &HashMap<&Uid, &ObjectCard>) -> bool {
     !cards.values().any(|card| {
-        card.standing != Standing::Outside && card.object.namespace.as_ref() == Some(&namespace.object.name)
+        card.standing != Standing::Outside
+            && card.object.namespace.as_ref() == Some(&namespace.object.name)
     })
 }
 

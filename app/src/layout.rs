@@ -12,6 +12,8 @@ mod route;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use crate::sorted::sorted;
+
 /// What is to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
@@ -126,7 +128,7 @@ pub fn layout(graph: &Graph, previous: Option<&Layout>) -> Layout {
     if let Some(kept) = previous.and_then(|previous| survivors(graph, previous)) {
         return kept;
     }
-    let graph = sorted(graph);
+    let graph = in_order(graph);
     let ranks = rank::ranks(&graph);
     let ordered = order::order(&graph, &ranks);
     let placed = place::place(&graph, &ordered);
@@ -134,9 +136,8 @@ pub fn layout(graph: &Graph, previous: Option<&Layout>) -> Layout {
 }
 
 /// The same graph with nodes by group and key and edges by their ends, so that nothing depends on the order given.
-fn sorted(graph: &Graph) -> Graph {
-    let mut by: Vec<usize> = (0..graph.nodes.len()).collect();
-    by.sort_by(|a, b| {
+fn in_order(graph: &Graph) -> Graph {
+    let by = sorted((0..graph.nodes.len()).collect(), |a: &usize, b: &usize| {
         let (a, b) = (&graph.nodes[*a], &graph.nodes[*b]);
         (&a.group, &a.key).cmp(&(&b.group, &b.key))
     });
@@ -144,9 +145,13 @@ fn sorted(graph: &Graph) -> Graph {
     for (new, old) in by.iter().enumerate() {
         at[*old] = new;
     }
-    let mut edges: Vec<(usize, usize)> =
-        graph.edges.iter().filter(|(from, to)| from != to).map(|(from, to)| (at[*from], at[*to])).collect();
-    edges.sort_unstable();
+    let edges: Vec<(usize, usize)> = graph
+        .edges
+        .iter()
+        .filter(|(from, to)| from != to)
+        .map(|(from, to)| (at[*from], at[*to]))
+        .collect();
+    let mut edges = sorted(edges, Ord::cmp);
     edges.dedup();
     Graph { nodes: by.into_iter().map(|old| graph.nodes[old].clone()).collect(), edges }
 }
@@ -157,14 +162,16 @@ fn survivors(graph: &Graph, previous: &Layout) -> Option<Layout> {
     for node in &graph.nodes {
         let place = previous.nodes.get(&node.key)?;
         let lane = previous.lanes.iter().find(|lane| lane.group == node.group)?;
-        if !lane.area.meets(&place.area) || (place.area.width, place.area.height) != (node.width, node.height) {
+        if !lane.area.meets(&place.area)
+            || (place.area.width, place.area.height) != (node.width, node.height)
+        {
             return None;
         }
         nodes.insert(node.key.clone(), *place);
     }
     let known: BTreeMap<(&str, &str), &Route> =
         previous.edges.iter().map(|route| ((&*route.from, &*route.to), route)).collect();
-    let edges = sorted(graph);
+    let edges = in_order(graph);
     let edges = edges
         .edges
         .iter()

@@ -12,6 +12,11 @@
 #[cfg(all(feature = "ssr", feature = "hydrate"))]
 compile_error!("`ssr` is the server's build and `hydrate` the browser's: choose one");
 
+#[cfg(not(erase_components))]
+compile_error!(
+    "build with --cfg=erase_components, as .cargo/config.toml does; RUSTFLAGS replaced it"
+);
+
 pub mod address;
 pub mod clock;
 pub mod command;
@@ -21,6 +26,7 @@ pub mod live;
 pub mod page;
 pub mod scene;
 pub mod seed;
+pub mod sorted;
 pub mod text;
 pub mod view;
 
@@ -36,15 +42,13 @@ pub use seed::Seed;
 /// The document around the page. Needs a [`Seed`] in context for the assets' hash; the nonce, where there is one, is
 /// put on every script.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
-    let hash: String = use_context::<Seed>()
-        .map(|seed| seed.hash)
-        .unwrap_or_default()
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .collect();
+    let seed = use_context::<Seed>().unwrap_or_default();
+    provide_context(seed::Luggage::pack(&seed));
+    let hash: String = seed.hash.chars().filter(char::is_ascii_alphanumeric).collect();
     let address = use_context::<RequestUrl>().unwrap_or_default();
     let path = address.as_ref().split('?').next().unwrap_or_default().to_owned();
-    let asset = |path: &str| if hash.is_empty() { path.to_owned() } else { format!("{path}?v={hash}") };
+    let asset =
+        |path: &str| if hash.is_empty() { path.to_owned() } else { format!("{path}?v={hash}") };
     let package = format!("/{}/{}", options.site_pkg_dir, options.output_name);
     let script = asset(&format!("{package}.js"));
     let module = asset(&format!("{package}_bg.wasm"));
@@ -78,7 +82,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
 /// The page itself.
 #[component]
 pub fn App() -> impl IntoView {
-    let seed = SharedValue::new(|| use_context::<Seed>().unwrap_or_default()).into_inner();
+    let seed = seed::Luggage::carry();
     provide_context(clock::Clock::new());
     provide_context(live::Connection::new(&seed));
     provide_context(seed::Arrival::new(seed));

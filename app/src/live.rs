@@ -377,7 +377,10 @@ fn seen() {
 
 fn tell_link() {
     let Some((connection, source, heard)) = with(|line| {
-        let open = line.source.as_ref().is_some_and(|source| source.events.ready_state() == EventSource::OPEN);
+        let open = line
+            .source
+            .as_ref()
+            .is_some_and(|source| source.events.ready_state() == EventSource::OPEN);
         (line.connection, open, line.heard)
     }) else {
         return;

@@ -10,8 +10,8 @@ use std::{
 use leptos::prelude::*;
 use teardown::{
     message::{
-        BlindCard, ClusterCard, Counts, EdgeCard, EventCard, Gap, Key, Message, ObjectCard, Record, Revision, RunCard,
-        StepCard, UnitCard, View,
+        BlindCard, ClusterCard, Counts, EdgeCard, EventCard, Gap, Key, Message, ObjectCard, Record,
+        Revision, RunCard, StepCard, UnitCard, View,
     },
     object::Uid,
     plan::StepId,
@@ -54,7 +54,8 @@ impl Scene {
     /// # Errors
     /// [`Gap`] where something was lost and a snapshot is needed.
     pub fn apply(self, message: Message) -> Result<usize, Gap> {
-        let changed = self.view.try_update_value(|view| view.apply(message)).unwrap_or(Ok(Vec::new()))?;
+        let changed =
+            self.view.try_update_value(|view| view.apply(message)).unwrap_or(Ok(Vec::new()))?;
         let mut membership = false;
         self.view.with_value(|view| {
             for key in &changed {
@@ -118,12 +119,16 @@ impl Scene {
     /// Brings the signals of one key in line with its record; true where it came, went, or belongs somewhere else.
     fn mirror(self, key: &Key, record: Option<&Record>) -> bool {
         match (key, record) {
-            (Key::Object(uid), Some(Record::Object(card))) => put(self.objects, uid, card, |old, new| {
-                // Both decide where it is drawn and listed.
-                old.wave != new.wave || old.standing != new.standing
-            }),
+            (Key::Object(uid), Some(Record::Object(card))) => {
+                put(self.objects, uid, card, |old, new| {
+                    // Both decide where it is drawn and listed.
+                    old.wave != new.wave || old.standing != new.standing
+                })
+            }
             (Key::Object(uid), _) => remove(self.objects, uid),
-            (Key::Step(id), Some(Record::Step(card))) => put(self.steps, id, card, |old, new| old.wave != new.wave),
+            (Key::Step(id), Some(Record::Step(card))) => {
+                put(self.steps, id, card, |old, new| old.wave != new.wave)
+            }
             (Key::Step(id), _) => remove(self.steps, id),
             (Key::Edge(..) | Key::Unit(_) | Key::Run(_) | Key::Blind(_), _) => true,
             (Key::Cluster | Key::Event(_), _) => false,
@@ -133,7 +138,10 @@ impl Scene {
 
 type Signals<K, T> = StoredValue<HashMap<K, ArcRwSignal<T>>>;
 
-fn put<K: Eq + Hash + Clone + Send + Sync + 'static, T: Clone + PartialEq + Send + Sync + 'static>(
+fn put<
+    K: Eq + Hash + Clone + Send + Sync + 'static,
+    T: Clone + PartialEq + Send + Sync + 'static,
+>(
     signals: Signals<K, T>,
     key: &K,
     card: &T,
@@ -146,11 +154,15 @@ fn put<K: Eq + Hash + Clone + Send + Sync + 'static, T: Clone + PartialEq + Send
         }
         return moved;
     }
-    signals.update_value(|signals| drop(signals.insert(key.clone(), ArcRwSignal::new(card.clone()))));
+    signals
+        .update_value(|signals| drop(signals.insert(key.clone(), ArcRwSignal::new(card.clone()))));
     true
 }
 
-fn remove<K: Eq + Hash + Send + Sync + 'static, T: Send + Sync + 'static>(signals: Signals<K, T>, key: &K) -> bool {
+fn remove<K: Eq + Hash + Send + Sync + 'static, T: Send + Sync + 'static>(
+    signals: Signals<K, T>,
+    key: &K,
+) -> bool {
     signals.try_update_value(|signals| signals.remove(key).is_some()).unwrap_or_default()
 }
 

@@ -35,6 +35,25 @@ impl Default for Seed {
     }
 }
 
+/// The seed as text. Only the server packs it, so that the browser's half holds no code that writes records.
+#[derive(Clone)]
+pub struct Luggage(String);
+
+impl Luggage {
+    /// Packs a seed for the way.
+    pub fn pack(seed: &Seed) -> Self {
+        Self(serde_json::to_string(seed).unwrap_or_default())
+    }
+
+    /// Carries the text into the browser's first render, and unpacks it on either side.
+    pub fn carry() -> Seed {
+        let text = SharedValue::new_str(|| {
+            use_context::<Self>().map(|luggage| luggage.0).unwrap_or_default()
+        });
+        serde_json::from_str(&text.into_inner()).unwrap_or_default()
+    }
+}
+
 /// The seed, for the first page that asks; a page that is navigated to later finds it taken and waits for its stream.
 #[derive(Clone, Copy)]
 pub struct Arrival(StoredValue<Seed>);

@@ -55,3 +55,29 @@ pub fn kind_short(kind: &str) -> &str {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
+        assert_eq!(shortened("web", 10), "web");
+        assert_eq!(shortened("payments-worker-7d9f", 11), "payme…-7d9f");
+        assert_eq!(shortened("größe-größe-größe", 9).chars().count(), 9);
+    }
+
+    #[test]
+    fn times_are_in_the_units_that_matter() {
+        assert_eq!(duration(59), "59 s");
+        assert_eq!(duration(252), "4 min 12 s");
+        assert_eq!(duration(3_725), "1 h 2 min");
+        assert_eq!(ago(3), "just now");
+        assert_eq!(ago(86_400 * 11 + 5), "11 d ago");
+        let at = "2026-11-21T12:03:41.123Z".parse().unwrap();
+        assert_eq!(
+            (absolute(at), time_of_day(at)),
+            ("2026-11-21 12:03:41 UTC".to_owned(), "12:03:41".to_owned())
+        );
+    }
+}

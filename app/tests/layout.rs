@@ -6,7 +6,12 @@ use app::layout::{Graph, Layout, Node, layout};
 use proptest::prelude::*;
 
 fn node(number: usize, group: usize, width: f64, height: f64) -> Node {
-    Node { key: format!("n{number:05}").into(), group: format!("g{group:02}").into(), width, height }
+    Node {
+        key: format!("n{number:05}").into(),
+        group: format!("g{group:02}").into(),
+        width,
+        height,
+    }
 }
 
 /// Graphs without circles: edges lead from a smaller number to a larger one.
@@ -18,16 +23,23 @@ fn graphs() -> impl Strategy<Value = Graph> {
             nodes: nodes
                 .into_iter()
                 .enumerate()
-                .map(|(number, (group, width, height))| node(number, group, f64::from(width), f64::from(height)))
+                .map(|(number, (group, width, height))| {
+                    node(number, group, f64::from(width), f64::from(height))
+                })
                 .collect(),
-            edges: edges.into_iter().filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect(),
+            edges: edges
+                .into_iter()
+                .filter(|(a, b)| a != b)
+                .map(|(a, b)| (a.min(b), a.max(b)))
+                .collect(),
         })
     })
 }
 
 fn without(graph: &Graph, gone: &[usize]) -> Graph {
     let left: Vec<usize> = (0..graph.nodes.len()).filter(|number| !gone.contains(number)).collect();
-    let at: BTreeMap<usize, usize> = left.iter().enumerate().map(|(new, old)| (*old, new)).collect();
+    let at: BTreeMap<usize, usize> =
+        left.iter().enumerate().map(|(new, old)| (*old, new)).collect();
     Graph {
         nodes: left.iter().map(|old| graph.nodes[*old].clone()).collect(),
         edges: graph.edges.iter().filter_map(|(a, b)| Some((*at.get(a)?, *at.get(b)?))).collect(),

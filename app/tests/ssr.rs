@@ -29,12 +29,14 @@ fn render(name: &str, path: &str, seed: Seed) -> String {
         shell(options).to_html()
     });
     // What the server's integration puts behind the page for the browser's first render.
-    let data: String = futures::executor::block_on(shared.pending_data().unwrap().collect::<Vec<_>>()).concat();
+    let data: String =
+        futures::executor::block_on(shared.pending_data().unwrap().collect::<Vec<_>>()).concat();
     assert!(!data.contains('<'), "data behind the page could end its script");
     drop(owner);
     if let Some(directory) = std::env::var_os("UNWIND_PREVIEW_DIR") {
         let file = std::path::Path::new(&directory).join(format!("{name}.html"));
-        std::fs::write(file, html.replace("</body>", &format!("<script>{data}</script></body>"))).unwrap();
+        std::fs::write(file, html.replace("</body>", &format!("<script>{data}</script></body>")))
+            .unwrap();
     }
     html
 }
@@ -44,12 +46,16 @@ fn check(html: &str) {
     assert!(html.starts_with("<!DOCTYPE html>"), "{}", &html[..60]);
     assert!(!html.contains(" style="), "inline styles break the content security policy");
     assert!(!html.contains("<style"), "inline styles break the content security policy");
-    assert!(!html.contains("http://") && !html.contains("https://"), "nothing comes from elsewhere");
+    assert!(
+        !html.contains("http://") && !html.contains("https://"),
+        "nothing comes from elsewhere"
+    );
     assert!(!html.contains(" onclick="), "inline handlers break the content security policy");
     for part in ["<main id=\"content\"", "class=\"skip\"", "<header", "<nav", "<h1"] {
         assert!(html.contains(part), "{part} is missing");
     }
-    let ids: Vec<&str> = html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let ids: Vec<&str> =
+        html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let mut unique = ids.clone();
     unique.sort_unstable();
     unique.dedup();
@@ -60,7 +66,9 @@ fn check(html: &str) {
 fn units() {
     let html = render("units", "/", consortium::units());
     check(&html);
-    for said in ["consortium", "ns:monitoring", "Label part-of", "1 kind cannot be seen", "42 of 71 gone"] {
+    for said in
+        ["consortium", "ns:monitoring", "Label part-of", "1 kind cannot be seen", "42 of 71 gone"]
+    {
         assert!(html.contains(said), "{said}");
     }
 }
@@ -87,9 +95,16 @@ fn unit_as_map_and_list() {
     assert!(html.contains("Namespace consortium-org1"));
     assert!(html.contains("class=\"graph near\""));
     assert!(html.contains("Used by others"));
-    assert!(html.contains("spec.volumes[0].persistentVolumeClaim.claimName = data-peer0"), "an edge says where it comes from");
+    assert!(
+        html.contains("spec.volumes[0].persistentVolumeClaim.claimName = data-peer0"),
+        "an edge says where it comes from"
+    );
     for view in ["map", "list"] {
-        check(&render(&format!("unit-{view}"), &format!("/u/consortium?view={view}"), consortium::unit()));
+        check(&render(
+            &format!("unit-{view}"),
+            &format!("/u/consortium?view={view}"),
+            consortium::unit(),
+        ));
     }
 }
 
@@ -99,7 +114,14 @@ fn the_selected_object_is_told_at_length() {
     let html = render("unit-selected", &path, consortium::unit());
     check(&html);
     let drawer = html.split("<aside").nth(1).unwrap();
-    for said in ["kubernetes.io/pvc-protection", "Goes after", "Goes before", "is bound to", "used by", consortium::CLAIM] {
+    for said in [
+        "kubernetes.io/pvc-protection",
+        "Goes after",
+        "Goes before",
+        "is bound to",
+        "used by",
+        consortium::CLAIM,
+    ] {
         assert!(drawer.contains(said), "{said}");
     }
 }
@@ -108,7 +130,15 @@ fn the_selected_object_is_told_at_length() {
 fn plan() {
     let html = render("plan", "/u/consortium/plan/1f3a5c7e9b2d4f60", consortium::planned());
     check(&html);
-    for said in ["Wave 1", "after StatefulSet", "is gone", "Destroyed for good", "Left where it is", "40Gi", "shared-ca"] {
+    for said in [
+        "Wave 1",
+        "after StatefulSet",
+        "is gone",
+        "Destroyed for good",
+        "Left where it is",
+        "40Gi",
+        "shared-ca",
+    ] {
         assert!(html.contains(said), "{said}");
     }
     assert!(html.contains("/api/plans/1f3a5c7e9b2d4f60"), "the export link");
@@ -118,7 +148,15 @@ fn plan() {
 fn run() {
     let html = render("run", "/r/7", consortium::run());
     check(&html);
-    for said in ["42 of 71 gone", "Needs attention", "HTTP 403", "came back", "Came back", "is proven gone", "Running"] {
+    for said in [
+        "42 of 71 gone",
+        "Needs attention",
+        "HTTP 403",
+        "came back",
+        "Came back",
+        "is proven gone",
+        "Running",
+    ] {
         assert!(html.contains(said) || said == "came back", "{said}");
     }
     check(&render("run-map", "/r/7?view=map", consortium::run()));

@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::Graph;
+use crate::sorted::sorted;
 
 /// How often neighbours pull; more changes little.
 const SWEEPS: usize = 8;
@@ -43,10 +44,13 @@ pub(super) struct Ordered {
 /// Fills the cells and orders each.
 pub(super) fn order(graph: &Graph, ranks: &[usize]) -> Ordered {
     let mut groups: Vec<Arc<str>> = graph.nodes.iter().map(|node| node.group.clone()).collect();
-    groups.sort();
+    // The nodes come by group.
     groups.dedup();
-    let lanes: Vec<usize> =
-        graph.nodes.iter().map(|node| groups.binary_search(&node.group).unwrap_or_default()).collect();
+    let lanes: Vec<usize> = graph
+        .nodes
+        .iter()
+        .map(|node| groups.binary_search(&node.group).unwrap_or_default())
+        .collect();
     let columns = ranks.iter().max().map_or(0, |rank| rank + 1);
     let mut ordered = Ordered {
         cells: vec![vec![Vec::new(); columns]; groups.len()],
@@ -65,7 +69,7 @@ pub(super) fn order(graph: &Graph, ranks: &[usize]) -> Ordered {
         ordered.connect(*from, *to);
     }
     for neighbours in &mut ordered.neighbours {
-        neighbours.sort_unstable();
+        *neighbours = sorted(std::mem::take(neighbours), usize::cmp);
         neighbours.dedup();
     }
     ordered.sweep();
@@ -108,16 +112,19 @@ impl Ordered {
         let mut at = vec![0.0; self.slots.len()];
         self.number(&mut at);
         for sweep in 0..SWEEPS {
-            let columns: Vec<usize> =
-                if sweep % 2 == 0 { (0..self.columns).collect() } else { (0..self.columns).rev().collect() };
+            let columns: Vec<usize> = if sweep % 2 == 0 {
+                (0..self.columns).collect()
+            } else {
+                (0..self.columns).rev().collect()
+            };
             for column in columns {
                 for lane in 0..self.cells.len() {
-                    let mut cell = std::mem::take(&mut self.cells[lane][column]);
-                    let mut pulls: Vec<(f64, usize)> =
-                        cell.iter().map(|slot| (self.pull(*slot, &at), *slot)).collect();
-                    pulls.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-                    cell.clear();
-                    cell.extend(pulls.into_iter().map(|(_, slot)| slot));
+                    let pulls: Vec<(f64, usize)> = self.cells[lane][column]
+                        .iter()
+                        .map(|slot| (self.pull(*slot, &at), *slot))
+                        .collect();
+                    let pulls = sorted(pulls, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                    let cell: Vec<usize> = pulls.into_iter().map(|(_, slot)| slot).collect();
                     for (place, slot) in cell.iter().enumerate() {
                         at[*slot] = place_in(lane, place);
                     }

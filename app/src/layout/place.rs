@@ -4,6 +4,7 @@ use super::{
     Graph, gap,
     order::{Ordered, Slot},
 };
+use crate::sorted::sorted;
 
 /// How often a column is moved towards its neighbours.
 const PASSES: usize = 4;
@@ -65,7 +66,8 @@ fn columns(graph: &Graph, ordered: &Ordered) -> Vec<(f64, f64)> {
             for cells in &ordered.cells {
                 let cell = &cells[column];
                 let (parts, _) = fold(nodes_of(ordered, cell).count());
-                let widest = nodes_of(ordered, cell).map(|node| graph.nodes[node].width).fold(0.0, f64::max);
+                let widest =
+                    nodes_of(ordered, cell).map(|node| graph.nodes[node].width).fold(0.0, f64::max);
                 width = width.max(parts as f64 * (widest + gap::FOLD) - gap::FOLD);
             }
             let right = left + width;
@@ -107,8 +109,11 @@ fn place_lane(
     };
     let limit = height(y);
     for pass in 0..PASSES {
-        let run: Vec<usize> =
-            if pass % 2 == 0 { (0..cells.len()).collect() } else { (0..cells.len()).rev().collect() };
+        let run: Vec<usize> = if pass % 2 == 0 {
+            (0..cells.len()).collect()
+        } else {
+            (0..cells.len()).rev().collect()
+        };
         for column in run {
             if !folded[column] {
                 align(graph, ordered, lane, &cells[column], limit, y);
@@ -119,7 +124,14 @@ fn place_lane(
 }
 
 /// Puts a cell's slots under each other; a long one in several parts, its passages below.
-fn stack(graph: &Graph, ordered: &Ordered, cell: &[usize], left: f64, x: &mut [f64], y: &mut [f64]) {
+fn stack(
+    graph: &Graph,
+    ordered: &Ordered,
+    cell: &[usize],
+    left: f64,
+    x: &mut [f64],
+    y: &mut [f64],
+) {
     let nodes: Vec<usize> = nodes_of(ordered, cell).collect();
     let (parts, rows) = fold(nodes.len());
     if parts <= 1 {
@@ -166,8 +178,13 @@ fn align(graph: &Graph, ordered: &Ordered, lane: usize, cell: &[usize], limit: f
         let step = height / 2.0 + gap::ROW + next / 2.0;
         let wish = median(ordered, lane, *slot, y);
         let (wanted, wishes) = wish.map_or((y[*slot] * 0.05, 0.05), |wish| (wish, 1.0));
-        let mut block =
-            Block { wanted, wishes, members: vec![(*slot, 0.0)], extent: step, at: wanted / wishes };
+        let mut block = Block {
+            wanted,
+            wishes,
+            members: vec![(*slot, 0.0)],
+            extent: step,
+            at: wanted / wishes,
+        };
         while let Some(above) = blocks.pop() {
             if above.at + above.extent <= block.at {
                 blocks.push(above);
@@ -178,7 +195,13 @@ fn align(graph: &Graph, ordered: &Ordered, lane: usize, cell: &[usize], limit: f
             members.extend(block.members.iter().map(|(slot, offset)| (*slot, offset + shift)));
             let wanted = above.wanted + block.wanted - shift * block.wishes;
             let wishes = above.wishes + block.wishes;
-            block = Block { at: wanted / wishes, wanted, wishes, members, extent: shift + block.extent };
+            block = Block {
+                at: wanted / wishes,
+                wanted,
+                wishes,
+                members,
+                extent: shift + block.extent,
+            };
         }
         blocks.push(block);
     }
@@ -212,7 +235,7 @@ fn median(ordered: &Ordered, lane: usize, slot: usize, y: &[f64]) -> Option<f64>
     let lane_of = |slot: usize| match ordered.slots[slot] {
         Slot::Node(node) | Slot::Passage(node) => ordered.lanes[node],
     };
-    let mut at: Vec<f64> = ordered.neighbours[slot]
+    let at: Vec<f64> = ordered.neighbours[slot]
         .iter()
         .filter(|neighbour| lane_of(**neighbour) == lane)
         .map(|neighbour| y[*neighbour])
@@ -220,7 +243,7 @@ fn median(ordered: &Ordered, lane: usize, slot: usize, y: &[f64]) -> Option<f64>
     if at.is_empty() {
         return None;
     }
-    at.sort_by(f64::total_cmp);
+    let at = sorted(at, f64::total_cmp);
     let middle = at.len() / 2;
     Some(if at.len() % 2 == 1 { at[middle] } else { f64::midpoint(at[middle - 1], at[middle]) })
 }

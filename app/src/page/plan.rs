@@ -20,8 +20,12 @@ use crate::{
 #[component]
 pub fn PlanPage() -> impl IntoView {
     let params = use_params_map();
-    let unit = Memo::new(move |_| UnitId::new(params.with(|params| params.get("unit")).unwrap_or_default()));
-    let id = Memo::new(move |_| PlanId::new(params.with(|params| params.get("plan")).unwrap_or_default()));
+    let unit = Memo::new(move |_| {
+        UnitId::new(params.with(|params| params.get("unit")).unwrap_or_default())
+    });
+    let id = Memo::new(move |_| {
+        PlanId::new(params.with(|params| params.get("plan")).unwrap_or_default())
+    });
     let arrival = expect_context::<Arrival>();
     let plan = RwSignal::new(arrival.take_plan());
     let missing = RwSignal::new(arrival.take_refusal().is_some());
@@ -76,7 +80,9 @@ pub fn PlanPage() -> impl IntoView {
             }
         });
     });
-    let stale = Memo::new(move |_| refusal.with(|error| error.as_ref().is_some_and(Refusal::is_stale_plan)));
+    let stale = Memo::new(move |_| {
+        refusal.with(|error| error.as_ref().is_some_and(Refusal::is_stale_plan))
+    });
     let to_unit = move || address::unit(&unit.get());
     let body = move || match plan.get() {
         Some(plan) => plan_view(&plan).into_any(),

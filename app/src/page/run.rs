@@ -13,7 +13,9 @@ use teardown::{
 use crate::{
     address::{Address, Shape},
     command::{self, Order, Refusal},
-    scene, text,
+    scene,
+    sorted::sorted,
+    text,
     view::{
         attention::{Attention, asks},
         banner,
@@ -35,17 +37,18 @@ const SUMMARY: Duration = Duration::from_secs(10);
 #[component]
 pub fn Run() -> impl IntoView {
     let params = use_params_map();
-    let id = Memo::new(move |_| RunId::new(params.with(|params| params.get("run")).unwrap_or_default()));
+    let id =
+        Memo::new(move |_| RunId::new(params.with(|params| params.get("run")).unwrap_or_default()));
     let scene = super::open(Signal::derive(move || Topic::Run(id.get())));
     let address = Address::current();
     let cluster = super::cluster(scene);
-    let card: Memo<Option<RunCard>> =
-        Memo::new(move |_| scene.read(|records| scene::runs(records).find(|card| card.id == id.get()).cloned()));
+    let card: Memo<Option<RunCard>> = Memo::new(move |_| {
+        scene.read(|records| scene::runs(records).find(|card| card.id == id.get()).cloned())
+    });
     let attention: Memo<Vec<StepCard>> = Memo::new(move |_| {
-        let mut steps: Vec<StepCard> =
-            scene.read(|records| scene::steps(records).filter(|step| asks(step)).cloned().collect());
-        steps.sort_by_key(|step| (std::cmp::Reverse(step.state.severity()), step.id));
-        steps
+        let steps: Vec<StepCard> = scene
+            .read(|records| scene::steps(records).filter(|step| asks(step)).cloned().collect());
+        sorted(steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)))
     });
     let kept: Memo<Vec<ObjectCard>> = Memo::new(move |_| {
         let stays = |card: &&ObjectCard| matches!(card.standing, Standing::Kept(_));
@@ -59,11 +62,15 @@ pub fn Run() -> impl IntoView {
     };
     let order = Callback::new(move |order: Order| {
         busy.set(true);
-        leptos::task::spawn_local(async move { done(command::order(&id.get_untracked(), order).await) });
+        leptos::task::spawn_local(
+            async move { done(command::order(&id.get_untracked(), order).await) },
+        );
     });
     let skip = Callback::new(move |step: StepId| {
         busy.set(true);
-        leptos::task::spawn_local(async move { done(command::skip(&id.get_untracked(), step).await) });
+        leptos::task::spawn_local(
+            async move { done(command::skip(&id.get_untracked(), step).await) },
+        );
     });
     let count = Signal::derive(move || attention.with(Vec::len));
     let said = summary(card, count);
@@ -118,7 +125,9 @@ pub fn Run() -> impl IntoView {
 
 /// The run's card as it is now; the one given where it is no longer there.
 fn card_or(otherwise: RunCard, scene: scene::Scene, id: Memo<RunId>) -> RunCard {
-    scene.read(|records| scene::runs(records).find(|card| card.id == id.get()).cloned()).unwrap_or(otherwise)
+    scene
+        .read(|records| scene::runs(records).find(|card| card.id == id.get()).cloned())
+        .unwrap_or(otherwise)
 }
 
 /// One sentence on where the run stands, renewed slowly and only when it changes.
@@ -127,7 +136,8 @@ fn summary(card: Memo<Option<RunCard>>, attention: Signal<usize>) -> ReadSignal<
     Effect::new(move |_| {
         let tell = move || {
             let Some(card) = card.get_untracked() else { return };
-            let gone = card.counts.get(&teardown::message::State::Gone).copied().unwrap_or_default();
+            let gone =
+                card.counts.get(&teardown::message::State::Gone).copied().unwrap_or_default();
             let text = text::summary(gone, card.total, attention.get_untracked());
             if said.with_untracked(|said| *said != text) {
                 say.set(text);

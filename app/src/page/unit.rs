@@ -12,8 +12,8 @@ use crate::{
     command::{self, Refusal},
     scene, text,
     view::{
-        banner, drawer::Drawer, empty, graph::Graph, guard::Guarded, list::List, search::Search, shape::ShapeSwitch,
-        unit_head::unit_head,
+        banner, drawer::Drawer, empty, graph::Graph, guard::Guarded, list::List, search::Search,
+        shape::ShapeSwitch, unit_head::unit_head,
     },
 };
 
@@ -21,14 +21,18 @@ use crate::{
 #[component]
 pub fn Unit() -> impl IntoView {
     let params = use_params_map();
-    let id = Memo::new(move |_| UnitId::new(params.with(|params| params.get("unit")).unwrap_or_default()));
+    let id = Memo::new(move |_| {
+        UnitId::new(params.with(|params| params.get("unit")).unwrap_or_default())
+    });
     let scene = super::open(Signal::derive(move || Topic::Unit(id.get())));
     let address = Address::current();
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
-    let card: Memo<Option<UnitCard>> =
-        Memo::new(move |_| scene.read(|records| scene::units(records).find(|card| card.id == id.get()).cloned()));
-    let empty = Memo::new(move |_| scene.read_members(|records| scene::objects(records).next().is_none()));
+    let card: Memo<Option<UnitCard>> = Memo::new(move |_| {
+        scene.read(|records| scene::units(records).find(|card| card.id == id.get()).cloned())
+    });
+    let empty =
+        Memo::new(move |_| scene.read_members(|records| scene::objects(records).next().is_none()));
     let planning = RwSignal::new(false);
     let refusal = RwSignal::new(None::<Refusal>);
     let navigate = StoredValue::new(use_navigate());
@@ -39,7 +43,8 @@ pub fn Unit() -> impl IntoView {
             let made = command::make_plan(&id.get_untracked()).await;
             planning.set(false);
             match made {
-                Ok(plan) => navigate.with_value(|go| go(&address::plan(&plan.unit, &plan.id), Default::default())),
+                Ok(plan) => navigate
+                    .with_value(|go| go(&address::plan(&plan.unit, &plan.id), Default::default())),
                 Err(error) => refusal.set(Some(error)),
             }
         });
@@ -47,10 +52,12 @@ pub fn Unit() -> impl IntoView {
     let body = move || match (scene.is_known(), empty.get()) {
         (false, _) => empty::loading().into_any(),
         (true, true) if card.with(Option::is_none) => {
-            empty::empty("state-unknown", text::NO_UNIT, text::NO_UNIT_MEANS, empty::to_units()).into_any()
+            empty::empty("state-unknown", text::NO_UNIT, text::NO_UNIT_MEANS, empty::to_units())
+                .into_any()
         }
         (true, true) => {
-            empty::empty("state-gone", text::NO_OBJECTS, text::NO_OBJECTS_MEANS, empty::to_units()).into_any()
+            empty::empty("state-gone", text::NO_OBJECTS, text::NO_OBJECTS_MEANS, empty::to_units())
+                .into_any()
         }
         (true, false) => view! {
             <div class=move || match address.shape.get() {

@@ -6,6 +6,7 @@ use teardown::message::{RunCard, Topic, UnitCard};
 use crate::{
     address::Address,
     scene,
+    sorted::sorted,
     text,
     view::{banner, empty, run_row::run_row, search::Search, unit_row::unit_row},
 };
@@ -18,20 +19,20 @@ pub fn Units() -> impl IntoView {
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
     let units = Memo::new(move |_| {
-        let search = address.search.get().unwrap_or_default().to_lowercase();
+        let search = address.search.get().unwrap_or_default().to_ascii_lowercase();
         scene.read(|records| {
             let matches = |card: &&UnitCard| {
-                card.id.as_str().to_lowercase().contains(&search)
+                card.id.as_str().to_ascii_lowercase().contains(&search)
                     || card.namespaces.iter().any(|namespace| namespace.contains(&search))
             };
             scene::units(records).filter(matches).cloned().collect::<Vec<_>>()
         })
     });
-    let any = Memo::new(move |_| scene.read_members(|records| scene::units(records).next().is_some()));
+    let any =
+        Memo::new(move |_| scene.read_members(|records| scene::units(records).next().is_some()));
     let runs = Memo::new(move |_| {
-        let mut runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
-        runs.sort_by(|a, b| (a.state.is_ended(), b.started).cmp(&(b.state.is_ended(), a.started)));
-        runs
+        let runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
+        sorted(runs, |a, b| (a.state.is_ended(), b.started).cmp(&(b.state.is_ended(), a.started)))
     });
     let body = move || match (scene.is_known(), any.get()) {
         (false, _) => empty::loading().into_any(),

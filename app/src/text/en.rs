@@ -25,7 +25,8 @@ pub const SHARE: &str = "Sign in elsewhere";
 pub const SHARE_HINT: &str = "Copy a link that signs another browser in, once";
 pub const COPIED: &str = "Link copied";
 
-pub const NOT_SIGNED_IN: &str = "You are reading only: open the link that the server printed when it started to sign in.";
+pub const NOT_SIGNED_IN: &str =
+    "You are reading only: open the link that the server printed when it started to sign in.";
 pub const NOT_LIVE: &str = "Waiting for a live connection: what is shown may be out of date.";
 pub const NEEDS_SCRIPT: &str = "This page shows the state at the moment it was loaded. Live updates and buttons need JavaScript.";
 pub const SIGN_IN_TITLE: &str = "Read only";
@@ -95,7 +96,8 @@ pub fn ago(seconds: i64) -> String {
 
 // The units' table.
 
-pub const UNITS_LEAD: &str = "Applications found in this cluster, each with everything that belongs to it.";
+pub const UNITS_LEAD: &str =
+    "Applications found in this cluster, each with everything that belongs to it.";
 pub const SEARCH_UNITS: &str = "Search units";
 pub const COLUMN_UNIT: &str = "Unit";
 pub const COLUMN_FOUND: &str = "How found";
@@ -140,7 +142,8 @@ pub fn found_hint(found: Found) -> &'static str {
 // The cluster.
 
 pub const UNREACHABLE: &str = "The cluster does not answer";
-pub const UNREACHABLE_MEANS: &str = "What is shown is what was last known. No deletion is sent until it answers again.";
+pub const UNREACHABLE_MEANS: &str =
+    "What is shown is what was last known. No deletion is sent until it answers again.";
 pub const READING: &str = "Still reading the cluster";
 pub const READING_MEANS: &str = "Objects and edges may be missing until every kind has been listed once. A plan is only made after that.";
 pub const BLIND_MEANS: &str = "For these kinds Unwind cannot tell whether something is there. It never takes that for “gone”: whatever waits for such an object goes on waiting.";
@@ -203,7 +206,7 @@ pub fn state_means(state: State) -> &'static str {
 
 /// `3 stuck`.
 pub fn state_count(of: State, count: usize) -> String {
-    format!("{count} {}", state(of).to_lowercase())
+    format!("{count} {}", state(of).to_ascii_lowercase())
 }
 
 // The unit page.
@@ -220,7 +223,8 @@ pub const ZOOM_FIT: &str = "Fit the whole graph";
 pub const ZOOM_ONE: &str = "Actual size";
 pub const MAP_HINT: &str = "Arrow keys walk along edges, Enter opens, f fits, + and − zoom. The list shows the same objects as a table.";
 pub const NO_OBJECTS: &str = "This unit has no objects";
-pub const NO_OBJECTS_MEANS: &str = "Either everything is gone, or nothing carries its name any more.";
+pub const NO_OBJECTS_MEANS: &str =
+    "Either everything is gone, or nothing carries its name any more.";
 pub const COLUMN_OBJECT: &str = "Object";
 pub const COLUMN_STATE: &str = "State";
 pub const COLUMN_WAVE: &str = "Order";
@@ -253,8 +257,8 @@ pub fn drawn(objects: usize, edges: usize, lanes: usize) -> String {
 }
 
 /// A node, for a screen reader.
-pub fn node_label(object: &ObjectRef, of: State, before: usize, after: usize) -> String {
-    format!("{} {}, {}, {before} before it, {after} after it", object.kind, path(object), state(of))
+pub fn node_label(seen: &str, of: State, path: &str, before: usize, after: usize) -> String {
+    format!("{seen} {}: {path}, {before} before it, {after} after it", state(of))
 }
 
 // The drawer.
@@ -268,7 +272,8 @@ pub const CREATED: &str = "Created";
 pub const DELETED: &str = "Deletion accepted";
 pub const GRACE: &str = "Grace period";
 pub const FINALIZERS: &str = "Finalizers";
-pub const FINALIZERS_MEAN: &str = "Each has to be cleared by its controller before the object is gone.";
+pub const FINALIZERS_MEAN: &str =
+    "Each has to be cleared by its controller before the object is gone.";
 pub const LABELS: &str = "Labels";
 pub const ORDER: &str = "Place in the order";
 pub const GOES_AFTER: &str = "Goes after";
@@ -341,12 +346,24 @@ pub fn edge_reversed(kind: EdgeKind) -> &'static str {
 
 /// Where an edge comes from.
 pub fn reason(reason: &Reason) -> String {
-    if reason.value.is_empty() { reason.field.to_string() } else { format!("{} = {}", reason.field, reason.value) }
+    if reason.value.is_empty() {
+        reason.field.to_string()
+    } else {
+        format!("{} = {}", reason.field, reason.value)
+    }
 }
 
 /// An edge as a sentence.
 pub fn edge_sentence(from: &ObjectRef, kind: EdgeKind, to: &ObjectRef, why: &Reason) -> String {
-    format!("{} {} {} {} {} — {}", from.kind, path(from), edge(kind), to.kind, path(to), reason(why))
+    format!(
+        "{} {} {} {} {} — {}",
+        from.kind,
+        path(from),
+        edge(kind),
+        to.kind,
+        path(to),
+        reason(why)
+    )
 }
 
 /// Why an object stays.
@@ -387,7 +404,8 @@ pub const START: &str = "Start teardown…";
 pub const PLAN_AGAIN: &str = "Plan again";
 pub const STALE_PLAN: &str = "The cluster has moved since this plan was made";
 pub const NO_PLAN: &str = "This plan is not known";
-pub const NO_PLAN_MEANS: &str = "Plans are kept for a while only, and not across a restart of the server.";
+pub const NO_PLAN_MEANS: &str =
+    "Plans are kept for a while only, and not across a restart of the server.";
 pub const BACK_TO_UNIT: &str = "Back to the unit";
 pub const NOTHING_TO_DO: &str = "Nothing to delete";
 
@@ -458,9 +476,15 @@ pub fn fate(fate: Fate) -> &'static str {
 pub fn difference(difference: &Difference) -> String {
     match difference {
         Difference::Added { object } => format!("New: {} {}", object.kind, path(object)),
-        Difference::Removed { object } => format!("No longer to be deleted: {} {}", object.kind, path(object)),
-        Difference::Recreated { object } => format!("Another object under the same name: {} {}", object.kind, path(object)),
-        Difference::Changed { object } => format!("In another place or way: {} {}", object.kind, path(object)),
+        Difference::Removed { object } => {
+            format!("No longer to be deleted: {} {}", object.kind, path(object))
+        }
+        Difference::Recreated { object } => {
+            format!("Another object under the same name: {} {}", object.kind, path(object))
+        }
+        Difference::Changed { object } => {
+            format!("In another place or way: {} {}", object.kind, path(object))
+        }
     }
 }
 
@@ -473,7 +497,10 @@ pub fn confirm_title(unit: &str) -> String {
 
 /// What cannot be taken back.
 pub fn confirm_lead(steps: usize) -> String {
-    format!("{} will be deleted. A deletion that the cluster has accepted cannot be taken back.", objects(steps))
+    format!(
+        "{} will be deleted. A deletion that the cluster has accepted cannot be taken back.",
+        objects(steps)
+    )
 }
 
 /// What data is lost.
@@ -520,7 +547,8 @@ pub const COLUMN_REQUESTED: &str = "Requested";
 pub const COLUMN_GONE: &str = "Gone";
 pub const SEE_PLAN: &str = "The plan";
 pub const NO_RUN: &str = "This run is not known";
-pub const NO_RUN_MEANS: &str = "It may have been started on another server, or its journal was removed.";
+pub const NO_RUN_MEANS: &str =
+    "It may have been started on another server, or its journal was removed.";
 
 /// A run's heading.
 pub fn run_title(unit: &str) -> String {
@@ -558,12 +586,15 @@ pub fn gone_of(gone: usize, total: usize) -> String {
 
 /// What stopping leaves.
 pub fn stop_counts(untouched: usize, irrevocable: usize, gone: usize) -> String {
-    format!("{untouched} untouched · {irrevocable} requested and not to be taken back · {gone} gone")
+    format!(
+        "{untouched} untouched · {irrevocable} requested and not to be taken back · {gone} gone"
+    )
 }
 
 /// Said to a screen reader while a run goes on.
 pub fn summary(gone: usize, total: usize, attention: usize) -> String {
-    let attention = if attention == 0 { String::new() } else { format!(", {attention} need attention") };
+    let attention =
+        if attention == 0 { String::new() } else { format!(", {attention} need attention") };
     format!("{}{attention}", gone_of(gone, total))
 }
 
@@ -596,10 +627,18 @@ pub fn trouble(trouble: &Trouble) -> String {
 /// What a person can do about it.
 pub fn trouble_do(trouble: &Trouble) -> &'static str {
     match trouble {
-        Trouble::Late { finalizers, .. } if finalizers.is_empty() => "Look at the object’s controller, or at the node of its Pods.",
-        Trouble::Late { .. } => "Look at the controller that clears the finalizer: is it still running?",
-        Trouble::Refused { .. } => "Grant the right or change the policy that refused, then it is tried with the next run; or skip it.",
-        Trouble::CameBack { .. } => "Stop whatever re-creates it, such as a GitOps controller or an operator, and plan again.",
+        Trouble::Late { finalizers, .. } if finalizers.is_empty() => {
+            "Look at the object’s controller, or at the node of its Pods."
+        }
+        Trouble::Late { .. } => {
+            "Look at the controller that clears the finalizer: is it still running?"
+        }
+        Trouble::Refused { .. } => {
+            "Grant the right or change the policy that refused, then it is tried with the next run; or skip it."
+        }
+        Trouble::CameBack { .. } => {
+            "Stop whatever re-creates it, such as a GitOps controller or an operator, and plan again."
+        }
         Trouble::CannotTell { .. } => "Restore the right or the API group that is missing.",
         Trouble::InUse { .. } => "Wait for these Pods to end, or delete what owns them.",
         Trouble::Retrying { .. } => "Nothing: it goes on by itself.",
@@ -611,13 +650,19 @@ pub fn evidence(trouble: &Trouble) -> Vec<String> {
     match trouble {
         Trouble::Late { since, finalizers } => {
             let mut lines = vec![format!("since {}", super::absolute(*since))];
-            lines.extend(finalizers.iter().map(|finalizer| format!("metadata.finalizers: {finalizer}")));
+            lines.extend(
+                finalizers.iter().map(|finalizer| format!("metadata.finalizers: {finalizer}")),
+            );
             lines
         }
         Trouble::Refused { code, message } => vec![format!("HTTP {code}: {message}")],
         Trouble::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
-        Trouble::CannotTell { message } | Trouble::Retrying { message, .. } => vec![message.clone()],
-        Trouble::InUse { pods } => pods.iter().map(|pod| format!("{} {}", pod.kind, path(pod))).collect(),
+        Trouble::CannotTell { message } | Trouble::Retrying { message, .. } => {
+            vec![message.clone()]
+        }
+        Trouble::InUse { pods } => {
+            pods.iter().map(|pod| format!("{} {}", pod.kind, path(pod))).collect()
+        }
     }
 }
 
@@ -633,7 +678,9 @@ pub fn happening(happening: &Happening) -> String {
         Happening::Requested { object, .. } => format!("DELETE sent for {}", named(object)),
         Happening::Terminating { object, .. } => format!("{} is being deleted", named(object)),
         Happening::Gone { object, .. } => format!("{} is proven gone", named(object)),
-        Happening::Trouble { object, trouble: what, .. } => format!("{}: {}", named(object), trouble(what)),
+        Happening::Trouble { object, trouble: what, .. } => {
+            format!("{}: {}", named(object), trouble(what))
+        }
         Happening::Skipped { object, by, .. } => format!("{by} skipped {}", named(object)),
         Happening::Finished => "Everything in the plan is gone".to_owned(),
         Happening::Stopped { untouched, irrevocable, gone } => {
@@ -648,4 +695,5 @@ pub const NOT_FOUND: &str = "There is nothing here";
 pub const NOT_FOUND_MEANS: &str = "The address may be mistyped, or what it named is gone.";
 pub const TO_UNITS: &str = "All units";
 pub const NO_UNIT: &str = "This unit is not known";
-pub const NO_UNIT_MEANS: &str = "Nothing in the cluster carries its name: it may be gone, or never have been there.";
+pub const NO_UNIT_MEANS: &str =
+    "Nothing in the cluster carries its name: it may be gone, or never have been there.";

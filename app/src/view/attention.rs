@@ -11,7 +11,10 @@ use crate::text;
 
 /// Whether a step belongs here.
 pub fn asks(step: &StepCard) -> bool {
-    let state = matches!(step.state, State::Stuck | State::Refused | State::CameBack | State::Slow | State::Unknown);
+    let state = matches!(
+        step.state,
+        State::Stuck | State::Refused | State::CameBack | State::Slow | State::Unknown
+    );
     state || (step.trouble.is_some() && !matches!(step.state, State::Gone | State::Skipped))
 }
 
@@ -45,14 +48,19 @@ pub fn Attention(
 fn card(step: StepCard, busy: Signal<bool>, skip: Callback<StepId>) -> impl IntoView {
     let id = step.id;
     let why = step.trouble.as_ref().map(|trouble| {
-        let lines = text::evidence(trouble).into_iter().map(|line| view! { <li class="quote">{line}</li> }).collect_view();
+        let lines = text::evidence(trouble)
+            .into_iter()
+            .map(|line| view! { <li class="quote">{line}</li> })
+            .collect_view();
         view! {
             <p class="attention-cause">{text::trouble(trouble)}</p>
             <ul class="evidence">{lines}</ul>
             <p class="attention-do">{text::trouble_do(trouble)}</p>
         }
     });
-    let since = step.requested.map(|at| view! { <span class="quiet">{text::COLUMN_REQUESTED} " " {moment(at)}</span> });
+    let since = step
+        .requested
+        .map(|at| view! { <span class="quiet">{text::COLUMN_REQUESTED} " " {moment(at)}</span> });
     view! {
         <li class="attention-card">
             <div class="attention-head">

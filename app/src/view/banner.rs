@@ -63,10 +63,16 @@ pub fn blind(cards: &[BlindCard]) -> impl IntoView + use<> {
 
 /// The server did not do what it was asked.
 pub fn refusal(refusal: &Refusal) -> impl IntoView + use<> {
-    let differences = refusal.differences.iter().map(|one| view! { <li>{text::difference(one)}</li> }).collect_view();
-    let title = if refusal.is_stale_plan() { text::STALE_PLAN.to_owned() } else { refusal.what.clone() };
+    let differences = refusal
+        .differences
+        .iter()
+        .map(|one| view! { <li>{text::difference(one)}</li> })
+        .collect_view();
+    let title =
+        if refusal.is_stale_plan() { text::STALE_PLAN.to_owned() } else { refusal.what.clone() };
     let any = !refusal.differences.is_empty();
-    let request = (!refusal.request.is_empty()).then(|| view! { <p class="quote">{refusal.request.clone()}</p> });
+    let request = (!refusal.request.is_empty())
+        .then(|| view! { <p class="quote">{refusal.request.clone()}</p> });
     view! {
         <div class="banner bad" role="alert">
             {icon("icon-warning")}

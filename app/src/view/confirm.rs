@@ -58,7 +58,8 @@ pub fn Confirm(
         }
     });
     let unit = StoredValue::new(plan.unit.to_string());
-    let matches = Memo::new(move |_| unit.with_value(|unit| typed.with(|typed| typed.trim() == unit)));
+    let matches =
+        Memo::new(move |_| unit.with_value(|unit| typed.with(|typed| typed.trim() == unit)));
     let mismatch = move || !matches.get() && typed.with(|typed| !typed.trim().is_empty());
     let tick = move || match phase.get_untracked() {
         Phase::Holding(1) => {

@@ -12,7 +12,9 @@ use crate::{
 pub fn ConnectionPill() -> impl IntoView {
     let connection = expect_context::<Connection>();
     let time = |since: i64| {
-        jiff::Timestamp::from_second(since).map(|at| text::data_as_of(&text::time_of_day(at))).unwrap_or_default()
+        jiff::Timestamp::from_second(since)
+            .map(|at| text::data_as_of(&text::time_of_day(at)))
+            .unwrap_or_default()
     };
     let class = move || match connection.link() {
         Link::Connecting => "pill connecting",

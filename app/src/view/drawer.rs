@@ -11,6 +11,7 @@ use super::{icon::icon, moment::moment, object_name::object_name, state_badge::s
 use crate::{
     address::Address,
     scene::{self, Scene},
+    sorted::sorted,
     text,
 };
 
@@ -27,7 +28,9 @@ pub fn Drawer(
 ) -> impl IntoView {
     let card: Memo<Option<Option<ObjectCard>>> = Memo::new(move |_| {
         let selected = address.selected.get()?;
-        Some(scene.read(|records| scene::objects(records).find(|card| card.uid.as_str() == selected).cloned()))
+        Some(scene.read(|records| {
+            scene::objects(records).find(|card| card.uid.as_str() == selected).cloned()
+        }))
     });
     let body = move || {
         let shown = card.get()?;
@@ -90,14 +93,16 @@ fn edges_of(records: &scene::Records, uid: &Uid) -> Vec<Seen> {
 }
 
 fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView + use<> {
-    let (before, after): (Vec<Seen>, Vec<Seen>) = edges.iter().cloned().partition(|seen| seen.other_first);
+    let (before, after): (Vec<Seen>, Vec<Seen>) =
+        edges.iter().cloned().partition(|seen| seen.other_first);
     let kept = match &card.standing {
         Standing::Kept(reason) => Some(view! {
             <div class="banner">{icon("icon-lock")}<div><strong>{text::WHY_KEPT}</strong><p>{text::kept(reason)}</p></div></div>
         }),
         Standing::Member | Standing::Outside => None,
     };
-    let outside = (card.standing == Standing::Outside).then(|| view! { <p class="quiet">{text::OUTSIDE}</p> });
+    let outside = (card.standing == Standing::Outside)
+        .then(|| view! { <p class="quiet">{text::OUTSIDE}</p> });
     let place = match card.wave {
         Some(wave) => text::wave(wave),
         None => text::NOT_PLANNED.to_owned(),
@@ -114,7 +119,11 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
         .map(|detail| row(text::detail(detail.name), detail.value.clone().into_any()))
         .collect_view();
     let finalizers = (!card.finalizers.is_empty()).then(|| {
-        let rows = card.finalizers.iter().map(|one| view! { <li><code>{one.clone()}</code></li> }).collect_view();
+        let rows = card
+            .finalizers
+            .iter()
+            .map(|one| view! { <li><code>{one.clone()}</code></li> })
+            .collect_view();
         view! {
             <h3>{text::FINALIZERS}</h3>
             <ul class="codes">{rows}</ul>
@@ -165,8 +174,10 @@ fn row(name: &'static str, value: AnyView) -> impl IntoView {
 
 fn side(title: &'static str, edges: &[Seen], address: Address) -> impl IntoView + use<> {
     (!edges.is_empty()).then(|| {
-        let mut edges = edges.to_vec();
-        edges.sort_by_key(|seen| (seen.edge.kind == EdgeKind::Contains, seen.other.kind.clone(), seen.other.name.clone()));
+        let contains = |seen: &Seen| seen.edge.kind == EdgeKind::Contains;
+        let mut edges = sorted(edges.to_vec(), |a, b| {
+            (contains(a), &a.other.kind, &a.other.name).cmp(&(contains(b), &b.other.kind, &b.other.name))
+        });
         let count = edges.len();
         let rest = edges.split_off(count.min(LISTED));
         let more = rest.len();
@@ -183,7 +194,11 @@ fn side(title: &'static str, edges: &[Seen], address: Address) -> impl IntoView 
 
 fn one(seen: Seen, address: Address) -> impl IntoView {
     let uid = seen.other_uid;
-    let verb = if seen.from_here { text::edge(seen.edge.kind) } else { text::edge_reversed(seen.edge.kind) };
+    let verb = if seen.from_here {
+        text::edge(seen.edge.kind)
+    } else {
+        text::edge_reversed(seen.edge.kind)
+    };
     view! {
         <li>
             <span class="edge-verb">{verb}</span>

@@ -6,16 +6,31 @@ use super::icon::icon;
 use crate::text;
 
 /// Nothing in a part of a page, with its meaning and a way on.
-pub fn empty(symbol: &str, title: &'static str, means: &'static str, more: AnyView) -> impl IntoView + use<> {
+pub fn empty(
+    symbol: &str,
+    title: &'static str,
+    means: &'static str,
+    more: AnyView,
+) -> impl IntoView + use<> {
     shown(symbol, view! { <h2>{title}</h2> }.into_any(), means, more)
 }
 
 /// A page that is nothing but this.
-pub fn empty_page(symbol: &str, title: &'static str, means: &'static str, more: AnyView) -> impl IntoView + use<> {
+pub fn empty_page(
+    symbol: &str,
+    title: &'static str,
+    means: &'static str,
+    more: AnyView,
+) -> impl IntoView + use<> {
     shown(symbol, view! { <h1>{title}</h1> }.into_any(), means, more)
 }
 
-fn shown(symbol: &str, title: AnyView, means: &'static str, more: AnyView) -> impl IntoView + use<> {
+fn shown(
+    symbol: &str,
+    title: AnyView,
+    means: &'static str,
+    more: AnyView,
+) -> impl IntoView + use<> {
     view! {
         <div class="empty">
             {icon(symbol)}

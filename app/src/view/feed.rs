@@ -1,10 +1,7 @@
 //! What happened, newest first.
 
 use leptos::prelude::*;
-use teardown::{
-    message::EventCard,
-    run::Happening,
-};
+use teardown::{message::EventCard, run::Happening};
 
 use super::moment::time_of_day;
 use crate::{

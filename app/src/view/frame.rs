@@ -122,7 +122,11 @@ fn crumbs(path: &str) -> Vec<(String, Option<String>)> {
     match parts.as_slice() {
         ["u", unit] => vec![home(true), (decoded(unit), None)],
         ["u", unit, "plan", ..] => {
-            vec![home(true), (decoded(unit), Some(format!("/u/{unit}"))), (text::PLAN.to_owned(), None)]
+            vec![
+                home(true),
+                (decoded(unit), Some(format!("/u/{unit}"))),
+                (text::PLAN.to_owned(), None),
+            ]
         }
         ["r", run] => vec![home(true), (format!("{} {}", text::RUN, decoded(run)), None)],
         _ => vec![home(false)],
@@ -156,4 +160,23 @@ fn cluster_of(message: &Message) -> Option<ClusterCard> {
         Record::Cluster(card) => Some(card.clone()),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_says_where_the_page_is() {
+        assert_eq!(title("/"), "Unwind");
+        assert_eq!(title("/u/a%2Fb"), "a/b · Unwind");
+        assert_eq!(title("/u/shop/plan/1f3a"), "Plan · shop · Unwind");
+        assert_eq!(title("/r/7"), "Run 7 · Unwind");
+    }
+
+    #[test]
+    fn what_is_not_encoded_well_stays_as_it_is() {
+        assert_eq!(decoded("100%"), "100%");
+        assert_eq!(decoded("%zz%41"), "%zzA");
+    }
 }

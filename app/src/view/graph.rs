@@ -16,7 +16,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{Element, KeyboardEvent, PointerEvent, TouchEvent, WheelEvent};
 
 use super::{
-    edge::{edge, path_of},
+    edge::{edge, path_of, whole},
     icon::{self, icon},
     list::{lane_name, matches},
     node::{Around, node},
@@ -27,6 +27,7 @@ use crate::{
     drawing::{Arrow, Drawing, Lane, Structure},
     layout::{Area, Place},
     scene::{self, Scene},
+    sorted::sorted,
     text,
 };
 
@@ -61,8 +62,16 @@ pub fn Graph(
     let drawing = Memo::new(move |previous: Option<&Arc<Drawing>>| {
         Arc::new(Drawing::of(structure.get(), previous.map(|previous| &**previous)))
     });
-    let places = Memo::new(move |_| drawing.with(|drawing| drawing.places().collect::<HashMap<Uid, Place>>()));
-    let zoom = RwSignal::new(address.zoom.get_untracked().unwrap_or(SCALE).clamp(SCALES.0, SCALES.1));
+    let places = Memo::new(move |_| {
+        drawing.with(|drawing| drawing.places().collect::<HashMap<Uid, Place>>())
+    });
+    let zoom = RwSignal::new(
+        address
+            .zoom
+            .get_untracked()
+            .map_or(SCALE, |percent| f64::from(percent) / 100.0)
+            .clamp(SCALES.0, SCALES.1),
+    );
     let window = RwSignal::new(None::<Area>);
     let scroller = NodeRef::<html::Div>::new();
     let camera = Camera { zoom, window, scroller, drawing };
@@ -70,7 +79,9 @@ pub fn Graph(
     let visible = Memo::new(move |_| {
         let window = window.get();
         drawing.with(|drawing| {
-            let near = drawing.places().filter(|(_, place)| window.is_none_or(|window| window.meets(&place.area)));
+            let near = drawing
+                .places()
+                .filter(|(_, place)| window.is_none_or(|window| window.meets(&place.area)));
             let most = if window.is_none() { MOUNTED } else { usize::MAX };
             near.map(|(uid, _)| uid).take(most).collect::<Vec<_>>()
         })
@@ -91,7 +102,8 @@ pub fn Graph(
     let around = Around { lit: lit.into(), selected: address.selected.into(), focus };
     let choose = Callback::new(move |uid: Uid| {
         roving.set(Some(uid.clone()));
-        let same = address.selected.with_untracked(|selected| selected.as_deref() == Some(uid.as_str()));
+        let same =
+            address.selected.with_untracked(|selected| selected.as_deref() == Some(uid.as_str()));
         address.select.set((!same).then(|| uid.to_string()));
     });
 
@@ -105,7 +117,9 @@ pub fn Graph(
             (before, structure.edges.iter().filter(|arrow| arrow.first == uid).count())
         });
         let place = Signal::derive(move || {
-            places.with(|places| places.get(&uid).map_or((0.0, 0.0), |place| (place.area.x, place.area.y)))
+            places.with(|places| {
+                places.get(&uid).map_or((0.0, 0.0), |place| (place.area.x, place.area.y))
+            })
         });
         Some(node(card, place, counts, around, choose))
     };
@@ -116,8 +130,8 @@ pub fn Graph(
         Some(view! {
             <rect
                 class=move || format!("block {}", icon::of_state(card.with(|card| card.state)))
-                x=at.map(|area| area.x) y=at.map(|area| area.y)
-                width=at.map(|area| area.width) height=at.map(|area| area.height) rx="9"
+                x=at.map(|area| whole(area.x)) y=at.map(|area| whole(area.y))
+                width=at.map(|area| whole(area.width)) height=at.map(|area| whole(area.height)) rx="9"
             ></rect>
         })
     };
@@ -127,7 +141,11 @@ pub fn Graph(
             let paths = paths(drawing, window);
             let edges = drawing.structure.edges.iter();
             edges
-                .filter_map(|arrow| paths.get(&(&arrow.first, &arrow.later)).map(|path| (arrow.clone(), path.clone())))
+                .filter_map(|arrow| {
+                    paths
+                        .get(&(&arrow.first, &arrow.later))
+                        .map(|path| (arrow.clone(), path.clone()))
+                })
                 .collect::<Vec<(Arrow, String)>>()
         })
     });
@@ -139,11 +157,21 @@ pub fn Graph(
         Detail::Mid => "graph mid",
         Detail::Far => "graph far",
     };
-    let size = move |of: fn(&Drawing) -> f64| move || format!("{:.0}", drawing.with(|drawing| of(drawing)) * zoom.get());
-    let view_box = move || drawing.with(|drawing| format!("0 0 {:.0} {:.0}", drawing.layout.width, drawing.layout.height));
+    let size = move |of: fn(&Drawing) -> f64| {
+        move || whole(drawing.with(|drawing| of(drawing)) * zoom.get())
+    };
+    let view_box = move || {
+        drawing.with(|drawing| {
+            format!("0 0 {} {}", whole(drawing.layout.width), whole(drawing.layout.height))
+        })
+    };
     let note = move || {
         drawing.with(|drawing| {
-            text::drawn(drawing.layout.nodes.len(), drawing.structure.edges.len(), drawing.lanes.len())
+            text::drawn(
+                drawing.layout.nodes.len(),
+                drawing.structure.edges.len(),
+                drawing.lanes.len(),
+            )
         })
     };
     view! {
@@ -209,14 +237,23 @@ fn tool(symbol: &'static str, label: &'static str, act: impl Fn() + 'static) -> 
 /// An edge's key holds its path too, so that a moved edge is drawn anew.
 fn arrow_key((arrow, path): &(Arrow, String)) -> (Uid, Uid, String, String) {
     let edge = &arrow.edge;
-    (edge.from.clone(), edge.to.clone(), format!("{:?} {}", edge.kind, edge.reason.field), path.clone())
+    (
+        edge.from.clone(),
+        edge.to.clone(),
+        format!("{:?} {}", edge.kind, edge.reason.field),
+        path.clone(),
+    )
 }
 
 /// What is not faded: what the search finds, else the selected object and its neighbours.
-fn lit(scene: Scene, address: Address, structure: Memo<Structure>) -> Memo<Option<Arc<HashSet<Uid>>>> {
+fn lit(
+    scene: Scene,
+    address: Address,
+    structure: Memo<Structure>,
+) -> Memo<Option<Arc<HashSet<Uid>>>> {
     Memo::new(move |_| {
         if let Some(search) = address.search.get().filter(|search| !search.is_empty()) {
-            let search = search.to_lowercase();
+            let search = search.to_ascii_lowercase();
             let found = scene.read(|records| {
                 scene::objects(records)
                     .filter(|card| matches(card, &search))
@@ -227,9 +264,15 @@ fn lit(scene: Scene, address: Address, structure: Memo<Structure>) -> Memo<Optio
         }
         let selected = Uid::new(address.selected.get()?);
         structure.with(|structure| {
-            let drawn = structure.edges.iter().any(|arrow| arrow.first == selected || arrow.later == selected);
+            let drawn = structure
+                .edges
+                .iter()
+                .any(|arrow| arrow.first == selected || arrow.later == selected);
             drawn.then(|| {
-                let near = structure.edges.iter().filter(|arrow| arrow.first == selected || arrow.later == selected);
+                let near = structure
+                    .edges
+                    .iter()
+                    .filter(|arrow| arrow.first == selected || arrow.later == selected);
                 let mut lit: HashSet<Uid> =
                     near.flat_map(|arrow| [arrow.first.clone(), arrow.later.clone()]).collect();
                 lit.insert(selected.clone());
@@ -261,7 +304,9 @@ fn paths(drawing: &Drawing, window: Option<Area>) -> HashMap<(&Uid, &Uid), Strin
 }
 
 fn around_points(points: &[(f64, f64)]) -> Area {
-    let fold = |of: fn(&(f64, f64)) -> f64, by: fn(f64, f64) -> f64, start: f64| points.iter().map(of).fold(start, by);
+    let fold = |of: fn(&(f64, f64)) -> f64, by: fn(f64, f64) -> f64, start: f64| {
+        points.iter().map(of).fold(start, by)
+    };
     let (left, top) = (fold(|p| p.0, f64::min, f64::MAX), fold(|p| p.1, f64::min, f64::MAX));
     let (right, bottom) = (fold(|p| p.0, f64::max, f64::MIN), fold(|p| p.1, f64::max, f64::MIN));
     // A level line has no height of its own.
@@ -287,7 +332,8 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
                     })
                 })
             };
-            let (x, y) = (area.x + 16.0, area.y + 26.0);
+            let (x, y) = (whole(area.x) + 16, whole(area.y) + 26);
+            let (left, top, width, height) = (whole(area.x), whole(area.y), whole(area.width), whole(area.height));
             let class = match lane {
                 Lane::Namespace(_) => "lane",
                 Lane::Cluster => "lane cluster",
@@ -310,9 +356,9 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
             };
             view! {
                 <g class=class>
-                    <rect class="lane-box" x=area.x y=area.y width=area.width height=area.height rx="14"></rect>
+                    <rect class="lane-box" x=left y=top width=width height=height rx="14"></rect>
                     {title}
-                    <text class="lane-counts" x=area.x + area.width - 16.0 y=y>{move || roll_up(&counts.get())}</text>
+                    <text class="lane-counts" x=left + width - 16 y=y>{move || roll_up(&counts.get())}</text>
                 </g>
             }
         })
@@ -321,10 +367,12 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
 
 /// `2 stuck · 41 gone · 57 objects`.
 fn roll_up(counts: &Counts) -> String {
-    let mut parts: Vec<(State, usize)> = counts.iter().map(|(state, count)| (*state, *count)).collect();
+    let mut parts: Vec<(State, usize)> =
+        counts.iter().map(|(state, count)| (*state, *count)).collect();
     parts.retain(|(state, _)| *state != State::Present);
-    parts.sort_by_key(|(state, _)| std::cmp::Reverse(state.severity()));
-    let mut words: Vec<String> = parts.into_iter().take(3).map(|(state, count)| text::state_count(state, count)).collect();
+    let parts = sorted(parts, |a, b| b.0.severity().cmp(&a.0.severity()));
+    let mut words: Vec<String> =
+        parts.into_iter().take(3).map(|(state, count)| text::state_count(state, count)).collect();
     words.push(text::objects(counts.values().sum()));
     words.join(" · ")
 }
@@ -361,7 +409,7 @@ impl Camera {
         Effect::new(move |before: Option<f64>| {
             let zoom = self.zoom.get();
             if before.is_some_and(|before| (before - zoom).abs() > f64::EPSILON) {
-                address.keep_zoom.set(Some((zoom * 100.0).round() / 100.0));
+                address.keep_zoom.set(Some(((zoom * 100.0).round() as u32).to_string()));
             }
             zoom
         });
@@ -406,7 +454,9 @@ impl Camera {
 
     /// Scales around a point of the frame, or its middle.
     fn scale(self, by: f64, around: Option<(f64, f64)>) {
-        let (Some(frame), Some(seen)) = (self.scroller.get_untracked(), self.seen()) else { return };
+        let (Some(frame), Some(seen)) = (self.scroller.get_untracked(), self.seen()) else {
+            return;
+        };
         let old = self.zoom.get_untracked();
         let zoom = (old * by).clamp(SCALES.0, SCALES.1);
         let (x, y) = around.unwrap_or((seen.width * old / 2.0, seen.height * old / 2.0));
@@ -422,8 +472,10 @@ impl Camera {
     /// The whole drawing, never larger than life.
     fn fit(self) {
         let Some(frame) = self.scroller.get_untracked() else { return };
-        let (width, height) = self.drawing.with_untracked(|drawing| (drawing.layout.width, drawing.layout.height));
-        let zoom = (f64::from(frame.client_width()) / width).min(f64::from(frame.client_height()) / height);
+        let (width, height) =
+            self.drawing.with_untracked(|drawing| (drawing.layout.width, drawing.layout.height));
+        let zoom = (f64::from(frame.client_width()) / width)
+            .min(f64::from(frame.client_height()) / height);
         self.set(zoom.min(1.0));
     }
 
@@ -491,10 +543,12 @@ impl Camera {
 
     /// Scrolls as little as needed for a card to be seen.
     fn reveal(self, uid: &Uid) {
-        let (Some(frame), Some(seen)) = (self.scroller.get_untracked(), self.seen()) else { return };
-        let place = self
-            .drawing
-            .with_untracked(|drawing| drawing.places().find(|(key, _)| key == uid).map(|(_, place)| place.area));
+        let (Some(frame), Some(seen)) = (self.scroller.get_untracked(), self.seen()) else {
+            return;
+        };
+        let place = self.drawing.with_untracked(|drawing| {
+            drawing.places().find(|(key, _)| key == uid).map(|(_, place)| place.area)
+        });
         let Some(area) = place else { return };
         let zoom = self.zoom.get_untracked();
         let towards = |start: f64, length: f64, from: f64, size: f64| {
@@ -558,7 +612,12 @@ fn key(
 }
 
 /// Left and right follow edges to the nearest end; up and down stay in the column.
-fn walk(key: &str, from: &Uid, structure: Memo<Structure>, places: Memo<HashMap<Uid, Place>>) -> Option<Uid> {
+fn walk(
+    key: &str,
+    from: &Uid,
+    structure: Memo<Structure>,
+    places: Memo<HashMap<Uid, Place>>,
+) -> Option<Uid> {
     places.with_untracked(|places| {
         let here = places.get(from)?;
         let nearest = |ends: &mut dyn Iterator<Item = &Uid>| {
@@ -572,14 +631,25 @@ fn walk(key: &str, from: &Uid, structure: Memo<Structure>, places: Memo<HashMap<
         structure.with_untracked(|structure| {
             let edges = &structure.edges;
             match key {
-                "ArrowRight" => nearest(&mut edges.iter().filter(|a| a.first == *from).map(|a| &a.later)),
-                "ArrowLeft" => nearest(&mut edges.iter().filter(|a| a.later == *from).map(|a| &a.first)),
+                "ArrowRight" => {
+                    nearest(&mut edges.iter().filter(|a| a.first == *from).map(|a| &a.later))
+                }
+                "ArrowLeft" => {
+                    nearest(&mut edges.iter().filter(|a| a.later == *from).map(|a| &a.first))
+                }
                 "ArrowDown" | "ArrowUp" => {
                     let down = key == "ArrowDown";
                     let further = |place: &Place| {
-                        place.rank == here.rank && if down { place.area.y > here.area.y } else { place.area.y < here.area.y }
+                        place.rank == here.rank
+                            && if down {
+                                place.area.y > here.area.y
+                            } else {
+                                place.area.y < here.area.y
+                            }
                     };
-                    nearest(&mut places.iter().filter(|(_, place)| further(place)).map(|(uid, _)| uid))
+                    nearest(
+                        &mut places.iter().filter(|(_, place)| further(place)).map(|(uid, _)| uid),
+                    )
                 }
                 _ => None,
             }

@@ -11,6 +11,7 @@ use crate::{
     address::Address,
     drawing::Lane,
     scene::{self, Scene},
+    sorted::sorted,
     text,
 };
 
@@ -26,8 +27,10 @@ pub fn List(
     address: Address,
 ) -> impl IntoView {
     let groups = Memo::new(move |_| {
-        let search = address.search.get().unwrap_or_default().to_lowercase();
-        scene.read_members(|records| groups(scene::objects(records).filter(|card| matches(card, &search))))
+        let search = address.search.get().unwrap_or_default().to_ascii_lowercase();
+        scene.read_members(|records| {
+            groups(scene::objects(records).filter(|card| matches(card, &search)))
+        })
     });
     let most = move || if address.all.get().is_some() { usize::MAX } else { FIRST };
     let shown = move || {
@@ -42,7 +45,8 @@ pub fn List(
         }
         shown
     };
-    let count = move || groups.with(|groups| groups.iter().map(|(_, uids)| uids.len()).sum::<usize>());
+    let count =
+        move || groups.with(|groups| groups.iter().map(|(_, uids)| uids.len()).sum::<usize>());
     view! {
         <div class="list">
             <div class="table-frame">
@@ -72,18 +76,20 @@ pub fn List(
 /// Whether a search finds an object.
 pub fn matches(card: &ObjectCard, search: &str) -> bool {
     search.is_empty()
-        || card.object.name.to_lowercase().contains(search)
-        || card.object.kind.to_lowercase().contains(search)
+        || card.object.name.to_ascii_lowercase().contains(search)
+        || card.object.kind.to_ascii_lowercase().contains(search)
         || card.object.namespace.as_ref().is_some_and(|namespace| namespace.contains(search))
-        || text::state(card.state).to_lowercase() == search
+        || text::state(card.state).eq_ignore_ascii_case(search)
 }
 
 fn groups<'a>(cards: impl Iterator<Item = &'a ObjectCard>) -> Vec<(Lane, Vec<Uid>)> {
-    let mut cards: Vec<(Lane, &ObjectCard)> = cards.map(|card| (Lane::of(card), card)).collect();
-    let order = |card: &ObjectCard| (card.wave.unwrap_or(u32::MAX), card.object.clone(), card.uid.clone());
-    cards.sort_by(|a, b| {
-        let (left, right) = (order(a.1), order(b.1));
-        (&a.0, left.0, &left.1.kind, &left.1.name, &left.2).cmp(&(&b.0, right.0, &right.1.kind, &right.1.name, &right.2))
+    let cards: Vec<(Lane, &ObjectCard)> = cards.map(|card| (Lane::of(card), card)).collect();
+    let wave = |card: &ObjectCard| card.wave.unwrap_or(u32::MAX);
+    let cards = sorted(cards, |(lane, a), (other, b)| {
+        let by_name = || {
+            (&a.object.kind, &a.object.name, &a.uid).cmp(&(&b.object.kind, &b.object.name, &b.uid))
+        };
+        lane.cmp(other).then(wave(a).cmp(&wave(b))).then_with(by_name)
     });
     let mut groups: Vec<(Lane, Vec<Uid>)> = Vec::new();
     for (lane, card) in cards {
@@ -105,7 +111,11 @@ pub fn lane_name(lane: &Lane) -> String {
 }
 
 fn group(scene: Scene, address: Address, lane: &Lane, uids: &[Uid]) -> impl IntoView + use<> {
-    let rows = uids.iter().filter_map(|uid| scene.object(uid)).map(|card| row(address, card)).collect_view();
+    let rows = uids
+        .iter()
+        .filter_map(|uid| scene.object(uid))
+        .map(|card| row(address, card))
+        .collect_view();
     view! {
         <tbody>
             <tr class="group">
@@ -120,12 +130,17 @@ fn row(address: Address, card: ArcRwSignal<ObjectCard>) -> impl IntoView {
     let first = card.get_untracked();
     let card = RwSignal::from(card);
     let uid = StoredValue::new(first.uid.clone());
-    let selected =
-        move || uid.with_value(|uid| address.selected.with(|selected| selected.as_deref() == Some(uid.as_str())));
+    let selected = move || {
+        uid.with_value(|uid| {
+            address.selected.with(|selected| selected.as_deref() == Some(uid.as_str()))
+        })
+    };
     let standing = move || {
         card.with(|card| match &card.standing {
             Standing::Member => view! { <span class="quiet">{text::MEMBER}</span> }.into_any(),
-            Standing::Kept(reason) => view! { {icon("icon-lock")} " " {text::kept(reason)} }.into_any(),
+            Standing::Kept(reason) => {
+                view! { {icon("icon-lock")} " " {text::kept(reason)} }.into_any()
+            }
             Standing::Outside => view! { <span class="quiet">{text::OUTSIDE}</span> }.into_any(),
         })
     };

@@ -8,12 +8,15 @@ use teardown::{
     object::Uid,
 };
 
-use super::icon;
+use super::{edge::whole, icon};
 use crate::{
     drawing::{HEIGHT, WIDTH},
     text,
 };
 
+/// A card's size in whole units.
+const WIDE: i32 = WIDTH as i32;
+const HIGH: i32 = HEIGHT as i32;
 /// Characters a card has room for.
 const NAME: usize = 24;
 const KIND: usize = 14;
@@ -64,24 +67,30 @@ pub fn node(
         let uid = uid.clone();
         move || if around.focus.with(|focus| focus.as_ref() == Some(&uid)) { "0" } else { "-1" }
     };
-    let label = {
-        let object = first.object.clone();
-        move || text::node_label(&object, state.get(), counts.0, counts.1)
-    };
     let pressed = {
         let uid = uid.clone();
-        move || around.selected.with(|selected| if selected.as_deref() == Some(uid.as_str()) { "true" } else { "false" })
+        move || {
+            around.selected.with(|selected| {
+                if selected.as_deref() == Some(uid.as_str()) { "true" } else { "false" }
+            })
+        }
     };
     let name = text::shortened(&first.object.name, NAME);
     let far_name = text::shortened(&first.object.name, FAR_NAME);
     let kind = text::shortened(text::kind_short(&first.object.kind), KIND);
+    // It begins with what is seen, so that it can be said to a voice control.
+    let label = {
+        let seen = format!("{name} {kind}");
+        let path = text::path(&first.object);
+        move || text::node_label(&seen, state.get(), &path, counts.0, counts.1)
+    };
     let chosen = uid.clone();
     view! {
         <g
             class=class
             id=format!("node-{uid}")
             data-uid=uid.to_string()
-            transform=move || { let (x, y) = place.get(); format!("translate({x:.1} {y:.1})") }
+            transform=move || { let (x, y) = place.get(); format!("translate({} {})", whole(x), whole(y)) }
             tabindex=tab
             role="button"
             aria-pressed=pressed
@@ -89,19 +98,19 @@ pub fn node(
             on:click=move |_| choose.run(chosen.clone())
         >
             <title>{text::path(&first.object)}</title>
-            <rect class="card" width=WIDTH height=HEIGHT rx="9"></rect>
-            <rect class="card-edge" width="4" height=HEIGHT - 16.0 x="0" y="8" rx="2"></rect>
+            <rect class="card" width=WIDE height=HIGH rx="9"></rect>
+            <rect class="card-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
             <use href=format!("/icons.svg#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
             <text class="node-name" x="38" y="24">{name}</text>
             <text class="node-far" x="38" y="35">{far_name}</text>
             <text class="node-kind" x="38" y="42">{kind}</text>
-            <text class="node-word" x=WIDTH - 32.0 y="42">{move || text::state(state.get())}</text>
+            <text class="node-word" x=WIDE - 32 y="42">{move || text::state(state.get())}</text>
             <use
                 href=move || format!("/icons.svg#{}", icon::of_state(state.get()))
-                class="node-state" x=WIDTH - 27.0 y="31" width="15" height="15"
+                class="node-state" x=WIDE - 27 y="31" width="15" height="15"
             ></use>
             {move || (kept.get() && state.get() != State::Kept).then(|| view! {
-                <use href="/icons.svg#icon-lock" class="node-lock" x=WIDTH - 25.0 y="10" width="13" height="13"></use>
+                <use href="/icons.svg#icon-lock" class="node-lock" x=WIDE - 25 y="10" width="13" height="13"></use>
             })}
         </g>
     }

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use teardown::plan::{DataFate, Fate, Plan};
 
 use super::{icon::icon, kept::kept_list, object_name::object_name, wave::wave};
-use crate::text;
+use crate::{sorted::sorted, text};
 
 /// All of it.
 pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
@@ -18,7 +18,11 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
         for capacity in of(fate).filter_map(|data| data.capacity.as_deref()) {
             *sizes.entry(capacity).or_default() += 1;
         }
-        sizes.into_iter().map(|(size, count)| text::times(count, size)).collect::<Vec<_>>().join(" + ")
+        sizes
+            .into_iter()
+            .map(|(size, count)| text::times(count, size))
+            .collect::<Vec<_>>()
+            .join(" + ")
     };
     let waves: Vec<_> = (1..=plan.waves()).map(|number| wave(plan, number)).collect();
     let blind = (!plan.blind.is_empty()).then(|| {
@@ -66,8 +70,8 @@ fn total(figure: String, label: &'static str, more: String, class: &'static str)
 
 /// Every volume that is concerned, destroyed ones first.
 fn data(fates: &[DataFate]) -> impl IntoView + use<> {
-    let mut fates = fates.to_vec();
-    fates.sort_by(|a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
+    let fates =
+        sorted(fates.to_vec(), |a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
     let none = fates.iter().all(|data| data.fate != Fate::Destroyed);
     let rows = fates
         .iter()

@@ -98,7 +98,12 @@ pub fn RunHead(
 
 /// Asks before stopping, and says what a stop leaves.
 #[component]
-fn StopDialog(open: RwSignal<bool>, card: Signal<RunCard>, busy: Signal<bool>, order: Callback<Order>) -> impl IntoView {
+fn StopDialog(
+    open: RwSignal<bool>,
+    card: Signal<RunCard>,
+    busy: Signal<bool>,
+    order: Callback<Order>,
+) -> impl IntoView {
     let dialog = NodeRef::<html::Dialog>::new();
     Effect::new(move |_| {
         if let Some(dialog) = dialog.get() {
@@ -112,7 +117,9 @@ fn StopDialog(open: RwSignal<bool>, card: Signal<RunCard>, busy: Signal<bool>, o
     });
     let counts = move || {
         card.with(|card| {
-            let of = |states: &[State]| states.iter().filter_map(|state| card.counts.get(state)).sum::<usize>();
+            let of = |states: &[State]| {
+                states.iter().filter_map(|state| card.counts.get(state)).sum::<usize>()
+            };
             let untouched = of(&[State::Planned, State::Waiting, State::Skipped]);
             let gone = of(&[State::Gone]);
             text::stop_counts(untouched, card.total.saturating_sub(untouched + gone), gone)

@@ -1,8 +1,8 @@
 //! The search field: `/` leads to it, what it holds is in the URL, and without JavaScript it is a form.
 
 use leptos::{html, prelude::*};
-use web_sys::{HtmlElement, KeyboardEvent};
 use wasm_bindgen::JsCast;
+use web_sys::{HtmlElement, KeyboardEvent};
 
 use super::icon::icon;
 
@@ -19,7 +19,8 @@ pub fn Search(
     let field = NodeRef::<html::Input>::new();
     Effect::new(move |_| {
         let listener = window_event_listener(leptos::ev::keydown, move |event| {
-            if event.key() == "/" && !is_typing(&event)
+            if event.key() == "/"
+                && !is_typing(&event)
                 && let Some(field) = field.get_untracked()
             {
                 event.prevent_default();
@@ -54,7 +55,8 @@ pub fn Search(
 pub fn is_typing(event: &KeyboardEvent) -> bool {
     let target = event.target().and_then(|target| target.dyn_into::<HtmlElement>().ok());
     let typed = target.is_some_and(|target| {
-        matches!(target.tag_name().as_str(), "INPUT" | "TEXTAREA" | "SELECT") || target.is_content_editable()
+        matches!(target.tag_name().as_str(), "INPUT" | "TEXTAREA" | "SELECT")
+            || target.is_content_editable()
     });
     typed || event.ctrl_key() || event.meta_key() || event.alt_key()
 }

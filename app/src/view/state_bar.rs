@@ -4,20 +4,20 @@ use leptos::prelude::*;
 use teardown::message::{Counts, State};
 
 use super::icon;
-use crate::text;
+use crate::{sorted::sorted, text};
 
 /// The bar and its words, worst first.
 pub fn state_bar(counts: &Counts) -> impl IntoView + use<> {
-    let total = counts.values().sum::<usize>().max(1) as f64;
-    let mut left = 0.0;
+    let total = counts.values().sum::<usize>().max(1);
+    let mut sum = 0;
     let parts = worst_first(counts)
         .into_iter()
         .map(|(state, count)| {
-            let width = count as f64 / total * 1000.0;
-            let x = left;
-            left += width;
+            let x = sum * 1000 / total;
+            sum += count;
+            let width = sum * 1000 / total - x;
             let class = format!("bar-part {}", icon::of_state(state));
-            view! { <rect class=class x=format!("{x:.1}") y="0" width=format!("{width:.1}") height="8"></rect> }
+            view! { <rect class=class x=x y="0" width=width height="8"></rect> }
         })
         .collect_view();
     view! {
@@ -46,8 +46,9 @@ pub fn state_words(counts: &Counts) -> impl IntoView + use<> {
 }
 
 fn worst_first(counts: &Counts) -> Vec<(State, usize)> {
-    let mut parts: Vec<(State, usize)> = counts.iter().map(|(state, count)| (*state, *count)).collect();
+    let mut parts: Vec<(State, usize)> =
+        counts.iter().map(|(state, count)| (*state, *count)).collect();
     parts.retain(|(_, count)| *count > 0);
-    parts.sort_by_key(|(state, _)| std::cmp::Reverse(state.severity()));
+    let parts = sorted(parts, |a, b| b.0.severity().cmp(&a.0.severity()));
     parts
 }

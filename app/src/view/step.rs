@@ -39,7 +39,10 @@ pub fn step(plan: &Plan, step: &Step) -> impl IntoView + use<> {
 }
 
 fn blocker(plan: &Plan, blocker: &Blocker) -> impl IntoView + use<> {
-    let said = plan.step(blocker.step).map(|before| text::blocker(&before.object, blocker)).unwrap_or_default();
+    let said = plan
+        .step(blocker.step)
+        .map(|before| text::blocker(&before.object, blocker))
+        .unwrap_or_default();
     view! {
         <p class="step-reason">
             <a href=format!("#step-{}", blocker.step) rel="external">{said}</a>

@@ -1,15 +1,13 @@
 //! The steps of a run as a table: each row has its own signal, so a delta touches only the rows it is about.
 
 use leptos::prelude::*;
-use teardown::{
-    message::StepCard,
-    plan::StepId,
-};
+use teardown::{message::StepCard, plan::StepId};
 
 use super::{moment::time_of_day, object_name::object_name, state_badge::state_badge};
 use crate::{
     address::Address,
     scene::{self, Scene},
+    sorted::sorted,
     text,
 };
 
@@ -28,9 +26,9 @@ pub fn Steps(
 ) -> impl IntoView {
     let order = Memo::new(move |_| {
         scene.read_members(|records| {
-            let mut steps: Vec<(u32, StepId)> = scene::steps(records).map(|step| (step.wave, step.id)).collect();
-            steps.sort_unstable();
-            steps.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
+            let steps: Vec<(u32, StepId)> =
+                scene::steps(records).map(|step| (step.wave, step.id)).collect();
+            sorted(steps, Ord::cmp).into_iter().map(|(_, id)| id).collect::<Vec<_>>()
         })
     });
     let shown = move || {
@@ -74,10 +72,16 @@ fn row(scene: Scene, card: ArcRwSignal<StepCard>) -> impl IntoView {
             .iter()
             .take(NAMED)
             .filter_map(|id| scene.step(*id))
-            .map(|step| step.with_untracked(|step| format!("{} {}", step.object.kind, step.object.name)))
+            .map(|step| {
+                step.with_untracked(|step| format!("{} {}", step.object.kind, step.object.name))
+            })
             .collect();
         let more = ids.len().saturating_sub(NAMED);
-        if more > 0 { format!("{} {}", names.join(", "), text::more(more)) } else { names.join(", ") }
+        if more > 0 {
+            format!("{} {}", names.join(", "), text::more(more))
+        } else {
+            names.join(", ")
+        }
     };
     view! {
         <tr id=format!("step-{}", first.id) class:settled=move || card.with(|card| card.gone.is_some())>

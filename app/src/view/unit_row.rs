@@ -13,7 +13,10 @@ pub fn unit_row(card: UnitCard) -> impl IntoView {
         0..=3 => card.namespaces.join(", "),
         more => format!("{} {}", card.namespaces[..2].join(", "), text::more(more - 2)),
     };
-    let run = card.run.as_ref().map(|run| view! { <a href=address::run(run)>{text::RUN} " " {run.to_string()}</a> });
+    let run = card
+        .run
+        .as_ref()
+        .map(|run| view! { <a href=address::run(run)>{text::RUN} " " {run.to_string()}</a> });
     let shared = if card.shared == 0 { text::NONE.to_owned() } else { card.shared.to_string() };
     view! {
         <tr>

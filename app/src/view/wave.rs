@@ -8,7 +8,8 @@ use crate::text;
 
 /// The column.
 pub fn wave(plan: &Plan, number: u32) -> impl IntoView + use<> {
-    let steps: Vec<_> = plan.steps.iter().filter(|step| step.wave == number).map(|one| step(plan, one)).collect();
+    let steps: Vec<_> =
+        plan.steps.iter().filter(|step| step.wave == number).map(|one| step(plan, one)).collect();
     let count = steps.len();
     let id = format!("wave-{number}");
     let heading = id.clone();

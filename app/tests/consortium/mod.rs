@@ -7,11 +7,14 @@ use app::Seed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
     message::{
-        BlindCard, BlindCause, ClusterCard, Counts, Detail, DetailName, EdgeCard, EventCard, Message, ObjectCard, Record,
-        Revision, RunCard, Standing, State, StepCard, UnitCard, Unreachable,
+        BlindCard, BlindCause, ClusterCard, Counts, Detail, DetailName, EdgeCard, EventCard,
+        Message, ObjectCard, Record, Revision, RunCard, Standing, State, StepCard, UnitCard,
+        Unreachable,
     },
     object::{Deletion, Kind, ObjectRef, Reclaim, Uid},
-    plan::{Blocker, DataFate, Deed, Fate, Kept, KeptReason, Plan, PlanId, Propagation, Step, StepId},
+    plan::{
+        Blocker, DataFate, Deed, Fate, Kept, KeptReason, Plan, PlanId, Propagation, Step, StepId,
+    },
     relation::{EdgeKind, Reason, Rung},
     run::{Happening, RunId, RunState, Trouble},
     unit::{Found, UnitId},
@@ -123,8 +126,10 @@ fn unit_card(objects: &[ObjectCard], run: Option<&str>) -> UnitCard {
     for card in objects.iter().filter(|card| card.standing != Standing::Outside) {
         *counts.entry(card.state).or_default() += 1;
     }
-    let mut namespaces: Vec<String> =
-        objects.iter().filter_map(|card| card.object.namespace.as_deref().map(str::to_owned)).collect();
+    let mut namespaces: Vec<String> = objects
+        .iter()
+        .filter_map(|card| card.object.namespace.as_deref().map(str::to_owned))
+        .collect();
     namespaces.retain(|namespace| namespace.starts_with("consortium"));
     namespaces.sort();
     namespaces.dedup();
@@ -156,7 +161,10 @@ fn world() -> World {
     let shared = world.add(Some("consortium-orderer"), "Secret", "shared-ca", 5);
     world.object(&shared).wave = None;
     let user = world.objects.iter().find(|card| card.uid == monitor).unwrap().object.clone();
-    let reason = Reason { field: "spec.template.spec.volumes[1].secret.secretName".into(), value: "shared-ca".into() };
+    let reason = Reason {
+        field: "spec.template.spec.volumes[1].secret.secretName".into(),
+        value: "shared-ca".into(),
+    };
     world.object(&shared).standing =
         Standing::Kept(KeptReason::UsedBy { user, edge: EdgeKind::Mounts, reason: reason.clone() });
     world.edge(&monitor, EdgeKind::Mounts, &shared, &reason.field, &reason.value);
@@ -176,22 +184,53 @@ fn part(world: &mut World, organisation: &str, role: &str, replicas: usize, clas
     let binding = world.add(at, "RoleBinding", &format!("{role}-leases"), 4);
     let grants = world.add(at, "Role", &format!("{role}-leases"), 5);
     let budget = world.add(at, "PodDisruptionBudget", role, 4);
-    world.edge(&ingress, EdgeKind::Routes, &service, "spec.rules[0].http.paths[0].backend.service.name", role);
+    world.edge(
+        &ingress,
+        EdgeKind::Routes,
+        &service,
+        "spec.rules[0].http.paths[0].backend.service.name",
+        role,
+    );
     world.edge(&binding, EdgeKind::RunsAs, &grants, "roleRef.name", &format!("{role}-leases"));
     world.edge(&account, EdgeKind::RunsAs, &binding, "subjects[0].name", role);
     for number in 0..replicas {
         let name = format!("{role}{number}");
         let pod = world.add(at, "Pod", &format!("{role}-{number}"), 3);
         let claim = world.add(at, "PersistentVolumeClaim", &format!("data-{name}"), 5);
-        let volume = world.add(None, "PersistentVolume", &format!("pvc-{organisation}-{name}-7d9f4c2b"), 6);
+        let volume =
+            world.add(None, "PersistentVolume", &format!("pvc-{organisation}-{name}-7d9f4c2b"), 6);
         world.edge(&pod, EdgeKind::Owns, &set, "metadata.ownerReferences[0].uid", role);
-        world.edge(&pod, EdgeKind::Mounts, &claim, "spec.volumes[0].persistentVolumeClaim.claimName", &format!("data-{name}"));
-        world.edge(&pod, EdgeKind::Mounts, &config, "spec.volumes[1].configMap.name", &format!("{role}-config"));
-        world.edge(&pod, EdgeKind::Mounts, &secret, "spec.volumes[2].secret.secretName", &format!("{role}-msp"));
+        world.edge(
+            &pod,
+            EdgeKind::Mounts,
+            &claim,
+            "spec.volumes[0].persistentVolumeClaim.claimName",
+            &format!("data-{name}"),
+        );
+        world.edge(
+            &pod,
+            EdgeKind::Mounts,
+            &config,
+            "spec.volumes[1].configMap.name",
+            &format!("{role}-config"),
+        );
+        world.edge(
+            &pod,
+            EdgeKind::Mounts,
+            &secret,
+            "spec.volumes[2].secret.secretName",
+            &format!("{role}-msp"),
+        );
         world.edge(&pod, EdgeKind::RunsAs, &account, "spec.serviceAccountName", role);
         world.edge(&service, EdgeKind::Selects, &pod, "spec.selector", &format!("app={role}"));
         world.edge(&budget, EdgeKind::Selects, &pod, "spec.selector", &format!("app={role}"));
-        world.edge(&claim, EdgeKind::Binds, &volume, "spec.volumeName", &format!("pvc-{organisation}-{name}-7d9f4c2b"));
+        world.edge(
+            &claim,
+            EdgeKind::Binds,
+            &volume,
+            "spec.volumeName",
+            &format!("pvc-{organisation}-{name}-7d9f4c2b"),
+        );
         world.edge(&volume, EdgeKind::RunsOn, class, "spec.storageClassName", "fast-ssd");
         let card = world.object(&claim);
         card.finalizers = vec!["kubernetes.io/pvc-protection".to_owned()];
@@ -253,7 +292,10 @@ pub(crate) fn no_units() -> Seed {
 /// A cluster that went away.
 pub(crate) fn unreachable() -> Seed {
     let Record::Cluster(card) = cluster() else { unreachable!() };
-    let gone = Unreachable { since: before(75), message: "dial tcp 10.0.0.1:6443: connection refused".to_owned() };
+    let gone = Unreachable {
+        since: before(75),
+        message: "dial tcp 10.0.0.1:6443: connection refused".to_owned(),
+    };
     let mut records = units_records();
     records[0] = Record::Cluster(ClusterCard { unreachable: Some(gone), ..card });
     seed(records)
@@ -263,14 +305,20 @@ fn units_records() -> Vec<Record> {
     let world = world();
     let mut records = vec![cluster()];
     records.push(Record::Unit(unit_card(&world.objects, Some("7"))));
-    for (name, namespaces, count, shared) in
-        [("checkout", vec!["checkout"], 38, 0), ("payments", vec!["payments", "payments-jobs", "payments-vault", "edge"], 112, 4)]
-    {
+    for (name, namespaces, count, shared) in [
+        ("checkout", vec!["checkout"], 38, 0),
+        ("payments", vec!["payments", "payments-jobs", "payments-vault", "edge"], 112, 4),
+    ] {
         records.push(Record::Unit(UnitCard {
             id: UnitId::new(name),
             found: Found::PartOf,
             namespaces: namespaces.into_iter().map(str::to_owned).collect(),
-            counts: [(State::Present, count), (State::Terminating, shared), (State::Stuck, shared / 2)].into(),
+            counts: [
+                (State::Present, count),
+                (State::Terminating, shared),
+                (State::Stuck, shared / 2),
+            ]
+            .into(),
             shared,
             newest: Some(before(86_400 * 3)),
             run: None,
@@ -311,10 +359,14 @@ pub(crate) fn units() -> Seed {
 }
 
 fn steps(world: &World) -> Vec<Step> {
-    let mut cards: Vec<&ObjectCard> =
-        world.objects.iter().filter(|card| card.wave.is_some() && card.standing == Standing::Member).collect();
+    let mut cards: Vec<&ObjectCard> = world
+        .objects
+        .iter()
+        .filter(|card| card.wave.is_some() && card.standing == Standing::Member)
+        .collect();
     cards.sort_by(|a, b| (a.wave, &a.uid).cmp(&(b.wave, &b.uid)));
-    let number = |uid: &Uid| cards.iter().position(|card| card.uid == *uid).map(|at| StepId(at as u32));
+    let number =
+        |uid: &Uid| cards.iter().position(|card| card.uid == *uid).map(|at| StepId(at as u32));
     cards
         .iter()
         .enumerate()
@@ -328,7 +380,13 @@ fn steps(world: &World) -> Vec<Step> {
                     let concerns = edge.to == card.uid || edge.from == card.uid;
                     (concerns && other_card.wave? < card.wave?).then_some(())?;
                     let on_first = edge.from == *other;
-                    Some(Blocker { step: number(other)?, rung: Rung::Absent, edge: edge.kind, on_first, reason: edge.reason.clone() })
+                    Some(Blocker {
+                        step: number(other)?,
+                        rung: Rung::Absent,
+                        edge: edge.kind,
+                        on_first,
+                        reason: edge.reason.clone(),
+                    })
                 })
                 .collect();
             after.sort_by_key(|blocker| blocker.step);
@@ -344,7 +402,11 @@ fn steps(world: &World) -> Vec<Step> {
                     plural: format!("{}s", card.object.kind.to_lowercase()).into(),
                     namespaced: card.object.namespace.is_some(),
                 },
-                deed: if waits { Deed::Await } else { Deed::Delete { propagation: Propagation::Background } },
+                deed: if waits {
+                    Deed::Await
+                } else {
+                    Deed::Delete { propagation: Propagation::Background }
+                },
                 wave: card.wave.unwrap(),
                 after,
                 finalizers: card.finalizers.clone(),
@@ -361,9 +423,11 @@ fn plan() -> Plan {
         .objects
         .iter()
         .filter_map(|card| match &card.standing {
-            Standing::Kept(reason) => {
-                Some(Kept { uid: card.uid.clone(), object: card.object.clone(), reason: reason.clone() })
-            }
+            Standing::Kept(reason) => Some(Kept {
+                uid: card.uid.clone(),
+                object: card.object.clone(),
+                reason: reason.clone(),
+            }),
             Standing::Member | Standing::Outside => None,
         })
         .collect();
@@ -437,13 +501,28 @@ pub(crate) fn run() -> Seed {
     let troubles = [
         (State::Stuck, Trouble::InUse { pods }),
         (State::Slow, Trouble::Late { since: before(140), finalizers: finalizers.clone() }),
-        (State::Refused, Trouble::Refused {
-            code: 403,
-            message: "admission webhook \"guard.example\" denied the request: <b>protected</b>".to_owned(),
-        }),
-        (State::CameBack, Trouble::CameBack { uid: Uid::new("0b51c9d1-77aa-4c1e-9f8a-1f2f3f4f5f6f") }),
-        (State::Unknown, Trouble::CannotTell { message: "pods is forbidden: cannot list resource in consortium-org2".to_owned() }),
-        (State::Terminating, Trouble::Retrying { attempts: 3, message: "429 Too Many Requests".to_owned() }),
+        (
+            State::Refused,
+            Trouble::Refused {
+                code: 403,
+                message: "admission webhook \"guard.example\" denied the request: <b>protected</b>"
+                    .to_owned(),
+            },
+        ),
+        (
+            State::CameBack,
+            Trouble::CameBack { uid: Uid::new("0b51c9d1-77aa-4c1e-9f8a-1f2f3f4f5f6f") },
+        ),
+        (
+            State::Unknown,
+            Trouble::CannotTell {
+                message: "pods is forbidden: cannot list resource in consortium-org2".to_owned(),
+            },
+        ),
+        (
+            State::Terminating,
+            Trouble::Retrying { attempts: 3, message: "429 Too Many Requests".to_owned() },
+        ),
     ];
     let mut troubles = troubles.into_iter();
     let mut records = Vec::new();
@@ -469,7 +548,11 @@ pub(crate) fn run() -> Seed {
             state,
             requested: (!waits).then(|| before(240 - at as i64)),
             gone: done.then(|| before(236 - at as i64)),
-            waits_for: if waits { step.after.iter().map(|blocker| blocker.step).collect() } else { Vec::new() },
+            waits_for: if waits {
+                step.after.iter().map(|blocker| blocker.step).collect()
+            } else {
+                Vec::new()
+            },
             trouble,
         }));
         let card = world.object(&step.uid);
