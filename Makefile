@@ -29,7 +29,7 @@ test: check unit e2e
 check: prerequisites $(deny)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --features teardown/fixture -- -D warnings
-	app/build target
+
 	cargo clippy -p app --target wasm32-unknown-unknown --features hydrate -- -D warnings
 	cargo check -p teardown --target wasm32-unknown-unknown
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items

@@ -1,64 +1,107 @@
-//! The page.
+//! The page: rendered by the server, then alive in the browser.
+//!
+//! Reading order: [`seed`] is what the server hands over with the page, [`scene`] mirrors a topic's records as signals,
+//! [`live`] keeps the scene at the server's revision, [`command`] asks the server to do something, [`layout`] and
+//! [`drawing`] turn objects and edges into positions, [`text`] has every sentence; `page` has one file per route and
+//! `view` one per thing seen. Nothing in `view` asks the network for anything, and nothing that the first render shows
+//! differs between server and browser.
+
+// The type of a view holds the types of all it contains.
+#![recursion_limit = "256"]
+
+#[cfg(all(feature = "ssr", feature = "hydrate"))]
+compile_error!("`ssr` is the server's build and `hydrate` the browser's: choose one");
+
+pub mod address;
+pub mod clock;
+pub mod command;
+pub mod drawing;
+pub mod layout;
+pub mod live;
+pub mod page;
+pub mod scene;
+pub mod seed;
+pub mod text;
+pub mod view;
+
 use leptos::prelude::*;
+use leptos_router::{
+    components::{FlatRoutes, Route, Router},
+    location::RequestUrl,
+    path,
+};
 
-/// What the server knows for the first paint; it is in context before rendering begins.
-#[derive(Clone, Debug)]
-pub struct Seed {
-    /// The snapshot of the page's topic.
-    pub message: Option<teardown::message::Message>,
-    /// The plan the page shows.
-    pub plan: Option<teardown::plan::Plan>,
-    /// The code of the refusal, where the page's subject is not there.
-    pub refusal: Option<String>,
-    /// The server's clock.
-    pub now: jiff::Timestamp,
-    /// Names the build of the page; another one means that the server was replaced.
-    pub hash: String,
-    /// Whether the viewer is signed in.
-    pub signed_in: bool,
-}
+pub use seed::Seed;
 
-/// The document around the page.
-#[cfg(feature = "ssr")]
+/// The document around the page. Needs a [`Seed`] in context for the assets' hash; the nonce, where there is one, is
+/// put on every script.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
+    let hash: String = use_context::<Seed>()
+        .map(|seed| seed.hash)
+        .unwrap_or_default()
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect();
+    let address = use_context::<RequestUrl>().unwrap_or_default();
+    let path = address.as_ref().split('?').next().unwrap_or_default().to_owned();
+    let asset = |path: &str| if hash.is_empty() { path.to_owned() } else { format!("{path}?v={hash}") };
+    let package = format!("/{}/{}", options.site_pkg_dir, options.output_name);
+    let script = asset(&format!("{package}.js"));
+    let module = asset(&format!("{package}_bg.wasm"));
+    let start = format!(
+        "import start,{{hydrate}} from {script:?};await start({{module_or_path:{module:?}}});hydrate();"
+    );
+    let nonce = leptos::nonce::use_nonce();
     view! {
         <!DOCTYPE html>
         <html lang="en">
-            <head><HydrationScripts options/></head>
-            <body><App/></body>
+            <head>
+                <meta charset="utf-8"/>
+                <meta name="viewport" content="width=device-width, initial-scale=1"/>
+                <meta name="color-scheme" content="light dark"/>
+                <meta name="robots" content="noindex"/>
+                <title>{view::frame::title(&path)}</title>
+                <script src=asset("/theme.js") nonce=nonce.clone()></script>
+                <link rel="stylesheet" href=asset(&format!("{package}.css"))/>
+                <link rel="icon" type="image/svg+xml" href=asset("/favicon.svg")/>
+                <link rel="modulepreload" href=script nonce=nonce.clone()/>
+                <link rel="preload" href=module r#as="fetch" r#type="application/wasm" crossorigin="anonymous"/>
+                <script type="module" nonce=nonce>{start}</script>
+            </head>
+            <body>
+                <App/>
+            </body>
         </html>
     }
 }
 
-/// Everything inside the document.
+/// The page itself.
 #[component]
 pub fn App() -> impl IntoView {
-    use leptos_router::{
-        components::{Route, Router, Routes},
-        path,
-    };
-    let seed = use_context::<Seed>();
-    let records = seed
-        .as_ref()
-        .and_then(|seed| seed.message.as_ref())
-        .map(|message| message.revision().to_string());
-    let refusal = seed.and_then(|seed| seed.refusal);
+    let seed = SharedValue::new(|| use_context::<Seed>().unwrap_or_default()).into_inner();
+    provide_context(clock::Clock::new());
+    provide_context(live::Connection::new(&seed));
+    provide_context(seed::Arrival::new(seed));
+    clock::start();
+    live::start();
     view! {
         <Router>
-            <p>"Unwind " {records} {refusal}</p>
-            <Routes fallback=|| "not found">
-                <Route path=path!("/") view=|| "units"/>
-                <Route path=path!("/runs") view=|| "runs"/>
-                <Route path=path!("/u/:unit") view=|| "unit"/>
-                <Route path=path!("/u/:unit/plan/:plan") view=|| "plan"/>
-                <Route path=path!("/r/:run") view=|| "run"/>
-            </Routes>
+            <view::frame::Frame>
+                <FlatRoutes fallback=page::not_found::NotFound>
+                    <Route path=path!("/") view=page::units::Units/>
+                    <Route path=path!("/u/:unit") view=page::unit::Unit/>
+                    <Route path=path!("/u/:unit/plan/:plan") view=page::plan::PlanPage/>
+                    <Route path=path!("/r/:run") view=page::run::Run/>
+                </FlatRoutes>
+            </view::frame::Frame>
         </Router>
     }
 }
 
+/// Brings the server's HTML to life.
 #[cfg(feature = "hydrate")]
 #[wasm_bindgen::prelude::wasm_bindgen]
 pub fn hydrate() {
+    std::panic::set_hook(Box::new(|panic| leptos::logging::error!("{panic}")));
     leptos::mount::hydrate_body(App);
 }

@@ -182,7 +182,7 @@ impl Keeper {
             // An answer knows what follows from everything that came before the question.
             Incoming::Subscribe { topic, after, reply } => {
                 self.perform()?;
-                let subscription = self.subscribe(topic, after);
+                let subscription = self.subscribe(&topic, after);
                 answer(reply, subscription);
             }
             Incoming::Look { topic, reply } => {
@@ -414,9 +414,9 @@ impl Keeper {
         Ok(board.message())
     }
 
-    fn subscribe(&mut self, topic: Topic, after: Option<Revision>) -> Result<Subscription, Refusal> {
-        self.refresh(&topic)?;
-        let board = self.boards.get_mut(&topic).ok_or(Refusal::NotReady)?;
+    fn subscribe(&mut self, topic: &Topic, after: Option<Revision>) -> Result<Subscription, Refusal> {
+        self.refresh(topic)?;
+        let board = self.boards.get_mut(topic).ok_or(Refusal::NotReady)?;
         Ok(board.subscribe(after))
     }
 

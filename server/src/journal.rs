@@ -31,7 +31,7 @@ pub use self::{
 };
 
 /// The version this program writes, and the only one it reads.
-const VERSION: u8 = 1;
+const VERSION: u32 = 1;
 
 /// Bytes of a record's check sum: an accident is not found out once in 2^64 times.
 const SUM_BYTES: usize = 8;
@@ -151,7 +151,7 @@ pub enum JournalError {
         /// What it was.
         what: String,
         /// The version it says.
-        version: u8,
+        version: u32,
     },
     /// The last records are missing, or there are some that nobody has written.
     #[error("run {run} has {kept} records, and {written} were written")]
@@ -349,26 +349,33 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], place: &str) -> Result<T, JournalEr
         .map_err(|source| JournalError::Unreadable { what: place.to_owned(), source })
 }
 
-/// The version, a check sum over the place and the content, the content. Storage gives back what it was given, mostly;
-/// a digit of a step's number that changed on the disk must not become another step. `place` is part of the format.
+/// `1 0123456789abcdef {…}`: the version, a check sum over the place and the content, the content. Storage gives back
+/// what it was given, mostly; a digit of a step's number that changed on the disk must not become another step. `place`
+/// is part of the format.
 fn seal(content: &[u8], place: &str) -> Vec<u8> {
-    [&[VERSION], check_sum(content, place).as_slice(), content].concat()
+    [format!("{VERSION} {} ", check_sum(content, place)).as_bytes(), content].concat()
 }
 
 fn unseal<'a>(bytes: &'a [u8], place: &str) -> Result<&'a [u8], JournalError> {
     let damaged = || JournalError::Damaged { what: place.to_owned() };
-    let (version, rest) = bytes.split_first().ok_or_else(damaged)?;
-    if *version != VERSION {
-        return Err(JournalError::Version { what: place.to_owned(), version: *version });
+    let mut parts = bytes.splitn(3, |byte| *byte == b' ');
+    let version = parts
+        .next()
+        .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok())
+        .ok_or_else(damaged)?;
+    if version != VERSION {
+        return Err(JournalError::Version { what: place.to_owned(), version });
     }
-    let (sum, content) = rest.split_at_checked(SUM_BYTES).ok_or_else(damaged)?;
-    if sum == check_sum(content, place) { Ok(content) } else { Err(damaged()) }
+    match (parts.next(), parts.next()) {
+        (Some(sum), Some(content)) if sum == check_sum(content, place).as_bytes() => Ok(content),
+        _ => Err(damaged()),
+    }
 }
 
-fn check_sum(content: &[u8], place: &str) -> [u8; SUM_BYTES] {
+fn check_sum(content: &[u8], place: &str) -> String {
     let whole =
         Sha256::new().chain_update(place).chain_update([0]).chain_update(content).finalize();
-    std::array::from_fn(|at| whole[at])
+    whole.iter().take(SUM_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -390,7 +397,12 @@ mod tests {
     }
 
     fn head(id: &str) -> RunHead {
-        RunHead { run: run(id), plan: PlanId::new("p"), started: Timestamp::UNIX_EPOCH, cluster: "c".into() }
+        RunHead {
+            run: run(id),
+            plan: PlanId::new("p"),
+            started: Timestamp::UNIX_EPOCH,
+            cluster: "c".into(),
+        }
     }
 
     fn steps(numbers: std::ops::Range<u32>) -> Vec<Event> {
@@ -526,7 +538,7 @@ mod tests {
 
     #[test]
     fn another_version_is_named() {
-        let read = holding(b"\x02 and something else").replay::<Event>(&run("r"));
+        let read = holding(b"2 and something else").replay::<Event>(&run("r"));
         insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 2; this program knows version 1");
     }
 

@@ -271,7 +271,7 @@ fn rooms_named(code: &str) -> BTreeSet<String> {
     rooms
 }
 
-fn check(rule: &str, offences: Vec<String>) {
+fn check(rule: &str, offences: &[String]) {
     assert!(offences.is_empty(), "{rule}:\n  {}", offences.join("\n  "));
 }
 
@@ -294,7 +294,7 @@ fn each_crate_is_named_in_its_room() {
                 .extend(lines.iter().map(|line| format!("{}:{line} names {name}", source.path)));
         }
     }
-    check("only its own room names a crate that does input or output", offences);
+    check("only its own room names a crate that does input or output", &offences);
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn arrows_between_rooms_point_one_way() {
             }
         }
     }
-    check("a room knows only the rooms that its arrow leads to", offences);
+    check("a room knows only the rooms that its arrow leads to", &offences);
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn teardown_is_pure() {
             offences.push(format!("server/teardown/Cargo.toml depends on {name}"));
         }
     }
-    check("teardown decides, and does nothing", offences);
+    check("teardown decides, and does nothing", &offences);
 }
 
 #[test]
@@ -355,8 +355,9 @@ fn rooms_of_teardown_know_no_later_rooms() {
             break;
         }
     }
-    let circle = knows.iter().map(|(room, named)| format!("{room} knows {named:?}")).collect();
-    check("rooms of teardown can be read one after another", circle);
+    let circle: Vec<_> =
+        knows.iter().map(|(room, named)| format!("{room} knows {named:?}")).collect();
+    check("rooms of teardown can be read one after another", &circle);
 }
 
 #[test]
@@ -370,7 +371,7 @@ fn views_are_the_same_in_both_builds() {
             lines.chain(source.code.lines().enumerate().filter(|(_, line)| line.contains("cfg!(")));
         offences.extend(lines.map(|(line, _)| format!("{}:{}", source.path, line + 1)));
     }
-    check("what server and browser render is equal, so no cfg in pages and views", offences);
+    check("what server and browser render is equal, so no cfg in pages and views", &offences);
 }
 
 #[test]
@@ -380,7 +381,8 @@ fn every_file_belongs_to_a_crate() {
         sources.iter().flat_map(Source::declares).map(|(path, _)| path).collect();
     let orphans =
         sources.iter().filter(|source| !source.is_root() && !declared.contains(&source.path));
-    check("each file is declared by a mod", orphans.map(|source| source.path.clone()).collect());
+    let orphans: Vec<_> = orphans.map(|source| source.path.clone()).collect();
+    check("each file is declared by a mod", &orphans);
 }
 
 #[test]
@@ -397,7 +399,7 @@ fn nothing_is_left_lying_about() {
             offences.extend(found.map(|found| format!("{}:{number} says {found}", source.path)));
         }
     }
-    check("finish it, or write it where plans are kept", offences);
+    check("finish it, or write it where plans are kept", &offences);
 }
 
 #[test]
@@ -415,7 +417,7 @@ fn exceptions_give_their_reason() {
             }
         }
     }
-    check("an exception from a lint gives its reason, and is `expect` where that works", offences);
+    check("an exception from a lint gives its reason, and is `expect` where that works", &offences);
 }
 
 #[test]
@@ -448,7 +450,7 @@ fn every_view_has_its_style() {
             offences.push(format!("style/main.css does not import {stem}.css"));
         }
     }
-    check("what is seen has a file of its own in app and in style, of the same name", offences);
+    check("what is seen has a file of its own in app and in style, of the same name", &offences);
 }
 
 #[test]

@@ -26,7 +26,7 @@ const NAME: &str = "unwind";
 const PKG: &str = "pkg";
 
 /// Files beside it, from `public/`.
-const PUBLIC: [&str; 2] = ["icons.svg", "favicon.svg"];
+const PUBLIC: [&str; 3] = ["favicon.svg", "icons.svg", "theme.js"];
 
 /// A directory that holds the built page.
 #[derive(Clone, Debug)]

@@ -13,9 +13,8 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    message::{BlindCause, Unreachable},
     object::{Facts, Kind, Object, ObjectRef, OwnerRef, Uid},
-    observation::Observation,
+    observation::{BlindCause, Observation, Unreachable},
     selector::{Labels, Selector},
 };
 

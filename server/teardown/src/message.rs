@@ -14,8 +14,14 @@ use crate::{
     object::{ObjectRef, Uid},
     plan::{KeptReason, PlanId, StepId},
     relation::{EdgeKind, Reason},
-    run::{Happening, RunId, RunState},
+    run::{RunId, RunState},
     unit::UnitId,
+};
+
+pub use crate::{
+    observation::{BlindCause, Unreachable},
+    run::EventCard,
+    state::{Counts, State},
 };
 
 /// What a stream is about. One stream per tab, one topic per stream.
@@ -192,77 +198,6 @@ pub struct ClusterCard {
     pub unreachable: Option<Unreachable>,
 }
 
-/// Since when the API server has not answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unreachable {
-    /// The first failure in a row.
-    pub since: Timestamp,
-    /// What went wrong, bounded and without line breaks.
-    pub message: String,
-}
-
-/// The states of an object on a page. All but [`State::Present`] concern its deletion; front ends give each a shape, a
-/// glyph and a word of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum State {
-    /// It is there, and no run concerns it.
-    Present,
-    /// Protected, shared or out of scope: the run leaves it alone.
-    Kept,
-    /// In the plan of a run that has not reached it.
-    Planned,
-    /// Something in front of it is not proven gone.
-    Waiting,
-    /// DELETE was sent or accepted, and the watch has not shown it yet.
-    Requested,
-    /// `deletionTimestamp` is set, within the expected time.
-    Terminating,
-    /// `deletionTimestamp` is set and finalizers remain.
-    Finalizing,
-    /// Longer than expected for its rung.
-    Slow,
-    /// Past the deadline of its rung.
-    Stuck,
-    /// The API server said no.
-    Refused,
-    /// This UID is proven gone.
-    Gone,
-    /// Gone, and the name is in use again by another UID.
-    CameBack,
-    /// A person decided to leave it out.
-    Skipped,
-    /// It cannot be told: no permission, no discovery, no answer.
-    Unknown,
-}
-
-impl State {
-    /// All states, mildest first; a group is shown in the worst of its members' states.
-    pub const ALL: [Self; 14] = [
-        Self::Present,
-        Self::Kept,
-        Self::Planned,
-        Self::Skipped,
-        Self::Gone,
-        Self::Waiting,
-        Self::Requested,
-        Self::Terminating,
-        Self::Finalizing,
-        Self::Unknown,
-        Self::Slow,
-        Self::CameBack,
-        Self::Refused,
-        Self::Stuck,
-    ];
-
-    /// How much attention it asks for; higher is more.
-    pub fn severity(self) -> usize {
-        Self::ALL.iter().position(|state| *state == self).unwrap_or_default()
-    }
-}
-
-/// How many objects are in each state.
-pub type Counts = BTreeMap<State, usize>;
-
 /// A unit, as a row of the unit table and as the head of its page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitCard {
@@ -391,18 +326,6 @@ pub struct BlindCard {
     pub since: Timestamp,
 }
 
-/// Why a kind cannot be seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum BlindCause {
-    /// The credentials may not list or watch it.
-    Forbidden,
-    /// Discovery of its group failed or is stale.
-    Discovery,
-    /// Listing or watching fails for another reason.
-    Failing,
-}
-
 /// A run, as a row and as a page's head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCard {
@@ -451,17 +374,6 @@ pub struct StepCard {
     pub waits_for: Vec<StepId>,
     /// Why it needs attention, where it does.
     pub trouble: Option<crate::run::Trouble>,
-}
-
-/// A line of a run's feed: codes and parameters; the reader's language makes the sentence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EventCard {
-    /// Its place in the feed, from 0.
-    pub number: u64,
-    /// When.
-    pub at: Timestamp,
-    /// What happened.
-    pub happening: Happening,
 }
 
 /// One message of a stream.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{
-    message::BlindCause,
-    object::{Kind, Object, Uid},
-};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::object::{Kind, Object, Uid};
 
 /// One thing a watch saw. Removal is only ever said by a stream that is known to be alive.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,4 +93,25 @@ pub enum Observation {
         /// What went wrong, bounded and without line breaks.
         message: String,
     },
+}
+
+/// Why a kind cannot be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum BlindCause {
+    /// The credentials may not list or watch it.
+    Forbidden,
+    /// Discovery of its group failed or is stale.
+    Discovery,
+    /// Listing or watching fails for another reason.
+    Failing,
+}
+
+/// Since when the API server has not answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreachable {
+    /// The first failure in a row.
+    pub since: Timestamp,
+    /// What went wrong, bounded and without line breaks.
+    pub message: String,
 }

@@ -19,10 +19,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    message::{EventCard, State},
     object::{ObjectRef, Uid},
     patience::Overdue,
     plan::{Plan, PlanId, Step, StepId},
+    state::State,
 };
 
 pub use decide::{Input, SteerError, Turn};
@@ -555,6 +555,17 @@ impl Progress {
         self.overdue = Overdue::No;
         self.trouble = None;
     }
+}
+
+/// A line of a run's feed: codes and parameters; the reader's language makes the sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventCard {
+    /// Its place in the feed, from 0.
+    pub number: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What happened.
+    pub happening: Happening,
 }
 
 /// Why a step needs a person's eye.

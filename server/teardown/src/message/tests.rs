@@ -1,4 +1,5 @@
 use super::*;
+use crate::run::Happening;
 
 fn record(number: u64, text: &str) -> Record {
     let happening = Happening::Started { by: text.to_owned() };

@@ -1,0 +1,161 @@
+//! What a person asks the server to do, as typed requests.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use teardown::{
+    plan::{Difference, Plan, PlanId, StepId},
+    run::RunId,
+    unit::UnitId,
+};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Headers, RequestInit, Response};
+
+use crate::{address::encoded, text};
+
+/// The server's answer where it did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Refusal {
+    /// What went wrong, for programs.
+    pub code: String,
+    /// What went wrong.
+    pub what: String,
+    /// What that means.
+    pub means: String,
+    /// What a person can do.
+    #[serde(rename = "do")]
+    pub remedy: String,
+    /// The request, for whoever looks into the log.
+    pub request: String,
+    /// Where a plan is stale: how the cluster differs from it.
+    pub differences: Vec<Difference>,
+}
+
+impl Default for Refusal {
+    fn default() -> Self {
+        Self {
+            code: "unknown".to_owned(),
+            what: text::NO_ANSWER.to_owned(),
+            means: text::NO_ANSWER_MEANS.to_owned(),
+            remedy: text::NO_ANSWER_DO.to_owned(),
+            request: String::new(),
+            differences: Vec::new(),
+        }
+    }
+}
+
+impl Refusal {
+    /// Whether the cluster has moved since the plan was made.
+    pub fn is_stale_plan(&self) -> bool {
+        self.code == "stalePlan"
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    error: Refusal,
+}
+
+/// Asks for a plan of a unit.
+pub async fn make_plan(unit: &UnitId) -> Result<Plan, Refusal> {
+    post("/api/plans", &serde_json::json!({ "unit": unit })).await
+}
+
+/// Reads a plan.
+pub async fn read_plan(plan: &PlanId) -> Result<Plan, Refusal> {
+    ask("GET", &format!("/api/plans/{}", encoded(&plan.to_string())), None).await
+}
+
+/// Starts a plan that was confirmed by its hash and the unit's name.
+pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
+    #[derive(Deserialize)]
+    struct Started {
+        run: RunId,
+    }
+    let body = serde_json::json!({ "plan": plan.id, "hash": plan.hash, "confirm": confirm });
+    post::<Started>("/api/runs", &body).await.map(|started| started.run)
+}
+
+/// What a run can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Send nothing until resumed.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Send nothing any more.
+    Stop,
+}
+
+/// Tells a run.
+pub async fn order(run: &RunId, order: Order) -> Result<(), Refusal> {
+    let verb = match order {
+        Order::Pause => "pause",
+        Order::Resume => "resume",
+        Order::Stop => "stop",
+    };
+    tell(&format!("/api/runs/{}/{verb}", encoded(run.as_str()))).await
+}
+
+/// Leaves a step out.
+pub async fn skip(run: &RunId, step: StepId) -> Result<(), Refusal> {
+    tell(&format!("/api/runs/{}/steps/{step}/skip", encoded(run.as_str()))).await
+}
+
+/// Makes a link that signs another browser in.
+pub async fn session_link() -> Result<String, Refusal> {
+    #[derive(Deserialize)]
+    struct Made {
+        url: String,
+    }
+    post::<Made>("/api/session/link", &serde_json::json!({})).await.map(|made| made.url)
+}
+
+/// Whether the server no longer knows the reader: a closed stream does not say why it was closed.
+pub async fn is_refused() -> bool {
+    matches!(fetch("GET", "/api/units", None).await, Ok(response) if response.status() == 401)
+}
+
+async fn tell(path: &str) -> Result<(), Refusal> {
+    let response = fetch("POST", path, Some("{}")).await?;
+    if response.ok() { Ok(()) } else { Err(refusal(&read(&response).await?)) }
+}
+
+async fn post<T: DeserializeOwned>(path: &str, body: &serde_json::Value) -> Result<T, Refusal> {
+    ask("POST", path, Some(&body.to_string())).await
+}
+
+async fn ask<T: DeserializeOwned>(method: &str, path: &str, body: Option<&str>) -> Result<T, Refusal> {
+    let response = fetch(method, path, body).await?;
+    let text = read(&response).await?;
+    if !response.ok() {
+        return Err(refusal(&text));
+    }
+    serde_json::from_str(&text).map_err(|_| Refusal::default())
+}
+
+fn refusal(text: &str) -> Refusal {
+    serde_json::from_str::<Envelope>(text).map(|envelope| envelope.error).unwrap_or_default()
+}
+
+async fn fetch(method: &str, path: &str, body: Option<&str>) -> Result<Response, Refusal> {
+    let unanswered = |_: JsValue| Refusal::default();
+    let headers = Headers::new().map_err(unanswered)?;
+    headers.set("Accept", "application/json").map_err(unanswered)?;
+    let init = RequestInit::new();
+    init.set_method(method);
+    if let Some(body) = body {
+        headers.set("Content-Type", "application/json").map_err(unanswered)?;
+        init.set_body(&JsValue::from_str(body));
+    }
+    init.set_headers(headers.as_ref());
+    let answer = JsFuture::from(window().fetch_with_str_and_init(path, &init)).await.map_err(unanswered)?;
+    answer.dyn_into().map_err(unanswered)
+}
+
+async fn read(response: &Response) -> Result<String, Refusal> {
+    let unanswered = |_: JsValue| Refusal::default();
+    let text = JsFuture::from(response.text().map_err(unanswered)?).await.map_err(unanswered)?;
+    Ok(text.as_string().unwrap_or_default())
+}

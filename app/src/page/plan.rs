@@ -1,0 +1,129 @@
+//! `/u/{unit}/plan/{plan}`: what would happen, in which order, and why; and the button that makes it happen.
+
+use leptos::prelude::*;
+use leptos_router::hooks::{use_navigate, use_params_map};
+use teardown::{
+    message::Topic,
+    plan::{Plan, PlanId},
+    unit::UnitId,
+};
+
+use crate::{
+    address,
+    command::{self, Refusal},
+    seed::Arrival,
+    text,
+    view::{banner, confirm::Confirm, empty, guard::Guarded, plan::plan_view},
+};
+
+/// The plan's page.
+#[component]
+pub fn PlanPage() -> impl IntoView {
+    let params = use_params_map();
+    let unit = Memo::new(move |_| UnitId::new(params.with(|params| params.get("unit")).unwrap_or_default()));
+    let id = Memo::new(move |_| PlanId::new(params.with(|params| params.get("plan")).unwrap_or_default()));
+    let arrival = expect_context::<Arrival>();
+    let plan = RwSignal::new(arrival.take_plan());
+    let missing = RwSignal::new(arrival.take_refusal().is_some());
+    let scene = super::open(Signal::derive(move || Topic::Unit(unit.get())));
+    let cluster = super::cluster(scene);
+    Effect::new(move |_| {
+        let wanted = id.get();
+        if plan.with_untracked(|plan| plan.as_ref().is_some_and(|plan| plan.id == wanted)) {
+            return;
+        }
+        plan.set(None);
+        leptos::task::spawn_local(async move {
+            match command::read_plan(&wanted).await {
+                Ok(read) => {
+                    missing.set(false);
+                    plan.set(Some(read));
+                }
+                Err(_) => missing.set(true),
+            }
+        });
+    });
+
+    let asking = RwSignal::new(false);
+    let busy = RwSignal::new(false);
+    let refusal = RwSignal::new(None::<Refusal>);
+    let navigate = StoredValue::new(use_navigate());
+    let go = move |to: String| navigate.with_value(|navigate| navigate(&to, Default::default()));
+    let start = Callback::new(move |confirmed: String| {
+        let Some(plan) = plan.get_untracked() else { return };
+        busy.set(true);
+        leptos::task::spawn_local(async move {
+            let started = command::start_run(&plan, &confirmed).await;
+            busy.set(false);
+            asking.set(false);
+            match started {
+                Ok(run) => go(address::run(&run)),
+                Err(error) => refusal.set(Some(error)),
+            }
+        });
+    });
+    let again = Callback::new(move |()| {
+        busy.set(true);
+        leptos::task::spawn_local(async move {
+            let made = command::make_plan(&unit.get_untracked()).await;
+            busy.set(false);
+            match made {
+                Ok(made) => {
+                    refusal.set(None);
+                    go(address::plan(&made.unit, &made.id));
+                }
+                Err(error) => refusal.set(Some(error)),
+            }
+        });
+    });
+    let stale = Memo::new(move |_| refusal.with(|error| error.as_ref().is_some_and(Refusal::is_stale_plan)));
+    let to_unit = move || address::unit(&unit.get());
+    let body = move || match plan.get() {
+        Some(plan) => plan_view(&plan).into_any(),
+        None if missing.get() => empty::empty(
+            "state-unknown",
+            text::NO_PLAN,
+            text::NO_PLAN_MEANS,
+            view! { <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a> }.into_any(),
+        )
+        .into_any(),
+        None => empty::loading().into_any(),
+    };
+    let lead = move |plan: &Plan| {
+        view! {
+            <p class="lead">
+                {text::plan_lead(&plan.id.to_string())} " " {crate::view::moment::moment(plan.made)}
+                " · " <a href=format!("/api/plans/{}", address::encoded(&plan.id.to_string())) rel="external">{text::EXPORT}</a>
+            </p>
+        }
+    };
+    view! {
+        <div class="page">
+            <div class="page-head">
+                <div class="grow">
+                    <h1>{move || text::plan_title(unit.get().as_str())}</h1>
+                    {move || plan.with(|plan| plan.as_ref().map(lead))}
+                </div>
+                <div class="tools">
+                    <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
+                    {move || {
+                        if stale.get() {
+                            view! { <Guarded label=text::PLAN_AGAIN busy act=again class="primary"/> }.into_any()
+                        } else {
+                            let open = Callback::new(move |()| asking.set(true));
+                            let nothing = Signal::derive(move || {
+                                busy.get()
+                                    || plan.with(|plan| plan.as_ref().is_none_or(|plan| plan.steps.is_empty()))
+                            });
+                            view! { <Guarded label=text::START busy=nothing act=open class="danger"/> }.into_any()
+                        }
+                    }}
+                </div>
+            </div>
+            {move || refusal.get().map(|error| banner::refusal(&error))}
+            {move || cluster.get().map(|card| banner::cluster(&card))}
+            {body}
+            {move || plan.get().map(|plan| view! { <Confirm plan open=asking busy start/> })}
+        </div>
+    }
+}

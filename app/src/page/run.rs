@@ -1,0 +1,144 @@
+//! `/r/{run}`: a run while it goes on, and what is left of it afterwards.
+
+use std::time::Duration;
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+use teardown::{
+    message::{ObjectCard, RunCard, Standing, StepCard, Topic},
+    plan::StepId,
+    run::RunId,
+};
+
+use crate::{
+    address::{Address, Shape},
+    command::{self, Order, Refusal},
+    scene, text,
+    view::{
+        attention::{Attention, asks},
+        banner,
+        drawer::Drawer,
+        empty,
+        feed::Feed,
+        graph::Graph,
+        kept::kept_cards,
+        run_head::RunHead,
+        shape::ShapeSwitch,
+        steps::Steps,
+    },
+};
+
+/// How often a screen reader is told where the run stands, at most.
+const SUMMARY: Duration = Duration::from_secs(10);
+
+/// The run's page.
+#[component]
+pub fn Run() -> impl IntoView {
+    let params = use_params_map();
+    let id = Memo::new(move |_| RunId::new(params.with(|params| params.get("run")).unwrap_or_default()));
+    let scene = super::open(Signal::derive(move || Topic::Run(id.get())));
+    let address = Address::current();
+    let cluster = super::cluster(scene);
+    let card: Memo<Option<RunCard>> =
+        Memo::new(move |_| scene.read(|records| scene::runs(records).find(|card| card.id == id.get()).cloned()));
+    let attention: Memo<Vec<StepCard>> = Memo::new(move |_| {
+        let mut steps: Vec<StepCard> =
+            scene.read(|records| scene::steps(records).filter(|step| asks(step)).cloned().collect());
+        steps.sort_by_key(|step| (std::cmp::Reverse(step.state.severity()), step.id));
+        steps
+    });
+    let kept: Memo<Vec<ObjectCard>> = Memo::new(move |_| {
+        let stays = |card: &&ObjectCard| matches!(card.standing, Standing::Kept(_));
+        scene.read(|records| scene::objects(records).filter(stays).cloned().collect())
+    });
+    let refusal = RwSignal::new(None::<Refusal>);
+    let busy = RwSignal::new(false);
+    let done = move |answer: Result<(), Refusal>| {
+        busy.set(false);
+        refusal.set(answer.err());
+    };
+    let order = Callback::new(move |order: Order| {
+        busy.set(true);
+        leptos::task::spawn_local(async move { done(command::order(&id.get_untracked(), order).await) });
+    });
+    let skip = Callback::new(move |step: StepId| {
+        busy.set(true);
+        leptos::task::spawn_local(async move { done(command::skip(&id.get_untracked(), step).await) });
+    });
+    let count = Signal::derive(move || attention.with(Vec::len));
+    let said = summary(card, count);
+    let body = move |card: RunCard| {
+        let shown = Memo::new(move |_| address.shape.get().unwrap_or(Shape::List));
+        let kept_view = move || kept_cards(&kept.get());
+        view! {
+            <RunHead card=Signal::derive(move || card_or(card.clone(), scene, id)) attention=count busy order/>
+            {move || refusal.get().map(|error| banner::refusal(&error))}
+            {move || cluster.get().map(|card| banner::cluster(&card))}
+            <div class="run-body">
+                <div class="run-main">
+                    <Attention steps=attention busy skip/>
+                    <section aria-labelledby="steps-title">
+                        <div class="section-head">
+                            <h2 id="steps-title">{text::STEPS}</h2>
+                            <ShapeSwitch address otherwise=Shape::List/>
+                        </div>
+                        {move || match shown.get() {
+                            Shape::Map => view! {
+                                <div class="workspace map">
+                                    <Graph scene address/>
+                                    <Drawer scene address/>
+                                </div>
+                            }.into_any(),
+                            Shape::List => view! { <Steps scene address/> }.into_any(),
+                        }}
+                    </section>
+                    <section aria-labelledby="kept-title">
+                        <h2 id="kept-title">{text::KEPT_TITLE}</h2>
+                        {kept_view}
+                    </section>
+                </div>
+                <Feed scene/>
+            </div>
+        }
+    };
+    let present = Memo::new(move |_| card.with(Option::is_some));
+    view! {
+        <div class="page">
+            {move || match (present.get(), scene.is_known()) {
+                (true, _) => card.get_untracked().map(body).into_any(),
+                (false, false) => empty::loading().into_any(),
+                (false, true) => {
+                    empty::empty_page("state-unknown", text::NO_RUN, text::NO_RUN_MEANS, empty::to_units()).into_any()
+                }
+            }}
+            <p class="visually-hidden" aria-live="polite">{said}</p>
+        </div>
+    }
+}
+
+/// The run's card as it is now; the one given where it is no longer there.
+fn card_or(otherwise: RunCard, scene: scene::Scene, id: Memo<RunId>) -> RunCard {
+    scene.read(|records| scene::runs(records).find(|card| card.id == id.get()).cloned()).unwrap_or(otherwise)
+}
+
+/// One sentence on where the run stands, renewed slowly and only when it changes.
+fn summary(card: Memo<Option<RunCard>>, attention: Signal<usize>) -> ReadSignal<String> {
+    let (said, say) = signal(String::new());
+    Effect::new(move |_| {
+        let tell = move || {
+            let Some(card) = card.get_untracked() else { return };
+            let gone = card.counts.get(&teardown::message::State::Gone).copied().unwrap_or_default();
+            let text = text::summary(gone, card.total, attention.get_untracked());
+            if said.with_untracked(|said| *said != text) {
+                say.set(text);
+            }
+        };
+        let timer = set_interval_with_handle(tell, SUMMARY).ok();
+        on_cleanup(move || {
+            if let Some(timer) = timer {
+                timer.clear();
+            }
+        });
+    });
+    said
+}

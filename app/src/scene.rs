@@ -1,0 +1,214 @@
+//! The reactive mirror of one topic. It folds messages with [`View::apply`] and wakes exactly those who show what
+//! changed: one signal per object and per step, one for "records came or went", one for "something changed". It knows no
+//! network and draws nothing.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::Hash,
+};
+
+use leptos::prelude::*;
+use teardown::{
+    message::{
+        BlindCard, ClusterCard, Counts, EdgeCard, EventCard, Gap, Key, Message, ObjectCard, Record, Revision, RunCard,
+        StepCard, UnitCard, View,
+    },
+    object::Uid,
+    plan::StepId,
+};
+
+/// The records of a topic by key.
+pub type Records = BTreeMap<Key, Record>;
+
+/// A topic's records, as signals.
+#[derive(Clone, Copy)]
+pub struct Scene {
+    view: StoredValue<View>,
+    objects: StoredValue<HashMap<Uid, ArcRwSignal<ObjectCard>>>,
+    steps: StoredValue<HashMap<StepId, ArcRwSignal<StepCard>>>,
+    members: RwSignal<u64>,
+    pulse: RwSignal<u64>,
+    known: RwSignal<bool>,
+}
+
+impl Scene {
+    /// A scene that shows this snapshot, or knows nothing yet.
+    pub fn new(message: Option<Message>) -> Self {
+        let scene = Self {
+            view: StoredValue::new(nothing()),
+            objects: StoredValue::new(HashMap::new()),
+            steps: StoredValue::new(HashMap::new()),
+            members: RwSignal::new(0),
+            pulse: RwSignal::new(0),
+            known: RwSignal::new(false),
+        };
+        if let Some(message) = message {
+            // A snapshot follows whatever was there, so this cannot be a gap; a delta here shows as "not known yet".
+            let _ = scene.apply(message);
+        }
+        scene
+    }
+
+    /// Takes a message in; `Ok` is how many records changed.
+    ///
+    /// # Errors
+    /// [`Gap`] where something was lost and a snapshot is needed.
+    pub fn apply(self, message: Message) -> Result<usize, Gap> {
+        let changed = self.view.try_update_value(|view| view.apply(message)).unwrap_or(Ok(Vec::new()))?;
+        let mut membership = false;
+        self.view.with_value(|view| {
+            for key in &changed {
+                membership |= self.mirror(key, view.records().get(key));
+            }
+        });
+        if !self.known.get_untracked() {
+            self.known.set(true);
+        }
+        if membership {
+            self.members.update(|count| *count += 1);
+        }
+        if !changed.is_empty() {
+            self.pulse.update(|count| *count += 1);
+        }
+        Ok(changed.len())
+    }
+
+    /// Forgets everything, for another topic.
+    pub fn clear(self) {
+        self.view.set_value(nothing());
+        self.objects.update_value(HashMap::clear);
+        self.steps.update_value(HashMap::clear);
+        self.known.set(false);
+        self.members.update(|count| *count += 1);
+        self.pulse.update(|count| *count += 1);
+    }
+
+    /// The revision the scene is at, once it is at one.
+    pub fn revision(self) -> Option<Revision> {
+        self.known.get_untracked().then(|| self.view.with_value(View::revision))
+    }
+
+    /// Whether a snapshot has been taken in.
+    pub fn is_known(self) -> bool {
+        self.known.get()
+    }
+
+    /// Reads the records and is woken by every change.
+    pub fn read<T>(self, read: impl FnOnce(&Records) -> T) -> T {
+        self.pulse.track();
+        self.view.with_value(|view| read(view.records()))
+    }
+
+    /// Reads the records and is woken when some come, go, or belong somewhere else.
+    pub fn read_members<T>(self, read: impl FnOnce(&Records) -> T) -> T {
+        self.members.track();
+        self.view.with_value(|view| read(view.records()))
+    }
+
+    /// The signal of one object.
+    pub fn object(self, uid: &Uid) -> Option<ArcRwSignal<ObjectCard>> {
+        self.objects.with_value(|objects| objects.get(uid).cloned())
+    }
+
+    /// The signal of one step.
+    pub fn step(self, id: StepId) -> Option<ArcRwSignal<StepCard>> {
+        self.steps.with_value(|steps| steps.get(&id).cloned())
+    }
+
+    /// Brings the signals of one key in line with its record; true where it came, went, or belongs somewhere else.
+    fn mirror(self, key: &Key, record: Option<&Record>) -> bool {
+        match (key, record) {
+            (Key::Object(uid), Some(Record::Object(card))) => put(self.objects, uid, card, |old, new| {
+                // Both decide where it is drawn and listed.
+                old.wave != new.wave || old.standing != new.standing
+            }),
+            (Key::Object(uid), _) => remove(self.objects, uid),
+            (Key::Step(id), Some(Record::Step(card))) => put(self.steps, id, card, |old, new| old.wave != new.wave),
+            (Key::Step(id), _) => remove(self.steps, id),
+            (Key::Edge(..) | Key::Unit(_) | Key::Run(_) | Key::Blind(_), _) => true,
+            (Key::Cluster | Key::Event(_), _) => false,
+        }
+    }
+}
+
+type Signals<K, T> = StoredValue<HashMap<K, ArcRwSignal<T>>>;
+
+fn put<K: Eq + Hash + Clone + Send + Sync + 'static, T: Clone + PartialEq + Send + Sync + 'static>(
+    signals: Signals<K, T>,
+    key: &K,
+    card: &T,
+    moved: fn(&T, &T) -> bool,
+) -> bool {
+    if let Some(signal) = signals.with_value(|signals| signals.get(key).cloned()) {
+        let (changed, moved) = signal.with_untracked(|old| (old != card, moved(old, card)));
+        if changed {
+            signal.set(card.clone());
+        }
+        return moved;
+    }
+    signals.update_value(|signals| drop(signals.insert(key.clone(), ArcRwSignal::new(card.clone()))));
+    true
+}
+
+fn remove<K: Eq + Hash + Send + Sync + 'static, T: Send + Sync + 'static>(signals: Signals<K, T>, key: &K) -> bool {
+    signals.try_update_value(|signals| signals.remove(key).is_some()).unwrap_or_default()
+}
+
+fn nothing() -> View {
+    View::new(Revision { boot: 0, count: 0 }, [])
+}
+
+/// The cluster's card.
+pub fn cluster(records: &Records) -> Option<&ClusterCard> {
+    match records.get(&Key::Cluster) {
+        Some(Record::Cluster(card)) => Some(card),
+        _ => None,
+    }
+}
+
+macro_rules! of_kind {
+    ($(#[$doc:meta])* $name:ident, $variant:ident, $card:ty) => {
+        $(#[$doc])*
+        pub fn $name(records: &Records) -> impl Iterator<Item = &$card> {
+            records.values().filter_map(|record| if let Record::$variant(card) = record { Some(card) } else { None })
+        }
+    };
+}
+
+of_kind!(
+    /// All objects, by UID.
+    objects, Object, ObjectCard
+);
+of_kind!(
+    /// All edges, by source and target.
+    edges, Edge, EdgeCard
+);
+of_kind!(
+    /// All units, by name.
+    units, Unit, UnitCard
+);
+of_kind!(
+    /// All runs, by id.
+    runs, Run, RunCard
+);
+of_kind!(
+    /// All kinds that cannot be seen.
+    blind, Blind, BlindCard
+);
+of_kind!(
+    /// All steps, in the plan's order.
+    steps, Step, StepCard
+);
+of_kind!(
+    /// The feed, oldest first.
+    events, Event, EventCard
+);
+
+/// How many of these are in each state.
+pub fn count<'a>(states: impl Iterator<Item = &'a teardown::message::State>) -> Counts {
+    let mut counts = Counts::new();
+    for state in states {
+        *counts.entry(*state).or_default() += 1;
+    }
+    counts
+}

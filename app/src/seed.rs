@@ -1,0 +1,67 @@
+//! What the server hands over with the page, so that both first renders are equal.
+
+use jiff::Timestamp;
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use teardown::{message::Message, plan::Plan};
+
+/// The one value that travels inside the HTML.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Seed {
+    /// A snapshot of the page's topic.
+    pub message: Option<Message>,
+    /// The plan a plan page shows.
+    pub plan: Option<Plan>,
+    /// Why the page has nothing to show, as a sentence.
+    pub refusal: Option<String>,
+    /// The server's clock when it rendered.
+    pub now: Timestamp,
+    /// The build of the assets, letters and digits only; also what tells the browser that a newer build is served.
+    pub hash: String,
+    /// Whether the reader may ask the server to do something.
+    pub signed_in: bool,
+}
+
+impl Default for Seed {
+    fn default() -> Self {
+        Self {
+            message: None,
+            plan: None,
+            refusal: None,
+            now: Timestamp::UNIX_EPOCH,
+            hash: String::new(),
+            signed_in: false,
+        }
+    }
+}
+
+/// The seed, for the first page that asks; a page that is navigated to later finds it taken and waits for its stream.
+#[derive(Clone, Copy)]
+pub struct Arrival(StoredValue<Seed>);
+
+impl Arrival {
+    /// Holds the seed.
+    pub fn new(seed: Seed) -> Self {
+        Self(StoredValue::new(seed))
+    }
+
+    /// Looks at the snapshot, as long as it is there.
+    pub fn peek<T>(self, look: impl FnOnce(&Message) -> Option<T>) -> Option<T> {
+        self.0.with_value(|seed| seed.message.as_ref().and_then(look))
+    }
+
+    /// The snapshot, once.
+    pub fn take_message(self) -> Option<Message> {
+        self.0.try_update_value(|seed| seed.message.take()).flatten()
+    }
+
+    /// The plan, once.
+    pub fn take_plan(self) -> Option<Plan> {
+        self.0.try_update_value(|seed| seed.plan.take()).flatten()
+    }
+
+    /// Why there is nothing, once.
+    pub fn take_refusal(self) -> Option<String> {
+        self.0.try_update_value(|seed| seed.refusal.take()).flatten()
+    }
+}

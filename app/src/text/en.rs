@@ -1,0 +1,651 @@
+//! The catalogue in English. Constants where nothing is filled in, functions where something is.
+
+use teardown::{
+    message::{BlindCause, DetailName, State},
+    object::ObjectRef,
+    plan::{Blocker, Deed, Difference, Fate, KeptReason, Propagation},
+    relation::{EdgeKind, Reason, Rung},
+    run::{Happening, RunState, Trouble},
+    unit::Found,
+};
+
+use super::path;
+
+pub const PRODUCT: &str = "Unwind";
+pub const SKIP_LINK: &str = "Skip to content";
+pub const UNITS: &str = "Units";
+pub const RUNS: &str = "Runs";
+pub const PLAN: &str = "Plan";
+pub const RUN: &str = "Run";
+pub const MAIN_NAVIGATION: &str = "Main";
+pub const BREADCRUMB: &str = "Where you are";
+pub const THEME: &str = "Theme: switch between automatic, light and dark";
+pub const THEME_SHORT: &str = "Theme";
+pub const SHARE: &str = "Sign in elsewhere";
+pub const SHARE_HINT: &str = "Copy a link that signs another browser in, once";
+pub const COPIED: &str = "Link copied";
+
+pub const NOT_SIGNED_IN: &str = "You are reading only: open the link that the server printed when it started to sign in.";
+pub const NOT_LIVE: &str = "Waiting for a live connection: what is shown may be out of date.";
+pub const NEEDS_SCRIPT: &str = "This page shows the state at the moment it was loaded. Live updates and buttons need JavaScript.";
+pub const SIGN_IN_TITLE: &str = "Read only";
+pub const OUTDATED: &str = "The server was updated.";
+pub const OUTDATED_DO: &str = "Reload";
+pub const NO_ANSWER: &str = "The server did not answer";
+pub const NO_ANSWER_MEANS: &str = "It is not known whether the request arrived.";
+pub const NO_ANSWER_DO: &str = "Look at the state shown here before trying again.";
+pub const CLOSE: &str = "Close";
+pub const CANCEL: &str = "Cancel";
+pub const DISMISS: &str = "Dismiss";
+pub const LOADING: &str = "Waiting for the first data…";
+
+pub const LIVE: &str = "Live";
+pub const CONNECTING: &str = "Connecting…";
+pub const OFFLINE: &str = "Offline";
+
+/// The pill while the stream is broken.
+pub fn reconnecting(seconds: i64) -> String {
+    format!("Reconnecting, {seconds} s")
+}
+
+/// The pill once data is too old to rely on.
+pub const STALE: &str = "Stale";
+
+/// When what is shown was true.
+pub fn data_as_of(time: &str) -> String {
+    format!("data as of {time} UTC")
+}
+
+/// Said once after a gap.
+pub fn caught_up(changes: usize) -> String {
+    format!("Caught up, {}", many(changes, "change", "changes"))
+}
+
+/// `1 object`, `2 objects`.
+pub fn many(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
+/// `1 object`, `2 objects`.
+pub fn objects(count: usize) -> String {
+    many(count, "object", "objects")
+}
+
+/// How long, in the largest two units that matter.
+pub fn duration(seconds: i64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match seconds {
+        ..60 => format!("{seconds} s"),
+        60..3_600 => format!("{minutes} min {} s", seconds % 60),
+        3_600..86_400 => format!("{hours} h {} min", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
+/// How long ago, in one unit.
+pub fn ago(seconds: i64) -> String {
+    match seconds {
+        ..5 => "just now".to_owned(),
+        5..60 => format!("{seconds} s ago"),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} d ago", seconds / 86_400),
+    }
+}
+
+// The units' table.
+
+pub const UNITS_LEAD: &str = "Applications found in this cluster, each with everything that belongs to it.";
+pub const SEARCH_UNITS: &str = "Search units";
+pub const COLUMN_UNIT: &str = "Unit";
+pub const COLUMN_FOUND: &str = "How found";
+pub const COLUMN_NAMESPACES: &str = "Namespaces";
+pub const COLUMN_OBJECTS: &str = "Objects";
+pub const COLUMN_STATES: &str = "States";
+pub const COLUMN_SHARED: &str = "Shared";
+pub const COLUMN_RUN: &str = "Open run";
+pub const COLUMN_CHANGED: &str = "Newest object";
+pub const OPEN_RUNS: &str = "Runs";
+pub const NO_RUNS: &str = "No teardown has been started yet.";
+pub const SHARED_HINT: &str = "used by others as well, so a plan keeps them";
+pub const NONE: &str = "–";
+
+/// How many objects others use as well.
+pub fn shared(count: usize) -> String {
+    format!("{count} shared")
+}
+
+pub const NO_UNITS: &str = "No unit was found";
+pub const NO_UNITS_MEANS: &str = "A unit is a set of objects that carry the same label app.kubernetes.io/part-of, in as many namespaces as they like. A namespace without such objects is a unit of its own, named ns:NAME. Namespaces that the cluster needs are left out.";
+pub const NO_UNITS_DO: &str = "kubectl label deployment web app.kubernetes.io/part-of=shop";
+pub const NOTHING_MATCHES: &str = "Nothing matches";
+pub const CLEAR_SEARCH: &str = "Clear the search";
+
+/// How a unit was found.
+pub fn found(found: Found) -> &'static str {
+    match found {
+        Found::PartOf => "Label part-of",
+        Found::Namespace => "Namespace",
+    }
+}
+
+/// How a unit was found, at length.
+pub fn found_hint(found: Found) -> &'static str {
+    match found {
+        Found::PartOf => "its objects carry app.kubernetes.io/part-of with its name",
+        Found::Namespace => "a namespace with everything in it",
+    }
+}
+
+// The cluster.
+
+pub const UNREACHABLE: &str = "The cluster does not answer";
+pub const UNREACHABLE_MEANS: &str = "What is shown is what was last known. No deletion is sent until it answers again.";
+pub const READING: &str = "Still reading the cluster";
+pub const READING_MEANS: &str = "Objects and edges may be missing until every kind has been listed once. A plan is only made after that.";
+pub const BLIND_MEANS: &str = "For these kinds Unwind cannot tell whether something is there. It never takes that for “gone”: whatever waits for such an object goes on waiting.";
+
+/// The banner about kinds that cannot be seen.
+pub fn blind(count: usize) -> String {
+    many(count, "kind cannot be seen", "kinds cannot be seen")
+}
+
+/// Why a kind cannot be seen.
+pub fn blind_cause(cause: BlindCause) -> &'static str {
+    match cause {
+        BlindCause::Forbidden => "not allowed to list or watch it",
+        BlindCause::Discovery => "discovery of its group fails or is stale",
+        BlindCause::Failing => "listing or watching it fails",
+    }
+}
+
+// States.
+
+/// A state's word.
+pub fn state(state: State) -> &'static str {
+    match state {
+        State::Present => "Present",
+        State::Kept => "Kept",
+        State::Planned => "Planned",
+        State::Waiting => "Waiting",
+        State::Requested => "Requested",
+        State::Terminating => "Terminating",
+        State::Finalizing => "Finalizing",
+        State::Slow => "Slow",
+        State::Stuck => "Stuck",
+        State::Refused => "Refused",
+        State::Gone => "Gone",
+        State::CameBack => "Came back",
+        State::Skipped => "Skipped",
+        State::Unknown => "Unknown",
+    }
+}
+
+/// What a state means.
+pub fn state_means(state: State) -> &'static str {
+    match state {
+        State::Present => "It is there, and no run concerns it.",
+        State::Kept => "Protected, shared or out of scope: it is left alone.",
+        State::Planned => "In the plan; the run has not reached it.",
+        State::Waiting => "Something in front of it is not proven gone.",
+        State::Requested => "DELETE was sent; the cluster has not shown it yet.",
+        State::Terminating => "Its deletionTimestamp is set, and it is within the expected time.",
+        State::Finalizing => "Its deletionTimestamp is set and finalizers remain.",
+        State::Slow => "It takes longer than expected.",
+        State::Stuck => "It is past its deadline.",
+        State::Refused => "The API server said no.",
+        State::Gone => "This object is proven gone.",
+        State::CameBack => "It was gone, and another object uses its name now.",
+        State::Skipped => "A person left it out.",
+        State::Unknown => "It cannot be told: no permission, no discovery or no answer.",
+    }
+}
+
+/// `3 stuck`.
+pub fn state_count(of: State, count: usize) -> String {
+    format!("{count} {}", state(of).to_lowercase())
+}
+
+// The unit page.
+
+pub const MAP: &str = "Map";
+pub const LIST: &str = "List";
+pub const VIEW: &str = "View";
+pub const PLAN_TEARDOWN: &str = "Plan teardown…";
+pub const PLANNING: &str = "Planning…";
+pub const SEARCH_OBJECTS: &str = "Search objects";
+pub const ZOOM_IN: &str = "Zoom in";
+pub const ZOOM_OUT: &str = "Zoom out";
+pub const ZOOM_FIT: &str = "Fit the whole graph";
+pub const ZOOM_ONE: &str = "Actual size";
+pub const MAP_HINT: &str = "Arrow keys walk along edges, Enter opens, f fits, + and − zoom. The list shows the same objects as a table.";
+pub const NO_OBJECTS: &str = "This unit has no objects";
+pub const NO_OBJECTS_MEANS: &str = "Either everything is gone, or nothing carries its name any more.";
+pub const COLUMN_OBJECT: &str = "Object";
+pub const COLUMN_STATE: &str = "State";
+pub const COLUMN_WAVE: &str = "Order";
+pub const COLUMN_SINCE: &str = "Since";
+pub const COLUMN_STANDING: &str = "Why it is here";
+pub const LANE_CLUSTER: &str = "Cluster-wide";
+pub const LANE_OUTSIDE: &str = "Used by others";
+pub const MEMBER: &str = "Part of the unit";
+pub const OUTSIDE: &str = "Not part of the unit; drawn because an edge leads here";
+pub const GRAPH_LABEL: &str = "Dependency graph";
+
+/// A lane's heading.
+pub fn namespace(name: &str) -> String {
+    format!("Namespace {name}")
+}
+
+/// The rest of a long list.
+pub fn show_all(hidden: usize) -> String {
+    format!("Show {hidden} more")
+}
+
+/// Said under the graph: nothing is left out silently.
+pub fn drawn(objects: usize, edges: usize, lanes: usize) -> String {
+    format!(
+        "{} · {} · {} · none left out",
+        self::objects(objects),
+        many(edges, "edge", "edges"),
+        many(lanes, "group", "groups")
+    )
+}
+
+/// A node, for a screen reader.
+pub fn node_label(object: &ObjectRef, of: State, before: usize, after: usize) -> String {
+    format!("{} {}, {}, {before} before it, {after} after it", object.kind, path(object), state(of))
+}
+
+// The drawer.
+
+pub const DETAILS: &str = "Details";
+pub const IDENTITY: &str = "Identity";
+pub const UID: &str = "UID";
+pub const API_VERSION: &str = "API version";
+pub const NAMESPACE: &str = "Namespace";
+pub const CREATED: &str = "Created";
+pub const DELETED: &str = "Deletion accepted";
+pub const GRACE: &str = "Grace period";
+pub const FINALIZERS: &str = "Finalizers";
+pub const FINALIZERS_MEAN: &str = "Each has to be cleared by its controller before the object is gone.";
+pub const LABELS: &str = "Labels";
+pub const ORDER: &str = "Place in the order";
+pub const GOES_AFTER: &str = "Goes after";
+pub const GOES_BEFORE: &str = "Goes before";
+pub const WHY_KEPT: &str = "Why it is kept";
+pub const NO_EDGES: &str = "No edges";
+pub const NOT_PLANNED: &str = "No plan would touch it.";
+pub const SELECTED_GONE: &str = "The selected object is no longer here.";
+
+/// A place in the order.
+pub fn wave(number: u32) -> String {
+    format!("Wave {number}")
+}
+
+/// A detail's name.
+pub fn detail(name: DetailName) -> &'static str {
+    match name {
+        DetailName::Phase => "Phase",
+        DetailName::Node => "Node",
+        DetailName::Replicas => "Ready replicas",
+        DetailName::Capacity => "Capacity",
+        DetailName::Class => "Storage class",
+        DetailName::Reclaim => "Reclaim policy",
+        DetailName::Source => "Bytes are in",
+        DetailName::Selector => "Selector",
+        DetailName::Target => "Target",
+        DetailName::LoadBalancer => "Type",
+        DetailName::Ready => "Ready",
+        DetailName::Owner => "Controlled by",
+    }
+}
+
+/// What the source of an edge does with its target.
+pub fn edge(kind: EdgeKind) -> &'static str {
+    match kind {
+        EdgeKind::Owns => "is owned by",
+        EdgeKind::Contains => "lives in",
+        EdgeKind::Mounts => "uses",
+        EdgeKind::Claims => "claims",
+        EdgeKind::Binds => "is bound to",
+        EdgeKind::Selects => "selects",
+        EdgeKind::Routes => "routes to",
+        EdgeKind::Scales => "scales",
+        EdgeKind::RunsOn => "runs on",
+        EdgeKind::RunsAs => "runs as",
+        EdgeKind::Admits => "is answered by",
+        EdgeKind::Serves => "is served by",
+        EdgeKind::Defines => "is defined by",
+    }
+}
+
+/// What the target of an edge has from its source.
+pub fn edge_reversed(kind: EdgeKind) -> &'static str {
+    match kind {
+        EdgeKind::Owns => "owns",
+        EdgeKind::Contains => "contains",
+        EdgeKind::Mounts => "used by",
+        EdgeKind::Claims => "claimed by",
+        EdgeKind::Binds => "bound to",
+        EdgeKind::Selects => "selected by",
+        EdgeKind::Routes => "routed to by",
+        EdgeKind::Scales => "scaled by",
+        EdgeKind::RunsOn => "runs",
+        EdgeKind::RunsAs => "run under by",
+        EdgeKind::Admits => "answers",
+        EdgeKind::Serves => "serves",
+        EdgeKind::Defines => "defines",
+    }
+}
+
+/// Where an edge comes from.
+pub fn reason(reason: &Reason) -> String {
+    if reason.value.is_empty() { reason.field.to_string() } else { format!("{} = {}", reason.field, reason.value) }
+}
+
+/// An edge as a sentence.
+pub fn edge_sentence(from: &ObjectRef, kind: EdgeKind, to: &ObjectRef, why: &Reason) -> String {
+    format!("{} {} {} {} {} — {}", from.kind, path(from), edge(kind), to.kind, path(to), reason(why))
+}
+
+/// Why an object stays.
+pub fn kept(why: &KeptReason) -> String {
+    match why {
+        KeptReason::UsedBy { user, reason: why, .. } => {
+            format!("{} {} uses it and is not part of the unit: {}", user.kind, path(user), reason(why))
+        }
+        KeptReason::NeededBy { user, reason: why, .. } => {
+            format!("{} {} is kept and needs it: {}", user.kind, path(user), reason(why))
+        }
+        KeptReason::RetainedVolume => {
+            "Its reclaim policy is Retain and nobody declared it part of the unit: it stays as Released, with its data".to_owned()
+        }
+        KeptReason::Protected => "The cluster needs this namespace".to_owned(),
+        KeptReason::Access => {
+            "It gives people their rights, yours perhaps among them: it goes with its namespace".to_owned()
+        }
+        KeptReason::MadeByCluster => "The cluster makes it and removes it by itself".to_owned(),
+    }
+}
+
+// The plan page.
+
+pub const WILL_DELETE: &str = "Will be deleted";
+pub const WILL_KEEP: &str = "Will be kept";
+pub const DATA_DESTROYED: &str = "Data destroyed";
+pub const DATA_SAFE: &str = "Data left in place";
+pub const NO_DATA_DESTROYED: &str = "No volume's data is destroyed.";
+pub const DATA_TITLE: &str = "What happens to the data";
+pub const KEPT_TITLE: &str = "Kept, and why";
+pub const NOTHING_KEPT: &str = "Nothing of the unit is kept.";
+pub const ORDER_TITLE: &str = "Order";
+pub const ORDER_LEAD: &str = "Columns are ranks on the longest path, left to right. Nothing waits for a column: each object starts the moment what is in front of it is proven gone.";
+pub const STARTS_AT_ONCE: &str = "Starts at once";
+pub const EXPORT: &str = "Plan as JSON";
+pub const START: &str = "Start teardown…";
+pub const PLAN_AGAIN: &str = "Plan again";
+pub const STALE_PLAN: &str = "The cluster has moved since this plan was made";
+pub const NO_PLAN: &str = "This plan is not known";
+pub const NO_PLAN_MEANS: &str = "Plans are kept for a while only, and not across a restart of the server.";
+pub const BACK_TO_UNIT: &str = "Back to the unit";
+pub const NOTHING_TO_DO: &str = "Nothing to delete";
+
+/// A plan's heading.
+pub fn plan_title(unit: &str) -> String {
+    format!("Teardown of {unit}")
+}
+
+/// When and under which name a plan was made.
+pub fn plan_lead(id: &str) -> String {
+    format!("Plan {id}, made")
+}
+
+/// `7 × 40Gi`, or `40Gi`.
+pub fn times(count: usize, what: &str) -> String {
+    if count == 1 { what.to_owned() } else { format!("{count} × {what}") }
+}
+
+/// The number of waves.
+pub fn waves(count: u32) -> String {
+    many(count as usize, "wave", "waves")
+}
+
+/// The blind kinds a plan depends on.
+pub fn plan_blind(kinds: &str) -> String {
+    format!("Cannot be seen, and could hold something in front of a step: {kinds}")
+}
+
+/// What is done with an object.
+pub fn deed(deed: Deed) -> &'static str {
+    match deed {
+        Deed::Delete { propagation: Propagation::Background } => "Delete; dependents follow",
+        Deed::Delete { propagation: Propagation::Orphan } => "Delete; dependents stay",
+        Deed::Await => "Wait; its controller removes it",
+    }
+}
+
+/// What must be proven of an object in front of a step.
+pub fn rung(rung: Rung) -> &'static str {
+    match rung {
+        Rung::Present => "is there",
+        Rung::Accepted => "is being deleted",
+        Rung::Absent => "is gone",
+        Rung::Childless => "and all its Pods are gone",
+    }
+}
+
+/// The edge that puts something in front of a step.
+pub fn blocker(before: &ObjectRef, blocker: &Blocker) -> String {
+    format!("after {} {} {}", before.kind, path(before), rung(blocker.rung))
+}
+
+/// More of the same.
+pub fn more(count: usize) -> String {
+    format!("and {count} more")
+}
+
+/// What becomes of data.
+pub fn fate(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Destroyed => "Destroyed for good",
+        Fate::LeftBehind => "Left where it is",
+        Fate::Kept => "Stays in use",
+    }
+}
+
+/// How the cluster differs from a plan.
+pub fn difference(difference: &Difference) -> String {
+    match difference {
+        Difference::Added { object } => format!("New: {} {}", object.kind, path(object)),
+        Difference::Removed { object } => format!("No longer to be deleted: {} {}", object.kind, path(object)),
+        Difference::Recreated { object } => format!("Another object under the same name: {} {}", object.kind, path(object)),
+        Difference::Changed { object } => format!("In another place or way: {} {}", object.kind, path(object)),
+    }
+}
+
+// Confirming.
+
+/// The dialog's heading.
+pub fn confirm_title(unit: &str) -> String {
+    format!("Tear down {unit}?")
+}
+
+/// What cannot be taken back.
+pub fn confirm_lead(steps: usize) -> String {
+    format!("{} will be deleted. A deletion that the cluster has accepted cannot be taken back.", objects(steps))
+}
+
+/// What data is lost.
+pub fn confirm_data(volumes: usize) -> String {
+    format!("The data on {} will be destroyed for good.", many(volumes, "volume", "volumes"))
+}
+
+/// What to type.
+pub fn confirm_type(unit: &str) -> String {
+    format!("Type {unit} to confirm")
+}
+
+pub const CONFIRM_MISMATCH: &str = "That is not the unit’s name.";
+pub const CONFIRM_START: &str = "Start in 10 s";
+pub const HOLDING: &str = "Nothing has been sent yet.";
+pub const STARTING: &str = "Starting…";
+
+/// The countdown.
+pub fn starts_in(seconds: u32) -> String {
+    format!("Starts in {seconds} s")
+}
+
+// The run page.
+
+pub const PAUSE: &str = "Pause";
+pub const RESUME: &str = "Resume";
+pub const STOP: &str = "Stop…";
+pub const STOP_NOW: &str = "Stop the run";
+pub const STOP_TITLE: &str = "Stop this run?";
+pub const STOP_LEAD: &str = "No further DELETE is sent. What was requested goes on by itself: a deletion cannot be taken back.";
+pub const SKIP: &str = "Skip";
+pub const SKIP_HINT: &str = "Leave this object out and go on with what waits for it";
+pub const ATTENTION: &str = "Needs attention";
+pub const ALL_WELL: &str = "Nothing needs attention.";
+pub const STEPS: &str = "Steps";
+pub const FEED: &str = "What happened";
+pub const NO_EVENTS: &str = "Nothing yet.";
+pub const ELAPSED: &str = "Elapsed";
+pub const STARTED: &str = "Started";
+pub const ENDED: &str = "Ended";
+pub const PROGRESS: &str = "Gone";
+pub const COLUMN_WAITS: &str = "Waits for";
+pub const COLUMN_REQUESTED: &str = "Requested";
+pub const COLUMN_GONE: &str = "Gone";
+pub const SEE_PLAN: &str = "The plan";
+pub const NO_RUN: &str = "This run is not known";
+pub const NO_RUN_MEANS: &str = "It may have been started on another server, or its journal was removed.";
+
+/// A run's heading.
+pub fn run_title(unit: &str) -> String {
+    format!("Taking {unit} apart")
+}
+
+/// Where a run stands.
+pub fn run_state(state: RunState) -> &'static str {
+    match state {
+        RunState::Running => "Running",
+        RunState::Paused => "Paused",
+        RunState::Stopping => "Stopping",
+        RunState::Finished => "Finished",
+        RunState::Stopped => "Stopped",
+    }
+}
+
+/// Who started a run.
+pub fn by(who: &str) -> String {
+    format!("by {who}")
+}
+
+/// After a restart of the server.
+pub fn recovered(times: u32) -> String {
+    match times {
+        1 => "went on after a restart of the server".to_owned(),
+        _ => format!("went on after {times} restarts of the server"),
+    }
+}
+
+/// Progress in words.
+pub fn gone_of(gone: usize, total: usize) -> String {
+    format!("{gone} of {total} gone")
+}
+
+/// What stopping leaves.
+pub fn stop_counts(untouched: usize, irrevocable: usize, gone: usize) -> String {
+    format!("{untouched} untouched · {irrevocable} requested and not to be taken back · {gone} gone")
+}
+
+/// Said to a screen reader while a run goes on.
+pub fn summary(gone: usize, total: usize, attention: usize) -> String {
+    let attention = if attention == 0 { String::new() } else { format!(", {attention} need attention") };
+    format!("{}{attention}", gone_of(gone, total))
+}
+
+/// How many need a person's eye.
+pub fn attention(count: usize) -> String {
+    format!("{ATTENTION} ({count})")
+}
+
+/// What is wrong with a step.
+pub fn trouble(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::Late { finalizers, .. } if finalizers.is_empty() => "It takes longer than expected.".to_owned(),
+        Trouble::Late { finalizers, .. } => {
+            format!("It waits for {} to be cleared.", many(finalizers.len(), "finalizer", "finalizers"))
+        }
+        Trouble::Refused { code, .. } => format!("The API server refused with {code}."),
+        Trouble::CameBack { .. } => {
+            "Something made it again under the same name. The new object is another one; this run does not touch it.".to_owned()
+        }
+        Trouble::CannotTell { .. } => "It cannot be told whether what is in front of it is gone, so it waits.".to_owned(),
+        Trouble::InUse { pods } => {
+            format!("A consistent read still shows {} that use it.", many(pods.len(), "Pod", "Pods"))
+        }
+        Trouble::Retrying { attempts, .. } => {
+            format!("The API server did not answer; tried {}, and it is tried again.", many(*attempts as usize, "time", "times"))
+        }
+    }
+}
+
+/// What a person can do about it.
+pub fn trouble_do(trouble: &Trouble) -> &'static str {
+    match trouble {
+        Trouble::Late { finalizers, .. } if finalizers.is_empty() => "Look at the object’s controller, or at the node of its Pods.",
+        Trouble::Late { .. } => "Look at the controller that clears the finalizer: is it still running?",
+        Trouble::Refused { .. } => "Grant the right or change the policy that refused, then it is tried with the next run; or skip it.",
+        Trouble::CameBack { .. } => "Stop whatever re-creates it, such as a GitOps controller or an operator, and plan again.",
+        Trouble::CannotTell { .. } => "Restore the right or the API group that is missing.",
+        Trouble::InUse { .. } => "Wait for these Pods to end, or delete what owns them.",
+        Trouble::Retrying { .. } => "Nothing: it goes on by itself.",
+    }
+}
+
+/// What the cluster said about a step in trouble, word for word.
+pub fn evidence(trouble: &Trouble) -> Vec<String> {
+    match trouble {
+        Trouble::Late { since, finalizers } => {
+            let mut lines = vec![format!("since {}", super::absolute(*since))];
+            lines.extend(finalizers.iter().map(|finalizer| format!("metadata.finalizers: {finalizer}")));
+            lines
+        }
+        Trouble::Refused { code, message } => vec![format!("HTTP {code}: {message}")],
+        Trouble::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
+        Trouble::CannotTell { message } | Trouble::Retrying { message, .. } => vec![message.clone()],
+        Trouble::InUse { pods } => pods.iter().map(|pod| format!("{} {}", pod.kind, path(pod))).collect(),
+    }
+}
+
+/// A line of the feed.
+pub fn happening(happening: &Happening) -> String {
+    let named = |object: &ObjectRef| format!("{} {}", object.kind, path(object));
+    match happening {
+        Happening::Started { by } => format!("{by} started the run"),
+        Happening::Recovered => "The server was restarted; the run goes on".to_owned(),
+        Happening::Paused { by } => format!("{by} paused the run"),
+        Happening::Resumed { by } => format!("{by} resumed the run"),
+        Happening::Stopping { by } => format!("{by} stopped the run"),
+        Happening::Requested { object, .. } => format!("DELETE sent for {}", named(object)),
+        Happening::Terminating { object, .. } => format!("{} is being deleted", named(object)),
+        Happening::Gone { object, .. } => format!("{} is proven gone", named(object)),
+        Happening::Trouble { object, trouble: what, .. } => format!("{}: {}", named(object), trouble(what)),
+        Happening::Skipped { object, by, .. } => format!("{by} skipped {}", named(object)),
+        Happening::Finished => "Everything in the plan is gone".to_owned(),
+        Happening::Stopped { untouched, irrevocable, gone } => {
+            format!("The run was stopped: {}", stop_counts(*untouched, *irrevocable, *gone))
+        }
+    }
+}
+
+// Elsewhere.
+
+pub const NOT_FOUND: &str = "There is nothing here";
+pub const NOT_FOUND_MEANS: &str = "The address may be mistyped, or what it named is gone.";
+pub const TO_UNITS: &str = "All units";
+pub const NO_UNIT: &str = "This unit is not known";
+pub const NO_UNIT_MEANS: &str = "Nothing in the cluster carries its name: it may be gone, or never have been there.";

@@ -1,0 +1,32 @@
+//! One file per thing seen. A view takes values and signals and returns what is seen; it asks the network for nothing.
+
+pub mod attention;
+pub mod banner;
+pub mod confirm;
+pub mod connection;
+pub mod drawer;
+pub mod edge;
+pub mod empty;
+pub mod feed;
+pub mod frame;
+pub mod graph;
+pub mod guard;
+pub mod icon;
+pub mod kept;
+pub mod list;
+pub mod moment;
+pub mod node;
+pub mod object_name;
+pub mod plan;
+pub mod run_head;
+pub mod run_row;
+pub mod search;
+pub mod shape;
+pub mod state_badge;
+pub mod state_bar;
+pub mod step;
+pub mod steps;
+pub mod theme;
+pub mod unit_head;
+pub mod unit_row;
+pub mod wave;

@@ -1,0 +1,66 @@
+//! What needs a person's eye, worst first, each with the cluster's own words as evidence. Never what is well.
+
+use leptos::prelude::*;
+use teardown::{
+    message::{State, StepCard},
+    plan::StepId,
+};
+
+use super::{guard::Guarded, moment::moment, object_name::object_name, state_badge::state_badge};
+use crate::text;
+
+/// Whether a step belongs here.
+pub fn asks(step: &StepCard) -> bool {
+    let state = matches!(step.state, State::Stuck | State::Refused | State::CameBack | State::Slow | State::Unknown);
+    state || (step.trouble.is_some() && !matches!(step.state, State::Gone | State::Skipped))
+}
+
+/// The list.
+#[component]
+pub fn Attention(
+    /// The steps, worst first.
+    #[prop(into)]
+    steps: Signal<Vec<StepCard>>,
+    /// Whether an order is on its way.
+    #[prop(into)]
+    busy: Signal<bool>,
+    /// Leaves a step out.
+    skip: Callback<StepId>,
+) -> impl IntoView {
+    let list = move || {
+        if steps.with(Vec::is_empty) {
+            return view! { <p class="quiet">{text::ALL_WELL}</p> }.into_any();
+        }
+        let cards = steps.get().into_iter().map(|step| card(step, busy, skip)).collect_view();
+        view! { <ul class="attention">{cards}</ul> }.into_any()
+    };
+    view! {
+        <section id="attention" aria-labelledby="attention-title">
+            <h2 id="attention-title">{text::ATTENTION}</h2>
+            {list}
+        </section>
+    }
+}
+
+fn card(step: StepCard, busy: Signal<bool>, skip: Callback<StepId>) -> impl IntoView {
+    let id = step.id;
+    let why = step.trouble.as_ref().map(|trouble| {
+        let lines = text::evidence(trouble).into_iter().map(|line| view! { <li class="quote">{line}</li> }).collect_view();
+        view! {
+            <p class="attention-cause">{text::trouble(trouble)}</p>
+            <ul class="evidence">{lines}</ul>
+            <p class="attention-do">{text::trouble_do(trouble)}</p>
+        }
+    });
+    let since = step.requested.map(|at| view! { <span class="quiet">{text::COLUMN_REQUESTED} " " {moment(at)}</span> });
+    view! {
+        <li class="attention-card">
+            <div class="attention-head">
+                {state_badge(step.state)} {object_name(&step.object)} {since}
+                <span class="grow"></span>
+                <Guarded label=text::SKIP busy act=Callback::new(move |()| skip.run(id)) class="small"/>
+            </div>
+            {why}
+        </li>
+    }
+}

@@ -1,0 +1,106 @@
+//! Banners: what is wrong around the page, what it means and what to do.
+
+use leptos::prelude::*;
+use teardown::message::{BlindCard, ClusterCard};
+
+use super::{icon::icon, moment::moment};
+use crate::{command::Refusal, text};
+
+/// The cluster does not answer, or has not been read to the end.
+pub fn cluster(card: &ClusterCard) -> impl IntoView + use<> {
+    if let Some(unreachable) = &card.unreachable {
+        let message = unreachable.message.clone();
+        return Some(
+            view! {
+                <div class="banner bad" role="alert">
+                    {icon("icon-warning")}
+                    <div>
+                        <strong>{text::UNREACHABLE}</strong> " " {moment(unreachable.since)}
+                        <p>{text::UNREACHABLE_MEANS}</p>
+                        <p class="quote">{message}</p>
+                    </div>
+                </div>
+            }
+            .into_any(),
+        );
+    }
+    (!card.synced).then(|| {
+        view! {
+            <div class="banner" role="status">
+                {icon("icon-clock")}
+                <div><strong>{text::READING}</strong><p>{text::READING_MEANS}</p></div>
+            </div>
+        }
+        .into_any()
+    })
+}
+
+/// Kinds that cannot be seen.
+pub fn blind(cards: &[BlindCard]) -> impl IntoView + use<> {
+    (!cards.is_empty()).then(|| {
+        let rows = cards
+            .iter()
+            .map(|card| {
+                view! {
+                    <li>
+                        <code>{card.resource.clone()}</code>
+                        ": " {text::blind_cause(card.cause)}
+                        " " <span class="quote">{card.message.clone()}</span>
+                        " " {moment(card.since)}
+                    </li>
+                }
+            })
+            .collect_view();
+        view! {
+            <details class="banner warn">
+                <summary>{icon("state-unknown")} <strong>{text::blind(cards.len())}</strong></summary>
+                <p>{text::BLIND_MEANS}</p>
+                <ul>{rows}</ul>
+            </details>
+        }
+    })
+}
+
+/// The server did not do what it was asked.
+pub fn refusal(refusal: &Refusal) -> impl IntoView + use<> {
+    let differences = refusal.differences.iter().map(|one| view! { <li>{text::difference(one)}</li> }).collect_view();
+    let title = if refusal.is_stale_plan() { text::STALE_PLAN.to_owned() } else { refusal.what.clone() };
+    let any = !refusal.differences.is_empty();
+    let request = (!refusal.request.is_empty()).then(|| view! { <p class="quote">{refusal.request.clone()}</p> });
+    view! {
+        <div class="banner bad" role="alert">
+            {icon("icon-warning")}
+            <div>
+                <strong>{title}</strong>
+                <p>{refusal.means.clone()}</p>
+                <p>{refusal.remedy.clone()}</p>
+                {any.then(|| view! { <ul class="differences">{differences}</ul> })}
+                {request}
+            </div>
+        </div>
+    }
+}
+
+/// The reader may not change anything.
+pub fn read_only() -> impl IntoView {
+    view! {
+        <div class="banner" role="status">
+            {icon("icon-lock")}
+            <div><strong>{text::SIGN_IN_TITLE}</strong><p>{text::NOT_SIGNED_IN}</p></div>
+        </div>
+    }
+}
+
+/// The server serves another build.
+pub fn outdated() -> impl IntoView {
+    let reload = |_| {
+        // Where reloading fails, the browser says so itself.
+        let _ = window().location().reload();
+    };
+    view! {
+        <div class="toast" role="status">
+            <span>{text::OUTDATED}</span>
+            <button type="button" class="button" on:click=reload>{text::OUTDATED_DO}</button>
+        </div>
+    }
+}

@@ -1,0 +1,150 @@
+//! The confirmation: type the unit's name, then ten seconds in which nothing has been sent and Cancel has the focus. A
+//! deletion cannot be undone, so the honest undo comes before it.
+
+use std::time::Duration;
+
+use leptos::{html, leptos_dom::helpers::IntervalHandle, prelude::*};
+use teardown::plan::{Fate, Plan};
+
+use super::icon::icon;
+use crate::text;
+
+/// How long nothing is sent.
+const HOLD: u32 = 10;
+
+/// Where the dialog stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// The name is being typed.
+    Typing,
+    /// Nothing has been sent yet, for so many seconds more.
+    Holding(u32),
+}
+
+/// The dialog.
+#[component]
+pub fn Confirm(
+    /// The plan that would be started.
+    plan: Plan,
+    /// Whether it is open.
+    open: RwSignal<bool>,
+    /// Whether the request is on its way.
+    #[prop(into)]
+    busy: Signal<bool>,
+    /// Starts the plan; gets what was typed.
+    start: Callback<String>,
+) -> impl IntoView {
+    let dialog = NodeRef::<html::Dialog>::new();
+    let cancel_button = NodeRef::<html::Button>::new();
+    let typed = RwSignal::new(String::new());
+    let phase = RwSignal::new(Phase::Typing);
+    let timer = StoredValue::new(None::<IntervalHandle>);
+    let release = move || {
+        if let Some(timer) = timer.try_update_value(Option::take).flatten() {
+            timer.clear();
+        }
+    };
+    on_cleanup(release);
+    Effect::new(move |_| {
+        let Some(dialog) = dialog.get() else { return };
+        if open.get() {
+            typed.set(String::new());
+            phase.set(Phase::Typing);
+            // One that is open already stays open.
+            let _ = dialog.show_modal();
+        } else {
+            release();
+            dialog.close();
+        }
+    });
+    let unit = StoredValue::new(plan.unit.to_string());
+    let matches = Memo::new(move |_| unit.with_value(|unit| typed.with(|typed| typed.trim() == unit)));
+    let mismatch = move || !matches.get() && typed.with(|typed| !typed.trim().is_empty());
+    let tick = move || match phase.get_untracked() {
+        Phase::Holding(1) => {
+            release();
+            phase.set(Phase::Holding(0));
+            start.run(typed.get_untracked().trim().to_owned());
+        }
+        Phase::Holding(left) if left > 1 => phase.set(Phase::Holding(left - 1)),
+        Phase::Holding(_) | Phase::Typing => {}
+    };
+    let hold = move || {
+        if !matches.get_untracked() || phase.get_untracked() != Phase::Typing {
+            return;
+        }
+        phase.set(Phase::Holding(HOLD));
+        timer.set_value(set_interval_with_handle(tick, Duration::from_secs(1)).ok());
+        request_animation_frame(move || {
+            if let Some(button) = cancel_button.get_untracked() {
+                // A button that cannot take the focus is not shown.
+                let _ = button.focus();
+            }
+        });
+    };
+    let volumes: Vec<String> = plan
+        .data
+        .iter()
+        .filter(|data| data.fate == Fate::Destroyed)
+        .map(|data| match &data.capacity {
+            Some(capacity) => format!("{} ({capacity})", data.volume.name),
+            None => data.volume.name.to_string(),
+        })
+        .collect();
+    let lost = (!volumes.is_empty()).then(|| {
+        let names = volumes.iter().map(|name| view! { <li>{name.clone()}</li> }).collect_view();
+        view! {
+            <div class="banner bad">
+                {icon("icon-warning")}
+                <div><strong>{text::confirm_data(volumes.len())}</strong><ul>{names}</ul></div>
+            </div>
+        }
+    });
+    let holding = move || matches!(phase.get(), Phase::Holding(_));
+    let countdown = move || match phase.get() {
+        Phase::Typing => text::CONFIRM_START.to_owned(),
+        Phase::Holding(0) => text::STARTING.to_owned(),
+        Phase::Holding(left) => text::starts_in(left),
+    };
+    let left = move || match phase.get() {
+        Phase::Typing => HOLD,
+        Phase::Holding(left) => left,
+    };
+    view! {
+        <dialog class="dialog" aria-labelledby="confirm-title" node_ref=dialog on:close=move |_| open.set(false)>
+            <h2 id="confirm-title">{text::confirm_title(&plan.unit.to_string())}</h2>
+            <p>{text::confirm_lead(plan.steps.len())}</p>
+            {lost}
+            <form method="dialog" on:submit=move |event| { event.prevent_default(); hold(); }>
+                <label for="confirm-name">{text::confirm_type(&plan.unit.to_string())}</label>
+                <input
+                    id="confirm-name"
+                    type="text"
+                    autocomplete="off"
+                    autocapitalize="off"
+                    spellcheck="false"
+                    aria-describedby="confirm-mismatch"
+                    aria-invalid=move || if mismatch() { "true" } else { "false" }
+                    disabled=holding
+                    prop:value=move || typed.get()
+                    on:input:target=move |event| typed.set(event.target().value())
+                />
+                <p id="confirm-mismatch" class="mismatch" aria-live="polite">
+                    {move || mismatch().then_some(text::CONFIRM_MISMATCH)}
+                </p>
+                <div class="hold" hidden=move || !holding()>
+                    <progress max=HOLD.to_string() value=move || left().to_string() aria-label=text::HOLDING></progress>
+                    <p>{text::HOLDING}</p>
+                </div>
+                <div class="dialog-buttons">
+                    <button type="button" class="button" node_ref=cancel_button on:click=move |_| open.set(false)>
+                        {text::CANCEL}
+                    </button>
+                    <button type="submit" class="button danger" disabled=move || !matches.get() || holding() || busy.get()>
+                        {countdown}
+                    </button>
+                </div>
+            </form>
+        </dialog>
+    }
+}

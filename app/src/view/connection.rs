@@ -1,0 +1,42 @@
+//! The pill that says how fresh the page is.
+
+use leptos::prelude::*;
+
+use crate::{
+    live::{Connection, Link},
+    text,
+};
+
+/// The pill.
+#[component]
+pub fn ConnectionPill() -> impl IntoView {
+    let connection = expect_context::<Connection>();
+    let time = |since: i64| {
+        jiff::Timestamp::from_second(since).map(|at| text::data_as_of(&text::time_of_day(at))).unwrap_or_default()
+    };
+    let class = move || match connection.link() {
+        Link::Connecting => "pill connecting",
+        Link::Live => "pill live",
+        Link::Reconnecting { .. } => "pill reconnecting",
+        Link::Offline => "pill offline",
+        Link::Stale { .. } => "pill stale",
+    };
+    let said = move || match connection.link() {
+        Link::Connecting => text::CONNECTING.to_owned(),
+        Link::Live => text::LIVE.to_owned(),
+        Link::Reconnecting { seconds, .. } => text::reconnecting(seconds),
+        Link::Offline => text::OFFLINE.to_owned(),
+        Link::Stale { .. } => text::STALE.to_owned(),
+    };
+    let age = move || match connection.link() {
+        Link::Reconnecting { since, .. } | Link::Stale { since } => time(since),
+        Link::Connecting | Link::Live | Link::Offline => String::new(),
+    };
+    view! {
+        <span class=class>
+            <span class="pill-dot" aria-hidden="true"></span>
+            <span>{said}</span>
+            <span class="pill-age">{age}</span>
+        </span>
+    }
+}

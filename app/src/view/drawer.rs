@@ -1,0 +1,194 @@
+//! Everything known of the selected object.
+
+use leptos::prelude::*;
+use teardown::{
+    message::{EdgeCard, ObjectCard, Standing},
+    object::{ObjectRef, Uid},
+    relation::EdgeKind,
+};
+
+use super::{icon::icon, moment::moment, object_name::object_name, state_badge::state_badge};
+use crate::{
+    address::Address,
+    scene::{self, Scene},
+    text,
+};
+
+/// Edges listed before the rest is folded away.
+const LISTED: usize = 12;
+
+/// The drawer; nothing where nothing is selected.
+#[component]
+pub fn Drawer(
+    /// The page's records.
+    scene: Scene,
+    /// The page's address.
+    address: Address,
+) -> impl IntoView {
+    let card: Memo<Option<Option<ObjectCard>>> = Memo::new(move |_| {
+        let selected = address.selected.get()?;
+        Some(scene.read(|records| scene::objects(records).find(|card| card.uid.as_str() == selected).cloned()))
+    });
+    let body = move || {
+        let shown = card.get()?;
+        let inside = match shown {
+            None => view! { <p class="quiet">{text::SELECTED_GONE}</p> }.into_any(),
+            Some(card) => {
+                let edges = scene.read_members(|records| edges_of(records, &card.uid));
+                details(&card, &edges, address).into_any()
+            }
+        };
+        Some(view! {
+            <aside class="drawer" aria-label=text::DETAILS>
+                <a class="tool close" href=move || address.to_nothing() aria-label=text::CLOSE title=text::CLOSE
+                    data-noscroll="noscroll">{icon("icon-close")}</a>
+                {inside}
+            </aside>
+        })
+    };
+    Effect::new(move |_| {
+        let listener = window_event_listener(leptos::ev::keydown, move |event| {
+            let open = document().query_selector("dialog[open]").ok().flatten().is_some();
+            if event.key() == "Escape" && !open && address.selected.get_untracked().is_some() {
+                address.select.set(None);
+            }
+        });
+        on_cleanup(move || listener.remove());
+    });
+    body
+}
+
+/// An edge as seen from one end: the other end, and whether this end is the source.
+#[derive(Clone)]
+struct Seen {
+    edge: EdgeCard,
+    other: ObjectRef,
+    other_uid: Uid,
+    from_here: bool,
+    other_first: bool,
+}
+
+fn edges_of(records: &scene::Records, uid: &Uid) -> Vec<Seen> {
+    let cards: std::collections::HashMap<&Uid, &ObjectCard> =
+        scene::objects(records).map(|card| (&card.uid, card)).collect();
+    scene::edges(records)
+        .filter(|edge| edge.from == *uid || edge.to == *uid)
+        .filter_map(|edge| {
+            let (from, to) = (cards.get(&edge.from)?, cards.get(&edge.to)?);
+            let from_here = edge.from == *uid;
+            let other = if from_here { to } else { from };
+            let source_first = crate::drawing::source_goes_first(edge, from, to);
+            Some(Seen {
+                edge: edge.clone(),
+                other: other.object.clone(),
+                other_uid: other.uid.clone(),
+                from_here,
+                other_first: source_first != from_here,
+            })
+        })
+        .collect()
+}
+
+fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView + use<> {
+    let (before, after): (Vec<Seen>, Vec<Seen>) = edges.iter().cloned().partition(|seen| seen.other_first);
+    let kept = match &card.standing {
+        Standing::Kept(reason) => Some(view! {
+            <div class="banner">{icon("icon-lock")}<div><strong>{text::WHY_KEPT}</strong><p>{text::kept(reason)}</p></div></div>
+        }),
+        Standing::Member | Standing::Outside => None,
+    };
+    let outside = (card.standing == Standing::Outside).then(|| view! { <p class="quiet">{text::OUTSIDE}</p> });
+    let place = match card.wave {
+        Some(wave) => text::wave(wave),
+        None => text::NOT_PLANNED.to_owned(),
+    };
+    let deletion = card.deletion.map(|deletion| {
+        view! {
+            {row(text::DELETED, moment(deletion.accepted()).into_any())}
+            {row(text::GRACE, text::duration(deletion.grace).into_any())}
+        }
+    });
+    let details = card
+        .details
+        .iter()
+        .map(|detail| row(text::detail(detail.name), detail.value.clone().into_any()))
+        .collect_view();
+    let finalizers = (!card.finalizers.is_empty()).then(|| {
+        let rows = card.finalizers.iter().map(|one| view! { <li><code>{one.clone()}</code></li> }).collect_view();
+        view! {
+            <h3>{text::FINALIZERS}</h3>
+            <ul class="codes">{rows}</ul>
+            <p class="quiet">{text::FINALIZERS_MEAN}</p>
+        }
+    });
+    let labels = (!card.labels.is_empty()).then(|| {
+        let rows =
+            card.labels.iter().map(|(key, value)| view! { <li><code>{format!("{key}={value}")}</code></li> }).collect_view();
+        view! { <details><summary>{text::LABELS} <span class="count">{card.labels.len()}</span></summary><ul class="codes">{rows}</ul></details> }
+    });
+    view! {
+        <h2 class="drawer-title">{object_name(&card.object)}</h2>
+        <p class="drawer-state">
+            {state_badge(card.state)} " " <span class="quiet">{card.since.map(moment)}</span>
+        </p>
+        <p class="quiet">{text::state_means(card.state)}</p>
+        {kept}
+        {outside}
+        <h3>{text::ORDER}</h3>
+        <p>{place}</p>
+        {side(text::GOES_AFTER, &before, address)}
+        {side(text::GOES_BEFORE, &after, address)}
+        {finalizers}
+        <h3>{text::IDENTITY}</h3>
+        <dl>
+            {card.object.namespace.as_ref().map(|namespace| row(text::NAMESPACE, namespace.to_string().into_any()))}
+            {row(text::API_VERSION, api_version(card).into_any())}
+            {details}
+            {card.created.map(|at| row(text::CREATED, moment(at).into_any()))}
+            {deletion}
+            {row(text::UID, view! { <code>{card.uid.to_string()}</code> }.into_any())}
+        </dl>
+        {labels}
+    }
+}
+
+fn api_version(card: &ObjectCard) -> String {
+    match &*card.object.group {
+        "" => card.version.clone(),
+        group => format!("{group}/{}", card.version),
+    }
+}
+
+fn row(name: &'static str, value: AnyView) -> impl IntoView {
+    view! { <div class="pair"><dt>{name}</dt><dd>{value}</dd></div> }
+}
+
+fn side(title: &'static str, edges: &[Seen], address: Address) -> impl IntoView + use<> {
+    (!edges.is_empty()).then(|| {
+        let mut edges = edges.to_vec();
+        edges.sort_by_key(|seen| (seen.edge.kind == EdgeKind::Contains, seen.other.kind.clone(), seen.other.name.clone()));
+        let count = edges.len();
+        let rest = edges.split_off(count.min(LISTED));
+        let more = rest.len();
+        let list = |edges: Vec<Seen>| edges.into_iter().map(|seen| one(seen, address)).collect_view();
+        view! {
+            <h3>{title} " " <span class="count">{count}</span></h3>
+            <ul class="edges">{list(edges)}</ul>
+            {(more > 0).then(|| view! {
+                <details><summary>{text::more(more)}</summary><ul class="edges">{list(rest)}</ul></details>
+            })}
+        }
+    })
+}
+
+fn one(seen: Seen, address: Address) -> impl IntoView {
+    let uid = seen.other_uid;
+    let verb = if seen.from_here { text::edge(seen.edge.kind) } else { text::edge_reversed(seen.edge.kind) };
+    view! {
+        <li>
+            <span class="edge-verb">{verb}</span>
+            <a href=move || address.to_object(&uid) data-noscroll="noscroll">{object_name(&seen.other)}</a>
+            <span class="quote">{text::reason(&seen.edge.reason)}</span>
+        </li>
+    }
+}

@@ -1,0 +1,54 @@
+//! What is seen where there is nothing to see: what that means and what to do, or that data is on its way.
+
+use leptos::prelude::*;
+
+use super::icon::icon;
+use crate::text;
+
+/// Nothing in a part of a page, with its meaning and a way on.
+pub fn empty(symbol: &str, title: &'static str, means: &'static str, more: AnyView) -> impl IntoView + use<> {
+    shown(symbol, view! { <h2>{title}</h2> }.into_any(), means, more)
+}
+
+/// A page that is nothing but this.
+pub fn empty_page(symbol: &str, title: &'static str, means: &'static str, more: AnyView) -> impl IntoView + use<> {
+    shown(symbol, view! { <h1>{title}</h1> }.into_any(), means, more)
+}
+
+fn shown(symbol: &str, title: AnyView, means: &'static str, more: AnyView) -> impl IntoView + use<> {
+    view! {
+        <div class="empty">
+            {icon(symbol)}
+            {title}
+            <p>{means}</p>
+            {more}
+        </div>
+    }
+}
+
+/// A link to all units.
+pub fn to_units() -> AnyView {
+    view! { <a class="button" href="/">{text::TO_UNITS}</a> }.into_any()
+}
+
+/// A search without an answer.
+pub fn nothing_matches() -> impl IntoView {
+    empty(
+        "icon-search",
+        text::NOTHING_MATCHES,
+        "",
+        view! { <a class="button" href="?">{text::CLEAR_SEARCH}</a> }.into_any(),
+    )
+}
+
+/// Data is on its way; of a fixed height, so that nothing jumps.
+pub fn loading() -> impl IntoView {
+    view! {
+        <div class="loading" role="status">
+            <span class="visually-hidden">{text::LOADING}</span>
+            <div class="bone" aria-hidden="true"></div>
+            <div class="bone" aria-hidden="true"></div>
+            <div class="bone" aria-hidden="true"></div>
+        </div>
+    }
+}

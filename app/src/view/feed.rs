@@ -1,0 +1,57 @@
+//! What happened, newest first.
+
+use leptos::prelude::*;
+use teardown::{
+    message::EventCard,
+    run::Happening,
+};
+
+use super::moment::time_of_day;
+use crate::{
+    scene::{self, Scene},
+    text,
+};
+
+/// Lines shown; older ones are in the run's journal.
+const LINES: usize = 200;
+
+/// The feed.
+#[component]
+pub fn Feed(
+    /// The run's records.
+    scene: Scene,
+) -> impl IntoView {
+    let lines = Memo::new(move |_| {
+        scene.read(|records| {
+            let mut lines: Vec<EventCard> = scene::events(records).cloned().collect();
+            lines.reverse();
+            lines.truncate(LINES);
+            lines
+        })
+    });
+    view! {
+        <section class="feed" aria-labelledby="feed-title">
+            <h2 id="feed-title">{text::FEED}</h2>
+            {move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> })}
+            <ol reversed=true tabindex="0" aria-labelledby="feed-title">
+                <For each=move || lines.get() key=|line| line.number children=line/>
+            </ol>
+        </section>
+    }
+}
+
+fn line(card: EventCard) -> impl IntoView {
+    let class = match &card.happening {
+        Happening::Trouble { .. } => "feed-line trouble",
+        Happening::Gone { .. } | Happening::Finished => "feed-line gone",
+        Happening::Requested { .. } | Happening::Terminating { .. } => "feed-line",
+        Happening::Started { .. }
+        | Happening::Recovered
+        | Happening::Paused { .. }
+        | Happening::Resumed { .. }
+        | Happening::Stopping { .. }
+        | Happening::Skipped { .. }
+        | Happening::Stopped { .. } => "feed-line person",
+    };
+    view! { <li class=class>{time_of_day(card.at)} <span>{text::happening(&card.happening)}</span></li> }
+}

@@ -1,0 +1,159 @@
+//! The frame around every page: rail, top bar, banners that concern all of it, and the landmarks.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+use teardown::message::{ClusterCard, Key, Message, Record};
+
+use super::{banner, connection::ConnectionPill, icon::icon, theme::ThemeButton};
+use crate::{command, live::Connection, seed::Arrival, text};
+
+/// The cluster's card in the top bar; pages pass it on as it changes.
+#[derive(Clone, Copy)]
+pub struct Badge(RwSignal<Option<ClusterCard>>);
+
+impl Badge {
+    /// Shows a newer card.
+    pub fn show(self, card: ClusterCard) {
+        if self.0.with_untracked(|old| old.as_ref() != Some(&card)) {
+            self.0.set(Some(card));
+        }
+    }
+}
+
+/// The frame.
+#[component]
+pub fn Frame(children: Children) -> impl IntoView {
+    let badge = Badge(RwSignal::new(expect_context::<Arrival>().peek(cluster_of)));
+    provide_context(badge);
+    let connection = expect_context::<Connection>();
+    let path = use_location().pathname;
+    Effect::new(move |_| document().set_title(&title(&path.get())));
+    let crumbs = move || {
+        crumbs(&path.get())
+            .into_iter()
+            .map(|(label, href)| match href {
+                Some(href) => view! { <li><a href=href>{label}</a></li> }.into_any(),
+                None => view! { <li><span aria-current="page">{label}</span></li> }.into_any(),
+            })
+            .collect_view()
+    };
+    let cluster = move || {
+        badge.0.get().map(|card| {
+            let version = card.version.unwrap_or_default();
+            let title = format!("{} {version}", card.name);
+            view! {
+                <span class="cluster" title=title>
+                    {icon("kind-node")} <span class="cluster-name">{card.name}</span>
+                    <span class="cluster-version">{version}</span>
+                </span>
+            }
+        })
+    };
+    view! {
+        <a class="skip" href="#content" rel="external">{text::SKIP_LINK}</a>
+        <div class="frame">
+            <nav class="rail" aria-label=text::MAIN_NAVIGATION>
+                <a class="brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
+                <a class="rail-link" href="/">{icon("kind-unit")} <span>{text::UNITS}</span></a>
+                <a class="rail-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
+            </nav>
+            <div class="frame-column">
+                <header class="top">
+                    <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{crumbs}</ol></nav>
+                    {cluster}
+                    <ConnectionPill/>
+                    <Share/>
+                    <ThemeButton/>
+                </header>
+                {move || connection.is_outdated().then(banner::outdated)}
+                <main id="content" tabindex="-1">
+                    <div class="frame-notes">
+                        {move || (!connection.is_signed_in()).then(banner::read_only)}
+                        <p class="needs-script">{text::NEEDS_SCRIPT}</p>
+                    </div>
+                    {children()}
+                </main>
+                <p class="visually-hidden" role="status">{move || connection.said()}</p>
+            </div>
+        </div>
+    }
+}
+
+/// Copies a link that signs another browser in.
+#[component]
+fn Share() -> impl IntoView {
+    let connection = expect_context::<Connection>();
+    let copied = RwSignal::new(false);
+    let copy = move |_| {
+        leptos::task::spawn_local(async move {
+            if let Ok(url) = command::session_link().await {
+                // A browser that does not let us copy shows nothing copied.
+                let write = window().navigator().clipboard().write_text(&url);
+                copied.set(wasm_bindgen_futures::JsFuture::from(write).await.is_ok());
+            }
+        });
+    };
+    view! {
+        <button
+            type="button"
+            class="tool wide"
+            title=text::SHARE_HINT
+            disabled=move || connection.hindrance().is_some()
+            on:click=copy
+        >
+            {icon("icon-share")}
+            <span>{move || if copied.get() { text::COPIED } else { text::SHARE }}</span>
+        </button>
+    }
+}
+
+/// A page's title.
+pub fn title(path: &str) -> String {
+    let mut parts: Vec<String> = crumbs(path).into_iter().skip(1).map(|(label, _)| label).collect();
+    parts.reverse();
+    parts.push(text::PRODUCT.to_owned());
+    parts.join(" · ")
+}
+
+/// Where a path is, from the outside in; the last one is no link.
+fn crumbs(path: &str) -> Vec<(String, Option<String>)> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let home = |link: bool| (text::UNITS.to_owned(), link.then(|| "/".to_owned()));
+    match parts.as_slice() {
+        ["u", unit] => vec![home(true), (decoded(unit), None)],
+        ["u", unit, "plan", ..] => {
+            vec![home(true), (decoded(unit), Some(format!("/u/{unit}"))), (text::PLAN.to_owned(), None)]
+        }
+        ["r", run] => vec![home(true), (format!("{} {}", text::RUN, decoded(run)), None)],
+        _ => vec![home(false)],
+    }
+}
+
+/// Undoes percent-encoding; what is not valid stays as it is.
+fn decoded(part: &str) -> String {
+    let bytes = part.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let code = part.get(at + 1..at + 3).and_then(|code| u8::from_str_radix(code, 16).ok());
+        match (byte, code) {
+            (b'%', Some(code)) => {
+                out.push(code);
+                at += 3;
+            }
+            _ => {
+                out.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn cluster_of(message: &Message) -> Option<ClusterCard> {
+    let (Message::Snapshot { records, .. } | Message::Delta { put: records, .. }) = message;
+    records.iter().find(|record| record.key() == Key::Cluster).and_then(|record| match record {
+        Record::Cluster(card) => Some(card.clone()),
+        _ => None,
+    })
+}

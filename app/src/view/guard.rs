@@ -1,0 +1,35 @@
+//! A button that changes something: it works only while the page is live and the reader is known, and says why not.
+
+use leptos::prelude::*;
+
+use crate::live::Connection;
+
+/// The button.
+#[component]
+pub fn Guarded(
+    /// What it says.
+    #[prop(into)]
+    label: Signal<&'static str>,
+    /// Whether it must not be pressed for the caller's own reason.
+    #[prop(into)]
+    busy: Signal<bool>,
+    /// What it does.
+    act: Callback<()>,
+    /// How it looks.
+    #[prop(optional)]
+    class: &'static str,
+) -> impl IntoView {
+    let connection = expect_context::<Connection>();
+    let hindrance = move || connection.hindrance();
+    view! {
+        <button
+            type="button"
+            class=format!("button {class}")
+            disabled=move || busy.get() || hindrance().is_some()
+            title=move || hindrance().unwrap_or_default()
+            on:click=move |_| act.run(())
+        >
+            {move || label.get()}
+        </button>
+    }
+}

@@ -1,0 +1,147 @@
+//! The same objects as the graph, as a table: grouped by namespace, in the order of deletion.
+
+use leptos::prelude::*;
+use teardown::{
+    message::{ObjectCard, Standing},
+    object::Uid,
+};
+
+use super::{icon::icon, moment::moment, object_name::object_name_short, state_badge::state_badge};
+use crate::{
+    address::Address,
+    drawing::Lane,
+    scene::{self, Scene},
+    text,
+};
+
+/// Rows of a first render; the rest is one link away.
+const FIRST: usize = 400;
+
+/// The table.
+#[component]
+pub fn List(
+    /// The unit's records.
+    scene: Scene,
+    /// The page's address.
+    address: Address,
+) -> impl IntoView {
+    let groups = Memo::new(move |_| {
+        let search = address.search.get().unwrap_or_default().to_lowercase();
+        scene.read_members(|records| groups(scene::objects(records).filter(|card| matches(card, &search))))
+    });
+    let most = move || if address.all.get().is_some() { usize::MAX } else { FIRST };
+    let shown = move || {
+        let mut left = most();
+        let mut shown = Vec::new();
+        for (lane, uids) in groups.get() {
+            let part: Vec<Uid> = uids.into_iter().take(left).collect();
+            left -= part.len();
+            if !part.is_empty() {
+                shown.push((lane, part));
+            }
+        }
+        shown
+    };
+    let count = move || groups.with(|groups| groups.iter().map(|(_, uids)| uids.len()).sum::<usize>());
+    view! {
+        <div class="list">
+            <div class="table-frame">
+                <table class="objects">
+                    <thead>
+                        <tr>
+                            <th scope="col">{text::COLUMN_OBJECT}</th>
+                            <th scope="col">{text::COLUMN_STATE}</th>
+                            <th scope="col" class="number">{text::COLUMN_WAVE}</th>
+                            <th scope="col">{text::COLUMN_SINCE}</th>
+                            <th scope="col" class="wide">{text::COLUMN_STANDING}</th>
+                        </tr>
+                    </thead>
+                    <For each=shown key=|(lane, uids)| (lane.clone(), uids.clone()) let((lane, uids))>
+                        {group(scene, address, &lane, &uids)}
+                    </For>
+                </table>
+            </div>
+            {move || (count() == 0).then(super::empty::nothing_matches)}
+            {move || (count() > most()).then(|| view! {
+                <a class="button" href=address.to_all()>{text::show_all(count() - most())}</a>
+            })}
+        </div>
+    }
+}
+
+/// Whether a search finds an object.
+pub fn matches(card: &ObjectCard, search: &str) -> bool {
+    search.is_empty()
+        || card.object.name.to_lowercase().contains(search)
+        || card.object.kind.to_lowercase().contains(search)
+        || card.object.namespace.as_ref().is_some_and(|namespace| namespace.contains(search))
+        || text::state(card.state).to_lowercase() == search
+}
+
+fn groups<'a>(cards: impl Iterator<Item = &'a ObjectCard>) -> Vec<(Lane, Vec<Uid>)> {
+    let mut cards: Vec<(Lane, &ObjectCard)> = cards.map(|card| (Lane::of(card), card)).collect();
+    let order = |card: &ObjectCard| (card.wave.unwrap_or(u32::MAX), card.object.clone(), card.uid.clone());
+    cards.sort_by(|a, b| {
+        let (left, right) = (order(a.1), order(b.1));
+        (&a.0, left.0, &left.1.kind, &left.1.name, &left.2).cmp(&(&b.0, right.0, &right.1.kind, &right.1.name, &right.2))
+    });
+    let mut groups: Vec<(Lane, Vec<Uid>)> = Vec::new();
+    for (lane, card) in cards {
+        match groups.last_mut() {
+            Some((last, uids)) if *last == lane => uids.push(card.uid.clone()),
+            _ => groups.push((lane, vec![card.uid.clone()])),
+        }
+    }
+    groups
+}
+
+/// A lane's name.
+pub fn lane_name(lane: &Lane) -> String {
+    match lane {
+        Lane::Namespace(name) => text::namespace(name),
+        Lane::Cluster => text::LANE_CLUSTER.to_owned(),
+        Lane::Outside => text::LANE_OUTSIDE.to_owned(),
+    }
+}
+
+fn group(scene: Scene, address: Address, lane: &Lane, uids: &[Uid]) -> impl IntoView + use<> {
+    let rows = uids.iter().filter_map(|uid| scene.object(uid)).map(|card| row(address, card)).collect_view();
+    view! {
+        <tbody>
+            <tr class="group">
+                <th colspan="5" scope="rowgroup">{lane_name(lane)} <span class="count">{uids.len()}</span></th>
+            </tr>
+            {rows}
+        </tbody>
+    }
+}
+
+fn row(address: Address, card: ArcRwSignal<ObjectCard>) -> impl IntoView {
+    let first = card.get_untracked();
+    let card = RwSignal::from(card);
+    let uid = StoredValue::new(first.uid.clone());
+    let selected =
+        move || uid.with_value(|uid| address.selected.with(|selected| selected.as_deref() == Some(uid.as_str())));
+    let standing = move || {
+        card.with(|card| match &card.standing {
+            Standing::Member => view! { <span class="quiet">{text::MEMBER}</span> }.into_any(),
+            Standing::Kept(reason) => view! { {icon("icon-lock")} " " {text::kept(reason)} }.into_any(),
+            Standing::Outside => view! { <span class="quiet">{text::OUTSIDE}</span> }.into_any(),
+        })
+    };
+    view! {
+        <tr class:selected=selected>
+            <th scope="row">
+                <a
+                    href=move || uid.with_value(|uid| address.to_object(uid))
+                    aria-current=move || selected().then_some("true")
+                    data-noscroll="noscroll"
+                >{object_name_short(&first.object)}</a>
+            </th>
+            <td>{move || state_badge(card.with(|card| card.state))}</td>
+            <td class="number">{move || card.with(|card| card.wave.map_or(text::NONE.to_owned(), |wave| wave.to_string()))}</td>
+            <td class="when">{move || card.with(|card| card.since.map(moment))}</td>
+            <td class="wide standing">{standing}</td>
+        </tr>
+    }
+}

@@ -1,0 +1,108 @@
+//! An object in the graph: kind, name, and its state as shape, glyph and word.
+
+use std::{collections::HashSet, sync::Arc};
+
+use leptos::prelude::*;
+use teardown::{
+    message::{ObjectCard, Standing, State},
+    object::Uid,
+};
+
+use super::icon;
+use crate::{
+    drawing::{HEIGHT, WIDTH},
+    text,
+};
+
+/// Characters a card has room for.
+const NAME: usize = 24;
+const KIND: usize = 14;
+/// Characters in the larger type of a distant view.
+const FAR_NAME: usize = 15;
+
+/// What a node needs to know besides its own card.
+#[derive(Clone, Copy)]
+pub struct Around {
+    /// What is not faded; everything where there is none.
+    pub lit: Signal<Option<Arc<HashSet<Uid>>>>,
+    /// The selected object.
+    pub selected: Signal<Option<String>>,
+    /// The one node that Tab reaches.
+    pub focus: Signal<Option<Uid>>,
+}
+
+/// The node. `counts` are the edges that lead to it and away from it.
+pub fn node(
+    card: ArcRwSignal<ObjectCard>,
+    place: Signal<(f64, f64)>,
+    counts: (usize, usize),
+    around: Around,
+    choose: Callback<Uid>,
+) -> impl IntoView {
+    let first = card.get_untracked();
+    let card = RwSignal::from(card);
+    let state = Memo::new(move |_| card.with(|card| card.state));
+    let kept = Memo::new(move |_| card.with(|card| matches!(card.standing, Standing::Kept(_))));
+    let outside = first.standing == Standing::Outside;
+    let uid = first.uid.clone();
+    let class = {
+        let uid = uid.clone();
+        move || {
+            let dim = around.lit.with(|lit| lit.as_ref().is_some_and(|lit| !lit.contains(&uid)));
+            let chosen = around.selected.with(|selected| selected.as_deref() == Some(uid.as_str()));
+            let mut class = format!("node {}", icon::of_state(state.get()));
+            for (name, is) in [("dim", dim), ("selected", chosen), ("outside", outside)] {
+                if is {
+                    class.push(' ');
+                    class.push_str(name);
+                }
+            }
+            class
+        }
+    };
+    let tab = {
+        let uid = uid.clone();
+        move || if around.focus.with(|focus| focus.as_ref() == Some(&uid)) { "0" } else { "-1" }
+    };
+    let label = {
+        let object = first.object.clone();
+        move || text::node_label(&object, state.get(), counts.0, counts.1)
+    };
+    let pressed = {
+        let uid = uid.clone();
+        move || around.selected.with(|selected| if selected.as_deref() == Some(uid.as_str()) { "true" } else { "false" })
+    };
+    let name = text::shortened(&first.object.name, NAME);
+    let far_name = text::shortened(&first.object.name, FAR_NAME);
+    let kind = text::shortened(text::kind_short(&first.object.kind), KIND);
+    let chosen = uid.clone();
+    view! {
+        <g
+            class=class
+            id=format!("node-{uid}")
+            data-uid=uid.to_string()
+            transform=move || { let (x, y) = place.get(); format!("translate({x:.1} {y:.1})") }
+            tabindex=tab
+            role="button"
+            aria-pressed=pressed
+            aria-label=label
+            on:click=move |_| choose.run(chosen.clone())
+        >
+            <title>{text::path(&first.object)}</title>
+            <rect class="card" width=WIDTH height=HEIGHT rx="9"></rect>
+            <rect class="card-edge" width="4" height=HEIGHT - 16.0 x="0" y="8" rx="2"></rect>
+            <use href=format!("/icons.svg#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
+            <text class="node-name" x="38" y="24">{name}</text>
+            <text class="node-far" x="38" y="35">{far_name}</text>
+            <text class="node-kind" x="38" y="42">{kind}</text>
+            <text class="node-word" x=WIDTH - 32.0 y="42">{move || text::state(state.get())}</text>
+            <use
+                href=move || format!("/icons.svg#{}", icon::of_state(state.get()))
+                class="node-state" x=WIDTH - 27.0 y="31" width="15" height="15"
+            ></use>
+            {move || (kept.get() && state.get() != State::Kept).then(|| view! {
+                <use href="/icons.svg#icon-lock" class="node-lock" x=WIDTH - 25.0 y="10" width="13" height="13"></use>
+            })}
+        </g>
+    }
+}

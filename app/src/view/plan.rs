@@ -1,0 +1,100 @@
+//! A plan: totals, data, order, and what is kept.
+
+use std::collections::BTreeMap;
+
+use leptos::prelude::*;
+use teardown::plan::{DataFate, Fate, Plan};
+
+use super::{icon::icon, kept::kept_list, object_name::object_name, wave::wave};
+use crate::text;
+
+/// All of it.
+pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
+    let of = |fate: Fate| plan.data.iter().filter(move |data| data.fate == fate);
+    let destroyed = of(Fate::Destroyed).count();
+    let safe = plan.data.len() - destroyed;
+    let sizes = |fate: Fate| {
+        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+        for capacity in of(fate).filter_map(|data| data.capacity.as_deref()) {
+            *sizes.entry(capacity).or_default() += 1;
+        }
+        sizes.into_iter().map(|(size, count)| text::times(count, size)).collect::<Vec<_>>().join(" + ")
+    };
+    let waves: Vec<_> = (1..=plan.waves()).map(|number| wave(plan, number)).collect();
+    let blind = (!plan.blind.is_empty()).then(|| {
+        view! {
+            <div class="banner warn">
+                {icon("state-unknown")}
+                <div><strong>{text::plan_blind(&plan.blind.join(", "))}</strong><p>{text::BLIND_MEANS}</p></div>
+            </div>
+        }
+    });
+    let nothing = plan.steps.is_empty().then(|| {
+        view! { <p class="quiet">{text::NOTHING_TO_DO}</p> }
+    });
+    view! {
+        <div class="totals">
+            {total(plan.steps.len().to_string(), text::WILL_DELETE, text::waves(plan.waves()), "delete")}
+            {total(plan.kept.len().to_string(), text::WILL_KEEP, String::new(), "keep")}
+            {total(destroyed.to_string(), text::DATA_DESTROYED, sizes(Fate::Destroyed), if destroyed > 0 { "destroyed" } else { "" })}
+            {total(safe.to_string(), text::DATA_SAFE, sizes(Fate::LeftBehind), "safe")}
+        </div>
+        {blind}
+        {data(&plan.data)}
+        <section aria-labelledby="order-title">
+            <h2 id="order-title">{text::ORDER_TITLE}</h2>
+            <p class="lead">{text::ORDER_LEAD}</p>
+            {nothing}
+            <div class="waves" tabindex="0" role="group" aria-labelledby="order-title">{waves}</div>
+        </section>
+        <section aria-labelledby="kept-title">
+            <h2 id="kept-title">{text::KEPT_TITLE}</h2>
+            {kept_list(&plan.kept)}
+        </section>
+    }
+}
+
+fn total(figure: String, label: &'static str, more: String, class: &'static str) -> impl IntoView {
+    view! {
+        <div class=format!("total {class}")>
+            <span class="total-figure">{figure}</span>
+            <span class="total-label">{label}</span>
+            <span class="total-more">{more}</span>
+        </div>
+    }
+}
+
+/// Every volume that is concerned, destroyed ones first.
+fn data(fates: &[DataFate]) -> impl IntoView + use<> {
+    let mut fates = fates.to_vec();
+    fates.sort_by(|a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
+    let none = fates.iter().all(|data| data.fate != Fate::Destroyed);
+    let rows = fates
+        .iter()
+        .map(|data| {
+            let (class, symbol) = match data.fate {
+                Fate::Destroyed => ("data destroyed", "icon-warning"),
+                Fate::LeftBehind => ("data left", "icon-disk"),
+                Fate::Kept => ("data left", "icon-lock"),
+            };
+            let claim = data.claim.as_ref().map(object_name);
+            view! {
+                <li class=class>
+                    {icon(symbol)}
+                    <strong class="data-fate">{text::fate(data.fate)}</strong>
+                    <span class="data-size">{data.capacity.clone()}</span>
+                    {object_name(&data.volume)}
+                    {claim}
+                    <span class="quote">{data.source.clone()}</span>
+                </li>
+            }
+        })
+        .collect_view();
+    view! {
+        <section aria-labelledby="data-title">
+            <h2 id="data-title">{text::DATA_TITLE}</h2>
+            {none.then(|| view! { <p class="quiet">{text::NO_DATA_DESTROYED}</p> })}
+            <ul class="data-list">{rows}</ul>
+        </section>
+    }
+}

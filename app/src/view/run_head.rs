@@ -1,0 +1,136 @@
+//! The head of a run, which stays in sight: where it stands, how long, how much is gone, and what can be told to it.
+
+use leptos::{html, prelude::*};
+use teardown::{
+    message::{RunCard, State},
+    run::RunState,
+};
+
+use super::{guard::Guarded, icon::icon, moment::moment};
+use crate::{address, clock::Clock, command::Order, text};
+
+/// The head.
+#[component]
+pub fn RunHead(
+    /// The run.
+    card: Signal<RunCard>,
+    /// How many steps need a person's eye.
+    attention: Signal<usize>,
+    /// Whether an order is on its way.
+    #[prop(into)]
+    busy: Signal<bool>,
+    /// Tells the run.
+    order: Callback<Order>,
+) -> impl IntoView {
+    let clock = expect_context::<Clock>();
+    let stopping = RwSignal::new(false);
+    let state = Memo::new(move |_| card.with(|card| card.state));
+    let gone = move || card.with(|card| card.counts.get(&State::Gone).copied().unwrap_or_default());
+    let total = move || card.with(|card| card.total);
+    let elapsed = move || {
+        card.with(|card| match card.ended {
+            Some(ended) => Some(ended.as_second() - card.started.as_second()),
+            None => clock.since(card.started),
+        })
+        .map(text::duration)
+    };
+    let buttons = move || {
+        let pause = Callback::new(move |()| order.run(Order::Pause));
+        let resume = Callback::new(move |()| order.run(Order::Resume));
+        let stop = Callback::new(move |()| stopping.set(true));
+        match state.get() {
+            RunState::Running => view! {
+                <Guarded label=text::PAUSE busy act=pause/>
+                <Guarded label=text::STOP busy act=stop class="danger"/>
+            }
+            .into_any(),
+            RunState::Paused => view! {
+                <Guarded label=text::RESUME busy act=resume class="primary"/>
+                <Guarded label=text::STOP busy act=stop class="danger"/>
+            }
+            .into_any(),
+            RunState::Stopping | RunState::Finished | RunState::Stopped => ().into_any(),
+        }
+    };
+    let class = move || match state.get() {
+        RunState::Running => "run-badge running",
+        RunState::Paused => "run-badge paused",
+        RunState::Stopping => "run-badge stopping",
+        RunState::Finished => "run-badge finished",
+        RunState::Stopped => "run-badge stopped",
+    };
+    view! {
+        <div class="run-head">
+            <div class="run-head-line">
+                <h1>{move || text::run_title(&card.with(|card| card.unit.to_string()))}</h1>
+                <span class=class>{move || text::run_state(state.get())}</span>
+                <span class="grow"></span>
+                <div class="tools">{buttons}</div>
+            </div>
+            <div class="run-head-line figures">
+                <div class="progress">
+                    <progress
+                        max=move || total().max(1).to_string()
+                        value=move || gone().to_string()
+                        aria-label=text::PROGRESS
+                    ></progress>
+                    <span>{move || text::gone_of(gone(), total())}</span>
+                </div>
+                {move || elapsed().map(|elapsed| view! { <span>{text::ELAPSED} " " <b>{elapsed}</b></span> })}
+                {move || (attention.get() > 0).then(|| view! {
+                    <a class="attention-count" href="#attention" rel="external">
+                        {icon("state-stuck")} {text::attention(attention.get())}
+                    </a>
+                })}
+                <span class="quiet">{move || card.with(|card| {
+                    let ended = card.ended.map(|ended| view! { " · " {text::ENDED} " " {moment(ended)} });
+                    let recovered = (card.recovered > 0).then(|| format!(" · {}", text::recovered(card.recovered)));
+                    view! {
+                        {text::STARTED} " " {moment(card.started)} " " {text::by(&card.by)} {ended} {recovered}
+                        " · " <a href=address::plan(&card.unit, &card.plan)>{text::SEE_PLAN}</a>
+                    }
+                })}</span>
+            </div>
+            <StopDialog open=stopping card busy order/>
+        </div>
+    }
+}
+
+/// Asks before stopping, and says what a stop leaves.
+#[component]
+fn StopDialog(open: RwSignal<bool>, card: Signal<RunCard>, busy: Signal<bool>, order: Callback<Order>) -> impl IntoView {
+    let dialog = NodeRef::<html::Dialog>::new();
+    Effect::new(move |_| {
+        if let Some(dialog) = dialog.get() {
+            if open.get() {
+                // One that is open already stays open.
+                let _ = dialog.show_modal();
+            } else {
+                dialog.close();
+            }
+        }
+    });
+    let counts = move || {
+        card.with(|card| {
+            let of = |states: &[State]| states.iter().filter_map(|state| card.counts.get(state)).sum::<usize>();
+            let untouched = of(&[State::Planned, State::Waiting, State::Skipped]);
+            let gone = of(&[State::Gone]);
+            text::stop_counts(untouched, card.total.saturating_sub(untouched + gone), gone)
+        })
+    };
+    let stop = Callback::new(move |()| {
+        open.set(false);
+        order.run(Order::Stop);
+    });
+    view! {
+        <dialog class="dialog" aria-labelledby="stop-title" node_ref=dialog on:close=move |_| open.set(false)>
+            <h2 id="stop-title">{text::STOP_TITLE}</h2>
+            <p>{text::STOP_LEAD}</p>
+            <p class="stop-counts">{counts}</p>
+            <div class="dialog-buttons">
+                <button type="button" class="button" autofocus=true on:click=move |_| open.set(false)>{text::CANCEL}</button>
+                <Guarded label=text::STOP_NOW busy act=stop class="danger"/>
+            </div>
+        </dialog>
+    }
+}

@@ -1,0 +1,22 @@
+//! A run as a row.
+
+use leptos::prelude::*;
+use teardown::message::{RunCard, State};
+
+use super::{moment::moment, state_bar::state_bar};
+use crate::{address, text};
+
+/// The row.
+pub fn run_row(card: &RunCard) -> impl IntoView + use<> {
+    let gone = card.counts.get(&State::Gone).copied().unwrap_or_default();
+    let ended = card.state.is_ended();
+    view! {
+        <li class="run-row" class:ended=ended>
+            <a href=address::run(&card.id)>{card.unit.to_string()}</a>
+            <span class="run-state">{text::run_state(card.state)}</span>
+            <span class="run-progress">{text::gone_of(gone, card.total)}</span>
+            {state_bar(&card.counts)}
+            <span class="quiet">{text::STARTED} " " {moment(card.started)} " " {text::by(&card.by)}</span>
+        </li>
+    }
+}

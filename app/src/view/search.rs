@@ -1,0 +1,60 @@
+//! The search field: `/` leads to it, what it holds is in the URL, and without JavaScript it is a form.
+
+use leptos::{html, prelude::*};
+use web_sys::{HtmlElement, KeyboardEvent};
+use wasm_bindgen::JsCast;
+
+use super::icon::icon;
+
+/// The field.
+#[component]
+pub fn Search(
+    /// What it searches.
+    label: &'static str,
+    /// What the URL holds.
+    value: Memo<Option<String>>,
+    /// Changes the URL.
+    find: SignalSetter<Option<String>>,
+) -> impl IntoView {
+    let field = NodeRef::<html::Input>::new();
+    Effect::new(move |_| {
+        let listener = window_event_listener(leptos::ev::keydown, move |event| {
+            if event.key() == "/" && !is_typing(&event)
+                && let Some(field) = field.get_untracked()
+            {
+                event.prevent_default();
+                // A field that cannot take the focus is not shown.
+                let _ = field.focus();
+            }
+        });
+        on_cleanup(move || listener.remove());
+    });
+    let typed = move |text: String| find.set((!text.is_empty()).then_some(text));
+    view! {
+        <form class="search" role="search" method="get" on:submit=move |event| event.prevent_default()>
+            {icon("icon-search")}
+            <input
+                type="search"
+                name="q"
+                autocomplete="off"
+                spellcheck="false"
+                aria-label=label
+                placeholder=label
+                node_ref=field
+                prop:value=move || value.get().unwrap_or_default()
+                value=value.get_untracked().unwrap_or_default()
+                on:input:target=move |event| typed(event.target().value())
+            />
+            <kbd aria-hidden="true">"/"</kbd>
+        </form>
+    }
+}
+
+/// Whether a key is meant for a field.
+pub fn is_typing(event: &KeyboardEvent) -> bool {
+    let target = event.target().and_then(|target| target.dyn_into::<HtmlElement>().ok());
+    let typed = target.is_some_and(|target| {
+        matches!(target.tag_name().as_str(), "INPUT" | "TEXTAREA" | "SELECT") || target.is_content_editable()
+    });
+    typed || event.ctrl_key() || event.meta_key() || event.alt_key()
+}

@@ -1,0 +1,39 @@
+//! Map or list, as two links: the choice is in the URL.
+
+use leptos::prelude::*;
+
+use super::icon::icon;
+use crate::{
+    address::{Address, Shape},
+    text,
+};
+
+/// The switch.
+#[component]
+pub fn ShapeSwitch(
+    /// The page's address.
+    address: Address,
+    /// What is shown without a choice; where the width decides, nothing is said here.
+    #[prop(optional)]
+    otherwise: Option<Shape>,
+) -> impl IntoView {
+    let current = move |shape: Shape| address.shape.get().or(otherwise) == Some(shape);
+    let link = move |shape: Shape, symbol: &'static str, label: &'static str| {
+        view! {
+            <a
+                class="segment"
+                href=move || address.to_shape(shape)
+                aria-current=move || current(shape).then_some("true")
+                data-noscroll="noscroll"
+            >
+                {icon(symbol)} {label}
+            </a>
+        }
+    };
+    view! {
+        <nav class=move || if address.shape.get().or(otherwise).is_none() { "segments auto" } else { "segments" } aria-label=text::VIEW>
+            {link(Shape::Map, "icon-map", text::MAP)}
+            {link(Shape::List, "icon-list", text::LIST)}
+        </nav>
+    }
+}

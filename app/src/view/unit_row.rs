@@ -1,0 +1,30 @@
+//! A unit as a row of the table.
+
+use leptos::prelude::*;
+use teardown::message::UnitCard;
+
+use super::{moment::moment, state_bar::state_bar};
+use crate::{address, text};
+
+/// The row.
+pub fn unit_row(card: UnitCard) -> impl IntoView {
+    let total: usize = card.counts.values().sum();
+    let namespaces = match card.namespaces.len() {
+        0..=3 => card.namespaces.join(", "),
+        more => format!("{} {}", card.namespaces[..2].join(", "), text::more(more - 2)),
+    };
+    let run = card.run.as_ref().map(|run| view! { <a href=address::run(run)>{text::RUN} " " {run.to_string()}</a> });
+    let shared = if card.shared == 0 { text::NONE.to_owned() } else { card.shared.to_string() };
+    view! {
+        <tr>
+            <th scope="row" class="unit-name"><a href=address::unit(&card.id)>{card.id.to_string()}</a></th>
+            <td class="found" title=text::found_hint(card.found)>{text::found(card.found)}</td>
+            <td class="namespaces" title=card.namespaces.join(", ")>{namespaces}</td>
+            <td class="number" data-label=text::COLUMN_OBJECTS>{total}</td>
+            <td class="wide">{state_bar(&card.counts)}</td>
+            <td class="number" data-label=text::COLUMN_SHARED title=text::SHARED_HINT>{shared}</td>
+            <td class="when" data-label=text::COLUMN_CHANGED>{card.newest.map(moment)}</td>
+            <td class="open-run">{run}</td>
+        </tr>
+    }
+}

@@ -1,0 +1,149 @@
+//! What holds for every drawing, whatever the graph.
+
+use std::collections::BTreeMap;
+
+use app::layout::{Graph, Layout, Node, layout};
+use proptest::prelude::*;
+
+fn node(number: usize, group: usize, width: f64, height: f64) -> Node {
+    Node { key: format!("n{number:05}").into(), group: format!("g{group:02}").into(), width, height }
+}
+
+/// Graphs without circles: edges lead from a smaller number to a larger one.
+fn graphs() -> impl Strategy<Value = Graph> {
+    (1_usize..60).prop_flat_map(|count| {
+        let nodes = proptest::collection::vec((0_usize..5, 40_u32..240, 20_u32..90), count);
+        let edges = proptest::collection::vec((0..count, 0..count), 0..count * 2);
+        (nodes, edges).prop_map(|(nodes, edges)| Graph {
+            nodes: nodes
+                .into_iter()
+                .enumerate()
+                .map(|(number, (group, width, height))| node(number, group, f64::from(width), f64::from(height)))
+                .collect(),
+            edges: edges.into_iter().filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect(),
+        })
+    })
+}
+
+fn without(graph: &Graph, gone: &[usize]) -> Graph {
+    let left: Vec<usize> = (0..graph.nodes.len()).filter(|number| !gone.contains(number)).collect();
+    let at: BTreeMap<usize, usize> = left.iter().enumerate().map(|(new, old)| (*old, new)).collect();
+    Graph {
+        nodes: left.iter().map(|old| graph.nodes[*old].clone()).collect(),
+        edges: graph.edges.iter().filter_map(|(a, b)| Some((*at.get(a)?, *at.get(b)?))).collect(),
+    }
+}
+
+fn shuffled(graph: &Graph) -> Graph {
+    let last = graph.nodes.len() - 1;
+    Graph {
+        nodes: graph.nodes.iter().rev().cloned().collect(),
+        edges: graph.edges.iter().rev().map(|(a, b)| (last - a, last - b)).collect(),
+    }
+}
+
+fn no_overlap(drawn: &Layout) -> Result<(), String> {
+    let places: Vec<_> = drawn.nodes.iter().collect();
+    for (at, (key, place)) in places.iter().enumerate() {
+        for (other_key, other) in &places[at + 1..] {
+            if place.area.meets(&other.area) {
+                return Err(format!("{key} {:?} meets {other_key} {:?}", place.area, other.area));
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn nodes_do_not_overlap_and_stay_in_their_lanes(graph in graphs()) {
+        let drawn = layout(&graph, None);
+        prop_assert_eq!(no_overlap(&drawn), Ok(()));
+        for node in &graph.nodes {
+            let lane = drawn.lanes.iter().find(|lane| lane.group == node.group).unwrap();
+            let (inner, outer) = (drawn.nodes[&node.key].area, lane.area);
+            prop_assert!(inner.x >= outer.x && inner.y >= outer.y);
+            prop_assert!(inner.x + inner.width <= outer.x + outer.width + 0.01);
+            prop_assert!(inner.y + inner.height <= outer.y + outer.height + 0.01, "{:?} in {:?}", inner, outer);
+        }
+        for (above, below) in drawn.lanes.iter().zip(drawn.lanes.iter().skip(1)) {
+            prop_assert!(above.area.y + above.area.height <= below.area.y);
+        }
+    }
+
+    #[test]
+    fn every_edge_goes_forward(graph in graphs()) {
+        let drawn = layout(&graph, None);
+        for (from, to) in &graph.edges {
+            let (from, to) = (drawn.nodes[&graph.nodes[*from].key], drawn.nodes[&graph.nodes[*to].key]);
+            prop_assert!(from.area.x + from.area.width < to.area.x);
+        }
+        for route in &drawn.edges {
+            for pair in route.points.windows(2) {
+                prop_assert!(pair[0].0 <= pair[1].0, "{:?}", route.points);
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_given_does_not_matter(graph in graphs()) {
+        prop_assert_eq!(layout(&graph, None), layout(&shuffled(&graph), None));
+    }
+
+    #[test]
+    fn survivors_do_not_move(graph in graphs(), gone in proptest::collection::vec(0_usize..60, 0..20)) {
+        let before = layout(&graph, None);
+        let left = without(&graph, &gone);
+        let after = layout(&left, Some(&before));
+        for node in &left.nodes {
+            prop_assert_eq!(before.nodes[&node.key], after.nodes[&node.key]);
+        }
+        prop_assert_eq!((before.width, before.height), (after.width, after.height));
+    }
+
+    #[test]
+    fn a_circle_is_drawn_all_the_same(count in 2_usize..20) {
+        let nodes = (0..count).map(|number| node(number, 0, 100.0, 40.0)).collect();
+        let edges = (0..count).map(|number| (number, (number + 1) % count)).collect();
+        let drawn = layout(&Graph { nodes, edges }, None);
+        prop_assert_eq!(no_overlap(&drawn), Ok(()));
+        prop_assert_eq!(drawn.edges.len(), count);
+    }
+}
+
+#[test]
+fn nothing_is_nothing() {
+    assert!(layout(&Graph::default(), None).nodes.is_empty());
+}
+
+/// Workloads with Pods, claims and shared configuration, over forty namespaces.
+fn large(count: usize) -> Graph {
+    let mut graph = Graph::default();
+    while graph.nodes.len() < count {
+        let first = graph.nodes.len();
+        let group = first / 125;
+        for number in 0..25 {
+            graph.nodes.push(node(first + number, group, 228.0, 54.0));
+        }
+        for pod in 0..8 {
+            graph.edges.push((first, first + 1));
+            graph.edges.push((first + 1, first + 2 + pod));
+            graph.edges.push((first + 2 + pod, first + 10 + pod));
+            graph.edges.push((first + 2 + pod, first + 18));
+            graph.edges.push((first + 2 + pod, first + 19));
+        }
+    }
+    graph
+}
+
+/// In release this is the page's budget; without optimisation only that it ends soon.
+#[test]
+fn five_thousand_nodes_are_placed_quickly() {
+    let graph = large(5_000);
+    let began = std::time::Instant::now();
+    let drawn = layout(&graph, None);
+    let took = began.elapsed();
+    let budget = if cfg!(debug_assertions) { 3_000 } else { 60 };
+    assert_eq!(drawn.nodes.len(), graph.nodes.len());
+    assert!(took.as_millis() < budget, "{took:?}");
+}

@@ -1,0 +1,189 @@
+//! Every page as the server renders it, without a browser. With `UNWIND_PREVIEW_DIR` set, each page is also written there
+//! as a file, to be looked at next to the built assets.
+#![cfg(feature = "ssr")]
+
+mod consortium;
+
+use std::sync::Arc;
+
+use app::{Seed, shell};
+use futures::StreamExt;
+use hydration_context::{SharedContext, SsrSharedContext};
+use leptos::{
+    config::LeptosOptions,
+    prelude::{Owner, RenderHtml, provide_context},
+};
+use leptos_router::location::RequestUrl;
+use teardown::message::State;
+
+/// A page's HTML.
+fn render(name: &str, path: &str, seed: Seed) -> String {
+    // The router and effects need an executor, even where nothing is awaited.
+    let _ = any_spawner::Executor::init_futures_executor();
+    let shared = Arc::new(SsrSharedContext::new());
+    let owner = Owner::new_root(Some(shared.clone()));
+    let html = owner.with(|| {
+        provide_context(seed);
+        provide_context(RequestUrl::new(path));
+        let options = LeptosOptions::builder().output_name("unwind").build();
+        shell(options).to_html()
+    });
+    // What the server's integration puts behind the page for the browser's first render.
+    let data: String = futures::executor::block_on(shared.pending_data().unwrap().collect::<Vec<_>>()).concat();
+    assert!(!data.contains('<'), "data behind the page could end its script");
+    drop(owner);
+    if let Some(directory) = std::env::var_os("UNWIND_PREVIEW_DIR") {
+        let file = std::path::Path::new(&directory).join(format!("{name}.html"));
+        std::fs::write(file, html.replace("</body>", &format!("<script>{data}</script></body>"))).unwrap();
+    }
+    html
+}
+
+/// What holds for every page.
+fn check(html: &str) {
+    assert!(html.starts_with("<!DOCTYPE html>"), "{}", &html[..60]);
+    assert!(!html.contains(" style="), "inline styles break the content security policy");
+    assert!(!html.contains("<style"), "inline styles break the content security policy");
+    assert!(!html.contains("http://") && !html.contains("https://"), "nothing comes from elsewhere");
+    assert!(!html.contains(" onclick="), "inline handlers break the content security policy");
+    for part in ["<main id=\"content\"", "class=\"skip\"", "<header", "<nav", "<h1"] {
+        assert!(html.contains(part), "{part} is missing");
+    }
+    let ids: Vec<&str> = html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let mut unique = ids.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(ids.len(), unique.len(), "an id is used twice");
+}
+
+#[test]
+fn units() {
+    let html = render("units", "/", consortium::units());
+    check(&html);
+    for said in ["consortium", "ns:monitoring", "Label part-of", "1 kind cannot be seen", "42 of 71 gone"] {
+        assert!(html.contains(said), "{said}");
+    }
+}
+
+#[test]
+fn no_units() {
+    let html = render("no-units", "/", consortium::no_units());
+    check(&html);
+    assert!(html.contains("app.kubernetes.io/part-of"), "says how a unit is recognised");
+    assert!(html.contains("Still reading the cluster"));
+}
+
+#[test]
+fn an_unreachable_cluster_is_said() {
+    let html = render("unreachable", "/", consortium::unreachable());
+    check(&html);
+    assert!(html.contains("The cluster does not answer") && html.contains("connection refused"));
+}
+
+#[test]
+fn unit_as_map_and_list() {
+    let html = render("unit", "/u/consortium", consortium::unit());
+    check(&html);
+    assert!(html.contains("Namespace consortium-org1"));
+    assert!(html.contains("class=\"graph near\""));
+    assert!(html.contains("Used by others"));
+    assert!(html.contains("spec.volumes[0].persistentVolumeClaim.claimName = data-peer0"), "an edge says where it comes from");
+    for view in ["map", "list"] {
+        check(&render(&format!("unit-{view}"), &format!("/u/consortium?view={view}"), consortium::unit()));
+    }
+}
+
+#[test]
+fn the_selected_object_is_told_at_length() {
+    let path = format!("/u/consortium?sel={}", consortium::CLAIM);
+    let html = render("unit-selected", &path, consortium::unit());
+    check(&html);
+    let drawer = html.split("<aside").nth(1).unwrap();
+    for said in ["kubernetes.io/pvc-protection", "Goes after", "Goes before", "is bound to", "used by", consortium::CLAIM] {
+        assert!(drawer.contains(said), "{said}");
+    }
+}
+
+#[test]
+fn plan() {
+    let html = render("plan", "/u/consortium/plan/1f3a5c7e9b2d4f60", consortium::planned());
+    check(&html);
+    for said in ["Wave 1", "after StatefulSet", "is gone", "Destroyed for good", "Left where it is", "40Gi", "shared-ca"] {
+        assert!(html.contains(said), "{said}");
+    }
+    assert!(html.contains("/api/plans/1f3a5c7e9b2d4f60"), "the export link");
+}
+
+#[test]
+fn run() {
+    let html = render("run", "/r/7", consortium::run());
+    check(&html);
+    for said in ["42 of 71 gone", "Needs attention", "HTTP 403", "came back", "Came back", "is proven gone", "Running"] {
+        assert!(html.contains(said) || said == "came back", "{said}");
+    }
+    check(&render("run-map", "/r/7?view=map", consortium::run()));
+}
+
+#[test]
+fn all_states_have_shape_and_word() {
+    let html = render("states", "/u/consortium", consortium::all_states());
+    check(&html);
+    let sprite = include_str!("../../public/icons.svg");
+    let mut shapes: Vec<&str> = Vec::new();
+    for state in State::ALL {
+        let word = app::text::state(state);
+        assert!(html.contains(&format!("<span class=\"state-word\">{word}")), "{word}");
+        let symbol = format!("state-{}", word.to_lowercase().replace(' ', ""));
+        assert!(html.contains(&format!("/icons.svg#{symbol}\"")), "{symbol}");
+        let shape = sprite.lines().find(|line| line.contains(&format!("id=\"{symbol}\""))).unwrap();
+        shapes.push(shape.split_once("viewBox").unwrap().1);
+    }
+    shapes.sort_unstable();
+    shapes.dedup();
+    assert_eq!(shapes.len(), State::ALL.len(), "two states share a shape");
+}
+
+#[test]
+fn every_symbol_is_in_the_sprite() {
+    let sprite = include_str!("../../public/icons.svg");
+    for html in [
+        render("units", "/", consortium::units()),
+        render("unit", "/u/consortium", consortium::unit()),
+        render("plan", "/u/consortium/plan/1f3a5c7e9b2d4f60", consortium::planned()),
+        render("run", "/r/7", consortium::run()),
+    ] {
+        for symbol in html.split("/icons.svg#").skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert!(sprite.contains(&format!("id=\"{symbol}\"")), "{symbol}");
+        }
+    }
+}
+
+#[test]
+fn text_from_the_cluster_is_never_markup() {
+    let html = render("hostile", "/u/consortium", consortium::hostile());
+    check(&html);
+    assert!(!html.contains("<script>alert"), "a name became markup");
+    assert!(html.contains("&lt;script&gt;alert(1)"), "a name is shown as it is");
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let html = render("not-found", "/nowhere/at/all", consortium::nothing());
+    check(&html);
+    assert!(html.contains("There is nothing here"));
+    let html = render("unit-unknown", "/u/nobody", consortium::nothing());
+    check(&html);
+    assert!(html.contains("This unit is not known"));
+    let html = render("run-unknown", "/r/none", consortium::nothing());
+    check(&html);
+    assert!(html.contains("This run is not known"));
+}
+
+#[test]
+fn a_reader_who_is_not_signed_in_sees_why_buttons_do_not_work() {
+    let seed = Seed { signed_in: false, ..consortium::unit() };
+    let html = render("read-only", "/u/consortium", seed);
+    check(&html);
+    assert!(html.contains("Read only"));
+    assert!(html.contains("disabled"));
+}
