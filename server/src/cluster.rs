@@ -6,6 +6,8 @@
 //! API server ┼─ roster: which kinds are there? ─► watch, one per kind ─► report ─► Incoming::Observed
 //!            └─ perform: Order ─► call ─────────────────────────────────────────► Incoming::Performed
 //! ```
+//!
+//! Where a kind may not be listed as a whole it is watched in each namespace; `namespaces` says which there are.
 
 mod backoff;
 mod connect;
@@ -14,6 +16,7 @@ mod discovery;
 #[cfg(test)]
 mod fake;
 mod interner;
+mod namespaces;
 mod perform;
 mod pulse;
 mod report;
@@ -34,11 +37,16 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub use self::connect::{Access, ConnectError};
-use self::{interner::Interner, pulse::Pulse, report::Report, watch::Shared};
+use self::{
+    interner::Interner, namespaces::Namespaces, pulse::Pulse, report::Report, watch::Shared,
+};
 use crate::hub::{Incoming, Order};
 
 /// Lists under way at once: the first sight of a cluster is a list of each of its hundred kinds.
 const LISTS: usize = 8;
+/// Watches of single namespaces open at once, over all kinds: each is a connection, and a process can often have no
+/// more than 1,024.
+const PARTS: usize = 512;
 
 /// A cluster we have an address and credentials of.
 pub struct Cluster {
@@ -96,6 +104,8 @@ impl Cluster {
             names: names.clone(),
             suspicion: pulse.suspicion(),
             lists: Arc::new(Semaphore::new(LISTS)),
+            parts: Arc::new(Semaphore::new(PARTS)),
+            namespaces: Arc::new(Namespaces::new(self.client.default_namespace())),
             streams_lists: Arc::new(AtomicBool::new(true)),
             served_changed: Arc::new(Notify::new()),
         };

@@ -12,10 +12,13 @@
 //! everything that happened since, in order. A stream that ends, falls silent or breaks is resumed where it was, so
 //! a lost connection loses no deletion; where that is not possible everything is listed anew.
 //!
+//! Where a namespaced kind may not be listed as a whole, the same is done in each namespace; see [`division`].
+//!
 //! This is not kube-runtime's watcher, for four reasons found in its source (5.0): it lists from resource version 0,
 //! which may be older than what was already seen; it passes over an event that it cannot decode and goes on; it does
 //! not say that a watch works again until something changes; and its requests wait for an answer without a limit.
 
+mod division;
 mod event;
 mod trouble;
 
@@ -35,7 +38,7 @@ use teardown::{
     observation::Observation,
 };
 use tokio::{
-    sync::{Notify, Semaphore},
+    sync::{Notify, OwnedSemaphorePermit, Semaphore},
     time::{Instant, sleep, sleep_until, timeout},
 };
 
@@ -47,6 +50,7 @@ use super::{
     backoff::{backoff, spread},
     convert::{self, Page},
     interner::Interner,
+    namespaces::Namespaces,
     pulse::Suspicion,
     report::{HubGone, Report},
     request::{self, Lines},
@@ -63,8 +67,13 @@ const MARGIN: Duration = Duration::from_secs(5);
 const STREAMED: Duration = Duration::from_secs(10);
 /// A watch is not begun more often than this, whatever ends it.
 const PACE: Duration = Duration::from_secs(1);
-/// How often a kind that may not be seen is tried again: rights change by hand.
+/// How soon what may not be seen is tried again: rights change by hand.
 const FORBIDDEN: Duration = Duration::from_secs(30);
+/// The longest wait for one namespace, doubled each time until then: there may be thousands of them.
+const FORBIDDEN_HERE: Duration = Duration::from_secs(240);
+/// Refusals in a row before a kind is watched namespace by namespace: an API server that starts does not know its own
+/// rules at first.
+const DIVIDED_AFTER: u32 = 2;
 /// Objects per page; what client-go's pager uses.
 const PAGE: usize = 500;
 /// Failures in a row before a kind is called blind: one may be a restart.
@@ -83,6 +92,10 @@ pub(super) struct Shared {
     pub(super) suspicion: Suspicion,
     /// Lists under way at once: each holds a page in memory and is the dearest thing to ask an API server for.
     pub(super) lists: Arc<Semaphore>,
+    /// Watches of single namespaces that may be open: each is a connection.
+    pub(super) parts: Arc<Semaphore>,
+    /// Which namespaces there are.
+    pub(super) namespaces: Arc<Namespaces>,
     /// Whether the API server streams lists, as far as is known. One refusal settles it for all kinds.
     pub(super) streams_lists: Arc<AtomicBool>,
     /// Raised when what is served may have changed.
@@ -92,16 +105,19 @@ pub(super) struct Shared {
 /// Watches a kind until the hub is gone. `successor` says that the kind was watched before in another version: the
 /// hub may have been told that it is blind, and is told that it is seen.
 pub(super) async fn watch(kind: Arc<Kind>, shared: Shared, successor: bool) -> Result<(), HubGone> {
-    let defines_kinds = kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
-        || kind.is("apiregistration.k8s.io", "APIService");
-    let blind = successor.then_some(BlindCause::Discovery);
-    Watch { kind, shared, defines_kinds, pages_only: false, failures: 0, blind, begun: None }
-        .run()
-        .await
+    let mut blind = successor.then_some(BlindCause::Discovery);
+    loop {
+        let whole = Watch { blind: blind.take(), ..Watch::new(kind.clone(), None, shared.clone()) };
+        let refused = whole.run().await?;
+        division::run(&Watch::new(kind.clone(), None, shared.clone()), refused).await?;
+    }
 }
 
+/// The watch of a kind, or of the kind in one namespace.
 struct Watch {
     kind: Arc<Kind>,
+    /// None for all of them.
+    namespace: Option<Arc<str>>,
     shared: Shared,
     /// Its objects decide what is served.
     defines_kinds: bool,
@@ -109,11 +125,18 @@ struct Watch {
     pages_only: bool,
     /// Failures in a row.
     failures: u32,
+    /// How often it was forbidden, in a row.
+    refusals: u32,
     /// What the hub was told, or may have been.
     blind: Option<BlindCause>,
     /// When a request was last begun.
     begun: Option<Instant>,
+    /// The right to a connection of its own, for a single namespace.
+    place: Option<OwnedSemaphorePermit>,
 }
+
+/// The whole of a namespaced kind may not be seen, and what the API server said.
+struct Refused(String);
 
 /// Where a watch goes on: after this resource version, on this stream if there is one open.
 struct Position {
@@ -122,7 +145,25 @@ struct Position {
 }
 
 impl Watch {
-    async fn run(mut self) -> Result<(), HubGone> {
+    fn new(kind: Arc<Kind>, namespace: Option<Arc<str>>, shared: Shared) -> Self {
+        let defines_kinds = kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+            || kind.is("apiregistration.k8s.io", "APIService");
+        Self {
+            kind,
+            namespace,
+            shared,
+            defines_kinds,
+            pages_only: false,
+            failures: 0,
+            refusals: 0,
+            blind: None,
+            begun: None,
+            place: None,
+        }
+    }
+
+    /// Goes on until nobody listens, or the whole of a namespaced kind turns out to be forbidden.
+    async fn run(mut self) -> Result<Refused, HubGone> {
         let mut position = None;
         loop {
             let times = self.shared.suspicion.reached().await;
@@ -134,9 +175,19 @@ impl Watch {
             match result {
                 Ok(next) => position = next,
                 Err(Trouble::HubGone) => return Err(HubGone),
+                Err(Trouble::Forbidden(message)) if self.is_divisible() => {
+                    self.refusals += 1;
+                    if self.refusals == DIVIDED_AFTER {
+                        return Ok(Refused(message));
+                    }
+                }
                 Err(trouble) => self.troubled(trouble, &mut position).await?,
             }
         }
+    }
+
+    fn is_divisible(&self) -> bool {
+        self.kind.namespaced && self.namespace.is_none()
     }
 
     /// Waits until a second has passed since the last beginning. A first list and its watch count as one.
@@ -151,21 +202,59 @@ impl Watch {
     async fn list(&mut self, times: u64) -> Result<Option<Position>, Trouble> {
         let lists = self.shared.lists.clone();
         let _permit = lists.acquire_owned().await;
+        let place = self.place()?;
         self.begun = Some(Instant::now());
         let mut suspicion = self.shared.suspicion.clone();
         let (objects, position) = tokio::select! {
             listed = self.list_by_any_means() => listed?,
             () = suspicion.came_back(times) => return Ok(None),
         };
+        self.place = place;
         self.seen().await?;
         tracing::debug!(resource = %self.kind.resource(), objects = objects.len(), "listed");
-        self.shared.report.tell(Observation::Listed { kind: self.kind.clone(), objects }).await?;
+        let kind = self.kind.clone();
+        self.tell(match self.namespace.clone() {
+            None => Observation::Listed { kind, objects },
+            Some(namespace) => Observation::ListedIn { kind, namespace, objects },
+        })
+        .await?;
         if self.defines_kinds {
             self.shared.served_changed.notify_one();
         }
         // The list was the beginning; its watch may follow at once.
         self.begun = None;
         Ok(Some(position))
+    }
+
+    /// A place among the watches of single namespaces, if it needs one.
+    fn place(&mut self) -> Result<Option<OwnedSemaphorePermit>, Trouble> {
+        if self.namespace.is_none() {
+            return Ok(None);
+        }
+        if let Some(place) = self.place.take() {
+            return Ok(Some(place));
+        }
+        self.shared.parts.clone().try_acquire_owned().map(Some).map_err(|_| {
+            Trouble::Failing("too many single namespaces are watched already".to_owned())
+        })
+    }
+
+    /// Whether it may be listed and watched now.
+    async fn is_permitted(&self) -> bool {
+        let position = async {
+            let page = request::page(&self.path()?, 1, "");
+            let request = request::get(&page, convert::list_media_type(&self.kind))?;
+            let answer = request::ask(&self.shared.client, request, CALL).await?;
+            if !answer.is_success() {
+                return Err(answer.into());
+            }
+            let Page { metadata, .. } = serde_json::from_slice(&answer.body)
+                .map_err(|error| Trouble::unreadable(&error))?;
+            let version = segment(&metadata.resource_version)?;
+            let path = format!("{}&resourceVersion={version}", self.watch_path(PACE)?);
+            Ok::<_, Trouble>(self.open(&path).await?)
+        };
+        position.await.is_ok()
     }
 
     /// Streamed if possible.
@@ -315,7 +404,7 @@ impl Watch {
                 ));
             }
             if let Some(observation) = observation {
-                self.shared.report.tell(observation).await?;
+                self.tell(observation).await?;
                 if self.defines_kinds {
                     self.shared.served_changed.notify_one();
                 }
@@ -330,7 +419,7 @@ impl Watch {
     }
 
     fn path(&self) -> Result<String, Trouble> {
-        request::path(&self.kind, None)
+        request::path(&self.kind, self.namespace.as_deref())
             .ok_or_else(|| Trouble::Failing("its name has no path in the API".to_owned()))
     }
 
@@ -342,17 +431,28 @@ impl Watch {
         ))
     }
 
-    /// The kind is seen, whatever was said before.
+    /// Tells the hub, and whoever has to know which namespaces there are.
+    async fn tell(&self, observation: Observation) -> Result<(), HubGone> {
+        self.shared.namespaces.observe(&observation);
+        self.shared.report.tell(observation).await
+    }
+
+    /// It is seen, whatever was said before.
     async fn seen(&mut self) -> Result<(), HubGone> {
         self.failures = 0;
-        if self.blind.take().is_some() {
-            tracing::info!(resource = %self.kind.resource(), "seen again");
-            self.shared
-                .report
-                .tell(Observation::Sighted { resource: self.kind.resource() })
-                .await?;
+        self.refusals = 0;
+        if self.blind.take().is_none() {
+            return Ok(());
         }
-        Ok(())
+        let kind = self.kind.clone();
+        match self.namespace.clone() {
+            None => {
+                let resource = kind.resource();
+                tracing::info!(%resource, "seen again");
+                self.tell(Observation::Sighted { resource }).await
+            }
+            Some(namespace) => self.tell(Observation::SightedIn { kind, namespace }).await,
+        }
     }
 
     /// Says what has to be said of a failure, and waits.
@@ -370,7 +470,13 @@ impl Watch {
             Trouble::Forbidden(message) => {
                 self.failures = 0;
                 self.blind(BlindCause::Forbidden, message).await?;
-                sleep(spread(FORBIDDEN)).await;
+                self.place = None;
+                let wait = match self.namespace {
+                    None => FORBIDDEN,
+                    Some(_) => (FORBIDDEN * 2_u32.pow(self.refusals.min(3))).min(FORBIDDEN_HERE),
+                };
+                self.refusals += 1;
+                sleep(spread(wait)).await;
                 return Ok(());
             }
             Trouble::Connection(message) => {
@@ -414,9 +520,19 @@ impl Watch {
         if self.blind.replace(cause) == Some(cause) {
             return Ok(());
         }
-        let resource = self.kind.resource();
-        tracing::warn!(%resource, ?cause, "cannot be seen");
-        self.shared.report.tell(Observation::Blind { resource, cause, message }).await
+        let kind = self.kind.clone();
+        let resource = kind.resource();
+        match self.namespace.clone() {
+            None => {
+                tracing::warn!(%resource, ?cause, "cannot be seen");
+                self.tell(Observation::Blind { resource, cause, message }).await
+            }
+            // Where rights are given by namespace these are many, and nothing is wrong.
+            Some(namespace) => {
+                tracing::debug!(%resource, %namespace, ?cause, "cannot be seen");
+                self.tell(Observation::BlindIn { kind, namespace, cause, message }).await
+            }
+        }
     }
 }
 

@@ -303,6 +303,30 @@ async fn a_namespace_stays_while_nobody_can_see_what_is_in_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_namespace_goes_although_another_one_is_hidden() {
+    let mut process = Process::start(&Disk::default());
+    process.list("ns shop of=shop\n ns bank").await;
+    let secrets = || fixture::kind("secret");
+    let hidden_in = |namespace: &str| Observation::BlindIn {
+        kind: secrets(),
+        namespace: namespace.into(),
+        cause: teardown::message::BlindCause::Forbidden,
+        message: "forbidden".into(),
+    };
+    let (namespaces, message) = (vec!["bank".into(), "shop".into()], "forbidden".into());
+    process.see(vec![Observation::Divided { kind: secrets(), namespaces, message }]).await;
+    let unread = process.hub.make_plan(UnitId::new("shop")).await.unwrap();
+    assert!(matches!(unread, Err(Refusal::NotReady)), "no namespace has answered yet");
+
+    process.see(vec![hidden_in("bank"), hidden_in("shop")]).await;
+    process.start_run("shop").await;
+    process.quiet().await;
+    let (namespace, objects) = ("shop".into(), Vec::new());
+    process.see(vec![Observation::ListedIn { kind: secrets(), namespace, objects }]).await;
+    process.expect("DELETE Namespace shop", Outcome::Accepted).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;

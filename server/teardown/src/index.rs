@@ -1,11 +1,12 @@
 //! Everything that is known of the cluster now, by UID, and how sure that is.
 //!
 //! Only [`Index::apply`] changes it. An object leaves in three ways, each a proof: a DELETED event, a complete list
-//! without it, or the end of its kind. A kind that cannot be seen keeps its objects, and every question about it is
-//! answered "cannot tell".
+//! without it (of everything, or of its namespace), or the end of its kind or, where the kind can be seen namespace by
+//! namespace only, of its namespace. A kind that cannot be seen keeps its objects, and every question about it is
+//! answered "cannot tell"; where it is hidden in some namespaces only, every question about those.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -17,6 +18,8 @@ use crate::{
     selector::{Labels, Selector},
 };
 
+/// Namespaces named in one sentence.
+const NAMED: usize = 3;
 /// How many objects that are gone are remembered with their owners, so that a Pod whose ReplicaSet went first is still
 /// known as the Deployment's.
 const GRAVES: usize = 100_000;
@@ -38,8 +41,41 @@ pub struct Index {
 #[derive(Clone, Debug, Default)]
 struct Watch {
     namespaced: bool,
+    /// As a whole.
     listed: bool,
+    /// Where it is watched instead, while it may not be listed as a whole.
+    division: Option<Division>,
     objects: HashSet<Uid>,
+}
+
+/// A kind that is watched namespace by namespace.
+#[derive(Clone, Debug)]
+struct Division {
+    /// What the API server said of the whole.
+    message: String,
+    /// Since when it is divided.
+    since: Timestamp,
+    namespaces: BTreeMap<Arc<str>, Part>,
+}
+
+/// One namespace of a divided kind.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    listed: bool,
+    /// What hides it now.
+    hidden: Option<String>,
+}
+
+/// How far a kind can be seen, in a namespace or, if it is in none, at all.
+enum Outlook {
+    /// Whatever there is is known.
+    Clear,
+    /// Its first list has not come yet.
+    Unlisted,
+    /// It cannot be seen; why.
+    Hidden(String),
+    /// There is no such kind, as far as the API server says.
+    Unserved,
 }
 
 /// A resource or group version that cannot be seen.
@@ -76,15 +112,42 @@ impl Index {
     fn observe(&mut self, observation: Observation, now: Timestamp) {
         match observation {
             Observation::Watching(kind) => {
-                self.kinds.entry(kind.resource()).or_default().namespaced = kind.namespaced;
+                self.watch(&kind);
             }
-            Observation::Listed { kind, objects } => self.list(&kind, objects),
+            Observation::Listed { kind, objects } => {
+                let watch = self.watch(&kind);
+                watch.listed = true;
+                watch.division = None;
+                self.list(&kind, None, objects);
+            }
+            Observation::Divided { kind, namespaces, message } => {
+                self.divide(&kind, namespaces, message, now);
+            }
+            Observation::ListedIn { kind, namespace, objects } => {
+                if let Some(part) = self.part(&kind, &namespace) {
+                    *part = Part { listed: true, hidden: None };
+                    self.list(&kind, Some(&namespace), objects);
+                }
+            }
+            Observation::BlindIn { kind, namespace, cause: _, message } => {
+                if let Some(part) = self.part(&kind, &namespace) {
+                    part.hidden = Some(message);
+                }
+            }
+            Observation::SightedIn { kind, namespace } => {
+                if let Some(part) = self.part(&kind, &namespace) {
+                    part.hidden = None;
+                }
+            }
             Observation::Applied(object) => self.put(*object),
             Observation::Deleted { kind, uid } => {
                 if let Some(watch) = self.kinds.get_mut(&kind.resource()) {
                     watch.objects.remove(&uid);
                 }
                 self.bury(&uid);
+                if kind.is("", "Namespace") {
+                    self.bury_with_namespaces();
+                }
             }
             Observation::Withdrawn(kind) => {
                 if let Some(watch) = self.kinds.remove(&kind.resource()) {
@@ -95,6 +158,9 @@ impl Index {
                 self.blind.remove(&kind.resource());
             }
             Observation::Blind { resource, cause, message } => {
+                if let Some(watch) = self.kinds.get_mut(&resource) {
+                    watch.division = None;
+                }
                 let since = self.blind.get(&resource).map_or(now, |blind| blind.since);
                 self.blind.insert(resource, Blind { cause, message, since });
             }
@@ -112,18 +178,88 @@ impl Index {
         }
     }
 
-    fn list(&mut self, kind: &Arc<Kind>, objects: Vec<Object>) {
+    fn watch(&mut self, kind: &Kind) -> &mut Watch {
         let watch = self.kinds.entry(kind.resource()).or_default();
-        watch.listed = true;
         watch.namespaced = kind.namespaced;
-        let before = std::mem::take(&mut watch.objects);
+        watch
+    }
+
+    /// The part of a divided kind in that namespace, if it is watched there.
+    fn part(&mut self, kind: &Kind, namespace: &str) -> Option<&mut Part> {
+        self.kinds.get_mut(&kind.resource())?.division.as_mut()?.namespaces.get_mut(namespace)
+    }
+
+    fn list(&mut self, kind: &Kind, namespace: Option<&str>, objects: Vec<Object>) {
         let listed: HashSet<&Uid> = objects.iter().map(|object| &object.uid).collect();
-        let missing: Vec<Uid> = before.into_iter().filter(|uid| !listed.contains(uid)).collect();
-        for uid in missing {
-            self.bury(&uid);
-        }
+        let is_here = |uid: &Uid| {
+            let object = self.objects.get(uid);
+            namespace.is_none() || object.is_some_and(|object| object.namespace.as_deref() == namespace)
+        };
+        let before = self.kinds.get(&kind.resource()).into_iter().flat_map(|watch| &watch.objects);
+        let missing: Vec<Uid> =
+            before.filter(|uid| !listed.contains(uid) && is_here(uid)).cloned().collect();
+        self.bury_all(&kind.resource(), &missing);
         for object in objects {
             self.put(object);
+        }
+        if kind.is("", "Namespace") {
+            self.bury_with_namespaces();
+        }
+    }
+
+    fn divide(&mut self, kind: &Kind, namespaces: Vec<Arc<str>>, message: String, now: Timestamp) {
+        let blind = self.blind.remove(&kind.resource());
+        let watch = self.watch(kind);
+        if !watch.namespaced {
+            return;
+        }
+        watch.listed = false;
+        let before = watch.division.take();
+        let since = before.as_ref().map(|division| division.since).or(blind.map(|blind| blind.since));
+        let mut parts = before.map(|division| division.namespaces).unwrap_or_default();
+        let namespaces = namespaces.into_iter().map(|namespace| {
+            let part = parts.remove(&namespace).unwrap_or_default();
+            (namespace, part)
+        });
+        watch.division =
+            Some(Division { message, since: since.unwrap_or(now), namespaces: namespaces.collect() });
+        self.bury_with_namespaces();
+    }
+
+    /// A namespace goes when nothing is in it any more. So what is still known of a divided kind in one that is gone is
+    /// gone too, though nobody watched it go.
+    fn bury_with_namespaces(&mut self) {
+        for (resource, uids) in self.left_without_a_namespace() {
+            self.bury_all(&resource, &uids);
+        }
+    }
+
+    fn left_without_a_namespace(&self) -> Vec<(String, Vec<Uid>)> {
+        let divided = self.kinds.iter().filter_map(|(resource, watch)| {
+            let division = watch.division.as_ref()?;
+            let is_left = |uid: &&Uid| {
+                let object = self.objects.get(*uid);
+                let namespace = object.and_then(|object| object.namespace.as_deref());
+                namespace.is_some_and(|namespace| {
+                    !division.namespaces.contains_key(namespace) && self.is_gone_namespace(namespace)
+                })
+            };
+            Some((resource.clone(), watch.objects.iter().filter(is_left).cloned().collect()))
+        });
+        divided.collect()
+    }
+
+    fn is_gone_namespace(&self, namespace: &str) -> bool {
+        matches!(self.outlook("namespaces", None), Outlook::Clear)
+            && self.find("", "Namespace", None, namespace).is_none()
+    }
+
+    fn bury_all(&mut self, resource: &str, uids: &[Uid]) {
+        for uid in uids {
+            if let Some(watch) = self.kinds.get_mut(resource) {
+                watch.objects.remove(uid);
+            }
+            self.bury(uid);
         }
     }
 
@@ -209,9 +345,45 @@ impl Index {
         self.named(&reference)
     }
 
-    /// What cannot be seen, by resource or group version.
-    pub fn blind(&self) -> &BTreeMap<String, Blind> {
-        &self.blind
+    /// What cannot be seen, by resource or group version. A kind that is hidden in some namespaces is one of them, with
+    /// their number in its message.
+    pub fn blind(&self) -> BTreeMap<String, Blind> {
+        let mut blind = self.blind.clone();
+        for (resource, watch) in &self.kinds {
+            let Some(division) = &watch.division else { continue };
+            if let Some(message) = self.hidden(division) {
+                let (cause, since) = (BlindCause::Forbidden, division.since);
+                blind.insert(resource.clone(), Blind { cause, message, since });
+            }
+        }
+        blind
+    }
+
+    /// In how many namespaces a divided kind is hidden; none if it can be seen in all there are.
+    fn hidden(&self, division: &Division) -> Option<String> {
+        let namespaces = self.kinds.get("namespaces");
+        let named = namespaces.into_iter().flat_map(|watch| &watch.objects);
+        let known: BTreeSet<&str> = named
+            .filter_map(|uid| self.objects.get(uid))
+            .map(|namespace| &*namespace.name)
+            .chain(division.namespaces.keys().map(|namespace| &**namespace))
+            .collect();
+        let is_hidden = |namespace: &&&str| {
+            division.namespaces.get(**namespace).is_none_or(|part| part.hidden.is_some())
+        };
+        let hidden: Vec<&str> = known.iter().filter(is_hidden).copied().collect();
+        let Division { message, .. } = division;
+        if !hidden.is_empty() {
+            let more = if hidden.len() > NAMED { ", …" } else { "" };
+            let names = hidden[..hidden.len().min(NAMED)].join(", ");
+            let of = format!("{} of {}", hidden.len(), counted(known.len()));
+            return Some(format!("hidden in {of} ({names}{more}): {message}"));
+        }
+        if matches!(self.outlook("namespaces", None), Outlook::Clear) {
+            return None;
+        }
+        let seen = counted(known.len());
+        Some(format!("seen in {seen}, and nobody can tell which others there are: {message}"))
     }
 
     /// The API server's version, once it has answered.
@@ -224,60 +396,85 @@ impl Index {
         self.unreachable.as_ref()
     }
 
-    /// Whether every kind that can be seen has been listed once.
+    /// Whether every kind has been listed once as far as it can be seen: where it is divided, every namespace of it has
+    /// answered.
     pub fn is_synced(&self) -> bool {
+        let has_answered = |watch: &Watch| match &watch.division {
+            None => watch.listed,
+            Some(division) => division.namespaces.values().all(|part| part.listed || part.hidden.is_some()),
+        };
         !self.kinds.is_empty()
-            && self.kinds.iter().all(|(resource, watch)| watch.listed || self.blind.contains_key(resource))
+            && self.kinds.iter().all(|(resource, watch)| has_answered(watch) || self.blind.contains_key(resource))
     }
 
-    /// Whether the object of that UID and kind is there.
-    pub fn presence(&self, kind: &Kind, uid: &Uid) -> Presence<'_> {
+    /// Whether the object of that UID and kind is there. `namespace` is the one it is or was in: that an object is
+    /// absent is only proven where it would be seen.
+    pub fn presence(&self, kind: &Kind, namespace: Option<&str>, uid: &Uid) -> Presence<'_> {
         let resource = kind.resource();
-        if let Some(blind) = self.blindness(kind, &resource) {
+        if let Some(blind) = self.blind.get(&group_version(kind)) {
             return Presence::CannotTell(format!("{resource} cannot be seen: {}", blind.message));
         }
-        if let Some(object) = self.objects.get(uid) {
-            return Presence::Present(object);
-        }
-        match self.kinds.get(&resource) {
-            Some(watch) if watch.listed => Presence::Gone,
-            Some(_) => Presence::CannotTell(format!("{resource} has not been listed yet")),
+        match (self.outlook(&resource, namespace), self.objects.get(uid)) {
+            (Outlook::Hidden(why), _) => Presence::CannotTell(why),
+            (_, Some(object)) => Presence::Present(object),
+            (Outlook::Clear, None) => Presence::Gone,
+            (Outlook::Unlisted, None) => Presence::CannotTell(format!("{resource} has not been listed yet")),
             // The kind went with its definition, which waits for the last object before it goes.
-            None if self.definition_is_gone(kind) => Presence::Gone,
-            None => Presence::CannotTell(format!("{resource} is not served")),
+            (Outlook::Unserved, None) if self.definition_is_gone(kind) => Presence::Gone,
+            (Outlook::Unserved, None) => Presence::CannotTell(format!("{resource} is not served")),
         }
     }
 
-    fn blindness(&self, kind: &Kind, resource: &str) -> Option<&Blind> {
-        let group_version =
-            if kind.group.is_empty() { kind.version.to_string() } else { format!("{}/{}", kind.group, kind.version) };
-        self.blind.get(resource).or_else(|| self.blind.get(&group_version))
+    fn outlook(&self, resource: &str, namespace: Option<&str>) -> Outlook {
+        if let Some(blind) = self.blind.get(resource) {
+            return Outlook::Hidden(format!("{resource} cannot be seen: {}", blind.message));
+        }
+        let Some(watch) = self.kinds.get(resource) else { return Outlook::Unserved };
+        let Some(division) = &watch.division else {
+            return if watch.listed { Outlook::Clear } else { Outlook::Unlisted };
+        };
+        let namespace = namespace.unwrap_or_default();
+        match division.namespaces.get(namespace) {
+            Some(Part { hidden: Some(message), .. }) => {
+                Outlook::Hidden(format!("{resource} cannot be seen in {namespace}: {message}"))
+            }
+            Some(Part { listed: true, .. }) => Outlook::Clear,
+            Some(_) => Outlook::Unlisted,
+            None if self.is_gone_namespace(namespace) => Outlook::Clear,
+            None => Outlook::Hidden(format!("{resource} cannot be seen in {namespace}: {}", division.message)),
+        }
     }
 
     fn definition_is_gone(&self, kind: &Kind) -> bool {
         let definitions = "customresourcedefinitions.apiextensions.k8s.io";
-        let seen = self.kinds.get(definitions).is_some_and(|watch| watch.listed);
+        let seen = matches!(self.outlook(definitions, None), Outlook::Clear);
         let defined = self.objects.values().any(|object| {
             matches!(&object.facts, Facts::Definition(definition)
                 if definition.group == kind.group && definition.kind == kind.kind)
         });
-        seen && !self.blind.contains_key(definitions) && !defined && kind.group.contains('.')
+        seen && !defined && kind.group.contains('.')
     }
 
-    /// Whether everything that could be in a namespace can be seen, so that an empty one can be told from one whose
+    /// Whether everything that could be in this namespace can be seen, so that an empty one can be told from one whose
     /// content is hidden.
     ///
     /// # Errors
     /// The first reason why not.
-    pub fn sees_into_namespaces(&self) -> Result<(), String> {
-        let hidden = |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
-        if let Some(resource) = self.blind.keys().find(hidden) {
+    pub fn sees_into(&self, namespace: &str) -> Result<(), String> {
+        let could_be_inside = |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
+        if let Some(resource) = self.blind.keys().find(could_be_inside) {
             return Err(format!("{resource} cannot be seen, so nobody can tell whether the namespace is empty"));
         }
-        match self.kinds.iter().find(|(_, watch)| watch.namespaced && !watch.listed) {
-            Some((resource, _)) => Err(format!("{resource} has not been listed yet")),
-            None => Ok(()),
+        for resource in self.kinds.iter().filter(|(_, watch)| watch.namespaced).map(|(resource, _)| resource) {
+            match self.outlook(resource, Some(namespace)) {
+                Outlook::Clear | Outlook::Unserved => {}
+                Outlook::Unlisted => return Err(format!("{resource} has not been listed yet")),
+                Outlook::Hidden(why) => {
+                    return Err(format!("{why}, so nobody can tell whether the namespace is empty"));
+                }
+            }
         }
+        Ok(())
     }
 
     /// The Pods that are left of a workload: those whose chain of owners ends at its UID, and those its selector
@@ -291,11 +488,10 @@ impl Index {
         namespace: Option<&str>,
         selector: Option<&Selector>,
     ) -> Result<Vec<&Arc<Object>>, String> {
-        if let Some(blind) = self.blind.get("pods") {
-            return Err(format!("pods cannot be seen: {}", blind.message));
-        }
-        if !self.kinds.get("pods").is_some_and(|watch| watch.listed) {
-            return Err("pods have not been listed yet".to_owned());
+        match self.outlook("pods", namespace) {
+            Outlook::Clear => {}
+            Outlook::Hidden(why) => return Err(why),
+            Outlook::Unlisted | Outlook::Unserved => return Err("pods have not been listed yet".to_owned()),
         }
         Ok(self
             .kinds
@@ -342,6 +538,14 @@ impl Index {
         }
         false
     }
+}
+
+fn group_version(kind: &Kind) -> String {
+    if kind.group.is_empty() { kind.version.to_string() } else { format!("{}/{}", kind.group, kind.version) }
+}
+
+fn counted(namespaces: usize) -> String {
+    format!("{namespaces} namespace{}", if namespaces == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -319,7 +319,8 @@ pub struct BlindCard {
     pub resource: String,
     /// Why.
     pub cause: BlindCause,
-    /// What the API server said, bounded and without line breaks.
+    /// What the API server said, bounded and without line breaks; before it, for a kind that is seen in some
+    /// namespaces, in how many it is hidden.
     pub message: String,
     /// Since when.
     pub since: Timestamp,

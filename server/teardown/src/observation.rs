@@ -19,6 +19,45 @@ pub enum Observation {
         /// All its objects.
         objects: Vec<Object>,
     },
+    /// The kind may not be listed as a whole. It is watched in these namespaces instead, each for itself; in any other
+    /// nothing of it can be seen. Said again when the namespaces change, and ended by the next
+    /// [`Observation::Listed`] of the kind.
+    Divided {
+        /// The kind.
+        kind: Arc<Kind>,
+        /// Where it is watched: all namespaces that are known, or as many as are watched at once.
+        namespaces: Vec<Arc<str>>,
+        /// What the API server said of the whole, bounded and without line breaks.
+        message: String,
+    },
+    /// A complete, consistent list of one namespace of a divided kind: whatever of this kind is in that namespace and
+    /// not in the list is gone.
+    ListedIn {
+        /// The kind that was listed.
+        kind: Arc<Kind>,
+        /// Where.
+        namespace: Arc<str>,
+        /// All its objects there.
+        objects: Vec<Object>,
+    },
+    /// A divided kind cannot be seen (any more) in this namespace.
+    BlindIn {
+        /// The kind.
+        kind: Arc<Kind>,
+        /// Where.
+        namespace: Arc<str>,
+        /// Why.
+        cause: BlindCause,
+        /// What the API server said, bounded and without line breaks.
+        message: String,
+    },
+    /// A divided kind is seen again in this namespace.
+    SightedIn {
+        /// The kind.
+        kind: Arc<Kind>,
+        /// Where.
+        namespace: Arc<str>,
+    },
     /// The object was added or changed.
     Applied(Box<Object>),
     /// A DELETED event for this UID.

@@ -292,7 +292,7 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
         .map(|(object, uid, reason)| Kept { uid, object, reason });
     let mut kept: Vec<Kept> = kept.collect();
     kept.sort_by(|a, b| a.object.cmp(&b.object));
-    let blind = index.blind().keys().cloned().collect();
+    let blind = index.blind().into_keys().collect();
     let hash = hash(&unit.id, &steps, &kept, &data);
     let id = PlanId::new(&hash[..16]);
     Ok(Plan { id, hash, unit: unit.id.clone(), made: now, steps, kept, data, blind })

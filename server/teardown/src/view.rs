@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{
     graph::Graph,
-    index::{Index, Presence},
+    index::{Blind, Index, Presence},
     message::{
         BlindCard, ClusterCard, Counts, Detail, DetailName, EdgeCard, ObjectCard, Record, RunCard, Standing, State,
         StepCard, UnitCard,
@@ -123,14 +123,13 @@ impl World<'_> {
             objects: self.index.len(),
             unreachable: self.index.unreachable().cloned(),
         };
-        let blind = self.index.blind().iter().map(|(resource, blind)| {
-            Record::Blind(BlindCard {
-                resource: resource.clone(),
-                cause: blind.cause,
-                message: blind.message.clone(),
-                since: blind.since,
-            })
-        });
+        let blind = self
+            .index
+            .blind()
+            .into_iter()
+            .map(|(resource, Blind { cause, message, since })| {
+                Record::Blind(BlindCard { resource, cause, message, since })
+            });
         std::iter::once(Record::Cluster(cluster)).chain(blind).collect()
     }
 
@@ -242,7 +241,8 @@ impl Shown<'_> {
             let since = object.deletion.map(|deletion| deletion.accepted());
             return (self.world.step_state(run, step), since);
         }
-        if matches!(self.world.index.presence(&object.kind, &object.uid), Presence::CannotTell(_)) {
+        let presence = self.world.index.presence(&object.kind, object.namespace.as_deref(), &object.uid);
+        if matches!(presence, Presence::CannotTell(_)) {
             return (State::Unknown, None);
         }
         let Some(deletion) = object.deletion else { return (State::Present, object.created) };

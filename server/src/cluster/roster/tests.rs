@@ -5,6 +5,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use super::*;
 use crate::cluster::{
     fake::{self, Seen, now},
+    namespaces::Namespaces,
     pulse::Pulse,
     report::Report,
 };
@@ -79,6 +80,8 @@ fn roster(served: &[&'static str]) -> Scene {
         names: Arc::default(),
         suspicion: pulse.suspicion(),
         lists: Arc::new(Semaphore::new(8)),
+        parts: Arc::new(Semaphore::new(2)),
+        namespaces: Arc::new(Namespaces::new("own")),
         streams_lists: Arc::new(AtomicBool::new(false)),
         served_changed: served_changed.clone(),
     };

@@ -19,6 +19,7 @@ struct Scene {
     told: tokio::sync::mpsc::Receiver<Observation>,
     log: Log,
     served_changed: Arc<Notify>,
+    namespaces: Arc<Namespaces>,
     away: Arc<AtomicBool>,
     tasks: tokio::task::JoinSet<Result<(), HubGone>>,
 }
@@ -34,8 +35,19 @@ fn kind(group: &str, kind: &str, plural: &str) -> Arc<Kind> {
 }
 
 fn scene(kind: Arc<Kind>, streams: bool, lists: Vec<Reply>, watches: Vec<Reply>) -> Scene {
-    let script =
-        Arc::new(Script { lists: Mutex::new(lists.into()), watches: Mutex::new(watches.into()) });
+    let script = Script { lists: Mutex::new(lists.into()), watches: Mutex::new(watches.into()) };
+    scene_by(kind, streams, move |seen| {
+        let replies = if seen.is_watch() { &script.watches } else { &script.lists };
+        replies.lock().unwrap().pop_front()
+    })
+}
+
+/// A watch against whatever answers so; nothing ever comes where there is no reply.
+fn scene_by(
+    kind: Arc<Kind>,
+    streams: bool,
+    answer: impl Fn(Seen) -> Option<Reply> + Send + Sync + 'static,
+) -> Scene {
     let away = Arc::new(AtomicBool::new(false));
     let (client, log) = fake::client({
         let away = away.clone();
@@ -44,10 +56,8 @@ fn scene(kind: Arc<Kind>, streams: bool, lists: Vec<Reply>, watches: Vec<Reply>)
                 Some(Reply::Broken)
             } else if seen.path == "/version" {
                 Some(Reply::Answer(200, r#"{"gitVersion":"v1.36.3"}"#.into()))
-            } else if seen.is_watch() {
-                script.watches.lock().unwrap().pop_front()
             } else {
-                script.lists.lock().unwrap().pop_front()
+                answer(seen)
             };
             Box::pin(std::future::ready(reply.unwrap_or(Reply::Silence)))
         }
@@ -55,19 +65,22 @@ fn scene(kind: Arc<Kind>, streams: bool, lists: Vec<Reply>, watches: Vec<Reply>)
     let (report, told) = Report::channel();
     let pulse = Pulse::new(client.clone(), report.clone());
     let served_changed = Arc::new(Notify::new());
+    let namespaces = Arc::new(Namespaces::new("own"));
     let shared = Shared {
         client,
         report,
         names: Arc::default(),
         suspicion: pulse.suspicion(),
         lists: Arc::new(Semaphore::new(1)),
+        parts: Arc::new(Semaphore::new(2)),
+        namespaces: namespaces.clone(),
         streams_lists: Arc::new(AtomicBool::new(streams)),
         served_changed: served_changed.clone(),
     };
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(pulse.run());
     tasks.spawn(watch(kind, shared, false));
-    Scene { told, log, served_changed, away, tasks }
+    Scene { told, log, served_changed, namespaces, away, tasks }
 }
 
 impl Scene {
@@ -80,14 +93,17 @@ impl Scene {
                 .unwrap();
             return match told {
                 Observation::Reached { .. } => continue,
-                Observation::Listed { mut objects, .. } => {
-                    objects.sort_by(|a, b| a.name.cmp(&b.name));
-                    let objects: Vec<_> = objects
-                        .iter()
-                        .map(|object| format!("{}@{}", object.name, object.resource_version))
-                        .collect();
-                    format!("listed [{}]", objects.join(" "))
+                Observation::Listed { objects, .. } => format!("listed [{}]", in_short(objects)),
+                Observation::Divided { namespaces, message, .. } => {
+                    format!("divided [{}]: {message}", namespaces.join(" "))
                 }
+                Observation::ListedIn { namespace, objects, .. } => {
+                    format!("listed in {namespace} [{}]", in_short(objects))
+                }
+                Observation::BlindIn { namespace, cause, message, .. } => {
+                    format!("blind in {namespace} {cause:?}: {message}")
+                }
+                Observation::SightedIn { namespace, .. } => format!("sighted in {namespace}"),
                 Observation::Applied(object) => {
                     format!("applied {}@{}", object.name, object.resource_version)
                 }
@@ -110,6 +126,16 @@ impl Scene {
         }
     }
 
+    /// Expects these lines in any order.
+    async fn expect_all(&mut self, lines: &[&str]) {
+        let mut told = Vec::new();
+        for _ in lines {
+            told.push(self.next().await);
+        }
+        told.sort();
+        assert_eq!(told, lines);
+    }
+
     /// Paths and queries so far, without the pulse's.
     fn asked(&self) -> Vec<String> {
         let log = self.log.lock().unwrap();
@@ -122,6 +148,15 @@ impl Scene {
         let watches = log.iter().filter(|seen| seen.is_watch());
         watches.map(|seen| seen.query("resourceVersion").unwrap_or("none").to_owned()).collect()
     }
+}
+
+fn in_short(mut objects: Vec<Object>) -> String {
+    objects.sort_by(|a, b| a.name.cmp(&b.name));
+    let objects: Vec<_> = objects
+        .iter()
+        .map(|object| format!("{}@{}", object.name, object.resource_version))
+        .collect();
+    objects.join(" ")
 }
 
 fn object(name: &str, version: u32) -> String {
@@ -165,6 +200,11 @@ fn stream(lines: &[String]) -> (Sender, Reply) {
 
 fn pods() -> Arc<Kind> {
     kind("", "Pod", "pods")
+}
+
+/// A kind that is in no namespace.
+fn nodes() -> Arc<Kind> {
+    Arc::new(Kind { namespaced: false, ..(*kind("", "Node", "nodes")).clone() })
 }
 
 #[tokio::test(start_paused = true)]
@@ -260,14 +300,14 @@ async fn what_is_forbidden_is_blind_until_it_is_not() {
     let no = || {
         Reply::Answer(
             403,
-            r#"{"kind":"Status","message":"pods is forbidden:\nno","code":403}"#.into(),
+            r#"{"kind":"Status","message":"nodes is forbidden:\nno","code":403}"#.into(),
         )
     };
     let (_open, watch) = stream(&[]);
-    let mut scene = scene(pods(), false, vec![no(), no(), no(), list("1", "", &[])], vec![watch]);
-    scene.expect(&["blind pods Forbidden: pods is forbidden: no"]).await;
+    let mut scene = scene(nodes(), false, vec![no(), no(), no(), list("1", "", &[])], vec![watch]);
+    scene.expect(&["blind nodes Forbidden: nodes is forbidden: no"]).await;
     let began = Instant::now();
-    scene.expect(&["sighted pods", "listed []"]).await;
+    scene.expect(&["sighted nodes", "listed []"]).await;
     let took = began.elapsed().as_secs();
     assert!((60..=120).contains(&took), "{took}");
 }
@@ -277,11 +317,119 @@ async fn a_watch_that_is_forbidden_later_loses_nothing() {
     let no = || Reply::Answer(403, "no".into());
     let (_open, watch) = stream(&[line("DELETED", &object("a", 12))]);
     let mut scene =
-        scene(pods(), false, vec![list("10", "", &[object("a", 1)])], vec![no(), no(), watch]);
+        scene(nodes(), false, vec![list("10", "", &[object("a", 1)])], vec![no(), no(), watch]);
     scene
-        .expect(&["listed [a@1]", "blind pods Forbidden: no", "sighted pods", "deleted u-a"])
+        .expect(&["listed [a@1]", "blind nodes Forbidden: no", "sighted nodes", "deleted u-a"])
         .await;
     assert_eq!(scene.positions(), ["10", "10", "10"]);
+}
+
+/// A list, or a watch on which nothing happens.
+fn quiet(seen: &Seen, objects: &[String]) -> Reply {
+    if !seen.is_watch() {
+        return list("10", "", objects);
+    }
+    let (sender, watch) = stream(&[]);
+    std::mem::forget(sender);
+    watch
+}
+
+/// The namespaces that are known.
+fn namespaces(scene: &Scene, names: &str) {
+    let of = |name| teardown::fixture::object(&format!("ns {name}"));
+    let objects = names.split_whitespace().map(of).collect();
+    scene.namespaces.observe(&Observation::Listed { kind: teardown::fixture::kind("ns"), objects });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forbidden_as_a_whole_is_watched_in_each_namespace() {
+    let mut scene = scene_by(pods(), false, |seen| {
+        Some(match seen.bare() {
+            "/api/v1/namespaces/shop/pods" => quiet(&seen, &[object("a", 1)]),
+            "/api/v1/namespaces/new/pods" => quiet(&seen, &[]),
+            _ => Reply::Answer(403, "no".into()),
+        })
+    });
+    namespaces(&scene, "shop bank");
+    scene.expect(&["divided [bank shop]: no"]).await;
+    scene.expect_all(&["blind in bank Forbidden: no", "listed in shop [a@1]"]).await;
+    namespaces(&scene, "shop bank new");
+    scene.expect(&["divided [bank new shop]: no", "listed in new []"]).await;
+    namespaces(&scene, "bank");
+    scene.expect(&["divided [bank]: no"]).await;
+
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let before = scene.asked().len();
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    assert!(scene.told.try_recv().is_err(), "what is known is not said again");
+    let asked = scene.asked().split_off(before);
+    assert!(asked.len() < 50, "an hour of refusals: {}", asked.len());
+    assert!(asked.iter().all(|path| !path.contains("/shop/")), "its watch has ended: {asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_whole_is_watched_again_once_it_may_be() {
+    let allowed = Arc::new(AtomicBool::new(false));
+    let mut scene = scene_by(pods(), false, {
+        let allowed = allowed.clone();
+        move |seen| {
+            let whole = seen.bare() == "/api/v1/pods";
+            Some(if whole && !allowed.load(Ordering::SeqCst) {
+                Reply::Answer(403, "no".into())
+            } else {
+                quiet(&seen, &[object("a", 1)])
+            })
+        }
+    });
+    namespaces(&scene, "shop");
+    scene.expect(&["divided [shop]: no", "listed in shop [a@1]"]).await;
+    allowed.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    scene.expect(&["listed [a@1]"]).await;
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    let before = scene.asked().len();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert!(scene.told.try_recv().is_err());
+    assert!(scene.asked().split_off(before).iter().all(|path| path.starts_with("/api/v1/pods?")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_refusal_of_the_whole_divides_nothing() {
+    let lists = vec![Reply::Answer(403, "no".into()), list("1", "", &[])];
+    let mut scene = scene(pods(), false, lists, vec![]);
+    namespaces(&scene, "shop");
+    scene.expect(&["listed []"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_is_forbidden_later_goes_on_where_it_was() {
+    let (sender, watch) = stream(&[]);
+    let (_open, again) = stream(&[line("DELETED", &object("a", 12))]);
+    let no = || Reply::Answer(403, "no".into());
+    let watches = Mutex::new(VecDeque::from([watch, no(), again]));
+    let mut scene = scene_by(pods(), false, move |seen| match seen.bare() {
+        "/api/v1/pods" => Some(Reply::Answer(403, "no".into())),
+        _ if seen.is_watch() => watches.lock().unwrap().pop_front(),
+        _ => Some(list("10", "", &[object("a", 1)])),
+    });
+    namespaces(&scene, "shop");
+    scene.expect(&["divided [shop]: no", "listed in shop [a@1]"]).await;
+    drop(sender);
+    scene.expect(&["blind in shop Forbidden: no", "sighted in shop", "deleted u-a"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_for_single_namespaces_are_so_many() {
+    let mut scene = scene_by(pods(), false, |seen| {
+        let whole = seen.bare() == "/api/v1/pods";
+        Some(if whole { Reply::Answer(403, "no".into()) } else { quiet(&seen, &[]) })
+    });
+    namespaces(&scene, "a b c");
+    scene.expect(&["divided [a b c]: no"]).await;
+    let told = [scene.next().await, scene.next().await, scene.next().await];
+    let listed = told.iter().filter(|line| line.starts_with("listed in")).count();
+    let full = "Failing: too many single namespaces are watched already";
+    assert!(listed == 2 && told.iter().any(|line| line.ends_with(full)), "{told:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,10 @@
 use super::*;
 use crate::fixture::{self, kind, now, object, uid};
 
+/// The presence of the object that a fixture would call so, in the namespace of that UID; `old` and `new` are in shop.
 fn presence(index: &Index, word: &str, of: &str) -> &'static str {
-    match index.presence(&kind(word), &uid(of)) {
+    let namespace = of.split_once(':').map_or("shop", |(_, name)| name.split('/').next().unwrap());
+    match index.presence(&kind(word), Some(namespace), &uid(of)) {
         Presence::Present(_) => "present",
         Presence::Gone => "gone",
         Presence::CannotTell(_) => "cannot tell",
@@ -112,4 +114,194 @@ fn pods_are_known_by_their_chain_of_owners_even_when_the_middle_is_gone() {
 fn a_circle_of_owners_does_not_hold_us() {
     let index = fixture::index("cm shop/a owner=cm/b\n cm shop/b owner=cm/a");
     assert!(!index.descends(&uid("cm:shop/a"), &uid("deploy:shop/web")));
+}
+
+fn divided(namespaces: &[&str]) -> Observation {
+    let namespaces = namespaces.iter().map(|namespace| (*namespace).into()).collect();
+    Observation::Divided { kind: kind("secret"), namespaces, message: "secrets is forbidden".into() }
+}
+
+fn listed_in(namespace: &str, objects: &str) -> Observation {
+    Observation::ListedIn {
+        kind: kind("secret"),
+        namespace: namespace.into(),
+        objects: fixture::objects(objects),
+    }
+}
+
+fn blind_in(namespace: &str) -> Observation {
+    let (kind, cause) = (kind("secret"), BlindCause::Forbidden);
+    Observation::BlindIn { kind, namespace: namespace.into(), cause, message: "forbidden here".into() }
+}
+
+/// Secrets may not be listed as a whole: shop is seen, bank is hidden, and of dark nobody has asked.
+fn divided_index() -> Index {
+    let mut index = fixture::index(
+        "ns shop\n ns bank\n ns dark
+         secret shop/a\n secret shop/b\n secret bank/a\n secret dark/a",
+    );
+    apply(&mut index, divided(&["bank", "shop"]));
+    apply(&mut index, listed_in("shop", "secret shop/a"));
+    apply(&mut index, blind_in("bank"));
+    index
+}
+
+#[test]
+fn a_list_of_one_namespace_buries_only_its_own() {
+    let index = divided_index();
+    assert_eq!(presence(&index, "secret", "secret:shop/a"), "present");
+    assert_eq!(presence(&index, "secret", "secret:shop/b"), "gone");
+    for hidden in ["secret:bank/a", "secret:dark/a"] {
+        assert!(index.get(&uid(hidden)).is_some(), "{hidden} is kept");
+    }
+}
+
+#[test]
+fn gone_is_only_proven_where_it_would_be_seen() {
+    let mut index = divided_index();
+    assert_eq!(presence(&index, "secret", "secret:shop/never"), "gone");
+    for hidden in ["secret:bank/never", "secret:bank/a", "secret:dark/never", "secret:dark/a"] {
+        assert_eq!(presence(&index, "secret", hidden), "cannot tell", "{hidden}");
+    }
+    // A list of a namespace that is not watched for itself says nothing.
+    apply(&mut index, listed_in("dark", ""));
+    assert_eq!(presence(&index, "secret", "secret:dark/a"), "cannot tell");
+    // As a whole again: one list answers everywhere.
+    apply(&mut index, Observation::Listed { kind: kind("secret"), objects: vec![object("secret bank/a")] });
+    assert_eq!(presence(&index, "secret", "secret:bank/a"), "present");
+    assert_eq!(presence(&index, "secret", "secret:dark/a"), "gone");
+    assert!(index.blind().is_empty());
+}
+
+#[test]
+fn a_namespace_is_seen_into_although_another_is_hidden() {
+    let mut index = divided_index();
+    assert_eq!(index.sees_into("shop"), Ok(()));
+    let why = index.sees_into("bank").unwrap_err();
+    assert!(why.starts_with("secrets cannot be seen in bank: forbidden here"), "{why}");
+    assert!(index.sees_into("dark").is_err());
+    // A group that cannot be discovered could hold anything anywhere.
+    let resource = "wares.example.com/v1".to_owned();
+    let (cause, message) = (BlindCause::Discovery, String::new());
+    apply(&mut index, Observation::Blind { resource, cause, message });
+    assert!(index.sees_into("shop").is_err());
+}
+
+#[test]
+fn a_namespace_that_becomes_hidden_later_cannot_be_told_there_alone() {
+    let mut index = divided_index();
+    let here = || (kind("secret"), Arc::from("bank"));
+    let (kind, namespace) = here();
+    apply(&mut index, Observation::SightedIn { kind, namespace });
+    // It was never listed: to be seen again does not say what is there.
+    assert!(index.sees_into("bank").is_err());
+    apply(&mut index, listed_in("bank", "secret bank/a"));
+    assert_eq!(index.sees_into("bank"), Ok(()));
+
+    apply(&mut index, blind_in("shop"));
+    assert_eq!(presence(&index, "secret", "secret:shop/a"), "cannot tell");
+    assert_eq!(presence(&index, "secret", "secret:shop/b"), "cannot tell");
+    assert_eq!(presence(&index, "secret", "secret:bank/a"), "present");
+    assert_eq!(presence(&index, "secret", "secret:bank/never"), "gone");
+    // Its watch goes on where it was, so what was listed holds.
+    let namespace = "shop".into();
+    apply(&mut index, Observation::SightedIn { kind: here().0, namespace });
+    assert_eq!(presence(&index, "secret", "secret:shop/b"), "gone");
+}
+
+#[test]
+fn a_divided_kind_is_synced_once_every_namespace_has_answered() {
+    let mut index = fixture::index("ns shop\n ns bank");
+    apply(&mut index, divided(&["bank", "shop"]));
+    assert!(!index.is_synced());
+    apply(&mut index, listed_in("shop", ""));
+    assert!(!index.is_synced());
+    apply(&mut index, blind_in("bank"));
+    assert!(index.is_synced());
+    // A new namespace has not answered; the others have.
+    apply(&mut index, Observation::Applied(Box::new(object("ns new"))));
+    apply(&mut index, divided(&["bank", "new", "shop"]));
+    assert!(!index.is_synced());
+    assert_eq!(index.sees_into("shop"), Ok(()));
+    apply(&mut index, listed_in("new", ""));
+    assert!(index.is_synced());
+}
+
+#[test]
+fn pods_are_seen_namespace_by_namespace() {
+    let mut index = fixture::index("ns shop\n ns bank\n deploy shop/web\n pod shop/web-a owner=deploy/web");
+    let (pods, message) = (kind("pod"), String::new());
+    apply(
+        &mut index,
+        Observation::Divided { kind: pods.clone(), namespaces: vec!["bank".into(), "shop".into()], message },
+    );
+    let left = |index: &Index, namespace| {
+        index.pods_of(&uid("deploy:shop/web"), Some(namespace), None).map(|pods| pods.len())
+    };
+    assert!(left(&index, "shop").is_err(), "not listed there yet");
+    let objects = fixture::objects("pod shop/web-a owner=deploy/web");
+    apply(&mut index, Observation::ListedIn { kind: pods, namespace: "shop".into(), objects });
+    assert_eq!(left(&index, "shop"), Ok(1));
+    assert!(left(&index, "bank").is_err());
+}
+
+#[test]
+fn what_was_in_a_namespace_that_is_gone_is_gone_with_it() {
+    let mut index = divided_index();
+    for namespace in ["bank", "dark"] {
+        let uid = uid(&format!("ns:{namespace}"));
+        apply(&mut index, Observation::Deleted { kind: kind("ns"), uid });
+    }
+    // Nobody has asked of dark, and no longer asks of bank: a namespace goes when nothing is in it any more.
+    assert_eq!(presence(&index, "secret", "secret:dark/a"), "gone");
+    assert_eq!(presence(&index, "secret", "secret:bank/a"), "cannot tell");
+    apply(&mut index, divided(&["shop"]));
+    assert_eq!(presence(&index, "secret", "secret:bank/a"), "gone");
+    assert!(index.get(&uid("secret:bank/a")).is_none() && index.get(&uid("secret:dark/a")).is_none());
+    assert_eq!(presence(&index, "secret", "secret:shop/a"), "present");
+
+    // Where namespaces themselves are hidden, none is known to be gone.
+    let resource = "namespaces".to_owned();
+    let (cause, message) = (BlindCause::Forbidden, String::new());
+    apply(&mut index, Observation::Blind { resource, cause, message });
+    assert_eq!(presence(&index, "secret", "secret:bank/a"), "cannot tell");
+}
+
+#[test]
+fn a_divided_kind_is_one_record_that_says_how_much_is_hidden() {
+    let message = |index: &Index| index.blind().remove("secrets").map(|blind| blind.message);
+    let mut index = divided_index();
+    assert_eq!(
+        message(&index).unwrap(),
+        "hidden in 2 of 3 namespaces (bank, dark): secrets is forbidden"
+    );
+    let many: Vec<String> = (0..40).map(|number| format!("ns n{number:02}")).collect();
+    let mut crowd = fixture::index(&many.join("\n"));
+    apply(&mut crowd, divided(&["n00"]));
+    assert_eq!(
+        message(&crowd).unwrap(),
+        "hidden in 39 of 40 namespaces (n01, n02, n03, …): secrets is forbidden"
+    );
+
+    for line in ["ns bank", "ns dark"] {
+        let Object { kind, uid, .. } = object(line);
+        apply(&mut index, Observation::Deleted { kind, uid });
+    }
+    apply(&mut index, divided(&["shop"]));
+    assert_eq!(message(&index), None, "everything that is known is seen");
+
+    let resource = "namespaces".to_owned();
+    let (cause, no) = (BlindCause::Forbidden, String::new());
+    apply(&mut index, Observation::Blind { resource, cause, message: no });
+    assert_eq!(
+        message(&index).unwrap(),
+        "seen in 1 namespace, and nobody can tell which others there are: secrets is forbidden"
+    );
+
+    // The whole fails otherwise: that is what is said, and nothing of the namespaces holds.
+    let resource = "secrets".to_owned();
+    let (cause, failing) = (BlindCause::Failing, "boom".to_owned());
+    apply(&mut index, Observation::Blind { resource, cause, message: failing });
+    assert_eq!(message(&index).unwrap(), "boom");
+    assert!(index.sees_into("shop").is_err());
 }

@@ -232,7 +232,7 @@ impl Run {
             }
             (_, None) => {}
         }
-        match look.index.presence(&step.kind, &step.uid) {
+        match look.index.presence(&step.kind, step.object.namespace.as_deref(), &step.uid) {
             Presence::Gone => look.turn.events.push(RunEvent::Gone { step: step.id }),
             Presence::CannotTell(message) => look.doubt(step, progress, message),
             Presence::Present(object) => match object.deletion {
@@ -286,7 +286,7 @@ impl Run {
             }
         }
         if step.kind.is("", "Namespace") {
-            look.index.sees_into_namespaces()?;
+            look.index.sees_into(&step.object.name)?;
         }
         Ok(true)
     }
