@@ -211,8 +211,8 @@ impl Watch {
         };
         self.place = place;
         self.seen().await?;
-        tracing::debug!(resource = %self.kind.resource(), objects = objects.len(), "listed");
-        let kind = self.kind.clone();
+        let (kind, namespace) = (self.kind.clone(), self.namespace.as_deref());
+        tracing::debug!(resource = %kind.resource(), namespace, objects = objects.len(), "listed");
         self.tell(match self.namespace.clone() {
             None => Observation::Listed { kind, objects },
             Some(namespace) => Observation::ListedIn { kind, namespace, objects },

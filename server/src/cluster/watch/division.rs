@@ -47,9 +47,9 @@ pub(super) async fn run(whole: &Watch, Refused(message): Refused) -> Result<(), 
                     division.update(chosen).await?;
                 }
             }
-            Some(ended) = division.parts.next() => match ended {
-                Ok(Err(HubGone)) => return Err(HubGone),
-                Ok(Ok(Refused(_))) | Err(_) => {}
+            // Any other end is that of a namespace.
+            Some(ended) = division.parts.next() => if let Ok(Err(HubGone)) = ended {
+                return Err(HubGone);
             },
         }
     }
