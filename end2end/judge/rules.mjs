@@ -186,6 +186,8 @@ export const orderRules = {
 export function unguarded({ asked, accused }) {
 	return asked
 		.filter(({ user, dryRun, eviction }) => accused(user) && !dryRun && !eviction)
+		// Refused before it was read: the audit log has no body to judge, and nothing could be hit.
+		.filter(({ code }) => code !== 401 && code !== 403)
 		.flatMap(({ user, at, code, collection, resource, namespace, name, preconditionUid, propagationPolicy }) => {
 			const faults = collection
 				? ['a whole collection at once']
