@@ -4,6 +4,9 @@
 import AxeBuilder from '@axe-core/playwright';
 import { expect, signIn, tearDown, test } from './world.mjs';
 
+// The bystander lives where the developer has no rights.
+test.use({ rights: 'admin' });
+
 const schemes = ['light', 'dark'];
 const widths = [1440, 1024, 390];
 

@@ -37,10 +37,10 @@ export const test = base.extend({
 		await cluster.stop();
 	},
 	/** Whose rights the program has. */
-	context: ['developer', { option: true }],
+	rights: ['developer', { option: true }],
 	/** The program in front of it. */
-	unwind: async ({ cluster, context }, use) => {
-		const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context });
+	unwind: async ({ cluster, rights }, use) => {
+		const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: rights });
 		await use(unwind);
 		await unwind.stop();
 	},
