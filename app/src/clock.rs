@@ -9,15 +9,10 @@ use leptos::prelude::*;
 use crate::live::Connection;
 
 /// Seconds since 1970, once the browser runs.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Clock(RwSignal<Option<i64>>);
 
 impl Clock {
-    /// A clock that has not started.
-    pub fn new() -> Self {
-        Self(RwSignal::new(None))
-    }
-
     /// Seconds since `at`, once the clock runs.
     pub fn since(self, at: Timestamp) -> Option<i64> {
         self.0.get().map(|now| (now - at.as_second()).max(0))

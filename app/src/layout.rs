@@ -132,7 +132,7 @@ pub fn layout(graph: &Graph, previous: Option<&Layout>) -> Layout {
     let ranks = rank::ranks(&graph);
     let ordered = order::order(&graph, &ranks);
     let placed = place::place(&graph, &ordered);
-    route::route(&graph, &ordered, placed)
+    route::route(&graph, &ordered, &placed)
 }
 
 /// The same graph with nodes by group and key and edges by their ends, so that nothing depends on the order given.

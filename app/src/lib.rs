@@ -41,6 +41,7 @@ pub use seed::Seed;
 
 /// The document around the page. Needs a [`Seed`] in context for the assets' hash; the nonce, where there is one, is
 /// put on every script.
+#[expect(clippy::needless_pass_by_value, reason = "the server hands over a clone for each page")]
 pub fn shell(options: LeptosOptions) -> impl IntoView {
     let seed = use_context::<Seed>().unwrap_or_default();
     provide_context(seed::Luggage::pack(&seed));
@@ -83,7 +84,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
 #[component]
 pub fn App() -> impl IntoView {
     let seed = seed::Luggage::carry();
-    provide_context(clock::Clock::new());
+    provide_context(clock::Clock::default());
     provide_context(live::Connection::new(&seed));
     provide_context(seed::Arrival::new(seed));
     clock::start();

@@ -1,6 +1,7 @@
 //! Every page as the server renders it, without a browser. With `UNWIND_PREVIEW_DIR` set, each page is also written there
 //! as a file, to be looked at next to the built assets.
 #![cfg(feature = "ssr")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod consortium;
 

@@ -62,8 +62,8 @@ pub(super) fn order(graph: &Graph, ranks: &[usize]) -> Ordered {
         lanes,
         columns,
     };
-    for node in 0..graph.nodes.len() {
-        ordered.cells[ordered.lanes[node]][ranks[node]].push(node);
+    for (node, rank) in ranks.iter().enumerate() {
+        ordered.cells[ordered.lanes[node]][*rank].push(node);
     }
     for (from, to) in &graph.edges {
         ordered.connect(*from, *to);

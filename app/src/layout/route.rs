@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{Area, Graph, Lane, Layout, Place, Route, gap, order::Ordered, place::Placed};
 
 /// Makes the layout of what was placed.
-pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: Placed) -> Layout {
+pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: &Placed) -> Layout {
     let nodes: BTreeMap<Arc<str>, Place> = graph
         .nodes
         .iter()

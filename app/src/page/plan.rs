@@ -129,7 +129,7 @@ pub fn PlanPage() -> impl IntoView {
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {body}
-            {move || plan.get().map(|plan| view! { <Confirm plan open=asking busy start/> })}
+            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy start/> })}
         </div>
     }
 }

@@ -59,7 +59,7 @@ pub fn Units() -> impl IntoView {
                             <th scope="col">{text::COLUMN_RUN}</th>
                         </tr>
                     </thead>
-                    <tbody>{move || units.get().into_iter().map(unit_row).collect_view()}</tbody>
+                    <tbody>{move || units.get().iter().map(unit_row).collect_view()}</tbody>
                 </table>
             </div>
         }

@@ -34,7 +34,7 @@ pub fn Attention(
         if steps.with(Vec::is_empty) {
             return view! { <p class="quiet">{text::ALL_WELL}</p> }.into_any();
         }
-        let cards = steps.get().into_iter().map(|step| card(step, busy, skip)).collect_view();
+        let cards = steps.get().iter().map(|step| card(step, busy, skip)).collect_view();
         view! { <ul class="attention">{cards}</ul> }.into_any()
     };
     view! {
@@ -45,7 +45,7 @@ pub fn Attention(
     }
 }
 
-fn card(step: StepCard, busy: Signal<bool>, skip: Callback<StepId>) -> impl IntoView {
+fn card(step: &StepCard, busy: Signal<bool>, skip: Callback<StepId>) -> impl IntoView + use<> {
     let id = step.id;
     let why = step.trouble.as_ref().map(|trouble| {
         let lines = text::evidence(trouble)

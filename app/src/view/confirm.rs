@@ -25,7 +25,7 @@ enum Phase {
 #[component]
 pub fn Confirm(
     /// The plan that would be started.
-    plan: Plan,
+    plan: StoredValue<Plan>,
     /// Whether it is open.
     open: RwSignal<bool>,
     /// Whether the request is on its way.
@@ -34,6 +34,7 @@ pub fn Confirm(
     /// Starts the plan; gets what was typed.
     start: Callback<String>,
 ) -> impl IntoView {
+    let plan = plan.get_value();
     let dialog = NodeRef::<html::Dialog>::new();
     let cancel_button = NodeRef::<html::Button>::new();
     let typed = RwSignal::new(String::new());

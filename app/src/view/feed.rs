@@ -31,13 +31,13 @@ pub fn Feed(
             <h2 id="feed-title">{text::FEED}</h2>
             {move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> })}
             <ol reversed=true tabindex="0" aria-labelledby="feed-title">
-                <For each=move || lines.get() key=|line| line.number children=line/>
+                <For each=move || lines.get() key=|line| line.number let:card>{line(&card)}</For>
             </ol>
         </section>
     }
 }
 
-fn line(card: EventCard) -> impl IntoView {
+fn line(card: &EventCard) -> impl IntoView + use<> {
     let class = match &card.happening {
         Happening::Trouble { .. } => "feed-line trouble",
         Happening::Gone { .. } | Happening::Finished => "feed-line gone",

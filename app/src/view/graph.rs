@@ -39,6 +39,8 @@ const SCALE: f64 = 0.8;
 const SCALES: (f64, f64) = (0.05, 2.0);
 /// Below these, cards have one line, and cards are blocks.
 const DETAIL: (f64, f64) = (0.6, 0.25);
+/// Room below the drawing for the note and the buttons.
+const NOTE: i32 = 40;
 /// One step of the buttons and keys.
 const STEP: f64 = 1.25;
 
@@ -474,8 +476,8 @@ impl Camera {
         let Some(frame) = self.scroller.get_untracked() else { return };
         let (width, height) =
             self.drawing.with_untracked(|drawing| (drawing.layout.width, drawing.layout.height));
-        let zoom = (f64::from(frame.client_width()) / width)
-            .min(f64::from(frame.client_height()) / height);
+        let high = f64::from(frame.client_height() - NOTE);
+        let zoom = (f64::from(frame.client_width()) / width).min(high / height);
         self.set(zoom.min(1.0));
     }
 

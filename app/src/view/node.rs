@@ -97,21 +97,24 @@ pub fn node(
             aria-label=label
             on:click=move |_| choose.run(chosen.clone())
         >
-            <title>{text::path(&first.object)}</title>
-            <rect class="card" width=WIDE height=HIGH rx="9"></rect>
-            <rect class="card-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
-            <use href=format!("/icons.svg#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
-            <text class="node-name" x="38" y="24">{name}</text>
-            <text class="node-far" x="38" y="35">{far_name}</text>
-            <text class="node-kind" x="38" y="42">{kind}</text>
-            <text class="node-word" x=WIDE - 32 y="42">{move || text::state(state.get())}</text>
-            <use
-                href=move || format!("/icons.svg#{}", icon::of_state(state.get()))
-                class="node-state" x=WIDE - 27 y="31" width="15" height="15"
-            ></use>
-            {move || (kept.get() && state.get() != State::Kept).then(|| view! {
-                <use href="/icons.svg#icon-lock" class="node-lock" x=WIDE - 25 y="10" width="13" height="13"></use>
-            })}
+            // The label says all of it.
+            <g aria-hidden="true">
+                <title>{text::path(&first.object)}</title>
+                <rect class="card" width=WIDE height=HIGH rx="9"></rect>
+                <rect class="card-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
+                <use href=format!("/icons.svg#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
+                <text class="node-name" x="38" y="24">{name}</text>
+                <text class="node-far" x="38" y="35">{far_name}</text>
+                <text class="node-kind" x="38" y="42">{kind}</text>
+                <text class="node-word" x=WIDE - 32 y="42">{move || text::state(state.get())}</text>
+                <use
+                    href=move || format!("/icons.svg#{}", icon::of_state(state.get()))
+                    class="node-state" x=WIDE - 27 y="31" width="15" height="15"
+                ></use>
+                {move || (kept.get() && state.get() != State::Kept).then(|| view! {
+                    <use href="/icons.svg#icon-lock" class="node-lock" x=WIDE - 25 y="10" width="13" height="13"></use>
+                })}
+            </g>
         </g>
     }
 }

@@ -49,6 +49,5 @@ fn worst_first(counts: &Counts) -> Vec<(State, usize)> {
     let mut parts: Vec<(State, usize)> =
         counts.iter().map(|(state, count)| (*state, *count)).collect();
     parts.retain(|(_, count)| *count > 0);
-    let parts = sorted(parts, |a, b| b.0.severity().cmp(&a.0.severity()));
-    parts
+    sorted(parts, |a, b| b.0.severity().cmp(&a.0.severity()))
 }

@@ -7,7 +7,7 @@ use super::{moment::moment, state_bar::state_bar};
 use crate::{address, text};
 
 /// The row.
-pub fn unit_row(card: UnitCard) -> impl IntoView {
+pub fn unit_row(card: &UnitCard) -> impl IntoView + use<> {
     let total: usize = card.counts.values().sum();
     let namespaces = match card.namespaces.len() {
         0..=3 => card.namespaces.join(", "),

@@ -534,7 +534,7 @@ pub(crate) fn run() -> Seed {
             (true, _) => (State::Gone, None),
             (false, true) => match troubles.next() {
                 Some((state, trouble)) => (state, Some(trouble)),
-                None if at % 3 == 0 => (State::Terminating, None),
+                None if at.is_multiple_of(3) => (State::Terminating, None),
                 None => (State::Finalizing, None),
             },
             (false, false) => (State::Waiting, None),
