@@ -40,7 +40,9 @@ use tokio_util::sync::CancellationToken;
 use self::{board::Board, clock::Clock, performance::Performance};
 use crate::journal::{Journal, JournalError};
 
-pub use self::handle::{Frame, FrameKind, Hub, HubClosed, Incoming, Order, Refusal, Start, Steer, Subscription};
+pub use self::handle::{
+    Frame, FrameKind, Hub, HubClosed, Incoming, Order, Refusal, Start, Steer, Subscription,
+};
 
 /// Messages that may wait in the mailbox. A burst of watch events arrives as few large ones, so this is ample; when it
 /// is full the watches wait, which is what they should do.
@@ -167,7 +169,10 @@ impl Keeper {
     fn wake(&self) -> Instant {
         let publish = if self.stale { self.published + PUBLISH } else { self.published + AGE };
         let cluster = self.cluster();
-        let runs = self.performances.values().filter(|performance| performance.is_looking(&self.index, &cluster));
+        let runs = self
+            .performances
+            .values()
+            .filter(|performance| performance.is_looking(&self.index, &cluster));
         let next = runs.filter_map(|performance| performance.run.wake()).min();
         next.map_or(publish, |at| publish.min(self.clock.instant(at)))
     }
@@ -259,7 +264,8 @@ impl Keeper {
         self.stale = true;
         for action in turn.actions {
             if let Err(error) = self.orders.try_send(Order { run: id.clone(), action }) {
-                let (mpsc::error::TrySendError::Full(order) | mpsc::error::TrySendError::Closed(order)) = error;
+                let (mpsc::error::TrySendError::Full(order)
+                | mpsc::error::TrySendError::Closed(order)) = error;
                 let message = "too many calls are waiting".to_owned();
                 let outcome = teardown::action::Outcome::Unanswered { message };
                 let performed = Input::Performed { action: order.action, outcome };
@@ -345,26 +351,36 @@ impl Keeper {
         if plan.unit.as_str() != start.confirm.trim() {
             return Err(Refusal::WrongName);
         }
-        let held = self.performances.values().filter(|performance| !performance.run.state().is_ended());
+        let held =
+            self.performances.values().filter(|performance| !performance.run.state().is_ended());
         for performance in held {
             let mut theirs = performance.run.plan.steps.iter();
-            if let Some(step) = theirs.find(|step| plan.steps.iter().any(|ours| ours.uid == step.uid)) {
-                return Err(Refusal::Overlap { run: performance.run.id.clone(), object: step.object.clone() });
+            if let Some(step) =
+                theirs.find(|step| plan.steps.iter().any(|ours| ours.uid == step.uid))
+            {
+                return Err(Refusal::Overlap {
+                    run: performance.run.id.clone(),
+                    object: step.object.clone(),
+                });
             }
         }
         let now = match self.plan_now(&plan.unit) {
             Ok(now) => now,
-            Err(Refusal::Unplannable(plan::PlanError::Empty) | Refusal::UnknownUnit(_)) => Plan {
-                steps: Vec::new(),
-                ..(*plan).clone()
-            },
+            Err(Refusal::Unplannable(plan::PlanError::Empty) | Refusal::UnknownUnit(_)) => {
+                Plan { steps: Vec::new(), ..(*plan).clone() }
+            }
             Err(refusal) => return Err(refusal),
         };
         let differences = differences(&plan, &now);
         if differences.is_empty() { Ok(plan) } else { Err(Refusal::Stale(differences)) }
     }
 
-    fn steer(&mut self, run: &RunId, steer: Steer, by: String) -> Result<Result<(), Refusal>, HubError> {
+    fn steer(
+        &mut self,
+        run: &RunId,
+        steer: Steer,
+        by: String,
+    ) -> Result<Result<(), Refusal>, HubError> {
         if !self.performances.contains_key(run) {
             return Ok(Err(Refusal::UnknownRun(run.clone())));
         }
@@ -414,7 +430,11 @@ impl Keeper {
         Ok(board.message())
     }
 
-    fn subscribe(&mut self, topic: &Topic, after: Option<Revision>) -> Result<Subscription, Refusal> {
+    fn subscribe(
+        &mut self,
+        topic: &Topic,
+        after: Option<Revision>,
+    ) -> Result<Subscription, Refusal> {
         self.refresh(topic)?;
         let board = self.boards.get_mut(topic).ok_or(Refusal::NotReady)?;
         Ok(board.subscribe(after))
@@ -450,8 +470,9 @@ impl Keeper {
         self.stale = false;
         self.boards.retain(|_, board| !board.is_abandoned(LINGER));
         let boards = self.boards.iter_mut();
-        let followed: Vec<Topic> =
-            boards.filter_map(|(topic, board)| board.is_followed().then(|| topic.clone())).collect();
+        let followed: Vec<Topic> = boards
+            .filter_map(|(topic, board)| board.is_followed().then(|| topic.clone()))
+            .collect();
         for topic in followed {
             if let Err(refusal) = self.refresh(&topic) {
                 tracing::warn!(topic = %topic, error = %refusal, "a topic could not be brought up to date");

@@ -37,7 +37,11 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let Args { context, kubeconfig, address, port, state, site, name, log } = args;
     let filter = EnvFilter::try_new(&log).context("--log is no filter; see its help")?;
     let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours)
+        .init();
     let signals = Signals::listen().context("cannot listen to signals")?;
 
     let state = args::state_dir(state)?;
@@ -56,7 +60,12 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let (out, orders) = mpsc::channel(hub::ORDERS);
     let keeper = Keeper::open(cluster.name().to_owned(), inbox, out, journal)
         .context("the journal cannot be read; move it away to start without its runs")?;
-    let router = http::router(AppState::new(Hub::new(mailbox.clone()), Arc::new(access), site, drain.clone()));
+    let router = http::router(AppState::new(
+        Hub::new(mailbox.clone()),
+        Arc::new(access),
+        site,
+        drain.clone(),
+    ));
 
     eprintln!("unwind serves {} on this machine. Open, once:", cluster.name());
     // The one line a program that starts us reads.
@@ -64,7 +73,16 @@ async fn start(args: Args) -> anyhow::Result<()> {
     {
         println!("{}", link.url());
     }
-    perform(cluster, keeper, mailbox, orders, http::serve(listener, router, drain.clone()), signals, drain).await
+    perform(
+        cluster,
+        keeper,
+        mailbox,
+        orders,
+        http::serve(listener, router, drain.clone()),
+        signals,
+        drain,
+    )
+    .await
 }
 
 /// Everything at once. Whatever ends without having been asked to ends the rest.

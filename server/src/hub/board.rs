@@ -56,7 +56,8 @@ impl Board {
     pub(super) fn subscribe(&mut self, after: Option<Revision>) -> Subscription {
         self.followed = Instant::now();
         let rest = self.readers.subscribe();
-        let first = after.and_then(|after| self.missed(after)).unwrap_or_else(|| vec![self.snapshot()]);
+        let first =
+            after.and_then(|after| self.missed(after)).unwrap_or_else(|| vec![self.snapshot()]);
         Subscription { first, rest }
     }
 

@@ -258,11 +258,19 @@ impl Hub {
     ///
     /// # Errors
     /// [`Refusal`] where it cannot be done, [`HubClosed`] when the process ends.
-    pub async fn steer(&self, run: RunId, steer: Steer, by: String) -> Result<Result<(), Refusal>, HubClosed> {
+    pub async fn steer(
+        &self,
+        run: RunId,
+        steer: Steer,
+        by: String,
+    ) -> Result<Result<(), Refusal>, HubClosed> {
         self.ask(|reply| Incoming::Steer { run, steer, by, reply }).await
     }
 
-    async fn ask<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> Incoming) -> Result<T, HubClosed> {
+    async fn ask<T>(
+        &self,
+        message: impl FnOnce(oneshot::Sender<T>) -> Incoming,
+    ) -> Result<T, HubClosed> {
         let (reply, answer) = oneshot::channel();
         self.mailbox.send(message(reply)).await.map_err(|_| HubClosed)?;
         answer.await.map_err(|_| HubClosed)

@@ -42,7 +42,12 @@ impl Performance {
     ) -> Result<Self, JournalError> {
         journal.put_plan(&plan)?;
         let event = RunEvent::Started { by: by.to_owned() };
-        let head = RunHead { run: id.clone(), plan: plan.id.clone(), started: now, cluster: cluster.clone() };
+        let head = RunHead {
+            run: id.clone(),
+            plan: plan.id.clone(),
+            started: now,
+            cluster: cluster.clone(),
+        };
         journal.begin(&head, &[Entry { at: now, event: event.clone() }])?;
         let mut run = Run::new(id, plan);
         run.apply(now, &event).unwrap_or_default();
@@ -77,12 +82,15 @@ impl Performance {
         now: Timestamp,
         events: Vec<RunEvent>,
     ) -> Result<(), HubError> {
-        let entries: Vec<Entry> = events.into_iter().map(|event| Entry { at: now, event }).collect();
+        let entries: Vec<Entry> =
+            events.into_iter().map(|event| Entry { at: now, event }).collect();
         journal.append(&self.run.id, self.journaled, &entries)?;
         self.journaled += entries.len() as u64;
         for entry in &entries {
             self.is_recovering &= entry.event != RunEvent::Recovered;
-            self.run.apply(entry.at, &entry.event).map_err(|_| HubError::Damaged(self.run.id.clone()))?;
+            self.run
+                .apply(entry.at, &entry.event)
+                .map_err(|_| HubError::Damaged(self.run.id.clone()))?;
         }
         Ok(())
     }

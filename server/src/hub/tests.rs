@@ -115,7 +115,10 @@ impl Process {
 
     async fn run_state(&self, run: &RunId) -> RunState {
         let records = self.records(Topic::Run(run.clone())).await;
-        records.iter().find_map(|r| if let Record::Run(card) = r { Some(card.state) } else { None }).unwrap()
+        records
+            .iter()
+            .find_map(|r| if let Record::Run(card) = r { Some(card.state) } else { None })
+            .unwrap()
     }
 
     async fn quiet(&mut self) {
@@ -138,7 +141,10 @@ async fn a_run_goes_step_by_step_and_journals_before_it_acts() {
 
     let (text, order) = process.order().await;
     assert_eq!(text, "DELETE Deployment shop/web");
-    assert!(disk.journal(&run).contains(r#""event":"asked","step":0,"call":"delete""#), "the intent comes first");
+    assert!(
+        disk.journal(&run).contains(r#""event":"asked","step":0,"call":"delete""#),
+        "the intent comes first"
+    );
     process.answer(order, Outcome::Accepted).await;
     process.quiet().await;
     process.gone("deploy shop/web").await;
@@ -171,7 +177,9 @@ async fn a_killed_process_goes_on_by_itself_once_it_has_read_the_cluster() {
     process.list(&SHOP.replace("deploy shop/web of=shop", "cm shop/other")).await;
     process.expect("DELETE Pod shop/web-a", Outcome::Accepted).await;
     let records = process.records(Topic::Run(run)).await;
-    assert!(records.iter().any(|record| matches!(record, Record::Run(card) if card.recovered == 1)));
+    assert!(
+        records.iter().any(|record| matches!(record, Record::Run(card) if card.recovered == 1))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -222,13 +230,18 @@ async fn pause_holds_back_and_stop_says_what_cannot_be_taken_back() {
     let records = process.records(Topic::Run(run.clone())).await;
     let stopped = records.iter().find_map(|record| match record {
         Record::Event(card) => match card.happening {
-            teardown::run::Happening::Stopped { untouched, irrevocable, gone } => Some((untouched, irrevocable, gone)),
+            teardown::run::Happening::Stopped { untouched, irrevocable, gone } => {
+                Some((untouched, irrevocable, gone))
+            }
             _ => None,
         },
         _ => None,
     });
     assert_eq!(stopped, Some((2, 1, 1)));
-    assert_eq!(process.hub.steer(run, Steer::Resume, "Li".into()).await.unwrap(), Err(Refusal::Ended));
+    assert_eq!(
+        process.hub.steer(run, Steer::Resume, "Li".into()).await.unwrap(),
+        Err(Refusal::Ended)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -249,9 +262,13 @@ async fn a_call_without_an_answer_is_looked_into_before_it_is_repeated() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;
     process.start_run("shop").await;
-    process.expect("DELETE Deployment shop/web", Outcome::Unanswered { message: "reset".into() }).await;
+    process
+        .expect("DELETE Deployment shop/web", Outcome::Unanswered { message: "reset".into() })
+        .await;
     process.expect("GET Deployment shop/web", Outcome::Present { terminating: false }).await;
-    process.expect("DELETE Deployment shop/web", Outcome::Unanswered { message: "reset".into() }).await;
+    process
+        .expect("DELETE Deployment shop/web", Outcome::Unanswered { message: "reset".into() })
+        .await;
     process.expect("GET Deployment shop/web", Outcome::NotFound).await;
     process.expect("DELETE Pod shop/web-a", Outcome::Accepted).await;
 }
@@ -296,7 +313,8 @@ async fn a_namespace_stays_while_nobody_can_see_what_is_in_it() {
     let run = process.start_run("shop").await;
     process.quiet().await;
     let records = process.records(Topic::Run(run)).await;
-    let told = |record: &Record| matches!(record, Record::Step(card) if card.state == State::Unknown);
+    let told =
+        |record: &Record| matches!(record, Record::Step(card) if card.state == State::Unknown);
     assert!(records.iter().any(told), "the page says that it cannot tell");
     process.see(vec![Observation::Sighted { resource: "secrets".into() }]).await;
     process.expect("DELETE Namespace shop", Outcome::Accepted).await;
@@ -340,7 +358,11 @@ async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
 
     // A burst becomes one delta with the last state of each.
     for name in ["a", "b", "c"] {
-        process.see(vec![Observation::Applied(Box::new(fixture::object(&format!("cm shop/{name} of=shop"))))]).await;
+        process
+            .see(vec![Observation::Applied(Box::new(fixture::object(&format!(
+                "cm shop/{name} of=shop"
+            ))))])
+            .await;
     }
     process.gone("cm shop/b").await;
     let frame = first.rest.recv().await.unwrap();
@@ -352,7 +374,8 @@ async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
     // Somebody who was away gets what they missed, and one who missed nothing gets nothing.
     let missed = process.hub.subscribe(topic.clone(), Some(seen)).await.unwrap().unwrap();
     assert_eq!(missed.first, [frame]);
-    let nothing = process.hub.subscribe(topic.clone(), Some(view.revision())).await.unwrap().unwrap();
+    let nothing =
+        process.hub.subscribe(topic.clone(), Some(view.revision())).await.unwrap().unwrap();
     assert!(nothing.first.is_empty());
     // A number of another boot, or from the future, is answered by a snapshot.
     for strange in [Revision { boot: 1, ..seen }, Revision { count: seen.count + 1000, ..seen }] {

@@ -51,7 +51,9 @@ impl Action {
     /// The step this call is for.
     pub fn step(&self) -> StepId {
         match self {
-            Self::Delete { step, .. } | Self::ReadPods { step, .. } | Self::Read { step, .. } => *step,
+            Self::Delete { step, .. } | Self::ReadPods { step, .. } | Self::Read { step, .. } => {
+                *step
+            }
         }
     }
 }

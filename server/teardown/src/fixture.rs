@@ -20,8 +20,8 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{
-        Binding, Claim, ClaimRef, Definition, Deletion, Facts, Ingress, Kind, Object, OwnerRef, Pod, Reclaim, Service,
-        ServiceRef, Target, Uid, Use, Used, Volume, Workload,
+        Binding, Claim, ClaimRef, Definition, Deletion, Facts, Ingress, Kind, Object, OwnerRef,
+        Pod, Reclaim, Service, ServiceRef, Target, Uid, Use, Used, Volume, Workload,
     },
     observation::Observation,
     selector::{Labels, Selector},
@@ -105,7 +105,11 @@ pub fn uid(text: &str) -> Uid {
 /// # Panics
 /// Where the text is not a fixture; the message names the line.
 pub fn objects(text: &str) -> Vec<Object> {
-    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(object).collect()
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(object)
+        .collect()
 }
 
 /// An index that has listed every kind of the table and holds these objects.
@@ -123,7 +127,9 @@ pub fn listing(objects: &[Object]) -> Vec<Observation> {
         .map(|kind| (kind.resource(), (kind, Vec::new())))
         .collect();
     for object in objects {
-        let list = by_kind.entry(object.kind.resource()).or_insert_with(|| (object.kind.clone(), Vec::new()));
+        let list = by_kind
+            .entry(object.kind.resource())
+            .or_insert_with(|| (object.kind.clone(), Vec::new()));
         list.1.push(object.clone());
     }
     by_kind.into_values().map(|(kind, objects)| Observation::Listed { kind, objects }).collect()
@@ -147,15 +153,18 @@ pub fn object(line: &str) -> Object {
         Some((namespace, name)) => (Some(Arc::from(namespace)), name),
         None => (None, full_name),
     };
-    let fields: HashMap<&str, &str> =
-        words.map(|word| word.split_once('=').unwrap_or_else(|| panic!("{word:?} in {line:?}"))).collect();
+    let fields: HashMap<&str, &str> = words
+        .map(|word| word.split_once('=').unwrap_or_else(|| panic!("{word:?} in {line:?}")))
+        .collect();
     let fields = Fields { fields, namespace: namespace.clone() };
     let mut labels = fields.labels("labels");
     if let Some(unit) = fields.text("of") {
         labels.insert(PART_OF.into(), unit);
     }
     Object {
-        uid: Uid::new(fields.get("uid").map_or_else(|| format!("{short}:{full_name}"), str::to_owned)),
+        uid: Uid::new(
+            fields.get("uid").map_or_else(|| format!("{short}:{full_name}"), str::to_owned),
+        ),
         facts: fields.facts(&kind),
         kind,
         namespace,
@@ -211,14 +220,19 @@ impl<'a> Fields<'a> {
             _ => panic!("{word:?} cannot be used"),
         };
         self.pairs("uses")
-            .map(|(word, name)| Use { what: used(word), name: name.into(), field: format!("spec.{word}").into() })
+            .map(|(word, name)| Use {
+                what: used(word),
+                name: name.into(),
+                field: format!("spec.{word}").into(),
+            })
             .collect()
     }
 
     fn owners(&self) -> Vec<OwnerRef> {
         self.list("owner")
             .map(|owner| {
-                let (word, name) = owner.split_once('/').unwrap_or_else(|| panic!("owner {owner:?}"));
+                let (word, name) =
+                    owner.split_once('/').unwrap_or_else(|| panic!("owner {owner:?}"));
                 let kind = kind(word);
                 let uid = match (&self.namespace, kind.namespaced) {
                     (Some(namespace), true) => format!("{word}:{namespace}/{name}"),
@@ -267,11 +281,13 @@ impl<'a> Fields<'a> {
                 phase: Some("Bound".into()),
             }),
             "PersistentVolume" => Facts::Volume(Box::new(Volume {
-                claim: self.get("claim").and_then(|claim| claim.split_once('/')).map(|(namespace, name)| ClaimRef {
-                    namespace: namespace.into(),
-                    name: name.into(),
-                    uid: self.get("claim-uid").map(Uid::new),
-                }),
+                claim: self.get("claim").and_then(|claim| claim.split_once('/')).map(
+                    |(namespace, name)| ClaimRef {
+                        namespace: namespace.into(),
+                        name: name.into(),
+                        uid: self.get("claim-uid").map(Uid::new),
+                    },
+                ),
                 reclaim: match self.get("reclaim") {
                     Some("Delete") => Reclaim::Delete,
                     Some("Recycle") => Reclaim::Recycle,
@@ -295,8 +311,10 @@ impl<'a> Fields<'a> {
                 class: self.text("class"),
             }),
             "HorizontalPodAutoscaler" => {
-                let (word, name) =
-                    self.get("target").and_then(|target| target.split_once('/')).unwrap_or(("deploy", ""));
+                let (word, name) = self
+                    .get("target")
+                    .and_then(|target| target.split_once('/'))
+                    .unwrap_or(("deploy", ""));
                 let target = self::kind(word);
                 Facts::Autoscaler(Target {
                     group: target.group.clone(),
@@ -307,7 +325,8 @@ impl<'a> Fields<'a> {
             "PodDisruptionBudget" => Facts::Disruption(self.selector("selector")),
             "NetworkPolicy" => Facts::NetworkPolicy(self.selector("selector").unwrap_or_default()),
             "RoleBinding" | "ClusterRoleBinding" => {
-                let (word, role) = self.get("role").and_then(|role| role.split_once('/')).unwrap_or(("role", ""));
+                let (word, role) =
+                    self.get("role").and_then(|role| role.split_once('/')).unwrap_or(("role", ""));
                 let own = self.namespace.clone().unwrap_or_default();
                 Facts::Binding(Binding {
                     role_kind: self::kind(word).kind.clone(),
@@ -324,7 +343,8 @@ impl<'a> Fields<'a> {
             "ValidatingWebhookConfiguration" => Facts::Webhooks(self.services()),
             "APIService" => Facts::ApiService(self.services().into_iter().next()),
             "CustomResourceDefinition" => {
-                let (kind, group) = self.get("defines").and_then(|kind| kind.split_once('.')).unwrap_or(("", ""));
+                let (kind, group) =
+                    self.get("defines").and_then(|kind| kind.split_once('.')).unwrap_or(("", ""));
                 Facts::Definition(Definition { group: group.into(), kind: kind.into() })
             }
             "Node" => Facts::Node { ready: self.get("ready") != Some("no") },

@@ -193,7 +193,8 @@ impl Index {
         let listed: HashSet<&Uid> = objects.iter().map(|object| &object.uid).collect();
         let is_here = |uid: &Uid| {
             let object = self.objects.get(uid);
-            namespace.is_none() || object.is_some_and(|object| object.namespace.as_deref() == namespace)
+            namespace.is_none()
+                || object.is_some_and(|object| object.namespace.as_deref() == namespace)
         };
         let before = self.kinds.get(&kind.resource()).into_iter().flat_map(|watch| &watch.objects);
         let missing: Vec<Uid> =
@@ -215,14 +216,18 @@ impl Index {
         }
         watch.listed = false;
         let before = watch.division.take();
-        let since = before.as_ref().map(|division| division.since).or(blind.map(|blind| blind.since));
+        let since =
+            before.as_ref().map(|division| division.since).or(blind.map(|blind| blind.since));
         let mut parts = before.map(|division| division.namespaces).unwrap_or_default();
         let namespaces = namespaces.into_iter().map(|namespace| {
             let part = parts.remove(&namespace).unwrap_or_default();
             (namespace, part)
         });
-        watch.division =
-            Some(Division { message, since: since.unwrap_or(now), namespaces: namespaces.collect() });
+        watch.division = Some(Division {
+            message,
+            since: since.unwrap_or(now),
+            namespaces: namespaces.collect(),
+        });
         self.bury_with_namespaces();
     }
 
@@ -241,7 +246,8 @@ impl Index {
                 let object = self.objects.get(*uid);
                 let namespace = object.and_then(|object| object.namespace.as_deref());
                 namespace.is_some_and(|namespace| {
-                    !division.namespaces.contains_key(namespace) && self.is_gone_namespace(namespace)
+                    !division.namespaces.contains_key(namespace)
+                        && self.is_gone_namespace(namespace)
                 })
             };
             Some((resource.clone(), watch.objects.iter().filter(is_left).cloned().collect()))
@@ -266,7 +272,8 @@ impl Index {
     fn put(&mut self, object: Object) {
         let name = object.reference();
         // A name that is used again: the object before is gone even if its DELETED event was never seen.
-        if let Some(before) = self.names.get(&name).filter(|before| **before != object.uid).cloned() {
+        if let Some(before) = self.names.get(&name).filter(|before| **before != object.uid).cloned()
+        {
             if let Some(watch) = self.kinds.get_mut(&object.kind.resource()) {
                 watch.objects.remove(&before);
             }
@@ -335,7 +342,13 @@ impl Index {
     }
 
     /// The object of that group, kind, namespace and name now.
-    pub fn find(&self, group: &str, kind: &str, namespace: Option<&str>, name: &str) -> Option<&Arc<Object>> {
+    pub fn find(
+        &self,
+        group: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<&Arc<Object>> {
         let reference = ObjectRef {
             group: group.into(),
             kind: kind.into(),
@@ -401,10 +414,15 @@ impl Index {
     pub fn is_synced(&self) -> bool {
         let has_answered = |watch: &Watch| match &watch.division {
             None => watch.listed,
-            Some(division) => division.namespaces.values().all(|part| part.listed || part.hidden.is_some()),
+            Some(division) => {
+                division.namespaces.values().all(|part| part.listed || part.hidden.is_some())
+            }
         };
         !self.kinds.is_empty()
-            && self.kinds.iter().all(|(resource, watch)| has_answered(watch) || self.blind.contains_key(resource))
+            && self
+                .kinds
+                .iter()
+                .all(|(resource, watch)| has_answered(watch) || self.blind.contains_key(resource))
     }
 
     /// Whether the object of that UID and kind is there. `namespace` is the one it is or was in: that an object is
@@ -418,7 +436,9 @@ impl Index {
             (Outlook::Hidden(why), _) => Presence::CannotTell(why),
             (_, Some(object)) => Presence::Present(object),
             (Outlook::Clear, None) => Presence::Gone,
-            (Outlook::Unlisted, None) => Presence::CannotTell(format!("{resource} has not been listed yet")),
+            (Outlook::Unlisted, None) => {
+                Presence::CannotTell(format!("{resource} has not been listed yet"))
+            }
             // The kind went with its definition, which waits for the last object before it goes.
             (Outlook::Unserved, None) if self.definition_is_gone(kind) => Presence::Gone,
             (Outlook::Unserved, None) => Presence::CannotTell(format!("{resource} is not served")),
@@ -441,7 +461,10 @@ impl Index {
             Some(Part { listed: true, .. }) => Outlook::Clear,
             Some(_) => Outlook::Unlisted,
             None if self.is_gone_namespace(namespace) => Outlook::Clear,
-            None => Outlook::Hidden(format!("{resource} cannot be seen in {namespace}: {}", division.message)),
+            None => Outlook::Hidden(format!(
+                "{resource} cannot be seen in {namespace}: {}",
+                division.message
+            )),
         }
     }
 
@@ -461,16 +484,23 @@ impl Index {
     /// # Errors
     /// The first reason why not.
     pub fn sees_into(&self, namespace: &str) -> Result<(), String> {
-        let could_be_inside = |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
+        let could_be_inside =
+            |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
         if let Some(resource) = self.blind.keys().find(could_be_inside) {
-            return Err(format!("{resource} cannot be seen, so nobody can tell whether the namespace is empty"));
+            return Err(format!(
+                "{resource} cannot be seen, so nobody can tell whether the namespace is empty"
+            ));
         }
-        for resource in self.kinds.iter().filter(|(_, watch)| watch.namespaced).map(|(resource, _)| resource) {
+        for resource in
+            self.kinds.iter().filter(|(_, watch)| watch.namespaced).map(|(resource, _)| resource)
+        {
             match self.outlook(resource, Some(namespace)) {
                 Outlook::Clear | Outlook::Unserved => {}
                 Outlook::Unlisted => return Err(format!("{resource} has not been listed yet")),
                 Outlook::Hidden(why) => {
-                    return Err(format!("{why}, so nobody can tell whether the namespace is empty"));
+                    return Err(format!(
+                        "{why}, so nobody can tell whether the namespace is empty"
+                    ));
                 }
             }
         }
@@ -491,7 +521,9 @@ impl Index {
         match self.outlook("pods", namespace) {
             Outlook::Clear => {}
             Outlook::Hidden(why) => return Err(why),
-            Outlook::Unlisted | Outlook::Unserved => return Err("pods have not been listed yet".to_owned()),
+            Outlook::Unlisted | Outlook::Unserved => {
+                return Err("pods have not been listed yet".to_owned());
+            }
         }
         Ok(self
             .kinds
@@ -515,7 +547,8 @@ impl Index {
         if owners.iter().any(|owner| self.descends(&owner.uid, workload)) {
             return true;
         }
-        let controlled_by_another = owners.iter().any(|owner| owner.controller && self.objects.contains_key(&owner.uid));
+        let controlled_by_another =
+            owners.iter().any(|owner| owner.controller && self.objects.contains_key(&owner.uid));
         !controlled_by_another && selector.is_some_and(|selector| selector.matches(labels))
     }
 
@@ -531,7 +564,9 @@ impl Index {
                 continue;
             }
             match (self.objects.get(&uid), self.graves.get(&uid)) {
-                (Some(object), _) => open.extend(object.owners.iter().map(|owner| owner.uid.clone())),
+                (Some(object), _) => {
+                    open.extend(object.owners.iter().map(|owner| owner.uid.clone()))
+                }
                 (None, Some(owners)) => open.extend(owners.iter().cloned()),
                 (None, None) => {}
             }
@@ -541,7 +576,11 @@ impl Index {
 }
 
 fn group_version(kind: &Kind) -> String {
-    if kind.group.is_empty() { kind.version.to_string() } else { format!("{}/{}", kind.group, kind.version) }
+    if kind.group.is_empty() {
+        kind.version.to_string()
+    } else {
+        format!("{}/{}", kind.group, kind.version)
+    }
 }
 
 fn counted(namespaces: usize) -> String {

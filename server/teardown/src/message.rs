@@ -171,9 +171,12 @@ impl Record {
             Self::Unit(card) => Key::Unit(card.id.clone()),
             Self::Run(card) => Key::Run(card.id.clone()),
             Self::Object(card) => Key::Object(card.uid.clone()),
-            Self::Edge(card) => {
-                Key::Edge(card.from.clone(), card.to.clone(), card.kind, card.reason.field.to_string())
-            }
+            Self::Edge(card) => Key::Edge(
+                card.from.clone(),
+                card.to.clone(),
+                card.kind,
+                card.reason.field.to_string(),
+            ),
             Self::Blind(card) => Key::Blind(card.resource.clone()),
             Self::Step(card) => Key::Step(card.id),
             Self::Event(card) => Key::Event(card.number),
@@ -429,7 +432,10 @@ pub struct View {
 impl View {
     /// A view of these records.
     pub fn new(revision: Revision, records: impl IntoIterator<Item = Record>) -> Self {
-        Self { revision, records: records.into_iter().map(|record| (record.key(), record)).collect() }
+        Self {
+            revision,
+            records: records.into_iter().map(|record| (record.key(), record)).collect(),
+        }
     }
 
     /// The revision it is at.
@@ -444,7 +450,10 @@ impl View {
 
     /// Everything, for somebody who has nothing.
     pub fn snapshot(&self) -> Message {
-        Message::Snapshot { revision: self.revision, records: self.records.values().cloned().collect() }
+        Message::Snapshot {
+            revision: self.revision,
+            records: self.records.values().cloned().collect(),
+        }
     }
 
     /// Replaces the records and says what changed; `None` where nothing did, and then the revision stays.

@@ -54,7 +54,11 @@ impl Kind {
 
     /// `pods` or `deployments.apps`, as kubectl writes a resource.
     pub fn resource(&self) -> String {
-        if self.group.is_empty() { self.plural.to_string() } else { format!("{}.{}", self.plural, self.group) }
+        if self.group.is_empty() {
+            self.plural.to_string()
+        } else {
+            format!("{}.{}", self.plural, self.group)
+        }
     }
 }
 

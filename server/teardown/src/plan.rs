@@ -271,7 +271,8 @@ fn path_text(path: &[ObjectRef]) -> String {
 pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result<Plan, PlanError> {
     let mut kept = kept_from_the_start(index, graph, unit);
     keep_what_is_needed(index, graph, unit, &mut kept);
-    let going: BTreeSet<&Uid> = unit.members.iter().filter(|uid| !kept.contains_key(*uid)).collect();
+    let going: BTreeSet<&Uid> =
+        unit.members.iter().filter(|uid| !kept.contains_key(*uid)).collect();
     if going.is_empty() {
         return Err(PlanError::Empty);
     }
@@ -358,7 +359,12 @@ fn is_declared(object: &Object, unit: &Unit) -> bool {
     object.labels.get(PART_OF).is_some_and(|name| **name == *unit.id.as_str())
 }
 
-fn keep_what_is_needed(index: &Index, graph: &Graph, unit: &Unit, kept: &mut BTreeMap<Uid, KeptReason>) {
+fn keep_what_is_needed(
+    index: &Index,
+    graph: &Graph,
+    unit: &Unit,
+    kept: &mut BTreeMap<Uid, KeptReason>,
+) {
     let mut open: Vec<Uid> = unit.members.iter().cloned().collect();
     while let Some(uid) = open.pop() {
         if kept.contains_key(&uid) {
@@ -366,8 +372,11 @@ fn keep_what_is_needed(index: &Index, graph: &Graph, unit: &Unit, kept: &mut BTr
         }
         let Some(reason) = who_needs(&uid, index, graph, unit, kept) else { continue };
         kept.insert(uid.clone(), reason);
-        let followers = graph.around(&uid).filter_map(Edge::ordered).filter(|(first, ..)| **first == uid);
-        open.extend(followers.map(|(_, then, _)| then.clone()).filter(|then| unit.members.contains(then)));
+        let followers =
+            graph.around(&uid).filter_map(Edge::ordered).filter(|(first, ..)| **first == uid);
+        open.extend(
+            followers.map(|(_, then, _)| then.clone()).filter(|then| unit.members.contains(then)),
+        );
     }
 }
 
@@ -392,7 +401,12 @@ fn who_needs(
         (then == uid && staying(first)).then_some((user, edge))
     });
     let (user, edge) = needs.min_by_key(|(user, edge)| {
-        (unit.members.contains(&user.uid), !user.owners.is_empty(), user.reference(), edge.reason.clone())
+        (
+            unit.members.contains(&user.uid),
+            !user.owners.is_empty(),
+            user.reference(),
+            edge.reason.clone(),
+        )
     })?;
     let (user_ref, edge_kind, reason) = (user.reference(), edge.kind, edge.reason.clone());
     Some(if unit.members.contains(&user.uid) {
@@ -410,7 +424,8 @@ struct Ordered<'a> {
 
 impl<'a> Ordered<'a> {
     fn of(index: &Index, graph: &'a Graph, going: &BTreeSet<&'a Uid>) -> Result<Self, PlanError> {
-        let mut before: HashMap<&Uid, BTreeSet<&Uid>> = going.iter().map(|uid| (*uid, BTreeSet::new())).collect();
+        let mut before: HashMap<&Uid, BTreeSet<&Uid>> =
+            going.iter().map(|uid| (*uid, BTreeSet::new())).collect();
         let mut after: HashMap<&Uid, BTreeSet<&Uid>> = HashMap::new();
         for (first, then, _) in graph.edges().iter().filter_map(Edge::ordered) {
             if going.contains(first) && going.contains(then) {
@@ -419,10 +434,17 @@ impl<'a> Ordered<'a> {
             }
         }
         let mut waves: HashMap<&Uid, u32> = HashMap::new();
-        let mut open: HashMap<&Uid, usize> = before.iter().map(|(uid, firsts)| (*uid, firsts.len())).collect();
-        let mut ready: VecDeque<&Uid> = going.iter().copied().filter(|uid| open[uid] == 0).collect();
+        let mut open: HashMap<&Uid, usize> =
+            before.iter().map(|(uid, firsts)| (*uid, firsts.len())).collect();
+        let mut ready: VecDeque<&Uid> =
+            going.iter().copied().filter(|uid| open[uid] == 0).collect();
         while let Some(uid) = ready.pop_front() {
-            let wave = 1 + before[uid].iter().filter_map(|first| waves.get(first)).max().copied().unwrap_or(0);
+            let wave = 1 + before[uid]
+                .iter()
+                .filter_map(|first| waves.get(first))
+                .max()
+                .copied()
+                .unwrap_or(0);
             waves.insert(uid, wave);
             for then in after.get(uid).into_iter().flatten() {
                 if let Some(left) = open.get_mut(then) {
@@ -438,13 +460,19 @@ impl<'a> Ordered<'a> {
             return Err(PlanError::Cycle { path: circle(index, &before, &stuck) });
         }
         let mut sequence: Vec<&Uid> = going.iter().copied().collect();
-        sequence.sort_by_cached_key(|uid| (waves[uid], index.get(uid).map(|object| object.reference()), (*uid).clone()));
+        sequence.sort_by_cached_key(|uid| {
+            (waves[uid], index.get(uid).map(|object| object.reference()), (*uid).clone())
+        });
         Ok(Self { sequence, waves })
     }
 }
 
 /// One circle among objects of which each waits for another of them: walk backwards until one comes again.
-fn circle(index: &Index, before: &HashMap<&Uid, BTreeSet<&Uid>>, stuck: &BTreeSet<&Uid>) -> Vec<ObjectRef> {
+fn circle(
+    index: &Index,
+    before: &HashMap<&Uid, BTreeSet<&Uid>>,
+    stuck: &BTreeSet<&Uid>,
+) -> Vec<ObjectRef> {
     let mut path: Vec<&Uid> = Vec::new();
     let mut at = stuck.iter().next().copied();
     while let Some(uid) = at {
@@ -459,14 +487,26 @@ fn circle(index: &Index, before: &HashMap<&Uid, BTreeSet<&Uid>>, stuck: &BTreeSe
     path.iter().rev().filter_map(|uid| index.get(uid)).map(|object| object.reference()).collect()
 }
 
-fn step(object: &Object, index: &Index, graph: &Graph, order: &Ordered<'_>, numbers: &HashMap<&Uid, StepId>) -> Step {
+fn step(
+    object: &Object,
+    index: &Index,
+    graph: &Graph,
+    order: &Ordered<'_>,
+    numbers: &HashMap<&Uid, StepId>,
+) -> Step {
     let mut after: Vec<Blocker> = graph
         .around(&object.uid)
         .filter_map(|edge| {
             let (first, then, rung) = edge.ordered()?;
             let step = numbers.get(first).filter(|_| *then == object.uid)?;
             let on_first = edge.from == *first;
-            Some(Blocker { step: *step, rung, edge: edge.kind, on_first, reason: edge.reason.clone() })
+            Some(Blocker {
+                step: *step,
+                rung,
+                edge: edge.kind,
+                on_first,
+                reason: edge.reason.clone(),
+            })
         })
         .collect();
     after.sort_by(|a, b| (a.step, a.edge, &a.reason).cmp(&(b.step, b.edge, &b.reason)));
@@ -499,12 +539,15 @@ fn deed(object: &Object, index: &Index, graph: &Graph) -> Deed {
     match &object.facts {
         // The volume's own controller destroys the bytes and then the object; a DELETE of ours would change nothing.
         Facts::Volume(volume)
-            if volume.reclaim == Reclaim::Delete && graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds) =>
+            if volume.reclaim == Reclaim::Delete
+                && graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds) =>
         {
             Deed::Await
         }
         // With any other policy the garbage collector would delete the claims it owns while its Pods still run.
-        Facts::Workload(_) if owns_claims(object, index, graph) => Deed::Delete { propagation: Propagation::Orphan },
+        Facts::Workload(_) if owns_claims(object, index, graph) => {
+            Deed::Delete { propagation: Propagation::Orphan }
+        }
         _ => Deed::Delete { propagation: Propagation::Background },
     }
 }
@@ -517,14 +560,26 @@ fn owns_claims(object: &Object, index: &Index, graph: &Graph) -> bool {
         .any(|owned| matches!(owned.facts, Facts::Claim(_)))
 }
 
-fn data(index: &Index, graph: &Graph, unit: &Unit, kept: &BTreeMap<Uid, KeptReason>) -> Vec<DataFate> {
+fn data(
+    index: &Index,
+    graph: &Graph,
+    unit: &Unit,
+    kept: &BTreeMap<Uid, KeptReason>,
+) -> Vec<DataFate> {
     let volumes = unit.members.iter().filter_map(|uid| index.get(uid));
     let mut data: Vec<DataFate> = volumes
         .filter_map(|object| {
             let Facts::Volume(volume) = &object.facts else { return None };
-            let claim = graph.to(&object.uid).find(|edge| edge.kind == EdgeKind::Binds).map(|edge| &edge.from);
+            let claim = graph
+                .to(&object.uid)
+                .find(|edge| edge.kind == EdgeKind::Binds)
+                .map(|edge| &edge.from);
             let fate = match (kept.get(&object.uid), volume.reclaim) {
-                (Some(KeptReason::RetainedVolume), _) if claim.is_some_and(|claim| kept.contains_key(claim)) => Fate::Kept,
+                (Some(KeptReason::RetainedVolume), _)
+                    if claim.is_some_and(|claim| kept.contains_key(claim)) =>
+                {
+                    Fate::Kept
+                }
                 (Some(KeptReason::RetainedVolume), _) => Fate::LeftBehind,
                 (Some(_), _) => Fate::Kept,
                 (None, Reclaim::Delete) if claim.is_some() => Fate::Destroyed,
@@ -546,12 +601,18 @@ fn data(index: &Index, graph: &Graph, unit: &Unit, kept: &BTreeMap<Uid, KeptReas
 
 /// How a new plan of the same unit differs from an old one; empty where the old one may still be performed.
 pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
-    let olds: BTreeMap<&ObjectRef, &Step> = old.steps.iter().map(|step| (&step.object, step)).collect();
-    let news: BTreeMap<&ObjectRef, &Step> = new.steps.iter().map(|step| (&step.object, step)).collect();
+    let olds: BTreeMap<&ObjectRef, &Step> =
+        old.steps.iter().map(|step| (&step.object, step)).collect();
+    let news: BTreeMap<&ObjectRef, &Step> =
+        new.steps.iter().map(|step| (&step.object, step)).collect();
     let gone = olds.iter().filter_map(|(object, before)| match news.get(object) {
         None => Some(Difference::Removed { object: (*object).clone() }),
-        Some(after) if after.uid != before.uid => Some(Difference::Recreated { object: (*object).clone() }),
-        Some(after) if way(old, before) != way(new, after) => Some(Difference::Changed { object: (*object).clone() }),
+        Some(after) if after.uid != before.uid => {
+            Some(Difference::Recreated { object: (*object).clone() })
+        }
+        Some(after) if way(old, before) != way(new, after) => {
+            Some(Difference::Changed { object: (*object).clone() })
+        }
         Some(_) => None,
     });
     let added = news.keys().filter(|object| !olds.contains_key(*object));
@@ -560,8 +621,11 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
 
 /// How a step is taken: what binds, without the numbers, which differ from plan to plan.
 fn way<'a>(plan: &'a Plan, step: &'a Step) -> (Deed, Vec<(&'a ObjectRef, Rung)>) {
-    let mut after: Vec<(&ObjectRef, Rung)> =
-        step.after.iter().filter_map(|b| plan.step(b.step).map(|first| (&first.object, b.rung))).collect();
+    let mut after: Vec<(&ObjectRef, Rung)> = step
+        .after
+        .iter()
+        .filter_map(|b| plan.step(b.step).map(|first| (&first.object, b.rung)))
+        .collect();
     after.sort();
     (step.deed, after)
 }

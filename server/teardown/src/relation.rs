@@ -131,12 +131,25 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn push(&mut self, to: &Object, kind: EdgeKind, order: Order, field: impl Into<Arc<str>>, value: impl Into<Arc<str>>) {
+    fn push(
+        &mut self,
+        to: &Object,
+        kind: EdgeKind,
+        order: Order,
+        field: impl Into<Arc<str>>,
+        value: impl Into<Arc<str>>,
+    ) {
         if to.uid == self.from.uid {
             return;
         }
         let reason = Reason { field: field.into(), value: value.into() };
-        self.edges.push(Edge { from: self.from.uid.clone(), to: to.uid.clone(), kind, order, reason });
+        self.edges.push(Edge {
+            from: self.from.uid.clone(),
+            to: to.uid.clone(),
+            kind,
+            order,
+            reason,
+        });
     }
 
     fn namespace(&self) -> Option<&str> {
@@ -183,7 +196,11 @@ impl Makers {
     }
 
     /// Pods that the selector matches and workloads whose Pods it will match.
-    fn selected<'a>(&'a self, namespace: &str, selector: &'a Selector) -> impl Iterator<Item = &'a Arc<Object>> {
+    fn selected<'a>(
+        &'a self,
+        namespace: &str,
+        selector: &'a Selector,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
         self.in_namespace(namespace).iter().filter(|object| match &object.facts {
             Facts::Pod(_) => selector.matches(&object.labels),
             Facts::Workload(workload) => selector.matches(&workload.template_labels),
@@ -217,7 +234,13 @@ fn owns(found: &mut Found<'_>, index: &Index) {
             continue;
         }
         let value = format!("{} {}", reference.kind, reference.name);
-        found.push(owner, EdgeKind::Owns, Order::ToFirst(Rung::Absent), format!("metadata.ownerReferences[{i}]"), value);
+        found.push(
+            owner,
+            EdgeKind::Owns,
+            Order::ToFirst(Rung::Absent),
+            format!("metadata.ownerReferences[{i}]"),
+            value,
+        );
     }
 }
 
@@ -229,7 +252,13 @@ fn contains(found: &mut Found<'_>, index: &Index) {
     }
     let Some(namespace) = index.find("", "Namespace", None, name) else { return };
     let name = name.clone();
-    found.push(namespace, EdgeKind::Contains, Order::FromFirst(Rung::Absent), "metadata.namespace", name);
+    found.push(
+        namespace,
+        EdgeKind::Contains,
+        Order::FromFirst(Rung::Absent),
+        "metadata.namespace",
+        name,
+    );
 }
 
 /// What a Pod refers to by name goes after the Pod, and after the last Pod of what would make another one.
@@ -262,10 +291,17 @@ fn claims(found: &mut Found<'_>, index: &Index, makers: &Makers) {
         let prefix = format!("{template}-{}-", found.from.name);
         for claim in claims {
             let ordinal = claim.name.strip_prefix(prefix.as_str());
-            let made_from_it = ordinal.is_some_and(|o| !o.is_empty() && o.bytes().all(|b| b.is_ascii_digit()));
+            let made_from_it =
+                ordinal.is_some_and(|o| !o.is_empty() && o.bytes().all(|b| b.is_ascii_digit()));
             if made_from_it && let Some(claim) = index.get(&claim.uid) {
                 let field = format!("spec.volumeClaimTemplates[{i}].metadata.name");
-                found.push(claim, EdgeKind::Claims, Order::FromFirst(Rung::Childless), field, template.clone());
+                found.push(
+                    claim,
+                    EdgeKind::Claims,
+                    Order::FromFirst(Rung::Childless),
+                    field,
+                    template.clone(),
+                );
             }
         }
     }
@@ -284,7 +320,13 @@ fn binds(found: &mut Found<'_>, index: &Index) {
     });
     if is_its_own {
         let volume = volume.clone();
-        found.push(target, EdgeKind::Binds, Order::FromFirst(Rung::Absent), "spec.volumeName", volume);
+        found.push(
+            target,
+            EdgeKind::Binds,
+            Order::FromFirst(Rung::Absent),
+            "spec.volumeName",
+            volume,
+        );
     }
 }
 
@@ -301,7 +343,8 @@ fn selects(found: &mut Found<'_>, makers: &Makers) {
     };
     let Some(namespace) = found.from.namespace.clone() else { return };
     for target in makers.selected(&namespace, selector) {
-        let order = if first { Order::FromFirst(Rung::Absent) } else { Order::ToFirst(last_rung(target)) };
+        let order =
+            if first { Order::FromFirst(Rung::Absent) } else { Order::ToFirst(last_rung(target)) };
         found.push(target, EdgeKind::Selects, order, field, selector.to_string());
     }
 }
@@ -318,7 +361,13 @@ fn routes(found: &mut Found<'_>, index: &Index, makers: &Makers) {
         }
         found.push(service, EdgeKind::Routes, order, field.clone(), name.clone());
         for target in makers.behind(service) {
-            found.push(target, EdgeKind::Routes, order, field.clone(), format!("{name} → {}", target.name));
+            found.push(
+                target,
+                EdgeKind::Routes,
+                order,
+                field.clone(),
+                format!("{name} → {}", target.name),
+            );
         }
     }
     if let Some(class) = &ingress.class
@@ -331,9 +380,18 @@ fn routes(found: &mut Found<'_>, index: &Index, makers: &Makers) {
 /// An autoscaler goes before what it scales, or it would scale it up again.
 fn scales(found: &mut Found<'_>, index: &Index) {
     let Facts::Autoscaler(target) = &found.from.facts else { return };
-    let Some(scaled) = index.find(&target.group, &target.kind, found.namespace(), &target.name) else { return };
+    let Some(scaled) = index.find(&target.group, &target.kind, found.namespace(), &target.name)
+    else {
+        return;
+    };
     let value = format!("{} {}", target.kind, target.name);
-    found.push(scaled, EdgeKind::Scales, Order::FromFirst(Rung::Absent), "spec.scaleTargetRef", value);
+    found.push(
+        scaled,
+        EdgeKind::Scales,
+        Order::FromFirst(Rung::Absent),
+        "spec.scaleTargetRef",
+        value,
+    );
 }
 
 /// Where a Pod runs explains who has to confirm its end; nodes are never deleted.
@@ -356,9 +414,17 @@ fn runs_as(found: &mut Found<'_>, index: &Index, makers: &Makers) {
     }
     let Facts::Binding(binding) = &found.from.facts else { return };
     let namespace = if &*binding.role_kind == "Role" { found.namespace() } else { None };
-    if let Some(role) = index.find("rbac.authorization.k8s.io", &binding.role_kind, namespace, &binding.role) {
+    if let Some(role) =
+        index.find("rbac.authorization.k8s.io", &binding.role_kind, namespace, &binding.role)
+    {
         let role_name = binding.role.clone();
-        found.push(role, EdgeKind::RunsAs, Order::FromFirst(Rung::Absent), "roleRef.name", role_name);
+        found.push(
+            role,
+            EdgeKind::RunsAs,
+            Order::FromFirst(Rung::Absent),
+            "roleRef.name",
+            role_name,
+        );
     }
     for (i, (namespace, name)) in binding.accounts.iter().enumerate() {
         let field = format!("subjects[{i}].name");
@@ -370,7 +436,13 @@ fn runs_as(found: &mut Found<'_>, index: &Index, makers: &Makers) {
         };
         for user in makers.in_namespace(namespace).iter().filter(runs_as_it) {
             let order = Order::ToFirst(last_rung(user));
-            found.push(user, EdgeKind::RunsAs, order, field.clone(), format!("{name} → {}", user.name));
+            found.push(
+                user,
+                EdgeKind::RunsAs,
+                order,
+                field.clone(),
+                format!("{name} → {}", user.name),
+            );
         }
     }
 }
@@ -392,23 +464,45 @@ fn serves(found: &mut Found<'_>, index: &Index, makers: &Makers) {
     }
 }
 
-fn answered_by(found: &mut Found<'_>, service: &ServiceRef, kind: EdgeKind, index: &Index, makers: &Makers) {
+fn answered_by(
+    found: &mut Found<'_>,
+    service: &ServiceRef,
+    kind: EdgeKind,
+    index: &Index,
+    makers: &Makers,
+) {
     let order = Order::FromFirst(Rung::Absent);
-    let Some(target) = index.find("", "Service", Some(&service.namespace), &service.name) else { return };
+    let Some(target) = index.find("", "Service", Some(&service.namespace), &service.name) else {
+        return;
+    };
     let value = format!("{}/{}", service.namespace, service.name);
     found.push(target, kind, order, service.field.clone(), value.clone());
     for answering in makers.behind(target) {
-        found.push(answering, kind, order, service.field.clone(), format!("{value} → {}", answering.name));
+        found.push(
+            answering,
+            kind,
+            order,
+            service.field.clone(),
+            format!("{value} → {}", answering.name),
+        );
     }
 }
 
 /// Objects go before the definition of their kind, which would take them all at once.
 fn defines(found: &mut Found<'_>, index: &Index, makers: &Makers) {
     let kind = &found.from.kind;
-    let Some(definition) = makers.definitions.get(&(kind.group.clone(), kind.kind.clone())) else { return };
+    let Some(definition) = makers.definitions.get(&(kind.group.clone(), kind.kind.clone())) else {
+        return;
+    };
     if let Some(target) = index.get(&definition.uid) {
         let value = format!("{} {}", kind.group, kind.kind);
-        found.push(target, EdgeKind::Defines, Order::FromFirst(Rung::Absent), "apiVersion, kind", value);
+        found.push(
+            target,
+            EdgeKind::Defines,
+            Order::FromFirst(Rung::Absent),
+            "apiVersion, kind",
+            value,
+        );
     }
 }
 

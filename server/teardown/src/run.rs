@@ -289,7 +289,17 @@ impl Run {
         let steps = plan.steps.iter().map(|_| Progress::new()).collect();
         let started = plan.made;
         let (by, feed) = (String::new(), Vec::new());
-        Self { id, plan, state: RunState::Running, by, started, ended: None, recovered: 0, steps, feed }
+        Self {
+            id,
+            plan,
+            state: RunState::Running,
+            by,
+            started,
+            ended: None,
+            recovered: 0,
+            steps,
+            feed,
+        }
     }
 
     /// Where it stands.
@@ -381,7 +391,11 @@ impl Run {
             }
             RunEvent::Recovered => {
                 self.recovered += 1;
-                for progress in self.steps.iter_mut().filter(|progress| matches!(progress.stage, Stage::Asked(_))) {
+                for progress in self
+                    .steps
+                    .iter_mut()
+                    .filter(|progress| matches!(progress.stage, Stage::Asked(_)))
+                {
                     progress.stage = Stage::Waiting;
                 }
             }
@@ -433,25 +447,35 @@ impl Run {
             | RunEvent::Untouched { .. }
             | RunEvent::Certain { .. } => None,
             RunEvent::Postponed { step, trouble: what, .. } => trouble(step, what.clone()),
-            RunEvent::Doubted { step, message } => trouble(step, Trouble::CannotTell { message: message.clone() }),
+            RunEvent::Doubted { step, message } => {
+                trouble(step, Trouble::CannotTell { message: message.clone() })
+            }
             RunEvent::Terminating { step, .. } => {
                 object(step).map(|object| Happening::Terminating { step: *step, object })
             }
             RunEvent::Overdue { step, since, finalizers, .. } => {
                 trouble(step, Trouble::Late { since: *since, finalizers: finalizers.clone() })
             }
-            RunEvent::Gone { step } => object(step).map(|object| Happening::Gone { step: *step, object }),
-            RunEvent::CameBack { step, uid } => trouble(step, Trouble::CameBack { uid: uid.clone() }),
-            RunEvent::Skipped { step, by } => {
-                object(step).map(|object| Happening::Skipped { step: *step, object, by: by.clone() })
+            RunEvent::Gone { step } => {
+                object(step).map(|object| Happening::Gone { step: *step, object })
             }
+            RunEvent::CameBack { step, uid } => {
+                trouble(step, Trouble::CameBack { uid: uid.clone() })
+            }
+            RunEvent::Skipped { step, by } => object(step).map(|object| Happening::Skipped {
+                step: *step,
+                object,
+                by: by.clone(),
+            }),
             RunEvent::Finished => Some(Happening::Finished),
             RunEvent::Stopped => Some(self.stopped()),
         }
     }
 
     fn stopped(&self) -> Happening {
-        let count = |wanted: &[Stage]| self.steps.iter().filter(|progress| wanted.contains(&progress.stage)).count();
+        let count = |wanted: &[Stage]| {
+            self.steps.iter().filter(|progress| wanted.contains(&progress.stage)).count()
+        };
         Happening::Stopped {
             untouched: count(&[Stage::Waiting, Stage::Skipped]),
             irrevocable: count(&[Stage::Requested, Stage::Terminating]),
@@ -523,7 +547,8 @@ impl Progress {
             }
             RunEvent::Overdue { since, stuck, finalizers, .. } => {
                 self.overdue = if *stuck { Overdue::Stuck } else { Overdue::Slow };
-                self.trouble = Some(Trouble::Late { since: *since, finalizers: finalizers.clone() });
+                self.trouble =
+                    Some(Trouble::Late { since: *since, finalizers: finalizers.clone() });
             }
             RunEvent::Gone { .. } => {
                 self.stage = Stage::Gone;

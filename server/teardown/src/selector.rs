@@ -94,7 +94,10 @@ mod tests {
 
     fn requirement(operator: Operator, values: &[&str]) -> Selector {
         let values = values.iter().map(|value| Arc::from(*value)).collect();
-        Selector { labels: Labels::new(), expressions: vec![Requirement { key: "tier".into(), operator, values }] }
+        Selector {
+            labels: Labels::new(),
+            expressions: vec![Requirement { key: "tier".into(), operator, values }],
+        }
     }
 
     #[test]
@@ -108,7 +111,8 @@ mod tests {
     #[test]
     fn expressions_follow_the_api() {
         let (front, back, none) = (labels("tier=front"), labels("tier=back"), labels("app=web"));
-        let answers = |selector: Selector| [&front, &back, &none].map(|labels| selector.matches(labels));
+        let answers =
+            |selector: Selector| [&front, &back, &none].map(|labels| selector.matches(labels));
         assert_eq!(answers(requirement(Operator::In, &["front"])), [true, false, false]);
         assert_eq!(answers(requirement(Operator::NotIn, &["front"])), [false, true, true]);
         assert_eq!(answers(requirement(Operator::Exists, &[])), [true, true, false]);

@@ -91,18 +91,23 @@ pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
     let mut units = BTreeMap::new();
     for (uid, name) in belonging(index, graph) {
         let id = UnitId::new(&*name);
-        let unit = units
-            .entry(id.clone())
-            .or_insert_with(|| Unit { id, found: Found::PartOf, members: BTreeSet::new() });
+        let unit = units.entry(id.clone()).or_insert_with(|| Unit {
+            id,
+            found: Found::PartOf,
+            members: BTreeSet::new(),
+        });
         unit.members.insert(uid);
     }
-    for object in index.objects().filter(|object| is_namespace(object) && !is_protected(&object.name)) {
+    for object in
+        index.objects().filter(|object| is_namespace(object) && !is_protected(&object.name))
+    {
         let id = UnitId::of_namespace(&object.name);
         let members = BTreeSet::from([object.uid.clone()]);
         units.insert(id.clone(), Unit { id, found: Found::Namespace, members });
     }
     for object in index.objects() {
-        let Some(unit) = namespace_of(object, index, graph).and_then(|name| units.get_mut(&UnitId::of_namespace(&name)))
+        let Some(unit) = namespace_of(object, index, graph)
+            .and_then(|name| units.get_mut(&UnitId::of_namespace(&name)))
         else {
             continue;
         };
@@ -118,13 +123,18 @@ fn is_namespace(object: &Object) -> bool {
 /// The namespace an object is in, or the claim bound to it is.
 fn namespace_of(object: &Object, index: &Index, graph: &Graph) -> Option<Arc<str>> {
     match object.facts {
-        Facts::Volume(_) => claim_of(object, index, graph).and_then(|claim| claim.namespace.clone()),
+        Facts::Volume(_) => {
+            claim_of(object, index, graph).and_then(|claim| claim.namespace.clone())
+        }
         _ => object.namespace.clone(),
     }
 }
 
 fn claim_of<'a>(volume: &Object, index: &'a Index, graph: &Graph) -> Option<&'a Arc<Object>> {
-    graph.to(&volume.uid).find(|edge| edge.kind == EdgeKind::Binds).and_then(|edge| index.get(&edge.from))
+    graph
+        .to(&volume.uid)
+        .find(|edge| edge.kind == EdgeKind::Binds)
+        .and_then(|edge| index.get(&edge.from))
 }
 
 /// The labelled unit of every object that belongs to one.
@@ -132,7 +142,9 @@ fn belonging(index: &Index, graph: &Graph) -> HashMap<Uid, Arc<str>> {
     let belonging = Belonging { index, graph };
     index
         .objects()
-        .filter_map(|object| belonging.unit_of(object, DEPTH).map(|name| (object.uid.clone(), name)))
+        .filter_map(|object| {
+            belonging.unit_of(object, DEPTH).map(|name| (object.uid.clone(), name))
+        })
         .collect()
 }
 
@@ -151,10 +163,26 @@ impl Belonging<'_> {
     }
 
     fn unit_of_relatives(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
-        let owners = self.graph.from(&object.uid).filter(|edge| edge.kind == EdgeKind::Owns).map(|edge| &edge.to);
-        let makers = self.graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Claims).map(|edge| &edge.from);
-        let claims = self.graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds).map(|edge| &edge.from);
-        let scaled = self.graph.from(&object.uid).filter(|edge| edge.kind == EdgeKind::Scales).map(|edge| &edge.to);
+        let owners = self
+            .graph
+            .from(&object.uid)
+            .filter(|edge| edge.kind == EdgeKind::Owns)
+            .map(|edge| &edge.to);
+        let makers = self
+            .graph
+            .to(&object.uid)
+            .filter(|edge| edge.kind == EdgeKind::Claims)
+            .map(|edge| &edge.from);
+        let claims = self
+            .graph
+            .to(&object.uid)
+            .filter(|edge| edge.kind == EdgeKind::Binds)
+            .map(|edge| &edge.from);
+        let scaled = self
+            .graph
+            .from(&object.uid)
+            .filter(|edge| edge.kind == EdgeKind::Scales)
+            .map(|edge| &edge.to);
         owners
             .chain(makers)
             .chain(claims)

@@ -8,8 +8,8 @@ use crate::{
     graph::Graph,
     index::{Blind, Index, Presence},
     message::{
-        BlindCard, ClusterCard, Counts, Detail, DetailName, EdgeCard, ObjectCard, Record, RunCard, Standing, State,
-        StepCard, UnitCard,
+        BlindCard, ClusterCard, Counts, Detail, DetailName, EdgeCard, ObjectCard, Record, RunCard,
+        Standing, State, StepCard, UnitCard,
     },
     object::{Facts, Object, Reclaim, Uid},
     patience::{Overdue, Patience},
@@ -45,7 +45,9 @@ impl World<'_> {
     /// All units and runs, and what cannot be seen.
     pub fn overview(&self) -> Vec<Record> {
         let mut records = self.frame();
-        records.extend(self.units.values().map(|unit| Record::Unit(self.unit_card(unit, &BTreeMap::new()))));
+        records.extend(
+            self.units.values().map(|unit| Record::Unit(self.unit_card(unit, &BTreeMap::new()))),
+        );
         records.extend(self.runs.iter().map(|run| Record::Run(run_card(run))));
         records
     }
@@ -57,7 +59,9 @@ impl World<'_> {
         let plan = plan::plan(self.index, self.graph, unit, self.now);
         let standings = Standings::of(&plan, unit, self.index);
         let run = self.open_run(id);
-        let steps = run.map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect()).unwrap_or_default();
+        let steps = run
+            .map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect())
+            .unwrap_or_default();
         let shown = Shown { world: self, run, steps };
         let around = self.outside(unit);
         for object in unit.members.iter().chain(&around).filter_map(|uid| self.index.get(uid)) {
@@ -69,7 +73,9 @@ impl World<'_> {
             let wave = standings.waves.get(&object.uid).copied();
             records.push(Record::Object(shown.card(object, standing, wave)));
         }
-        records.extend(self.edges(|uid| unit.members.contains(uid) || around.contains(uid)).map(Record::Edge));
+        records.extend(
+            self.edges(|uid| unit.members.contains(uid) || around.contains(uid)).map(Record::Edge),
+        );
         records.push(Record::Unit(self.unit_card(unit, &standings.kept)));
         let runs = self.runs.iter().filter(|run| run.plan.unit == *id);
         records.extend(runs.map(|run| Record::Run(run_card(run))));
@@ -94,21 +100,37 @@ impl World<'_> {
         for kept in &run.plan.kept {
             if let Some(object) = self.index.get(&kept.uid) {
                 drawn.insert(&kept.uid);
-                records.push(Record::Object(shown.card(object, Standing::Kept(kept.reason.clone()), None)));
+                records.push(Record::Object(shown.card(
+                    object,
+                    Standing::Kept(kept.reason.clone()),
+                    None,
+                )));
             }
         }
         // The plan's own edges stay when their objects have gone; those to what is kept come from the cluster.
         for step in &run.plan.steps {
             records.extend(step.after.iter().filter_map(|blocker| {
                 let first = run.plan.step(blocker.step)?.uid.clone();
-                let (from, to) =
-                    if blocker.on_first { (first, step.uid.clone()) } else { (step.uid.clone(), first) };
-                Some(Record::Edge(EdgeCard { from, to, kind: blocker.edge, reason: blocker.reason.clone() }))
+                let (from, to) = if blocker.on_first {
+                    (first, step.uid.clone())
+                } else {
+                    (step.uid.clone(), first)
+                };
+                Some(Record::Edge(EdgeCard {
+                    from,
+                    to,
+                    kind: blocker.edge,
+                    reason: blocker.reason.clone(),
+                }))
             }));
         }
         let kept: BTreeSet<&Uid> = run.plan.kept.iter().map(|kept| &kept.uid).collect();
         let to_kept = self.edges(|uid| drawn.contains(uid));
-        records.extend(to_kept.filter(|edge| kept.contains(&edge.from) || kept.contains(&edge.to)).map(Record::Edge));
+        records.extend(
+            to_kept
+                .filter(|edge| kept.contains(&edge.from) || kept.contains(&edge.to))
+                .map(Record::Edge),
+        );
         let skip = run.feed().len().saturating_sub(FEED);
         records.extend(run.feed().iter().skip(skip).cloned().map(Record::Event));
         records
@@ -123,11 +145,8 @@ impl World<'_> {
             objects: self.index.len(),
             unreachable: self.index.unreachable().cloned(),
         };
-        let blind = self
-            .index
-            .blind()
-            .into_iter()
-            .map(|(resource, Blind { cause, message, since })| {
+        let blind =
+            self.index.blind().into_iter().map(|(resource, Blind { cause, message, since })| {
                 Record::Blind(BlindCard { resource, cause, message, since })
             });
         std::iter::once(Record::Cluster(cluster)).chain(blind).collect()
@@ -139,7 +158,9 @@ impl World<'_> {
 
     fn unit_card(&self, unit: &Unit, kept: &BTreeMap<Uid, KeptReason>) -> UnitCard {
         let run = self.open_run(&unit.id);
-        let steps = run.map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect()).unwrap_or_default();
+        let steps = run
+            .map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect())
+            .unwrap_or_default();
         let shown = Shown { world: self, run, steps };
         let members = || unit.members.iter().filter_map(|uid| self.index.get(uid));
         let mut counts = Counts::new();
@@ -185,7 +206,8 @@ impl World<'_> {
 
     /// A step's state, with the finalizers its object has now rather than those it had when the plan was made.
     fn step_state(&self, run: &Run, step: &Step) -> State {
-        let finalizing = || self.index.get(&step.uid).is_some_and(|object| !object.finalizers.is_empty());
+        let finalizing =
+            || self.index.get(&step.uid).is_some_and(|object| !object.finalizers.is_empty());
         match run.shown(step) {
             State::Terminating if finalizing() => State::Finalizing,
             state => state,
@@ -195,7 +217,8 @@ impl World<'_> {
     fn step_card(&self, run: &Run, step: &Step) -> StepCard {
         let progress = run.progress(step.id);
         let state = self.step_state(run, step);
-        let waits_for = if state == State::Waiting { run.waits_for(step, self.index) } else { Vec::new() };
+        let waits_for =
+            if state == State::Waiting { run.waits_for(step, self.index) } else { Vec::new() };
         StepCard {
             id: step.id,
             uid: step.uid.clone(),
@@ -221,7 +244,11 @@ impl Standings {
         let Ok(plan) = plan else { return Self { kept: BTreeMap::new(), waves: HashMap::new() } };
         let mut kept: BTreeMap<Uid, KeptReason> =
             plan.kept.iter().map(|kept| (kept.uid.clone(), kept.reason.clone())).collect();
-        let made = unit.members.iter().filter_map(|uid| index.get(uid)).filter(|object| object.is_made_by_cluster());
+        let made = unit
+            .members
+            .iter()
+            .filter_map(|uid| index.get(uid))
+            .filter(|object| object.is_made_by_cluster());
         kept.extend(made.map(|object| (object.uid.clone(), KeptReason::MadeByCluster)));
         let waves = plan.steps.iter().map(|step| (step.uid.clone(), step.wave)).collect();
         Self { kept, waves }
@@ -241,7 +268,8 @@ impl Shown<'_> {
             let since = object.deletion.map(|deletion| deletion.accepted());
             return (self.world.step_state(run, step), since);
         }
-        let presence = self.world.index.presence(&object.kind, object.namespace.as_deref(), &object.uid);
+        let presence =
+            self.world.index.presence(&object.kind, object.namespace.as_deref(), &object.uid);
         if matches!(presence, Presence::CannotTell(_)) {
             return (State::Unknown, None);
         }
@@ -327,9 +355,13 @@ fn details(object: &Object) -> Vec<Detail> {
     let detail = |name, value: Option<String>| value.map(|value| Detail { name, value });
     let text = |value: &Option<std::sync::Arc<str>>| value.as_deref().map(str::to_owned);
     let own = match &object.facts {
-        Facts::Pod(pod) => vec![detail(DetailName::Phase, text(&pod.phase)), detail(DetailName::Node, text(&pod.node))],
+        Facts::Pod(pod) => vec![
+            detail(DetailName::Phase, text(&pod.phase)),
+            detail(DetailName::Node, text(&pod.node)),
+        ],
         Facts::Workload(workload) => {
-            let wanted = workload.replicas.map(|wanted| format!("{}/{wanted}", workload.ready.unwrap_or(0)));
+            let wanted =
+                workload.replicas.map(|wanted| format!("{}/{wanted}", workload.ready.unwrap_or(0)));
             vec![detail(DetailName::Replicas, wanted)]
         }
         Facts::Claim(claim) => vec![
@@ -353,12 +385,17 @@ fn details(object: &Object) -> Vec<Detail> {
         }
         Facts::Service(service) => vec![
             detail(DetailName::Selector, service.selector.as_ref().map(ToString::to_string)),
-            detail(DetailName::LoadBalancer, service.load_balancer.then(|| "LoadBalancer".to_owned())),
+            detail(
+                DetailName::LoadBalancer,
+                service.load_balancer.then(|| "LoadBalancer".to_owned()),
+            ),
         ],
         Facts::Disruption(selector) => {
             vec![detail(DetailName::Selector, selector.as_ref().map(ToString::to_string))]
         }
-        Facts::NetworkPolicy(selector) => vec![detail(DetailName::Selector, Some(selector.to_string()))],
+        Facts::NetworkPolicy(selector) => {
+            vec![detail(DetailName::Selector, Some(selector.to_string()))]
+        }
         Facts::Autoscaler(target) => {
             vec![detail(DetailName::Target, Some(format!("{} {}", target.kind, target.name)))]
         }

@@ -23,7 +23,10 @@ fn absence_is_proven_by_a_deleted_event_or_a_complete_list() {
     assert_eq!(presence(&index, "pod", "pod:shop/b"), "present");
 
     // The DELETED event was lost with the connection; the list after it tells.
-    apply(&mut index, Observation::Listed { kind: kind("pod"), objects: vec![object("pod shop/c")] });
+    apply(
+        &mut index,
+        Observation::Listed { kind: kind("pod"), objects: vec![object("pod shop/c")] },
+    );
     assert_eq!(presence(&index, "pod", "pod:shop/b"), "gone");
     assert_eq!(presence(&index, "pod", "pod:shop/c"), "present");
 }
@@ -70,16 +73,23 @@ fn a_name_used_again_is_another_object() {
     assert_eq!(presence(&index, "pvc", "new"), "present");
     // And comes late: it must not take the new one with it.
     apply(&mut index, Observation::Deleted { kind: kind("pvc"), uid: uid("old") });
-    assert_eq!(index.find("", "PersistentVolumeClaim", Some("shop"), "data").unwrap().uid, uid("new"));
+    assert_eq!(
+        index.find("", "PersistentVolumeClaim", Some("shop"), "data").unwrap().uid,
+        uid("new")
+    );
 }
 
 #[test]
 fn a_kind_that_goes_with_its_definition_takes_its_objects_along() {
-    let mut index = fixture::index("crd widgets defines=Widget.example.com\n Widget.example.com shop/one");
+    let mut index =
+        fixture::index("crd widgets defines=Widget.example.com\n Widget.example.com shop/one");
     assert_eq!(presence(&index, "Widget.example.com", "Widget.example.com:shop/one"), "present");
     apply(&mut index, Observation::Withdrawn(kind("Widget.example.com")));
     // The definition is still there: that the API does not serve the kind proves nothing.
-    assert_eq!(presence(&index, "Widget.example.com", "Widget.example.com:shop/one"), "cannot tell");
+    assert_eq!(
+        presence(&index, "Widget.example.com", "Widget.example.com:shop/one"),
+        "cannot tell"
+    );
     let definition = kind("crd");
     apply(&mut index, Observation::Deleted { kind: definition, uid: uid("crd:widgets") });
     assert_eq!(presence(&index, "Widget.example.com", "Widget.example.com:shop/one"), "gone");
@@ -118,7 +128,11 @@ fn a_circle_of_owners_does_not_hold_us() {
 
 fn divided(namespaces: &[&str]) -> Observation {
     let namespaces = namespaces.iter().map(|namespace| (*namespace).into()).collect();
-    Observation::Divided { kind: kind("secret"), namespaces, message: "secrets is forbidden".into() }
+    Observation::Divided {
+        kind: kind("secret"),
+        namespaces,
+        message: "secrets is forbidden".into(),
+    }
 }
 
 fn listed_in(namespace: &str, objects: &str) -> Observation {
@@ -131,7 +145,12 @@ fn listed_in(namespace: &str, objects: &str) -> Observation {
 
 fn blind_in(namespace: &str) -> Observation {
     let (kind, cause) = (kind("secret"), BlindCause::Forbidden);
-    Observation::BlindIn { kind, namespace: namespace.into(), cause, message: "forbidden here".into() }
+    Observation::BlindIn {
+        kind,
+        namespace: namespace.into(),
+        cause,
+        message: "forbidden here".into(),
+    }
 }
 
 /// Secrets may not be listed as a whole: shop is seen, bank is hidden, and of dark nobody has asked.
@@ -167,7 +186,10 @@ fn gone_is_only_proven_where_it_would_be_seen() {
     apply(&mut index, listed_in("dark", ""));
     assert_eq!(presence(&index, "secret", "secret:dark/a"), "cannot tell");
     // As a whole again: one list answers everywhere.
-    apply(&mut index, Observation::Listed { kind: kind("secret"), objects: vec![object("secret bank/a")] });
+    apply(
+        &mut index,
+        Observation::Listed { kind: kind("secret"), objects: vec![object("secret bank/a")] },
+    );
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "present");
     assert_eq!(presence(&index, "secret", "secret:dark/a"), "gone");
     assert!(index.blind().is_empty());
@@ -229,11 +251,16 @@ fn a_divided_kind_is_synced_once_every_namespace_has_answered() {
 
 #[test]
 fn pods_are_seen_namespace_by_namespace() {
-    let mut index = fixture::index("ns shop\n ns bank\n deploy shop/web\n pod shop/web-a owner=deploy/web");
+    let mut index =
+        fixture::index("ns shop\n ns bank\n deploy shop/web\n pod shop/web-a owner=deploy/web");
     let (pods, message) = (kind("pod"), String::new());
     apply(
         &mut index,
-        Observation::Divided { kind: pods.clone(), namespaces: vec!["bank".into(), "shop".into()], message },
+        Observation::Divided {
+            kind: pods.clone(),
+            namespaces: vec!["bank".into(), "shop".into()],
+            message,
+        },
     );
     let left = |index: &Index, namespace| {
         index.pods_of(&uid("deploy:shop/web"), Some(namespace), None).map(|pods| pods.len())
@@ -257,7 +284,9 @@ fn what_was_in_a_namespace_that_is_gone_is_gone_with_it() {
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "cannot tell");
     apply(&mut index, divided(&["shop"]));
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "gone");
-    assert!(index.get(&uid("secret:bank/a")).is_none() && index.get(&uid("secret:dark/a")).is_none());
+    assert!(
+        index.get(&uid("secret:bank/a")).is_none() && index.get(&uid("secret:dark/a")).is_none()
+    );
     assert_eq!(presence(&index, "secret", "secret:shop/a"), "present");
 
     // Where namespaces themselves are hidden, none is known to be gone.

@@ -7,7 +7,10 @@ fn record(number: u64, text: &str) -> Record {
 }
 
 fn view(count: u64, records: &[(u64, &str)]) -> View {
-    View::new(Revision { boot: 0xb007, count }, records.iter().map(|(number, text)| record(*number, text)))
+    View::new(
+        Revision { boot: 0xb007, count },
+        records.iter().map(|(number, text)| record(*number, text)),
+    )
 }
 
 fn now(records: &[(u64, &str)]) -> Vec<Record> {
@@ -22,7 +25,11 @@ fn only_the_last_state_of_what_changed_is_sent() {
     assert_eq!(put, &now(&[(2, "B"), (4, "d")]));
     assert_eq!(remove, &[Key::Event(3)]);
     assert_eq!((previous.count, revision.count), (0, 1));
-    assert_eq!(server.advance(now(&[(1, "a"), (2, "B"), (4, "d")])), None, "nothing changed, no number is spent");
+    assert_eq!(
+        server.advance(now(&[(1, "a"), (2, "B"), (4, "d")])),
+        None,
+        "nothing changed, no number is spent"
+    );
 }
 
 #[test]

@@ -47,7 +47,11 @@ fn text(plan: &Plan) -> String {
             .iter()
             .filter_map(|blocker| {
                 let first = &plan.step(blocker.step)?.uid;
-                Some(if blocker.rung == Rung::Childless { format!("{first}+pods") } else { first.to_string() })
+                Some(if blocker.rung == Rung::Childless {
+                    format!("{first}+pods")
+                } else {
+                    first.to_string()
+                })
             })
             .collect();
         let deed = match step.deed {
@@ -56,7 +60,11 @@ fn text(plan: &Plan) -> String {
             Deed::Await => " await",
         };
         let after = after.into_iter().collect::<Vec<_>>().join(" ");
-        lines.push(format!("{} {}{deed} < {after}", step.wave, step.uid).trim_end_matches(" < ").to_owned());
+        lines.push(
+            format!("{} {}{deed} < {after}", step.wave, step.uid)
+                .trim_end_matches(" < ")
+                .to_owned(),
+        );
     }
     for kept in &plan.kept {
         let why = match &kept.reason {
@@ -67,7 +75,12 @@ fn text(plan: &Plan) -> String {
         lines.push(format!("keep {}: {why}", kept.uid));
     }
     for fate in &plan.data {
-        lines.push(format!("data {}: {:?} {}", fate.volume.name, fate.fate, fate.capacity.as_deref().unwrap_or("?")));
+        lines.push(format!(
+            "data {}: {:?} {}",
+            fate.volume.name,
+            fate.fate,
+            fate.capacity.as_deref().unwrap_or("?")
+        ));
     }
     lines.join("\n")
 }
@@ -175,9 +188,12 @@ fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
     let renewed = CONSORTIUM.replace("pod org1/peer-1-a ", "pod org1/peer-1-a uid=younger ");
     let moved = plan_of(&renewed, "consortium").unwrap();
     assert_ne!(first.hash, moved.hash);
-    assert!(matches!(&differences(&first, &moved)[..], [Difference::Recreated { object }] if &*object.name == "peer-1-a"));
+    assert!(
+        matches!(&differences(&first, &moved)[..], [Difference::Recreated { object }] if &*object.name == "peer-1-a")
+    );
 
-    let fewer = CONSORTIUM.lines().filter(|line| !line.contains("hpa ")).collect::<Vec<_>>().join("\n");
+    let fewer =
+        CONSORTIUM.lines().filter(|line| !line.contains("hpa ")).collect::<Vec<_>>().join("\n");
     let fewer = plan_of(&fewer, "consortium").unwrap();
     let kinds: Vec<_> = differences(&first, &fewer)
         .into_iter()

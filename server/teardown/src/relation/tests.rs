@@ -12,7 +12,10 @@ fn edges(text: &str) -> String {
                 None => "free".to_owned(),
                 Some((first, _, rung)) => format!("{first} first, {rung:?}"),
             };
-            format!("{} {:?} {}; {order}; {} = {}", edge.from, edge.kind, edge.to, edge.reason.field, edge.reason.value)
+            format!(
+                "{} {:?} {}; {order}; {} = {}",
+                edge.from, edge.kind, edge.to, edge.reason.field, edge.reason.value
+            )
         })
         .collect();
     lines.sort();
@@ -21,7 +24,8 @@ fn edges(text: &str) -> String {
 
 #[track_caller]
 fn check(fixture: &str, expected: &str) {
-    let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let expected: Vec<&str> =
+        expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     assert_eq!(edges(fixture), expected.join("\n"));
 }
 

@@ -19,7 +19,8 @@ const READ_AGAIN: SignedDuration = SignedDuration::from_secs(1);
 /// After a refusal: a person may have given the missing right, or mended the webhook.
 const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(20);
 /// After no answer: doubled with each try, from the first to the second.
-const RETRY: (SignedDuration, SignedDuration) = (SignedDuration::from_millis(250), SignedDuration::from_secs(30));
+const RETRY: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_millis(250), SignedDuration::from_secs(30));
 /// The longest `Retry-After` that is honoured to the second.
 const PATIENT: SignedDuration = SignedDuration::from_secs(120);
 /// The most Pods named in one trouble.
@@ -100,14 +101,24 @@ impl Turn {
     fn ask(&mut self, step: &Step, call: Call) {
         let (id, object) = (step.id, step.object.clone());
         let action = match call {
-            Call::ReadPods => Action::ReadPods { step: id, namespace: object.namespace.unwrap_or_default() },
-            Call::Read => Action::Read { step: id, kind: step.kind.clone(), object, uid: step.uid.clone() },
+            Call::ReadPods => {
+                Action::ReadPods { step: id, namespace: object.namespace.unwrap_or_default() }
+            }
+            Call::Read => {
+                Action::Read { step: id, kind: step.kind.clone(), object, uid: step.uid.clone() }
+            }
             Call::Delete => {
                 let propagation = match step.deed {
                     Deed::Delete { propagation } => propagation,
                     Deed::Await => Propagation::Background,
                 };
-                Action::Delete { step: id, kind: step.kind.clone(), object, uid: step.uid.clone(), propagation }
+                Action::Delete {
+                    step: id,
+                    kind: step.kind.clone(),
+                    object,
+                    uid: step.uid.clone(),
+                    propagation,
+                }
             }
         };
         self.events.push(RunEvent::Asked { step: id, call });
@@ -132,17 +143,22 @@ impl Run {
         if self.state.is_ended() {
             return match input {
                 Input::Look | Input::Performed { .. } | Input::Recover => Ok(Turn::default()),
-                Input::Pause { .. } | Input::Resume { .. } | Input::Stop { .. } | Input::Skip { .. } => {
-                    Err(SteerError::Ended)
-                }
+                Input::Pause { .. }
+                | Input::Resume { .. }
+                | Input::Stop { .. }
+                | Input::Skip { .. } => Err(SteerError::Ended),
             };
         }
         match input {
             Input::Look => Ok(self.look(index, now)),
             Input::Performed { action, outcome } => Ok(self.performed(action, outcome, index, now)),
             Input::Recover => Ok(Turn::event(RunEvent::Recovered)),
-            Input::Pause { by } => self.steer(RunState::Running, RunEvent::Paused { by: by.clone() }),
-            Input::Resume { by } => self.steer(RunState::Paused, RunEvent::Resumed { by: by.clone() }),
+            Input::Pause { by } => {
+                self.steer(RunState::Running, RunEvent::Paused { by: by.clone() })
+            }
+            Input::Resume { by } => {
+                self.steer(RunState::Paused, RunEvent::Resumed { by: by.clone() })
+            }
             Input::Stop { .. } if self.state == RunState::Stopping => Ok(Turn::default()),
             Input::Stop { by } => Ok(Turn::event(RunEvent::Stopping { by: by.clone() })),
             Input::Skip { step, by } => self.skip(*step, by),
@@ -171,7 +187,10 @@ impl Run {
                 left_out.push(behind.id);
             }
         }
-        let events = left_out.into_iter().map(|step| RunEvent::Skipped { step, by: by.to_owned() }).collect();
+        let events = left_out
+            .into_iter()
+            .map(|step| RunEvent::Skipped { step, by: by.to_owned() })
+            .collect();
         Ok(Turn { events, actions: Vec::new() })
     }
 
@@ -181,12 +200,15 @@ impl Run {
             return None;
         }
         let open = self.steps().filter(|(_, progress)| !progress.is_settled());
-        open.flat_map(|(step, progress)| [progress.not_before, self.overdue_at(step, progress)]).flatten().min()
+        open.flat_map(|(step, progress)| [progress.not_before, self.overdue_at(step, progress)])
+            .flatten()
+            .min()
     }
 
     fn overdue_at(&self, step: &Step, progress: &Progress) -> Option<Timestamp> {
         let patience = Patience::of(&step.kind, progress.grace);
-        let since = progress.terminating.or(progress.requested).or_else(|| self.awaited_since(step))?;
+        let since =
+            progress.terminating.or(progress.requested).or_else(|| self.awaited_since(step))?;
         match progress.overdue {
             Overdue::No => since.checked_add(patience.slow).ok(),
             Overdue::Slow => since.checked_add(patience.stuck).ok(),
@@ -211,7 +233,8 @@ impl Run {
         }
         let mut turn = look.turn;
         if turn.is_empty() {
-            let on_its_way = self.steps.iter().any(|progress| matches!(progress.stage, Stage::Asked(_)));
+            let on_its_way =
+                self.steps.iter().any(|progress| matches!(progress.stage, Stage::Asked(_)));
             if self.steps.iter().all(Progress::is_settled) {
                 turn.events.push(RunEvent::Finished);
             } else if self.state == RunState::Stopping && !on_its_way {
@@ -225,7 +248,9 @@ impl Run {
         let again = look.index.named(&step.object).filter(|object| object.uid != step.uid);
         match (progress.stage, again) {
             (Stage::Skipped, _) | (Stage::Gone, None) | (Stage::CameBack, Some(_)) => return,
-            (Stage::CameBack, None) => return look.turn.events.push(RunEvent::Gone { step: step.id }),
+            (Stage::CameBack, None) => {
+                return look.turn.events.push(RunEvent::Gone { step: step.id });
+            }
             (_, Some(object)) => {
                 let uid = object.uid.clone();
                 return look.turn.events.push(RunEvent::CameBack { step: step.id, uid });
@@ -256,7 +281,10 @@ impl Run {
             return;
         }
         let free = self.is_free(step, look);
-        if free.is_ok() && progress.attempts == 0 && matches!(progress.trouble, Some(Trouble::CannotTell { .. })) {
+        if free.is_ok()
+            && progress.attempts == 0
+            && matches!(progress.trouble, Some(Trouble::CannotTell { .. }))
+        {
             look.turn.events.push(RunEvent::Certain { step: step.id });
         }
         match free {
@@ -275,7 +303,8 @@ impl Run {
 
     /// Whether everything in front of a step is proven to have reached its rung.
     fn is_free(&self, step: &Step, look: &mut Look<'_>) -> Result<bool, String> {
-        let gone = |blocker: &Blocker| self.progress(blocker.step).is_some_and(|p| p.stage == Stage::Gone);
+        let gone =
+            |blocker: &Blocker| self.progress(blocker.step).is_some_and(|p| p.stage == Stage::Gone);
         if !step.after.iter().all(gone) {
             return Ok(false);
         }
@@ -294,11 +323,14 @@ impl Run {
     /// The steps a waiting step waits for: those in front of it that have not reached their rung.
     pub fn waits_for(&self, step: &Step, index: &Index) -> Vec<StepId> {
         let left = |blocker: &&Blocker| {
-            let gone = self.progress(blocker.step).is_some_and(|progress| progress.stage == Stage::Gone);
+            let gone =
+                self.progress(blocker.step).is_some_and(|progress| progress.stage == Stage::Gone);
             let workload = self.plan.step(blocker.step).filter(|_| blocker.rung == Rung::Childless);
             let children = workload.is_some_and(|workload| {
                 let namespace = workload.object.namespace.as_deref();
-                index.pods_of(&workload.uid, namespace, workload.pods.as_ref()).is_ok_and(|pods| !pods.is_empty())
+                index
+                    .pods_of(&workload.uid, namespace, workload.pods.as_ref())
+                    .is_ok_and(|pods| !pods.is_empty())
             });
             !gone || children
         };
@@ -307,7 +339,9 @@ impl Run {
 
     fn performed(&self, action: &Action, outcome: &Outcome, index: &Index, now: Timestamp) -> Turn {
         let id = action.step();
-        let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else { return Turn::default() };
+        let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
+            return Turn::default();
+        };
         // The watch was faster than the answer, or the answer is to a call from before a restart.
         let Stage::Asked(call) = progress.stage else { return Turn::default() };
         let postpone = |after: SignedDuration, unsure: bool, trouble: Trouble| {
@@ -316,17 +350,23 @@ impl Run {
         };
         let attempts = progress.attempts + 1;
         match outcome {
-            Outcome::Accepted | Outcome::Present { terminating: true } => Turn::event(RunEvent::Accepted { step: id }),
-            Outcome::Present { terminating: false } => Turn::event(RunEvent::Untouched { step: id }),
+            Outcome::Accepted | Outcome::Present { terminating: true } => {
+                Turn::event(RunEvent::Accepted { step: id })
+            }
+            Outcome::Present { terminating: false } => {
+                Turn::event(RunEvent::Untouched { step: id })
+            }
             Outcome::NotFound => Turn::event(RunEvent::Gone { step: id }),
             Outcome::OtherUid { uid: Some(uid) } if *uid != step.uid => {
                 Turn::event(RunEvent::CameBack { step: id, uid: uid.clone() })
             }
             // The name is another object's, so this UID is gone; the watch will show whose it is.
             Outcome::OtherUid { .. } => Turn::event(RunEvent::Gone { step: id }),
-            Outcome::Refused { code, message } => {
-                postpone(ASK_AGAIN, false, Trouble::Refused { code: *code, message: message.clone() })
-            }
+            Outcome::Refused { code, message } => postpone(
+                ASK_AGAIN,
+                false,
+                Trouble::Refused { code: *code, message: message.clone() },
+            ),
             Outcome::Throttled { after } => {
                 let message = "429 Too Many Requests".to_owned();
                 let after = after.unwrap_or_else(|| backoff(progress.attempts)).min(PATIENT);
@@ -334,11 +374,17 @@ impl Run {
             }
             Outcome::Unanswered { message } => {
                 let unsure = progress.unsure || call == Call::Delete;
-                postpone(backoff(progress.attempts), unsure, Trouble::Retrying { attempts, message: message.clone() })
+                postpone(
+                    backoff(progress.attempts),
+                    unsure,
+                    Trouble::Retrying { attempts, message: message.clone() },
+                )
             }
-            Outcome::CannotTell { message } => {
-                postpone(backoff(progress.attempts), progress.unsure, Trouble::CannotTell { message: message.clone() })
-            }
+            Outcome::CannotTell { message } => postpone(
+                backoff(progress.attempts),
+                progress.unsure,
+                Trouble::CannotTell { message: message.clone() },
+            ),
             Outcome::Pods(pods) => {
                 let using = self.in_the_way(step, pods, index);
                 if !using.is_empty() {
@@ -368,7 +414,12 @@ impl Run {
             .filter(|pod| {
                 pod.claims.contains(&step.object.name)
                     || workloads.iter().any(|workload| {
-                        index.is_pod_of(&pod.owners, &pod.labels, &workload.uid, workload.pods.as_ref())
+                        index.is_pod_of(
+                            &pod.owners,
+                            &pod.labels,
+                            &workload.uid,
+                            workload.pods.as_ref(),
+                        )
                     })
             })
             .take(NAMED)
@@ -396,20 +447,39 @@ impl Look<'_> {
         }
     }
 
-    fn at_the_going(&mut self, step: &Step, progress: &Progress, object: &Object, deletion: Deletion) {
+    fn at_the_going(
+        &mut self,
+        step: &Step,
+        progress: &Progress,
+        object: &Object,
+        deletion: Deletion,
+    ) {
         let since = deletion.accepted();
         if progress.stage == Stage::Terminating {
-            let finalizers: Vec<String> = object.finalizers.iter().map(ToString::to_string).collect();
+            let finalizers: Vec<String> =
+                object.finalizers.iter().map(ToString::to_string).collect();
             self.overdue(step, progress, since, &finalizers);
         } else {
-            self.turn.events.push(RunEvent::Terminating { step: step.id, since, grace: deletion.grace });
+            self.turn.events.push(RunEvent::Terminating {
+                step: step.id,
+                since,
+                grace: deletion.grace,
+            });
         }
     }
 
-    fn overdue(&mut self, step: &Step, progress: &Progress, since: Timestamp, finalizers: &[String]) {
-        let overdue = Patience::of(&step.kind, progress.grace).overdue(self.now.duration_since(since));
+    fn overdue(
+        &mut self,
+        step: &Step,
+        progress: &Progress,
+        since: Timestamp,
+        finalizers: &[String],
+    ) {
+        let overdue =
+            Patience::of(&step.kind, progress.grace).overdue(self.now.duration_since(since));
         if overdue > progress.overdue {
-            let (step, stuck, finalizers) = (step.id, overdue == Overdue::Stuck, finalizers.to_vec());
+            let (step, stuck, finalizers) =
+                (step.id, overdue == Overdue::Stuck, finalizers.to_vec());
             self.turn.events.push(RunEvent::Overdue { step, since, stuck, finalizers });
         }
     }

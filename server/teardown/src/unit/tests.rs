@@ -5,7 +5,8 @@ fn members(fixture: &str, unit: &str) -> Vec<String> {
     let index = fixture::index(fixture);
     let graph = Graph::of(&index);
     let units = units(&index, &graph);
-    let unit = units.get(&UnitId::new(unit)).unwrap_or_else(|| panic!("no {unit} in {:?}", units.keys()));
+    let unit =
+        units.get(&UnitId::new(unit)).unwrap_or_else(|| panic!("no {unit} in {:?}", units.keys()));
     unit.members.iter().map(ToString::to_string).collect()
 }
 

@@ -22,10 +22,24 @@ struct Part {
 fn part() -> impl Strategy<Value = Part> {
     let kinds = prop::sample::select(vec!["deploy", "sts", "job", "pod"]);
     let reclaim = prop::sample::select(vec!["Delete", "Retain"]);
-    (0usize..3, kinds, 0usize..4, reclaim, any::<[bool; 7]>()).prop_map(|(namespace, kind, pods, reclaim, flags)| {
-        let [claim, config, account, service, ingress, scaled, guarded] = flags;
-        Part { namespace, kind, pods, claim, config, account, service, ingress, scaled, guarded, reclaim }
-    })
+    (0usize..3, kinds, 0usize..4, reclaim, any::<[bool; 7]>()).prop_map(
+        |(namespace, kind, pods, reclaim, flags)| {
+            let [claim, config, account, service, ingress, scaled, guarded] = flags;
+            Part {
+                namespace,
+                kind,
+                pods,
+                claim,
+                config,
+                account,
+                service,
+                ingress,
+                scaled,
+                guarded,
+                reclaim,
+            }
+        },
+    )
 }
 
 /// The fixture of an application called `shop`, and of a bystander.
@@ -66,8 +80,13 @@ impl Part {
         let mut text = String::new();
         if self.claim {
             uses.push(format!("claim:data-{number}"));
-            text += &format!("pvc {ns}/data-{number} of=shop volume=pv-{number} finalizers=kubernetes.io/pvc-protection\n");
-            text += &format!("pv pv-{number} claim={ns}/data-{number} reclaim={} capacity=1Gi\n", self.reclaim);
+            text += &format!(
+                "pvc {ns}/data-{number} of=shop volume=pv-{number} finalizers=kubernetes.io/pvc-protection\n"
+            );
+            text += &format!(
+                "pv pv-{number} claim={ns}/data-{number} reclaim={} capacity=1Gi\n",
+                self.reclaim
+            );
         }
         if self.config {
             uses.push(format!("config:settings-{number}"));
@@ -82,9 +101,13 @@ impl Part {
         let workload = match self.kind {
             "pod" => None,
             kind => {
-                text += &format!("{kind} {ns}/{name} of=shop selector={app} template={app} uses={uses}\n");
+                text += &format!(
+                    "{kind} {ns}/{name} of=shop selector={app} template={app} uses={uses}\n"
+                );
                 Some(if kind == "deploy" {
-                    text += &format!("rs {ns}/{name}-1 owner=deploy/{name} selector={app} template={app} uses={uses}\n");
+                    text += &format!(
+                        "rs {ns}/{name}-1 owner=deploy/{name} selector={app} template={app} uses={uses}\n"
+                    );
                     format!("rs/{name}-1")
                 } else {
                     format!("{kind}/{name}")
@@ -92,7 +115,8 @@ impl Part {
             }
         };
         for pod in 0..self.pods {
-            let owner = workload.as_ref().map_or(" of=shop".to_owned(), |owner| format!(" owner={owner}"));
+            let owner =
+                workload.as_ref().map_or(" of=shop".to_owned(), |owner| format!(" owner={owner}"));
             text += &format!("pod {ns}/{name}-{pod}{owner} labels={app} uses={uses}\n");
         }
         if self.service {
@@ -105,7 +129,9 @@ impl Part {
             text += &format!("hpa {ns}/{name} of=shop target=deploy/{name}\n");
         }
         if self.guarded {
-            text += &format!("pdb {ns}/{name} of=shop selector={app}\nnetpol {ns}/{name} of=shop selector={app}\n");
+            text += &format!(
+                "pdb {ns}/{name} of=shop selector={app}\nnetpol {ns}/{name} of=shop selector={app}\n"
+            );
         }
         text
     }

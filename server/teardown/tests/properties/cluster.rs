@@ -91,7 +91,8 @@ impl Cluster {
 
     /// The process died before the calls left, and nobody will ever answer them.
     pub(crate) fn lose(&mut self, actions: Vec<Action>) {
-        let lost = |action| (action, Outcome::Unanswered { message: "the connection was reset".into() });
+        let lost =
+            |action| (action, Outcome::Unanswered { message: "the connection was reset".into() });
         self.replies.extend(actions.into_iter().map(lost));
     }
 
@@ -157,7 +158,9 @@ impl Cluster {
             Action::Delete { uid, object, .. } => {
                 if !self.objects.contains_key(uid) {
                     let other = self.objects.values().find(|other| other.reference() == *object);
-                    return other.map_or(Outcome::NotFound, |other| Outcome::OtherUid { uid: Some(other.uid.clone()) });
+                    return other.map_or(Outcome::NotFound, |other| Outcome::OtherUid {
+                        uid: Some(other.uid.clone()),
+                    });
                 }
                 self.judge(uid);
                 self.delete(uid, now);
@@ -170,7 +173,10 @@ impl Cluster {
                 }
             }
             Action::ReadPods { namespace, .. } => {
-                let pods = self.objects.values().filter(|object| object.namespace.as_ref() == Some(namespace));
+                let pods = self
+                    .objects
+                    .values()
+                    .filter(|object| object.namespace.as_ref() == Some(namespace));
                 Outcome::Pods(pods.filter_map(sight).collect())
             }
         }
@@ -178,16 +184,28 @@ impl Cluster {
 
     /// A DELETE has arrived: is everything in front of it gone, Pods that nobody planned among it?
     fn judge(&mut self, uid: &Uid) {
-        let early: Vec<String> =
-            self.planned.get(uid).into_iter().flatten().filter(|first| self.has(first)).map(Uid::to_string).collect();
+        let early: Vec<String> = self
+            .planned
+            .get(uid)
+            .into_iter()
+            .flatten()
+            .filter(|first| self.has(first))
+            .map(Uid::to_string)
+            .collect();
         if !early.is_empty() && self.objects[uid].deletion.is_none() {
             self.violations.push(format!("{uid} before {early:?}"));
         }
         let object = &self.objects[uid];
         if matches!(object.facts, Facts::Claim(_)) {
-            let mounting = self.objects.values().filter(|pod| pod.namespace == object.namespace).filter_map(sight);
-            let using: Vec<Uid> =
-                mounting.filter(|pod| pod.claims.contains(&object.name)).map(|pod| pod.uid).collect();
+            let mounting = self
+                .objects
+                .values()
+                .filter(|pod| pod.namespace == object.namespace)
+                .filter_map(sight);
+            let using: Vec<Uid> = mounting
+                .filter(|pod| pod.claims.contains(&object.name))
+                .map(|pod| pod.uid)
+                .collect();
             if !using.is_empty() {
                 self.violations.push(format!("{uid} while {using:?} mount it"));
             }
@@ -196,7 +214,8 @@ impl Cluster {
 
     fn delete(&mut self, uid: &Uid, now: Timestamp) {
         let Some(object) = self.objects.get_mut(uid) else { return };
-        let lingers = matches!(object.facts, Facts::Pod(_) | Facts::Namespace) || !object.finalizers.is_empty();
+        let lingers = matches!(object.facts, Facts::Pod(_) | Facts::Namespace)
+            || !object.finalizers.is_empty();
         if !lingers {
             return self.remove(&uid.clone());
         }
@@ -215,8 +234,12 @@ impl Cluster {
 
     /// One of the objects that are going goes.
     fn go_on(&mut self, dice: &mut Dice) {
-        let going: Vec<Uid> =
-            self.objects.values().filter(|object| object.deletion.is_some()).map(|object| object.uid.clone()).collect();
+        let going: Vec<Uid> = self
+            .objects
+            .values()
+            .filter(|object| object.deletion.is_some())
+            .map(|object| object.uid.clone())
+            .collect();
         if !going.is_empty() {
             let uid = going[dice.roll(going.len() as u64) as usize].clone();
             self.remove(&uid);
@@ -228,14 +251,18 @@ impl Cluster {
         let object = &all[dice.roll(all.len() as u64) as usize];
         let owner_is_gone = object.owners.first().is_some_and(|owner| !self.has(&owner.uid));
         let released = matches!(&object.facts, Facts::Volume(volume)
-            if volume.reclaim == teardown::object::Reclaim::Delete
-                && volume.claim.as_ref().is_some_and(|claim| {
-                    !all.iter().any(|other| matches!(other.facts, Facts::Claim(_))
-                        && other.name == claim.name && other.namespace.as_ref() == Some(&claim.namespace))
-                }));
+        if volume.reclaim == teardown::object::Reclaim::Delete
+            && volume.claim.as_ref().is_some_and(|claim| {
+                !all.iter().any(|other| matches!(other.facts, Facts::Claim(_))
+                    && other.name == claim.name && other.namespace.as_ref() == Some(&claim.namespace))
+            }));
         if owner_is_gone || released {
             self.delete(&object.uid, now);
-        } else if matches!(object.facts, Facts::Pod(_)) && !object.owners.is_empty() && self.born < 6 && dice.one_in(4) {
+        } else if matches!(object.facts, Facts::Pod(_))
+            && !object.owners.is_empty()
+            && self.born < 6
+            && dice.one_in(4)
+        {
             // A Pod dies of its own, and its owner, which lives, makes another.
             self.remove(&object.uid);
             let mut born = Object::clone(object);
@@ -256,6 +283,11 @@ fn sight(object: &Object) -> Option<PodSight> {
         object: object.reference(),
         labels: object.labels.clone(),
         owners: object.owners.clone(),
-        claims: pod.uses.iter().filter(|used| used.what == Used::Claim).map(|used| used.name.clone()).collect(),
+        claims: pod
+            .uses
+            .iter()
+            .filter(|used| used.what == Used::Claim)
+            .map(|used| used.name.clone())
+            .collect(),
     })
 }

@@ -159,7 +159,12 @@ fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError
             break;
         }
     }
-    prop_assert_eq!(run.state(), RunState::Finished, "{:#?}", run.steps().map(|(s, p)| (&s.uid, p)).collect::<Vec<_>>());
+    prop_assert_eq!(
+        run.state(),
+        RunState::Finished,
+        "{:#?}",
+        run.steps().map(|(s, p)| (&s.uid, p)).collect::<Vec<_>>()
+    );
     for step in &plan.steps {
         prop_assert!(!cluster.has(&step.uid), "{} is still there", step.uid);
     }
@@ -186,7 +191,14 @@ fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError
 fn records(index: &Index) -> Vec<Record> {
     let graph = Graph::of(index);
     let units = units(index, &graph);
-    let world = World { cluster: "test", index, graph: &graph, units: &units, runs: &[], now: fixture::now() };
+    let world = World {
+        cluster: "test",
+        index,
+        graph: &graph,
+        units: &units,
+        runs: &[],
+        now: fixture::now(),
+    };
     world.unit(&UnitId::new("shop")).unwrap_or_default()
 }
 
