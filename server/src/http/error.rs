@@ -355,7 +355,7 @@ fn told(refusal: &Refusal) -> Telling {
     Telling { status, code, means, advice }
 }
 
-/// A failure on its way out: status and headers; [`render`] writes the body, which depends on who asked.
+/// A failure on its way out: status and headers; `render` writes the body, which depends on who asked.
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();

@@ -2,7 +2,7 @@
 //! it, the browser folds and draws with it, and both agree because it is the same code.
 //!
 //! Reading order: [`object`] is what is known of one object, [`index`] keeps up with the cluster, [`relation`] finds the
-//! edges between two objects, [`graph`] holds them all, [`unit`] says what belongs together, [`plan`] orders
+//! edges between two objects, [`graph`] holds them all, [`mod@unit`] says what belongs together, [`plan`] orders
 //! it, [`run`] performs the plan one decision at a time, [`message`] is what a browser is told.
 #![warn(missing_docs)]
 

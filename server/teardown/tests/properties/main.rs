@@ -92,6 +92,7 @@ proptest! {
 }
 
 /// A run against a cluster that misbehaves within its rights, with a journal that is replayed after every crash.
+#[expect(clippy::unwrap_used, reason = "a test helper: what is wrong here is a failed test")]
 fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError> {
     let objects = fixture::objects(fixture);
     let mut dice = Dice::new(seed);
