@@ -32,24 +32,23 @@ check: prerequisites $(deny)
 
 	cargo clippy -p app --target wasm32-unknown-unknown --features hydrate -- -D warnings
 	cargo check -p teardown --target wasm32-unknown-unknown
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings --cfg=erase_components" cargo doc --workspace --no-deps --document-private-items
 	cargo-deny --workspace check bans licenses sources
 
 ## unit: the tests that need neither a cluster nor a browser.
 .PHONY: unit
 unit: prerequisites $(nextest)
-	cargo nextest run --workspace --features teardown/fixture -E 'not binary(cluster)'
+	cargo nextest run --workspace --features teardown/fixture
 	cargo test --workspace --doc
 
 ## e2e: the real control plane and the real browser.
 .PHONY: e2e
-e2e: prerequisites $(nextest)
+e2e: prerequisites
 	end2end/setup
 	end2end/cluster/build
 	app/build
 	cargo build -p server
 	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs
-	cargo nextest run -p server -E 'binary(cluster)' --no-tests=warn
 	cd end2end && npx playwright test
 
 ## cluster: a real control plane alone, with the sample application in it; prints its kubeconfig, ends on Ctrl-C.
@@ -61,7 +60,11 @@ cluster: prerequisites
 ## bench: the figures of the README, on this machine.
 .PHONY: bench
 bench: prerequisites
+	end2end/setup
+	end2end/cluster/build
 	app/build
+	cargo build -p server
+	node end2end/bench.mjs
 	cargo bench -p teardown --features fixture
 
 ## clean: remove what was built here; the cache in ~/.cache/unwind stays.

@@ -232,7 +232,6 @@ async fn pages_have_the_right_status_and_what_they_show() {
     let house = House::new().await;
     for (path, status, shown) in [
         ("/", 200, "5f3a:9"),
-        ("/runs", 200, "5f3a:9"),
         ("/?q=x&lang=zh-CN", 200, "5f3a:9"),
         ("/u/shop", 200, "5f3a:9"),
         ("/u/ns%3Aa%20b", 200, "5f3a:9"),

@@ -421,36 +421,26 @@ fn exceptions_give_their_reason() {
 }
 
 #[test]
-fn every_view_has_its_style() {
+fn every_style_has_its_view() {
     let root = root();
-    let Ok(main) = fs::read_to_string(root.join("style/main.css")) else { return };
-    if !main.contains("@import") {
-        return;
-    }
-    let mut offences = vec![];
-    let partials = files(&root.join("style"), ".css");
-    let stems: BTreeSet<_> =
-        partials.iter().filter_map(|path| path.file_stem()?.to_str()).collect();
-    for source in sources()
+    let main = fs::read_to_string(root.join("style/main.css")).unwrap();
+    let seen: BTreeSet<String> = sources()
         .iter()
-        .filter(|it| it.path.starts_with("app/src/view/") || it.path.starts_with("app/src/page/"))
-    {
-        let stem = source
-            .path
-            .rsplit('/')
-            .next()
-            .and_then(|name| name.strip_suffix(".rs"))
-            .unwrap_or_default();
-        if !stems.contains(stem) {
-            offences.push(format!("{} has no style/**/{stem}.css", source.path));
+        .filter_map(|source| source.path.strip_prefix("app/src/")?.strip_suffix(".rs"))
+        .map(str::to_owned)
+        .collect();
+    let mut offences = vec![];
+    for path in files(&root.join("style"), ".css") {
+        let path = path.strip_prefix(root.join("style")).unwrap().display().to_string();
+        let stem = path.trim_end_matches(".css");
+        if stem.contains('/') && !seen.contains(stem) {
+            offences.push(format!("style/{path} has no app/src/{stem}.rs"));
+        }
+        if path != "main.css" && !main.contains(&format!("\"{path}\"")) {
+            offences.push(format!("style/main.css does not import {path}"));
         }
     }
-    for stem in stems.iter().filter(|stem| **stem != "main") {
-        if !main.contains(&format!("{stem}.css")) {
-            offences.push(format!("style/main.css does not import {stem}.css"));
-        }
-    }
-    check("what is seen has a file of its own in app and in style, of the same name", &offences);
+    check("what is styled is a view or a page of the same name, and is imported", &offences);
 }
 
 #[test]
