@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use leptos::prelude::*;
+use leptos::{prelude::*, svg};
 use teardown::{
     message::{ObjectCard, Standing, State},
     object::Uid,
@@ -84,6 +84,9 @@ pub fn node(
         let path = text::path(&first.object);
         move || text::node_label(&seen, state.get(), &path, counts.0, counts.1)
     };
+    // Only where the card cannot show it: to a screen reader the label says it already.
+    let whole_name =
+        (name != *first.object.name).then(|| svg::title().child(text::path(&first.object)));
     let chosen = uid.clone();
     view! {
         <g
@@ -99,13 +102,15 @@ pub fn node(
         >
             // The label says all of it.
             <g aria-hidden="true">
-                <title>{text::path(&first.object)}</title>
+                {whole_name}
                 <rect class="card" width=WIDE height=HIGH rx="9"></rect>
                 <rect class="card-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
                 <use href=format!("/icons.svg#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
                 <text class="node-name" x="38" y="24">{name}</text>
+                " "
                 <text class="node-far" x="38" y="35">{far_name}</text>
                 <text class="node-kind" x="38" y="42">{kind}</text>
+                " "
                 <text class="node-word" x=WIDE - 32 y="42">{move || text::state(state.get())}</text>
                 <use
                     href=move || format!("/icons.svg#{}", icon::of_state(state.get()))
