@@ -91,6 +91,8 @@ test('a Pod that never goes holds what is behind it and nothing else, and the ru
 	const claim = await cluster.request('admin', 'GET', '/api/v1/namespaces/consortium-orderers/persistentvolumeclaims/ledger-orderer-1');
 	expect(claim.body.metadata.deletionTimestamp).toBeUndefined();
 
+	// Long enough for the server to have said which build it serves: it is still this one.
+	await expect(page.getByText('The server was updated.')).toBeHidden();
 	await page.getByRole('button', { name: 'Stop…' }).click();
 	await page.getByRole('dialog').getByRole('button', { name: /Stop/ }).click();
 	await expect(page.getByText('Stopped', { exact: true })).toBeVisible();

@@ -250,8 +250,15 @@ fn on_message(event: &MessageEvent) {
     }
 }
 
-/// A ping carries the build of the assets the server serves now.
-fn build(hash: &str) {
+/// What a ping says, as far as it matters here.
+#[derive(serde::Deserialize)]
+struct Ping {
+    /// The build of the assets the server serves now.
+    hash: String,
+}
+
+fn build(data: &str) {
+    let Ok(Ping { hash }) = serde_json::from_str(data) else { return };
     with(|line| {
         let ours = line.connection.hash.get_value();
         if !ours.is_empty() && !hash.is_empty() && ours != hash {
