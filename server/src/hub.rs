@@ -167,13 +167,14 @@ impl Keeper {
 
     /// The next moment at which something may follow from time alone.
     fn wake(&self) -> Instant {
+        let now = self.clock.now();
         let publish = if self.stale { self.published + PUBLISH } else { self.published + AGE };
         let cluster = self.cluster();
         let runs = self
             .performances
             .values()
             .filter(|performance| performance.is_looking(&self.index, &cluster));
-        let next = runs.filter_map(|performance| performance.run.wake()).min();
+        let next = runs.filter_map(|performance| performance.run.wake(now)).min();
         next.map_or(publish, |at| publish.min(self.clock.instant(at)))
     }
 

@@ -258,6 +258,23 @@ async fn a_throttled_call_waits_as_long_as_it_was_asked_to() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refused_step_is_asked_again_and_nothing_spins_meanwhile() {
+    let mut process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let run = process.start_run("shop").await;
+    // Paused time passes only while nobody has anything to do: a loop that spins would never get to the end of this.
+    for _ in 0..10 {
+        let refused = Outcome::Refused { code: 403, message: "no".into() };
+        process.expect("DELETE Deployment shop/web", refused).await;
+    }
+    process.hub.steer(run.clone(), Steer::Pause, "Li".into()).await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    process.quiet().await;
+    process.hub.steer(run, Steer::Resume, "Li".into()).await.unwrap().unwrap();
+    process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_without_an_answer_is_looked_into_before_it_is_repeated() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;

@@ -194,14 +194,16 @@ impl Run {
         Ok(Turn { events, actions: Vec::new() })
     }
 
-    /// When something may follow from nothing but the passing of time.
-    pub fn wake(&self) -> Option<Timestamp> {
+    /// When, after now, something may follow from nothing but the passing of time. What lies before was looked at.
+    pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
         if self.state.is_ended() {
             return None;
         }
-        let open = self.steps().filter(|(_, progress)| !progress.is_settled());
-        open.flat_map(|(step, progress)| [progress.not_before, self.overdue_at(step, progress)])
+        self.steps()
+            .filter(|(_, progress)| !progress.is_settled())
+            .flat_map(|(step, progress)| [progress.not_before, self.overdue_at(step, progress)])
             .flatten()
+            .filter(|at| *at > now)
             .min()
     }
 
