@@ -29,7 +29,6 @@ test: check unit e2e
 check: prerequisites $(deny)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --features teardown/fixture -- -D warnings
-
 	cargo clippy -p app --target wasm32-unknown-unknown --features hydrate -- -D warnings
 	cargo check -p teardown --target wasm32-unknown-unknown
 	RUSTDOCFLAGS="-D warnings --cfg=erase_components" cargo doc --workspace --no-deps --document-private-items
