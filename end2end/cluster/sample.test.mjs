@@ -250,8 +250,11 @@ test('a volume stays attached, and its object there, when the attacher is gone',
 	await cluster.until('/api/v1/persistentvolumes', held, { what: 'the volume to hang on the attacher alone', params });
 
 	cluster.startAttacher();
+	// The attacher lets go of the two one after the other, in no order that anybody promised.
 	await cluster.until('/api/v1/persistentvolumes', (found) => found.length === 0, { what: 'the volume to go', params });
-	assert.deepEqual(await list('/apis/storage.k8s.io/v1/volumeattachments'), []);
+	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', (found) => found.length === 0, {
+		what: 'the attachment to go',
+	});
 });
 
 test('a node that falls silent turns NotReady, its Pods are told to go and stay, and it comes back', async () => {
