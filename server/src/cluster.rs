@@ -29,12 +29,17 @@ mod window;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
+use hyper::body::Body;
 use kube::Client;
 use tokio::{
     sync::{Notify, Semaphore, mpsc},
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
+use tower::{BoxError, Service, ServiceExt};
 
 pub use self::connect::{Access, ConnectError};
 use self::{
@@ -47,6 +52,9 @@ const LISTS: usize = 8;
 /// Watches of single namespaces open at once, over all kinds: each is a connection, and a process can often have no
 /// more than 1,024.
 const PARTS: usize = 512;
+
+/// The body of a request to an API server in this process.
+pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// A cluster we have an address and credentials of.
 pub struct Cluster {
@@ -77,6 +85,21 @@ impl Cluster {
     pub async fn connect(access: Access) -> Result<Self, ConnectError> {
         let (client, name) = connect::connect(&access).await?;
         Ok(Self { client, name })
+    }
+
+    /// An API server in this process: it is asked as any other, without a socket in between and without credentials.
+    pub fn served_by<S, B>(service: S, name: impl Into<String>) -> Self
+    where
+        S: Service<Request<RequestBody>, Response = Response<B>> + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let service = service.map_request(|request: Request<kube::client::Body>| {
+            request.map(|body| body.map_err(Into::into).boxed_unsync())
+        });
+        Self { client: Client::new(service, "default"), name: name.into() }
     }
 
     /// What a person calls it: the context, or the API server's host.
@@ -145,6 +168,8 @@ impl Cluster {
 
 #[cfg(test)]
 mod tests {
+    use teardown::observation::Observation;
+
     use super::*;
     use crate::cluster::fake::now;
 
@@ -166,6 +191,24 @@ mod tests {
         assert!(matches!(incoming.recv().await, Some(Incoming::Observed(_))));
         drain.cancel();
         task.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_service_takes_the_place_of_a_socket() {
+        let service = tower::service_fn(async |request: Request<RequestBody>| {
+            let known = request.uri().path() == "/version";
+            let answer = if known { r#"{"gitVersion":"v1.36.3"}"# } else { "{}" };
+            Ok::<_, std::convert::Infallible>(Response::new(answer.to_owned()))
+        });
+        let cluster = Cluster::served_by(service, "in process");
+        assert_eq!(cluster.name(), "in process");
+        let (mailbox, mut incoming) = mpsc::channel(4);
+        let (_orders, receiver) = mpsc::channel(4);
+        let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
+        let Some(Incoming::Observed(seen)) = incoming.recv().await else { panic!("it ended") };
+        let reached = Observation::Reached { version: "v1.36.3".into() };
+        assert!(seen.contains(&reached), "{seen:?}");
+        task.abort();
     }
 
     #[tokio::test(start_paused = true)]
