@@ -45,7 +45,10 @@ pub use self::connect::{Access, ConnectError};
 use self::{
     interner::Interner, namespaces::Namespaces, pulse::Pulse, report::Report, watch::Shared,
 };
-use crate::hub::{Incoming, Order};
+use crate::{
+    chance::Chance,
+    hub::{Incoming, Order},
+};
 
 /// Lists under way at once: the first sight of a cluster is a list of each of its hundred kinds.
 const LISTS: usize = 8;
@@ -60,6 +63,7 @@ pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 pub struct Cluster {
     client: Client,
     name: String,
+    chance: Chance,
 }
 
 /// Why [`Cluster::run`] ended although nobody asked it to.
@@ -84,7 +88,7 @@ impl Cluster {
     /// [`ConnectError`], each with advice.
     pub async fn connect(access: Access) -> Result<Self, ConnectError> {
         let (client, name) = connect::connect(&access).await?;
-        Ok(Self { client, name })
+        Ok(Self { client, name, chance: Chance::default() })
     }
 
     /// An API server in this process: it is asked as any other, without a socket in between and without credentials.
@@ -99,7 +103,13 @@ impl Cluster {
         let service = service.map_request(|request: Request<kube::client::Body>| {
             request.map(|body| body.map_err(Into::into).boxed_unsync())
         });
-        Self { client: Client::new(service, "default"), name: name.into() }
+        let client = Client::new(service, "default");
+        Self { client, name: name.into(), chance: Chance::default() }
+    }
+
+    /// The same game again: waits are spread by this chance.
+    pub fn repeatable(self, chance: Chance) -> Self {
+        Self { chance, ..self }
     }
 
     /// What a person calls it: the context, or the API server's host.
@@ -120,10 +130,11 @@ impl Cluster {
     ) -> Result<(), RunError> {
         let names = Arc::new(Interner::default());
         let (report, observations) = Report::channel();
-        let pulse = Pulse::new(self.client.clone(), report.clone());
+        let pulse = Pulse::new(self.client.clone(), report.clone(), self.chance.clone());
         let shared = Shared {
             client: self.client.clone(),
             report,
+            chance: self.chance,
             names: names.clone(),
             suspicion: pulse.suspicion(),
             lists: Arc::new(Semaphore::new(LISTS)),
@@ -179,7 +190,7 @@ mod tests {
             "/api" | "/apis" => now(200, r#"{"kind":"APIGroupDiscoveryList","items":[]}"#),
             _ => now(404, ""),
         });
-        Cluster { client, name: "fake".into() }
+        Cluster { client, name: "fake".into(), chance: Chance::default() }
     }
 
     #[tokio::test(start_paused = true)]

@@ -38,7 +38,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::{board::Board, clock::Clock, performance::Performance};
-use crate::journal::{Journal, JournalError};
+use crate::{
+    chance::Chance,
+    journal::{Journal, JournalError},
+};
 
 pub use self::handle::{
     Frame, FrameKind, Hub, HubClosed, Incoming, Order, Refusal, Start, Steer, Subscription,
@@ -84,6 +87,7 @@ pub struct Keeper {
     orders: mpsc::Sender<Order>,
     journal: Journal,
     clock: Clock,
+    chance: Chance,
     boot: u64,
     index: Index,
     known: Option<Known>,
@@ -114,13 +118,15 @@ impl Keeper {
         orders: mpsc::Sender<Order>,
         journal: Journal,
     ) -> Result<Self, HubError> {
+        let chance = Chance::default();
         let mut keeper = Self {
             name,
             mailbox,
             orders,
             journal,
-            clock: Clock::start(),
-            boot: random()?,
+            clock: Clock::start(Timestamp::now()),
+            boot: chance.number()?,
+            chance,
             index: Index::default(),
             known: None,
             performances: BTreeMap::new(),
@@ -137,6 +143,17 @@ impl Keeper {
         Ok(keeper)
     }
 
+    /// The same game again: the clock reads `now`, and what is left to chance follows from this one.
+    ///
+    /// # Errors
+    /// [`HubError::Random`] where that has no random numbers.
+    pub fn repeatable(mut self, now: Timestamp, chance: Chance) -> Result<Self, HubError> {
+        self.clock = Clock::start(now);
+        self.boot = chance.number()?;
+        self.chance = chance;
+        Ok(self)
+    }
+
     /// Runs until the drain token is cancelled or nobody can reach it any more.
     ///
     /// # Errors
@@ -146,6 +163,7 @@ impl Keeper {
         loop {
             let wake = self.wake();
             tokio::select! {
+                biased;
                 () = drain.cancelled() => return Ok(()),
                 taken = self.mailbox.recv_many(&mut batch, BATCH) => if taken == 0 { return Ok(()) },
                 () = tokio::time::sleep_until(wake) => {}
@@ -330,7 +348,7 @@ impl Keeper {
             Ok(plan) => plan,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let id = RunId::new(format!("{:016x}", random()?));
+        let id = RunId::new(format!("{:016x}", self.chance.number()?));
         let now = self.clock.now();
         let cluster = self.cluster();
         match Performance::begin(&mut self.journal, id.clone(), plan, &start.by, cluster, now) {
@@ -499,10 +517,6 @@ fn is_frame(record: &teardown::message::Record) -> bool {
 /// Whoever asked may have gone away meanwhile; then nobody misses the answer.
 fn answer<T>(reply: oneshot::Sender<T>, value: T) {
     let _ = reply.send(value);
-}
-
-fn random() -> Result<u64, getrandom::Error> {
-    getrandom::u64()
 }
 
 #[cfg(test)]

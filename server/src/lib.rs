@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod args;
+pub mod chance;
 pub mod cluster;
 pub mod http;
 pub mod hub;

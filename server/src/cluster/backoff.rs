@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::chance::Chance;
+
 /// The first wait, as client-go's reflector has it.
 const FIRST: Duration = Duration::from_millis(800);
 /// The longest.
@@ -9,18 +11,8 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// The wait after this many failures in a row: doubled for each, at most half a minute, and spread so that a hundred
 /// watches that failed together do not come back together.
-pub(super) fn backoff(failures: u32) -> Duration {
-    spread((FIRST * 2_u32.saturating_pow(failures.saturating_sub(1).min(10))).min(LONGEST))
-}
-
-/// Between three quarters and five quarters of this.
-pub(super) fn spread(wait: Duration) -> Duration {
-    wait.mul_f64(0.75 + f64::from(random()) / f64::from(u32::MAX) / 2.0)
-}
-
-/// A number; the middle one where the system has no random source, which costs the spreading and nothing else.
-fn random() -> u32 {
-    getrandom::u32().unwrap_or(u32::MAX / 2)
+pub(super) fn backoff(failures: u32, chance: &Chance) -> Duration {
+    chance.spread((FIRST * 2_u32.saturating_pow(failures.saturating_sub(1).min(10))).min(LONGEST))
 }
 
 #[cfg(test)]
@@ -33,7 +25,7 @@ mod tests {
             [(0, 0.8), (1, 0.8), (2, 1.6), (5, 12.8), (7, 30.0), (u32::MAX, 30.0)]
         {
             for _ in 0..100 {
-                let wait = backoff(failures).as_secs_f64();
+                let wait = backoff(failures, &Chance::default()).as_secs_f64();
                 assert!((about * 0.74..about * 1.26).contains(&wait), "{failures}: {wait}");
             }
         }

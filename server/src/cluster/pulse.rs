@@ -15,11 +15,11 @@ use tokio::{
 };
 
 use super::{
-    backoff::spread,
     report::{HubGone, Report},
     request,
     text::bounded,
 };
+use crate::chance::Chance;
 
 /// How often it is asked unprompted: a cable that was pulled breaks no connection by itself.
 const EVERY: Duration = Duration::from_secs(10);
@@ -44,6 +44,7 @@ pub(super) struct Pulse {
     report: Report,
     reach: watch::Sender<Reach>,
     suspicion: Arc<Notify>,
+    chance: Chance,
 }
 
 /// A watch's view of the pulse.
@@ -55,8 +56,9 @@ pub(super) struct Suspicion {
 
 impl Pulse {
     /// A pulse that has not been felt yet.
-    pub(super) fn new(client: Client, report: Report) -> Self {
-        Self { client, report, reach: watch::Sender::default(), suspicion: Arc::default() }
+    pub(super) fn new(client: Client, report: Report, chance: Chance) -> Self {
+        let (reach, suspicion) = (watch::Sender::default(), Arc::default());
+        Self { client, report, reach, suspicion, chance }
     }
 
     /// A view of it.
@@ -89,6 +91,7 @@ impl Pulse {
                         });
                     }
                     tokio::select! {
+                        biased;
                         () = sleep(EVERY) => {}
                         // Many watches fail at once: one question answers them all.
                         () = self.suspicion.notified() => sleep(Duration::from_millis(100)).await,
@@ -103,7 +106,7 @@ impl Pulse {
                         self.reach.send_modify(|reach| reach.reached = false);
                         self.report.tell(Observation::Unreachable { message }).await?;
                     }
-                    sleep(spread((AGAIN * failures).min(LONGEST))).await;
+                    sleep(self.chance.spread((AGAIN * failures).min(LONGEST))).await;
                 }
             }
         }
@@ -182,7 +185,7 @@ mod tests {
             }))
         });
         let (report, mut told) = Report::channel();
-        let pulse = Pulse::new(client, report);
+        let pulse = Pulse::new(client, report, Chance::default());
         let mut view = pulse.suspicion();
         let task = tokio::spawn(pulse.run());
         let reached = Observation::Reached { version: "v1.36.3".into() };
@@ -220,7 +223,7 @@ mod tests {
             }))
         });
         let (report, mut told) = Report::channel();
-        let task = tokio::spawn(Pulse::new(client, report).run());
+        let task = tokio::spawn(Pulse::new(client, report, Chance::default()).run());
         assert!(matches!(told.recv().await, Some(Observation::Reached { .. })));
         assert!(timeout(Duration::from_secs(60), told.recv()).await.is_err());
         task.abort();

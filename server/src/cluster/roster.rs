@@ -1,7 +1,7 @@
 //! Which kinds are watched: discovery again and again, and a watch for each kind it finds.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use super::{
-    backoff::{backoff, spread},
+    backoff::backoff,
     convert,
     discovery::{DiscoveryError, Found, discover},
     report::HubGone,
@@ -37,7 +37,7 @@ pub(super) async fn run(shared: Shared) -> Result<(), HubGone> {
     let mut roster = Roster {
         shared,
         watches: JoinSet::new(),
-        watched: HashMap::new(),
+        watched: BTreeMap::new(),
         blind: BTreeMap::new(),
         failures: 0,
     };
@@ -48,7 +48,7 @@ pub(super) async fn run(shared: Shared) -> Result<(), HubGone> {
             Ok(found) => {
                 roster.failures = 0;
                 roster.update(found).await?;
-                rounds.pop_front().unwrap_or_else(|| spread(EVERY))
+                rounds.pop_front().unwrap_or_else(|| roster.shared.chance.spread(EVERY))
             }
             Err(error) => roster.failed(&error).await?,
         };
@@ -56,6 +56,7 @@ pub(super) async fn run(shared: Shared) -> Result<(), HubGone> {
         let mut suspicion = roster.shared.suspicion.clone();
         loop {
             tokio::select! {
+                biased;
                 () = sleep_until(due) => break,
                 () = suspicion.came_back(times) => break,
                 () = roster.shared.served_changed.notified() => {
@@ -81,7 +82,7 @@ struct Roster {
     shared: Shared,
     watches: JoinSet<Result<(), HubGone>>,
     /// By group and plural.
-    watched: HashMap<(String, String), (Arc<Kind>, AbortHandle)>,
+    watched: BTreeMap<(String, String), (Arc<Kind>, AbortHandle)>,
     /// Group versions the hub was told of.
     blind: BTreeMap<String, String>,
     /// Failures of discovery as a whole, in a row.
@@ -190,7 +191,7 @@ impl Roster {
                 .tell(Observation::Blind { resource, cause: BlindCause::Discovery, message })
                 .await?;
         }
-        Ok(backoff(self.failures))
+        Ok(backoff(self.failures, &self.shared.chance))
     }
 
     /// Whether a list of this kind is answered with 404.

@@ -23,7 +23,7 @@ mod event;
 mod trouble;
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -47,7 +47,7 @@ use self::{
     trouble::{Opening, Trouble},
 };
 use super::{
-    backoff::{backoff, spread},
+    backoff::backoff,
     convert::{self, Page},
     interner::Interner,
     namespaces::Namespaces,
@@ -55,6 +55,7 @@ use super::{
     report::{HubGone, Report},
     request::{self, Lines},
 };
+use crate::chance::Chance;
 
 /// For one page of a list, or the beginning of a watch.
 const CALL: Duration = Duration::from_secs(30);
@@ -86,6 +87,8 @@ pub(super) struct Shared {
     pub(super) client: Client,
     /// The way to the hub.
     pub(super) report: Report,
+    /// For waits that are spread.
+    pub(super) chance: Chance,
     /// Strings kept once.
     pub(super) names: Arc<Interner>,
     /// Whether the API server answers.
@@ -206,8 +209,9 @@ impl Watch {
         self.begun = Some(Instant::now());
         let mut suspicion = self.shared.suspicion.clone();
         let (objects, position) = tokio::select! {
-            listed = self.list_by_any_means() => listed?,
+            biased;
             () = suspicion.came_back(times) => return Ok(None),
+            listed = self.list_by_any_means() => listed?,
         };
         self.place = place;
         self.seen().await?;
@@ -284,7 +288,7 @@ impl Watch {
             }
             Err(opening) => return Err(opening.into()),
         };
-        let mut objects: HashMap<Uid, Object> = HashMap::new();
+        let mut objects: BTreeMap<Uid, Object> = BTreeMap::new();
         loop {
             let Ok(line) = timeout(STREAMED, stream.next()).await else {
                 self.pages_only = true;
@@ -360,25 +364,27 @@ impl Watch {
                 // Spread, so that all watches do not end and begin in the same second.
                 let path = format!(
                     "{}&resourceVersion={}",
-                    self.watch_path(spread(WATCH))?,
+                    self.watch_path(self.shared.chance.spread(WATCH))?,
                     segment(&version)?
                 );
                 tokio::select! {
-                    stream = self.open(&path) => stream?,
+                    biased;
                     () = suspicion.came_back(times) => return Ok(()),
+                    stream = self.open(&path) => stream?,
                 }
             }
         };
         self.seen().await?;
         loop {
             let line = tokio::select! {
+                biased;
+                // The API server was away meanwhile, so this connection may be to one that is gone.
+                () = suspicion.came_back(times) => return Ok(()),
                 line = timeout(WATCH.mul_f64(1.25) + MARGIN, stream.next()) => match line {
                     Ok(line) => line?,
                     // The API server's own end of the watch did not arrive: nothing would.
                     Err(_) => return Ok(()),
                 },
-                // The API server was away meanwhile, so this connection may be to one that is gone.
-                () = suspicion.came_back(times) => return Ok(()),
             };
             let Some(line) = line else { return Ok(()) };
             let event =
@@ -476,12 +482,12 @@ impl Watch {
                     Some(_) => (FORBIDDEN * 2_u32.pow(self.refusals.min(3))).min(FORBIDDEN_HERE),
                 };
                 self.refusals += 1;
-                sleep(spread(wait)).await;
+                sleep(self.shared.chance.spread(wait)).await;
                 return Ok(());
             }
             Trouble::Connection(message) => {
                 self.shared.suspicion.raise();
-                let wait = backoff(self.failures + 1);
+                let wait = backoff(self.failures + 1, &self.shared.chance);
                 sleep(wait).await;
                 if self.shared.suspicion.is_reached() {
                     self.fail(message).await?;
@@ -490,16 +496,16 @@ impl Watch {
             }
             Trouble::NotServed(message) => {
                 self.shared.served_changed.notify_one();
-                (message, backoff(self.failures + 1))
+                (message, backoff(self.failures + 1, &self.shared.chance))
             }
             Trouble::Throttled(after, message) => (
                 message,
                 after.map_or_else(
-                    || backoff(self.failures + 1),
-                    |after| spread(after.min(FORBIDDEN)),
+                    || backoff(self.failures + 1, &self.shared.chance),
+                    |after| self.shared.chance.spread(after.min(FORBIDDEN)),
                 ),
             ),
-            Trouble::Failing(message) => (message, backoff(self.failures + 1)),
+            Trouble::Failing(message) => (message, backoff(self.failures + 1, &self.shared.chance)),
         };
         self.fail(message).await?;
         sleep(wait).await;

@@ -14,8 +14,9 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn start() -> Self {
-        Self { wall: Timestamp::now(), start: Instant::now() }
+    /// A clock that reads `wall` now.
+    pub(super) fn start(wall: Timestamp) -> Self {
+        Self { wall, start: Instant::now() }
     }
 
     pub(super) fn now(&self) -> Timestamp {

@@ -3,11 +3,14 @@ use std::sync::{Mutex, atomic::AtomicBool};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 use super::*;
-use crate::cluster::{
-    fake::{self, Seen, now},
-    namespaces::Namespaces,
-    pulse::Pulse,
-    report::Report,
+use crate::{
+    chance::Chance,
+    cluster::{
+        fake::{self, Seen, now},
+        namespaces::Namespaces,
+        pulse::Pulse,
+        report::Report,
+    },
 };
 
 /// What the fake serves under `/apis`, as `group/version plural Kind` or `stale group/version`, and what it lists.
@@ -72,11 +75,12 @@ fn roster(served: &[&'static str]) -> Scene {
         }
     });
     let (report, told) = Report::channel();
-    let pulse = Pulse::new(client.clone(), report.clone());
+    let pulse = Pulse::new(client.clone(), report.clone(), Chance::default());
     let served_changed = Arc::new(Notify::new());
     let shared = Shared {
         client,
         report,
+        chance: Chance::default(),
         names: Arc::default(),
         suspicion: pulse.suspicion(),
         lists: Arc::new(Semaphore::new(8)),

@@ -17,7 +17,7 @@ use teardown::observation::Observation;
 use tokio::time::sleep;
 
 use super::{Refused, Watch};
-use crate::cluster::{backoff::spread, report::HubGone};
+use crate::cluster::report::HubGone;
 
 /// How soon the whole is asked for again, doubled for each time up to [`LONGEST`]: an API server that has just started
 /// refuses what it allows a moment later.
@@ -39,6 +39,7 @@ pub(super) async fn run(whole: &Watch, Refused(message): Refused) -> Result<(), 
     let mut permitted = pin!(permitted(whole));
     loop {
         tokio::select! {
+            biased;
             () = &mut permitted => return Ok(()),
             () = namespaces.changed() => {
                 let before = division.watched.keys().cloned().collect();
@@ -59,7 +60,7 @@ pub(super) async fn run(whole: &Watch, Refused(message): Refused) -> Result<(), 
 async fn permitted(whole: &Watch) {
     let mut wait = FIRST;
     loop {
-        sleep(spread(wait)).await;
+        sleep(whole.shared.chance.spread(wait)).await;
         if whole.is_permitted().await {
             tracing::info!(resource = %whole.kind.resource(), "may be listed as a whole");
             return;

@@ -3,9 +3,12 @@ use std::{collections::VecDeque, sync::Mutex};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::*;
-use crate::cluster::{
-    fake::{self, Log, Reply, Seen},
-    pulse::Pulse,
+use crate::{
+    chance::Chance,
+    cluster::{
+        fake::{self, Log, Reply, Seen},
+        pulse::Pulse,
+    },
 };
 
 /// Replies for lists and watches in the order they are used up; when none is left nothing ever comes.
@@ -63,12 +66,13 @@ fn scene_by(
         }
     });
     let (report, told) = Report::channel();
-    let pulse = Pulse::new(client.clone(), report.clone());
+    let pulse = Pulse::new(client.clone(), report.clone(), Chance::default());
     let served_changed = Arc::new(Notify::new());
     let namespaces = Arc::new(Namespaces::new("own"));
     let shared = Shared {
         client,
         report,
+        chance: Chance::default(),
         names: Arc::default(),
         suspicion: pulse.suspicion(),
         lists: Arc::new(Semaphore::new(1)),
