@@ -47,9 +47,6 @@ mod pod_gc;
 mod kubelet;
 mod gitops;
 
-#[cfg(test)]
-mod tests;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,7 +54,7 @@ use jiff::Timestamp;
 
 use crate::cluster::Cluster;
 use crate::status::Status;
-use crate::store::{Event, Key};
+use crate::store::Event;
 use breakage::Breakage;
 use client::Client;
 use queue::{Queue, later};
@@ -163,8 +160,8 @@ struct Post {
     /// `None` while it does not run.
     running: Option<Box<dyn Controller>>,
     handling: Handling,
-    /// The last revision it was told of.
-    seen: u64,
+    /// The last revision it was told of; `None` before its first look.
+    seen: Option<u64>,
     due: Option<Timestamp>,
     /// Until when it is not told of what happened, because it is slow.
     late: Option<Timestamp>,
@@ -251,7 +248,7 @@ impl Controllers {
             if ready.is_empty() {
                 return self.posts.iter().filter_map(|post| post.next()).min();
             }
-            cluster.random().shuffle(&mut ready);
+            cluster.rng.shuffle(&mut ready);
             for at in ready {
                 self.posts[at].run(cluster, &mut self.breakage, &self.timing);
             }
@@ -272,7 +269,7 @@ fn post<R: Reconcile + 'static>() -> Post {
         },
         running: None,
         handling: Handling::default(),
-        seen: 0,
+        seen: None,
         due: None,
         late: None,
     }
@@ -284,7 +281,7 @@ impl Post {
         if self.handling.off {
             return false;
         }
-        if self.running.is_some() && self.seen == cluster.revision() && self.due.is_none_or(|due| due > now) {
+        if self.running.is_some() && self.seen == Some(cluster.store.revision()) && self.due.is_none_or(|due| due > now) {
             return false;
         }
         if self.handling.delay.is_zero() {
@@ -306,14 +303,13 @@ impl Post {
     fn run(&mut self, cluster: &mut Cluster, breakage: &mut Breakage, timing: &Timing) {
         self.late = None;
         let now = cluster.now();
-        let missed = if self.running.is_some() { cluster.events_since(self.seen) } else { None };
-        let fresh = missed.is_none();
-        let events = missed.unwrap_or_else(|| cluster.everything());
-        self.seen = cluster.revision();
-        if fresh {
-            // Its process starts, or its watch was too far behind: it lists everything and begins anew.
+        if self.running.is_none() {
+            // Its process starts: it lists everything.
+            self.seen = None;
             self.running = Some((self.start)(timing, now));
         }
+        let events = cluster.store.news(self.seen);
+        self.seen = Some(cluster.store.revision());
         let Some(running) = &mut self.running else { return };
         let mut client = Client::new(cluster, breakage, self.user, self.name, self.handling.failing);
         self.due = running.sync(&mut client, &events);

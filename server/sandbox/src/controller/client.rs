@@ -175,9 +175,15 @@ impl<'a> Client<'a> {
     /// Creates an object that somebody else may just have created.
     pub(crate) fn furnish(&mut self, resource: Resource, object: Value) -> Result<(), Status> {
         match self.create(resource, object) {
-            Err(status) if !status.is_already_exists() && !status.is_not_found() => Err(status),
+            Err(status) if status.reason != "AlreadyExists" && !status.is_not_found() => Err(status),
             _ => Ok(()),
         }
+    }
+
+    /// Creates an object where another of its kind was.
+    pub(crate) fn recreate(&mut self, key: &Key, object: Value) -> Result<(), Status> {
+        self.allowed()?;
+        self.cluster.create(&self.actor, &key.group, &key.plural, &key.namespace, object).map(|_| ())
     }
 
     pub(crate) fn update(&mut self, resource: Resource, object: &Value) -> Result<Arc<Value>, Status> {

@@ -1,0 +1,5 @@
+//! What goes wrong on purpose.
+
+/// The faults that are waiting to strike.
+#[derive(Debug, Default)]
+pub struct Faults {}
