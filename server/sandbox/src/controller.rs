@@ -244,7 +244,8 @@ impl Controllers {
         let start = cluster.now();
         for _ in 0..TURNS_PER_INSTANT {
             let now = cluster.now();
-            let mut ready: Vec<usize> = (0..self.posts.len()).filter(|&at| self.posts[at].ready(cluster, now)).collect();
+            let mut ready: Vec<usize> =
+                (0..self.posts.len()).filter(|&at| self.posts[at].ready(cluster, now)).collect();
             if ready.is_empty() {
                 return self.posts.iter().filter_map(|post| post.next()).min();
             }
@@ -281,7 +282,10 @@ impl Post {
         if self.handling.off {
             return false;
         }
-        if self.running.is_some() && self.seen == Some(cluster.store.revision()) && self.due.is_none_or(|due| due > now) {
+        if self.running.is_some()
+            && self.seen == Some(cluster.store.revision())
+            && self.due.is_none_or(|due| due > now)
+        {
             return false;
         }
         if self.handling.delay.is_zero() {
@@ -311,7 +315,8 @@ impl Post {
         let events = cluster.store.news(self.seen);
         self.seen = Some(cluster.store.revision());
         let Some(running) = &mut self.running else { return };
-        let mut client = Client::new(cluster, breakage, self.user, self.name, self.handling.failing);
+        let mut client =
+            Client::new(cluster, breakage, self.user, self.name, self.handling.failing);
         self.due = running.sync(&mut client, &events);
     }
 }

@@ -16,7 +16,10 @@ pub(super) struct Attacher;
 
 /// The attacher's finalizer for a driver: every character that a name may not have becomes `-`.
 pub(super) fn finalizer(driver: &str) -> String {
-    let driver: String = driver.chars().map(|it| if it.is_ascii_alphanumeric() || it == '-' { it } else { '-' }).collect();
+    let driver: String = driver
+        .chars()
+        .map(|it| if it.is_ascii_alphanumeric() || it == '-' { it } else { '-' })
+        .collect();
     format!("external-attacher/{driver}")
 }
 
@@ -36,12 +39,20 @@ impl Reconcile for Attacher {
             } else {
                 event.key.clone()
             });
-        } else if VOLUMES.has(&event.key) && event.change != Change::Deleted && is_deleting(&event.object) {
+        } else if VOLUMES.has(&event.key)
+            && event.change != Change::Deleted
+            && is_deleting(&event.object)
+        {
             queue.add(event.key.clone());
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         match client.get(key) {
             Some(attachment) if ATTACHMENTS.has(key) => tend(key, &attachment, client),
             Some(volume) => let_go(key, &volume, client),
@@ -82,8 +93,12 @@ fn tend(key: &Key, attachment: &Value, client: &mut Client<'_>) -> Result<Next, 
 /// Lets a volume go that is to go and attached to nothing.
 fn let_go(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
     let ours = finalizer(text(volume, "/spec/csi/driver"));
-    let attached = |it: &std::sync::Arc<Value>| text(it, "/spec/source/persistentVolumeName") == name(volume);
-    if is_deleting(volume) && has_finalizer(volume, &ours) && !client.list(ATTACHMENTS, None).iter().any(attached) {
+    let attached =
+        |it: &std::sync::Arc<Value>| text(it, "/spec/source/persistentVolumeName") == name(volume);
+    if is_deleting(volume)
+        && has_finalizer(volume, &ours)
+        && !client.list(ATTACHMENTS, None).iter().any(attached)
+    {
         client.modify(key, |it| {
             remove_finalizer(it, &ours);
         })?;

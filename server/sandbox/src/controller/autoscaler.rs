@@ -37,14 +37,23 @@ impl Reconcile for Autoscalers {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
-        let Some(scaler) = client.get(key).filter(|it| !is_deleting(it)) else { return Ok(Next::Rest) };
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
+        let Some(scaler) = client.get(key).filter(|it| !is_deleting(it)) else {
+            return Ok(Next::Rest);
+        };
         let reference = &scaler["spec"]["scaleTargetRef"];
         let mut changed = serde_json::Value::clone(&scaler);
         let now = client.now();
         let target = client
             .kind_of(text(reference, "/apiVersion"), text(reference, "/kind"))
-            .map(|kind| Key::new(&kind.group, &kind.plural, namespace(&scaler), text(reference, "/name")))
+            .map(|kind| {
+                Key::new(&kind.group, &kind.plural, namespace(&scaler), text(reference, "/name"))
+            })
             .and_then(|key| Some((client.get(&key)?, key)));
         let Some((target, place)) = target else {
             let kind = text(reference, "/kind").to_lowercase();
@@ -63,14 +72,23 @@ impl Reconcile for Autoscalers {
         let most = number(&scaler, "/spec/maxReplicas").unwrap_or(asked).max(least);
         // Zero replicas mean that somebody switched scaling off.
         let wanted = if current == 0 { 0 } else { asked.clamp(least, most) };
-        set_condition(&mut changed, "AbleToScale", "True", "SucceededGetScale", "the HPA controller was able to get the target's current scale", now);
+        set_condition(
+            &mut changed,
+            "AbleToScale",
+            "True",
+            "SucceededGetScale",
+            "the HPA controller was able to get the target's current scale",
+            now,
+        );
         if current == 0 {
             let message = "scaling is disabled since the replica count of the target is zero";
             set_condition(&mut changed, "ScalingActive", "False", "ScalingDisabled", message, now);
         }
         if wanted != current {
             client.modify(&place, |it| set(it, &["spec", "replicas"], json!(wanted)))?;
-            let message = format!("New size: {wanted}; reason: Current number of replicas outside of the Spec limits");
+            let message = format!(
+                "New size: {wanted}; reason: Current number of replicas outside of the Spec limits"
+            );
             client.event(&scaler, EventType::Normal, "SuccessfulRescale", &message);
         }
         set(&mut changed, &["status", "currentReplicas"], json!(current));

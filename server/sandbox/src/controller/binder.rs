@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::client::{Client, EventType};
 use super::queue::Queue;
-use super::read::{annotate, annotation, is_deleting, list, name, namespace, phase, selects, set, text, uid};
+use super::read::{
+    annotate, annotation, is_deleting, list, name, namespace, phase, selects, set, text, uid,
+};
 use super::resource::{CLAIMS, STORAGE_CLASSES, VOLUMES};
 use super::timing::Timing;
 use super::{Next, Reconcile};
@@ -42,7 +44,9 @@ impl Reconcile for Binder {
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
         if CLAIMS.has(&event.key) {
-            if event.change == Change::Deleted || !text(&event.object, "/spec/volumeName").is_empty() {
+            if event.change == Change::Deleted
+                || !text(&event.object, "/spec/volumeName").is_empty()
+            {
                 self.unbound.remove(&event.key);
             } else {
                 self.unbound.insert(event.key.clone());
@@ -77,12 +81,21 @@ impl Reconcile for Binder {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let Some(object) = client.get(key) else { return Ok(Next::Rest) };
         if VOLUMES.has(key) {
             return sync_volume(key, &object, client);
         }
-        if sync_claim(key, &object, client)? { Ok(Next::Rest) } else { Ok(Next::After(self.period)) }
+        if sync_claim(key, &object, client)? {
+            Ok(Next::Rest)
+        } else {
+            Ok(Next::After(self.period))
+        }
     }
 }
 
@@ -110,7 +123,8 @@ fn sync_claim(key: &Key, claim: &Value, client: &mut Client<'_>) -> Result<bool,
     }
     let class = text(claim, "/spec/storageClassName");
     let found = client.find(STORAGE_CLASSES, "", class);
-    let late = found.as_deref().is_some_and(|it| text(it, "/volumeBindingMode") == "WaitForFirstConsumer");
+    let late =
+        found.as_deref().is_some_and(|it| text(it, "/volumeBindingMode") == "WaitForFirstConsumer");
     let waits = late && annotation(claim, SELECTED_NODE).is_none();
     if let Some(volume) = best(claim, waits, client) {
         return bind(claim, &volume, true, client).map(|()| true);
@@ -152,7 +166,10 @@ fn sync_claim(key: &Key, claim: &Value, client: &mut Client<'_>) -> Result<bool,
 fn sync_bound(claim: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     let key = CLAIMS.key(namespace(claim), name(claim));
     let lost = match client.find(VOLUMES, "", text(claim, "/spec/volumeName")) {
-        None => Some(("ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")),
+        None => Some((
+            "ClaimLost",
+            "Bound claim has lost its PersistentVolume. Data on the volume is lost!",
+        )),
         Some(volume) => match text(&volume, "/spec/claimRef/uid") {
             "" => return bind(claim, &volume, false, client),
             owner if owner == uid(claim) => return bind(claim, &volume, false, client),
@@ -224,8 +241,14 @@ fn best(claim: &Value, only_reserved: bool, client: &Client<'_>) -> Option<Arc<V
 }
 
 /// Writes both sides of a binding, in the real one's order: the volume, then the claim.
-fn bind(claim: &Value, volume: &Value, chosen: bool, client: &mut Client<'_>) -> Result<(), Status> {
-    let (claim_key, volume_key) = (CLAIMS.key(namespace(claim), name(claim)), VOLUMES.key("", name(volume)));
+fn bind(
+    claim: &Value,
+    volume: &Value,
+    chosen: bool,
+    client: &mut Client<'_>,
+) -> Result<(), Status> {
+    let (claim_key, volume_key) =
+        (CLAIMS.key(namespace(claim), name(claim)), VOLUMES.key("", name(volume)));
     client.modify(&volume_key, |it| {
         if text(it, "/spec/claimRef/uid") != uid(claim) {
             if it.pointer("/spec/claimRef").is_none() && chosen {
@@ -290,7 +313,12 @@ fn sync_volume(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Nex
     }
 }
 
-fn set_phase(key: &Key, volume: &Value, phase_now: &str, client: &mut Client<'_>) -> Result<Next, Status> {
+fn set_phase(
+    key: &Key,
+    volume: &Value,
+    phase_now: &str,
+    client: &mut Client<'_>,
+) -> Result<Next, Status> {
     if phase(volume) != phase_now {
         client.merge_status(key, &json!({"status": {"phase": phase_now}}))?;
     }
@@ -300,11 +328,14 @@ fn set_phase(key: &Key, volume: &Value, phase_now: &str, client: &mut Client<'_>
 /// What the binder itself does about a released volume: an external provisioner deletes its own, and for what nobody
 /// provisioned there is no deleter.
 fn reclaim(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
-    let external = annotation(volume, PROVISIONED_BY).is_some_and(|it| !it.starts_with("kubernetes.io/"));
+    let external =
+        annotation(volume, PROVISIONED_BY).is_some_and(|it| !it.starts_with("kubernetes.io/"));
     let deletes = text(volume, "/spec/persistentVolumeReclaimPolicy") == "Delete";
     if deletes && !external && !is_deleting(volume) {
-        let message =
-            format!("error getting deleter volume plugin for volume {:?}: no deletable volume plugin matched", name(volume));
+        let message = format!(
+            "error getting deleter volume plugin for volume {:?}: no deletable volume plugin matched",
+            name(volume)
+        );
         client.merge_status(key, &json!({"status": {"phase": "Failed", "message": message}}))?;
         client.event(volume, EventType::Warning, "VolumeFailedDelete", &message);
     }

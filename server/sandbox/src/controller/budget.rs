@@ -45,7 +45,12 @@ impl Reconcile for Budgets {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let Some(budget) = client.get(key) else { return Ok(Next::Rest) };
         let mut owned = client.list(PODS, Some(&key.namespace));
         owned.retain(|it| selects(budget.pointer("/spec/selector"), it));
@@ -68,7 +73,8 @@ impl Reconcile for Budgets {
         ] {
             set(&mut changed, &["status", member], json!(value));
         }
-        let (status, reason) = if allowed > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
+        let (status, reason) =
+            if allowed > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
         set_condition(&mut changed, "DisruptionAllowed", status, reason, "", client.now());
         client.update_status(BUDGETS, &changed)?;
         Ok(Next::Rest)
@@ -82,7 +88,9 @@ fn expected(owned: &[std::sync::Arc<Value>], client: &Client<'_>) -> i64 {
     for pod in owned.iter().filter(|it| !ended(it)) {
         match controller(pod) {
             Some(owner) => {
-                let scale = client.by_uid(text(owner, "/uid")).and_then(|(_, it)| number(&it, "/spec/replicas"));
+                let scale = client
+                    .by_uid(text(owner, "/uid"))
+                    .and_then(|(_, it)| number(&it, "/spec/replicas"));
                 let entry = wanted.entry(text(owner, "/uid")).or_insert((scale, 0));
                 entry.1 += 1;
             }

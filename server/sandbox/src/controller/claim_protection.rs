@@ -4,7 +4,8 @@
 use super::client::Client;
 use super::queue::Queue;
 use super::read::{
-    add_finalizer, claims, has_finalizer, is_deleting, list, name, namespace, number, remove_finalizer, text,
+    add_finalizer, claims, has_finalizer, is_deleting, list, name, namespace, number,
+    remove_finalizer, text,
 };
 use super::resource::{CLAIMS, PODS};
 use super::timing::Timing;
@@ -35,7 +36,12 @@ impl Reconcile for ClaimProtection {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let Some(claim) = client.get(key) else { return Ok(Next::Rest) };
         if is_deleting(&claim) {
             if has_finalizer(&claim, FINALIZER) && !is_used(&claim, client) {
@@ -65,13 +71,18 @@ fn is_shut_down(pod: &serde_json::Value) -> bool {
 fn is_used(claim: &serde_json::Value, client: &Client<'_>) -> bool {
     let ephemeral = |pod: &serde_json::Value| {
         list(pod, "/spec/volumes").iter().any(|volume| {
-            volume.get("ephemeral").is_some() && format!("{}-{}", name(pod), text(volume, "/name")) == name(claim)
+            volume.get("ephemeral").is_some()
+                && format!("{}-{}", name(pod), text(volume, "/name")) == name(claim)
         })
     };
-    client.list(PODS, Some(namespace(claim))).iter().filter(|pod| !text(pod, "/spec/nodeName").is_empty()).any(|pod| {
-        let named = list(pod, "/spec/volumes")
-            .iter()
-            .any(|it| text(it, "/persistentVolumeClaim/claimName") == name(claim));
-        named || (!is_shut_down(pod) && ephemeral(pod))
-    })
+    client
+        .list(PODS, Some(namespace(claim)))
+        .iter()
+        .filter(|pod| !text(pod, "/spec/nodeName").is_empty())
+        .any(|pod| {
+            let named = list(pod, "/spec/volumes")
+                .iter()
+                .any(|it| text(it, "/persistentVolumeClaim/claimName") == name(claim));
+            named || (!is_shut_down(pod) && ephemeral(pod))
+        })
 }

@@ -101,7 +101,12 @@ impl<'a> Client<'a> {
         self.cluster.get(key).cloned()
     }
 
-    pub(crate) fn find(&self, resource: Resource, namespace: &str, name: &str) -> Option<Arc<Value>> {
+    pub(crate) fn find(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Arc<Value>> {
         self.get(&resource.key(namespace, name))
     }
 
@@ -153,18 +158,32 @@ impl<'a> Client<'a> {
 
     /// The group versions whose APIService says that nobody answers.
     fn stale(&self) -> Vec<String> {
-        let unavailable = |it: &&Arc<Value>| it.pointer("/spec/service").is_some() && !is_true(it, "Available");
-        let name = |it: &Arc<Value>| format!("{}/{}", text(it, "/spec/group"), text(it, "/spec/version"));
-        self.cluster.list(API_SERVICES.group, API_SERVICES.plural, None).filter(unavailable).map(name).collect()
+        let unavailable =
+            |it: &&Arc<Value>| it.pointer("/spec/service").is_some() && !is_true(it, "Available");
+        let name =
+            |it: &Arc<Value>| format!("{}/{}", text(it, "/spec/group"), text(it, "/spec/version"));
+        self.cluster
+            .list(API_SERVICES.group, API_SERVICES.plural, None)
+            .filter(unavailable)
+            .map(name)
+            .collect()
     }
 
     /// Stands in for the network while the controller is made to fail.
     fn allowed(&self) -> Result<(), Status> {
-        if self.failing { Err(Status::internal("the sandbox refuses all requests of this controller")) } else { Ok(()) }
+        if self.failing {
+            Err(Status::internal("the sandbox refuses all requests of this controller"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Creates an object; apiVersion and kind are filled in.
-    pub(crate) fn create(&mut self, resource: Resource, mut object: Value) -> Result<Arc<Value>, Status> {
+    pub(crate) fn create(
+        &mut self,
+        resource: Resource,
+        mut object: Value,
+    ) -> Result<Arc<Value>, Status> {
         self.allowed()?;
         object["apiVersion"] = json!(resource.api_version());
         object["kind"] = json!(resource.kind);
@@ -175,7 +194,9 @@ impl<'a> Client<'a> {
     /// Creates an object that somebody else may just have created.
     pub(crate) fn furnish(&mut self, resource: Resource, object: Value) -> Result<(), Status> {
         match self.create(resource, object) {
-            Err(status) if status.reason != "AlreadyExists" && !status.is_not_found() => Err(status),
+            Err(status) if status.reason != "AlreadyExists" && !status.is_not_found() => {
+                Err(status)
+            }
             _ => Ok(()),
         }
     }
@@ -183,16 +204,17 @@ impl<'a> Client<'a> {
     /// Creates an object where another of its kind was.
     pub(crate) fn recreate(&mut self, key: &Key, object: Value) -> Result<(), Status> {
         self.allowed()?;
-        self.cluster.create(&self.actor, &key.group, &key.plural, &key.namespace, object).map(|_| ())
-    }
-
-    pub(crate) fn update(&mut self, resource: Resource, object: &Value) -> Result<Arc<Value>, Status> {
-        self.allowed()?;
-        self.cluster.update(&self.actor, &resource.key(namespace(object), name(object)), object.clone())
+        self.cluster
+            .create(&self.actor, &key.group, &key.plural, &key.namespace, object)
+            .map(|_| ())
     }
 
     /// Writes a status unless it is what is there.
-    pub(crate) fn update_status(&mut self, resource: Resource, object: &Value) -> Result<Arc<Value>, Status> {
+    pub(crate) fn update_status(
+        &mut self,
+        resource: Resource,
+        object: &Value,
+    ) -> Result<Arc<Value>, Status> {
         let key = resource.key(namespace(object), name(object));
         if let Some(stored) = self.cluster.get(&key)
             && stored.get("status") == object.get("status")
@@ -207,7 +229,8 @@ impl<'a> Client<'a> {
     pub(crate) fn finalize(&mut self, namespace: &Value) -> Result<(), Status> {
         self.allowed()?;
         let key = NAMESPACES.key("", name(namespace));
-        let finalizers = namespace.pointer("/spec/finalizers").cloned().unwrap_or_else(|| json!([]));
+        let finalizers =
+            namespace.pointer("/spec/finalizers").cloned().unwrap_or_else(|| json!([]));
         let change = |it: &mut Value| set(it, &["spec", "finalizers"], finalizers);
         self.cluster.modify(&self.actor, &key, "finalize", change).map(|_| ())
     }
@@ -223,7 +246,11 @@ impl<'a> Client<'a> {
     }
 
     /// Changes an object as it is now.
-    pub(crate) fn modify(&mut self, key: &Key, change: impl FnOnce(&mut Value)) -> Result<Arc<Value>, Status> {
+    pub(crate) fn modify(
+        &mut self,
+        key: &Key,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<Arc<Value>, Status> {
         self.allowed()?;
         self.cluster.modify(&self.actor, key, "", change)
     }
@@ -240,7 +267,13 @@ impl<'a> Client<'a> {
     }
 
     /// Emits an event about an object, or counts it once more. As with the real recorder, nobody hears if it is refused.
-    pub(crate) fn event(&mut self, about: &Value, severity: EventType, reason: &str, message: &str) {
+    pub(crate) fn event(
+        &mut self,
+        about: &Value,
+        severity: EventType,
+        reason: &str,
+        message: &str,
+    ) {
         if self.failing {
             return;
         }
@@ -284,5 +317,7 @@ impl<'a> Client<'a> {
 
 /// FNV-1a, as the real one hashes templates and names; it only has to be the same each time.
 pub(crate) fn fingerprint(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

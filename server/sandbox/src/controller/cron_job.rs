@@ -10,7 +10,8 @@ use super::client::{Client, Deletion, EventType};
 use super::pods::controllers_of;
 use super::queue::Queue;
 use super::read::{
-    controller_reference, flag, is_deleting, is_true, name, namespace, number, set, text, time, uid, written,
+    controller_reference, flag, is_deleting, is_true, name, namespace, number, set, text, time,
+    uid, written,
 };
 use super::resource::{CRON_JOBS, JOBS};
 use super::schedule::Schedule;
@@ -41,8 +42,15 @@ impl Reconcile for CronJobs {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
-        let Some(cron) = client.get(key).filter(|it| !is_deleting(it)) else { return Ok(Next::Rest) };
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
+        let Some(cron) = client.get(key).filter(|it| !is_deleting(it)) else {
+            return Ok(Next::Rest);
+        };
         let jobs = client.controlled(JOBS, uid(&cron));
         let (finished, active): (Vec<_>, Vec<_>) =
             jobs.into_iter().partition(|it| is_true(it, "Complete") || is_true(it, "Failed"));
@@ -53,7 +61,8 @@ impl Reconcile for CronJobs {
             return Ok(Next::Rest);
         };
         let now = client.now();
-        let last = time(&cron, "/status/lastScheduleTime").or_else(|| time(&cron, "/metadata/creationTimestamp"));
+        let last = time(&cron, "/status/lastScheduleTime")
+            .or_else(|| time(&cron, "/metadata/creationTimestamp"));
         // Only the latest of the times that were missed is made up for.
         let mut due = None;
         let mut next = schedule.after(last.unwrap_or(now));
@@ -64,7 +73,8 @@ impl Reconcile for CronJobs {
         let mut changed = Value::clone(&cron);
         let mut running = active;
         let late = |at: jiff::Timestamp| {
-            number(&cron, "/spec/startingDeadlineSeconds").is_some_and(|it| now.duration_since(at).as_secs() > it)
+            number(&cron, "/spec/startingDeadlineSeconds")
+                .is_some_and(|it| now.duration_since(at).as_secs() > it)
         };
         if let Some(at) = due.filter(|at| !flag(&cron, "/spec/suspend") && !late(*at)) {
             let policy = text(&cron, "/spec/concurrencyPolicy");
@@ -105,7 +115,8 @@ fn background(job: &Value) -> Deletion {
 
 fn job_for(cron: &Value, at: jiff::Timestamp) -> Value {
     let template = &cron["spec"]["jobTemplate"];
-    let mut annotations = template.pointer("/metadata/annotations").cloned().unwrap_or_else(|| json!({}));
+    let mut annotations =
+        template.pointer("/metadata/annotations").cloned().unwrap_or_else(|| json!({}));
     annotations["batch.kubernetes.io/cronjob-scheduled-timestamp"] = written(at);
     json!({
         "metadata": {
@@ -121,10 +132,12 @@ fn job_for(cron: &Value, at: jiff::Timestamp) -> Value {
 
 /// Deletes finished Jobs beyond the history limits, oldest first.
 fn forget(cron: &Value, finished: Vec<Arc<Value>>, client: &mut Client<'_>) -> Result<(), Status> {
-    let (failed, succeeded): (Vec<_>, Vec<_>) = finished.into_iter().partition(|it| is_true(it, "Failed"));
-    for (mut jobs, pointer, limit) in
-        [(succeeded, "/spec/successfulJobsHistoryLimit", 3), (failed, "/spec/failedJobsHistoryLimit", 1)]
-    {
+    let (failed, succeeded): (Vec<_>, Vec<_>) =
+        finished.into_iter().partition(|it| is_true(it, "Failed"));
+    for (mut jobs, pointer, limit) in [
+        (succeeded, "/spec/successfulJobsHistoryLimit", 3),
+        (failed, "/spec/failedJobsHistoryLimit", 1),
+    ] {
         jobs.sort_by_key(|it| time(it, "/status/startTime"));
         let kept = usize::try_from(number(cron, pointer).unwrap_or(limit)).unwrap_or_default();
         for job in &jobs[..jobs.len().saturating_sub(kept)] {

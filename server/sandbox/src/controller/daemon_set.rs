@@ -35,7 +35,9 @@ impl Reconcile for DaemonSets {
             }
         } else if NODES.has(&event.key) {
             let fits = |it: &Value| (it["metadata"]["labels"].clone(), it["spec"].clone());
-            if event.change == Change::Deleted || event.previous.as_deref().map(fits) != Some(fits(&event.object)) {
+            if event.change == Change::Deleted
+                || event.previous.as_deref().map(fits) != Some(fits(&event.object))
+            {
                 for key in &self.known {
                     queue.add(key.clone());
                 }
@@ -47,7 +49,12 @@ impl Reconcile for DaemonSets {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let Some(daemon) = client.get(key) else { return Ok(Next::Rest) };
         let hash = revision::record(&daemon, client)?;
         let model = pod_for(&daemon, "", &hash);
@@ -55,9 +62,13 @@ impl Reconcile for DaemonSets {
         let mut counts = [0_usize; 4];
         for node in client.list(NODES, None) {
             let here: Vec<_> = owned.iter().filter(|it| node_of(it) == name(&node)).collect();
-            let fits = scheduler::selects_node(&model, &node) && scheduler::untolerated(&model, &node, "NoExecute").is_none();
+            let fits = scheduler::selects_node(&model, &node)
+                && scheduler::untolerated(&model, &node, "NoExecute").is_none();
             if !is_deleting(&daemon) {
-                if here.is_empty() && fits && scheduler::untolerated(&model, &node, "NoSchedule").is_none() {
+                if here.is_empty()
+                    && fits
+                    && scheduler::untolerated(&model, &node, "NoSchedule").is_none()
+                {
                     pods::create(&daemon, pod_for(&daemon, name(&node), &hash), client)?;
                 }
                 for pod in here.iter().filter(|it| !is_deleting(it)) {
@@ -91,9 +102,16 @@ fn node_of(pod: &Value) -> &str {
 fn pod_for(daemon: &Value, node: &str, hash: &str) -> Value {
     let mut pod = pods::from_template(daemon, &daemon["spec"]["template"]);
     set(&mut pod, &["metadata", "labels", revision::HASH], json!(hash));
-    let terms = json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]);
+    let terms =
+        json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]);
     if !node.is_empty() {
-        let path = ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
+        let path = [
+            "spec",
+            "affinity",
+            "nodeAffinity",
+            "requiredDuringSchedulingIgnoredDuringExecution",
+            "nodeSelectorTerms",
+        ];
         set(&mut pod, &path, terms);
     }
     let mut tolerations = list(&pod, "/spec/tolerations").to_vec();

@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use super::client::{Client, Deletion};
 use super::queue::Queue;
-use super::read::{has_finalizer, is_deleting, is_true, name, namespace, remove_finalizer, set_condition, text};
+use super::read::{
+    has_finalizer, is_deleting, is_true, name, namespace, remove_finalizer, set_condition, text,
+};
 use super::resource::DEFINITIONS;
 use super::timing::{INSTANCE_CHECK, Timing};
 use super::{Next, Reconcile};
@@ -35,19 +37,42 @@ impl Reconcile for Definitions {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let waits = |it: &Value| is_deleting(it) && has_finalizer(it, FINALIZER);
-        let Some(definition) = client.get(key).filter(|it| waits(it)) else { return Ok(Next::Rest) };
+        let Some(definition) = client.get(key).filter(|it| waits(it)) else {
+            return Ok(Next::Rest);
+        };
         let mut changed = Value::clone(&definition);
         let (status, reason, message) = if is_true(&definition, "Established") {
             let progress = "CustomResource deletion is in progress";
-            if super::read::condition(&changed, "Terminating")["reason"] == "InstanceDeletionPending" {
-                set_condition(&mut changed, "Terminating", "True", "InstanceDeletionInProgress", progress, client.now());
+            if super::read::condition(&changed, "Terminating")["reason"]
+                == "InstanceDeletionPending"
+            {
+                set_condition(
+                    &mut changed,
+                    "Terminating",
+                    "True",
+                    "InstanceDeletionInProgress",
+                    progress,
+                    client.now(),
+                );
                 changed = Value::clone(&*client.update_status(DEFINITIONS, &changed)?);
             }
             if let Some(error) = delete_instances(&definition, client) {
                 let message = format!("could not issue all deletes: {error}");
-                set_condition(&mut changed, "Terminating", "True", "InstanceDeletionFailed", &message, client.now());
+                set_condition(
+                    &mut changed,
+                    "Terminating",
+                    "True",
+                    "InstanceDeletionFailed",
+                    &message,
+                    client.now(),
+                );
                 client.update_status(DEFINITIONS, &changed)?;
                 return Ok(Next::After(INSTANCE_CHECK));
             }
@@ -71,10 +96,18 @@ impl Reconcile for Definitions {
 const PATIENCE: i64 = 60;
 
 fn wait(definition: &mut Value, client: &mut Client<'_>) -> Result<Next, Status> {
-    let since = super::read::time(super::read::condition(definition, "Terminating"), "/lastTransitionTime");
+    let since =
+        super::read::time(super::read::condition(definition, "Terminating"), "/lastTransitionTime");
     if since.is_some_and(|it| client.now().duration_since(it).as_secs() >= PATIENCE) {
         let message = "could not confirm zero CustomResources remaining: context deadline exceeded";
-        set_condition(definition, "Terminating", "True", "InstanceDeletionCheck", message, client.now());
+        set_condition(
+            definition,
+            "Terminating",
+            "True",
+            "InstanceDeletionCheck",
+            message,
+            client.now(),
+        );
         client.update_status(DEFINITIONS, definition)?;
     }
     Ok(Next::After(INSTANCE_CHECK))

@@ -9,8 +9,8 @@ use super::client::{Client, EventType};
 use super::pods;
 use super::queue::Queue;
 use super::read::{
-    annotate, annotation, controller_reference, ended, flag, generation, is_deleting, label, name, namespace, number,
-    set, set_condition, text, uid,
+    annotate, annotation, controller_reference, ended, flag, generation, is_deleting, label, name,
+    namespace, number, set, set_condition, text, uid,
 };
 use super::resource::{DEPLOYMENTS, PODS, REPLICA_SETS};
 use super::timing::Timing;
@@ -44,7 +44,12 @@ impl Reconcile for Deployments {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let Some(deployment) = client.get(key) else { return Ok(Next::Rest) };
         if !is_deleting(&deployment) && !flag(&deployment, "/spec/paused") {
             let rollout = Rollout::new(deployment, client);
@@ -78,7 +83,8 @@ impl Rollout {
     fn new(deployment: Arc<Value>, client: &Client<'_>) -> Self {
         let hash = pods::template_hash(&deployment["spec"]["template"]);
         let all = client.controlled(REPLICA_SETS, uid(&deployment));
-        let (new, old): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| label(it, HASH) == Some(&hash));
+        let (new, old): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|it| label(it, HASH) == Some(&hash));
         Self { deployment, hash, new: new.into_iter().next(), old }
     }
 
@@ -90,7 +96,11 @@ impl Rollout {
             }
             return Ok(());
         }
-        if self.old.iter().any(|set| client.controlled(PODS, uid(set)).iter().any(|pod| !ended(pod))) {
+        if self
+            .old
+            .iter()
+            .any(|set| client.controlled(PODS, uid(set)).iter().any(|pod| !ended(pod)))
+        {
             return Ok(());
         }
         let wanted = replicas(&self.deployment);
@@ -104,7 +114,8 @@ impl Rollout {
     fn roll(self, client: &mut Client<'_>) -> Result<(), Status> {
         let wanted = replicas(&self.deployment);
         let surge = self.limit("/spec/strategy/rollingUpdate/maxSurge", wanted, true);
-        let mut unavailable = self.limit("/spec/strategy/rollingUpdate/maxUnavailable", wanted, false);
+        let mut unavailable =
+            self.limit("/spec/strategy/rollingUpdate/maxUnavailable", wanted, false);
         if surge == 0 && unavailable == 0 {
             unavailable = 1;
         }
@@ -121,7 +132,8 @@ impl Rollout {
         }
         // Of the old ones, first those that were never available, then as many as may be missed.
         let ready: i64 = available(new) + self.old.iter().map(|it| available(it)).sum::<i64>();
-        let mut spare = (old + replicas(new)) - (wanted - unavailable) - (replicas(new) - available(new));
+        let mut spare =
+            (old + replicas(new)) - (wanted - unavailable) - (replicas(new) - available(new));
         let mut missable = ready - (wanted - unavailable);
         for set in &self.old {
             let mut left = replicas(set);
@@ -144,7 +156,10 @@ impl Rollout {
         if let Some(absolute) = value.and_then(Value::as_i64) {
             return absolute;
         }
-        let percent = value.and_then(Value::as_str).and_then(|it| it.strip_suffix('%')).and_then(|it| it.parse().ok());
+        let percent = value
+            .and_then(Value::as_str)
+            .and_then(|it| it.strip_suffix('%'))
+            .and_then(|it| it.parse().ok());
         let share = of.saturating_mul(percent.unwrap_or(25));
         if up { share.saturating_add(99) / 100 } else { share / 100 }
     }
@@ -155,7 +170,8 @@ impl Rollout {
         set(&mut template, &["metadata", "labels", HASH], json!(hash));
         let mut selector = deployment["spec"]["selector"].clone();
         set(&mut selector, &["matchLabels", HASH], json!(hash));
-        let revision = self.old.iter().filter_map(|it| annotation(it, REVISION)?.parse::<u64>().ok()).max();
+        let revision =
+            self.old.iter().filter_map(|it| annotation(it, REVISION)?.parse::<u64>().ok()).max();
         let made = json!({
             "metadata": {
                 "name": format!("{}-{hash}", name(deployment)),
@@ -173,7 +189,9 @@ impl Rollout {
         let message = format!("Scaled up replica set {} from 0 to {replicas}", name(&made));
         client.event(deployment, EventType::Normal, "ScalingReplicaSet", &message);
         let key = DEPLOYMENTS.key(namespace(deployment), name(deployment));
-        client.modify(&key, |it| annotate(it, REVISION, &(revision.unwrap_or_default() + 1).to_string()))?;
+        client.modify(&key, |it| {
+            annotate(it, REVISION, &(revision.unwrap_or_default() + 1).to_string())
+        })?;
         Ok(())
     }
 
@@ -185,7 +203,8 @@ impl Rollout {
         let key = REPLICA_SETS.key(namespace(set_now), name(set_now));
         client.modify(&key, |it| set(it, &["spec", "replicas"], json!(to)))?;
         let direction = if to > from { "up" } else { "down" };
-        let message = format!("Scaled {direction} replica set {} from {from} to {to}", name(set_now));
+        let message =
+            format!("Scaled {direction} replica set {} from {from} to {to}", name(set_now));
         client.event(&self.deployment, EventType::Normal, "ScalingReplicaSet", &message);
         Ok(())
     }
@@ -193,9 +212,12 @@ impl Rollout {
     /// Deletes the oldest of the emptied ReplicaSets beyond `revisionHistoryLimit`.
     fn clean_up(&self, client: &mut Client<'_>) -> Result<(), Status> {
         let limit = number(&self.deployment, "/spec/revisionHistoryLimit").unwrap_or(10);
-        let mut empty: Vec<_> = self.old.iter().filter(|it| replicas(it) == 0 && !is_deleting(it)).collect();
+        let mut empty: Vec<_> =
+            self.old.iter().filter(|it| replicas(it) == 0 && !is_deleting(it)).collect();
         let extra = empty.len().saturating_sub(usize::try_from(limit).unwrap_or_default());
-        let revision = |it: &Value| annotation(it, REVISION).and_then(|it| it.parse::<u64>().ok()).unwrap_or_default();
+        let revision = |it: &Value| {
+            annotation(it, REVISION).and_then(|it| it.parse::<u64>().ok()).unwrap_or_default()
+        };
         empty.sort_by_key(|it| revision(it));
         for set in &empty[..extra] {
             let deletion = super::client::Deletion::of(set).propagation(Propagation::Background);
@@ -217,7 +239,10 @@ fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
     let mut status = json!({"observedGeneration": generation(&stored), "terminatingReplicas": sum("/status/terminatingReplicas")});
     for (member, value) in [
         ("replicas", current),
-        ("updatedReplicas", rollout.new.as_ref().and_then(|it| number(it, "/status/replicas")).unwrap_or_default()),
+        (
+            "updatedReplicas",
+            rollout.new.as_ref().and_then(|it| number(it, "/status/replicas")).unwrap_or_default(),
+        ),
         ("readyReplicas", ready),
         ("availableReplicas", available),
         ("unavailableReplicas", (current.max(wanted) - available).max(0)),
@@ -230,14 +255,22 @@ fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
         status["conditions"] = conditions.clone();
     }
     set(&mut changed, &["status"], status);
-    let least = wanted - rollout.limit("/spec/strategy/rollingUpdate/maxUnavailable", wanted, false);
+    let least =
+        wanted - rollout.limit("/spec/strategy/rollingUpdate/maxUnavailable", wanted, false);
     let now = client.now();
     if available >= least {
         let message = "Deployment has minimum availability.";
         set_condition(&mut changed, "Available", "True", "MinimumReplicasAvailable", message, now);
     } else {
         let message = "Deployment does not have minimum availability.";
-        set_condition(&mut changed, "Available", "False", "MinimumReplicasUnavailable", message, now);
+        set_condition(
+            &mut changed,
+            "Available",
+            "False",
+            "MinimumReplicasUnavailable",
+            message,
+            now,
+        );
     }
     match client.update_status(DEPLOYMENTS, &changed) {
         Err(status) if !status.is_not_found() => Err(status),

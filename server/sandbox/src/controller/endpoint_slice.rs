@@ -10,7 +10,8 @@ use super::client::Client;
 use super::pods;
 use super::queue::Queue;
 use super::read::{
-    controller_reference, ended, is_deleting, label, list, name, namespace, selects_plainly, text, uid,
+    controller_reference, ended, is_deleting, label, list, name, namespace, selects_plainly, text,
+    uid,
 };
 use super::resource::{ENDPOINT_SLICES, PODS, SERVICES};
 use super::timing::Timing;
@@ -42,7 +43,9 @@ pub(super) fn services_of(backends: &mut Backends, event: &Event) -> Vec<Key> {
         };
         return vec![event.key.clone()];
     }
-    if !PODS.has(&event.key) || event.previous.as_deref().map(essence) == Some(essence(&event.object)) {
+    if !PODS.has(&event.key)
+        || event.previous.as_deref().map(essence) == Some(essence(&event.object))
+    {
         return Vec::new();
     }
     let objects = || [Some(&*event.object), event.previous.as_deref()].into_iter().flatten();
@@ -56,7 +59,13 @@ pub(super) fn services_of(backends: &mut Backends, event: &Event) -> Vec<Key> {
 /// What of a Pod matters to a Service.
 fn essence(pod: &Value) -> (Value, String, bool, bool, bool) {
     let labels = pod["metadata"]["labels"].clone();
-    (labels, text(pod, "/status/podIP").to_owned(), pods::is_ready(pod), is_deleting(pod), ended(pod))
+    (
+        labels,
+        text(pod, "/status/podIP").to_owned(),
+        pods::is_ready(pod),
+        is_deleting(pod),
+        ended(pod),
+    )
 }
 
 impl Backends {
@@ -64,7 +73,9 @@ impl Backends {
     pub(super) fn of(service: &Value, client: &Client<'_>) -> Self {
         let selector = service.pointer("/spec/selector");
         let mut pods = client.list(PODS, Some(namespace(service)));
-        pods.retain(|it| !text(it, "/status/podIP").is_empty() && !ended(it) && selects_plainly(selector, it));
+        pods.retain(|it| {
+            !text(it, "/status/podIP").is_empty() && !ended(it) && selects_plainly(selector, it)
+        });
         Self { selectors: BTreeMap::new(), pods }
     }
 
@@ -76,9 +87,7 @@ impl Backends {
     pub(super) fn subsets(&self, service: &Value) -> Vec<Value> {
         let of = |ready: bool| -> Vec<Value> {
             let fit = |it: &&Arc<Value>| (pods::is_ready(it) && !is_deleting(it)) == ready;
-            let address = |it: &Arc<Value>| {
-                json!({"ip": text(it, "/status/podIP"), "nodeName": text(it, "/spec/nodeName"), "targetRef": Self::reference(it)})
-            };
+            let address = |it: &Arc<Value>| json!({"ip": text(it, "/status/podIP"), "nodeName": text(it, "/spec/nodeName"), "targetRef": Self::reference(it)});
             self.pods.iter().filter(fit).map(address).collect()
         };
         let (ready, other) = (of(true), of(false));
@@ -112,7 +121,8 @@ impl Backends {
 
 fn ports(service: &Value) -> Value {
     let port = |it: &Value| {
-        let number = it.get("targetPort").filter(|it| it.is_u64()).or_else(|| it.get("port")).cloned();
+        let number =
+            it.get("targetPort").filter(|it| it.is_u64()).or_else(|| it.get("port")).cloned();
         let protocol = it.get("protocol").cloned().unwrap_or_else(|| json!("TCP"));
         json!({"name": text(it, "/name"), "port": number, "protocol": protocol})
     };
@@ -140,11 +150,20 @@ impl Reconcile for EndpointSlices {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
-        let Some(service) = client.find(SERVICES, &key.namespace, &key.name).filter(|it| !is_deleting(it)) else {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
+        let Some(service) =
+            client.find(SERVICES, &key.namespace, &key.name).filter(|it| !is_deleting(it))
+        else {
             return Ok(Next::Rest);
         };
-        if service.pointer("/spec/selector").is_none() || text(&service, "/spec/type") == "ExternalName" {
+        if service.pointer("/spec/selector").is_none()
+            || text(&service, "/spec/type") == "ExternalName"
+        {
             return Ok(Next::Rest);
         }
         let endpoints = Value::Array(Backends::of(&service, client).endpoints());

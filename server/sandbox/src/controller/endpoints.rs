@@ -33,7 +33,12 @@ impl Reconcile for Endpoints {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let place = ENDPOINTS.key(&key.namespace, &key.name);
         let known = client.get(&place);
         let Some(service) = client.find(SERVICES, &key.namespace, &key.name) else {
@@ -51,7 +56,8 @@ impl Reconcile for Endpoints {
         let subsets = Backends::of(&service, client).subsets(&service);
         match known {
             None => {
-                let labels = service.pointer("/metadata/labels").cloned().unwrap_or_else(|| json!({}));
+                let labels =
+                    service.pointer("/metadata/labels").cloned().unwrap_or_else(|| json!({}));
                 let mut object = json!({
                     "metadata": {"name": &*key.name, "namespace": &*key.namespace, "labels": labels},
                 });

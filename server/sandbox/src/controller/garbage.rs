@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Deletion, EventType};
 use super::queue::Queue;
-use super::read::{is_deleting, flag, has_finalizer, namespace, owners, remove_finalizer, text, uid};
+use super::read::{
+    flag, has_finalizer, is_deleting, namespace, owners, remove_finalizer, text, uid,
+};
 use super::resource::EVENTS;
 use super::timing::Timing;
 use super::{Next, Reconcile};
@@ -24,12 +26,22 @@ pub(super) struct Garbage;
 /// What to attempt.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
-    Delete { key: Key, uid: String },
-    Orphan { key: Key, uid: String },
+    Delete {
+        key: Key,
+        uid: String,
+    },
+    Orphan {
+        key: Key,
+        uid: String,
+    },
     /// The dependents of an owner that is no more.
-    Bereave { owner: String },
+    Bereave {
+        owner: String,
+    },
     /// The owners of a dependent that is no more, or no longer blocks them.
-    Release { owner: String },
+    Release {
+        owner: String,
+    },
 }
 
 impl Reconcile for Garbage {
@@ -81,7 +93,12 @@ impl Reconcile for Garbage {
         }
     }
 
-    fn reconcile(&mut self, work: &Work, client: &mut Client<'_>, queue: &mut Queue<Work>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        work: &Work,
+        client: &mut Client<'_>,
+        queue: &mut Queue<Work>,
+    ) -> Result<Next, Status> {
         match work {
             Work::Bereave { owner } => {
                 for (key, dependent) in client.owned(owner) {
@@ -98,7 +115,9 @@ impl Reconcile for Garbage {
                 Ok(Next::Rest)
             }
             Work::Delete { key, uid: it } => match client.get(key) {
-                Some(object) if uid(&object) == it => attempt_to_delete(key, &object, client, queue),
+                Some(object) if uid(&object) == it => {
+                    attempt_to_delete(key, &object, client, queue)
+                }
                 _ => Ok(Next::Rest),
             },
             Work::Orphan { key, uid: it } => match client.get(key) {
@@ -164,7 +183,10 @@ fn attempt_to_delete(
                     it
                 })
                 .collect();
-            client.merge(key, &json!({"metadata": {"uid": uid(object), "ownerReferences": unblocked}}))?;
+            client.merge(
+                key,
+                &json!({"metadata": {"uid": uid(object), "ownerReferences": unblocked}}),
+            )?;
         }
         Propagation::Foreground
     } else if has_finalizer(object, ORPHAN) {
@@ -181,11 +203,19 @@ fn attempt_to_delete(
 }
 
 /// Lets an owner go whose blocking dependents are gone, or has them deleted.
-fn release(key: &Key, object: &Value, client: &mut Client<'_>, queue: &mut Queue<Work>) -> Result<Next, Status> {
+fn release(
+    key: &Key,
+    object: &Value,
+    client: &mut Client<'_>,
+    queue: &mut Queue<Work>,
+) -> Result<Next, Status> {
     let blocks = |it: &Value| {
-        owners(it).iter().any(|owner| text(owner, "/uid") == uid(object) && flag(owner, "/blockOwnerDeletion"))
+        owners(it)
+            .iter()
+            .any(|owner| text(owner, "/uid") == uid(object) && flag(owner, "/blockOwnerDeletion"))
     };
-    let blocking: Vec<_> = client.owned(uid(object)).into_iter().filter(|(_, it)| blocks(it)).collect();
+    let blocking: Vec<_> =
+        client.owned(uid(object)).into_iter().filter(|(_, it)| blocks(it)).collect();
     if blocking.is_empty() {
         remove(key, object, FOREGROUND, client)?;
         return Ok(Next::Rest);
@@ -212,21 +242,35 @@ fn attempt_to_orphan(key: &Key, object: &Value, client: &mut Client<'_>) -> Resu
     }
 }
 
-fn remove(key: &Key, object: &Value, finalizer: &str, client: &mut Client<'_>) -> Result<(), Status> {
+fn remove(
+    key: &Key,
+    object: &Value,
+    finalizer: &str,
+    client: &mut Client<'_>,
+) -> Result<(), Status> {
     let mut rest = object.clone();
     remove_finalizer(&mut rest, finalizer);
     let finalizers = rest.pointer("/metadata/finalizers");
     let version = text(object, "/metadata/resourceVersion");
-    match client.merge(key, &json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}})) {
+    match client
+        .merge(key, &json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}}))
+    {
         Err(status) if !status.is_not_found() => Err(status),
         _ => Ok(()),
     }
 }
 
-fn drop_references(key: &Key, object: &Value, gone: &[&str], client: &mut Client<'_>) -> Result<(), Status> {
-    let kept: Vec<&Value> = owners(object).iter().filter(|it| !gone.contains(&text(it, "/uid"))).collect();
+fn drop_references(
+    key: &Key,
+    object: &Value,
+    gone: &[&str],
+    client: &mut Client<'_>,
+) -> Result<(), Status> {
+    let kept: Vec<&Value> =
+        owners(object).iter().filter(|it| !gone.contains(&text(it, "/uid"))).collect();
     let version = text(object, "/metadata/resourceVersion");
-    client.merge(key, &json!({"metadata": {"resourceVersion": version, "ownerReferences": kept}}))?;
+    client
+        .merge(key, &json!({"metadata": {"resourceVersion": version, "ownerReferences": kept}}))?;
     Ok(())
 }
 
@@ -234,7 +278,9 @@ fn drop_references(key: &Key, object: &Value, gone: &[&str], client: &mut Client
 fn find_owner(object: &Value, reference: &Value, client: &mut Client<'_>) -> Result<Owner, Status> {
     let (api_version, kind) = (text(reference, "/apiVersion"), text(reference, "/kind"));
     let Some(resource) = client.kind_of(api_version, kind) else {
-        return Err(Status::internal(&format!("unable to get REST mapping for {api_version}/{kind}.")));
+        return Err(Status::internal(&format!(
+            "unable to get REST mapping for {api_version}/{kind}."
+        )));
     };
     if resource.namespaced && namespace(object).is_empty() {
         return Ok(Owner::Impossible);
@@ -247,7 +293,9 @@ fn find_owner(object: &Value, reference: &Value, client: &mut Client<'_>) -> Res
         }
         _ => {
             let elsewhere = client.by_uid(text(reference, "/uid"));
-            if elsewhere.is_some_and(|(_, owner)| !namespace(&owner).is_empty() && namespace(&owner) != within) {
+            if elsewhere.is_some_and(|(_, owner)| {
+                !namespace(&owner).is_empty() && namespace(&owner) != within
+            }) {
                 report_invalid_namespace(object, reference, client);
             }
             Ok(Owner::Dangling)

@@ -39,7 +39,12 @@ impl Reconcile for GitOps {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         if let Some(last) = self.gone.get(key)
             && client.breakage.recreated.contains(key)
             && client.get(key).is_none()

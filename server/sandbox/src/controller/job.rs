@@ -9,8 +9,8 @@ use super::client::{Client, Deletion, EventType};
 use super::pods;
 use super::queue::{Queue, later};
 use super::read::{
-    controlled_by, ended, flag, has_finalizer, is_deleting, is_true, name, namespace, number, phase, remove_finalizer,
-    set, set_condition, time, uid, written,
+    controlled_by, ended, flag, has_finalizer, is_deleting, is_true, name, namespace, number,
+    phase, remove_finalizer, set, set_condition, time, uid, written,
 };
 use super::resource::{JOBS, PODS};
 use super::timing::Timing;
@@ -54,7 +54,12 @@ impl Reconcile for Jobs {
         }
     }
 
-    fn reconcile(&mut self, work: &Work, client: &mut Client<'_>, queue: &mut Queue<Work>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        work: &Work,
+        client: &mut Client<'_>,
+        queue: &mut Queue<Work>,
+    ) -> Result<Next, Status> {
         match work {
             Work::Orphan(key) => {
                 let Some(pod) = client.get(key).filter(|it| has_finalizer(it, TRACKING)) else {
@@ -62,11 +67,17 @@ impl Reconcile for Jobs {
                 };
                 // One that another kind controls is not this controller's: deletion.md, P16.
                 let job = match super::read::controller(&pod) {
-                    Some(owner) if super::read::text(owner, "/kind") != JOBS.kind => return Ok(Next::Rest),
-                    Some(owner) => client.find(JOBS, namespace(&pod), super::read::text(owner, "/name")),
+                    Some(owner) if super::read::text(owner, "/kind") != JOBS.kind => {
+                        return Ok(Next::Rest);
+                    }
+                    Some(owner) => {
+                        client.find(JOBS, namespace(&pod), super::read::text(owner, "/name"))
+                    }
                     None => None,
                 };
-                let counted = job.as_deref().is_none_or(|it| !controlled_by(&pod, uid(it)) || is_finished(it));
+                let counted = job
+                    .as_deref()
+                    .is_none_or(|it| !controlled_by(&pod, uid(it)) || is_finished(it));
                 if counted {
                     release(&pod, client)?;
                 }
@@ -106,9 +117,12 @@ fn sync(key: &Key, job: &Value, client: &mut Client<'_>) -> Result<Next, Status>
         return expire(key, job, client);
     }
     let owned = client.controlled(PODS, uid(job));
-    let (mut succeeded, mut failed) =
-        (number(job, "/status/succeeded").unwrap_or_default(), number(job, "/status/failed").unwrap_or_default());
-    let uncounted: Vec<_> = owned.iter().filter(|it| has_finalizer(it, TRACKING) && ended(it)).collect();
+    let (mut succeeded, mut failed) = (
+        number(job, "/status/succeeded").unwrap_or_default(),
+        number(job, "/status/failed").unwrap_or_default(),
+    );
+    let uncounted: Vec<_> =
+        owned.iter().filter(|it| has_finalizer(it, TRACKING) && ended(it)).collect();
     for pod in &uncounted {
         match phase(pod) {
             "Succeeded" => succeeded += 1,
@@ -136,8 +150,11 @@ fn sync(key: &Key, job: &Value, client: &mut Client<'_>) -> Result<Next, Status>
                 active -= 1;
             }
         } else {
-            let left = completions.map_or(parallelism, |wanted| (wanted - succeeded).min(parallelism));
-            let room = usize::try_from(left).unwrap_or_default().saturating_sub(running.len() + terminating);
+            let left =
+                completions.map_or(parallelism, |wanted| (wanted - succeeded).min(parallelism));
+            let room = usize::try_from(left)
+                .unwrap_or_default()
+                .saturating_sub(running.len() + terminating);
             for _ in 0..room {
                 refused = pods::create(job, pod_for(job), client);
                 if refused.is_err() {
@@ -186,7 +203,11 @@ fn sync(key: &Key, job: &Value, client: &mut Client<'_>) -> Result<Next, Status>
         let (severity, reason, message) = if complete {
             (EventType::Normal, "Completed", "Job completed")
         } else {
-            (EventType::Warning, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+            (
+                EventType::Warning,
+                "BackoffLimitExceeded",
+                "Job has reached the specified backoff limit",
+            )
         };
         client.event(job, severity, reason, message);
         for pod in owned.iter().filter(|it| has_finalizer(it, TRACKING)) {
@@ -212,12 +233,15 @@ fn pod_for(job: &Value) -> Value {
 
 /// Deletes a finished Job when `ttlSecondsAfterFinished` has passed.
 fn expire(key: &Key, job: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
-    let Some(seconds) = number(job, "/spec/ttlSecondsAfterFinished").and_then(|it| u64::try_from(it).ok()) else {
+    let Some(seconds) =
+        number(job, "/spec/ttlSecondsAfterFinished").and_then(|it| u64::try_from(it).ok())
+    else {
         return Ok(Next::Rest);
     };
-    let finished = ["Complete", "Failed"].into_iter().find(|it| is_true(job, it)).and_then(|it| {
-        time(super::read::condition(job, it), "/lastTransitionTime")
-    });
+    let finished = ["Complete", "Failed"]
+        .into_iter()
+        .find(|it| is_true(job, it))
+        .and_then(|it| time(super::read::condition(job, it), "/lastTransitionTime"));
     let (Some(finished), false) = (finished, is_deleting(job)) else { return Ok(Next::Rest) };
     let due = later(finished, Duration::from_secs(seconds));
     if due <= client.now() {

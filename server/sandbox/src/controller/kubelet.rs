@@ -42,7 +42,11 @@ pub(super) enum Work {
     /// Which machines there are.
     Machines,
     Machine(String),
-    Pod { key: Key, uid: String, node: String },
+    Pod {
+        key: Key,
+        uid: String,
+        node: String,
+    },
 }
 
 /// A Pod on a machine.
@@ -62,12 +66,21 @@ struct Held {
 enum Stage {
     /// Its volumes are not all there.
     Waiting,
-    Starting { until: Timestamp },
-    Running { since: Timestamp },
+    Starting {
+        until: Timestamp,
+    },
+    Running {
+        since: Timestamp,
+    },
     /// Its containers were told to stop.
-    Stopping { until: Timestamp },
+    Stopping {
+        until: Timestamp,
+    },
     /// Its containers are gone, its volumes are mounted.
-    Unmounting { next: Timestamp, failures: u32 },
+    Unmounting {
+        next: Timestamp,
+        failures: u32,
+    },
     /// Nothing of it is left on the machine.
     Clean,
 }
@@ -97,7 +110,12 @@ impl Reconcile for Kubelets {
         }
     }
 
-    fn reconcile(&mut self, work: &Work, client: &mut Client<'_>, queue: &mut Queue<Work>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        work: &Work,
+        client: &mut Client<'_>,
+        queue: &mut Queue<Work>,
+    ) -> Result<Next, Status> {
         match work {
             Work::Machines => {
                 for name in client.breakage.machines.clone() {
@@ -109,7 +127,8 @@ impl Reconcile for Kubelets {
             }
             Work::Machine(name) => self.tend_machine(name, client, queue),
             Work::Pod { key, uid, node } => {
-                if !client.breakage.machines.contains(node) || client.breakage.silent.contains(node) {
+                if !client.breakage.machines.contains(node) || client.breakage.silent.contains(node)
+                {
                     return Ok(Next::Rest);
                 }
                 let mut client = client.node(node);
@@ -122,7 +141,12 @@ impl Reconcile for Kubelets {
 }
 
 impl Kubelets {
-    fn tend_machine(&mut self, name: &str, client: &mut Client<'_>, queue: &mut Queue<Work>) -> Result<Next, Status> {
+    fn tend_machine(
+        &mut self,
+        name: &str,
+        client: &mut Client<'_>,
+        queue: &mut Queue<Work>,
+    ) -> Result<Next, Status> {
         if !client.breakage.machines.contains(name) {
             return Ok(Next::Rest);
         }
@@ -134,9 +158,15 @@ impl Kubelets {
         if std::mem::take(&mut machine.silent) {
             machine.reported = None;
             for (uid, held) in self.pods.iter().filter(|(_, held)| held.node == name) {
-                queue.add(Work::Pod { key: held.key.clone(), uid: uid.clone(), node: name.to_owned() });
+                queue.add(Work::Pod {
+                    key: held.key.clone(),
+                    uid: uid.clone(),
+                    node: name.to_owned(),
+                });
             }
-            for pod in client.list(PODS, None).iter().filter(|it| text(it, "/spec/nodeName") == name) {
+            for pod in
+                client.list(PODS, None).iter().filter(|it| text(it, "/spec/nodeName") == name)
+            {
                 let key = PODS.key(super::read::namespace(pod), super::read::name(pod));
                 queue.add(Work::Pod { key, uid: uid(pod).to_owned(), node: name.to_owned() });
             }
@@ -146,7 +176,13 @@ impl Kubelets {
         Ok(Next::After(wait))
     }
 
-    fn tend_pod(&mut self, key: &Key, uid_of: &str, node: &str, client: &mut Client<'_>) -> Result<Next, Status> {
+    fn tend_pod(
+        &mut self,
+        key: &Key,
+        uid_of: &str,
+        node: &str,
+        client: &mut Client<'_>,
+    ) -> Result<Next, Status> {
         let object = client.get(key).filter(|it| uid(it) == uid_of);
         if !self.pods.contains_key(uid_of) {
             let Some(pod) = &object else { return Ok(Next::Rest) };
@@ -164,7 +200,11 @@ impl Kubelets {
                 complaint: String::new(),
             };
             // A kubelet that comes back finds what it had running.
-            let held = if text(pod, "/status/phase") == "Running" { held.found(pod, client) } else { held };
+            let held = if text(pod, "/status/phase") == "Running" {
+                held.found(pod, client)
+            } else {
+                held
+            };
             self.pods.insert(uid_of.to_owned(), held);
         }
         let Some(held) = self.pods.get_mut(uid_of) else { return Ok(Next::Rest) };
@@ -181,7 +221,8 @@ impl Kubelets {
         let in_use: BTreeSet<&str> =
             on_node.flat_map(|it| &it.mounts).filter_map(|it| it.unique_name.as_deref()).collect();
         let Some(object) = client.find(NODES, "", node) else { return Ok(()) };
-        let told: BTreeSet<&str> = list(&object, "/status/volumesInUse").iter().filter_map(Value::as_str).collect();
+        let told: BTreeSet<&str> =
+            list(&object, "/status/volumesInUse").iter().filter_map(Value::as_str).collect();
         if told != in_use {
             let patch = serde_json::json!({"status": {"volumesInUse": in_use}});
             client.merge_status(&NODES.key("", node), &patch)?;
@@ -211,7 +252,9 @@ impl Held {
                 Stage::Waiting | Stage::Starting { .. } => self.start(pod, client)?,
                 Stage::Running { since } => self.run(pod, since, client)?,
                 Stage::Stopping { until } => self.stop(pod, until, client)?,
-                Stage::Unmounting { next, failures } => self.unmount(pod, next, failures, client)?,
+                Stage::Unmounting { next, failures } => {
+                    self.unmount(pod, next, failures, client)?
+                }
                 Stage::Clean => return self.finish(pod, client),
             };
             if self.stage == stage {
@@ -254,7 +297,12 @@ impl Held {
         }
     }
 
-    fn run(&mut self, pod: Option<&Value>, since: Timestamp, client: &mut Client<'_>) -> Result<Next, Status> {
+    fn run(
+        &mut self,
+        pod: Option<&Value>,
+        since: Timestamp,
+        client: &mut Client<'_>,
+    ) -> Result<Next, Status> {
         let now = client.now();
         let Some(pod) = pod else {
             self.stage = Stage::Stopping { until: later(now, life::FORCED_STOP) };
@@ -281,7 +329,12 @@ impl Held {
         Ok(Next::Rest)
     }
 
-    fn stop(&mut self, pod: Option<&Value>, until: Timestamp, client: &mut Client<'_>) -> Result<Next, Status> {
+    fn stop(
+        &mut self,
+        pod: Option<&Value>,
+        until: Timestamp,
+        client: &mut Client<'_>,
+    ) -> Result<Next, Status> {
         let now = client.now();
         if pod.is_some_and(|it| life::hold(it) == Some("kill")) {
             life::complain_of_kill(pod, client)?;
@@ -294,8 +347,14 @@ impl Held {
             return Ok(after(now, until));
         }
         if let Some(pod) = pod {
-            let killed = number(pod, "/metadata/deletionGracePeriodSeconds").is_some() && deadline <= now;
-            life::terminate(pod, if killed { 137 } else { life::EXIT_CODE }, &self.address, client)?;
+            let killed =
+                number(pod, "/metadata/deletionGracePeriodSeconds").is_some() && deadline <= now;
+            life::terminate(
+                pod,
+                if killed { 137 } else { life::EXIT_CODE },
+                &self.address,
+                client,
+            )?;
         }
         self.stage = Stage::Unmounting { next: later(now, UNMOUNT), failures: 0 };
         Ok(Next::Rest)

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Deletion};
 use super::queue::Queue;
-use super::read::{is_deleting, ended, finalizers, list, name, number, phase, set, set_condition, time};
+use super::read::{
+    ended, finalizers, is_deleting, list, name, number, phase, set, set_condition, time,
+};
 use super::resource::{NAMESPACES, PODS};
 use super::timing::{FINALIZER_ESTIMATE, NAMESPACE_GRACE, NAMESPACE_RETRY, Timing};
 use super::{Next, Reconcile};
@@ -34,20 +36,29 @@ impl Reconcile for Namespaces {
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
-        if NAMESPACES.has(&event.key) && event.change != Change::Deleted && is_deleting(&event.object) {
+        if NAMESPACES.has(&event.key)
+            && event.change != Change::Deleted
+            && is_deleting(&event.object)
+        {
             queue.add_after(event.key.clone(), NAMESPACE_GRACE);
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
-        let Some(namespace) = client.get(key).filter(|it| is_deleting(it)) else { return Ok(Next::Rest) };
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
+        let Some(namespace) = client.get(key).filter(|it| is_deleting(it)) else {
+            return Ok(Next::Rest);
+        };
         let mut namespace = Value::clone(&namespace);
         if phase(&namespace) != "Terminating" {
             set(&mut namespace, &["status", "phase"], json!("Terminating"));
             namespace = Value::clone(&*client.update_status(NAMESPACES, &namespace)?);
         }
-        let tokens = list(&namespace, "/spec/finalizers");
-        if tokens.is_empty() {
+        if list(&namespace, "/spec/finalizers").is_empty() {
             return Ok(Next::Rest);
         }
         let mut sweep = Sweep::new(&namespace);
@@ -63,6 +74,7 @@ impl Reconcile for Namespaces {
         if sweep.pods_remain {
             return Ok(Next::After(NAMESPACE_RETRY));
         }
+        let tokens = list(&namespace, "/spec/finalizers");
         let kept: Vec<&Value> = tokens.iter().filter(|it| *it != TOKEN).collect();
         let mut finalized = namespace.clone();
         set(&mut finalized, &["spec", "finalizers"], json!(kept));
@@ -122,17 +134,26 @@ impl Sweep {
                 .iter()
                 .map(|it| format!("{it}: stale GroupVersion discovery: {it}"))
                 .collect();
-            let error = format!("unable to retrieve the complete list of server APIs: {}", groups.join(", "));
-            self.discovery_failure =
-                Some(format!("Discovery failed for some groups, {} failing: {error}", groups.len()));
+            let error = format!(
+                "unable to retrieve the complete list of server APIs: {}",
+                groups.join(", ")
+            );
+            self.discovery_failure = Some(format!(
+                "Discovery failed for some groups, {} failing: {error}",
+                groups.len()
+            ));
             self.errors.push(error);
         }
         let mut resources = discovered.namespaced;
-        if let Some(at) = resources.iter().position(|it| *it.plural == *PODS.plural && it.group.is_empty()) {
+        if let Some(at) =
+            resources.iter().position(|it| *it.plural == *PODS.plural && it.group.is_empty())
+        {
             let pods = resources.remove(at);
             let left = self.clear(&pods, client);
             self.pods_remain = left.count > 0;
-            let error = left.error.as_ref().map(|it| format!("failed to delete pods for namespace: {}, err: {it}", self.namespace));
+            let error = left.error.as_ref().map(|it| {
+                format!("failed to delete pods for namespace: {}, err: {it}", self.namespace)
+            });
             self.add(&pods.group, &pods.plural, left, error);
             if self.pods_remain {
                 return;
@@ -170,7 +191,8 @@ impl Sweep {
         }
         for object in &objects {
             // One refusal ends the collection, as it does with the API server's one worker.
-            if let Err(status) = client.delete(&key(object), &Deletion::default().propagation(Propagation::Background))
+            if let Err(status) = client
+                .delete(&key(object), &Deletion::default().propagation(Propagation::Background))
                 && !status.is_not_found()
             {
                 left.error = Some(status.message);
@@ -199,8 +221,10 @@ impl Sweep {
 
     /// The longest grace of a Pod that still runs, unless all of it has passed since the namespace was deleted.
     fn grace(&self, pods: &[std::sync::Arc<Value>], client: &Client<'_>) -> i64 {
-        let grace = |it: &Value| number(it, "/spec/terminationGracePeriodSeconds").unwrap_or_default();
-        let longest = pods.iter().filter(|it| !ended(it)).map(|it| grace(it)).max().unwrap_or_default();
+        let grace =
+            |it: &Value| number(it, "/spec/terminationGracePeriodSeconds").unwrap_or_default();
+        let longest =
+            pods.iter().filter(|it| !ended(it)).map(|it| grace(it)).max().unwrap_or_default();
         let passed = self.deleted.map_or(0, |at| client.now().duration_since(at).as_secs());
         if passed >= longest { 0 } else { longest }
     }
@@ -210,14 +234,26 @@ impl Sweep {
         self.content_errors.sort();
         let content = (!self.content_errors.is_empty()).then(|| {
             let errors = &self.content_errors;
-            format!("Failed to delete all resource types, {} remaining: {}", errors.len(), errors.join(", "))
+            format!(
+                "Failed to delete all resource types, {} remaining: {}",
+                errors.len(),
+                errors.join(", ")
+            )
         });
         let remaining = (self.complete && !self.remaining.is_empty()).then(|| {
-            let all = self.remaining.iter().map(|(it, count)| format!("{it} has {count} resource instances")).collect();
+            let all = self
+                .remaining
+                .iter()
+                .map(|(it, count)| format!("{it} has {count} resource instances"))
+                .collect();
             format!("Some resources are remaining: {}", joined(all))
         });
         let held = (self.complete && !self.by_finalizer.is_empty()).then(|| {
-            let all = self.by_finalizer.iter().map(|(it, count)| format!("{it} in {count} resource instances")).collect();
+            let all = self
+                .by_finalizer
+                .iter()
+                .map(|(it, count)| format!("{it} in {count} resource instances"))
+                .collect();
             format!("Some content in the namespace has finalizers remaining: {}", joined(all))
         });
         let found = [

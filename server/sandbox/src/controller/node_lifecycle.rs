@@ -76,14 +76,20 @@ impl Reconcile for NodeLifecycle {
                 self.pods.entry(node.to_owned()).or_default().insert(event.key.clone());
             }
         } else if NODES.has(&event.key) {
-            let essence = |it: &Value| (condition(it, "Ready")["status"].clone(), it["spec"].clone());
+            let essence =
+                |it: &Value| (condition(it, "Ready")["status"].clone(), it["spec"].clone());
             if event.previous.as_deref().map(essence) != Some(essence(&event.object)) {
                 queue.add(());
             }
         }
     }
 
-    fn reconcile(&mut self, (): &(), client: &mut Client<'_>, _: &mut Queue<()>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        (): &(),
+        client: &mut Client<'_>,
+        _: &mut Queue<()>,
+    ) -> Result<Next, Status> {
         let nodes = client.list(NODES, None);
         let names: BTreeSet<&str> = nodes.iter().map(|it| name(it)).collect();
         self.health.retain(|node, _| names.contains(node.as_str()));
@@ -175,7 +181,13 @@ impl NodeLifecycle {
     }
 
     /// Brings a node's taints to what its condition asks for.
-    fn taint(&mut self, node: &Value, disrupted: bool, partial: bool, client: &mut Client<'_>) -> Result<(), Status> {
+    fn taint(
+        &mut self,
+        node: &Value,
+        disrupted: bool,
+        partial: bool,
+        client: &mut Client<'_>,
+    ) -> Result<(), Status> {
         let status = text(condition(node, "Ready"), "/status");
         let wanted = match status {
             "True" => None,
@@ -183,12 +195,15 @@ impl NodeLifecycle {
             _ => Some(NOT_READY),
         };
         let has = |key: &str, effect: &str| {
-            list(node, "/spec/taints").iter().any(|it| text(it, "/key") == key && text(it, "/effect") == effect)
+            list(node, "/spec/taints")
+                .iter()
+                .any(|it| text(it, "/key") == key && text(it, "/effect") == effect)
         };
         let evicting = has(NOT_READY, "NoExecute") || has(UNREACHABLE, "NoExecute");
         // A node whose taint only changes its name does not wait its turn.
         let may_evict = evicting || (!partial && client.now() >= self.next_taint);
-        let evicts = wanted.filter(|_| !disrupted && may_evict && !condition(node, "Ready").is_null());
+        let evicts =
+            wanted.filter(|_| !disrupted && may_evict && !condition(node, "Ready").is_null());
         let mut taints: Vec<Value> = list(node, "/spec/taints").to_vec();
         let mut changed = false;
         for (key, effect, there) in [
@@ -203,7 +218,9 @@ impl NodeLifecycle {
             }
             changed = true;
             if there {
-                taints.push(json!({"key": key, "effect": effect, "timeAdded": written(client.now())}));
+                taints.push(
+                    json!({"key": key, "effect": effect, "timeAdded": written(client.now())}),
+                );
             } else {
                 taints.retain(|it| text(it, "/key") != key || text(it, "/effect") != effect);
             }
@@ -228,7 +245,8 @@ impl NodeLifecycle {
 /// A condition that turned keeps the time of the last word.
 pub(super) fn keep_heartbeat(node: &mut Value, kind: &str, beat: Value) {
     let conditions = node.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
-    if let Some(condition) = conditions.and_then(|all| all.iter_mut().find(|it| it["type"] == kind)) {
+    if let Some(condition) = conditions.and_then(|all| all.iter_mut().find(|it| it["type"] == kind))
+    {
         condition["lastHeartbeatTime"] = beat;
     }
 }

@@ -39,7 +39,12 @@ impl Reconcile for PodGc {
 
     fn observe(&mut self, _: &Event, _: &mut Queue<()>) {}
 
-    fn reconcile(&mut self, (): &(), client: &mut Client<'_>, _: &mut Queue<()>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        (): &(),
+        client: &mut Client<'_>,
+        _: &mut Queue<()>,
+    ) -> Result<Next, Status> {
         let now = client.now();
         let nodes: BTreeMap<String, _> =
             client.list(NODES, None).into_iter().map(|it| (name(&it).to_owned(), it)).collect();
@@ -56,12 +61,17 @@ impl Reconcile for PodGc {
             }
             let Some(node) = nodes.get(place) else {
                 missing.insert(place.to_owned());
-                if self.missing.get(place).is_some_and(|since| later(*since, POD_GC_QUARANTINE) <= now) {
+                if self
+                    .missing
+                    .get(place)
+                    .is_some_and(|since| later(*since, POD_GC_QUARANTINE) <= now)
+                {
                     remove(pod, Some("PodGC: node no longer exists"), client);
                 }
                 continue;
             };
-            let out_of_service = list(node, "/spec/taints").iter().any(|it| text(it, "/key") == OUT_OF_SERVICE);
+            let out_of_service =
+                list(node, "/spec/taints").iter().any(|it| text(it, "/key") == OUT_OF_SERVICE);
             if is_deleting(pod) && out_of_service && !is_true(node, "Ready") {
                 remove(pod, None, client);
             }
@@ -80,7 +90,14 @@ fn remove(pod: &Value, why: Option<&str>, client: &mut Client<'_>) {
         let mut changed = pod.clone();
         set(&mut changed, &["status", "phase"], json!("Failed"));
         if let Some(message) = why {
-            set_condition(&mut changed, "DisruptionTarget", "True", "DeletionByPodGC", message, client.now());
+            set_condition(
+                &mut changed,
+                "DisruptionTarget",
+                "True",
+                "DeletionByPodGC",
+                message,
+                client.now(),
+            );
         }
         if client.update_status(PODS, &changed).is_err() {
             return;

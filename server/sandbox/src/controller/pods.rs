@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::client::{Client, Deletion, EventType, fingerprint};
-use super::read::{controller, controller_reference, is_true, name, namespace, text, uid};
+use super::read::{controller, controller_reference, is_true, name, namespace, text};
 use super::resource::{PODS, Resource};
 use crate::status::Status;
 use crate::store::{Event, Key};
@@ -91,9 +91,4 @@ pub(super) fn template_hash(template: &Value) -> String {
         rest /= 27;
     }
     hash
-}
-
-/// Whether the owner that a Pod names is this one, and not an earlier one of its name.
-pub(super) fn is_of(pod: &Value, owner: &Value) -> bool {
-    super::read::controlled_by(pod, uid(owner))
 }

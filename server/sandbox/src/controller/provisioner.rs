@@ -11,7 +11,9 @@ use super::binder::{PROVISIONED_BY, PROVISIONER};
 use super::breakage::export_of;
 use super::client::{Client, Deletion, EventType};
 use super::queue::Queue;
-use super::read::{annotation, has_finalizer, is_deleting, name, namespace, phase, remove_finalizer, text, uid};
+use super::read::{
+    annotation, has_finalizer, is_deleting, name, namespace, phase, remove_finalizer, text, uid,
+};
 use super::resource::{ATTACHMENTS, CLAIMS, STORAGE_CLASSES, VOLUMES};
 use super::timing::Timing;
 use super::{Next, Reconcile};
@@ -37,7 +39,9 @@ impl Reconcile for Provisioner {
         }
         let object = &event.object;
         if CLAIMS.has(&event.key) {
-            if annotation(object, PROVISIONER).is_some() && text(object, "/spec/volumeName").is_empty() {
+            if annotation(object, PROVISIONER).is_some()
+                && text(object, "/spec/volumeName").is_empty()
+            {
                 queue.add(event.key.clone());
             }
         } else if VOLUMES.has(&event.key)
@@ -48,7 +52,12 @@ impl Reconcile for Provisioner {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         match client.get(key) {
             Some(claim) if CLAIMS.has(key) => provision(&claim, client),
             Some(volume) => reclaim(key, &volume, client),
@@ -59,9 +68,12 @@ impl Reconcile for Provisioner {
 
 fn provision(claim: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
     let volume = format!("pvc-{}", uid(claim));
-    let taken = client.find(VOLUMES, "", &volume).is_some() || !text(claim, "/spec/volumeName").is_empty();
+    let taken =
+        client.find(VOLUMES, "", &volume).is_some() || !text(claim, "/spec/volumeName").is_empty();
     let class = client.find(STORAGE_CLASSES, "", text(claim, "/spec/storageClassName"));
-    let (Some(class), false, false) = (class, taken, is_deleting(claim)) else { return Ok(Next::Rest) };
+    let (Some(class), false, false) = (class, taken, is_deleting(claim)) else {
+        return Ok(Next::Rest);
+    };
     let driver = text(&class, "/provisioner");
     let mut object = json!({
         "metadata": {"name": volume, "annotations": {PROVISIONED_BY: driver}},
@@ -83,10 +95,13 @@ fn provision(claim: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
     });
     match text(&class, "/parameters/server") {
         "" => {
-            object["spec"]["csi"] = json!({"driver": driver, "volumeHandle": volume, "fsType": "ext4"});
+            object["spec"]["csi"] =
+                json!({"driver": driver, "volumeHandle": volume, "fsType": "ext4"});
             object["metadata"]["finalizers"] = json!([FINALIZER]);
-            object["metadata"]["annotations"]["volume.kubernetes.io/provisioner-deletion-secret-name"] = json!("");
-            object["metadata"]["annotations"]["volume.kubernetes.io/provisioner-deletion-secret-namespace"] = json!("");
+            object["metadata"]["annotations"]["volume.kubernetes.io/provisioner-deletion-secret-name"] =
+                json!("");
+            object["metadata"]["annotations"]["volume.kubernetes.io/provisioner-deletion-secret-namespace"] =
+                json!("");
         }
         server => {
             let path = format!("/exports/{}-{}-{volume}", namespace(claim), name(claim));
@@ -94,7 +109,12 @@ fn provision(claim: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
         }
     }
     client.furnish(VOLUMES, object)?;
-    client.event(claim, EventType::Normal, "ProvisioningSucceeded", &format!("Successfully provisioned volume {volume}"));
+    client.event(
+        claim,
+        EventType::Normal,
+        "ProvisioningSucceeded",
+        &format!("Successfully provisioned volume {volume}"),
+    );
     Ok(Next::Rest)
 }
 
@@ -108,7 +128,10 @@ fn reclaim(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Next, S
     if is_deleting(volume) && !csi {
         return Ok(Next::Rest);
     }
-    let attached = client.list(ATTACHMENTS, None).into_iter().find(|it| text(it, "/spec/source/persistentVolumeName") == name(volume));
+    let attached = client
+        .list(ATTACHMENTS, None)
+        .into_iter()
+        .find(|it| text(it, "/spec/source/persistentVolumeName") == name(volume));
     if let Some(attachment) = attached {
         let node = text(&attachment, "/spec/nodeName");
         let message = format!("persistentvolume {} is still attached to node {node}", name(volume));

@@ -48,10 +48,6 @@ impl<W: Ord + Clone> Queue<W> {
         }
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
-        self.now
-    }
-
     pub(crate) fn add(&mut self, work: W) {
         self.ready.insert(work);
     }
@@ -98,7 +94,8 @@ impl<W: Ord + Clone> Queue<W> {
 
 /// A time after another; the end of time if there is none such.
 pub(crate) fn later(at: Timestamp, wait: Duration) -> Timestamp {
-    at.checked_add(jiff::SignedDuration::try_from(wait).unwrap_or(jiff::SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
+    at.checked_add(jiff::SignedDuration::try_from(wait).unwrap_or(jiff::SignedDuration::MAX))
+        .unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]
@@ -131,7 +128,7 @@ mod tests {
         for _ in 0..3 {
             queue.retry("a");
             let due = queue.next().unwrap();
-            waits.push(due.as_millisecond() - queue.now().as_millisecond());
+            waits.push(due.as_millisecond() - queue.now.as_millisecond());
             queue.advance(due);
             queue.take();
         }

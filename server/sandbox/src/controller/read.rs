@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 pub(crate) use crate::clock::{written, written_micro};
 pub(crate) use crate::object::{
-    add_finalizer, condition, finalizers, generation, has_finalizer, is_deleting, name, namespace, remove_finalizer,
-    set, set_condition, uid, unset,
+    add_finalizer, condition, finalizers, generation, has_finalizer, is_deleting, name, namespace,
+    remove_finalizer, set, set_condition, uid, unset,
 };
 use crate::selector::Labels;
 
@@ -117,7 +117,9 @@ pub(crate) fn selects_plainly(selector: Option<&Value>, object: &Value) -> bool 
 /// The claims a Pod's volumes name, with those of its generic ephemeral volumes.
 pub(crate) fn claims(pod: &Value) -> impl Iterator<Item = String> {
     list(pod, "/spec/volumes").iter().filter_map(|volume| {
-        if let Some(claim) = volume.pointer("/persistentVolumeClaim/claimName").and_then(Value::as_str) {
+        if let Some(claim) =
+            volume.pointer("/persistentVolumeClaim/claimName").and_then(Value::as_str)
+        {
             return Some(claim.to_owned());
         }
         volume.get("ephemeral").map(|_| format!("{}-{}", name(pod), text(volume, "/name")))

@@ -34,19 +34,29 @@ impl Reconcile for ReplicaSets {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let Some(set) = client.get(key) else { return Ok(Next::Rest) };
         if !is_deleting(&set) {
             adopt(&set, client)?;
         }
         let owned = client.controlled(PODS, super::read::uid(&set));
         let mut running: Vec<_> = owned.iter().filter(|it| active(it)).cloned().collect();
-        let wanted = usize::try_from(number(&set, "/spec/replicas").unwrap_or(1)).unwrap_or_default();
+        let wanted =
+            usize::try_from(number(&set, "/spec/replicas").unwrap_or(1)).unwrap_or_default();
         let mut done = Ok(());
         if !is_deleting(&set) {
             if running.len() < wanted {
                 for _ in running.len()..wanted {
-                    done = pods::create(&set, pods::from_template(&set, &set["spec"]["template"]), client);
+                    done = pods::create(
+                        &set,
+                        pods::from_template(&set, &set["spec"]["template"]),
+                        client,
+                    );
                     if done.is_err() {
                         break;
                     }
@@ -70,8 +80,10 @@ fn adopt(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
         if controller(&pod).is_none() && active(&pod) && selects(selector, &pod) {
             let mut references = super::read::owners(&pod).to_vec();
             references.push(super::read::controller_reference(owner));
-            let patch = json!({"metadata": {"uid": super::read::uid(&pod), "ownerReferences": references}});
-            client.merge(&PODS.key(super::read::namespace(&pod), super::read::name(&pod)), &patch)?;
+            let patch =
+                json!({"metadata": {"uid": super::read::uid(&pod), "ownerReferences": references}});
+            client
+                .merge(&PODS.key(super::read::namespace(&pod), super::read::name(&pod)), &patch)?;
         }
     }
     Ok(())

@@ -12,7 +12,12 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    const fn new(group: &'static str, version: &'static str, plural: &'static str, kind: &'static str) -> Self {
+    const fn new(
+        group: &'static str,
+        version: &'static str,
+        plural: &'static str,
+        kind: &'static str,
+    ) -> Self {
         Self { group, version, plural, kind }
     }
 
@@ -28,7 +33,11 @@ impl Resource {
 
     /// `apps/v1`, or `v1` for the core group.
     pub(crate) fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 }
 
@@ -40,12 +49,16 @@ pub(crate) const ENDPOINTS: Resource = Resource::new("", "v1", "endpoints", "End
 pub(crate) const EVENTS: Resource = Resource::new("", "v1", "events", "Event");
 pub(crate) const CONFIG_MAPS: Resource = Resource::new("", "v1", "configmaps", "ConfigMap");
 pub(crate) const SECRETS: Resource = Resource::new("", "v1", "secrets", "Secret");
-pub(crate) const SERVICE_ACCOUNTS: Resource = Resource::new("", "v1", "serviceaccounts", "ServiceAccount");
-pub(crate) const CLAIMS: Resource = Resource::new("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim");
-pub(crate) const VOLUMES: Resource = Resource::new("", "v1", "persistentvolumes", "PersistentVolume");
+pub(crate) const SERVICE_ACCOUNTS: Resource =
+    Resource::new("", "v1", "serviceaccounts", "ServiceAccount");
+pub(crate) const CLAIMS: Resource =
+    Resource::new("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim");
+pub(crate) const VOLUMES: Resource =
+    Resource::new("", "v1", "persistentvolumes", "PersistentVolume");
 pub(crate) const DEPLOYMENTS: Resource = Resource::new("apps", "v1", "deployments", "Deployment");
 pub(crate) const REPLICA_SETS: Resource = Resource::new("apps", "v1", "replicasets", "ReplicaSet");
-pub(crate) const STATEFUL_SETS: Resource = Resource::new("apps", "v1", "statefulsets", "StatefulSet");
+pub(crate) const STATEFUL_SETS: Resource =
+    Resource::new("apps", "v1", "statefulsets", "StatefulSet");
 pub(crate) const DAEMON_SETS: Resource = Resource::new("apps", "v1", "daemonsets", "DaemonSet");
 pub(crate) const CONTROLLER_REVISIONS: Resource =
     Resource::new("apps", "v1", "controllerrevisions", "ControllerRevision");
@@ -55,13 +68,20 @@ pub(crate) const AUTOSCALERS: Resource =
     Resource::new("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler");
 pub(crate) const ENDPOINT_SLICES: Resource =
     Resource::new("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice");
-pub(crate) const BUDGETS: Resource = Resource::new("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget");
+pub(crate) const BUDGETS: Resource =
+    Resource::new("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget");
 pub(crate) const LEASES: Resource = Resource::new("coordination.k8s.io", "v1", "leases", "Lease");
-pub(crate) const STORAGE_CLASSES: Resource = Resource::new("storage.k8s.io", "v1", "storageclasses", "StorageClass");
-pub(crate) const CSI_DRIVERS: Resource = Resource::new("storage.k8s.io", "v1", "csidrivers", "CSIDriver");
+pub(crate) const STORAGE_CLASSES: Resource =
+    Resource::new("storage.k8s.io", "v1", "storageclasses", "StorageClass");
+pub(crate) const CSI_DRIVERS: Resource =
+    Resource::new("storage.k8s.io", "v1", "csidrivers", "CSIDriver");
 pub(crate) const ATTACHMENTS: Resource =
     Resource::new("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment");
 pub(crate) const API_SERVICES: Resource =
     Resource::new("apiregistration.k8s.io", "v1", "apiservices", "APIService");
-pub(crate) const DEFINITIONS: Resource =
-    Resource::new("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition");
+pub(crate) const DEFINITIONS: Resource = Resource::new(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+);

@@ -28,13 +28,22 @@ impl Reconcile for RootCa {
     fn observe(&mut self, event: &Event, queue: &mut Queue<String>) {
         if NAMESPACES.has(&event.key) && event.change != Change::Deleted {
             queue.add(event.key.name.to_string());
-        } else if CONFIG_MAPS.has(&event.key) && &*event.key.name == NAME && event.change == Change::Deleted {
+        } else if CONFIG_MAPS.has(&event.key)
+            && &*event.key.name == NAME
+            && event.change == Change::Deleted
+        {
             queue.add(event.key.namespace.to_string());
         }
     }
 
-    fn reconcile(&mut self, place: &String, client: &mut Client<'_>, _: &mut Queue<String>) -> Result<Next, Status> {
-        let active = client.find(NAMESPACES, "", place).is_some_and(|it| phase(&it) != "Terminating");
+    fn reconcile(
+        &mut self,
+        place: &String,
+        client: &mut Client<'_>,
+        _: &mut Queue<String>,
+    ) -> Result<Next, Status> {
+        let active =
+            client.find(NAMESPACES, "", place).is_some_and(|it| phase(&it) != "Terminating");
         if active && client.find(CONFIG_MAPS, place, NAME).is_none() {
             let description = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
                                endpoints such as the internal service IP or kubernetes.default.svc. No other usage is \

@@ -30,7 +30,8 @@ impl Schedule {
             text => text,
         };
         let mut fields = text.split_whitespace();
-        let (minutes, hours) = (field(fields.next()?, 0, 59, &[])?, field(fields.next()?, 0, 23, &[])?);
+        let (minutes, hours) =
+            (field(fields.next()?, 0, 59, &[])?, field(fields.next()?, 0, 23, &[])?);
         let (day, month, weekday) = (fields.next()?, fields.next()?, fields.next()?);
         if fields.next().is_some() {
             return None;
@@ -125,7 +126,9 @@ mod tests {
         ] {
             assert_eq!(next(schedule, after).as_deref(), Some(expected), "{schedule}");
         }
-        for nonsense in ["", "* * * *", "60 * * * *", "*/0 * * * *", "a b c d e", "5-1-2 * * * *", "0 0 30 2 *"] {
+        for nonsense in
+            ["", "* * * *", "60 * * * *", "*/0 * * * *", "a b c d e", "5-1-2 * * * *", "0 0 30 2 *"]
+        {
             assert_eq!(next(nonsense, "2026-11-21T08:00:00Z"), None, "{nonsense}");
         }
     }

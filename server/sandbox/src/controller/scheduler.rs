@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::client::{Client, EventType};
 use super::queue::Queue;
 use super::read::{
-    annotate, annotation, claims, ended, flag, is_deleting, label, list, name, namespace, set_condition, text,
+    annotate, annotation, claims, ended, flag, is_deleting, label, list, name, namespace,
+    set_condition, text,
 };
 use super::resource::{CLAIMS, NODES, PODS, STORAGE_CLASSES, VOLUMES};
 use super::timing::Timing;
@@ -60,8 +61,15 @@ impl Reconcile for Scheduler {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
-        let waits = |it: &Arc<Value>| text(it, "/spec/nodeName").is_empty() && !is_deleting(it) && !ended(it);
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
+        let waits = |it: &Arc<Value>| {
+            text(it, "/spec/nodeName").is_empty() && !is_deleting(it) && !ended(it)
+        };
         let Some(pod) = client.get(key).filter(waits) else {
             self.pending.remove(key);
             return Ok(Next::Rest);
@@ -78,14 +86,16 @@ impl Reconcile for Scheduler {
                 }
                 self.load.entry(node.clone()).or_default().insert(key.clone());
                 self.pending.remove(key);
-                let message = format!("Successfully assigned {}/{} to {node}", namespace(&pod), name(&pod));
+                let message =
+                    format!("Successfully assigned {}/{} to {node}", namespace(&pod), name(&pod));
                 client.event(&pod, EventType::Normal, "Scheduled", &message);
             }
             Err(why) => {
                 self.pending.insert(key.clone());
                 let mut changed = Value::clone(&pod);
                 let now = client.now();
-                if set_condition(&mut changed, "PodScheduled", "False", "Unschedulable", &why, now) {
+                if set_condition(&mut changed, "PodScheduled", "False", "Unschedulable", &why, now)
+                {
                     client.update_status(PODS, &changed)?;
                     client.event(&pod, EventType::Warning, "FailedScheduling", &why);
                 }
@@ -108,12 +118,18 @@ impl Scheduler {
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
         let mut fitting = Vec::new();
         for node in &nodes {
-            let refused = if flag(node, "/spec/unschedulable") && untolerated(pod, &unschedulable(), "NoSchedule").is_some() {
+            let refused = if flag(node, "/spec/unschedulable")
+                && untolerated(pod, &unschedulable(), "NoSchedule").is_some()
+            {
                 Some("node(s) were unschedulable".to_owned())
             } else if let Some(taint) =
                 untolerated(pod, node, "NoSchedule").or_else(|| untolerated(pod, node, "NoExecute"))
             {
-                Some(format!("node(s) had untolerated taint(s) {{{}: {}}}", text(taint, "/key"), text(taint, "/value")))
+                Some(format!(
+                    "node(s) had untolerated taint(s) {{{}: {}}}",
+                    text(taint, "/key"),
+                    text(taint, "/value")
+                ))
             } else if !selects_node(pod, node) {
                 Some("node(s) didn't match Pod's node affinity/selector".to_owned())
             } else {
@@ -128,22 +144,33 @@ impl Scheduler {
         let mut late = Vec::new();
         for claim_name in claims(pod) {
             let Some(claim) = client.find(CLAIMS, namespace(pod), &claim_name) else {
-                return Err(unavailable(&format!("persistentvolumeclaim {claim_name:?} not found")));
+                return Err(unavailable(&format!(
+                    "persistentvolumeclaim {claim_name:?} not found"
+                )));
             };
             if is_deleting(&claim) {
-                return Err(unavailable(&format!("persistentvolumeclaim {claim_name:?} is being deleted")));
+                return Err(unavailable(&format!(
+                    "persistentvolumeclaim {claim_name:?} is being deleted"
+                )));
             }
             if text(&claim, "/spec/volumeName").is_empty() {
-                let class = client.find(STORAGE_CLASSES, "", text(&claim, "/spec/storageClassName"));
-                if class.is_none_or(|it| text(&it, "/volumeBindingMode") != "WaitForFirstConsumer") {
+                let class =
+                    client.find(STORAGE_CLASSES, "", text(&claim, "/spec/storageClassName"));
+                if class.is_none_or(|it| text(&it, "/volumeBindingMode") != "WaitForFirstConsumer")
+                {
                     return Err(unavailable("pod has unbound immediate PersistentVolumeClaims"));
                 }
                 late.push(claim);
             }
         }
         if fitting.is_empty() {
-            let reasons: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-            let why = if nodes.is_empty() { "no nodes available to schedule pods".to_owned() } else { unavailable(&reasons.join(", ")) };
+            let reasons: Vec<String> =
+                reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+            let why = if nodes.is_empty() {
+                "no nodes available to schedule pods".to_owned()
+            } else {
+                unavailable(&reasons.join(", "))
+            };
             return Err(why);
         }
         client.random().shuffle(&mut fitting);
@@ -172,14 +199,17 @@ fn unschedulable() -> Value {
 /// The first taint of this effect that a Pod does not tolerate.
 pub(super) fn untolerated<'a>(pod: &Value, node: &'a Value, effect: &str) -> Option<&'a Value> {
     let taints = list(node, "/spec/taints").iter().filter(|it| text(it, "/effect") == effect);
-    let mut taints = taints.filter(|taint| !list(pod, "/spec/tolerations").iter().any(|it| tolerates(it, taint)));
+    let mut taints = taints
+        .filter(|taint| !list(pod, "/spec/tolerations").iter().any(|it| tolerates(it, taint)));
     taints.next()
 }
 
 /// Whether a toleration covers a taint (`ToleratesTaint`).
 pub(super) fn tolerates(toleration: &Value, taint: &Value) -> bool {
     let (effect, key) = (text(toleration, "/effect"), text(toleration, "/key"));
-    if (!effect.is_empty() && effect != text(taint, "/effect")) || (!key.is_empty() && key != text(taint, "/key")) {
+    if (!effect.is_empty() && effect != text(taint, "/effect"))
+        || (!key.is_empty() && key != text(taint, "/key"))
+    {
         return false;
     }
     match text(toleration, "/operator") {
@@ -195,7 +225,8 @@ pub(super) fn required_node(pod: &Value) -> Option<&str> {
         "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms",
     );
     let fields = terms.iter().flat_map(|it| list(it, "/matchFields"));
-    let mut names = fields.filter(|it| text(it, "/key") == "metadata.name").flat_map(|it| list(it, "/values"));
+    let mut names =
+        fields.filter(|it| text(it, "/key") == "metadata.name").flat_map(|it| list(it, "/values"));
     names.next().and_then(Value::as_str)
 }
 

@@ -28,15 +28,27 @@ impl Reconcile for ServiceAccounts {
     fn observe(&mut self, event: &Event, queue: &mut Queue<String>) {
         if NAMESPACES.has(&event.key) && event.change != Change::Deleted {
             queue.add(event.key.name.to_string());
-        } else if SERVICE_ACCOUNTS.has(&event.key) && event.change == Change::Deleted && &*event.key.name == DEFAULT {
+        } else if SERVICE_ACCOUNTS.has(&event.key)
+            && event.change == Change::Deleted
+            && &*event.key.name == DEFAULT
+        {
             queue.add(event.key.namespace.to_string());
         }
     }
 
-    fn reconcile(&mut self, name: &String, client: &mut Client<'_>, _: &mut Queue<String>) -> Result<Next, Status> {
-        let active = client.find(NAMESPACES, "", name).is_some_and(|it| phase(&it) != "Terminating");
+    fn reconcile(
+        &mut self,
+        name: &String,
+        client: &mut Client<'_>,
+        _: &mut Queue<String>,
+    ) -> Result<Next, Status> {
+        let active =
+            client.find(NAMESPACES, "", name).is_some_and(|it| phase(&it) != "Terminating");
         if active && client.find(SERVICE_ACCOUNTS, name, DEFAULT).is_none() {
-            client.furnish(SERVICE_ACCOUNTS, json!({"metadata": {"name": DEFAULT, "namespace": name}}))?;
+            client.furnish(
+                SERVICE_ACCOUNTS,
+                json!({"metadata": {"name": DEFAULT, "namespace": name}}),
+            )?;
         }
         Ok(Next::Rest)
     }

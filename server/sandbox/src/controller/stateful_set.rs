@@ -39,7 +39,12 @@ impl Reconcile for StatefulSets {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let Some(set) = client.get(key) else { return Ok(Next::Rest) };
         let hash = revision::record(&set, client)?;
         let mut done = Ok(());
@@ -72,7 +77,10 @@ struct Members<'a> {
 
 impl<'a> Members<'a> {
     fn new(set: &'a Value, hash: &'a str, client: &Client<'_>) -> Self {
-        let pods = client.controlled(PODS, uid(set)).into_iter().filter_map(|it| Some((ordinal(set, &it)?, it)));
+        let pods = client
+            .controlled(PODS, uid(set))
+            .into_iter()
+            .filter_map(|it| Some((ordinal(set, &it)?, it)));
         let ordered = text(set, "/spec/podManagementPolicy") != "Parallel";
         Self { set, hash, pods: pods.collect(), ordered }
     }
@@ -96,7 +104,9 @@ impl<'a> Members<'a> {
                         return Ok(());
                     }
                 }
-                Some(pod) if self.ordered && (is_deleting(pod) || !pods::is_ready(pod)) => return Ok(()),
+                Some(pod) if self.ordered && (is_deleting(pod) || !pods::is_ready(pod)) => {
+                    return Ok(());
+                }
                 Some(_) => {}
             }
         }
@@ -121,8 +131,14 @@ impl<'a> Members<'a> {
         if text(self.set, "/spec/updateStrategy/type") == "OnDelete" {
             return Ok(());
         }
-        let partition = number(self.set, "/spec/updateStrategy/rollingUpdate/partition").unwrap_or_default();
-        for (_, pod) in self.pods.iter().rev().filter(|(at, _)| **at >= partition && range(self.set).contains(at)) {
+        let partition =
+            number(self.set, "/spec/updateStrategy/rollingUpdate/partition").unwrap_or_default();
+        for (_, pod) in self
+            .pods
+            .iter()
+            .rev()
+            .filter(|(at, _)| **at >= partition && range(self.set).contains(at))
+        {
             if is_deleting(pod) {
                 return Ok(());
             }
@@ -156,8 +172,10 @@ impl<'a> Members<'a> {
             .map(|it| json!({"name": name(it), "persistentVolumeClaim": {"claimName": format!("{}-{member}", name(it))}}))
             .collect();
         let own = list(&pod, "/spec/volumes").iter();
-        let own: Vec<Value> =
-            own.filter(|it| templates.iter().all(|template| name(template) != text(it, "/name"))).cloned().collect();
+        let own: Vec<Value> = own
+            .filter(|it| templates.iter().all(|template| name(template) != text(it, "/name")))
+            .cloned()
+            .collect();
         volumes.extend(own);
         if !volumes.is_empty() {
             set(&mut pod, &["spec", "volumes"], Value::Array(volumes));
@@ -167,7 +185,10 @@ impl<'a> Members<'a> {
             match client.find(CLAIMS, namespace(self.set), &claim) {
                 // It still goes: its name is free only then.
                 Some(claim) if is_deleting(&claim) => {
-                    return Err(Status::internal(&format!("pvc {} is being deleted", name(&claim))));
+                    return Err(Status::internal(&format!(
+                        "pvc {} is being deleted",
+                        name(&claim)
+                    )));
                 }
                 Some(_) => {}
                 None => stateful_set_claim::create(self.set, template, &claim, client)?,
@@ -193,7 +214,9 @@ fn publish(key: &Key, hash: &str, client: &mut Client<'_>) -> Result<(), Status>
         "currentRevision": revision,
         "updateRevision": revision,
     });
-    for (member, count) in [("readyReplicas", ready), ("currentReplicas", current), ("updatedReplicas", current)] {
+    for (member, count) in
+        [("readyReplicas", ready), ("currentReplicas", current), ("updatedReplicas", current)]
+    {
         if count > 0 {
             status[member] = json!(count);
         }

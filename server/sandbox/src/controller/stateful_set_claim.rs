@@ -10,7 +10,12 @@ use super::stateful_set::{ordinal, range};
 use crate::status::Status;
 
 /// Makes a claim from one of the set's templates.
-pub(super) fn create(owner: &Value, template: &Value, claim: &str, client: &mut Client<'_>) -> Result<(), Status> {
+pub(super) fn create(
+    owner: &Value,
+    template: &Value,
+    claim: &str,
+    client: &mut Client<'_>,
+) -> Result<(), Status> {
     let mut labels = template.pointer("/metadata/labels").cloned().unwrap_or_else(|| json!({}));
     let selected = owner.pointer("/spec/selector/matchLabels").and_then(Value::as_object);
     for (key, value) in selected.into_iter().flatten() {
@@ -39,7 +44,9 @@ pub(super) fn update(owner: &Value, pod: &Value, client: &mut Client<'_>) -> Res
     let by_pod = deletes(owner, "whenScaled") && condemned;
     let by_set = deletes(owner, "whenDeleted") && !by_pod;
     for template in list(owner, "/spec/volumeClaimTemplates") {
-        let Some(claim) = client.find(CLAIMS, namespace(owner), &format!("{}-{}", name(template), name(pod))) else {
+        let Some(claim) =
+            client.find(CLAIMS, namespace(owner), &format!("{}-{}", name(template), name(pod)))
+        else {
             continue;
         };
         let ours = |it: &&Value| [uid(owner), uid(pod)].contains(&text(it, "/uid"));
@@ -56,7 +63,9 @@ pub(super) fn update(owner: &Value, pod: &Value, client: &mut Client<'_>) -> Res
         }
         if wanted != owners(&claim) {
             let key = CLAIMS.key(namespace(&claim), name(&claim));
-            client.modify(&key, |it| set(it, &["metadata", "ownerReferences"], Value::Array(wanted)))?;
+            client.modify(&key, |it| {
+                set(it, &["metadata", "ownerReferences"], Value::Array(wanted))
+            })?;
         }
     }
     Ok(())

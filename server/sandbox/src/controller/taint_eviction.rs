@@ -55,7 +55,8 @@ impl Reconcile for TaintEviction {
                 return;
             }
             self.pods.entry(node.to_owned()).or_default().insert(key.clone());
-            let essence = |it: &Value| (it["spec"]["nodeName"].clone(), it["spec"]["tolerations"].clone());
+            let essence =
+                |it: &Value| (it["spec"]["nodeName"].clone(), it["spec"]["tolerations"].clone());
             if event.previous.as_deref().map(essence) != Some(essence(object)) {
                 queue.add(key.clone());
             }
@@ -69,7 +70,12 @@ impl Reconcile for TaintEviction {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let Some(pod) = client.get(key) else { return Ok(Next::Rest) };
         let node = client.find(NODES, "", text(&pod, "/spec/nodeName"));
         let taints: Vec<&Value> = node
@@ -96,7 +102,9 @@ impl Reconcile for TaintEviction {
         let mut eviction = Eviction { uid: uid(&pod).to_owned(), since, due, done: false };
         if due > now {
             self.scheduled.insert(key.clone(), eviction);
-            return Ok(Next::After(Duration::try_from(due.duration_since(now)).unwrap_or_default()));
+            return Ok(Next::After(
+                Duration::try_from(due.duration_since(now)).unwrap_or_default(),
+            ));
         }
         evict(key, &pod, client)?;
         eviction.done = true;
@@ -125,7 +133,9 @@ fn patience(pod: &Value, taints: &[&Value]) -> Patience {
     let tolerations = list(pod, "/spec/tolerations");
     let mut shortest = None;
     for taint in taints {
-        let Some(toleration) = tolerations.iter().find(|it| tolerates(it, taint)) else { return Patience::None };
+        let Some(toleration) = tolerations.iter().find(|it| tolerates(it, taint)) else {
+            return Patience::None;
+        };
         if let Some(seconds) = number(toleration, "/tolerationSeconds") {
             let wait = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
             shortest = Some(shortest.map_or(wait, |it: Duration| it.min(wait)));
@@ -139,7 +149,14 @@ fn evict(key: &Key, pod: &Value, client: &mut Client<'_>) -> Result<(), Status> 
     client.event(pod, EventType::Normal, "TaintManagerEviction", &message);
     let mut changed = pod.clone();
     let message = "Taint manager: deleting due to NoExecute taint";
-    set_condition(&mut changed, "DisruptionTarget", "True", "DeletionByTaintManager", message, client.now());
+    set_condition(
+        &mut changed,
+        "DisruptionTarget",
+        "True",
+        "DeletionByTaintManager",
+        message,
+        client.now(),
+    );
     client.update_status(PODS, &changed)?;
     match client.delete(key, &Deletion::default()) {
         Err(status) if !status.is_not_found() => Err(status),

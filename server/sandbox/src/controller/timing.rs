@@ -46,7 +46,8 @@ pub(crate) const LEASE_SECONDS: i64 = 40;
 pub(crate) const STATUS_REPORT: Duration = Duration::from_secs(300);
 /// First and longest wait after a failed unmount: `initialDurationBeforeRetry` and `maxDurationBeforeRetry` in
 /// pkg/util/goroutinemap/exponentialbackoff.
-pub(crate) const UNMOUNT_RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(122));
+pub(crate) const UNMOUNT_RETRY: (Duration, Duration) =
+    (Duration::from_millis(500), Duration::from_secs(122));
 /// `MaxWaitForUnmountDuration`: pkg/controller/volume/attachdetach/config/v1alpha1/defaults.go
 /// (`reconcilerMaxWaitForUnmountDuration`).
 pub(crate) const FORCE_DETACH: Duration = Duration::from_secs(360);

@@ -28,7 +28,12 @@ impl Reconcile for VolumeProtection {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         let Some(volume) = client.get(key) else { return Ok(Next::Rest) };
         if is_deleting(&volume) {
             if has_finalizer(&volume, FINALIZER) && phase(&volume) != "Bound" {

@@ -39,7 +39,12 @@ pub(super) fn stop_time(pod: &Value) -> Duration {
 /// After how long its containers end by themselves, if they do.
 pub(super) fn completion(pod: &Value) -> Option<Duration> {
     let said = annotation(pod, COMPLETES).filter(|it| *it != "false")?;
-    Some(annotation(pod, COMPLETES_AFTER).and_then(duration).or_else(|| duration(said)).unwrap_or(COMPLETION))
+    Some(
+        annotation(pod, COMPLETES_AFTER)
+            .and_then(duration)
+            .or_else(|| duration(said))
+            .unwrap_or(COMPLETION),
+    )
 }
 
 /// `2s`, `1500ms`, `1m`.
@@ -57,11 +62,18 @@ fn duration(text: &str) -> Option<Duration> {
 }
 
 /// Says that a Pod runs.
-pub(super) fn run(pod: &Value, address: &str, started: Timestamp, client: &mut Client<'_>) -> Result<(), Status> {
+pub(super) fn run(
+    pod: &Value,
+    address: &str,
+    started: Timestamp,
+    client: &mut Client<'_>,
+) -> Result<(), Status> {
     let now = client.now();
     let mut changed = pod.clone();
     let ready = |changed: &mut Value, kind: &str| conclude(changed, kind, "True", None, now);
-    for kind in ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"] {
+    for kind in
+        ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
+    {
         ready(&mut changed, kind);
     }
     let containers: Vec<Value> = list(pod, "/spec/containers")
@@ -109,7 +121,12 @@ pub(super) fn announce(pod: &Value, client: &mut Client<'_>) {
 }
 
 /// Says that a Pod's containers ended, all with this code. A Pod that ended stays as it is.
-pub(super) fn terminate(pod: &Value, code: i64, address: &str, client: &mut Client<'_>) -> Result<(), Status> {
+pub(super) fn terminate(
+    pod: &Value,
+    code: i64,
+    address: &str,
+    client: &mut Client<'_>,
+) -> Result<(), Status> {
     if ended(pod) {
         return Ok(());
     }
@@ -119,7 +136,13 @@ pub(super) fn terminate(pod: &Value, code: i64, address: &str, client: &mut Clie
     let phase = if well { "Succeeded" } else { "Failed" };
     let reason = if well { "PodCompleted" } else { "PodFailed" };
     for kind in ["PodReadyToStartContainers", "Ready", "ContainersReady"] {
-        conclude(&mut changed, kind, "False", Some(reason).filter(|_| kind != "PodReadyToStartContainers"), now);
+        conclude(
+            &mut changed,
+            kind,
+            "False",
+            Some(reason).filter(|_| kind != "PodReadyToStartContainers"),
+            now,
+        );
     }
     let told = list(pod, "/status/containerStatuses");
     let containers: Vec<Value> = list(pod, "/spec/containers")
@@ -156,7 +179,9 @@ pub(super) fn terminate(pod: &Value, code: i64, address: &str, client: &mut Clie
 /// Says once that a Pod's sandbox cannot be stopped. That it was said is seen from a condition, as in
 /// `end2end/cluster/stages/pod-end.yaml`.
 pub(super) fn complain_of_kill(pod: Option<&Value>, client: &mut Client<'_>) -> Result<(), Status> {
-    let Some(pod) = pod.filter(|it| is_true(it, "PodReadyToStartContainers")) else { return Ok(()) };
+    let Some(pod) = pod.filter(|it| is_true(it, "PodReadyToStartContainers")) else {
+        return Ok(());
+    };
     let message = "error killing pod: failed to \"KillPodSandbox\" with KillPodSandboxError: \"rpc error: code = Unknown \
                    desc = failed to destroy network for sandbox: plugin type=\\\"bridge\\\" failed (delete): connection \
                    refused\"";

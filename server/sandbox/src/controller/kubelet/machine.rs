@@ -46,7 +46,9 @@ impl Machine {
             }
         }
         let due = self.renewed.map_or(now, |it| later(it, LEASE_RENEWAL));
-        Ok(Duration::try_from(due.duration_since(now)).unwrap_or_default().max(Duration::from_millis(1)))
+        Ok(Duration::try_from(due.duration_since(now))
+            .unwrap_or_default()
+            .max(Duration::from_millis(1)))
     }
 }
 
@@ -66,7 +68,12 @@ fn node(name: &str) -> Value {
 
 fn report(node: &mut Value, name: &str, now: Timestamp) {
     for (kind, status, reason, message) in [
-        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        (
+            "MemoryPressure",
+            "False",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
         ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
         ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
@@ -74,7 +81,8 @@ fn report(node: &mut Value, name: &str, now: Timestamp) {
         crate::object::set_condition(node, kind, status, reason, message, now);
         crate::controller::node_lifecycle::keep_heartbeat(node, kind, written(now));
     }
-    let resources = json!({"cpu": "32", "memory": "64Gi", "ephemeral-storage": "500Gi", "pods": "500"});
+    let resources =
+        json!({"cpu": "32", "memory": "64Gi", "ephemeral-storage": "500Gi", "pods": "500"});
     for member in ["capacity", "allocatable"] {
         crate::object::set(node, &["status", member], resources.clone());
     }

@@ -48,7 +48,9 @@ pub(super) fn mounts(pod: &Value, client: &Client<'_>) -> Result<Vec<Mount>, Com
     let mut mounts = Vec::new();
     for volume in list(pod, "/spec/volumes") {
         let claim = match text(volume, "/persistentVolumeClaim/claimName") {
-            "" if volume.get("ephemeral").is_some() => format!("{}-{}", name(pod), text(volume, "/name")),
+            "" if volume.get("ephemeral").is_some() => {
+                format!("{}-{}", name(pod), text(volume, "/name"))
+            }
             claim => claim.to_owned(),
         };
         if !claim.is_empty() {
@@ -67,7 +69,12 @@ pub(super) fn mounts(pod: &Value, client: &Client<'_>) -> Result<Vec<Mount>, Com
     Ok(mounts)
 }
 
-fn of_claim(pod: &Value, volume: &Value, claim_name: &str, client: &Client<'_>) -> Result<Mount, Complaint> {
+fn of_claim(
+    pod: &Value,
+    volume: &Value,
+    claim_name: &str,
+    client: &Client<'_>,
+) -> Result<Mount, Complaint> {
     let place = format!("{}/{claim_name}", namespace(pod));
     let refused = |why: &str| {
         Complaint::mount(format!(
@@ -79,7 +86,9 @@ fn of_claim(pod: &Value, volume: &Value, claim_name: &str, client: &Client<'_>) 
     };
     let claim = client.find(CLAIMS, namespace(pod), claim_name);
     let claim = claim.ok_or_else(|| {
-        refused(&format!("failed to fetch PVC from API server: persistentvolumeclaims {claim_name:?} not found"))
+        refused(&format!(
+            "failed to fetch PVC from API server: persistentvolumeclaims {claim_name:?} not found"
+        ))
     })?;
     if is_deleting(&claim) {
         return Err(refused("PVC is being deleted"));
@@ -89,7 +98,8 @@ fn of_claim(pod: &Value, volume: &Value, claim_name: &str, client: &Client<'_>) 
     let bound = bound.ok_or_else(|| refused("PVC is not bound"))?;
     let mut unique = None;
     if attachable(pod, claim_name, client).is_some() {
-        let attachment = client.find(ATTACHMENTS, "", &attachment_name(&bound, text(pod, "/spec/nodeName")));
+        let attachment =
+            client.find(ATTACHMENTS, "", &attachment_name(&bound, text(pod, "/spec/nodeName")));
         if !attachment.is_some_and(|it| flag(&it, "/status/attached")) {
             return Err(not_attached(pod, &bound, client));
         }
@@ -127,14 +137,21 @@ fn not_attached(pod: &Value, volume: &Value, client: &Client<'_>) -> Complaint {
 fn needed(pod: &Value, volume: &Value, client: &Client<'_>) -> Result<(), Complaint> {
     let parts = list(volume, "/projected/sources").iter().chain([volume]);
     for part in parts {
-        for (member, key, resource) in
-            [("secret", "/secretName", SECRETS), ("secret", "/name", SECRETS), ("configMap", "/name", CONFIG_MAPS)]
-        {
-            let Some(source) = part.get(member).filter(|it| !flag(it, "/optional")) else { continue };
+        for (member, key, resource) in [
+            ("secret", "/secretName", SECRETS),
+            ("secret", "/name", SECRETS),
+            ("configMap", "/name", CONFIG_MAPS),
+        ] {
+            let Some(source) = part.get(member).filter(|it| !flag(it, "/optional")) else {
+                continue;
+            };
             let wanted = text(source, key);
             if !wanted.is_empty() && client.find(resource, namespace(pod), wanted).is_none() {
                 let what = member.to_lowercase();
-                let message = format!("MountVolume.SetUp failed for volume {:?} : {what} {wanted:?} not found", text(volume, "/name"));
+                let message = format!(
+                    "MountVolume.SetUp failed for volume {:?} : {what} {wanted:?} not found",
+                    text(volume, "/name")
+                );
                 return Err(Complaint::mount(message));
             }
         }
@@ -146,7 +163,8 @@ fn needed(pod: &Value, volume: &Value, client: &Client<'_>) -> Result<(), Compla
 fn sub_path(pod: &Value, volume: &Value) -> Option<String> {
     let partly = |container: &&Value| {
         list(container, "/volumeMounts").iter().any(|it| {
-            text(it, "/name") == text(volume, "/name") && (it.get("subPath").is_some() || it.get("subPathExpr").is_some())
+            text(it, "/name") == text(volume, "/name")
+                && (it.get("subPath").is_some() || it.get("subPathExpr").is_some())
         })
     };
     list(pod, "/spec/containers").iter().find(partly).map(|it| text(it, "/name").to_owned())
@@ -196,7 +214,13 @@ impl Mount {
 }
 
 /// What the kubelet's log says of a failed unmount; there is no event (recorder nil in operation_generator.go).
-pub(super) fn log_line(mount: &Mount, pod: &str, cause: &str, now: Timestamp, wait: Duration) -> String {
+pub(super) fn log_line(
+    mount: &Mount,
+    pod: &str,
+    cause: &str,
+    now: Timestamp,
+    wait: Duration,
+) -> String {
     let retry = crate::controller::queue::later(now, wait);
     format!(
         "E{} kubelet nestedpendingoperations.go:348] Operation for \"{{volumeName:{} podName:{pod} nodeName:}}\" failed. \
