@@ -14,3 +14,5 @@ pub mod cluster;
 pub mod controller;
 pub mod fault;
 pub mod log;
+pub mod api;
+pub mod service;

@@ -5,11 +5,7 @@ mod strategic;
 
 use serde_json::Value;
 
-use crate::{
-    kind::Kind,
-    object,
-    status::{Cause, Status},
-};
+use crate::{kind::Kind, object, status::Status};
 
 /// As many operations as a JSON patch may have (`handlers/patch.go`).
 const OPERATIONS: usize = 10_000;
@@ -39,7 +35,7 @@ impl Patch {
     /// 400 for what is no patch, 422 where an operation or test fails.
     pub fn apply(&self, kind: &Kind, object: &Value) -> Result<Value, Status> {
         match self {
-            Self::Json(patch) => json(kind, object, patch),
+            Self::Json(patch) => json(object, patch),
             Self::Merge(patch) => {
                 is_map(patch)?;
                 let mut patched = object.clone();
@@ -80,7 +76,7 @@ fn is_map(patch: &Value) -> Result<(), Status> {
 }
 
 /// One operation after the other, so that neither many copies of copies nor a deep one can grow without end.
-fn json(kind: &Kind, object: &Value, patch: &Value) -> Result<Value, Status> {
+fn json(object: &Value, patch: &Value) -> Result<Value, Status> {
     let operations: json_patch::Patch = serde_json::from_value(patch.clone())
         .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
     if operations.0.len() > OPERATIONS {
@@ -90,36 +86,16 @@ fn json(kind: &Kind, object: &Value, patch: &Value) -> Result<Value, Status> {
         );
         return Err(Status::plain(413, &allowed));
     }
-    let refuse = |why: String| {
-        let cause =
-            Cause { reason: "FieldValueInvalid".into(), message: why, field: String::new() };
-        Status::invalid(&kind.group, &kind.kind, object::name(object), vec![cause])
-    };
     let (mut patched, mut copied) = (object.clone(), 0);
     for operation in operations.0 {
         if let json_patch::PatchOperation::Copy(copy) = &operation {
             let size = copy.from.resolve(&patched).map_or(0, |value| value.to_string().len());
             copied += size;
             if copied > COPIED {
-                let why = format!(
-                    "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {COPIED}"
-                );
-                return Err(refuse(why));
+                return Err(Status::unfit());
             }
         }
-        let test = match &operation {
-            json_patch::PatchOperation::Test(test) => Some(test.path.to_string()),
-            _ => None,
-        };
-        json_patch::patch(&mut patched, &[operation]).map_err(|error| {
-            refuse(match test {
-                Some(path) => format!("testing value {path} failed: test failed"),
-                None => format!(
-                    "the server rejected our request due to an error in our request: {}",
-                    error.kind
-                ),
-            })
-        })?;
+        json_patch::patch(&mut patched, &[operation]).map_err(|_| Status::unfit())?;
         if object::is_deeper_than(&patched, DEPTH) {
             return Err(Status::bad_request("the object nests too deeply"));
         }

@@ -16,6 +16,8 @@ pub struct Status {
     pub reason: &'static str,
     pub message: String,
     pub details: Details,
+    /// With which an expired list goes on.
+    pub token: String,
 }
 
 /// What a refusal is about.
@@ -87,7 +89,7 @@ pub fn qualified(group: &str, resource: &str) -> String {
 
 impl Status {
     fn new(code: u16, reason: &'static str, message: String) -> Self {
-        Self { code, reason, message, details: Details::default() }
+        Self { code, reason, message, details: Details::default(), token: String::new() }
     }
 
     fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
@@ -203,6 +205,27 @@ impl Status {
         Self::new(410, "Expired", message.into())
     }
 
+    /// 422 for a patch whose operations do not fit the object.
+    #[must_use]
+    pub fn unfit() -> Self {
+        Self::new(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request".into(),
+        )
+    }
+
+    /// 410 for a continue token; `token` goes on from there with what is now.
+    #[must_use]
+    pub fn expired_continue(token: String) -> Self {
+        let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
+            new list without the continue parameter, or use the continue token in this response to retrieve the \
+            remainder of the results. Continuing with the provided token results in an inconsistent list - objects that \
+            were created, modified, or deleted between the time the first chunk was returned and now may show up in the \
+            list.";
+        Self { token, ..Self::expired(message) }
+    }
+
     /// 504 for a resource version that has not come yet.
     #[must_use]
     pub fn too_large_version(asked: u64, current: u64) -> Self {
@@ -314,6 +337,9 @@ impl Status {
         });
         if !self.reason.is_empty() {
             status["reason"] = json!(self.reason);
+        }
+        if !self.token.is_empty() {
+            status["metadata"]["continue"] = json!(self.token);
         }
         if !details.is_empty() {
             status["details"] = Value::Object(details);

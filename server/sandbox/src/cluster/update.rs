@@ -35,16 +35,10 @@ impl Cluster {
     ) -> Result<Arc<Value>, Status> {
         self.change(actor, write, key, subresource, |kind, existing| {
             let mut patched = patch.apply(kind, existing)?;
-            // A patch names a version if it means one; what it leaves alone is no claim.
-            if object::resource_version(&patched) == object::resource_version(existing) {
-                object::unset(&mut patched, &["metadata", "resourceVersion"]);
-            }
+            // A patch that names no version means the one that is there.
             if object::resource_version(&patched).is_empty() {
-                object::set(
-                    &mut patched,
-                    &["metadata", "resourceVersion"],
-                    existing["metadata"]["resourceVersion"].clone(),
-                );
+                let version = existing["metadata"]["resourceVersion"].clone();
+                object::set(&mut patched, &["metadata", "resourceVersion"], version);
             }
             Ok(patched)
         })
