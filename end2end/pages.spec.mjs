@@ -59,6 +59,21 @@ test('every route is readable at every width, in light and dark, and axe finds n
 	}
 });
 
+test('what a page fetches ahead it uses: each file comes once', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	/** @type {string[]} */
+	const fetched = [];
+	page.on('request', (request) => {
+		const { pathname } = new URL(request.url());
+		if (pathname.startsWith('/pkg/')) fetched.push(pathname);
+	});
+	await page.goto(`${unwind.origin}/u/consortium`);
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	expect(fetched.filter((path) => path.endsWith('.wasm'))).toHaveLength(1);
+	expect(fetched).toEqual([...new Set(fetched)]);
+});
+
 test('without JavaScript a unit and a run can be read', async ({ unwind, visit }) => {
 	const first = await visit();
 	await signIn(first, unwind.link);
