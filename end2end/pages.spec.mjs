@@ -2,6 +2,7 @@
  * Every page as different people meet it: wide and narrow, light and dark, with assistive technology, without JavaScript.
  */
 import AxeBuilder from '@axe-core/playwright';
+import { canaries } from './cluster/sample/names.mjs';
 import { expect, signIn, tearDown, test } from './world.mjs';
 
 // The bystander lives where the developer has no rights.
@@ -57,6 +58,45 @@ test('every route is readable at every width, in light and dark, and axe finds n
 			expect(await violations(page), `${route} in ${colorScheme}`).toEqual([]);
 		}
 	}
+});
+
+test('what a page fetches ahead it uses: each file comes once', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	/** @type {string[]} */
+	const fetched = [];
+	page.on('request', (request) => {
+		const { pathname } = new URL(request.url());
+		if (pathname.startsWith('/pkg/')) fetched.push(pathname);
+	});
+	await page.goto(`${unwind.origin}/u/consortium`);
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	expect(fetched.filter((path) => path.endsWith('.wasm'))).toHaveLength(1);
+	expect(fetched).toEqual([...new Set(fetched)]);
+});
+
+test('the content of a Secret is in nothing that leaves the program, even for who may read it', async ({ cluster, unwind, visit }) => {
+	// That the pattern finds what it should: the API server, asked by the same person, gives it away.
+	const { body } = await cluster.request('admin', 'GET', '/api/v1/secrets');
+	expect(JSON.stringify(body)).toMatch(canaries);
+
+	const page = await visit();
+	await signIn(page, unwind.link);
+	const planned = await page.request.post(`${unwind.origin}/api/plans`, { data: { unit: 'consortium' } });
+	const plan = await planned.json();
+	await tearDown(page, 'bystander');
+	const run = new URL(page.url()).pathname;
+	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+	const paths = ['/', '/u/consortium', '/u/consortium?view=list', `/u/consortium/plan/${plan.id}`, run];
+	paths.push('/api/units', '/api/units/consortium', `/api/plans/${plan.id}`, `/api/runs/${run.split('/').at(-1)}`);
+	for (const path of paths) {
+		const answer = await page.request.get(unwind.origin + path);
+		expect(answer.status(), path).toBe(200);
+		const text = await answer.text();
+		expect(text).toContain('consortium');
+		expect(text, path).not.toMatch(canaries);
+	}
+	expect(unwind.errors).not.toMatch(canaries);
 });
 
 test('without JavaScript a unit and a run can be read', async ({ unwind, visit }) => {

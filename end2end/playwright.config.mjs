@@ -10,7 +10,7 @@ export default defineConfig({
 	timeout: 120_000,
 	expect: { timeout: 20_000 },
 	forbidOnly: Boolean(process.env.CI),
-	reporter: [['list']],
+	reporter: [['list'], ['./summary.mjs']],
 	outputDir: 'results',
 	use: {
 		launchOptions: {

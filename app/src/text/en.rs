@@ -1,7 +1,7 @@
 //! The catalogue in English. Constants where nothing is filled in, functions where something is.
 
 use teardown::{
-    message::{BlindCause, DetailName, State},
+    message::{AwayCause, BlindCause, DetailName, State},
     object::ObjectRef,
     plan::{Blocker, Deed, Difference, Fate, KeptReason, Propagation},
     relation::{EdgeKind, Reason, Rung},
@@ -141,8 +141,7 @@ pub fn found_hint(found: Found) -> &'static str {
 
 // The cluster.
 
-pub const UNREACHABLE: &str = "The cluster does not answer";
-pub const UNREACHABLE_MEANS: &str =
+pub const AWAY_MEANS: &str =
     "What is shown is what was last known. No deletion is sent until it answers again.";
 pub const READING: &str = "Still reading the cluster";
 pub const READING_MEANS: &str = "Objects and edges may be missing until every kind has been listed once. A plan is only made after that.";
@@ -151,6 +150,30 @@ pub const BLIND_MEANS: &str = "For these kinds Unwind cannot tell whether someth
 /// The banner about kinds that cannot be seen.
 pub fn blind(count: usize) -> String {
     many(count, "kind cannot be seen", "kinds cannot be seen")
+}
+
+/// In which way the cluster is away.
+pub fn away(cause: AwayCause) -> &'static str {
+    match cause {
+        AwayCause::Silent => "The cluster does not answer",
+        AwayCause::Unauthorized => "The cluster does not accept our credentials",
+        AwayCause::Failing => "The cluster answers with errors",
+    }
+}
+
+/// What to do about it.
+pub fn away_do(cause: AwayCause) -> &'static str {
+    match cause {
+        AwayCause::Silent => {
+            "Unwind keeps trying. See whether `kubectl cluster-info` gets through from the machine it runs on."
+        }
+        AwayCause::Unauthorized => {
+            "They may have expired or been revoked. See whether `kubectl auth whoami` works; if it does not, log in again, and start Unwind anew: it goes on where it was."
+        }
+        AwayCause::Failing => {
+            "Unwind keeps trying. See what `kubectl get --raw /readyz?verbose` says is unhealthy."
+        }
+    }
 }
 
 /// Why a kind cannot be seen.

@@ -15,8 +15,9 @@ pub fn cluster(card: &ClusterCard) -> impl IntoView + use<> {
                 <div class="banner bad" role="alert">
                     {icon("icon-warning")}
                     <div>
-                        <strong>{text::UNREACHABLE}</strong> " " {moment(unreachable.since)}
-                        <p>{text::UNREACHABLE_MEANS}</p>
+                        <strong>{text::away(unreachable.cause)}</strong> " " {moment(unreachable.since)}
+                        <p>{text::AWAY_MEANS}</p>
+                        <p>{text::away_do(unreachable.cause)}</p>
                         <p class="quote">{message}</p>
                     </div>
                 </div>

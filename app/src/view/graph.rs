@@ -408,13 +408,27 @@ impl Camera {
             }
             selected
         });
+        let unasked = address.zoom.get_untracked().is_none();
         Effect::new(move |before: Option<f64>| {
+            if before.is_none() && unasked {
+                self.fit_width();
+            }
             let zoom = self.zoom.get();
             if before.is_some_and(|before| (before - zoom).abs() > f64::EPSILON) {
                 address.keep_zoom.set(Some(((zoom * 100.0).round() as u32).to_string()));
             }
             zoom
         });
+    }
+
+    /// The first sight: as much of the width as can be read.
+    fn fit_width(self) {
+        let Some(frame) = self.scroller.get_untracked() else { return };
+        let width = self.drawing.with_untracked(|drawing| drawing.layout.width);
+        let zoom = f64::from(frame.client_width()) / width;
+        if zoom.is_finite() && zoom > 0.0 {
+            self.zoom.set(zoom.clamp(DETAIL.0, SCALE));
+        }
     }
 
     /// Takes note of the visible part, with a margin of one screen; silent as long as the old margin is not used up.

@@ -7,9 +7,9 @@ use app::Seed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
     message::{
-        BlindCard, BlindCause, ClusterCard, Counts, Detail, DetailName, EdgeCard, EventCard,
-        Message, ObjectCard, Record, Revision, RunCard, Standing, State, StepCard, UnitCard,
-        Unreachable,
+        AwayCause, BlindCard, BlindCause, ClusterCard, Counts, Detail, DetailName, EdgeCard,
+        EventCard, Message, ObjectCard, Record, Revision, RunCard, Standing, State, StepCard,
+        UnitCard, Unreachable,
     },
     object::{Deletion, Kind, ObjectRef, Reclaim, Uid},
     plan::{
@@ -294,6 +294,7 @@ pub(crate) fn unreachable() -> Seed {
     let Record::Cluster(card) = cluster() else { unreachable!() };
     let gone = Unreachable {
         since: before(75),
+        cause: AwayCause::Silent,
         message: "dial tcp 10.0.0.1:6443: connection refused".to_owned(),
     };
     let mut records = units_records();

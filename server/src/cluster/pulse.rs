@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use kube::Client;
 use serde::Deserialize;
-use teardown::observation::Observation;
+use teardown::observation::{AwayCause, Observation};
 use tokio::{
     sync::{Notify, watch},
     time::sleep,
@@ -69,7 +69,7 @@ impl Pulse {
     /// Asks for ever.
     pub(super) async fn run(self) -> Result<(), HubGone> {
         let mut version: Option<String> = None;
-        let mut told_unreachable = false;
+        let mut told: Option<AwayCause> = None;
         let mut failures = 0;
         loop {
             match self.ask().await {
@@ -84,7 +84,7 @@ impl Pulse {
                         version = Some(answer);
                     }
                     if back {
-                        told_unreachable = false;
+                        told = None;
                         tracing::info!("the API server answers");
                         self.reach.send_modify(|reach| {
                             *reach = Reach { reached: true, times: reach.times + 1 }
@@ -97,14 +97,14 @@ impl Pulse {
                         () = self.suspicion.notified() => sleep(Duration::from_millis(100)).await,
                     }
                 }
-                Err(message) => {
+                Err(Away { cause, message }) => {
                     failures += 1;
-                    if failures > 1 && !told_unreachable {
-                        told_unreachable = true;
+                    if failures > 1 && told != Some(cause) {
+                        told = Some(cause);
                         version = None;
-                        tracing::warn!("the API server does not answer");
+                        tracing::warn!(?cause, "the API server does not answer");
                         self.reach.send_modify(|reach| reach.reached = false);
-                        self.report.tell(Observation::Unreachable { message }).await?;
+                        self.report.tell(Observation::Unreachable { cause, message }).await?;
                     }
                     sleep(self.chance.spread((AGAIN * failures).min(LONGEST))).await;
                 }
@@ -113,22 +113,46 @@ impl Pulse {
     }
 
     /// The version, or why there is no answer. An API server that does not tell its version is there all the same.
-    async fn ask(&self) -> Result<Option<String>, String> {
-        let request =
-            request::get("/version", request::JSON).map_err(|failure| failure.to_string())?;
-        let answer = request::ask(&self.client, request, PATIENCE)
-            .await
-            .map_err(|failure| failure.to_string())?;
+    async fn ask(&self) -> Result<Option<String>, Away> {
+        let request = request::get("/version", request::JSON)?;
+        let answer = request::ask(&self.client, request, PATIENCE).await?;
         match answer.code {
             200 => {
-                let version = serde_json::from_slice::<Version>(&answer.body)
-                    .map_err(|_| "what answers is no API server".to_owned())?;
+                let version =
+                    serde_json::from_slice::<Version>(&answer.body).map_err(|_| Away {
+                        cause: AwayCause::Failing,
+                        message: "what answers is no API server".to_owned(),
+                    })?;
                 Ok(Some(bounded(&version.git_version)))
             }
             403 | 404 | 429 => Ok(None),
-            401 => Err("the API server does not accept the credentials (401)".to_owned()),
-            code => Err(format!("the API server answers {code}: {}", answer.message())),
+            401 => Err(Away {
+                cause: AwayCause::Unauthorized,
+                message: format!("401: {}", answer.message()),
+            }),
+            code => Err(Away {
+                cause: AwayCause::Failing,
+                message: format!("the API server answers {code}: {}", answer.message()),
+            }),
         }
+    }
+}
+
+/// Why the API server counts as away.
+#[derive(Debug)]
+struct Away {
+    cause: AwayCause,
+    message: String,
+}
+
+impl From<request::Failure> for Away {
+    fn from(failure: request::Failure) -> Self {
+        let cause = match failure {
+            request::Failure::Silence(_) | request::Failure::Connection(_) => AwayCause::Silent,
+            request::Failure::Credentials => AwayCause::Unauthorized,
+            request::Failure::TooLarge => AwayCause::Failing,
+        };
+        Self { cause, message: failure.to_string() }
     }
 }
 
@@ -192,7 +216,13 @@ mod tests {
         assert_eq!(view.reached().await, 1);
         assert_eq!(told.recv().await, Some(reached.clone()));
 
-        for (times, away) in (1..).zip([0, 1, 401, 503]) {
+        let ways = [
+            (0, AwayCause::Silent),
+            (1, AwayCause::Silent),
+            (401, AwayCause::Unauthorized),
+            (503, AwayCause::Failing),
+        ];
+        for (times, (away, why)) in (1..).zip(ways) {
             let back = tokio::spawn({
                 let mut view = view.clone();
                 async move { view.came_back(times).await }
@@ -202,7 +232,11 @@ mod tests {
                 view.raise();
             }
             let began = Instant::now();
-            assert!(matches!(told.recv().await, Some(Observation::Unreachable { .. })));
+            let said = told.recv().await;
+            assert!(
+                matches!(&said, Some(Observation::Unreachable { cause, .. }) if *cause == why),
+                "{said:?}"
+            );
             assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
             assert!(timeout(Duration::from_secs(60), told.recv()).await.is_err(), "told once");
             assert!(!view.is_reached() && !back.is_finished());

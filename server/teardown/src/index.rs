@@ -171,9 +171,9 @@ impl Index {
                 self.version = Some(version);
                 self.unreachable = None;
             }
-            Observation::Unreachable { message } => {
+            Observation::Unreachable { cause, message } => {
                 let since = self.unreachable.as_ref().map_or(now, |unreachable| unreachable.since);
-                self.unreachable = Some(Unreachable { since, message });
+                self.unreachable = Some(Unreachable { since, cause, message });
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub use crate::{
-    observation::{BlindCause, Unreachable},
+    observation::{AwayCause, BlindCause, Unreachable},
     run::EventCard,
     state::{Counts, State},
 };

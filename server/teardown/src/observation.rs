@@ -88,8 +88,10 @@ pub enum Observation {
         /// Its version, such as `v1.36.3`.
         version: String,
     },
-    /// The API server does not answer.
+    /// The API server does not answer, or not as it should.
     Unreachable {
+        /// In which way.
+        cause: AwayCause,
         /// What went wrong, bounded and without line breaks.
         message: String,
     },
@@ -107,11 +109,27 @@ pub enum BlindCause {
     Failing,
 }
 
+/// In which way the API server is away. What helps differs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AwayCause {
+    /// No answer: no connection, or none in time.
+    #[default]
+    Silent,
+    /// It does not know who we are: 401.
+    Unauthorized,
+    /// It answers with an error, or something else answers in its place.
+    Failing,
+}
+
 /// Since when the API server has not answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreachable {
     /// The first failure in a row.
     pub since: Timestamp,
+    /// In which way.
+    #[serde(default)]
+    pub cause: AwayCause,
     /// What went wrong, bounded and without line breaks.
     pub message: String,
 }

@@ -380,6 +380,17 @@ fn keep_what_is_needed(
     }
 }
 
+/// How many objects of the unit a plan would keep because something outside the unit uses them.
+pub fn shared(index: &Index, graph: &Graph, unit: &Unit) -> usize {
+    let kept = kept_from_the_start(index, graph, unit);
+    // Users outside come first among the reasons, so what is kept on the way changes no answer.
+    let used = |uid: &&Uid| {
+        let reason = who_needs(uid, index, graph, unit, &kept);
+        !kept.contains_key(*uid) && matches!(reason, Some(KeptReason::UsedBy { .. }))
+    };
+    unit.members.iter().filter(used).count()
+}
+
 /// What stays and goes before this object, so that this object has to stay as well. Of several the one that a person
 /// knows best: what nothing owns, then by name.
 fn who_needs(

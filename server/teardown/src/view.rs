@@ -45,9 +45,7 @@ impl World<'_> {
     /// All units and runs, and what cannot be seen.
     pub fn overview(&self) -> Vec<Record> {
         let mut records = self.frame();
-        records.extend(
-            self.units.values().map(|unit| Record::Unit(self.unit_card(unit, &BTreeMap::new()))),
-        );
+        records.extend(self.units.values().map(|unit| Record::Unit(self.unit_card(unit))));
         records.extend(self.runs.iter().map(|run| Record::Run(run_card(run))));
         records
     }
@@ -76,7 +74,7 @@ impl World<'_> {
         records.extend(
             self.edges(|uid| unit.members.contains(uid) || around.contains(uid)).map(Record::Edge),
         );
-        records.push(Record::Unit(self.unit_card(unit, &standings.kept)));
+        records.push(Record::Unit(self.unit_card(unit)));
         let runs = self.runs.iter().filter(|run| run.plan.unit == *id);
         records.extend(runs.map(|run| Record::Run(run_card(run))));
         Some(records)
@@ -156,7 +154,7 @@ impl World<'_> {
         self.runs.iter().copied().find(|run| run.plan.unit == *unit && !run.state().is_ended())
     }
 
-    fn unit_card(&self, unit: &Unit, kept: &BTreeMap<Uid, KeptReason>) -> UnitCard {
+    fn unit_card(&self, unit: &Unit) -> UnitCard {
         let run = self.open_run(&unit.id);
         let steps = run
             .map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect())
@@ -169,13 +167,12 @@ impl World<'_> {
         }
         let namespaces: BTreeSet<String> =
             members().filter_map(|object| object.namespace.as_deref()).map(str::to_owned).collect();
-        let used = |reason: &&KeptReason| matches!(reason, KeptReason::UsedBy { .. });
         UnitCard {
             id: unit.id.clone(),
             found: unit.found,
             namespaces: namespaces.into_iter().collect(),
             counts,
-            shared: kept.values().filter(used).count(),
+            shared: plan::shared(self.index, self.graph, unit),
             newest: members().filter_map(|object| object.created).max(),
             run: run.map(|run| run.id.clone()),
         }
@@ -412,3 +409,6 @@ fn details(object: &Object) -> Vec<Detail> {
     let owner = object.controller().map(|owner| format!("{} {}", owner.kind, owner.name));
     own.into_iter().chain([detail(DetailName::Owner, owner)]).flatten().collect()
 }
+
+#[cfg(test)]
+mod tests;

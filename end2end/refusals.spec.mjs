@@ -1,0 +1,197 @@
+/**
+ * Bad input, as a person meets it: what the program says where it cannot start, and what the page says where the cluster
+ * cannot be reached, does not let us in, hides something, or holds what nobody expects.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { program, Unwind } from './unwind.mjs';
+import { expect, signIn, test } from './world.mjs';
+
+const built = new URL('../target/site', import.meta.url).pathname;
+
+/**
+ * Starts the program where it should refuse, and gives what it said.
+ * @param {string[]} words @param {{site?: string, state?: string}} [places]
+ */
+async function refused(words, { site = built, state } = {}) {
+	const home = await mkdtemp(join(tmpdir(), 'unwind-home-'));
+	const started = spawn(program, ['--site', site, '--state', state ?? join(home, 'state'), ...words], {
+		env: { PATH: process.env.PATH, HOME: home, USER: 'li' },
+		stdio: ['ignore', 'pipe', 'pipe'],
+	});
+	let said = '';
+	started.stdout.on('data', (data) => (said += data));
+	started.stderr.on('data', (data) => (said += data));
+	const [code] = await once(started, 'close');
+	await rm(home, { recursive: true });
+	expect(code, said).toBeGreaterThan(0);
+	expect(said).not.toMatch(/panicked|RUST_BACKTRACE/);
+	return said;
+}
+
+/** A kubeconfig with one context. @param {string} server @param {string} token */
+const kubeconfig = (server, token) =>
+	JSON.stringify({
+		apiVersion: 'v1',
+		kind: 'Config',
+		clusters: [{ name: 'one', cluster: { server, 'insecure-skip-tls-verify': true } }],
+		users: [{ name: 'li', user: { token } }],
+		contexts: [{ name: 'one', context: { cluster: 'one', user: 'li' } }],
+		'current-context': 'one',
+	});
+
+test.describe('before there is a page', () => {
+	/** @type {string} */
+	let folder;
+	test.beforeAll(async () => {
+		folder = await mkdtemp(join(tmpdir(), 'unwind-refusals-'));
+	});
+	test.afterAll(() => rm(folder, { recursive: true }));
+
+	/** @param {string} text */
+	async function file(text) {
+		const path = join(folder, 'kubeconfig');
+		await writeFile(path, text);
+		return path;
+	}
+
+	test('a kubeconfig that is missing, broken or incomplete is named, with what to do', async () => {
+		const none = await refused(['--context', 'production']);
+		expect(none).toContain('no kubeconfig found');
+		expect(none).toContain('--kubeconfig or KUBECONFIG');
+
+		const missing = await refused(['--kubeconfig', '/nowhere/kubeconfig']);
+		expect(missing).toContain('/nowhere/kubeconfig does not exist');
+		expect(missing).toContain('Check the path');
+
+		const broken = await refused(['--kubeconfig', await file('users:\n- name: li\n  user: {token: hunter2\n')]);
+		expect(broken).toContain('not valid YAML');
+		expect(broken).not.toContain('hunter2');
+
+		const other = await refused(['--kubeconfig', await file(kubeconfig('https://127.0.0.1:1', 'hunter2')), '--context', 'two']);
+		expect(other).toContain('no context is called "two"');
+		expect(other).toContain('--context: one');
+		expect(other).not.toContain('hunter2');
+
+		const nowhere = await refused(['--kubeconfig', await file(kubeconfig('not a url', 'hunter2'))]);
+		expect(nowhere).toContain('not a URL');
+		expect(nowhere).toContain('kubectl config set-cluster');
+	});
+
+	test('flags, ports and directories that cannot be used are named, with what to do', async () => {
+		const known = ['--kubeconfig', await file(kubeconfig('https://127.0.0.1:1', 'token'))];
+		expect(await refused([...known, '--address', '0.0.0.0'])).toMatch(/loopback/);
+		expect(await refused([...known, '--port', 'http'])).toContain("'--port <PORT>'");
+		expect(await refused([...known, '--colour'])).toContain('--help');
+		expect(await refused([...known, '--log', 'what=ever=this'])).toContain('--log');
+
+		const taken = createServer();
+		taken.listen(0, '127.0.0.1');
+		await once(taken, 'listening');
+		const { port } = taken.address();
+		const busy = await refused([...known, '--port', `${port}`]);
+		expect(busy).toContain(`${port}`);
+		expect(busy).toMatch(/--port/);
+		taken.close();
+
+		const blocked = join(folder, 'kubeconfig');
+		expect(await refused(known, { state: blocked })).toContain(blocked);
+		expect(await refused(known, { site: folder })).toContain('app/build');
+	});
+});
+
+test.describe('on the page', () => {
+	/** @param {string} text @param {(unwind: Unwind) => Promise<void>} then */
+	async function facing(text, then) {
+		const folder = await mkdtemp(join(tmpdir(), 'unwind-refusals-'));
+		const path = join(folder, 'kubeconfig');
+		await writeFile(path, text);
+		const unwind = await Unwind.start({ kubeconfig: path, context: 'one' });
+		try {
+			await then(unwind);
+		} finally {
+			await unwind.stop();
+			await rm(folder, { recursive: true });
+		}
+	}
+
+	test('an API server that does not answer is said, since when, and why', async ({ visit }) => {
+		await facing(kubeconfig('https://127.0.0.1:1', 'token'), async (unwind) => {
+			const page = await visit();
+			await signIn(page, unwind.link);
+			const alert = page.getByRole('alert');
+			await expect(alert).toContainText('does not answer');
+			await expect(alert).toContainText(/refused/i);
+		});
+	});
+
+	test('what may not be seen is said, with the reason', async ({
+		cluster,
+		visit,
+	}) => {
+		const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'reader' });
+		try {
+			const page = await visit();
+			await signIn(page, unwind.link);
+			const hidden = page.getByText(/cannot be seen/).first();
+			await hidden.click();
+			await expect(page.getByText('secrets', { exact: true })).toBeVisible();
+			await expect(page.getByText('not allowed to list or watch it').first()).toBeVisible();
+		} finally {
+			await unwind.stop();
+		}
+	});
+
+	test('objects that nobody expects are shown as they are, and do no harm', async ({ cluster, unwind, visit }) => {
+		const namespace = 'consortium-org1';
+		const labels = { 'app.kubernetes.io/part-of': 'consortium' };
+		const script = '<img src=x onerror=alert(1)>';
+		const long = 'l'.repeat(253);
+		await cluster.apply([
+			// The most that the API server takes: 256 KiB of annotations, 1 MiB of content, names of 253 characters.
+			{
+				apiVersion: 'v1',
+				kind: 'ConfigMap',
+				metadata: { name: long, namespace, labels, annotations: { absurd: 'a'.repeat(262_000) } },
+				data: { content: 'd'.repeat(900_000) },
+			},
+			{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: { name: script, namespace, labels }, rules: [] },
+			{
+				apiVersion: 'v1',
+				kind: 'ConfigMap',
+				metadata: { name: 'labels', namespace, labels: { ...labels, ...Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`l${i}`, `v${i}`])) } },
+			},
+		]);
+		const page = await visit();
+		let alerted = false;
+		page.on('dialog', (dialog) => {
+			alerted = true;
+			return dialog.dismiss();
+		});
+		await signIn(page, unwind.link);
+		await page.goto(`${unwind.origin}/u/consortium?view=list`);
+		await expect(page.getByRole('link', { name: script }).first()).toBeVisible();
+		await expect(page.getByRole('link', { name: long }).first()).toBeVisible();
+		expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
+		await page.getByRole('link', { name: script }).first().click();
+		await expect(page.getByRole('complementary').filter({ hasText: script })).toBeVisible();
+		await page.goto(`${unwind.origin}/u/consortium?view=map`);
+		await expect(page.getByText('Live', { exact: true })).toBeVisible();
+		expect(alerted).toBe(false);
+	});
+
+	test('credentials that have expired are said, and nothing is taken for gone', async ({ cluster, visit }) => {
+		const server = JSON.parse(await readFile(cluster.kubeconfig, 'utf8')).clusters[0].cluster.server;
+		await facing(kubeconfig(server, 'expired'), async (unwind) => {
+			const page = await visit();
+			await signIn(page, unwind.link);
+			const alert = page.getByRole('alert');
+			await expect(alert).toContainText(/credentials/i);
+			await expect(alert).toContainText('kubectl auth whoami');
+		});
+	});
+});
