@@ -9,7 +9,7 @@ const MAGIC: &[u8] = b"k8s\0";
 const DEPTH: usize = 32;
 
 /// Message, then `number:name:type`. Types: `s` text, `i` and `b` number and truth whose zero means "not given", `I`
-/// and `B` whose zero is said, `t` a time, `m` a map of texts, a message's name; `*` before it: any number of them.
+/// and `B` whose zero is said, `t` a time, `n` a number or text, `m` a map of texts, a message's name; `*` before it: any number of them.
 /// From the `generated.proto` files of `k8s.io/api` and `k8s.io/apimachinery`.
 const SCHEMA: &str = "
 Unknown 1:typeMeta:TypeMeta 2:raw:raw
@@ -50,7 +50,8 @@ Container 1:name:s 2:image:s 3:command:*s 4:args:*s 14:imagePullPolicy:s
 TokenRequest 1:metadata:ObjectMeta 2:spec:TokenRequestSpec
 TokenRequestSpec 1:audiences:*s 4:expirationSeconds:I
 PodDisruptionBudget 1:metadata:ObjectMeta 2:spec:PodDisruptionBudgetSpec
-PodDisruptionBudgetSpec 2:selector:LabelSelector
+PodDisruptionBudgetSpec 1:minAvailable:n 2:selector:LabelSelector 3:maxUnavailable:n
+IntOrString 1:type:i 2:number:I 3:text:s
 PriorityClass 1:metadata:ObjectMeta 2:value:i 3:globalDefault:b 4:description:s 5:preemptionPolicy:s
 ";
 
@@ -84,7 +85,7 @@ fn message(name: &str, bytes: &[u8], depth: usize) -> Option<Value> {
         });
         let Some((name, sort)) = known else {
             // What says nothing is not missed.
-            if field.is_empty() {
+            if field.says_nothing(depth) {
                 continue;
             }
             return None;
@@ -119,6 +120,14 @@ fn value(sort: &str, field: Field<'_>, depth: usize) -> Option<Value> {
             let Some((1, Field::Number(seconds))) = next(&mut bytes) else { return None };
             Some(crate::clock::written(jiff::Timestamp::from_second(seconds.cast_signed()).ok()?))
         }
+        ("n", Field::Bytes(bytes)) => {
+            let either = message("IntOrString", bytes, depth)?;
+            Some(if either["type"] == 1 {
+                either["text"].clone()
+            } else {
+                either["number"].clone()
+            })
+        }
         (name, Field::Bytes(bytes)) => message(name, bytes, depth),
         _ => None,
     }
@@ -147,20 +156,21 @@ impl Field<'_> {
     fn is_empty(self) -> bool {
         match self {
             Self::Number(number) => number == 0,
-            // A message of nothing but empty fields says nothing either.
-            Self::Bytes(mut bytes) => {
-                let mut depth = DEPTH;
-                while !bytes.is_empty() {
-                    depth -= 1;
-                    match next(&mut bytes) {
-                        Some((_, Self::Number(0))) if depth > 0 => {}
-                        Some((_, Field::Bytes([]))) if depth > 0 => {}
-                        _ => return false,
-                    }
-                }
-                true
+            Self::Bytes(bytes) => bytes.is_empty(),
+        }
+    }
+
+    /// Whether it is empty, or a message of nothing but fields that are.
+    fn says_nothing(self, depth: usize) -> bool {
+        let (Self::Bytes(mut bytes), Some(depth)) = (self, depth.checked_sub(1)) else {
+            return self.is_empty();
+        };
+        while !bytes.is_empty() {
+            if !next(&mut bytes).is_some_and(|(_, field)| field.says_nothing(depth)) {
+                return false;
             }
         }
+        true
     }
 }
 
