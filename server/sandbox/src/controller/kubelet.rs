@@ -128,7 +128,8 @@ impl Reconcile for Kubelets {
             }
             Work::Machine(name) => self.tend_machine(name, client, queue),
             Work::Pod { key, uid, node } => {
-                if !client.breakage.machines.contains(node) || client.node_fault(node) == Some(NodeFault::Silent)
+                if !client.breakage.machines.contains(node)
+                    || client.node_fault(node) == Some(NodeFault::Silent)
                 {
                     return Ok(Next::Rest);
                 }

@@ -115,7 +115,9 @@ fn an_owner_in_another_namespace_is_absent_and_an_event_says_so() {
     assert!(world.has("configmaps/elsewhere/parent"));
     assert_eq!(
         world.events("OwnerRefInvalidNamespace"),
-        [format!("ownerRef [v1/ConfigMap, namespace: shop, name: parent, uid: {uid}] does not exist in namespace \"shop\"")]
+        [format!(
+            "ownerRef [v1/ConfigMap, namespace: shop, name: parent, uid: {uid}] does not exist in namespace \"shop\""
+        )]
     );
 }
 
@@ -157,7 +159,8 @@ fn a_second_owner_keeps_what_the_first_leaves() {
     world.delete("configmaps/shop/parent", Foreground);
     world.run(1);
     assert!(!world.has("configmaps/shop/parent"), "the waiting reference was dropped");
-    let kept = object::owner_references(world.at("configmaps/shop/child")).map(|it| it["name"].clone());
+    let kept =
+        object::owner_references(world.at("configmaps/shop/child")).map(|it| it["name"].clone());
     assert_eq!(kept.collect::<Vec<_>>(), ["other"]);
 }
 
@@ -165,7 +168,9 @@ fn a_second_owner_keeps_what_the_first_leaves() {
 fn a_cycle_in_the_foreground_is_broken() {
     let mut world = family(true, json!({}));
     let child = reference(world.at("configmaps/shop/child"), true);
-    world.change("configmaps/shop/parent", |it| object::set(it, &["metadata", "ownerReferences"], json!([child])));
+    world.change("configmaps/shop/parent", |it| {
+        object::set(it, &["metadata", "ownerReferences"], json!([child]))
+    });
     world.delete("configmaps/shop/parent", Foreground);
     world.run(10);
     assert!(!world.has("configmaps/shop/parent") && !world.has("configmaps/shop/child"));
