@@ -1,40 +1,35 @@
-//! What must outlive the process: plans, runs event by event, and the manifests to re-create from. An event is on disk
-//! before the action it announces is performed, so a crash anywhere returns to a known state.
+//! What must outlive the process: plans, and runs event by event. An event is on disk before the action it announces
+//! is performed, so a crash anywhere returns to a known state.
 //!
 //! A run's events are numbered from 0 without gaps. A batch is written as a whole or not at all, and only right behind
 //! what is there: a second writer, or one with an old view, is refused. Every record says in which version it is
 //! written and carries a check sum; what cannot be read is an error that names the run and the number, never a panic and never a shorter run.
 //!
 //! ```text
-//! hub ── put_plan, begin, append, put_bundle ──► Journal (JSON, versions, sums) ──► Store: file (redb) | memory
-//!     ◄─ plan, runs, replay, bundle ───────────
+//! hub ── put_plan, begin, append ──► Journal (JSON, versions, sums) ──► Store: file (redb) | memory
+//!     ◄─ plan, runs, replay ───────
 //! ```
 //!
 //! Writing waits for the disk. The hub is the only caller, and nothing may happen before the disk has answered.
 
 mod file;
 mod memory;
+mod seal;
 
 use std::path::Path;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use sha2::{Digest, Sha256};
 use teardown::{
     plan::{Plan, PlanId},
     run::RunId,
 };
 
+use self::seal::{VERSION, seal, unseal};
 pub use self::{
     file::{FileStore, OpenError},
     memory::MemoryStore,
 };
-
-/// The version this program writes, and the only one it reads.
-const VERSION: u32 = 1;
-
-/// Bytes of a record's check sum: an accident is not found out once in 2^64 times.
-const SUM_BYTES: usize = 8;
 
 /// Where bytes are kept.
 pub trait Store: Send {
@@ -70,8 +65,6 @@ pub enum Shelf {
     Plans,
     /// What is known of a run from its start, by run.
     Runs,
-    /// Manifests to re-create from, by run.
-    Bundles,
     /// How many records there should be, by run.
     Counts,
 }
@@ -219,7 +212,8 @@ impl Journal {
     /// [`JournalError`]; nothing was written then.
     pub fn put_plan(&mut self, plan: &Plan) -> Result<(), JournalError> {
         let bytes = encode(plan, &format!("plan {}", plan.id))?;
-        self.put(Shelf::Plans, plan.id.to_string(), bytes)
+        let name = plan.id.to_string();
+        Ok(self.store.write(&[Put::Named { shelf: Shelf::Plans, name, bytes }])?)
     }
 
     /// A plan that was kept.
@@ -293,29 +287,6 @@ impl Journal {
             })
             .collect()
     }
-
-    /// Keeps the manifests to re-create a run's objects from, as they are.
-    ///
-    /// # Errors
-    /// [`JournalError`]; nothing was written then.
-    pub fn put_bundle(&mut self, run: &RunId, bytes: &[u8]) -> Result<(), JournalError> {
-        self.put(Shelf::Bundles, run.to_string(), seal(bytes, &format!("the bundle of run {run}")))
-    }
-
-    /// The manifests to re-create a run's objects from.
-    ///
-    /// # Errors
-    /// [`JournalError`] where they cannot be read.
-    pub fn bundle(&self, run: &RunId) -> Result<Option<Vec<u8>>, JournalError> {
-        let bytes = self.store.read(Shelf::Bundles, run.as_str())?;
-        bytes
-            .map(|bytes| Ok(unseal(&bytes, &format!("the bundle of run {run}"))?.to_vec()))
-            .transpose()
-    }
-
-    fn put(&mut self, shelf: Shelf, name: String, bytes: Vec<u8>) -> Result<(), JournalError> {
-        Ok(self.store.write(&[Put::Named { shelf, name, bytes }])?)
-    }
 }
 
 /// The records of `events`, and how many there are with them.
@@ -347,35 +318,6 @@ fn encode<T: Serialize>(it: &T, place: &str) -> Result<Vec<u8>, JournalError> {
 fn decode<T: DeserializeOwned>(bytes: &[u8], place: &str) -> Result<T, JournalError> {
     serde_json::from_slice(unseal(bytes, place)?)
         .map_err(|source| JournalError::Unreadable { what: place.to_owned(), source })
-}
-
-/// `1 0123456789abcdef {…}`: the version, a check sum over the place and the content, the content. Storage gives back
-/// what it was given, mostly; a digit of a step's number that changed on the disk must not become another step. `place`
-/// is part of the format.
-fn seal(content: &[u8], place: &str) -> Vec<u8> {
-    [format!("{VERSION} {} ", check_sum(content, place)).as_bytes(), content].concat()
-}
-
-fn unseal<'a>(bytes: &'a [u8], place: &str) -> Result<&'a [u8], JournalError> {
-    let damaged = || JournalError::Damaged { what: place.to_owned() };
-    let mut parts = bytes.splitn(3, |byte| *byte == b' ');
-    let version = parts
-        .next()
-        .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok())
-        .ok_or_else(damaged)?;
-    if version != VERSION {
-        return Err(JournalError::Version { what: place.to_owned(), version });
-    }
-    match (parts.next(), parts.next()) {
-        (Some(sum), Some(content)) if sum == check_sum(content, place).as_bytes() => Ok(content),
-        _ => Err(damaged()),
-    }
-}
-
-fn check_sum(content: &[u8], place: &str) -> String {
-    let whole =
-        Sha256::new().chain_update(place).chain_update([0]).chain_update(content).finalize();
-    whole.iter().take(SUM_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -431,7 +373,6 @@ mod tests {
         journal.begin(&head("a"), &steps(7..8)).unwrap();
         journal.append(&run("b"), 1, &steps(0..3)).unwrap();
         journal.append(&run("b"), 4, &steps(0..0)).unwrap();
-        journal.put_bundle(&run("b"), &[0, 255]).unwrap();
 
         // Neither a gap nor an overwrite, and nothing of a refused batch.
         for first in [0, 3, 5, u64::MAX] {
@@ -450,8 +391,6 @@ mod tests {
         assert_eq!(journal.runs().unwrap(), [head("a"), head("b")]);
         assert_eq!(journal.plan(&PlanId::new("p")).unwrap(), Some(plan()));
         assert_eq!(journal.plan(&PlanId::new("q")).unwrap(), None);
-        assert_eq!(journal.bundle(&run("b")).unwrap(), Some(vec![0, 255]));
-        assert_eq!(journal.bundle(&run("a")).unwrap(), None);
     }
 
     #[test]

@@ -352,14 +352,21 @@ async fn serving_ends_with_its_streams() {
     let cookie = listening.house.sign_in(&listening.house.token).await;
     let request =
         format!("GET {STREAM} HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", listening.address);
-    let drain = listening.house.drain.clone();
     // A connection that was opened and says nothing does not hold the end up either.
     let silent = TcpStream::connect(listening.address).await.unwrap();
-    tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        drain.cancel();
-    });
-    let answer = listening.say(&request).await;
+    let drained = async {
+        let mut stream = TcpStream::connect(listening.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = vec![];
+        while !String::from_utf8_lossy(&answer).contains("event: snapshot") {
+            let read = stream.read_buf(&mut answer).await.unwrap();
+            assert_ne!(read, 0, "{}", String::from_utf8_lossy(&answer));
+        }
+        listening.house.drain.cancel();
+        let _ = stream.read_to_end(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let answer = tokio::time::timeout(Duration::from_secs(20), drained).await.unwrap();
     assert!(
         answer.contains("event: snapshot") && answer.contains("event: bye\nretry: 1000\n"),
         "{answer}"

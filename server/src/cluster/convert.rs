@@ -12,14 +12,14 @@ mod pod;
 mod storage;
 mod workload;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use teardown::{
     action::PodSight,
-    object::{Deletion, Facts, Kind, Object, ObjectRef, OwnerRef, Uid, Used},
+    object::{Deletion, Facts, Kind, Object, ObjectRef, OwnerRef, Seconds, Uid, Used},
     selector::{Labels, Operator, Requirement, Selector},
 };
 
@@ -70,18 +70,28 @@ pub(super) fn object(
     json: &str,
     names: &Interner,
 ) -> Result<Option<Object>, Unreadable> {
-    let (meta, facts) = match reader(kind) {
-        Some(read) => read(json, names)?,
+    Ok(object_and_version(kind, json, names)?.map(|(object, _)| object))
+}
+
+/// As [`object`], with its resource version, which nobody needs once its watch has gone on.
+pub(super) fn object_and_version(
+    kind: &Arc<Kind>,
+    json: &str,
+    names: &Interner,
+) -> Result<Option<(Object, String)>, Unreadable> {
+    let (mut meta, facts) = match reader(kind) {
+        Some(read) => read(json)?,
         None if kind.is("", "Namespace") => (meta(json)?, Facts::Namespace),
         None => (meta(json)?, Facts::None),
     };
-    Ok(meta.object(kind, facts, names))
+    let version = std::mem::take(&mut meta.resource_version);
+    Ok(meta.object(kind, facts).map(|object| (names.share(object), version)))
 }
 
 /// Reads the UID and resource version of an object, for its DELETED event.
 pub(super) fn uid_and_version(json: &str) -> Result<(Option<Uid>, String), Unreadable> {
     let meta = meta(json)?;
-    Ok((meta.uid.map(Uid::new), meta.resource_version.to_string()))
+    Ok((meta.uid.map(Uid::new), meta.resource_version))
 }
 
 /// Reads a Pod as a consistent read reports it.
@@ -144,7 +154,7 @@ pub(super) struct PageMeta {
     pub(super) next: String,
 }
 
-type Reader = fn(&str, &Interner) -> Result<(Meta, Facts), Unreadable>;
+type Reader = fn(&str) -> Result<(Meta, Facts), Unreadable>;
 
 /// How a kind with facts is read; none where its metadata is all that is asked for. What is not served any more
 /// (`extensions`, the beta groups before 1.25) is not here.
@@ -186,13 +196,13 @@ struct Meta {
     #[serde(default)]
     uid: Option<Arc<str>>,
     #[serde(default, deserialize_with = "or_default")]
-    resource_version: Arc<str>,
+    resource_version: String,
     #[serde(default, deserialize_with = "or_default")]
     labels: Labels,
     #[serde(default, deserialize_with = "or_default")]
     owner_references: Vec<OwnerReference>,
     #[serde(default, deserialize_with = "or_default")]
-    finalizers: Vec<Arc<str>>,
+    finalizers: Arc<[Arc<str>]>,
     #[serde(default)]
     creation_timestamp: Option<Timestamp>,
     #[serde(default)]
@@ -213,32 +223,25 @@ struct OwnerReference {
 }
 
 impl Meta {
-    fn object(self, kind: &Arc<Kind>, facts: Facts, names: &Interner) -> Option<Object> {
+    fn object(self, kind: &Arc<Kind>, facts: Facts) -> Option<Object> {
+        let owners = self.owner_references.into_iter().map(|owner| OwnerRef {
+            uid: Uid::new(owner.uid),
+            kind: owner.kind,
+            name: owner.name,
+            controller: owner.controller,
+        });
         Some(Object {
             uid: Uid::new(self.uid.filter(|uid| !uid.is_empty())?),
             kind: kind.clone(),
-            namespace: self
-                .namespace
-                .filter(|name| !name.is_empty())
-                .map(|name| names.share(&name)),
+            namespace: self.namespace.filter(|name| !name.is_empty()),
             name: self.name,
-            resource_version: self.resource_version,
-            labels: shared(self.labels, names),
-            owners: self
-                .owner_references
-                .into_iter()
-                .map(|owner| OwnerRef {
-                    uid: Uid::new(owner.uid),
-                    kind: names.share(&owner.kind),
-                    name: names.share(&owner.name),
-                    controller: owner.controller,
-                })
-                .collect(),
-            finalizers: self.finalizers.iter().map(|finalizer| names.share(finalizer)).collect(),
-            created: self.creation_timestamp,
-            deletion: self.deletion_timestamp.map(|at| Deletion {
-                at,
-                grace: self.deletion_grace_period_seconds.unwrap_or_default(),
+            labels: self.labels,
+            owners: owners.collect(),
+            finalizers: self.finalizers,
+            created: self.creation_timestamp.map(Seconds::from),
+            deletion: self.deletion_timestamp.map(|at| {
+                let grace = self.deletion_grace_period_seconds.unwrap_or_default();
+                Box::new(Deletion { at, grace })
             }),
             facts,
         })
@@ -296,11 +299,6 @@ impl Named {
     }
 }
 
-/// The labels, with keys and values shared.
-fn shared(labels: Labels, names: &Interner) -> Labels {
-    labels.into_iter().map(|(key, value)| (names.share(&key), names.share(&value))).collect()
-}
-
 /// A status or Ready condition.
 #[derive(Debug, Deserialize)]
 struct Condition {
@@ -319,7 +317,7 @@ fn is_ready(conditions: &[Condition]) -> bool {
 #[serde(rename_all = "camelCase", default)]
 struct LabelSelector {
     #[serde(deserialize_with = "or_default")]
-    match_labels: BTreeMap<Arc<str>, Arc<str>>,
+    match_labels: Labels,
     #[serde(deserialize_with = "or_default")]
     match_expressions: Vec<Expression>,
 }
@@ -329,23 +327,17 @@ struct Expression {
     key: Arc<str>,
     operator: Operator,
     #[serde(default, deserialize_with = "or_default")]
-    values: Vec<Arc<str>>,
+    values: Box<[Arc<str>]>,
 }
 
-impl LabelSelector {
-    fn selector(self, names: &Interner) -> Selector {
-        Selector {
-            labels: shared(self.match_labels, names),
-            expressions: self
-                .match_expressions
-                .into_iter()
-                .map(|expression| Requirement {
-                    key: names.share(&expression.key),
-                    operator: expression.operator,
-                    values: expression.values.iter().map(|value| names.share(value)).collect(),
-                })
-                .collect(),
-        }
+impl From<LabelSelector> for Selector {
+    fn from(selector: LabelSelector) -> Self {
+        let expressions = selector.match_expressions.into_iter().map(|expression| Requirement {
+            key: expression.key,
+            operator: expression.operator,
+            values: expression.values,
+        });
+        Self { labels: selector.match_labels, expressions: expressions.collect() }
     }
 }
 

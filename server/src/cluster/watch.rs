@@ -299,7 +299,7 @@ impl Watch {
                 return Err(Trouble::NoStream);
             };
             match Event::read(&line, &self.kind, &self.shared.names)? {
-                Event::Applied(object) => {
+                Event::Applied(object, _) => {
                     objects.insert(object.uid.clone(), *object);
                 }
                 Event::Deleted(uid, _) => {
@@ -394,9 +394,7 @@ impl Watch {
                     }
                 })?;
             let (version, observation) = match event {
-                Event::Applied(object) => {
-                    (object.resource_version.to_string(), Some(Observation::Applied(object)))
-                }
+                Event::Applied(object, version) => (version, Some(Observation::Applied(object))),
                 Event::Deleted(uid, version) => {
                     (version, Some(Observation::Deleted { kind: self.kind.clone(), uid }))
                 }

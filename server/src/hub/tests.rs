@@ -299,7 +299,7 @@ async fn a_finalizer_that_stays_is_slow_and_then_stuck_and_holds_only_what_is_be
     process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
     process.gone("svc shop/alone").await;
     let mut held = fixture::object("deploy shop/web of=shop finalizers=example.com/hold");
-    held.deletion = Some(teardown::object::Deletion { at: Timestamp::now(), grace: 0 });
+    held.deletion = Some(Box::new(teardown::object::Deletion { at: Timestamp::now(), grace: 0 }));
     process.see(vec![Observation::Applied(Box::new(held))]).await;
     let mut states = Vec::new();
     for _ in 0..40 {

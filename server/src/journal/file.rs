@@ -15,7 +15,6 @@ use super::{Put, Shelf, Store, StoreError};
 
 const PLANS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plans");
 const RUNS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("runs");
-const BUNDLES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("bundles");
 const COUNTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("counts");
 const RECORDS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("records");
 
@@ -116,7 +115,7 @@ fn sound<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Err
 
 fn make_tables(database: &Database) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
-    for table in [PLANS, RUNS, BUNDLES, COUNTS] {
+    for table in [PLANS, RUNS, COUNTS] {
         transaction.open_table(table)?;
     }
     transaction.open_table(RECORDS)?;
@@ -128,7 +127,6 @@ fn table(shelf: Shelf) -> TableDefinition<'static, &'static str, &'static [u8]> 
     match shelf {
         Shelf::Plans => PLANS,
         Shelf::Runs => RUNS,
-        Shelf::Bundles => BUNDLES,
         Shelf::Counts => COUNTS,
     }
 }
@@ -225,6 +223,24 @@ mod tests {
         assert!(matches!(FileStore::open(&path), Err(OpenError::Taken { .. })));
         drop(first);
         FileStore::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_table_of_another_time_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        drop(FileStore::open(&path).unwrap());
+        let old: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("bundles");
+        let database = Database::open(&path).unwrap();
+        let transaction = database.begin_write().unwrap();
+        transaction.open_table(old).unwrap().insert("r", [0, 255].as_slice()).unwrap();
+        transaction.commit().unwrap();
+        drop(database);
+        let name = "p".to_owned();
+        let put = Put::Named { shelf: Shelf::Plans, name, bytes: vec![1] };
+        let mut store = FileStore::open(&path).unwrap();
+        store.write(&[put]).unwrap();
+        assert_eq!(store.read(Shelf::Plans, "p").unwrap(), Some(vec![1]));
     }
 
     #[test]

@@ -111,7 +111,7 @@ pub struct PodSight {
     /// Its labels.
     pub labels: Labels,
     /// Its owners.
-    pub owners: Vec<OwnerRef>,
+    pub owners: Arc<[OwnerRef]>,
     /// Names of the claims it mounts, generic ephemeral volumes' claims among them.
     pub claims: Vec<Arc<str>>,
 }

@@ -21,10 +21,11 @@ use crate::{
     index::Index,
     object::{
         Binding, Claim, ClaimRef, Definition, Deletion, Facts, Ingress, Kind, Object, OwnerRef,
-        Pod, Reclaim, Service, ServiceRef, Target, Uid, Use, Used, Volume, Workload,
+        Pod, Reclaim, Service, ServiceAccount, ServiceRef, Target, Uid, Use, Used, Volume,
+        Webhooks, Workload,
     },
     observation::Observation,
-    selector::{Labels, Selector},
+    selector::Selector,
     unit::PART_OF,
 };
 
@@ -157,10 +158,7 @@ pub fn object(line: &str) -> Object {
         .map(|word| word.split_once('=').unwrap_or_else(|| panic!("{word:?} in {line:?}")))
         .collect();
     let fields = Fields { fields, namespace: namespace.clone() };
-    let mut labels = fields.labels("labels");
-    if let Some(unit) = fields.text("of") {
-        labels.insert(PART_OF.into(), unit);
-    }
+    let part_of = fields.text("of").map(|unit| (PART_OF.into(), unit));
     Object {
         uid: Uid::new(
             fields.get("uid").map_or_else(|| format!("{short}:{full_name}"), str::to_owned),
@@ -169,14 +167,13 @@ pub fn object(line: &str) -> Object {
         kind,
         namespace,
         name: name.into(),
-        resource_version: "1".into(),
-        labels,
+        labels: fields.labels("labels").chain(part_of).collect(),
         owners: fields.owners(),
         finalizers: fields.list("finalizers").map(Arc::from).collect(),
-        created: Some(now()),
-        deletion: fields.get("deleted").map(|age| Deletion {
-            at: now() - jiff::SignedDuration::from_secs(age.parse().unwrap_or_default()),
-            grace: 0,
+        created: Some(now().into()),
+        deletion: fields.get("deleted").map(|age| {
+            let at = now() - jiff::SignedDuration::from_secs(age.parse().unwrap_or_default());
+            Box::new(Deletion { at, grace: 0 })
         }),
     }
 }
@@ -203,15 +200,15 @@ impl<'a> Fields<'a> {
         self.list(name).map(|part| part.split_once(':').unwrap_or((part, "")))
     }
 
-    fn labels(&self, name: &str) -> Labels {
-        self.pairs(name).map(|(key, value)| (key.into(), value.into())).collect()
+    fn labels(&self, name: &str) -> impl Iterator<Item = (Arc<str>, Arc<str>)> + use<'a> {
+        self.pairs(name).map(|(key, value)| (key.into(), value.into()))
     }
 
     fn selector(&self, name: &str) -> Option<Selector> {
-        self.fields.contains_key(name).then(|| Selector::of_labels(self.labels(name)))
+        self.fields.contains_key(name).then(|| Selector::of_labels(self.labels(name).collect()))
     }
 
-    fn uses(&self) -> Vec<Use> {
+    fn uses(&self, prefix: &str) -> Arc<[Use]> {
         let used = |word: &str| match word {
             "claim" => Used::Claim,
             "config" => Used::ConfigMap,
@@ -223,12 +220,12 @@ impl<'a> Fields<'a> {
             .map(|(word, name)| Use {
                 what: used(word),
                 name: name.into(),
-                field: format!("spec.{word}").into(),
+                field: format!("{prefix}.{word}").into(),
             })
             .collect()
     }
 
-    fn owners(&self) -> Vec<OwnerRef> {
+    fn owners(&self) -> Arc<[OwnerRef]> {
         self.list("owner")
             .map(|owner| {
                 let (word, name) =
@@ -244,7 +241,7 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    fn services(&self) -> Vec<ServiceRef> {
+    fn services(&self) -> Box<[ServiceRef]> {
         self.list("service")
             .filter_map(|service| service.split_once('/'))
             .map(|(namespace, name)| ServiceRef {
@@ -261,25 +258,25 @@ impl<'a> Fields<'a> {
                 node: self.text("node"),
                 phase: self.text("phase").or(Some("Running".into())),
                 ready: true,
-                uses: self.uses(),
+                uses: self.uses("spec"),
             })),
             "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Job" | "CronJob" => {
                 Facts::Workload(Box::new(Workload {
                     replicas: self.get("replicas").and_then(|n| n.parse().ok()),
                     ready: None,
                     selector: self.selector("selector"),
-                    template_labels: self.labels("template"),
-                    uses: self.uses(),
+                    template_labels: self.labels("template").collect(),
+                    uses: self.uses("spec.template.spec"),
                     claim_templates: self.list("templates").map(Arc::from).collect(),
                     claims_go_with_it: self.get("whenDeleted") == Some("Delete"),
                 }))
             }
-            "PersistentVolumeClaim" => Facts::Claim(Claim {
+            "PersistentVolumeClaim" => Facts::Claim(Box::new(Claim {
                 volume: self.text("volume"),
                 class: self.text("class"),
                 capacity: self.text("capacity"),
                 phase: Some("Bound".into()),
-            }),
+            })),
             "PersistentVolume" => Facts::Volume(Box::new(Volume {
                 claim: self.get("claim").and_then(|claim| claim.split_once('/')).map(
                     |(namespace, name)| ClaimRef {
@@ -298,37 +295,39 @@ impl<'a> Fields<'a> {
                 capacity: self.text("capacity"),
                 phase: Some("Bound".into()),
             })),
-            "Service" => Facts::Service(Service {
+            "Service" => Facts::Service(Box::new(Service {
                 selector: self.selector("selector"),
                 load_balancer: self.get("type") == Some("LoadBalancer"),
-            }),
-            "Ingress" => Facts::Ingress(Ingress {
+            })),
+            "Ingress" => Facts::Ingress(Box::new(Ingress {
                 backends: self
                     .list("routes")
                     .map(|name| ("spec.defaultBackend.service.name".into(), name.into()))
                     .collect(),
-                uses: self.uses(),
+                uses: self.uses("spec"),
                 class: self.text("class"),
-            }),
+            })),
             "HorizontalPodAutoscaler" => {
                 let (word, name) = self
                     .get("target")
                     .and_then(|target| target.split_once('/'))
                     .unwrap_or(("deploy", ""));
                 let target = self::kind(word);
-                Facts::Autoscaler(Target {
+                Facts::Autoscaler(Box::new(Target {
                     group: target.group.clone(),
                     kind: target.kind.clone(),
                     name: name.into(),
-                })
+                }))
             }
-            "PodDisruptionBudget" => Facts::Disruption(self.selector("selector")),
-            "NetworkPolicy" => Facts::NetworkPolicy(self.selector("selector").unwrap_or_default()),
+            "PodDisruptionBudget" => Facts::Disruption(self.selector("selector").map(Box::new)),
+            "NetworkPolicy" => {
+                Facts::NetworkPolicy(Box::new(self.selector("selector").unwrap_or_default()))
+            }
             "RoleBinding" | "ClusterRoleBinding" => {
                 let (word, role) =
                     self.get("role").and_then(|role| role.split_once('/')).unwrap_or(("role", ""));
                 let own = self.namespace.clone().unwrap_or_default();
-                Facts::Binding(Binding {
+                Facts::Binding(Box::new(Binding {
                     role_kind: self::kind(word).kind.clone(),
                     role: role.into(),
                     people: self.get("people") == Some("yes"),
@@ -337,15 +336,19 @@ impl<'a> Fields<'a> {
                         .map(|account| account.split_once('/').unwrap_or((&own, account)))
                         .map(|(namespace, name)| (namespace.into(), name.into()))
                         .collect(),
-                })
+                }))
             }
-            "ServiceAccount" => Facts::ServiceAccount(self.uses()),
-            "ValidatingWebhookConfiguration" => Facts::Webhooks(self.services()),
-            "APIService" => Facts::ApiService(self.services().into_iter().next()),
+            "ServiceAccount" => {
+                Facts::ServiceAccount(Box::new(ServiceAccount { uses: self.uses("spec") }))
+            }
+            "ValidatingWebhookConfiguration" => {
+                Facts::Webhooks(Box::new(Webhooks { services: self.services() }))
+            }
+            "APIService" => Facts::ApiService(self.services().into_iter().next().map(Box::new)),
             "CustomResourceDefinition" => {
                 let (kind, group) =
                     self.get("defines").and_then(|kind| kind.split_once('.')).unwrap_or(("", ""));
-                Facts::Definition(Definition { group: group.into(), kind: kind.into() })
+                Facts::Definition(Box::new(Definition { group: group.into(), kind: kind.into() }))
             }
             "Node" => Facts::Node { ready: self.get("ready") != Some("no") },
             "Namespace" => Facts::Namespace,

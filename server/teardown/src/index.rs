@@ -5,13 +5,18 @@
 //! namespace only, of its namespace. A kind that cannot be seen keeps its objects, and every question about it is
 //! answered "cannot tell"; where it is hidden in some namespaces only, every question about those.
 
+mod key;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+    hash::RandomState,
     sync::Arc,
 };
 
+use hashbrown::HashSet as NameSet;
 use jiff::Timestamp;
 
+use self::key::{ByName, ByUid, Name};
 use crate::{
     object::{Facts, Kind, Object, ObjectRef, OwnerRef, Uid},
     observation::{BlindCause, Observation, Unreachable},
@@ -28,8 +33,8 @@ const GRAVES: usize = 100_000;
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     kinds: BTreeMap<String, Watch>,
-    objects: HashMap<Uid, Arc<Object>>,
-    names: HashMap<ObjectRef, Uid>,
+    objects: HashSet<ByUid>,
+    names: NameSet<ByName, RandomState>,
     blind: BTreeMap<String, Blind>,
     graves: HashMap<Uid, Vec<Uid>>,
     graves_by_age: VecDeque<Uid>,
@@ -45,7 +50,7 @@ struct Watch {
     listed: bool,
     /// Where it is watched instead, while it may not be listed as a whole.
     division: Option<Division>,
-    objects: HashSet<Uid>,
+    objects: HashSet<ByUid>,
 }
 
 /// A kind that is watched namespace by namespace.
@@ -151,8 +156,8 @@ impl Index {
             }
             Observation::Withdrawn(kind) => {
                 if let Some(watch) = self.kinds.remove(&kind.resource()) {
-                    for uid in watch.objects {
-                        self.bury(&uid);
+                    for ByUid(object) in watch.objects {
+                        self.bury(&object.uid);
                     }
                 }
                 self.blind.remove(&kind.resource());
@@ -191,15 +196,15 @@ impl Index {
 
     fn list(&mut self, kind: &Kind, namespace: Option<&str>, objects: Vec<Object>) {
         let listed: HashSet<&Uid> = objects.iter().map(|object| &object.uid).collect();
-        let is_here = |uid: &Uid| {
-            let object = self.objects.get(uid);
-            namespace.is_none()
-                || object.is_some_and(|object| object.namespace.as_deref() == namespace)
-        };
-        let before = self.kinds.get(&kind.resource()).into_iter().flat_map(|watch| &watch.objects);
-        let missing: Vec<Uid> =
-            before.filter(|uid| !listed.contains(uid) && is_here(uid)).cloned().collect();
-        self.bury_all(&kind.resource(), &missing);
+        let is_here =
+            |object: &Object| namespace.is_none() || object.namespace.as_deref() == namespace;
+        let resource = kind.resource();
+        let before = self.of_resource(&resource);
+        let missing: Vec<Uid> = before
+            .filter(|object| !listed.contains(&object.uid) && is_here(object))
+            .map(|object| object.uid.clone())
+            .collect();
+        self.bury_all(&resource, &missing);
         for object in objects {
             self.put(object);
         }
@@ -242,15 +247,14 @@ impl Index {
     fn left_without_a_namespace(&self) -> Vec<(String, Vec<Uid>)> {
         let divided = self.kinds.iter().filter_map(|(resource, watch)| {
             let division = watch.division.as_ref()?;
-            let is_left = |uid: &&Uid| {
-                let object = self.objects.get(*uid);
-                let namespace = object.and_then(|object| object.namespace.as_deref());
-                namespace.is_some_and(|namespace| {
+            let is_left = |object: &&Arc<Object>| {
+                object.namespace.as_deref().is_some_and(|namespace| {
                     !division.namespaces.contains_key(namespace)
                         && self.is_gone_namespace(namespace)
                 })
             };
-            Some((resource.clone(), watch.objects.iter().filter(is_left).cloned().collect()))
+            let left = self.of_resource(resource).filter(is_left);
+            Some((resource.clone(), left.map(|object| object.uid.clone()).collect()))
         });
         divided.collect()
     }
@@ -270,26 +274,24 @@ impl Index {
     }
 
     fn put(&mut self, object: Object) {
-        let name = object.reference();
+        let object = Arc::new(object);
+        let resource = object.kind.resource();
         // A name that is used again: the object before is gone even if its DELETED event was never seen.
-        if let Some(before) = self.names.get(&name).filter(|before| **before != object.uid).cloned()
-        {
-            if let Some(watch) = self.kinds.get_mut(&object.kind.resource()) {
-                watch.objects.remove(&before);
-            }
-            self.bury(&before);
+        let before = self.names.get(&Name::of(&object)).map(|ByName(before)| before.uid.clone());
+        if let Some(before) = before.filter(|before| *before != object.uid) {
+            self.bury_all(&resource, &[before]);
         }
-        if let Some(watch) = self.kinds.get_mut(&object.kind.resource()) {
-            watch.objects.insert(object.uid.clone());
+        if let Some(watch) = self.kinds.get_mut(&resource) {
+            watch.objects.replace(ByUid(object.clone()));
         }
-        self.names.insert(name, object.uid.clone());
-        self.objects.insert(object.uid.clone(), Arc::new(object));
+        self.names.replace(ByName(object.clone()));
+        self.objects.replace(ByUid(object));
     }
 
     fn bury(&mut self, uid: &Uid) {
-        let Some(object) = self.objects.remove(uid) else { return };
-        let name = object.reference();
-        if self.names.get(&name) == Some(uid) {
+        let Some(ByUid(object)) = self.objects.take(uid) else { return };
+        let name = Name::of(&object);
+        if self.names.get(&name).is_some_and(|ByName(named)| named.uid == *uid) {
             self.names.remove(&name);
         }
         if object.owners.is_empty() {
@@ -313,7 +315,7 @@ impl Index {
 
     /// All objects, in no order.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
-        self.objects.values()
+        self.objects.iter().map(|ByUid(object)| object)
     }
 
     /// How many objects are known.
@@ -333,12 +335,12 @@ impl Index {
 
     /// The object of that UID.
     pub fn get(&self, uid: &Uid) -> Option<&Arc<Object>> {
-        self.objects.get(uid)
+        self.objects.get(uid).map(|ByUid(object)| object)
     }
 
     /// The object of that name now.
     pub fn named(&self, name: &ObjectRef) -> Option<&Arc<Object>> {
-        self.names.get(name).and_then(|uid| self.objects.get(uid))
+        self.names.get(&Name::from(name)).map(|ByName(object)| object)
     }
 
     /// The object of that group, kind, namespace and name now.
@@ -349,13 +351,13 @@ impl Index {
         namespace: Option<&str>,
         name: &str,
     ) -> Option<&Arc<Object>> {
-        let reference = ObjectRef {
-            group: group.into(),
-            kind: kind.into(),
-            namespace: namespace.map(Arc::from),
-            name: name.into(),
-        };
-        self.named(&reference)
+        let name = Name { group, kind, namespace, name };
+        self.names.get(&name).map(|ByName(object)| object)
+    }
+
+    fn of_resource(&self, resource: &str) -> impl Iterator<Item = &Arc<Object>> {
+        let watch = self.kinds.get(resource);
+        watch.into_iter().flat_map(|watch| &watch.objects).map(|ByUid(object)| object)
     }
 
     /// What cannot be seen, by resource or group version. A kind that is hidden in some namespaces is one of them, with
@@ -374,10 +376,8 @@ impl Index {
 
     /// In how many namespaces a divided kind is hidden; none if it can be seen in all there are.
     fn hidden(&self, division: &Division) -> Option<String> {
-        let namespaces = self.kinds.get("namespaces");
-        let named = namespaces.into_iter().flat_map(|watch| &watch.objects);
-        let known: BTreeSet<&str> = named
-            .filter_map(|uid| self.objects.get(uid))
+        let known: BTreeSet<&str> = self
+            .of_resource("namespaces")
             .map(|namespace| &*namespace.name)
             .chain(division.namespaces.keys().map(|namespace| &**namespace))
             .collect();
@@ -432,7 +432,7 @@ impl Index {
         if let Some(blind) = self.blind.get(&group_version(kind)) {
             return Presence::CannotTell(format!("{resource} cannot be seen: {}", blind.message));
         }
-        match (self.outlook(&resource, namespace), self.objects.get(uid)) {
+        match (self.outlook(&resource, namespace), self.get(uid)) {
             (Outlook::Hidden(why), _) => Presence::CannotTell(why),
             (_, Some(object)) => Presence::Present(object),
             (Outlook::Clear, None) => Presence::Gone,
@@ -471,7 +471,7 @@ impl Index {
     fn definition_is_gone(&self, kind: &Kind) -> bool {
         let definitions = "customresourcedefinitions.apiextensions.k8s.io";
         let seen = matches!(self.outlook(definitions, None), Outlook::Clear);
-        let defined = self.objects.values().any(|object| {
+        let defined = self.objects().any(|object| {
             matches!(&object.facts, Facts::Definition(definition)
                 if definition.group == kind.group && definition.kind == kind.kind)
         });
@@ -526,11 +526,7 @@ impl Index {
             }
         }
         Ok(self
-            .kinds
-            .get("pods")
-            .into_iter()
-            .flat_map(|watch| &watch.objects)
-            .filter_map(|uid| self.objects.get(uid))
+            .of_resource("pods")
             .filter(|pod| pod.namespace.as_deref() == namespace)
             .filter(|pod| self.is_pod_of(&pod.owners, &pod.labels, workload, selector))
             .collect())
@@ -548,7 +544,7 @@ impl Index {
             return true;
         }
         let controlled_by_another =
-            owners.iter().any(|owner| owner.controller && self.objects.contains_key(&owner.uid));
+            owners.iter().any(|owner| owner.controller && self.objects.contains(&owner.uid));
         !controlled_by_another && selector.is_some_and(|selector| selector.matches(labels))
     }
 
@@ -563,7 +559,7 @@ impl Index {
             if !seen.insert(uid.clone()) {
                 continue;
             }
-            match (self.objects.get(&uid), self.graves.get(&uid)) {
+            match (self.get(&uid), self.graves.get(&uid)) {
                 (Some(object), _) => {
                     open.extend(object.owners.iter().map(|owner| owner.uid.clone()))
                 }

@@ -1,12 +1,12 @@
 //! What is known of one object: its identity, what deletion needs of its metadata, and the few fields of its spec and
 //! status that edges and verdicts are made of.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, num::NonZeroI64, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::selector::{Labels, Selector};
+use crate::{labels::Labels, selector::Selector};
 
 /// `metadata.uid`: the identity of an object. A name used again is another object with another UID.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ impl fmt::Display for ObjectRef {
 }
 
 /// One entry of `metadata.ownerReferences`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OwnerRef {
     /// The owner's UID; what the garbage collector goes by.
     pub uid: Uid,
@@ -95,6 +95,23 @@ pub struct OwnerRef {
     pub name: Arc<str>,
     /// Whether this owner manages the object.
     pub controller: bool,
+}
+
+/// A moment in whole seconds, as `metav1.Time` is written; half as long as a [`Timestamp`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seconds(NonZeroI64);
+
+impl From<Timestamp> for Seconds {
+    /// The first second of 1970 is kept as a number that is no moment.
+    fn from(at: Timestamp) -> Self {
+        Self(NonZeroI64::new(at.as_second()).unwrap_or(NonZeroI64::MIN))
+    }
+}
+
+impl From<Seconds> for Timestamp {
+    fn from(Seconds(seconds): Seconds) -> Self {
+        Self::from_second(seconds.get()).unwrap_or_default()
+    }
 }
 
 /// `metadata.deletionTimestamp` and its grace: set once, never taken back.
@@ -115,6 +132,9 @@ impl Deletion {
 }
 
 /// What is kept of one object. Annotations, managed fields and the data of Secrets and ConfigMaps never get here.
+///
+/// There is one per object of the cluster: what is rare is behind a pointer, and what objects have in common can be
+/// shared between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// Its identity.
@@ -125,18 +145,16 @@ pub struct Object {
     pub namespace: Option<Arc<str>>,
     /// Its name.
     pub name: Arc<str>,
-    /// `metadata.resourceVersion` of this sight of it.
-    pub resource_version: Arc<str>,
     /// `metadata.labels`.
     pub labels: Labels,
     /// `metadata.ownerReferences`.
-    pub owners: Vec<OwnerRef>,
+    pub owners: Arc<[OwnerRef]>,
     /// `metadata.finalizers`.
-    pub finalizers: Vec<Arc<str>>,
+    pub finalizers: Arc<[Arc<str>]>,
     /// `metadata.creationTimestamp`.
-    pub created: Option<Timestamp>,
+    pub created: Option<Seconds>,
     /// Set once a DELETE was accepted.
-    pub deletion: Option<Deletion>,
+    pub deletion: Option<Box<Deletion>>,
     /// What its kind adds.
     pub facts: Facts,
 }
@@ -184,29 +202,29 @@ pub enum Facts {
     /// ReplicationController.
     Workload(Box<Workload>),
     /// `v1 PersistentVolumeClaim`.
-    Claim(Claim),
+    Claim(Box<Claim>),
     /// `v1 PersistentVolume`.
     Volume(Box<Volume>),
     /// `v1 Service`.
-    Service(Service),
+    Service(Box<Service>),
     /// `networking.k8s.io Ingress`.
-    Ingress(Ingress),
+    Ingress(Box<Ingress>),
     /// `autoscaling HorizontalPodAutoscaler`.
-    Autoscaler(Target),
+    Autoscaler(Box<Target>),
     /// `policy PodDisruptionBudget`: its `spec.selector`.
-    Disruption(Option<Selector>),
+    Disruption(Option<Box<Selector>>),
     /// `networking.k8s.io NetworkPolicy`: its `spec.podSelector`.
-    NetworkPolicy(Selector),
+    NetworkPolicy(Box<Selector>),
     /// `rbac.authorization.k8s.io` RoleBinding or ClusterRoleBinding.
-    Binding(Binding),
-    /// `v1 ServiceAccount`: what it names in its own namespace.
-    ServiceAccount(Vec<Use>),
-    /// `admissionregistration.k8s.io` webhook configurations: the Services they call.
-    Webhooks(Vec<ServiceRef>),
+    Binding(Box<Binding>),
+    /// `v1 ServiceAccount`.
+    ServiceAccount(Box<ServiceAccount>),
+    /// `admissionregistration.k8s.io` webhook configurations.
+    Webhooks(Box<Webhooks>),
     /// `apiregistration.k8s.io APIService`: the Service behind it; none for the API server's own groups.
-    ApiService(Option<ServiceRef>),
+    ApiService(Option<Box<ServiceRef>>),
     /// `apiextensions.k8s.io CustomResourceDefinition`.
-    Definition(Definition),
+    Definition(Box<Definition>),
     /// `v1 Node`: whether its Ready condition is True.
     Node {
         /// Condition Ready is True.
@@ -217,7 +235,7 @@ pub enum Facts {
 }
 
 /// A name that a Pod, a template or a ServiceAccount refers to in its own namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Use {
     /// What is referred to.
     pub what: Used,
@@ -262,7 +280,7 @@ pub struct Pod {
     /// Condition Ready is True.
     pub ready: bool,
     /// Every name it refers to, its ServiceAccount among them.
-    pub uses: Vec<Use>,
+    pub uses: Arc<[Use]>,
 }
 
 /// What is kept of a workload.
@@ -277,9 +295,9 @@ pub struct Workload {
     /// Labels of the Pods it makes.
     pub template_labels: Labels,
     /// Every name the Pods it makes will refer to.
-    pub uses: Vec<Use>,
+    pub uses: Arc<[Use]>,
     /// Names of a StatefulSet's `volumeClaimTemplates`.
-    pub claim_templates: Vec<Arc<str>>,
+    pub claim_templates: Box<[Arc<str>]>,
     /// A StatefulSet's `persistentVolumeClaimRetentionPolicy.whenDeleted` is `Delete`.
     pub claims_go_with_it: bool,
 }
@@ -350,9 +368,9 @@ pub struct Service {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ingress {
     /// Services it routes to: field and name.
-    pub backends: Vec<(Arc<str>, Arc<str>)>,
+    pub backends: Box<[(Arc<str>, Arc<str>)]>,
     /// Secrets with its certificates.
-    pub uses: Vec<Use>,
+    pub uses: Arc<[Use]>,
     /// `spec.ingressClassName`.
     pub class: Option<Arc<str>>,
 }
@@ -376,9 +394,23 @@ pub struct Binding {
     /// `roleRef.name`.
     pub role: Arc<str>,
     /// ServiceAccounts among its subjects: namespace and name.
-    pub accounts: Vec<(Arc<str>, Arc<str>)>,
+    pub accounts: Box<[(Arc<str>, Arc<str>)]>,
     /// Users or groups are among its subjects.
     pub people: bool,
+}
+
+/// What is kept of a ServiceAccount.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServiceAccount {
+    /// What it names in its own namespace.
+    pub uses: Arc<[Use]>,
+}
+
+/// What is kept of a webhook configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Webhooks {
+    /// The Services it calls.
+    pub services: Box<[ServiceRef]>,
 }
 
 /// A Service named from a webhook configuration or an APIService.
@@ -399,4 +431,16 @@ pub struct Definition {
     pub group: Arc<str>,
     /// `spec.names.kind`.
     pub kind: Arc<str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_there_is_most_of_is_small() {
+        assert!(size_of::<Facts>() <= 16, "{}", size_of::<Facts>());
+        assert!(size_of::<Object>() <= 136, "{}", size_of::<Object>());
+        assert!(size_of::<Pod>() <= 56, "{}", size_of::<Pod>());
+    }
 }

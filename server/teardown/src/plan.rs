@@ -1,6 +1,8 @@
 //! What will be done: an immutable, hashed list of steps, each with the object's UID, the call, and every edge that puts
 //! something in front of it. Performing a plan leaves no choices.
 
+mod kept;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     fmt::{self, Write},
@@ -10,13 +12,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use self::kept::{Kept, KeptReason, shared};
 use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Kind, Object, ObjectRef, Reclaim, Uid},
     relation::{Edge, EdgeKind, Reason, Rung},
     selector::Selector,
-    unit::{PART_OF, Unit, UnitId, is_protected},
+    unit::{Unit, UnitId},
 };
 
 /// The number of a step in its plan, from 0, in an order that respects every edge.
@@ -143,50 +146,6 @@ pub struct Blocker {
     pub reason: Reason,
 }
 
-/// An object that belongs to the unit and stays.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
-    /// Its identity.
-    pub uid: Uid,
-    /// What a person calls it.
-    pub object: ObjectRef,
-    /// Why it stays.
-    pub reason: KeptReason,
-}
-
-/// Why an object of the unit stays.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", tag = "why")]
-pub enum KeptReason {
-    /// Something that is not part of the unit uses it.
-    UsedBy {
-        /// What uses it.
-        user: ObjectRef,
-        /// How.
-        edge: EdgeKind,
-        /// The field and value the edge comes from.
-        reason: Reason,
-    },
-    /// Something that is kept itself needs it.
-    NeededBy {
-        /// What needs it.
-        user: ObjectRef,
-        /// How.
-        edge: EdgeKind,
-        /// The field and value the edge comes from.
-        reason: Reason,
-    },
-    /// A Retain volume that nobody declared part of the unit: it is left as Released, its data with it.
-    RetainedVolume,
-    /// A namespace the cluster needs: `default` and those that begin with `kube-`.
-    Protected,
-    /// It gives people their rights in a namespace and is not declared part of the unit: it goes with the namespace,
-    /// for whoever takes the unit apart may hold their rights through it.
-    Access,
-    /// The cluster makes it and removes it by itself.
-    MadeByCluster,
-}
-
 /// What happens to the data behind one volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFate {
@@ -269,8 +228,7 @@ fn path_text(path: &[ObjectRef]) -> String {
 /// # Errors
 /// [`PlanError::Empty`] where nothing could go, [`PlanError::Cycle`] where edges close a circle.
 pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result<Plan, PlanError> {
-    let mut kept = kept_from_the_start(index, graph, unit);
-    keep_what_is_needed(index, graph, unit, &mut kept);
+    let kept = kept::reasons(index, graph, unit);
     let going: BTreeSet<&Uid> =
         unit.members.iter().filter(|uid| !kept.contains_key(*uid)).collect();
     if going.is_empty() {
@@ -306,124 +264,6 @@ fn hash(unit: &UnitId, steps: &[Step], kept: &[Kept], data: &[DataFate]) -> Stri
         // Writing into a String cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex
-    })
-}
-
-fn kept_from_the_start(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Uid, KeptReason> {
-    let members = unit.members.iter().filter_map(|uid| index.get(uid));
-    members
-        .filter_map(|object| {
-            let reason = if object.is_made_by_cluster() {
-                KeptReason::MadeByCluster
-            } else if matches!(object.facts, Facts::Namespace) && is_protected(&object.name) {
-                KeptReason::Protected
-            } else if is_retained(object, graph, unit) {
-                KeptReason::RetainedVolume
-            } else if is_access(object, index, graph, unit) {
-                KeptReason::Access
-            } else {
-                return None;
-            };
-            Some((object.uid.clone(), reason))
-        })
-        .collect()
-}
-
-/// A Retain volume that came into the unit only because a claim of it is bound to it.
-fn is_retained(object: &Object, graph: &Graph, unit: &Unit) -> bool {
-    let Facts::Volume(volume) = &object.facts else { return false };
-    let bound = graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds);
-    volume.reclaim != Reclaim::Delete && bound && !is_declared(object, unit)
-}
-
-/// A binding of people in a namespace, or a Role that only such bindings give, unless the unit claims it by its label.
-fn is_access(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> bool {
-    if is_declared(object, unit) || object.namespace.is_none() {
-        return false;
-    }
-    if let Facts::Binding(binding) = &object.facts {
-        return binding.people;
-    }
-    let mut given = graph
-        .to(&object.uid)
-        .filter(|edge| edge.kind == EdgeKind::RunsAs)
-        .filter_map(|edge| index.get(&edge.from))
-        .filter(|giver| matches!(giver.facts, Facts::Binding(_)))
-        .peekable();
-    object.kind.is("rbac.authorization.k8s.io", "Role")
-        && given.peek().is_some()
-        && given.all(|giver| is_access(giver, index, graph, unit))
-}
-
-fn is_declared(object: &Object, unit: &Unit) -> bool {
-    object.labels.get(PART_OF).is_some_and(|name| **name == *unit.id.as_str())
-}
-
-fn keep_what_is_needed(
-    index: &Index,
-    graph: &Graph,
-    unit: &Unit,
-    kept: &mut BTreeMap<Uid, KeptReason>,
-) {
-    let mut open: Vec<Uid> = unit.members.iter().cloned().collect();
-    while let Some(uid) = open.pop() {
-        if kept.contains_key(&uid) {
-            continue;
-        }
-        let Some(reason) = who_needs(&uid, index, graph, unit, kept) else { continue };
-        kept.insert(uid.clone(), reason);
-        let followers =
-            graph.around(&uid).filter_map(Edge::ordered).filter(|(first, ..)| **first == uid);
-        open.extend(
-            followers.map(|(_, then, _)| then.clone()).filter(|then| unit.members.contains(then)),
-        );
-    }
-}
-
-/// How many objects of the unit a plan would keep because something outside the unit uses them.
-pub fn shared(index: &Index, graph: &Graph, unit: &Unit) -> usize {
-    let kept = kept_from_the_start(index, graph, unit);
-    // Users outside come first among the reasons, so what is kept on the way changes no answer.
-    let used = |uid: &&Uid| {
-        let reason = who_needs(uid, index, graph, unit, &kept);
-        !kept.contains_key(*uid) && matches!(reason, Some(KeptReason::UsedBy { .. }))
-    };
-    unit.members.iter().filter(used).count()
-}
-
-/// What stays and goes before this object, so that this object has to stay as well. Of several the one that a person
-/// knows best: what nothing owns, then by name.
-fn who_needs(
-    uid: &Uid,
-    index: &Index,
-    graph: &Graph,
-    unit: &Unit,
-    kept: &BTreeMap<Uid, KeptReason>,
-) -> Option<KeptReason> {
-    let staying = |first: &Uid| match kept.get(first) {
-        // It goes with its namespace and must not hold it.
-        Some(KeptReason::Access) => false,
-        Some(_) => true,
-        None => !unit.members.contains(first),
-    };
-    let needs = graph.around(uid).filter_map(|edge| {
-        let (first, then, _) = edge.ordered()?;
-        let user = index.get(first).filter(|user| !user.is_made_by_cluster())?;
-        (then == uid && staying(first)).then_some((user, edge))
-    });
-    let (user, edge) = needs.min_by_key(|(user, edge)| {
-        (
-            unit.members.contains(&user.uid),
-            !user.owners.is_empty(),
-            user.reference(),
-            edge.reason.clone(),
-        )
-    })?;
-    let (user_ref, edge_kind, reason) = (user.reference(), edge.kind, edge.reason.clone());
-    Some(if unit.members.contains(&user.uid) {
-        KeptReason::NeededBy { user: user_ref, edge: edge_kind, reason }
-    } else {
-        KeptReason::UsedBy { user: user_ref, edge: edge_kind, reason }
     })
 }
 

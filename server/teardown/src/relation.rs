@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     index::Index,
-    object::{Claim, Facts, Object, Service, ServiceRef, Uid, Use, Used},
+    object::{Facts, Object, ServiceRef, Uid, Use, Used},
     selector::Selector,
 };
 
@@ -276,7 +276,7 @@ fn uses(object: &Object) -> &[Use] {
         Facts::Pod(pod) => &pod.uses,
         Facts::Workload(workload) => &workload.uses,
         Facts::Ingress(ingress) => &ingress.uses,
-        Facts::ServiceAccount(uses) => uses,
+        Facts::ServiceAccount(account) => &account.uses,
         _ => &[],
     }
 }
@@ -310,7 +310,8 @@ fn claims(found: &mut Found<'_>, index: &Index, makers: &Makers) {
 /// A claim goes before the volume it is bound to. Both sides have to say so: a volume that names another claim is not
 /// this claim's, whatever the claim says.
 fn binds(found: &mut Found<'_>, index: &Index) {
-    let Facts::Claim(Claim { volume: Some(volume), .. }) = &found.from.facts else { return };
+    let Facts::Claim(claim) = &found.from.facts else { return };
+    let Some(volume) = &claim.volume else { return };
     let Some(target) = index.find("", "PersistentVolume", None, volume) else { return };
     let Facts::Volume(facts) = &target.facts else { return };
     let is_its_own = facts.claim.as_ref().is_none_or(|claim| {
@@ -334,13 +335,14 @@ fn binds(found: &mut Found<'_>, index: &Index) {
 /// runs (CVE-2024-7598). A load balancer goes first: clients are drained, and its finalizer needs its controller.
 fn selects(found: &mut Found<'_>, makers: &Makers) {
     let (selector, field, first) = match &found.from.facts {
-        Facts::Service(Service { selector: Some(selector), load_balancer }) => {
-            (selector, "spec.selector", *load_balancer)
+        Facts::Service(service) => {
+            (service.selector.as_ref(), "spec.selector", service.load_balancer)
         }
-        Facts::Disruption(Some(selector)) => (selector, "spec.selector", false),
-        Facts::NetworkPolicy(selector) => (selector, "spec.podSelector", false),
+        Facts::Disruption(selector) => (selector.as_deref(), "spec.selector", false),
+        Facts::NetworkPolicy(selector) => (Some(&**selector), "spec.podSelector", false),
         _ => return,
     };
+    let Some(selector) = selector else { return };
     let Some(namespace) = found.from.namespace.clone() else { return };
     for target in makers.selected(&namespace, selector) {
         let order =
@@ -449,8 +451,8 @@ fn runs_as(found: &mut Found<'_>, index: &Index, makers: &Makers) {
 
 /// Gatekeepers go before what answers for them: a webhook without a backend refuses every request it is asked about.
 fn admits(found: &mut Found<'_>, index: &Index, makers: &Makers) {
-    if let Facts::Webhooks(services) = &found.from.facts {
-        for service in services {
+    if let Facts::Webhooks(webhooks) = &found.from.facts {
+        for service in &webhooks.services {
             answered_by(found, service, EdgeKind::Admits, index, makers);
         }
     }

@@ -12,6 +12,8 @@
 //! ```
 
 mod decide;
+mod event;
+mod progress;
 
 use std::{fmt, sync::Arc};
 
@@ -25,7 +27,11 @@ use crate::{
     state::State,
 };
 
-pub use decide::{Input, SteerError, Turn};
+pub use self::{
+    decide::{Input, SteerError, Turn},
+    event::{Call, RunEvent},
+    progress::{Progress, Stage},
+};
 
 /// A run's name, chosen by the server when it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -70,195 +76,6 @@ impl RunState {
     /// Whether the run is over.
     pub fn is_ended(self) -> bool {
         matches!(self, Self::Finished | Self::Stopped)
-    }
-}
-
-/// What a run's journal keeps, in order. Whoever replays it is where the run was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "camelCase")]
-pub enum RunEvent {
-    /// A person started the run.
-    Started {
-        /// Who.
-        by: String,
-    },
-    /// The server was restarted: what was asked and not answered is observed anew.
-    Recovered,
-    /// A person paused it.
-    Paused {
-        /// Who.
-        by: String,
-    },
-    /// A person resumed it.
-    Resumed {
-        /// Who.
-        by: String,
-    },
-    /// A person stopped it.
-    Stopping {
-        /// Who.
-        by: String,
-    },
-    /// The intent to make a call; journaled before the call is made.
-    Asked {
-        /// For which step.
-        step: StepId,
-        /// Which call.
-        call: Call,
-    },
-    /// The DELETE was accepted.
-    Accepted {
-        /// Which step's.
-        step: StepId,
-    },
-    /// The call did not bring the step on; it is tried again, not before `until`.
-    Postponed {
-        /// Which step's.
-        step: StepId,
-        /// The earliest time of the next try.
-        until: Timestamp,
-        /// Whether the effect of a DELETE is open, so that a read comes first.
-        unsure: bool,
-        /// What was in the way.
-        trouble: Trouble,
-    },
-    /// A read showed the planned object still untouched: the DELETE had no effect.
-    Untouched {
-        /// Which step's.
-        step: StepId,
-    },
-    /// Nobody can say whether the step may start.
-    Doubted {
-        /// Which step.
-        step: StepId,
-        /// Why.
-        message: String,
-    },
-    /// What could not be told can be told again.
-    Certain {
-        /// Which step.
-        step: StepId,
-    },
-    /// `deletionTimestamp` was seen, whoever asked for it.
-    Terminating {
-        /// Which step's.
-        step: StepId,
-        /// When the DELETE was accepted.
-        since: Timestamp,
-        /// `deletionGracePeriodSeconds`, in seconds.
-        grace: i64,
-    },
-    /// It takes longer than expected on this rung.
-    Overdue {
-        /// Which step.
-        step: StepId,
-        /// Since when it has been on the rung.
-        since: Timestamp,
-        /// Past the deadline, not merely slow.
-        stuck: bool,
-        /// Finalizers that remain.
-        finalizers: Vec<String>,
-    },
-    /// This UID is proven gone.
-    Gone {
-        /// Which step's.
-        step: StepId,
-    },
-    /// The name is in use again by another object.
-    CameBack {
-        /// Which step's.
-        step: StepId,
-        /// The new object's UID.
-        uid: Uid,
-    },
-    /// A person left it out.
-    Skipped {
-        /// Which step.
-        step: StepId,
-        /// Who.
-        by: String,
-    },
-    /// Every step is gone or left out.
-    Finished,
-    /// Stopped, and nothing is on its way any more.
-    Stopped,
-}
-
-/// The calls a step can be waiting for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Call {
-    /// A consistent read of the namespace's Pods.
-    ReadPods,
-    /// A consistent read of the object.
-    Read,
-    /// The DELETE.
-    Delete,
-}
-
-/// How far a step has got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Nothing was asked for it, or what was asked did not bring it on.
-    Waiting,
-    /// A call is on its way.
-    Asked(Call),
-    /// The DELETE was accepted.
-    Requested,
-    /// `deletionTimestamp` was seen.
-    Terminating,
-    /// Proven gone.
-    Gone,
-    /// Gone, and the name is in use again.
-    CameBack,
-    /// Left out.
-    Skipped,
-}
-
-/// A step's progress.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// How far it has got.
-    pub stage: Stage,
-    /// When its DELETE was first sent.
-    pub requested: Option<Timestamp>,
-    /// Since when its object has been going.
-    pub terminating: Option<Timestamp>,
-    /// The grace its object was given, in seconds.
-    pub grace: i64,
-    /// When it was proven gone.
-    pub gone: Option<Timestamp>,
-    /// Tries that did not bring it on, in a row.
-    pub attempts: u32,
-    /// Not before this is it tried again.
-    pub not_before: Option<Timestamp>,
-    /// The effect of its DELETE is open: a read comes first.
-    pub unsure: bool,
-    /// How overdue it is.
-    pub overdue: Overdue,
-    /// What needs a person's eye.
-    pub trouble: Option<Trouble>,
-}
-
-impl Progress {
-    fn new() -> Self {
-        Self {
-            stage: Stage::Waiting,
-            requested: None,
-            terminating: None,
-            grace: 0,
-            gone: None,
-            attempts: 0,
-            not_before: None,
-            unsure: false,
-            overdue: Overdue::No,
-            trouble: None,
-        }
-    }
-
-    /// Whether nothing more will happen to it in this run.
-    pub fn is_settled(&self) -> bool {
-        matches!(self.stage, Stage::Gone | Stage::Skipped)
     }
 }
 
@@ -481,104 +298,6 @@ impl Run {
             irrevocable: count(&[Stage::Requested, Stage::Terminating]),
             gone: count(&[Stage::Gone, Stage::CameBack]),
         }
-    }
-}
-
-impl RunEvent {
-    /// The step the event is about, where it is about one.
-    pub fn step(&self) -> Option<StepId> {
-        match self {
-            Self::Asked { step, .. }
-            | Self::Accepted { step }
-            | Self::Postponed { step, .. }
-            | Self::Untouched { step }
-            | Self::Doubted { step, .. }
-            | Self::Certain { step }
-            | Self::Terminating { step, .. }
-            | Self::Overdue { step, .. }
-            | Self::Gone { step }
-            | Self::CameBack { step, .. }
-            | Self::Skipped { step, .. } => Some(*step),
-            Self::Started { .. }
-            | Self::Recovered
-            | Self::Paused { .. }
-            | Self::Resumed { .. }
-            | Self::Stopping { .. }
-            | Self::Finished
-            | Self::Stopped => None,
-        }
-    }
-}
-
-impl Progress {
-    fn take(&mut self, at: Timestamp, event: &RunEvent) {
-        match event {
-            RunEvent::Asked { call, .. } => {
-                self.stage = Stage::Asked(*call);
-                self.not_before = None;
-                if *call == Call::Delete {
-                    self.requested.get_or_insert(at);
-                }
-            }
-            RunEvent::Accepted { .. } => {
-                self.stage = Stage::Requested;
-                self.calm();
-            }
-            RunEvent::Postponed { until, unsure, trouble, .. } => {
-                self.stage = Stage::Waiting;
-                self.attempts += 1;
-                self.not_before = Some(*until);
-                self.unsure = *unsure;
-                self.trouble = Some(trouble.clone());
-            }
-            RunEvent::Untouched { .. } => {
-                self.stage = Stage::Waiting;
-                self.unsure = false;
-            }
-            RunEvent::Doubted { message, .. } => {
-                self.trouble = Some(Trouble::CannotTell { message: message.clone() });
-            }
-            RunEvent::Certain { .. } => self.trouble = None,
-            RunEvent::Terminating { since, grace, .. } => {
-                self.stage = Stage::Terminating;
-                self.terminating.get_or_insert(*since);
-                self.grace = *grace;
-                self.calm();
-            }
-            RunEvent::Overdue { since, stuck, finalizers, .. } => {
-                self.overdue = if *stuck { Overdue::Stuck } else { Overdue::Slow };
-                self.trouble =
-                    Some(Trouble::Late { since: *since, finalizers: finalizers.clone() });
-            }
-            RunEvent::Gone { .. } => {
-                self.stage = Stage::Gone;
-                self.gone = Some(at);
-                self.calm();
-            }
-            RunEvent::CameBack { uid, .. } => {
-                self.stage = Stage::CameBack;
-                self.trouble = Some(Trouble::CameBack { uid: uid.clone() });
-            }
-            RunEvent::Skipped { .. } => {
-                self.stage = Stage::Skipped;
-                self.calm();
-            }
-            RunEvent::Started { .. }
-            | RunEvent::Recovered
-            | RunEvent::Paused { .. }
-            | RunEvent::Resumed { .. }
-            | RunEvent::Stopping { .. }
-            | RunEvent::Finished
-            | RunEvent::Stopped => {}
-        }
-    }
-
-    fn calm(&mut self) {
-        self.attempts = 0;
-        self.not_before = None;
-        self.unsure = false;
-        self.overdue = Overdue::No;
-        self.trouble = None;
     }
 }
 

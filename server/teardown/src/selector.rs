@@ -1,11 +1,10 @@
 //! Label selectors, as Kubernetes matches them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// An object's labels. Few per object, so a sorted map of shared strings.
-pub type Labels = BTreeMap<Arc<str>, Arc<str>>;
+pub use crate::labels::Labels;
 
 /// `metav1.LabelSelector`: every requirement must hold. One without requirements matches everything; an object that
 /// has no selector at all is `None` where it is kept and matches nothing.
@@ -14,7 +13,7 @@ pub struct Selector {
     /// `matchLabels`: the label is there with this value.
     pub labels: Labels,
     /// `matchExpressions`.
-    pub expressions: Vec<Requirement>,
+    pub expressions: Box<[Requirement]>,
 }
 
 /// One of a selector's `matchExpressions`.
@@ -25,7 +24,7 @@ pub struct Requirement {
     /// How its value is compared.
     pub operator: Operator,
     /// What it is compared with; empty for [`Operator::Exists`] and [`Operator::DoesNotExist`].
-    pub values: Vec<Arc<str>>,
+    pub values: Box<[Arc<str>]>,
 }
 
 /// `metav1.LabelSelectorOperator`.
@@ -44,13 +43,19 @@ pub enum Operator {
 impl Selector {
     /// A selector of `matchLabels` alone, as a Service has it.
     pub fn of_labels(labels: Labels) -> Self {
-        Self { labels, expressions: Vec::new() }
+        Self { labels, expressions: Box::default() }
     }
 
     /// Whether every requirement holds for these labels.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
             && self.expressions.iter().all(|requirement| requirement.holds(labels))
+    }
+}
+
+impl From<Labels> for Selector {
+    fn from(labels: Labels) -> Self {
+        Self::of_labels(labels)
     }
 }
 
@@ -96,7 +101,7 @@ mod tests {
         let values = values.iter().map(|value| Arc::from(*value)).collect();
         Selector {
             labels: Labels::new(),
-            expressions: vec![Requirement { key: "tier".into(), operator, values }],
+            expressions: [Requirement { key: "tier".into(), operator, values }].into(),
         }
     }
 

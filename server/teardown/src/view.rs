@@ -173,7 +173,7 @@ impl World<'_> {
             namespaces: namespaces.into_iter().collect(),
             counts,
             shared: plan::shared(self.index, self.graph, unit),
-            newest: members().filter_map(|object| object.created).max(),
+            newest: members().filter_map(|object| object.created).max().map(Timestamp::from),
             run: run.map(|run| run.id.clone()),
         }
     }
@@ -262,7 +262,7 @@ struct Shown<'a> {
 impl Shown<'_> {
     fn state(&self, object: &Object) -> (State, Option<Timestamp>) {
         if let (Some(run), Some(step)) = (self.run, self.steps.get(&object.uid)) {
-            let since = object.deletion.map(|deletion| deletion.accepted());
+            let since = object.deletion.as_ref().map(|deletion| deletion.accepted());
             return (self.world.step_state(run, step), since);
         }
         let presence =
@@ -270,7 +270,9 @@ impl Shown<'_> {
         if matches!(presence, Presence::CannotTell(_)) {
             return (State::Unknown, None);
         }
-        let Some(deletion) = object.deletion else { return (State::Present, object.created) };
+        let Some(deletion) = &object.deletion else {
+            return (State::Present, object.created.map(Timestamp::from));
+        };
         let since = deletion.accepted();
         let waited = self.world.now.duration_since(since);
         let state = match Patience::of(&object.kind, deletion.grace).overdue(waited) {
@@ -294,8 +296,8 @@ impl Shown<'_> {
             state,
             since,
             standing,
-            created: object.created,
-            deletion: object.deletion,
+            created: object.created.map(Timestamp::from),
+            deletion: object.deletion.as_deref().copied(),
             finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
             labels: object.labels.clone(),
             details: details(object),

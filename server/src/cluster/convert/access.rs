@@ -3,36 +3,35 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use teardown::object::{Binding, Facts, Use, Used};
+use teardown::object::{Binding, Facts, ServiceAccount, Use, Used};
 
 use super::{Meta, Named, Unreadable, or_default};
-use crate::cluster::interner::Interner;
 
 /// Reads a RoleBinding or ClusterRoleBinding. Users and groups among its subjects are no objects: that there are some
 /// is all that is kept of them.
-pub(super) fn read_binding(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_binding(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let read: BindingObject = serde_json::from_str(json)?;
     let own = read.metadata.namespace.clone().unwrap_or_default();
+    let people = read.subjects.iter().any(|subject| matches!(&*subject.kind, "User" | "Group"));
     let binding = Binding {
-        role_kind: names.share(&read.role_ref.kind),
-        role: names.share(&read.role_ref.name),
-        people: read.subjects.iter().any(|subject| matches!(&*subject.kind, "User" | "Group")),
+        role_kind: read.role_ref.kind,
+        role: read.role_ref.name,
+        people,
         accounts: read
             .subjects
-            .iter()
+            .into_iter()
             .filter(|subject| &*subject.kind == "ServiceAccount")
             .map(|subject| {
-                let namespace =
-                    subject.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or(&own);
-                (names.share(namespace), names.share(&subject.name))
+                let namespace = subject.namespace.filter(|name| !name.is_empty());
+                (namespace.unwrap_or_else(|| own.clone()), subject.name)
             })
             .collect(),
     };
-    Ok((read.metadata, Facts::Binding(binding)))
+    Ok((read.metadata, Facts::Binding(Box::new(binding))))
 }
 
 /// Reads a ServiceAccount.
-pub(super) fn read_account(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_account(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let read: AccountObject = serde_json::from_str(json)?;
     let mut uses: Vec<Use> = Vec::new();
     for (field, list) in
@@ -41,12 +40,13 @@ pub(super) fn read_account(json: &str, names: &Interner) -> Result<(Meta, Facts)
         for (i, secret) in list.iter().enumerate() {
             let Some(name) = secret.get() else { continue };
             if uses.iter().all(|used| &*used.name != name) {
-                let field = names.share(&format!("{field}[{i}].name"));
-                uses.push(Use { what: Used::Secret, name: names.share(name), field });
+                let field = format!("{field}[{i}].name").into();
+                uses.push(Use { what: Used::Secret, name: name.into(), field });
             }
         }
     }
-    Ok((read.metadata, Facts::ServiceAccount(uses)))
+    let account = ServiceAccount { uses: uses.into() };
+    Ok((read.metadata, Facts::ServiceAccount(Box::new(account))))
 }
 
 #[derive(Deserialize)]

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use teardown::object::{Definition, Facts, ServiceRef};
+use teardown::object::{Definition, Facts, ServiceRef, Webhooks};
 
 use super::{Condition, Meta, Unread, Unreadable, Whole, is_ready, or_default};
-use crate::cluster::interner::Interner;
 
 /// Reads a ValidatingWebhookConfiguration or MutatingWebhookConfiguration. Webhooks called by URL have no Service.
-pub(super) fn read_webhooks(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_webhooks(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let read: WebhooksObject = serde_json::from_str(json)?;
     let services = read
         .webhooks
@@ -17,29 +16,28 @@ pub(super) fn read_webhooks(json: &str, names: &Interner) -> Result<(Meta, Facts
         .enumerate()
         .filter_map(|(i, webhook)| {
             let service = webhook.client_config.service.as_ref()?;
-            Some(service.reference(names, &format!("webhooks[{i}].clientConfig.service")))
+            Some(service.reference(&format!("webhooks[{i}].clientConfig.service")))
         })
         .collect();
-    Ok((read.metadata, Facts::Webhooks(services)))
+    Ok((read.metadata, Facts::Webhooks(Box::new(Webhooks { services }))))
 }
 
 /// Reads an APIService; the API server's own groups have no Service behind them.
-pub(super) fn read_api_service(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_api_service(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<ApiServiceSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
-    let service = spec.service.map(|service| service.reference(names, "spec.service"));
+    let service = spec.service.map(|service| Box::new(service.reference("spec.service")));
     Ok((metadata, Facts::ApiService(service)))
 }
 
 /// Reads a CustomResourceDefinition.
-pub(super) fn read_definition(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_definition(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<DefinitionSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
-    let definition =
-        Definition { group: names.share(&spec.group), kind: names.share(&spec.names.kind) };
-    Ok((metadata, Facts::Definition(definition)))
+    let definition = Definition { group: spec.group, kind: spec.names.kind };
+    Ok((metadata, Facts::Definition(Box::new(definition))))
 }
 
 /// Reads a Node.
-pub(super) fn read_node(json: &str, _names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_node(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<Unread, NodeStatus> { metadata, status, .. } = serde_json::from_str(json)?;
     Ok((metadata, Facts::Node { ready: is_ready(&status.conditions) }))
 }
@@ -71,11 +69,11 @@ struct ServiceName {
 }
 
 impl ServiceName {
-    fn reference(&self, names: &Interner, field: &str) -> ServiceRef {
+    fn reference(&self, field: &str) -> ServiceRef {
         ServiceRef {
-            namespace: names.share(&self.namespace),
-            name: names.share(&self.name),
-            field: names.share(field),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            field: field.into(),
         }
     }
 }

@@ -8,37 +8,28 @@ use teardown::{
     selector::{Labels, Selector},
 };
 
-use super::{LabelSelector, Meta, Named, Unread, Unreadable, Whole, or_default, shared};
-use crate::cluster::interner::Interner;
+use super::{LabelSelector, Meta, Named, Unread, Unreadable, Whole, or_default};
 
 /// Reads a Service. One without a selector selects nothing (its endpoints are kept by hand), and so does one of type
 /// ExternalName, whatever its selector.
-pub(super) fn read_service(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_service(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<ServiceSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
     let kind = spec.kind.as_deref();
     let selects = !spec.selector.is_empty() && kind != Some("ExternalName");
     let service = Service {
-        selector: selects.then(|| Selector::of_labels(shared(spec.selector, names))),
+        selector: selects.then(|| Selector::of_labels(spec.selector)),
         load_balancer: kind == Some("LoadBalancer"),
     };
-    Ok((metadata, Facts::Service(service)))
+    Ok((metadata, Facts::Service(Box::new(service))))
 }
 
 /// Reads an Ingress.
-pub(super) fn read_ingress(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_ingress(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<IngressSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
-    let mut ingress = Ingress {
-        class: spec
-            .ingress_class_name
-            .filter(|class| !class.is_empty())
-            .map(|class| names.share(&class)),
-        ..Ingress::default()
-    };
+    let mut backends = Vec::new();
     let mut route = |backend: &Backend, field: String| {
         if let Some(service) = backend.service.as_ref().and_then(Named::get) {
-            ingress
-                .backends
-                .push((names.share(&format!("{field}.service.name")), names.share(service)));
+            backends.push((format!("{field}.service.name").into(), service.into()));
         }
     };
     if let Some(backend) = &spec.default_backend {
@@ -49,19 +40,25 @@ pub(super) fn read_ingress(json: &str, names: &Interner) -> Result<(Meta, Facts)
             route(&path.backend, format!("spec.rules[{i}].http.paths[{j}].backend"));
         }
     }
+    let mut uses = Vec::new();
     for (i, tls) in spec.tls.iter().enumerate() {
         if let Some(name) = tls.secret_name.as_deref().filter(|name| !name.is_empty()) {
-            let field = names.share(&format!("spec.tls[{i}].secretName"));
-            ingress.uses.push(Use { what: Used::Secret, name: names.share(name), field });
+            let field = format!("spec.tls[{i}].secretName").into();
+            uses.push(Use { what: Used::Secret, name: name.into(), field });
         }
     }
-    Ok((metadata, Facts::Ingress(ingress)))
+    let ingress = Ingress {
+        backends: backends.into(),
+        uses: uses.into(),
+        class: spec.ingress_class_name.filter(|class| !class.is_empty()),
+    };
+    Ok((metadata, Facts::Ingress(Box::new(ingress))))
 }
 
 /// Reads a NetworkPolicy; an empty `podSelector` is every Pod of its namespace.
-pub(super) fn read_policy(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_policy(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<PolicySpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
-    Ok((metadata, Facts::NetworkPolicy(spec.pod_selector.selector(names))))
+    Ok((metadata, Facts::NetworkPolicy(Box::new(spec.pod_selector.into()))))
 }
 
 #[derive(Debug, Default, Deserialize)]

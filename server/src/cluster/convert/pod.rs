@@ -6,20 +6,15 @@ use serde::Deserialize;
 use teardown::object::{Facts, Pod, Use, Used};
 
 use super::{Condition, Meta, Named, Unreadable, Whole, is_ready, or_default};
-use crate::cluster::interner::Interner;
 
 /// Reads a Pod.
-pub(super) fn read(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<Spec, Status> { metadata, spec, status } = serde_json::from_str(json)?;
     let pod = Pod {
-        node: spec
-            .node_name
-            .as_deref()
-            .filter(|node| !node.is_empty())
-            .map(|node| names.share(node)),
-        phase: status.phase.map(|phase| names.share(&phase)),
+        node: spec.node_name.clone().filter(|node| !node.is_empty()),
+        phase: status.phase,
         ready: is_ready(&status.conditions),
-        uses: spec.uses("spec", Some(&metadata.name), names),
+        uses: spec.uses("spec", Some(&metadata.name)),
     };
     Ok((metadata, Facts::Pod(Box::new(pod))))
 }
@@ -45,7 +40,7 @@ pub(super) struct Spec {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
-    phase: Option<Box<str>>,
+    phase: Option<Arc<str>>,
     #[serde(deserialize_with = "or_default")]
     conditions: Vec<Condition>,
 }
@@ -150,8 +145,8 @@ const INJECTED_CONFIG_MAP: &str = "kube-root-ca.crt";
 impl Spec {
     /// Every name it refers to, once, with the first field that names it. `prefix` is the path of this spec in its
     /// object; `pod` is the Pod's name, which no template knows.
-    pub(super) fn uses(&self, prefix: &str, pod: Option<&str>, names: &Interner) -> Vec<Use> {
-        let mut uses = Uses { found: Vec::new(), prefix, names };
+    pub(super) fn uses(&self, prefix: &str, pod: Option<&str>) -> Arc<[Use]> {
+        let mut uses = Uses { found: Vec::new(), prefix };
         if let Some(account) = &self.service_account_name {
             uses.add(Used::ServiceAccount, Some(account), || "serviceAccountName".to_owned());
         }
@@ -170,7 +165,7 @@ impl Spec {
                 container.uses(&mut uses, list, i);
             }
         }
-        uses.found
+        uses.found.into()
     }
 }
 
@@ -261,7 +256,6 @@ impl Container {
 struct Uses<'a> {
     found: Vec<Use>,
     prefix: &'a str,
-    names: &'a Interner,
 }
 
 impl Uses<'_> {
@@ -272,7 +266,7 @@ impl Uses<'_> {
         if self.found.iter().any(|used| used.what == what && &*used.name == name) {
             return;
         }
-        let field = self.names.share(&format!("{}.{}", self.prefix, field()));
-        self.found.push(Use { what, name: self.names.share(name), field });
+        let field = format!("{}.{}", self.prefix, field()).into();
+        self.found.push(Use { what, name: name.into(), field });
     }
 }

@@ -7,27 +7,27 @@ use serde_json::Value;
 use teardown::object::{Claim, ClaimRef, Facts, Reclaim, Uid, Volume};
 
 use super::{Meta, Unreadable, Whole, or_default};
-use crate::cluster::{interner::Interner, text::bounded};
+use crate::cluster::text::bounded;
 
 /// Reads a PersistentVolumeClaim.
-pub(super) fn read_claim(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_claim(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<ClaimSpec, ClaimStatus> { metadata, spec, status } = serde_json::from_str(json)?;
     let claim = Claim {
         volume: spec.volume_name.filter(|name| !name.is_empty()),
-        class: spec.storage_class_name.map(|class| names.share(&class)),
-        capacity: status.capacity.storage.map(|size| names.share(&size)),
-        phase: status.phase.map(|phase| names.share(&phase)),
+        class: spec.storage_class_name,
+        capacity: status.capacity.storage,
+        phase: status.phase,
     };
-    Ok((metadata, Facts::Claim(claim)))
+    Ok((metadata, Facts::Claim(Box::new(claim))))
 }
 
 /// Reads a PersistentVolume. Without a reclaim policy it is kept, as the API server's default says.
-pub(super) fn read_volume(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_volume(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<VolumeSpec, VolumeStatus> { metadata, spec, status } = serde_json::from_str(json)?;
     let volume = Volume {
         source: spec.source().map(|source| bounded(&source).into()),
         claim: spec.claim_ref.map(|claim| ClaimRef {
-            namespace: names.share(&claim.namespace),
+            namespace: claim.namespace,
             name: claim.name,
             uid: claim.uid.filter(|uid| !uid.is_empty()).map(Uid::new),
         }),
@@ -36,9 +36,9 @@ pub(super) fn read_volume(json: &str, names: &Interner) -> Result<(Meta, Facts),
             Some("Recycle") => Reclaim::Recycle,
             _ => Reclaim::Retain,
         },
-        class: spec.storage_class_name.map(|class| names.share(&class)),
-        capacity: spec.capacity.storage.map(|size| names.share(&size)),
-        phase: status.phase.map(|phase| names.share(&phase)),
+        class: spec.storage_class_name,
+        capacity: spec.capacity.storage,
+        phase: status.phase,
     };
     Ok((metadata, Facts::Volume(Box::new(volume))))
 }

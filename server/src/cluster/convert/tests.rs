@@ -49,14 +49,15 @@ fn metadata_is_kept_without_annotations_and_managed_fields() {
             ]
         }
     }"#;
-    let object = object(&kind("v1 ConfigMap"), json, &Interner::default()).unwrap().unwrap();
+    let read = object_and_version(&kind("v1 ConfigMap"), json, &Interner::default());
+    let (object, version) = read.unwrap().unwrap();
     assert_eq!(object.reference().to_string(), "ConfigMap shop/settings");
-    assert_eq!((object.uid.as_str(), &*object.resource_version), ("u-1", "42"));
+    assert_eq!((object.uid.as_str(), version.as_str()), ("u-1", "42"));
     assert_eq!(object.labels.get("app").map(|value| &**value), Some("web"));
     assert_eq!(object.controller().map(|owner| owner.uid.as_str()), Some("u-0"));
     assert_eq!(object.owners.len(), 2);
-    assert_eq!(object.finalizers, ["example.com/keep".into()]);
-    assert_eq!(object.created.unwrap().to_string(), "2026-01-02T03:04:05Z");
+    assert_eq!(*object.finalizers, ["example.com/keep".into()]);
+    assert_eq!(Timestamp::from(object.created.unwrap()).to_string(), "2026-01-02T03:04:05Z");
     let deletion = object.deletion.unwrap();
     assert_eq!((deletion.at.to_string().as_str(), deletion.grace), ("2026-01-02T03:05:05Z", 30));
     assert_eq!(object.facts, Facts::None);
@@ -185,7 +186,7 @@ fn stateful_set() {
         lines(&set.uses),
         ["ConfigMap settings by spec.template.spec.volumes[0].configMap.name"]
     );
-    assert_eq!(set.claim_templates, ["data".into(), "log".into()]);
+    assert_eq!(*set.claim_templates, ["data".into(), "log".into()]);
     assert!(set.claims_go_with_it);
 }
 
@@ -273,7 +274,7 @@ fn claim() {
     );
     assert_eq!(
         read("v1 PersistentVolumeClaim", r#""spec": {"volumeName": ""}"#).facts,
-        Facts::Claim(Claim::default())
+        Facts::Claim(Box::<Claim>::default())
     );
 }
 
@@ -346,7 +347,7 @@ fn ingress() {
     );
     let Facts::Ingress(ingress) = ingress.facts else { panic!() };
     assert_eq!(
-        ingress.backends,
+        *ingress.backends,
         [
             ("spec.defaultBackend.service.name".into(), "fallback".into()),
             ("spec.rules[1].http.paths[1].backend.service.name".into(), "web".into()),
@@ -379,7 +380,7 @@ fn bindings_and_accounts() {
     );
     let Facts::Binding(binding) = binding.facts else { panic!() };
     assert_eq!((&*binding.role_kind, &*binding.role), ("ClusterRole", "edit"));
-    assert_eq!(binding.accounts, [("other".into(), "web".into()), ("shop".into(), "web".into())]);
+    assert_eq!(*binding.accounts, [("other".into(), "web".into()), ("shop".into(), "web".into())]);
 
     let unbound = read(
         "rbac.authorization.k8s.io/v1 ClusterRoleBinding",
@@ -389,9 +390,9 @@ fn bindings_and_accounts() {
     assert!(unbound.accounts.is_empty());
 
     let rest = r#""secrets": [{"name": "token"}], "imagePullSecrets": [{"name": "token"}, {"name": "registry"}]"#;
-    let Facts::ServiceAccount(uses) = read("v1 ServiceAccount", rest).facts else { panic!() };
+    let Facts::ServiceAccount(account) = read("v1 ServiceAccount", rest).facts else { panic!() };
     assert_eq!(
-        lines(&uses),
+        lines(&account.uses),
         ["Secret token by secrets[0].name", "Secret registry by imagePullSecrets[1].name"]
     );
 }
@@ -404,7 +405,8 @@ fn extensions() {
             r#""webhooks": [{"clientConfig": {"url": "https://x"}},
                 {"clientConfig": {"caBundle": "x", "service": {"namespace": "ops", "name": "hook", "port": 443}}}]"#,
         );
-        let Facts::Webhooks(services) = hooks.facts else { panic!() };
+        let Facts::Webhooks(webhooks) = hooks.facts else { panic!() };
+        let services = webhooks.services;
         assert_eq!(services.len(), 1);
         assert_eq!((&*services[0].namespace, &*services[0].name), ("ops", "hook"));
         assert_eq!(&*services[0].field, "webhooks[1].clientConfig.service");

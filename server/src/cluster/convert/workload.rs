@@ -8,88 +8,73 @@ use teardown::{
     selector::{Labels, Selector},
 };
 
-use super::{LabelSelector, Meta, Unread, Unreadable, Whole, or_default, pod, shared};
-use crate::cluster::interner::Interner;
+use super::{LabelSelector, Meta, Unread, Unreadable, Whole, or_default, pod};
 
 /// Reads a Deployment, ReplicaSet or StatefulSet: one replica where nothing is said, and `readyReplicas` is left out
 /// while it is zero.
-pub(super) fn read_replicated(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
-    let (meta, mut workload) = templated::<LabelSelector>(json, names, LabelSelector::selector)?;
+pub(super) fn read_replicated(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    let (meta, mut workload) = templated::<LabelSelector>(json)?;
     workload.replicas.get_or_insert(1);
     workload.ready.get_or_insert(0);
     Ok((meta, Facts::Workload(Box::new(workload))))
 }
 
 /// Reads a ReplicationController, whose selector is plain labels.
-pub(super) fn read_replication_controller(
-    json: &str,
-    names: &Interner,
-) -> Result<(Meta, Facts), Unreadable> {
-    let (meta, mut workload) = templated::<Labels>(json, names, |labels, names| {
-        Selector::of_labels(shared(labels, names))
-    })?;
+pub(super) fn read_replication_controller(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    let (meta, mut workload) = templated::<Labels>(json)?;
     workload.replicas.get_or_insert(1);
     workload.ready.get_or_insert(0);
     Ok((meta, Facts::Workload(Box::new(workload))))
 }
 
 /// Reads a DaemonSet or a Job, which have no `spec.replicas`.
-pub(super) fn read(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
-    let (meta, workload) = templated::<LabelSelector>(json, names, LabelSelector::selector)?;
+pub(super) fn read(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    let (meta, workload) = templated::<LabelSelector>(json)?;
     Ok((meta, Facts::Workload(Box::new(workload))))
 }
 
 /// Reads a CronJob: its Pods are those of the Jobs it makes.
-pub(super) fn read_cron_job(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_cron_job(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<CronSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
     let template = spec.job_template.spec.template;
     let workload = Workload {
-        uses: template.spec.uses("spec.jobTemplate.spec.template.spec", None, names),
-        template_labels: shared(template.metadata.labels, names),
+        uses: template.spec.uses("spec.jobTemplate.spec.template.spec", None),
+        template_labels: template.metadata.labels,
         ..Workload::default()
     };
     Ok((metadata, Facts::Workload(Box::new(workload))))
 }
 
 /// Reads a HorizontalPodAutoscaler.
-pub(super) fn read_autoscaler(json: &str, names: &Interner) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_autoscaler(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<ScalerSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
     let target = spec.scale_target_ref;
     // The core group's apiVersion is its version alone.
     let group = target.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    let target = Target {
-        group: names.share(group),
-        kind: names.share(&target.kind),
-        name: names.share(&target.name),
-    };
-    Ok((metadata, Facts::Autoscaler(target)))
+    let target = Target { group: group.into(), kind: target.kind, name: target.name };
+    Ok((metadata, Facts::Autoscaler(Box::new(target))))
 }
 
 /// Reads a PodDisruptionBudget. In `policy/v1` an absent selector matches no Pod and an empty one every Pod.
-pub(super) fn read_disruption_budget(
-    json: &str,
-    names: &Interner,
-) -> Result<(Meta, Facts), Unreadable> {
+pub(super) fn read_disruption_budget(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<BudgetSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
-    Ok((metadata, Facts::Disruption(spec.selector.map(|selector| selector.selector(names)))))
+    Ok((metadata, Facts::Disruption(spec.selector.map(|selector| Box::new(selector.into())))))
 }
 
-fn templated<L: DeserializeOwned>(
+fn templated<L: DeserializeOwned + Into<Selector>>(
     json: &str,
-    names: &Interner,
-    selector: impl FnOnce(L, &Interner) -> Selector,
 ) -> Result<(Meta, Workload), Unreadable> {
     let Whole::<Spec<L>, Status> { metadata, spec, status } = serde_json::from_str(json)?;
     let workload = Workload {
         replicas: spec.replicas,
         ready: status.ready_replicas.or(status.number_ready),
-        selector: spec.selector.map(|read| selector(read, names)),
-        uses: spec.template.spec.uses("spec.template.spec", None, names),
-        template_labels: shared(spec.template.metadata.labels, names),
+        selector: spec.selector.map(L::into),
+        uses: spec.template.spec.uses("spec.template.spec", None),
+        template_labels: spec.template.metadata.labels,
         claim_templates: spec
             .volume_claim_templates
             .into_iter()
-            .map(|template| names.share(&template.metadata.name))
+            .map(|template| template.metadata.name)
             .collect(),
         claims_go_with_it: spec
             .persistent_volume_claim_retention_policy
@@ -137,7 +122,7 @@ struct Template {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TemplateMeta {
-    name: Box<str>,
+    name: Arc<str>,
     #[serde(deserialize_with = "or_default")]
     labels: Labels,
 }

@@ -11,7 +11,8 @@ use crate::cluster::{convert, interner::Interner, status::Status, text::bounded}
 
 /// What one line of a watch says.
 pub(super) enum Event {
-    Applied(Box<Object>),
+    /// The object, and its resource version.
+    Applied(Box<Object>, String),
     /// The UID, and the resource version of its end.
     Deleted(Uid, String),
     Bookmark {
@@ -30,8 +31,10 @@ impl Event {
         let json = object.get();
         match of {
             LineKind::Added | LineKind::Modified => {
-                let object = convert::object(kind, json, names).map_err(unreadable)?;
-                Ok(object.map_or(Self::Nothing, |object| Self::Applied(Box::new(object))))
+                let read = convert::object_and_version(kind, json, names).map_err(unreadable)?;
+                Ok(read.map_or(Self::Nothing, |(object, version)| {
+                    Self::Applied(Box::new(object), version)
+                }))
             }
             LineKind::Deleted => {
                 let (uid, version) = convert::uid_and_version(json).map_err(unreadable)?;

@@ -97,19 +97,21 @@ impl Scene {
                 .unwrap();
             return match told {
                 Observation::Reached { .. } => continue,
-                Observation::Listed { objects, .. } => format!("listed [{}]", in_short(objects)),
+                Observation::Listed { objects, .. } => {
+                    format!("listed [{}]", all_in_short(&objects))
+                }
                 Observation::Divided { namespaces, message, .. } => {
                     format!("divided [{}]: {message}", namespaces.join(" "))
                 }
                 Observation::ListedIn { namespace, objects, .. } => {
-                    format!("listed in {namespace} [{}]", in_short(objects))
+                    format!("listed in {namespace} [{}]", all_in_short(&objects))
                 }
                 Observation::BlindIn { namespace, cause, message, .. } => {
                     format!("blind in {namespace} {cause:?}: {message}")
                 }
                 Observation::SightedIn { namespace, .. } => format!("sighted in {namespace}"),
                 Observation::Applied(object) => {
-                    format!("applied {}@{}", object.name, object.resource_version)
+                    format!("applied {}", in_short(&object))
                 }
                 Observation::Deleted { uid, .. } => format!("deleted {uid}"),
                 Observation::Blind { resource, cause, message } => {
@@ -154,18 +156,20 @@ impl Scene {
     }
 }
 
-fn in_short(mut objects: Vec<Object>) -> String {
-    objects.sort_by(|a, b| a.name.cmp(&b.name));
-    let objects: Vec<_> = objects
-        .iter()
-        .map(|object| format!("{}@{}", object.name, object.resource_version))
-        .collect();
+fn all_in_short(objects: &[Object]) -> String {
+    let mut objects: Vec<_> = objects.iter().map(in_short).collect();
+    objects.sort();
     objects.join(" ")
+}
+
+/// Its name, and its label that tells which sight of it this is.
+fn in_short(object: &Object) -> String {
+    format!("{}@{}", object.name, object.labels.get("version").map_or("none", |version| version))
 }
 
 fn object(name: &str, version: u32) -> String {
     format!(
-        r#"{{"metadata":{{"name":"{name}","namespace":"shop","uid":"u-{name}","resourceVersion":"{version}"}}}}"#
+        r#"{{"metadata":{{"name":"{name}","namespace":"shop","uid":"u-{name}","resourceVersion":"{version}","labels":{{"version":"{version}"}}}}}}"#
     )
 }
 

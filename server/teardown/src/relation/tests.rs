@@ -82,7 +82,7 @@ fn mounts() {
     check(
         "pvc shop/data
          deploy shop/web uses=claim:data",
-        "deploy:shop/web Mounts pvc:shop/data; deploy:shop/web first, Childless; spec.claim = data",
+        "deploy:shop/web Mounts pvc:shop/data; deploy:shop/web first, Childless; spec.template.spec.claim = data",
     );
     check(
         "pvc other/data

@@ -262,8 +262,8 @@ impl Run {
         match look.index.presence(&step.kind, step.object.namespace.as_deref(), &step.uid) {
             Presence::Gone => look.turn.events.push(RunEvent::Gone { step: step.id }),
             Presence::CannotTell(message) => look.doubt(step, progress, message),
-            Presence::Present(object) => match object.deletion {
-                Some(deletion) => look.at_the_going(step, progress, object, deletion),
+            Presence::Present(object) => match object.deletion.as_deref() {
+                Some(deletion) => look.at_the_going(step, progress, object, *deletion),
                 None => self.look_at_the_untouched(step, progress, look),
             },
         }

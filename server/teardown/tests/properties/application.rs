@@ -114,7 +114,8 @@ impl Part {
                 })
             }
         };
-        for pod in 0..self.pods {
+        // A part that is no workload is its Pods, so it has at least one: an application is never empty.
+        for pod in 0..self.pods.max(usize::from(workload.is_none())) {
             let owner =
                 workload.as_ref().map_or(" of=shop".to_owned(), |owner| format!(" owner={owner}"));
             text += &format!("pod {ns}/{name}-{pod}{owner} labels={app} uses={uses}\n");

@@ -220,7 +220,7 @@ impl Cluster {
             return self.remove(&uid.clone());
         }
         if object.deletion.is_none() {
-            object.deletion = Some(Deletion { at: now, grace: 0 });
+            object.deletion = Some(Box::new(Deletion { at: now, grace: 0 }));
             let told = Observation::Applied(Box::new(object.clone()));
             self.note(told);
         }

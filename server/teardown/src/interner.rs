@@ -1,0 +1,270 @@
+//! What occurs again and again is kept once: texts such as namespaces, label values and fields, and whole lists such as
+//! the labels, owners and uses that all Pods of one workload have in common.
+
+use std::{collections::HashSet, hash::Hash, sync::Arc};
+
+use crate::{
+    labels::{Label, Labels},
+    object::{Facts, Kind, Object, OwnerRef, ServiceRef, Use},
+    selector::Selector,
+};
+
+/// Distinct values of one sort; above that nothing more is shared. A cluster of 10,000 Pods has a few thousand distinct
+/// labels.
+const MOST: usize = 65_536;
+/// Values of one sort before unused ones are looked for at all.
+const FEWEST: usize = 1_024;
+/// Values turned away between two sweeps of a full set.
+const SWEEP_EVERY: usize = MOST / 4;
+/// Longer texts are rarely repeated: label values end at 63 characters, names at 253.
+const LONGEST: usize = 253;
+
+/// What is shared so far. It holds what objects refer to, and for a while what they referred to.
+#[derive(Debug, Default)]
+pub struct Interner {
+    kinds: Kept<Kind>,
+    texts: Kept<str>,
+    labels: Kept<[Label]>,
+    owners: Kept<[OwnerRef]>,
+    finalizers: Kept<[Arc<str>]>,
+    uses: Kept<[Use]>,
+}
+
+impl Interner {
+    /// Makes the object refer to the shared copy of whatever other objects have too. Its name and UID are its own.
+    pub fn share(&mut self, object: &mut Object) {
+        object.kind = self.kinds.share(&object.kind);
+        self.share_texts(&mut object.namespace);
+        self.share_labels(&mut object.labels);
+        self.share_owners(&mut object.owners);
+        share_list(&mut self.finalizers, &mut object.finalizers, |finalizer| {
+            self.texts.share_text(finalizer);
+        });
+        self.share_facts(&mut object.facts);
+    }
+
+    fn share_facts(&mut self, facts: &mut Facts) {
+        match facts {
+            Facts::Pod(pod) => {
+                self.share_texts(pod.node.iter_mut().chain(&mut pod.phase));
+                self.share_uses(&mut pod.uses);
+            }
+            Facts::Workload(workload) => {
+                self.share_selectors(&mut workload.selector);
+                self.share_labels(&mut workload.template_labels);
+                self.share_uses(&mut workload.uses);
+                self.share_texts(&mut workload.claim_templates);
+            }
+            Facts::Claim(claim) => {
+                let texts = [&mut claim.class, &mut claim.capacity, &mut claim.phase];
+                self.share_texts(texts.into_iter().flatten());
+            }
+            Facts::Volume(volume) => {
+                self.share_texts(volume.claim.iter_mut().map(|claim| &mut claim.namespace));
+                let texts = [&mut volume.class, &mut volume.capacity, &mut volume.phase];
+                self.share_texts(texts.into_iter().flatten());
+            }
+            Facts::Service(service) => self.share_selectors(&mut service.selector),
+            Facts::Ingress(ingress) => {
+                self.share_texts(
+                    ingress.backends.iter_mut().flat_map(|(field, name)| [field, name]),
+                );
+                self.share_uses(&mut ingress.uses);
+                self.share_texts(&mut ingress.class);
+            }
+            Facts::Autoscaler(target) => {
+                self.share_texts([&mut target.group, &mut target.kind, &mut target.name]);
+            }
+            Facts::Disruption(selector) => self.share_selectors(selector.as_deref_mut()),
+            Facts::NetworkPolicy(selector) => self.share_selectors([&mut **selector]),
+            Facts::Binding(binding) => {
+                self.share_texts([&mut binding.role_kind, &mut binding.role]);
+                self.share_texts(
+                    binding.accounts.iter_mut().flat_map(|(namespace, name)| [namespace, name]),
+                );
+            }
+            Facts::ServiceAccount(account) => self.share_uses(&mut account.uses),
+            Facts::Webhooks(webhooks) => self.share_services(&mut webhooks.services),
+            Facts::ApiService(service) => self.share_services(service.as_deref_mut()),
+            Facts::Definition(definition) => {
+                self.share_texts([&mut definition.group, &mut definition.kind]);
+            }
+            Facts::None | Facts::Node { .. } | Facts::Namespace => {}
+        }
+    }
+
+    fn share_texts<'a>(&mut self, texts: impl IntoIterator<Item = &'a mut Arc<str>>) {
+        for text in texts {
+            self.texts.share_text(text);
+        }
+    }
+
+    fn share_labels(&mut self, labels: &mut Labels) {
+        share_list(&mut self.labels, labels.list_mut(), |(key, value)| {
+            self.texts.share_text(key);
+            self.texts.share_text(value);
+        });
+    }
+
+    fn share_owners(&mut self, owners: &mut Arc<[OwnerRef]>) {
+        share_list(&mut self.owners, owners, |owner| {
+            self.texts.share_text(&mut owner.kind);
+            self.texts.share_text(&mut owner.name);
+        });
+    }
+
+    fn share_uses(&mut self, uses: &mut Arc<[Use]>) {
+        share_list(&mut self.uses, uses, |used| {
+            self.texts.share_text(&mut used.name);
+            self.texts.share_text(&mut used.field);
+        });
+    }
+
+    fn share_selectors<'a>(&mut self, selectors: impl IntoIterator<Item = &'a mut Selector>) {
+        for selector in selectors {
+            self.share_labels(&mut selector.labels);
+            for requirement in &mut selector.expressions {
+                self.texts.share_text(&mut requirement.key);
+                self.share_texts(&mut requirement.values);
+            }
+        }
+    }
+
+    fn share_services<'a>(&mut self, services: impl IntoIterator<Item = &'a mut ServiceRef>) {
+        for service in services {
+            self.share_texts([&mut service.namespace, &mut service.name, &mut service.field]);
+        }
+    }
+}
+
+/// Replaces the list by the shared one that equals it. If it is the first of its like, its parts are shared.
+fn share_list<T: Clone + Eq + Hash>(
+    kept: &mut Kept<[T]>,
+    list: &mut Arc<[T]>,
+    share_part: impl FnMut(&mut T),
+) {
+    if list.is_empty() {
+        *list = Arc::default();
+        return;
+    }
+    if !kept.values.contains(list) {
+        Arc::make_mut(list).iter_mut().for_each(share_part);
+    }
+    *list = kept.share(list);
+}
+
+/// Shared values of one sort.
+#[derive(Debug)]
+struct Kept<T: ?Sized> {
+    values: HashSet<Arc<T>>,
+    /// How many there may be before those that nobody uses are swept out: twice as many as were left the last time, so
+    /// that what objects of the past have left behind never outweighs the objects there are.
+    room: usize,
+    /// Values turned away since the last sweep: sweeping for each of them would cost more than it saves.
+    turned_away: usize,
+}
+
+impl<T: ?Sized> Default for Kept<T> {
+    fn default() -> Self {
+        Self { values: HashSet::new(), room: FEWEST, turned_away: 0 }
+    }
+}
+
+impl<T: ?Sized + Eq + Hash> Kept<T> {
+    /// The shared value that equals this one; from now on that is this one, if there was none and there is room.
+    fn share(&mut self, value: &Arc<T>) -> Arc<T> {
+        if let Some(shared) = self.values.get(value) {
+            return shared.clone();
+        }
+        if self.values.len() >= self.room && self.turned_away.is_multiple_of(SWEEP_EVERY) {
+            self.values.retain(|value| Arc::strong_count(value) > 1);
+            self.room = (self.values.len() * 2).clamp(FEWEST, MOST);
+            self.turned_away = 0;
+        }
+        if self.values.len() < self.room {
+            self.values.insert(value.clone());
+        } else {
+            self.turned_away += 1;
+        }
+        value.clone()
+    }
+}
+
+impl Kept<str> {
+    fn share_text(&mut self, text: &mut Arc<str>) {
+        if text.len() <= LONGEST {
+            *text = self.share(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn shared(names: &mut Interner, line: &str) -> Object {
+        let mut object = fixture::object(line);
+        let before = object.clone();
+        names.share(&mut object);
+        assert_eq!(object, before);
+        object
+    }
+
+    #[test]
+    fn what_pods_of_one_workload_have_in_common_is_kept_once() {
+        let mut names = Interner::default();
+        let rest = "owner=rs/web labels=app:web,tier:front uses=claim:data,account:web node=n1";
+        let [a, b] =
+            ["a", "b"].map(|name| shared(&mut names, &format!("pod shop/web-{name} {rest}")));
+        assert!(Arc::ptr_eq(&a.kind, &b.kind) && Arc::ptr_eq(&a.owners, &b.owners));
+        assert!(std::ptr::eq(a.labels.get("app").unwrap(), b.labels.get("app").unwrap()));
+        let (Facts::Pod(a), Facts::Pod(b)) = (a.facts, b.facts) else { panic!() };
+        assert!(Arc::ptr_eq(&a.uses, &b.uses));
+        assert!(Arc::ptr_eq(&a.node.unwrap(), &b.node.unwrap()));
+    }
+
+    #[test]
+    fn every_kind_stays_what_it_is() {
+        let mut names = Interner::default();
+        for line in [
+            "sts shop/db selector=app:db template=app:db uses=config:c templates=data finalizers=a,b",
+            "pvc shop/data volume=pv class=fast capacity=1Gi",
+            "pv pv claim=shop/data claim-uid=u class=fast source=nfs capacity=1Gi",
+            "svc shop/web selector=app:web",
+            "ing shop/web routes=web,api uses=secret:cert class=nginx",
+            "hpa shop/web target=deploy/web",
+            "pdb shop/web selector=app:web",
+            "netpol shop/web selector=app:web",
+            "rb shop/web role=role/web accounts=web",
+            "sa shop/web uses=secret:token",
+            "webhook gate service=shop/gate",
+            "apiservice metrics service=shop/metrics",
+            "crd widgets defines=Widget.example.com",
+            "node n1",
+            "ns shop",
+        ] {
+            shared(&mut names, line);
+            shared(&mut names, line);
+        }
+    }
+
+    #[test]
+    fn it_neither_grows_without_end_nor_keeps_what_nobody_uses() {
+        let mut texts = Kept::<str>::default();
+        let used: Vec<_> = (0..10).map(|n| texts.share(&format!("used-{n}").into())).collect();
+        for n in 0..MOST {
+            texts.share(&format!("passing-{n}").into());
+        }
+        assert!(texts.values.len() <= FEWEST);
+        assert!(used.iter().all(|text| Arc::ptr_eq(text, &texts.share(&(**text).into()))));
+        let many: Vec<_> = (0..MOST * 2).map(|n| texts.share(&n.to_string().into())).collect();
+        assert_eq!(texts.values.len(), MOST);
+        drop(many);
+        (0..SWEEP_EVERY).for_each(|n| drop(texts.share(&format!("later-{n}").into())));
+        assert!(texts.values.len() < MOST, "a full one is swept too");
+        let mut long: Arc<str> = "x".repeat(LONGEST + 1).into();
+        texts.share_text(&mut long);
+        assert!(!texts.values.contains(&long));
+    }
+}

@@ -1,0 +1,143 @@
+//! How far one step of a run has got.
+
+use jiff::Timestamp;
+
+use super::{Call, RunEvent, Trouble};
+use crate::patience::Overdue;
+
+/// How far a step has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing was asked for it, or what was asked did not bring it on.
+    Waiting,
+    /// A call is on its way.
+    Asked(Call),
+    /// The DELETE was accepted.
+    Requested,
+    /// `deletionTimestamp` was seen.
+    Terminating,
+    /// Proven gone.
+    Gone,
+    /// Gone, and the name is in use again.
+    CameBack,
+    /// Left out.
+    Skipped,
+}
+
+/// A step's progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// How far it has got.
+    pub stage: Stage,
+    /// When its DELETE was first sent.
+    pub requested: Option<Timestamp>,
+    /// Since when its object has been going.
+    pub terminating: Option<Timestamp>,
+    /// The grace its object was given, in seconds.
+    pub grace: i64,
+    /// When it was proven gone.
+    pub gone: Option<Timestamp>,
+    /// Tries that did not bring it on, in a row.
+    pub attempts: u32,
+    /// Not before this is it tried again.
+    pub not_before: Option<Timestamp>,
+    /// The effect of its DELETE is open: a read comes first.
+    pub unsure: bool,
+    /// How overdue it is.
+    pub overdue: Overdue,
+    /// What needs a person's eye.
+    pub trouble: Option<Trouble>,
+}
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        Self {
+            stage: Stage::Waiting,
+            requested: None,
+            terminating: None,
+            grace: 0,
+            gone: None,
+            attempts: 0,
+            not_before: None,
+            unsure: false,
+            overdue: Overdue::No,
+            trouble: None,
+        }
+    }
+
+    /// Whether nothing more will happen to it in this run.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.stage, Stage::Gone | Stage::Skipped)
+    }
+
+    /// Takes in an event about this step.
+    pub(super) fn take(&mut self, at: Timestamp, event: &RunEvent) {
+        match event {
+            RunEvent::Asked { call, .. } => {
+                self.stage = Stage::Asked(*call);
+                self.not_before = None;
+                if *call == Call::Delete {
+                    self.requested.get_or_insert(at);
+                }
+            }
+            RunEvent::Accepted { .. } => {
+                self.stage = Stage::Requested;
+                self.calm();
+            }
+            RunEvent::Postponed { until, unsure, trouble, .. } => {
+                self.stage = Stage::Waiting;
+                self.attempts += 1;
+                self.not_before = Some(*until);
+                self.unsure = *unsure;
+                self.trouble = Some(trouble.clone());
+            }
+            RunEvent::Untouched { .. } => {
+                self.stage = Stage::Waiting;
+                self.unsure = false;
+            }
+            RunEvent::Doubted { message, .. } => {
+                self.trouble = Some(Trouble::CannotTell { message: message.clone() });
+            }
+            RunEvent::Certain { .. } => self.trouble = None,
+            RunEvent::Terminating { since, grace, .. } => {
+                self.stage = Stage::Terminating;
+                self.terminating.get_or_insert(*since);
+                self.grace = *grace;
+                self.calm();
+            }
+            RunEvent::Overdue { since, stuck, finalizers, .. } => {
+                self.overdue = if *stuck { Overdue::Stuck } else { Overdue::Slow };
+                self.trouble =
+                    Some(Trouble::Late { since: *since, finalizers: finalizers.clone() });
+            }
+            RunEvent::Gone { .. } => {
+                self.stage = Stage::Gone;
+                self.gone = Some(at);
+                self.calm();
+            }
+            RunEvent::CameBack { uid, .. } => {
+                self.stage = Stage::CameBack;
+                self.trouble = Some(Trouble::CameBack { uid: uid.clone() });
+            }
+            RunEvent::Skipped { .. } => {
+                self.stage = Stage::Skipped;
+                self.calm();
+            }
+            RunEvent::Started { .. }
+            | RunEvent::Recovered
+            | RunEvent::Paused { .. }
+            | RunEvent::Resumed { .. }
+            | RunEvent::Stopping { .. }
+            | RunEvent::Finished
+            | RunEvent::Stopped => {}
+        }
+    }
+
+    fn calm(&mut self) {
+        self.attempts = 0;
+        self.not_before = None;
+        self.unsure = false;
+        self.overdue = Overdue::No;
+        self.trouble = None;
+    }
+}
