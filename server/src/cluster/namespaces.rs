@@ -131,6 +131,7 @@ impl Known {
             | Observation::Withdrawn(_)
             | Observation::Blind { .. }
             | Observation::Sighted { .. }
+            | Observation::Played(_)
             | Observation::Reached { .. }
             | Observation::Unreachable { .. } => false,
         }

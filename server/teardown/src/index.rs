@@ -20,6 +20,7 @@ use self::key::{ByName, ByUid, Name};
 use crate::{
     object::{Facts, Kind, Object, ObjectRef, OwnerRef, Uid},
     observation::{BlindCause, Observation, Unreachable},
+    playground::Playground,
     selector::{Labels, Selector},
 };
 
@@ -39,6 +40,7 @@ pub struct Index {
     graves: HashMap<Uid, Vec<Uid>>,
     graves_by_age: VecDeque<Uid>,
     version: Option<String>,
+    playground: Option<Playground>,
     unreachable: Option<Unreachable>,
     changes: u64,
 }
@@ -176,6 +178,7 @@ impl Index {
                 self.version = Some(version);
                 self.unreachable = None;
             }
+            Observation::Played(playground) => self.playground = Some(playground),
             Observation::Unreachable { cause, message } => {
                 let since = self.unreachable.as_ref().map_or(now, |unreachable| unreachable.since);
                 self.unreachable = Some(Unreachable { since, cause, message });
@@ -402,6 +405,11 @@ impl Index {
     /// The API server's version, once it has answered.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
+    }
+
+    /// How the game stands, where the cluster is only played.
+    pub fn playground(&self) -> Option<&Playground> {
+        self.playground.as_ref()
     }
 
     /// Set while the API server does not answer.

@@ -11,6 +11,7 @@ pub mod labels;
 pub mod selector;
 pub mod object;
 pub mod interner;
+pub mod playground;
 pub mod observation;
 pub mod state;
 pub mod index;

@@ -20,6 +20,7 @@ use crate::{
 
 pub use crate::{
     observation::{AwayCause, BlindCause, Unreachable},
+    playground::{Mishap, Play, Playground},
     run::EventCard,
     state::{Counts, State},
 };
@@ -199,6 +200,9 @@ pub struct ClusterCard {
     pub objects: usize,
     /// Set while the API server cannot be reached: since when, and what it said.
     pub unreachable: Option<Unreachable>,
+    /// How the game stands, where the cluster is only played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub playground: Option<Playground>,
 }
 
 /// A unit, as a row of the unit table and as the head of its page.

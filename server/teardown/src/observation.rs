@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::playground::Playground;
 use crate::object::{Kind, Object, Uid};
 
 /// One thing a watch saw. Removal is only ever said by a stream that is known to be alive.
@@ -88,6 +89,8 @@ pub enum Observation {
         /// Its version, such as `v1.36.3`.
         version: String,
     },
+    /// The cluster is only played, and this is how the game stands.
+    Played(Playground),
     /// The API server does not answer, or not as it should.
     Unreachable {
         /// In which way.

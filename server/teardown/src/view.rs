@@ -142,6 +142,7 @@ impl World<'_> {
             kinds: self.index.kinds(),
             objects: self.index.len(),
             unreachable: self.index.unreachable().cloned(),
+            playground: self.index.playground().cloned(),
         };
         let blind =
             self.index.blind().into_iter().map(|(resource, Blind { cause, message, since })| {

@@ -96,7 +96,7 @@ impl Scene {
                 .expect("nothing is told")
                 .unwrap();
             return match told {
-                Observation::Reached { .. } => continue,
+                Observation::Reached { .. } | Observation::Played(_) => continue,
                 Observation::Listed { objects, .. } => {
                     format!("listed [{}]", all_in_short(&objects))
                 }
