@@ -54,7 +54,7 @@ fn every_controller_has_its_own_name() {
 fn what_its_owner_insists_on_comes_back() {
     let mut world = World::new();
     world.namespace("shop");
-    world.create([config_map("settings", serde_json::json!({}))]);
+    world.create([config_map("settings", &serde_json::json!({}))]);
     world.run(1);
     let first = object::uid(world.at("configmaps/shop/settings")).to_owned();
     world.controllers.breakage.recreated.insert(Key::new("", "configmaps", "shop", "settings"));

@@ -152,12 +152,12 @@ fn s3_an_empty_namespace_waits_for_an_api_nobody_serves() {
 fn s4_a_finalizer_whose_controller_is_gone_holds_its_owner_in_the_foreground() {
     let mut world = World::new();
     world.namespace("shop");
-    world.create([config_map("parent", json!({}))]);
+    world.create([config_map("parent", &json!({}))]);
     let uid = object::uid(world.at("configmaps/shop/parent")).to_owned();
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": uid, "blockOwnerDeletion": true});
     world.create([config_map(
         "child",
-        json!({"finalizers": ["gone.example/cleanup"], "ownerReferences": [owner]}),
+        &json!({"finalizers": ["gone.example/cleanup"], "ownerReferences": [owner]}),
     )]);
     world.delete("configmaps/shop/parent", Foreground);
     world.run(300);
@@ -178,7 +178,7 @@ fn s4_a_finalizer_whose_controller_is_gone_holds_its_owner_in_the_foreground() {
 fn s4_a_namespace_finalized_by_force_orphans_what_it_held() {
     let mut world = World::new();
     world.namespace("shop");
-    world.create([config_map("child", json!({"finalizers": ["gone.example/cleanup"]}))]);
+    world.create([config_map("child", &json!({"finalizers": ["gone.example/cleanup"]}))]);
     world.delete("namespaces//shop", Background);
     world.run(30);
     let key = Key::new("", "namespaces", "", "shop");

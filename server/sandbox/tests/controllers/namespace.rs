@@ -27,7 +27,7 @@ fn pods_go_first_and_what_remains_is_said_only_then() {
     world.namespace("shop");
     world.create([
         deployment("web", 1, &[]),
-        config_map("settings", json!({"finalizers": ["example.com/x"]})),
+        config_map("settings", &json!({"finalizers": ["example.com/x"]})),
     ]);
     world.until(5, "a Pod", |it| it.ready("web") == 1);
     let pod = object::name(world.pods("web")[0]).to_owned();
@@ -104,7 +104,7 @@ fn a_group_that_nobody_answers_for_withholds_the_end_but_nothing_else() {
     let mut world = World::new();
     world.namespace("shop");
     world.create(dead_metrics());
-    world.create([config_map("settings", json!({}))]);
+    world.create([config_map("settings", &json!({}))]);
     world.run(1);
     world.delete("namespaces//shop", Background);
     world.run(10);
