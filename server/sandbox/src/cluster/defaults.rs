@@ -114,7 +114,7 @@ fn namespace(object: &mut Value) {
     if !name.is_empty() {
         set(object, &["metadata", "labels", "kubernetes.io/metadata.name"], json!(name));
     }
-    if object["status"].is_null() {
+    if object["status"].is_null() && object::resource_version(object).is_empty() {
         // A new one; later /finalize alone writes the finalizers.
         set(object, &["spec", "finalizers"], json!(["kubernetes"]));
         set(object, &["status"], json!({"phase": "Active"}));
