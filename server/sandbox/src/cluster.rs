@@ -125,6 +125,21 @@ impl Cluster {
         cluster
     }
 
+    /// Makes everything as it was at first: all objects go, whatever holds them, and the control plane's own come anew.
+    /// Who watches hears of both.
+    pub(crate) fn reset(&mut self) {
+        let mut keys: Vec<Key> = self.store.keys().collect();
+        // UIDs are drawn: their order is nobody's.
+        keys.sort();
+        for key in keys {
+            self.store.remove(&key);
+        }
+        self.kinds = Kinds::new();
+        self.faults = Faults::default();
+        self.deciders.clear();
+        self.boot();
+    }
+
     fn boot(&mut self) {
         let server = Actor::admin();
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {

@@ -15,5 +15,6 @@ pub mod controller;
 pub mod fault;
 pub mod log;
 pub mod world;
+pub mod play;
 pub mod api;
 pub mod service;

@@ -81,6 +81,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(faults) = faults {
         world.load("[]", &fs::read_to_string(faults)?)?;
     }
+    // Nobody asks for it here, and it would grow for as long as this runs.
+    world.cluster.log.stop();
     let sandbox = Sandbox::of(world);
     let port = Port::bind(port).await?;
     let address = port.address()?;

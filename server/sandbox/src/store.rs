@@ -118,6 +118,11 @@ impl Store {
         self.tables.get(&(group.into(), plural.into()))
     }
 
+    /// The keys of all objects.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.by_uid.values().cloned()
+    }
+
     /// The objects of a resource in the order of namespace and name; of one namespace if given.
     pub fn list(
         &self,

@@ -35,6 +35,8 @@ const TEXTS: [(&str, &str, &str); 7] = [
 pub enum BadWorld {
     #[error("its objects are no JSON list")]
     Objects(#[source] serde_json::Error),
+    #[error("it is no list of objects")]
+    NoList,
     #[error("nothing is known of kind {0:?}")]
     Kind(String),
     #[error("the API refuses {name:?}: {message}")]
@@ -77,12 +79,22 @@ impl World {
     pub fn load(&mut self, objects: &str, faults: &str) -> Result<(), BadWorld> {
         let faults = Faults::parse(faults, self.cluster.now()).map_err(BadWorld::Faults)?;
         let objects: Vec<Value> = serde_json::from_str(objects).map_err(BadWorld::Objects)?;
+        self.furnish(objects)?;
+        self.cluster.faults.join(faults);
+        Ok(())
+    }
+
+    /// Creates objects in the order in which they are given.
+    ///
+    /// # Errors
+    ///
+    /// The first one that is refused. What was created before it stays.
+    pub fn furnish(&mut self, objects: Vec<Value>) -> Result<(), BadWorld> {
         for object in objects {
             self.create(object)?;
             // Namespaces are furnished before Pods come, definitions are served before their objects.
             self.turn();
         }
-        self.cluster.faults.join(faults);
         Ok(())
     }
 

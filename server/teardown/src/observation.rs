@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::playground::Playground;
 use crate::object::{Kind, Object, Uid};
+use crate::playground::Playground;
 
 /// One thing a watch saw. Removal is only ever said by a stream that is known to be alive.
 #[derive(Clone, Debug, PartialEq)]

@@ -192,7 +192,8 @@ fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), 
             Happening::Unfinalize { key: key(resource, name), finalizer: (*finalizer).into() }
         }
         ["change", resource, name, patch @ ..] => {
-            let patch = serde_json::from_str(&patch.join(" ")).map_err(|error| error.to_string())?;
+            let patch =
+                serde_json::from_str(&patch.join(" ")).map_err(|error| error.to_string())?;
             Happening::Change { key: key(resource, name), patch }
         }
         _ => return Err(format!("{:?} is nothing that happens", words.join(" "))),
