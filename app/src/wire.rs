@@ -9,9 +9,11 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 pub use json::Json;
 use teardown::{
+    labels::Labels,
     message::{
-        BlindCard, BlindCause, ClusterCard, Detail, DetailName, EdgeCard, EventCard, Key, Message,
-        ObjectCard, Record, Revision, RunCard, Standing, State, StepCard, UnitCard, Unreachable,
+        AwayCause, BlindCard, BlindCause, ClusterCard, Detail, DetailName, EdgeCard, EventCard,
+        Key, Message, ObjectCard, Record, Revision, RunCard, Standing, State, StepCard, UnitCard,
+        Unreachable,
     },
     object::{Deletion, Kind, ObjectRef, Reclaim, Uid},
     plan::{
@@ -120,7 +122,7 @@ texts! {
 structs! {
     Seed { message, plan, refusal, now, hash, signed_in }
     ClusterCard { name, version, synced, kinds, objects, unreachable }
-    Unreachable { since, message }
+    Unreachable { since, cause, message }
     UnitCard { id, found, namespaces, counts, shared, newest, run }
     ObjectCard {
         uid, object, version, state, since, standing, created, deletion, finalizers, labels, details, step, wave,
@@ -154,6 +156,7 @@ names! {
         Running "running", Paused "paused", Stopping "stopping", Finished "finished", Stopped "stopped",
     }
     Found { PartOf "partOf", Namespace "namespace" }
+    AwayCause { Silent "silent", Unauthorized "unauthorized", Failing "failing" }
     BlindCause { Forbidden "forbidden", Discovery "discovery", Failing "failing" }
     DetailName {
         Phase "phase", Node "node", Replicas "replicas", Capacity "capacity", Class "class", Reclaim "reclaim",
@@ -248,6 +251,19 @@ impl<T: Wire> Wire for Option<T> {
 impl<T: Wire> Wire for Vec<T> {
     fn read(json: &Json<'_>) -> Option<Self> {
         json.list()?.iter().map(T::read).collect()
+    }
+}
+
+impl<T: Wire> Wire for Box<[T]> {
+    fn read(json: &Json<'_>) -> Option<Self> {
+        Vec::read(json).map(Vec::into_boxed_slice)
+    }
+}
+
+impl Wire for Labels {
+    fn read(json: &Json<'_>) -> Option<Self> {
+        let labels = json.map()?.iter();
+        labels.map(|(key, value)| Some((Arc::from(&**key), Wire::read(value)?))).collect()
     }
 }
 
