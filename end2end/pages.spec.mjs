@@ -130,3 +130,41 @@ test('the map is walked with the keyboard, and an object says everything that is
 	await page.keyboard.press('Escape');
 	await expect(drawer).toBeHidden();
 });
+
+test('links, the way back and the address agree, and the page is loaded once', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	const address = () => new URL(page.url()).pathname + new URL(page.url()).search;
+	await page.evaluate(() => Object.assign(window, { loadedOnce: true }));
+
+	await page.getByRole('link', { name: 'consortium', exact: true }).click();
+	await expect(page).toHaveTitle('consortium · Unwind');
+	await page.getByRole('link', { name: 'List', exact: true }).click();
+	await expect.poll(address).toBe('/u/consortium?view=list');
+	// What is typed replaces the address: one step back leads to before the list.
+	await page.getByRole('searchbox').fill('org2 sh&red');
+	await expect.poll(address).toBe('/u/consortium?view=list&q=org2%20sh%26red');
+	await page.goBack();
+	await expect.poll(address).toBe('/u/consortium');
+	await expect(page.getByRole('searchbox')).toHaveValue('');
+	await page.goForward();
+	await expect(page.getByRole('searchbox')).toHaveValue('org2 sh&red');
+	await page.goBack();
+	await page.goBack();
+	await expect(page.getByRole('heading', { name: 'Units', level: 1 })).toBeVisible();
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	await expect(page).toHaveTitle('Unwind');
+	await page.goForward();
+	await expect(page.getByRole('heading', { name: 'consortium', level: 1 })).toBeVisible();
+	await page.getByRole('link', { name: 'Runs', exact: true }).click();
+	await expect(page.locator('#runs')).toBeInViewport();
+	expect(new URL(page.url()).hash).toBe('#runs');
+	expect(await page.evaluate(() => 'loadedOnce' in window)).toBe(true);
+
+	// What is reloaded, and what a form without scripts would ask for, is what was seen.
+	await page.goto(`${unwind.origin}/u/consortium?q=org2+sh%26red`);
+	await expect(page.getByRole('searchbox')).toHaveValue('org2 sh&red');
+	const [other] = await Promise.all([page.context().waitForEvent('page'), page.getByRole('link', { name: 'Units' }).first().click({ modifiers: ['Control'] })]);
+	await expect(other.getByRole('heading', { name: 'Units', level: 1 })).toBeVisible();
+	expect(address()).toBe('/u/consortium?q=org2+sh%26red');
+});

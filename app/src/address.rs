@@ -1,8 +1,9 @@
 //! The query string: what of a page's state is in its URL, and the links that change it.
 
 use leptos::prelude::*;
-use leptos_router::{NavigateOptions, hooks::query_signal_with_options};
 use teardown::{object::Uid, plan::PlanId, run::RunId, unit::UnitId};
+
+use crate::route::Place;
 
 /// Whether a unit is drawn or listed; without a choice the width decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,32 +48,41 @@ pub struct Address {
     pub zoom: Signal<Option<u32>>,
     /// `all`: whether a long list is shown whole.
     pub all: Memo<Option<String>>,
-    /// Selects an object, or none.
-    pub select: SignalSetter<Option<String>>,
-    /// Searches.
-    pub find: SignalSetter<Option<String>>,
-    /// Keeps the graph's scale.
-    pub keep_zoom: SignalSetter<Option<String>>,
+    place: Place,
 }
 
 impl Address {
-    /// Reads the current URL. Must be called below the router.
+    /// Reads the current URL.
     pub fn current() -> Self {
-        let part = |key: &'static str| {
-            let quietly =
-                NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
-            query_signal_with_options::<String>(key, quietly)
-        };
-        let ((view, _), (all, _)) = (part("view"), part("all"));
-        let ((selected, select), (search, find), (scale, keep_zoom)) =
-            (part("sel"), part("q"), part("z"));
-        let shape = Signal::derive(move || {
-            view.with(|view| view.as_ref().and_then(|view| view.parse().ok()))
-        });
-        let zoom = Signal::derive(move || {
-            scale.with(|scale| scale.as_ref().and_then(|scale| scale.parse().ok()))
-        });
-        Self { shape, selected, search, zoom, all, select, find, keep_zoom }
+        let place = expect_context::<Place>();
+        let (view, scale) = (place.value("view"), place.value("z"));
+        Self {
+            shape: Signal::derive(move || {
+                view.with(|view| view.as_ref().and_then(|view| view.parse().ok()))
+            }),
+            selected: place.value("sel"),
+            search: place.value("q"),
+            zoom: Signal::derive(move || {
+                scale.with(|scale| scale.as_ref().and_then(|scale| scale.parse().ok()))
+            }),
+            all: place.value("all"),
+            place,
+        }
+    }
+
+    /// Selects an object, or none.
+    pub fn select(self, uid: Option<&Uid>) {
+        self.place.put("sel", uid.map(Uid::as_str));
+    }
+
+    /// Searches.
+    pub fn find(self, text: &str) {
+        self.place.put("q", (!text.is_empty()).then_some(text));
+    }
+
+    /// Keeps the graph's scale, in hundredths.
+    pub fn keep_zoom(self, percent: u32) {
+        self.place.put("z", Some(&percent.to_string()));
     }
 
     /// The link that selects an object and leaves the rest as it is.
@@ -145,6 +155,27 @@ pub fn encoded(text: &str) -> String {
     out
 }
 
+/// Undoes percent-encoding; what is not valid stays as it is.
+pub fn decoded(part: &str) -> String {
+    let bytes = part.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let code = part.get(at + 1..at + 3).and_then(|code| u8::from_str_radix(code, 16).ok());
+        match (byte, code) {
+            (b'%', Some(code)) => {
+                out.push(code);
+                at += 3;
+            }
+            _ => {
+                out.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,5 +184,11 @@ mod tests {
     fn a_name_is_one_part_of_a_path_whatever_is_in_it() {
         assert_eq!(unit(&UnitId::new("ns:shop")), "/u/ns:shop");
         assert_eq!(unit(&UnitId::new("a/b?c#d é")), "/u/a%2Fb%3Fc%23d%20%C3%A9");
+    }
+
+    #[test]
+    fn what_is_not_encoded_well_stays_as_it_is() {
+        assert_eq!(decoded("100%"), "100%");
+        assert_eq!(decoded("%zz%41"), "%zzA");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use leptos::prelude::*;
 
-use crate::live::Connection;
+use crate::{erased::alive, live::Connection};
 
 /// Seconds since 1970, once the browser runs.
 #[derive(Clone, Copy, Default)]
@@ -23,7 +23,7 @@ impl Clock {
 pub fn start() {
     let clock = expect_context::<Clock>();
     let connection = expect_context::<Connection>();
-    Effect::new(move |_| {
+    alive(move || {
         clock.0.set(Some(seconds()));
         let tick = move || {
             if connection.is_live_untracked() {

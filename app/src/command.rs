@@ -1,7 +1,6 @@
 //! What a person asks the server to do, as typed requests.
 
 use leptos::prelude::*;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use teardown::{
     plan::{Difference, Plan, PlanId, StepId},
     run::RunId,
@@ -11,11 +10,14 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{Headers, RequestInit, Response};
 
-use crate::{address::encoded, text};
+use crate::{
+    address::encoded,
+    text,
+    wire::{self, Json, Wire, part, structs},
+};
 
 /// The server's answer where it did not do what it was asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// What went wrong, for programs.
     pub code: String,
@@ -23,8 +25,7 @@ pub struct Refusal {
     pub what: String,
     /// What that means.
     pub means: String,
-    /// What a person can do.
-    #[serde(rename = "do")]
+    /// What a person can do; on the wire `do`.
     pub remedy: String,
     /// The request, for whoever looks into the log.
     pub request: String,
@@ -52,14 +53,31 @@ impl Refusal {
     }
 }
 
-#[derive(Deserialize)]
-struct Envelope {
-    error: Refusal,
+/// As the server writes it: inside `error`, and what is missing stays as it is without an answer.
+impl Wire for Refusal {
+    fn read(json: &Json<'_>) -> Option<Self> {
+        let error = json.get("error");
+        error.map()?;
+        let unanswered = Self::default();
+        Some(Self {
+            code: part(error, "code").unwrap_or(unanswered.code),
+            what: part(error, "what").unwrap_or(unanswered.what),
+            means: part(error, "means").unwrap_or(unanswered.means),
+            remedy: part(error, "do").unwrap_or(unanswered.remedy),
+            request: part(error, "request").unwrap_or_default(),
+            differences: part(error, "differences").unwrap_or_default(),
+        })
+    }
+}
+
+structs! {
+    Started { run }
+    Made { url }
 }
 
 /// Asks for a plan of a unit.
 pub async fn make_plan(unit: &UnitId) -> Result<Plan, Refusal> {
-    post("/api/plans", &serde_json::json!({ "unit": unit })).await
+    ask("POST", "/api/plans", Some(&body(&[("unit", unit.as_str())]))).await
 }
 
 /// Reads a plan.
@@ -67,14 +85,15 @@ pub async fn read_plan(plan: &PlanId) -> Result<Plan, Refusal> {
     ask("GET", &format!("/api/plans/{}", encoded(&plan.to_string())), None).await
 }
 
+struct Started {
+    run: RunId,
+}
+
 /// Starts a plan that was confirmed by its hash and the unit's name.
 pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
-    #[derive(Deserialize)]
-    struct Started {
-        run: RunId,
-    }
-    let body = serde_json::json!({ "plan": plan.id, "hash": plan.hash, "confirm": confirm });
-    post::<Started>("/api/runs", &body).await.map(|started| started.run)
+    let plan_id = plan.id.to_string();
+    let body = body(&[("plan", &plan_id), ("hash", &plan.hash), ("confirm", confirm)]);
+    ask::<Started>("POST", "/api/runs", Some(&body)).await.map(|started| started.run)
 }
 
 /// What a run can be told.
@@ -103,13 +122,13 @@ pub async fn skip(run: &RunId, step: StepId) -> Result<(), Refusal> {
     tell(&format!("/api/runs/{}/steps/{step}/skip", encoded(run.as_str()))).await
 }
 
+struct Made {
+    url: String,
+}
+
 /// Makes a link that signs another browser in.
 pub async fn session_link() -> Result<String, Refusal> {
-    #[derive(Deserialize)]
-    struct Made {
-        url: String,
-    }
-    post::<Made>("/api/session/link", &serde_json::json!({})).await.map(|made| made.url)
+    ask::<Made>("POST", "/api/session/link", Some("{}")).await.map(|made| made.url)
 }
 
 /// Whether the server no longer knows the reader: a closed stream does not say why it was closed.
@@ -122,25 +141,27 @@ async fn tell(path: &str) -> Result<(), Refusal> {
     if response.ok() { Ok(()) } else { Err(refusal(&read(&response).await?)) }
 }
 
-async fn post<T: DeserializeOwned>(path: &str, body: &serde_json::Value) -> Result<T, Refusal> {
-    ask("POST", path, Some(&body.to_string())).await
+/// A JSON map of texts, written by the browser.
+fn body(parts: &[(&str, &str)]) -> String {
+    let map = js_sys::Object::new();
+    for (name, text) in parts {
+        // Setting a property of a fresh object cannot fail.
+        let _ = js_sys::Reflect::set(&map, &JsValue::from_str(name), &JsValue::from_str(text));
+    }
+    js_sys::JSON::stringify(&map).map(String::from).unwrap_or_default()
 }
 
-async fn ask<T: DeserializeOwned>(
-    method: &str,
-    path: &str,
-    body: Option<&str>,
-) -> Result<T, Refusal> {
+async fn ask<T: Wire>(method: &str, path: &str, body: Option<&str>) -> Result<T, Refusal> {
     let response = fetch(method, path, body).await?;
     let text = read(&response).await?;
     if !response.ok() {
         return Err(refusal(&text));
     }
-    serde_json::from_str(&text).map_err(|_| Refusal::default())
+    wire::read(&text).ok_or_else(Refusal::default)
 }
 
 fn refusal(text: &str) -> Refusal {
-    serde_json::from_str::<Envelope>(text).map(|envelope| envelope.error).unwrap_or_default()
+    wire::read(text).unwrap_or_default()
 }
 
 async fn fetch(method: &str, path: &str, body: Option<&str>) -> Result<Response, Refusal> {

@@ -18,36 +18,35 @@ compile_error!(
 );
 
 pub mod address;
+pub mod calendar;
 pub mod clock;
 pub mod command;
 pub mod drawing;
+pub mod erased;
 pub mod layout;
 pub mod live;
 pub mod page;
+pub mod route;
 pub mod scene;
 pub mod seed;
 pub mod sorted;
 pub mod text;
 pub mod view;
+pub mod wire;
 
 use leptos::prelude::*;
-use leptos_router::{
-    components::{FlatRoutes, Route, Router},
-    location::RequestUrl,
-    path,
-};
-
+pub use route::Requested;
 pub use seed::Seed;
 
-/// The document around the page. Needs a [`Seed`] in context for the assets' hash; the nonce, where there is one, is
+/// The document around the page. Needs a [`Requested`] and a [`Seed`] in context; the nonce, where there is one, is
 /// put on every script.
 #[expect(clippy::needless_pass_by_value, reason = "the server hands over a clone for each page")]
 pub fn shell(options: LeptosOptions) -> impl IntoView {
     let seed = use_context::<Seed>().unwrap_or_default();
     provide_context(seed::Luggage::pack(&seed));
     let hash: String = seed.hash.chars().filter(char::is_ascii_alphanumeric).collect();
-    let address = use_context::<RequestUrl>().unwrap_or_default();
-    let path = address.as_ref().split('?').next().unwrap_or_default().to_owned();
+    let Requested(address) = use_context().unwrap_or_default();
+    let path = address.split('?').next().unwrap_or_default().to_owned();
     let asset =
         |path: &str| if hash.is_empty() { path.to_owned() } else { format!("{path}?v={hash}") };
     let package = format!("/{}/{}", options.site_pkg_dir, options.output_name);
@@ -87,20 +86,12 @@ pub fn App() -> impl IntoView {
     provide_context(clock::Clock::default());
     provide_context(live::Connection::new(&seed));
     provide_context(seed::Arrival::new(seed));
+    let place = route::Place::new();
+    provide_context(place);
     clock::start();
     live::start();
-    view! {
-        <Router>
-            <view::frame::Frame>
-                <FlatRoutes fallback=page::not_found::NotFound>
-                    <Route path=path!("/") view=page::units::Units/>
-                    <Route path=path!("/u/:unit") view=page::unit::Unit/>
-                    <Route path=path!("/u/:unit/plan/:plan") view=page::plan::PlanPage/>
-                    <Route path=path!("/r/:run") view=page::run::Run/>
-                </FlatRoutes>
-            </view::frame::Frame>
-        </Router>
-    }
+    route::start();
+    view! { <view::frame::Frame>{page::page(place.route())}</view::frame::Frame> }
 }
 
 /// Brings the server's HTML to life.

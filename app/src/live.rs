@@ -16,7 +16,14 @@ use teardown::message::{Message, Topic};
 use wasm_bindgen::{JsCast, closure::Closure};
 use web_sys::{Event, EventSource, MessageEvent};
 
-use crate::{address, command, scene::Scene, seed::Seed, text};
+use crate::{
+    address, command,
+    erased::alive,
+    scene::Scene,
+    seed::Seed,
+    text,
+    wire::{self, Json, Wire, part, structs},
+};
 
 /// Longer than the server's ping interval by enough for a slow network.
 const SILENCE: f64 = 25_000.0;
@@ -132,7 +139,7 @@ pub fn follow(topic: Signal<Topic>, scene: Scene) {
 
 /// Watches the silence, the tab's visibility and the network, once the page is alive.
 pub fn start() {
-    Effect::new(move |_| {
+    alive(move || {
         let watch = set_interval_with_handle(watch, Duration::from_secs(1)).ok();
         let seen = window_event_listener_untyped("visibilitychange", |_| seen());
         let online = window_event_listener_untyped("online", |_| reopen_now());
@@ -251,14 +258,15 @@ fn on_message(event: &MessageEvent) {
 }
 
 /// What a ping says, as far as it matters here.
-#[derive(serde::Deserialize)]
 struct Ping {
     /// The build of the assets the server serves now.
     hash: String,
 }
 
+structs! { Ping { hash } }
+
 fn build(data: &str) {
-    let Ok(Ping { hash }) = serde_json::from_str(data) else { return };
+    let Some(Ping { hash }) = wire::read(data) else { return };
     with(|line| {
         let ours = line.connection.hash.get_value();
         if !ours.is_empty() && !hash.is_empty() && ours != hash {
@@ -269,7 +277,7 @@ fn build(data: &str) {
 
 fn take(data: &str) {
     let Some((scene, connection)) = with(|line| (line.scene, line.connection)) else { return };
-    let Ok(message) = serde_json::from_str::<Message>(data) else {
+    let Some(message) = wire::read::<Message>(data) else {
         // Our own words, so the other end is another build.
         connection.newer.set(true);
         return;

@@ -6,22 +6,54 @@ pub mod run;
 pub mod unit;
 pub mod units;
 
+use std::mem::discriminant;
+
 use leptos::prelude::*;
 use teardown::message::{BlindCard, ClusterCard, Topic};
 
 use crate::{
+    erased::{alive, memo},
     live,
+    route::Route,
     scene::{self, Scene},
     seed::Arrival,
     view::frame::Badge,
 };
+
+/// The page of a route; it stays while only what it is about changes.
+pub fn page(route: Memo<Route>) -> impl IntoView {
+    let kind = memo(move || route.with(discriminant));
+    move || {
+        // Only a memo that is read follows what it is made of.
+        let _ = kind.get();
+        match route.get_untracked() {
+            Route::Units => view! { <units::Units/> }.into_any(),
+            Route::Unit(_) => view! { <unit::Unit route/> }.into_any(),
+            Route::Plan(..) => view! { <plan::PlanPage route/> }.into_any(),
+            Route::Run(_) => view! { <run::Run route/> }.into_any(),
+            Route::Unknown => view! { <not_found::NotFound/> }.into_any(),
+        }
+    }
+}
+
+/// What a page takes from its route. It stays what it was when the route is another page's, for this one is then about
+/// to end.
+fn taken<T: Clone + PartialEq + Send + Sync + 'static>(
+    route: Memo<Route>,
+    take: fn(&Route) -> Option<T>,
+    otherwise: fn() -> T,
+) -> Memo<T> {
+    Memo::new(move |before: Option<&T>| {
+        route.with(take).or_else(|| before.cloned()).unwrap_or_else(otherwise)
+    })
+}
 
 /// A page's scene: what arrived with the page, kept at its topic, and the cluster's card passed on to the frame.
 fn open(topic: Signal<Topic>) -> Scene {
     let scene = Scene::new(expect_context::<Arrival>().take_message());
     let badge = expect_context::<Badge>();
     live::follow(topic, scene);
-    Effect::new(move |_| {
+    alive(move || {
         if let Some(card) = scene.read(|records| scene::cluster(records).cloned()) {
             badge.show(card);
         }
@@ -31,10 +63,10 @@ fn open(topic: Signal<Topic>) -> Scene {
 
 /// The cluster's card, woken only when it changes.
 fn cluster(scene: Scene) -> Memo<Option<ClusterCard>> {
-    Memo::new(move |_| scene.read(|records| scene::cluster(records).cloned()))
+    memo(move || scene.read(|records| scene::cluster(records).cloned()))
 }
 
 /// The kinds that cannot be seen.
 fn blind(scene: Scene) -> Memo<Vec<BlindCard>> {
-    Memo::new(move |_| scene.read_members(|records| scene::blind(records).cloned().collect()))
+    memo(move || scene.read_members(|records| scene::blind(records).cloned().collect()))
 }

@@ -2,11 +2,13 @@
 
 use jiff::Timestamp;
 use leptos::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use teardown::{message::Message, plan::Plan};
 
+use crate::wire;
+
 /// The one value that travels inside the HTML.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Seed {
     /// A snapshot of the page's topic.
     pub message: Option<Message>,
@@ -50,7 +52,7 @@ impl Luggage {
         let text = SharedValue::new_str(|| {
             use_context::<Self>().map(|luggage| luggage.0).unwrap_or_default()
         });
-        serde_json::from_str(&text.into_inner()).unwrap_or_default()
+        wire::read(&text.into_inner()).unwrap_or_default()
     }
 }
 

@@ -4,13 +4,14 @@
 pub mod en;
 
 pub use en::*;
-
 use jiff::Timestamp;
 use teardown::object::ObjectRef;
 
+use crate::calendar;
+
 /// `2026-11-21 12:03:41 UTC`.
 pub fn absolute(at: Timestamp) -> String {
-    let text = at.to_string();
+    let text = calendar::written(at);
     let date = text.get(..10).unwrap_or_default();
     let time = text.get(11..19).unwrap_or_default();
     format!("{date} {time} UTC")
@@ -18,7 +19,7 @@ pub fn absolute(at: Timestamp) -> String {
 
 /// `12:03:41`.
 pub fn time_of_day(at: Timestamp) -> String {
-    at.to_string().get(11..19).unwrap_or_default().to_owned()
+    calendar::written(at).get(11..19).unwrap_or_default().to_owned()
 }
 
 /// `shop/web-1`, or `web-1` where there is no namespace.

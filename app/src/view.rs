@@ -5,6 +5,7 @@ pub mod banner;
 pub mod confirm;
 pub mod connection;
 pub mod drawer;
+pub mod each;
 pub mod edge;
 pub mod empty;
 pub mod feed;

@@ -7,25 +7,24 @@ mod consortium;
 
 use std::sync::Arc;
 
-use app::{Seed, shell};
+use app::{Requested, Seed, shell};
 use futures::StreamExt;
 use hydration_context::{SharedContext, SsrSharedContext};
 use leptos::{
     config::LeptosOptions,
     prelude::{Owner, RenderHtml, provide_context},
 };
-use leptos_router::location::RequestUrl;
 use teardown::message::State;
 
 /// A page's HTML.
 fn render(name: &str, path: &str, seed: Seed) -> String {
-    // The router and effects need an executor, even where nothing is awaited.
+    // Effects need an executor, even where nothing is awaited.
     let _ = any_spawner::Executor::init_futures_executor();
     let shared = Arc::new(SsrSharedContext::new());
     let owner = Owner::new_root(Some(shared.clone()));
     let html = owner.with(|| {
         provide_context(seed);
-        provide_context(RequestUrl::new(path));
+        provide_context(Requested(path.to_owned()));
         let options = LeptosOptions::builder().output_name("unwind").build();
         shell(options).to_html()
     });

@@ -1,7 +1,6 @@
 //! `/u/{unit}/plan/{plan}`: what would happen, in which order, and why; and the button that makes it happen.
 
 use leptos::prelude::*;
-use leptos_router::hooks::{use_navigate, use_params_map};
 use teardown::{
     message::Topic,
     plan::{Plan, PlanId},
@@ -11,6 +10,8 @@ use teardown::{
 use crate::{
     address,
     command::{self, Refusal},
+    erased::{alive, memo, now},
+    route::{Place, Route},
     seed::Arrival,
     text,
     view::{banner, confirm::Confirm, empty, guard::Guarded, plan::plan_view},
@@ -18,20 +19,22 @@ use crate::{
 
 /// The plan's page.
 #[component]
-pub fn PlanPage() -> impl IntoView {
-    let params = use_params_map();
-    let unit = Memo::new(move |_| {
-        UnitId::new(params.with(|params| params.get("unit")).unwrap_or_default())
-    });
-    let id = Memo::new(move |_| {
-        PlanId::new(params.with(|params| params.get("plan")).unwrap_or_default())
-    });
+pub fn PlanPage(
+    /// Which.
+    route: Memo<Route>,
+) -> impl IntoView {
+    let unit = super::taken(route, |route| route.unit().cloned(), || UnitId::new(""));
+    let plan_of = |route: &Route| match route {
+        Route::Plan(_, plan) => Some(plan.clone()),
+        Route::Units | Route::Unit(_) | Route::Run(_) | Route::Unknown => None,
+    };
+    let id = super::taken(route, plan_of, || PlanId::new(""));
     let arrival = expect_context::<Arrival>();
     let plan = RwSignal::new(arrival.take_plan());
     let missing = RwSignal::new(arrival.take_refusal().is_some());
     let scene = super::open(Signal::derive(move || Topic::Unit(unit.get())));
     let cluster = super::cluster(scene);
-    Effect::new(move |_| {
+    alive(move || {
         let wanted = id.get();
         if plan.with_untracked(|plan| plan.as_ref().is_some_and(|plan| plan.id == wanted)) {
             return;
@@ -51,8 +54,7 @@ pub fn PlanPage() -> impl IntoView {
     let asking = RwSignal::new(false);
     let busy = RwSignal::new(false);
     let refusal = RwSignal::new(None::<Refusal>);
-    let navigate = StoredValue::new(use_navigate());
-    let go = move |to: String| navigate.with_value(|navigate| navigate(&to, Default::default()));
+    let place = expect_context::<Place>();
     let start = Callback::new(move |confirmed: String| {
         let Some(plan) = plan.get_untracked() else { return };
         busy.set(true);
@@ -61,7 +63,7 @@ pub fn PlanPage() -> impl IntoView {
             busy.set(false);
             asking.set(false);
             match started {
-                Ok(run) => go(address::run(&run)),
+                Ok(run) => place.go(&address::run(&run)),
                 Err(error) => refusal.set(Some(error)),
             }
         });
@@ -74,15 +76,14 @@ pub fn PlanPage() -> impl IntoView {
             match made {
                 Ok(made) => {
                     refusal.set(None);
-                    go(address::plan(&made.unit, &made.id));
+                    place.go(&address::plan(&made.unit, &made.id));
                 }
                 Err(error) => refusal.set(Some(error)),
             }
         });
     });
-    let stale = Memo::new(move |_| {
-        refusal.with(|error| error.as_ref().is_some_and(Refusal::is_stale_plan))
-    });
+    let stale =
+        memo(move || refusal.with(|error| error.as_ref().is_some_and(Refusal::is_stale_plan)));
     let to_unit = move || address::unit(&unit.get());
     let body = move || match plan.get() {
         Some(plan) => plan_view(&plan).into_any(),
@@ -107,12 +108,12 @@ pub fn PlanPage() -> impl IntoView {
         <div class="page">
             <div class="page-head">
                 <div class="grow">
-                    <h1>{move || text::plan_title(unit.get().as_str())}</h1>
-                    {move || plan.with(|plan| plan.as_ref().map(lead))}
+                    <h1>{now(move || text::plan_title(unit.get().as_str()))}</h1>
+                    {now(move || plan.with(|plan| plan.as_ref().map(lead)))}
                 </div>
                 <div class="tools">
                     <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
-                    {move || {
+                    {now(move || {
                         if stale.get() {
                             view! { <Guarded label=text::PLAN_AGAIN busy act=again class="primary"/> }.into_any()
                         } else {
@@ -123,13 +124,13 @@ pub fn PlanPage() -> impl IntoView {
                             });
                             view! { <Guarded label=text::START busy=nothing act=open class="danger"/> }.into_any()
                         }
-                    }}
+                    })}
                 </div>
             </div>
-            {move || refusal.get().map(|error| banner::refusal(&error))}
-            {move || cluster.get().map(|card| banner::cluster(&card))}
-            {body}
-            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy start/> })}
+            {now(move || refusal.get().map(|error| banner::refusal(&error)))}
+            {now(move || cluster.get().map(|card| banner::cluster(&card)))}
+            {now(body)}
+            {now(move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy start/> }))}
         </div>
     }
 }

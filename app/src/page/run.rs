@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 use teardown::{
     message::{ObjectCard, RunCard, Standing, StepCard, Topic},
     plan::StepId,
@@ -13,6 +12,8 @@ use teardown::{
 use crate::{
     address::{Address, Shape},
     command::{self, Order, Refusal},
+    erased::{alive, memo, now},
+    route::Route,
     scene,
     sorted::sorted,
     text,
@@ -35,22 +36,27 @@ const SUMMARY: Duration = Duration::from_secs(10);
 
 /// The run's page.
 #[component]
-pub fn Run() -> impl IntoView {
-    let params = use_params_map();
-    let id =
-        Memo::new(move |_| RunId::new(params.with(|params| params.get("run")).unwrap_or_default()));
+pub fn Run(
+    /// Which.
+    route: Memo<Route>,
+) -> impl IntoView {
+    let run_of = |route: &Route| match route {
+        Route::Run(run) => Some(run.clone()),
+        Route::Units | Route::Unit(_) | Route::Plan(..) | Route::Unknown => None,
+    };
+    let id = super::taken(route, run_of, || RunId::new(""));
     let scene = super::open(Signal::derive(move || Topic::Run(id.get())));
     let address = Address::current();
     let cluster = super::cluster(scene);
-    let card: Memo<Option<RunCard>> = Memo::new(move |_| {
+    let card: Memo<Option<RunCard>> = memo(move || {
         scene.read(|records| scene::runs(records).find(|card| card.id == id.get()).cloned())
     });
-    let attention: Memo<Vec<StepCard>> = Memo::new(move |_| {
+    let attention: Memo<Vec<StepCard>> = memo(move || {
         let steps: Vec<StepCard> = scene
             .read(|records| scene::steps(records).filter(|step| asks(step)).cloned().collect());
         sorted(steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)))
     });
-    let kept: Memo<Vec<ObjectCard>> = Memo::new(move |_| {
+    let kept: Memo<Vec<ObjectCard>> = memo(move || {
         let stays = |card: &&ObjectCard| matches!(card.standing, Standing::Kept(_));
         scene.read(|records| scene::objects(records).filter(stays).cloned().collect())
     });
@@ -75,12 +81,12 @@ pub fn Run() -> impl IntoView {
     let count = Signal::derive(move || attention.with(Vec::len));
     let said = summary(card, count);
     let body = move |card: RunCard| {
-        let shown = Memo::new(move |_| address.shape.get().unwrap_or(Shape::List));
+        let shown = memo(move || address.shape.get().unwrap_or(Shape::List));
         let kept_view = move || kept_cards(&kept.get());
         view! {
             <RunHead card=Signal::derive(move || card_or(card.clone(), scene, id)) attention=count busy order/>
-            {move || refusal.get().map(|error| banner::refusal(&error))}
-            {move || cluster.get().map(|card| banner::cluster(&card))}
+            {now(move || refusal.get().map(|error| banner::refusal(&error)))}
+            {now(move || cluster.get().map(|card| banner::cluster(&card)))}
             <div class="run-body">
                 <div class="run-main">
                     <Attention steps=attention busy skip/>
@@ -89,7 +95,7 @@ pub fn Run() -> impl IntoView {
                             <h2 id="steps-title">{text::STEPS}</h2>
                             <ShapeSwitch address otherwise=Shape::List/>
                         </div>
-                        {move || match shown.get() {
+                        {now(move || match shown.get() {
                             Shape::Map => view! {
                                 <div class="workspace map">
                                     <Graph scene address/>
@@ -97,27 +103,27 @@ pub fn Run() -> impl IntoView {
                                 </div>
                             }.into_any(),
                             Shape::List => view! { <Steps scene address/> }.into_any(),
-                        }}
+                        })}
                     </section>
                     <section aria-labelledby="kept-title">
                         <h2 id="kept-title">{text::KEPT_TITLE}</h2>
-                        {kept_view}
+                        {now(kept_view)}
                     </section>
                 </div>
                 <Feed scene/>
             </div>
         }
     };
-    let present = Memo::new(move |_| card.with(Option::is_some));
+    let present = memo(move || card.with(Option::is_some));
     view! {
         <div class="page">
-            {move || match (present.get(), scene.is_known()) {
+            {now(move || match (present.get(), scene.is_known()) {
                 (true, _) => card.get_untracked().map(body).into_any(),
                 (false, false) => empty::loading().into_any(),
                 (false, true) => {
                     empty::empty_page("state-unknown", text::NO_RUN, text::NO_RUN_MEANS, empty::to_units()).into_any()
                 }
-            }}
+            })}
             <p class="visually-hidden" aria-live="polite">{said}</p>
         </div>
     }
@@ -133,7 +139,7 @@ fn card_or(otherwise: RunCard, scene: scene::Scene, id: Memo<RunId>) -> RunCard 
 /// One sentence on where the run stands, renewed slowly and only when it changes.
 fn summary(card: Memo<Option<RunCard>>, attention: Signal<usize>) -> ReadSignal<String> {
     let (said, say) = signal(String::new());
-    Effect::new(move |_| {
+    alive(move || {
         let tell = move || {
             let Some(card) = card.get_untracked() else { return };
             let gone =

@@ -1,7 +1,6 @@
 //! `/u/{unit}`: one unit with its graph, its list, and what is known of the selected object.
 
 use leptos::prelude::*;
-use leptos_router::hooks::{use_navigate, use_params_map};
 use teardown::{
     message::{Topic, UnitCard},
     unit::UnitId,
@@ -10,6 +9,8 @@ use teardown::{
 use crate::{
     address::{self, Address},
     command::{self, Refusal},
+    erased::{memo, now},
+    route::{Place, Route},
     scene, text,
     view::{
         banner, drawer::Drawer, empty, graph::Graph, guard::Guarded, list::List, search::Search,
@@ -19,23 +20,23 @@ use crate::{
 
 /// The unit's page.
 #[component]
-pub fn Unit() -> impl IntoView {
-    let params = use_params_map();
-    let id = Memo::new(move |_| {
-        UnitId::new(params.with(|params| params.get("unit")).unwrap_or_default())
-    });
+pub fn Unit(
+    /// Which.
+    route: Memo<Route>,
+) -> impl IntoView {
+    let id = super::taken(route, |route| route.unit().cloned(), || UnitId::new(""));
     let scene = super::open(Signal::derive(move || Topic::Unit(id.get())));
     let address = Address::current();
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
-    let card: Memo<Option<UnitCard>> = Memo::new(move |_| {
+    let card: Memo<Option<UnitCard>> = memo(move || {
         scene.read(|records| scene::units(records).find(|card| card.id == id.get()).cloned())
     });
     let empty =
-        Memo::new(move |_| scene.read_members(|records| scene::objects(records).next().is_none()));
+        memo(move || scene.read_members(|records| scene::objects(records).next().is_none()));
     let planning = RwSignal::new(false);
     let refusal = RwSignal::new(None::<Refusal>);
-    let navigate = StoredValue::new(use_navigate());
+    let place = expect_context::<Place>();
     let plan = Callback::new(move |()| {
         planning.set(true);
         refusal.set(None);
@@ -43,8 +44,7 @@ pub fn Unit() -> impl IntoView {
             let made = command::make_plan(&id.get_untracked()).await;
             planning.set(false);
             match made {
-                Ok(plan) => navigate
-                    .with_value(|go| go(&address::plan(&plan.unit, &plan.id), Default::default())),
+                Ok(plan) => place.go(&address::plan(&plan.unit, &plan.id)),
                 Err(error) => refusal.set(Some(error)),
             }
         });
@@ -76,21 +76,21 @@ pub fn Unit() -> impl IntoView {
         <div class="page full">
             <div class="page-head">
                 <div class="grow">
-                    <h1>{move || id.get().to_string()}</h1>
-                    {move || card.get().map(|card| unit_head(&card))}
+                    <h1>{now(move || id.get().to_string())}</h1>
+                    {now(move || card.get().map(|card| unit_head(&card)))}
                 </div>
                 <div class="tools">
-                    <Search label=text::SEARCH_OBJECTS value=address.search find=address.find/>
+                    <Search label=text::SEARCH_OBJECTS address/>
                     <ShapeSwitch address/>
                     <Guarded label=Signal::derive(move || {
                         if planning.get() { text::PLANNING } else { text::PLAN_TEARDOWN }
                     }) busy=planning act=plan class="primary"/>
                 </div>
             </div>
-            {move || refusal.get().map(|error| banner::refusal(&error))}
-            {move || cluster.get().map(|card| banner::cluster(&card))}
-            {move || banner::blind(&blind.get())}
-            {body}
+            {now(move || refusal.get().map(|error| banner::refusal(&error)))}
+            {now(move || cluster.get().map(|card| banner::cluster(&card)))}
+            {now(move || banner::blind(&blind.get()))}
+            {now(body)}
         </div>
     }
 }

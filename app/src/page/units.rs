@@ -5,6 +5,7 @@ use teardown::message::{RunCard, Topic, UnitCard};
 
 use crate::{
     address::Address,
+    erased::{memo, now},
     scene,
     sorted::sorted,
     text,
@@ -18,7 +19,7 @@ pub fn Units() -> impl IntoView {
     let address = Address::current();
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
-    let units = Memo::new(move |_| {
+    let units = memo(move || {
         let search = address.search.get().unwrap_or_default().to_ascii_lowercase();
         scene.read(|records| {
             let matches = |card: &&UnitCard| {
@@ -28,9 +29,8 @@ pub fn Units() -> impl IntoView {
             scene::units(records).filter(matches).cloned().collect::<Vec<_>>()
         })
     });
-    let any =
-        Memo::new(move |_| scene.read_members(|records| scene::units(records).next().is_some()));
-    let runs = Memo::new(move |_| {
+    let any = memo(move || scene.read_members(|records| scene::units(records).next().is_some()));
+    let runs = memo(move || {
         let runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
         sorted(runs, |a, b| (a.state.is_ended(), b.started).cmp(&(b.state.is_ended(), a.started)))
     });
@@ -59,7 +59,7 @@ pub fn Units() -> impl IntoView {
                             <th scope="col">{text::COLUMN_RUN}</th>
                         </tr>
                     </thead>
-                    <tbody>{move || units.get().iter().map(unit_row).collect_view()}</tbody>
+                    <tbody>{now(move || units.get().iter().map(unit_row).collect_view())}</tbody>
                 </table>
             </div>
         }
@@ -72,20 +72,20 @@ pub fn Units() -> impl IntoView {
                     <h1>{text::UNITS}</h1>
                     <p class="lead">{text::UNITS_LEAD}</p>
                 </div>
-                <Search label=text::SEARCH_UNITS value=address.search find=address.find/>
+                <Search label=text::SEARCH_UNITS address/>
             </div>
-            {move || cluster.get().map(|card| banner::cluster(&card))}
-            {move || banner::blind(&blind.get())}
-            {body}
+            {now(move || cluster.get().map(|card| banner::cluster(&card)))}
+            {now(move || banner::blind(&blind.get()))}
+            {now(body)}
             <section class="runs" id="runs" aria-labelledby="runs-title">
                 <h2 id="runs-title">{text::OPEN_RUNS}</h2>
-                {move || {
+                {now(move || {
                     if runs.with(Vec::is_empty) {
                         view! { <p class="quiet">{text::NO_RUNS}</p> }.into_any()
                     } else {
                         view! { <ul class="run-list">{runs.get().iter().map(run_row).collect_view()}</ul> }.into_any()
                     }
-                }}
+                })}
             </section>
         </div>
     }

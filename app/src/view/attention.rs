@@ -7,7 +7,7 @@ use teardown::{
 };
 
 use super::{guard::Guarded, moment::moment, object_name::object_name, state_badge::state_badge};
-use crate::text;
+use crate::{erased::now, text};
 
 /// Whether a step belongs here.
 pub fn asks(step: &StepCard) -> bool {
@@ -40,7 +40,7 @@ pub fn Attention(
     view! {
         <section id="attention" aria-labelledby="attention-title">
             <h2 id="attention-title">{text::ATTENTION}</h2>
-            {list}
+            {now(list)}
         </section>
     }
 }

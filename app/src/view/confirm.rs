@@ -7,7 +7,10 @@ use leptos::{html, leptos_dom::helpers::IntervalHandle, prelude::*};
 use teardown::plan::{Fate, Plan};
 
 use super::icon::icon;
-use crate::text;
+use crate::{
+    erased::{alive, memo, now},
+    text,
+};
 
 /// How long nothing is sent.
 const HOLD: u32 = 10;
@@ -46,7 +49,7 @@ pub fn Confirm(
         }
     };
     on_cleanup(release);
-    Effect::new(move |_| {
+    alive(move || {
         let Some(dialog) = dialog.get() else { return };
         if open.get() {
             typed.set(String::new());
@@ -59,8 +62,7 @@ pub fn Confirm(
         }
     });
     let unit = StoredValue::new(plan.unit.to_string());
-    let matches =
-        Memo::new(move |_| unit.with_value(|unit| typed.with(|typed| typed.trim() == unit)));
+    let matches = memo(move || unit.with_value(|unit| typed.with(|typed| typed.trim() == unit)));
     let mismatch = move || !matches.get() && typed.with(|typed| !typed.trim().is_empty());
     let tick = move || match phase.get_untracked() {
         Phase::Holding(1) => {
@@ -132,7 +134,7 @@ pub fn Confirm(
                     on:input:target=move |event| typed.set(event.target().value())
                 />
                 <p id="confirm-mismatch" class="mismatch" aria-live="polite">
-                    {move || mismatch().then_some(text::CONFIRM_MISMATCH)}
+                    {now(move || mismatch().then_some(text::CONFIRM_MISMATCH))}
                 </p>
                 <div class="hold" hidden=move || !holding()>
                     <progress max=HOLD.to_string() value=move || left().to_string() aria-label=text::HOLDING></progress>
@@ -143,7 +145,7 @@ pub fn Confirm(
                         {text::CANCEL}
                     </button>
                     <button type="submit" class="button danger" disabled=move || !matches.get() || holding() || busy.get()>
-                        {countdown}
+                        {now(countdown)}
                     </button>
                 </div>
             </form>

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use crate::{
+    erased::now,
     live::{Connection, Link},
     text,
 };
@@ -37,7 +38,7 @@ pub fn ConnectionPill() -> impl IntoView {
     view! {
         <span class=class>
             <span class="pill-dot" aria-hidden="true"></span>
-            <span>{said}</span>
+            <span>{now(said)}</span>
             <span class="pill-age">{age}</span>
         </span>
     }

@@ -10,6 +10,7 @@ use teardown::{
 use super::{icon::icon, moment::moment, object_name::object_name, state_badge::state_badge};
 use crate::{
     address::Address,
+    erased::{alive, memo},
     scene::{self, Scene},
     sorted::sorted,
     text,
@@ -26,7 +27,7 @@ pub fn Drawer(
     /// The page's address.
     address: Address,
 ) -> impl IntoView {
-    let card: Memo<Option<Option<ObjectCard>>> = Memo::new(move |_| {
+    let card: Memo<Option<Option<ObjectCard>>> = memo(move || {
         let selected = address.selected.get()?;
         Some(scene.read(|records| {
             scene::objects(records).find(|card| card.uid.as_str() == selected).cloned()
@@ -49,11 +50,11 @@ pub fn Drawer(
             </aside>
         })
     };
-    Effect::new(move |_| {
+    alive(move || {
         let listener = window_event_listener(leptos::ev::keydown, move |event| {
             let open = document().query_selector("dialog[open]").ok().flatten().is_some();
             if event.key() == "Escape" && !open && address.selected.get_untracked().is_some() {
-                address.select.set(None);
+                address.select(None);
             }
         });
         on_cleanup(move || listener.remove());

@@ -1,7 +1,6 @@
 //! An edge: a line with a head, from what goes first to what goes later, that can say where it comes from.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use leptos::prelude::*;
 use teardown::object::Uid;

@@ -3,8 +3,12 @@
 use leptos::prelude::*;
 use teardown::{message::EventCard, run::Happening};
 
-use super::moment::time_of_day;
+use super::{
+    each::{Row, each},
+    moment::time_of_day,
+};
 use crate::{
+    erased::{memo, now},
     scene::{self, Scene},
     text,
 };
@@ -18,7 +22,7 @@ pub fn Feed(
     /// The run's records.
     scene: Scene,
 ) -> impl IntoView {
-    let lines = Memo::new(move |_| {
+    let lines = memo(move || {
         scene.read(|records| {
             let mut lines: Vec<EventCard> = scene::events(records).cloned().collect();
             lines.reverse();
@@ -26,12 +30,16 @@ pub fn Feed(
             lines
         })
     });
+    let rows = each(move || {
+        let row = |card: EventCard| Row::new(card.number.to_string(), move || line(&card));
+        lines.get().into_iter().map(row).collect()
+    });
     view! {
         <section class="feed" aria-labelledby="feed-title">
             <h2 id="feed-title">{text::FEED}</h2>
-            {move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> })}
+            {now(move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> }))}
             <ol reversed=true tabindex="0" aria-labelledby="feed-title">
-                <For each=move || lines.get() key=|line| line.number let:card>{line(&card)}</For>
+                {rows}
             </ol>
         </section>
     }

@@ -1,11 +1,18 @@
 //! The frame around every page: rail, top bar, banners that concern all of it, and the landmarks.
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_location;
 use teardown::message::{ClusterCard, Key, Message, Record};
 
 use super::{banner, connection::ConnectionPill, icon::icon, theme::ThemeButton};
-use crate::{command, live::Connection, seed::Arrival, text};
+use crate::{
+    address::decoded,
+    command,
+    erased::{alive, now},
+    live::Connection,
+    route::Place,
+    seed::Arrival,
+    text,
+};
 
 /// The cluster's card in the top bar; pages pass it on as it changes.
 #[derive(Clone, Copy)]
@@ -26,10 +33,10 @@ pub fn Frame(children: Children) -> impl IntoView {
     let badge = Badge(RwSignal::new(expect_context::<Arrival>().peek(cluster_of)));
     provide_context(badge);
     let connection = expect_context::<Connection>();
-    let path = use_location().pathname;
-    Effect::new(move |_| document().set_title(&title(&path.get())));
+    let place = expect_context::<Place>();
+    alive(move || document().set_title(&title(&place.path())));
     let crumbs = move || {
-        crumbs(&path.get())
+        crumbs(&place.path())
             .into_iter()
             .map(|(label, href)| match href {
                 Some(href) => view! { <li><a href=href>{label}</a></li> }.into_any(),
@@ -59,21 +66,21 @@ pub fn Frame(children: Children) -> impl IntoView {
             </nav>
             <div class="frame-column">
                 <header class="top">
-                    <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{crumbs}</ol></nav>
-                    {cluster}
+                    <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{now(crumbs)}</ol></nav>
+                    {now(cluster)}
                     <ConnectionPill/>
                     <Share/>
                     <ThemeButton/>
                 </header>
-                {move || connection.is_outdated().then(banner::outdated)}
+                {now(move || connection.is_outdated().then(banner::outdated))}
                 <main id="content" tabindex="-1">
                     <div class="frame-notes">
-                        {move || (!connection.is_signed_in()).then(banner::read_only)}
+                        {now(move || (!connection.is_signed_in()).then(banner::read_only))}
                         <p class="needs-script">{text::NEEDS_SCRIPT}</p>
                     </div>
                     {children()}
                 </main>
-                <p class="visually-hidden" role="status">{move || connection.said()}</p>
+                <p class="visually-hidden" role="status">{now(move || connection.said())}</p>
             </div>
         </div>
     }
@@ -102,7 +109,7 @@ fn Share() -> impl IntoView {
             on:click=copy
         >
             {icon("icon-share")}
-            <span>{move || if copied.get() { text::COPIED } else { text::SHARE }}</span>
+            <span>{now(move || if copied.get() { text::COPIED } else { text::SHARE })}</span>
         </button>
     }
 }
@@ -133,27 +140,6 @@ fn crumbs(path: &str) -> Vec<(String, Option<String>)> {
     }
 }
 
-/// Undoes percent-encoding; what is not valid stays as it is.
-fn decoded(part: &str) -> String {
-    let bytes = part.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let code = part.get(at + 1..at + 3).and_then(|code| u8::from_str_radix(code, 16).ok());
-        match (byte, code) {
-            (b'%', Some(code)) => {
-                out.push(code);
-                at += 3;
-            }
-            _ => {
-                out.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 fn cluster_of(message: &Message) -> Option<ClusterCard> {
     let (Message::Snapshot { records, .. } | Message::Delta { put: records, .. }) = message;
     records.iter().find(|record| record.key() == Key::Cluster).and_then(|record| match record {
@@ -172,11 +158,5 @@ mod tests {
         assert_eq!(title("/u/a%2Fb"), "a/b · Unwind");
         assert_eq!(title("/u/shop/plan/1f3a"), "Plan · shop · Unwind");
         assert_eq!(title("/r/7"), "Run 7 · Unwind");
-    }
-
-    #[test]
-    fn what_is_not_encoded_well_stays_as_it_is() {
-        assert_eq!(decoded("100%"), "100%");
-        assert_eq!(decoded("%zz%41"), "%zzA");
     }
 }

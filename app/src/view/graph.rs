@@ -16,6 +16,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{Element, KeyboardEvent, PointerEvent, TouchEvent, WheelEvent};
 
 use super::{
+    each::{Row, each},
     edge::{edge, path_of, whole},
     icon::{self, icon},
     list::{lane_name, matches},
@@ -25,6 +26,7 @@ use super::{
 use crate::{
     address::Address,
     drawing::{Arrow, Drawing, Lane, Structure},
+    erased::{alive, memo, now},
     layout::{Area, Place},
     scene::{self, Scene},
     sorted::sorted,
@@ -60,13 +62,12 @@ pub fn Graph(
     /// The page's address.
     address: Address,
 ) -> impl IntoView {
-    let structure = Memo::new(move |_| scene.read_members(Structure::of));
+    let structure = memo(move || scene.read_members(Structure::of));
     let drawing = Memo::new(move |previous: Option<&Arc<Drawing>>| {
         Arc::new(Drawing::of(structure.get(), previous.map(|previous| &**previous)))
     });
-    let places = Memo::new(move |_| {
-        drawing.with(|drawing| drawing.places().collect::<HashMap<Uid, Place>>())
-    });
+    let places =
+        memo(move || drawing.with(|drawing| drawing.places().collect::<HashMap<Uid, Place>>()));
     let zoom = RwSignal::new(
         address
             .zoom
@@ -78,7 +79,7 @@ pub fn Graph(
     let scroller = NodeRef::<html::Div>::new();
     let camera = Camera { zoom, window, scroller, drawing };
 
-    let visible = Memo::new(move |_| {
+    let visible = memo(move || {
         let window = window.get();
         drawing.with(|drawing| {
             let near = drawing
@@ -88,7 +89,7 @@ pub fn Graph(
             near.map(|(uid, _)| uid).take(most).collect::<Vec<_>>()
         })
     });
-    let detail = Memo::new(move |_| match zoom.get() {
+    let detail = memo(move || match zoom.get() {
         zoom if zoom < DETAIL.1 || visible.with(|visible| visible.len() > MOUNTED) => Detail::Far,
         zoom if zoom < DETAIL.0 => Detail::Mid,
         _ => Detail::Near,
@@ -106,13 +107,12 @@ pub fn Graph(
         roving.set(Some(uid.clone()));
         let same =
             address.selected.with_untracked(|selected| selected.as_deref() == Some(uid.as_str()));
-        address.select.set((!same).then(|| uid.to_string()));
+        address.select((!same).then_some(&uid));
     });
 
     camera.watch(address);
-    let nodes = move || if detail.get() == Detail::Far { Vec::new() } else { visible.get() };
-    let blocks = move || if detail.get() == Detail::Far { visible.get() } else { Vec::new() };
-    let draw_node = move |uid: Uid| {
+    let draw_node = move |uid: &Uid| {
+        let uid = uid.clone();
         let card = scene.object(&uid)?;
         let counts = structure.with_untracked(|structure| {
             let before = structure.edges.iter().filter(|arrow| arrow.later == uid).count();
@@ -125,7 +125,8 @@ pub fn Graph(
         });
         Some(node(card, place, counts, around, choose))
     };
-    let draw_block = move |uid: Uid| {
+    let draw_block = move |uid: &Uid| {
+        let uid = uid.clone();
         let card = RwSignal::from(scene.object(&uid)?);
         let area = move || places.with(|places| places.get(&uid).map(|place| place.area));
         let at = area();
@@ -137,7 +138,22 @@ pub fn Graph(
             ></rect>
         })
     };
-    let arrows = Memo::new(move |_| {
+    let shown = move |far: bool| {
+        if (detail.get() == Detail::Far) == far { visible.get() } else { Vec::new() }
+    };
+    let nodes = each(move || {
+        shown(false)
+            .into_iter()
+            .map(|uid| Row::new(uid.to_string(), move || draw_node(&uid)))
+            .collect()
+    });
+    let blocks = each(move || {
+        shown(true)
+            .into_iter()
+            .map(|uid| Row::new(uid.to_string(), move || draw_block(&uid)))
+            .collect()
+    });
+    let arrows = memo(move || {
         let window = window.get();
         drawing.with(|drawing| {
             let paths = paths(drawing, window);
@@ -151,9 +167,15 @@ pub fn Graph(
                 .collect::<Vec<(Arrow, String)>>()
         })
     });
-    let draw_arrow = move |(arrow, path): (Arrow, String)| {
-        edge(scene, &arrow, Signal::stored(path), around.lit, around.selected)
-    };
+    let edges = each(move || {
+        let draw = move |arrow: &Arrow, path: String| {
+            edge(scene, arrow, Signal::stored(path), around.lit, around.selected)
+        };
+        let row = |(arrow, path): (Arrow, String)| {
+            Row::new(arrow_key(&arrow, &path), move || draw(&arrow, path))
+        };
+        arrows.get().into_iter().map(row).collect()
+    });
     let class = move || match detail.get() {
         Detail::Near => "graph near",
         Detail::Mid => "graph mid",
@@ -204,15 +226,15 @@ pub fn Graph(
                         {arrow_head("arrow")}
                         {arrow_head("arrow-lit")}
                     </defs>
-                    <g class="lanes">{move || drawing.with(|drawing| lanes(scene, drawing, choose))}</g>
+                    <g class="lanes">{now(move || drawing.with(|drawing| lanes(scene, drawing, choose)))}</g>
                     <g class="edges">
-                        <For each=move || arrows.get() key=arrow_key children=draw_arrow/>
+                        {edges}
                     </g>
-                    <g class="blocks"><For each=blocks key=|uid| uid.clone() children=draw_block/></g>
-                    <g class="nodes"><For each=nodes key=|uid| uid.clone() children=draw_node/></g>
+                    <g class="blocks">{blocks}</g>
+                    <g class="nodes">{nodes}</g>
                 </svg>
             </div>
-            <p class="graph-note">{note}</p>
+            <p class="graph-note">{now(note)}</p>
             <p class="visually-hidden" id="graph-hint">{text::MAP_HINT}</p>
             <div class="graph-tools">
                 {tool("icon-minus", text::ZOOM_OUT, move || camera.scale(1.0 / STEP, None))}
@@ -237,14 +259,9 @@ fn tool(symbol: &'static str, label: &'static str, act: impl Fn() + 'static) -> 
 }
 
 /// An edge's key holds its path too, so that a moved edge is drawn anew.
-fn arrow_key((arrow, path): &(Arrow, String)) -> (Uid, Uid, String, String) {
+fn arrow_key(arrow: &Arrow, path: &str) -> String {
     let edge = &arrow.edge;
-    (
-        edge.from.clone(),
-        edge.to.clone(),
-        format!("{:?} {}", edge.kind, edge.reason.field),
-        path.clone(),
-    )
+    format!("{} {} {} {} {path}", edge.from, edge.to, text::edge(edge.kind), edge.reason.field)
 }
 
 /// What is not faded: what the search finds, else the selected object and its neighbours.
@@ -253,7 +270,7 @@ fn lit(
     address: Address,
     structure: Memo<Structure>,
 ) -> Memo<Option<Arc<HashSet<Uid>>>> {
-    Memo::new(move |_| {
+    memo(move || {
         if let Some(search) = address.search.get().filter(|search| !search.is_empty()) {
             let search = search.to_ascii_lowercase();
             let found = scene.read(|records| {
@@ -327,7 +344,7 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
             };
             let counts = {
                 let lane = lane.clone();
-                Memo::new(move |_| {
+                memo(move || {
                     scene.read(|records| {
                         let members = scene::objects(records).filter(|card| Lane::of(card) == lane);
                         scene::count(members.map(|card| &card.state))
@@ -360,7 +377,7 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
                 <g class=class>
                     <rect class="lane-box" x=left y=top width=width height=height rx="14"></rect>
                     {title}
-                    <text class="lane-counts" x=left + width - 16 y=y>{move || roll_up(&counts.get())}</text>
+                    <text class="lane-counts" x=left + width - 16 y=y>{now(move || roll_up(&counts.get()))}</text>
                 </g>
             }
         })
@@ -391,12 +408,12 @@ struct Camera {
 impl Camera {
     /// Once alive: measures, follows the selection, and keeps the scale in the address.
     fn watch(self, address: Address) {
-        Effect::new(move |_| {
+        alive(move || {
             self.zoom.track();
             self.drawing.track();
             request_animation_frame(move || self.moved());
         });
-        Effect::new(move |_| {
+        alive(move || {
             let resized = window_event_listener(leptos::ev::resize, move |_| self.moved());
             on_cleanup(move || resized.remove());
         });
@@ -415,7 +432,7 @@ impl Camera {
             }
             let zoom = self.zoom.get();
             if before.is_some_and(|before| (before - zoom).abs() > f64::EPSILON) {
-                address.keep_zoom.set(Some(((zoom * 100.0).round() as u32).to_string()));
+                address.keep_zoom((zoom * 100.0).round() as u32);
             }
             zoom
         });

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::live::Connection;
+use crate::{erased::now, live::Connection};
 
 /// The button.
 #[component]
@@ -29,7 +29,7 @@ pub fn Guarded(
             title=move || hindrance().unwrap_or_default()
             on:click=move |_| act.run(())
         >
-            {move || label.get()}
+            {now(move || label.get())}
         </button>
     }
 }

@@ -6,10 +6,17 @@ use teardown::{
     object::Uid,
 };
 
-use super::{icon::icon, moment::moment, object_name::object_name_short, state_badge::state_badge};
+use super::{
+    each::{Row, each},
+    icon::icon,
+    moment::moment,
+    object_name::object_name_short,
+    state_badge::state_badge,
+};
 use crate::{
     address::Address,
     drawing::Lane,
+    erased::{memo, now},
     scene::{self, Scene},
     sorted::sorted,
     text,
@@ -26,25 +33,28 @@ pub fn List(
     /// The page's address.
     address: Address,
 ) -> impl IntoView {
-    let groups = Memo::new(move |_| {
+    let groups = memo(move || {
         let search = address.search.get().unwrap_or_default().to_ascii_lowercase();
         scene.read_members(|records| {
             groups(scene::objects(records).filter(|card| matches(card, &search)))
         })
     });
     let most = move || if address.all.get().is_some() { usize::MAX } else { FIRST };
-    let shown = move || {
+    let rows = each(move || {
         let mut left = most();
         let mut shown = Vec::new();
         for (lane, uids) in groups.get() {
             let part: Vec<Uid> = uids.into_iter().take(left).collect();
             left -= part.len();
             if !part.is_empty() {
-                shown.push((lane, part));
+                // The key holds the members, so that a group with others is drawn anew.
+                let members: Vec<&str> = part.iter().map(Uid::as_str).collect();
+                let key = format!("{} {}", lane_name(&lane), members.join(" "));
+                shown.push(Row::new(key, move || group(scene, address, &lane, &part)));
             }
         }
         shown
-    };
+    });
     let count =
         move || groups.with(|groups| groups.iter().map(|(_, uids)| uids.len()).sum::<usize>());
     view! {
@@ -60,15 +70,13 @@ pub fn List(
                             <th scope="col" class="wide">{text::COLUMN_STANDING}</th>
                         </tr>
                     </thead>
-                    <For each=shown key=|(lane, uids)| (lane.clone(), uids.clone()) let((lane, uids))>
-                        {group(scene, address, &lane, &uids)}
-                    </For>
+                    {rows}
                 </table>
             </div>
-            {move || (count() == 0).then(super::empty::nothing_matches)}
-            {move || (count() > most()).then(|| view! {
+            {now(move || (count() == 0).then(super::empty::nothing_matches))}
+            {now(move || (count() > most()).then(|| view! {
                 <a class="button" href=address.to_all()>{text::show_all(count() - most())}</a>
-            })}
+            }))}
         </div>
     }
 }
@@ -153,10 +161,10 @@ fn row(address: Address, card: ArcRwSignal<ObjectCard>) -> impl IntoView {
                     data-noscroll="noscroll"
                 >{object_name_short(&first.object)}</a>
             </th>
-            <td>{move || state_badge(card.with(|card| card.state))}</td>
-            <td class="number">{move || card.with(|card| card.wave.map_or(text::NONE.to_owned(), |wave| wave.to_string()))}</td>
-            <td class="when">{move || card.with(|card| card.since.map(moment))}</td>
-            <td class="wide standing">{standing}</td>
+            <td>{now(move || state_badge(card.with(|card| card.state)))}</td>
+            <td class="number">{now(move || card.with(|card| card.wave.map_or(text::NONE.to_owned(), |wave| wave.to_string())))}</td>
+            <td class="when">{now(move || card.with(|card| card.since.map(moment)))}</td>
+            <td class="wide standing">{now(standing)}</td>
         </tr>
     }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use leptos::prelude::*;
 
-use crate::{clock::Clock, text};
+use crate::{calendar, clock::Clock, erased::now, text};
 
 /// The moment, and how long ago it was.
 pub fn moment(at: Timestamp) -> impl IntoView {
@@ -11,10 +11,10 @@ pub fn moment(at: Timestamp) -> impl IntoView {
     let absolute = text::absolute(at);
     let shown = absolute.clone();
     let said = move || clock.since(at).map_or_else(|| shown.clone(), text::ago);
-    view! { <time datetime=at.to_string() title=absolute>{said}</time> }
+    view! { <time datetime=calendar::written(at) title=absolute>{now(said)}</time> }
 }
 
 /// The time of day alone.
 pub fn time_of_day(at: Timestamp) -> impl IntoView {
-    view! { <time datetime=at.to_string() title=text::absolute(at)>{text::time_of_day(at)}</time> }
+    view! { <time datetime=calendar::written(at) title=text::absolute(at)>{text::time_of_day(at)}</time> }
 }

@@ -7,7 +7,13 @@ use teardown::{
 };
 
 use super::{guard::Guarded, icon::icon, moment::moment};
-use crate::{address, clock::Clock, command::Order, text};
+use crate::{
+    address,
+    clock::Clock,
+    command::Order,
+    erased::{alive, memo, now},
+    text,
+};
 
 /// The head.
 #[component]
@@ -24,7 +30,7 @@ pub fn RunHead(
 ) -> impl IntoView {
     let clock = expect_context::<Clock>();
     let stopping = RwSignal::new(false);
-    let state = Memo::new(move |_| card.with(|card| card.state));
+    let state = memo(move || card.with(|card| card.state));
     let gone = move || card.with(|card| card.counts.get(&State::Gone).copied().unwrap_or_default());
     let total = move || card.with(|card| card.total);
     let elapsed = move || {
@@ -62,10 +68,10 @@ pub fn RunHead(
     view! {
         <div class="run-head">
             <div class="run-head-line">
-                <h1>{move || text::run_title(&card.with(|card| card.unit.to_string()))}</h1>
-                <span class=class>{move || text::run_state(state.get())}</span>
+                <h1>{now(move || text::run_title(&card.with(|card| card.unit.to_string())))}</h1>
+                <span class=class>{now(move || text::run_state(state.get()))}</span>
                 <span class="grow"></span>
-                <div class="tools">{buttons}</div>
+                <div class="tools">{now(buttons)}</div>
             </div>
             <div class="run-head-line figures">
                 <div class="progress">
@@ -74,22 +80,22 @@ pub fn RunHead(
                         value=move || gone().to_string()
                         aria-label=text::PROGRESS
                     ></progress>
-                    <span>{move || text::gone_of(gone(), total())}</span>
+                    <span>{now(move || text::gone_of(gone(), total()))}</span>
                 </div>
-                {move || elapsed().map(|elapsed| view! { <span>{text::ELAPSED} " " <b>{elapsed}</b></span> })}
-                {move || (attention.get() > 0).then(|| view! {
+                {now(move || elapsed().map(|elapsed| view! { <span>{text::ELAPSED} " " <b>{elapsed}</b></span> }))}
+                {now(move || (attention.get() > 0).then(|| view! {
                     <a class="attention-count" href="#attention" rel="external">
                         {icon("state-stuck")} {text::attention(attention.get())}
                     </a>
-                })}
-                <span class="quiet">{move || card.with(|card| {
+                }))}
+                <span class="quiet">{now(move || card.with(|card| {
                     let ended = card.ended.map(|ended| view! { " · " {text::ENDED} " " {moment(ended)} });
                     let recovered = (card.recovered > 0).then(|| format!(" · {}", text::recovered(card.recovered)));
                     view! {
                         {text::STARTED} " " {moment(card.started)} " " {text::by(&card.by)} {ended} {recovered}
                         " · " <a href=address::plan(&card.unit, &card.plan)>{text::SEE_PLAN}</a>
                     }
-                })}</span>
+                }))}</span>
             </div>
             <StopDialog open=stopping card busy order/>
         </div>
@@ -105,7 +111,7 @@ fn StopDialog(
     order: Callback<Order>,
 ) -> impl IntoView {
     let dialog = NodeRef::<html::Dialog>::new();
-    Effect::new(move |_| {
+    alive(move || {
         if let Some(dialog) = dialog.get() {
             if open.get() {
                 // One that is open already stays open.

@@ -5,19 +5,18 @@ use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, KeyboardEvent};
 
 use super::icon::icon;
+use crate::{address::Address, erased::alive};
 
 /// The field.
 #[component]
 pub fn Search(
     /// What it searches.
     label: &'static str,
-    /// What the URL holds.
-    value: Memo<Option<String>>,
-    /// Changes the URL.
-    find: SignalSetter<Option<String>>,
+    /// What it searches for is kept here.
+    address: Address,
 ) -> impl IntoView {
     let field = NodeRef::<html::Input>::new();
-    Effect::new(move |_| {
+    alive(move || {
         let listener = window_event_listener(leptos::ev::keydown, move |event| {
             if event.key() == "/"
                 && !is_typing(&event)
@@ -30,7 +29,6 @@ pub fn Search(
         });
         on_cleanup(move || listener.remove());
     });
-    let typed = move |text: String| find.set((!text.is_empty()).then_some(text));
     view! {
         <form class="search" role="search" method="get" on:submit=move |event| event.prevent_default()>
             {icon("icon-search")}
@@ -42,9 +40,9 @@ pub fn Search(
                 aria-label=label
                 placeholder=label
                 node_ref=field
-                prop:value=move || value.get().unwrap_or_default()
-                value=value.get_untracked().unwrap_or_default()
-                on:input:target=move |event| typed(event.target().value())
+                prop:value=move || address.search.get().unwrap_or_default()
+                value=address.search.get_untracked().unwrap_or_default()
+                on:input:target=move |event| address.find(&event.target().value())
             />
             <kbd aria-hidden="true">"/"</kbd>
         </form>

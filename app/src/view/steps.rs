@@ -3,9 +3,15 @@
 use leptos::prelude::*;
 use teardown::{message::StepCard, plan::StepId};
 
-use super::{moment::time_of_day, object_name::object_name, state_badge::state_badge};
+use super::{
+    each::{Row, each},
+    moment::time_of_day,
+    object_name::object_name,
+    state_badge::state_badge,
+};
 use crate::{
     address::Address,
+    erased::{memo, now},
     scene::{self, Scene},
     sorted::sorted,
     text,
@@ -24,17 +30,23 @@ pub fn Steps(
     /// The page's address.
     address: Address,
 ) -> impl IntoView {
-    let order = Memo::new(move |_| {
+    let order = memo(move || {
         scene.read_members(|records| {
             let steps: Vec<(u32, StepId)> =
                 scene::steps(records).map(|step| (step.wave, step.id)).collect();
             sorted(steps, Ord::cmp).into_iter().map(|(_, id)| id).collect::<Vec<_>>()
         })
     });
-    let shown = move || {
+    let rows = each(move || {
         let most = if address.all.get().is_some() { usize::MAX } else { FIRST };
-        order.get().into_iter().take(most).collect::<Vec<_>>()
-    };
+        let draw = move |id| scene.step(id).map(|card| row(scene, card));
+        order
+            .get()
+            .into_iter()
+            .take(most)
+            .map(|id| Row::new(id.to_string(), move || draw(id)))
+            .collect()
+    });
     let hidden = move || match address.all.get() {
         Some(_) => 0,
         None => order.with(Vec::len).saturating_sub(FIRST),
@@ -53,13 +65,11 @@ pub fn Steps(
                     </tr>
                 </thead>
                 <tbody>
-                    <For each=shown key=|id| *id let:id>
-                        {scene.step(id).map(|card| row(scene, card))}
-                    </For>
+                    {rows}
                 </tbody>
             </table>
         </div>
-        {move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> })}
+        {now(move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> }))}
     }
 }
 
@@ -87,10 +97,10 @@ fn row(scene: Scene, card: ArcRwSignal<StepCard>) -> impl IntoView {
         <tr id=format!("step-{}", first.id) class:settled=move || card.with(|card| card.gone.is_some())>
             <td class="number">{first.wave}</td>
             <th scope="row">{object_name(&first.object)}</th>
-            <td>{move || state_badge(card.with(|card| card.state))}</td>
-            <td class="waits">{waits}</td>
-            <td class="when">{move || card.with(|card| card.requested.map(time_of_day))}</td>
-            <td class="when">{move || card.with(|card| card.gone.map(time_of_day))}</td>
+            <td>{now(move || state_badge(card.with(|card| card.state)))}</td>
+            <td class="waits">{now(waits)}</td>
+            <td class="when">{now(move || card.with(|card| card.requested.map(time_of_day)))}</td>
+            <td class="when">{now(move || card.with(|card| card.gone.map(time_of_day)))}</td>
         </tr>
     }
 }

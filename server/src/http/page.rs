@@ -2,17 +2,19 @@
 //! it. The address says what is shown: a route with `{plan}` shows that plan of `{unit}`, one with `{run}` that run,
 //! one with `{unit}` that unit, any other the list of units and runs.
 
-use app::Seed;
+use any_spawner::Executor;
+use app::{Requested, Seed, route::PATHS};
 use axum::{
     Router,
     extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
     middleware::{Next, from_fn_with_state},
     response::Response,
+    routing::get,
 };
 use http::{HeaderValue, StatusCode, header, request::Parts};
 use jiff::Timestamp;
 use leptos::{nonce::Nonce, prelude::*};
-use leptos_axum::{LeptosRoutes, ResponseOptions};
+use leptos_axum::ResponseOptions;
 use teardown::{
     message::{Message, Record, Topic},
     plan::{Plan, PlanId},
@@ -25,14 +27,11 @@ use crate::hub::{Hub, HubClosed, Refusal};
 
 /// A route for every page that the app has.
 pub(super) fn routes(state: &AppState) -> Router<AppState> {
-    let options = state.site.options().clone();
-    Router::new()
-        .leptos_routes_with_context(
-            state,
-            leptos_axum::generate_route_list(app::App),
-            provide,
-            move || app::shell(options.clone()),
-        )
+    // What a page starts while it is rendered runs here; that somebody has said so before is fine.
+    let _ = Executor::init_tokio();
+    PATHS
+        .iter()
+        .fold(Router::new(), |router, path| router.route(path, get(render)))
         .route_layer(from_fn_with_state(state.clone(), look))
 }
 
@@ -42,6 +41,10 @@ pub(super) async fn unknown(State(state): State<AppState>, mut request: Request)
         seed: seed(&state, Sight::default(), Some(Failure::UnknownPath.code())),
         status: Failure::UnknownPath.status(),
     });
+    render(State(state), request).await
+}
+
+async fn render(State(state): State<AppState>, request: Request) -> Response {
     let options = state.site.options().clone();
     let render = leptos_axum::render_app_to_stream_with_context(provide, move || {
         app::shell(options.clone())
@@ -81,6 +84,8 @@ async fn look(
 /// Puts what was found, and the nonce of this answer, where the app looks for them.
 fn provide() {
     let Some(parts) = use_context::<Parts>() else { return };
+    let asked = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    provide_context(Requested(asked));
     if let Some(nonce) = parts.extensions.get::<Nonce>() {
         provide_context(nonce.clone());
     }

@@ -50,11 +50,14 @@ impl Labels {
 /// Of a key that comes twice the last value counts, as in a map.
 impl FromIterator<Label> for Labels {
     fn from_iter<I: IntoIterator<Item = Label>>(labels: I) -> Self {
-        let mut list: Vec<Label> = labels.into_iter().collect();
-        // The last of equal keys becomes the first, which is the one that stays.
-        list.reverse();
-        list.sort_by(|(a, _), (b, _)| a.cmp(b));
-        list.dedup_by(|(a, _), (b, _)| a == b);
+        let mut list: Vec<Label> = Vec::new();
+        // They come sorted from every API server and every map, so each goes to the end.
+        for (key, value) in labels {
+            match list.binary_search_by(|(other, _)| other.cmp(&key)) {
+                Ok(place) => list[place].1 = value,
+                Err(place) => list.insert(place, (key, value)),
+            }
+        }
         Self(list.into())
     }
 }

@@ -1,0 +1,126 @@
+/**
+ * Takes out of a module what is linked into it and never called. A view without its type holds pointers to all that can
+ * be done with it, so the linker keeps a second, asynchronous hydration of every view, which only `hydrate_lazy` begins;
+ * we begin with `hydrate_body`. Their bodies become one trap; wasm-opt then drops what only they needed. The names by
+ * which they are found are left out of what is written.
+ *
+ *     node app/snip.mjs FROM TO
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+
+/**
+ * The pointer's target, and the future it makes. Only these: functions with the same code are one under either's name,
+ * so a name proves nothing for short ones; a future names the place it was written at, should it be polled too often.
+ */
+const dead = /::into_any::hydrate_async(::\{\{closure\}\})?(::h[0-9a-f]{16})?$/;
+/** No locals, `unreachable`, `end`, and how long that is. */
+const trap = Buffer.from([3, 0, 0x00, 0x0b]);
+const [sectionOfImports, sectionOfCode, sectionOfOwn] = [2, 10, 0];
+
+const [from, to] = process.argv.slice(2);
+const module = readFileSync(from);
+let at = 8;
+
+/** An unsigned LEB128 number. */
+function number() {
+	let value = 0;
+	for (let shift = 0; ; shift += 7) {
+		const byte = module[at++];
+		value += (byte & 0x7f) * 2 ** shift;
+		if (byte < 0x80) return value;
+	}
+}
+
+function text() {
+	const length = number();
+	at += length;
+	return module.toString('utf8', at - length, at);
+}
+
+/** @param {number} value */
+function written(value) {
+	const bytes = [];
+	for (; value >= 0x80; value = Math.floor(value / 0x80)) bytes.push((value % 0x80) + 0x80);
+	return Buffer.from([...bytes, value]);
+}
+
+function skipLimits() {
+	const flags = number();
+	number();
+	if (flags & 1) number();
+}
+
+/** How many functions are imported: they are numbered before our own. */
+function importedFunctions() {
+	let functions = 0;
+	for (let left = number(); left > 0; left--) {
+		text();
+		text();
+		const kind = module[at++];
+		if (kind === 0) {
+			functions++;
+			number();
+		} else if (kind === 3) {
+			at += 2;
+		} else {
+			if (kind === 1) at++;
+			skipLimits();
+		}
+	}
+	return functions;
+}
+
+/** @param {number} end @returns {Map<number, string>} */
+function functionNames(end) {
+	const names = new Map();
+	while (at < end) {
+		const kind = module[at++];
+		const size = number();
+		const next = at + size;
+		if (kind === 1) for (let left = number(); left > 0; left--) names.set(number(), text());
+		at = next;
+	}
+	return names;
+}
+
+const sections = [];
+let imported = 0;
+let names = new Map();
+while (at < module.length) {
+	const id = module[at++];
+	const size = number();
+	const start = at;
+	let named = false;
+	if (id === sectionOfImports) imported = importedFunctions();
+	if (id === sectionOfOwn && text() === 'name') {
+		named = true;
+		names = functionNames(start + size);
+	}
+	if (!named) sections.push({ id, start, end: start + size });
+	at = start + size;
+}
+if (names.size === 0) throw new Error(`${from} does not name its functions`);
+
+const parts = [module.subarray(0, 8)];
+let snipped = 0;
+for (const { id, start, end } of sections) {
+	let content = module.subarray(start, end);
+	if (id === sectionOfCode) {
+		at = start;
+		const count = number();
+		const bodies = [written(count)];
+		for (let index = 0; index < count; index++) {
+			const begin = at;
+			const size = number();
+			at += size;
+			const name = names.get(imported + index) ?? '';
+			const take = dead.test(name);
+			snipped += Number(take);
+			bodies.push(take ? trap : module.subarray(begin, at));
+		}
+		content = Buffer.concat(bodies);
+	}
+	parts.push(Buffer.from([id]), written(content.length), content);
+}
+if (snipped === 0) throw new Error(`nothing in ${from} is called what this looks for`);
+writeFileSync(to, Buffer.concat(parts));
