@@ -149,7 +149,7 @@ impl Game {
         Ok(())
     }
 
-    /// What can be broken in a world, and whether it is.
+    /// What can be broken in a world, and whether it is; of the volumes only those that are.
     #[must_use]
     pub fn mishaps(world: &World) -> Vec<(Mishap, bool)> {
         let breakage = &world.controllers.breakage;
@@ -162,19 +162,15 @@ impl Game {
             let none = server["spec"]["replicas"] == 0;
             mishaps.push((Mishap::Metrics, none));
         }
-        let volumes = || world.cluster.list("", "persistentvolumes", None);
-        let servers: BTreeSet<&str> = volumes()
+        let volumes = world.cluster.list("", "persistentvolumes", None);
+        let servers: BTreeSet<&str> = volumes
             .map(|volume| object::text(volume, &["spec", "nfs", "server"]))
             .filter(|server| !server.is_empty())
             .collect();
         mishaps.extend(servers.into_iter().map(|server| {
             (Mishap::Nfs(server.to_owned()), breakage.stale_servers.contains(server))
         }));
-        let others = volumes().filter(|volume| object::at(volume, &["spec", "nfs"]).is_null());
-        mishaps.extend(others.map(object_name).map(|name| {
-            let busy = breakage.busy.contains(&name);
-            (Mishap::Volume(name), busy)
-        }));
+        mishaps.extend(breakage.busy.iter().map(|name| (Mishap::Volume(name.clone()), true)));
         mishaps
     }
 
@@ -183,7 +179,13 @@ impl Game {
     /// # Errors
     /// [`NoSuchPlay::Mishap`] where there is no such thing.
     pub fn set(world: &mut World, mishap: &Mishap, broken: bool) -> Result<(), NoSuchPlay> {
-        if Self::mishaps(world).iter().all(|(known, _)| known != mishap) {
+        let known = match mishap {
+            Mishap::Volume(name) => {
+                world.cluster.get(&Key::new("", "persistentvolumes", "", name)).is_some()
+            }
+            mishap => Self::mishaps(world).iter().any(|(known, _)| known == mishap),
+        };
+        if !known {
             return Err(NoSuchPlay::Mishap);
         }
         let breakage = &mut world.controllers.breakage;
@@ -328,7 +330,7 @@ mod tests {
         game.set_up(&mut world).unwrap();
         pass(&mut world, 60);
         let all = Game::mishaps(&world);
-        for wanted in ["Node(\"node-a\")", "Metrics", "Nfs(", "Volume(\"s2-archive\")"] {
+        for wanted in ["Node(\"node-a\")", "Metrics", "Nfs("] {
             assert!(
                 all.iter().any(|(it, on)| format!("{it:?}").starts_with(wanted) && !on),
                 "{wanted}: {all:?}"
@@ -337,7 +339,9 @@ mod tests {
         for (mishap, _) in &all {
             Game::set(&mut world, mishap, true).unwrap();
         }
+        Game::set(&mut world, &Mishap::Volume("s2-archive".into()), true).unwrap();
         assert!(Game::mishaps(&world).iter().all(|(_, on)| *on));
+        assert_eq!(Game::mishaps(&world).len(), all.len() + 1);
         pass(&mut world, 10);
         assert!(!world.cluster.is_available("v1beta1.metrics.k8s.io"));
         Game::repair(&mut world);
