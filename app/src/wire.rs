@@ -16,6 +16,7 @@ use teardown::{
         Unreachable,
     },
     object::{Deletion, Kind, ObjectRef, Reclaim, Uid},
+    playground::{Lever, Mishap, Playground},
     plan::{
         Blocker, DataFate, Deed, Difference, Fate, Kept, KeptReason, Plan, PlanId, Propagation,
         Step, StepId,
@@ -121,7 +122,9 @@ texts! {
 
 structs! {
     Seed { message, plan, refusal, now, hash, signed_in }
-    ClusterCard { name, version, synced, kinds, objects, unreachable }
+    ClusterCard { name, version, synced, kinds, objects, unreachable, playground }
+    Playground { speed, levers }
+    Lever { what, subject, pulled }
     Unreachable { since, cause, message }
     UnitCard { id, found, namespaces, counts, shared, newest, run }
     ObjectCard {
@@ -156,6 +159,7 @@ names! {
         Running "running", Paused "paused", Stopping "stopping", Finished "finished", Stopped "stopped",
     }
     Found { PartOf "partOf", Namespace "namespace" }
+    Mishap { Incident "incident", Node "node", Metrics "metrics", Nfs "nfs", Volume "volume" }
     AwayCause { Silent "silent", Unauthorized "unauthorized", Failing "failing" }
     BlindCause { Forbidden "forbidden", Discovery "discovery", Failing "failing" }
     DetailName {

@@ -23,6 +23,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
+    /// Serve a cluster in memory instead of a real one: consortium, shop, s1 to s5, or a file of objects as `kubectl get
+    /// -o json` prints them [without a value: all of them side by side]
+    #[arg(long, value_name = "WORLD", num_args = 0..=1, conflicts_with_all = ["context", "kubeconfig"])]
+    pub sandbox: Option<Option<String>>,
+
     /// Loopback address to listen on; any other is refused
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_parser = loopback)]
     pub address: IpAddr,

@@ -46,6 +46,15 @@
 //!
 //! `after` is the last id that was read; the header `Last-Event-ID` goes before it. What is no id counts as none.
 //!
+//! # Playing
+//! Where there is no cluster and the sandbox takes its place, the card of the cluster has a `playground` with what can be
+//! broken. Each of these answers 204; in front of a real cluster there is no such address, 404.
+//! ```sh
+//! curl -b jar -H "$J" -d '{"play":"pull","what":"node","subject":"node-a"}' $U/api/sandbox    # release: repairs it
+//! curl -b jar -H "$J" -d '{"play":"pull","what":"incident","subject":"s3"}' $U/api/sandbox
+//! curl -b jar -H "$J" -d '{"play":"speed","times":10}' $U/api/sandbox                         # also repair, reset
+//! ```
+//!
 //! # Refusals
 //! ```json
 //! {"error": {"code": "stalePlan", "what": "the cluster has changed since the plan was made", "means": "…", "do": "…",
@@ -66,6 +75,7 @@ mod headers;
 mod page;
 mod plain;
 mod plans;
+mod playground;
 mod runs;
 mod serve;
 mod session;
@@ -92,7 +102,7 @@ pub use self::{
     site::{Site, SiteError},
 };
 use self::{events::Streams, guard::signed_in};
-use crate::hub::Hub;
+use crate::{hub::Hub, playground::Playground};
 
 /// The longest body of a request; the longest there is names a plan, its hash and a unit.
 const BODY_LIMIT: usize = 256 * 1024;
@@ -105,13 +115,20 @@ pub struct AppState {
     drain: CancellationToken,
     site: Site,
     streams: Arc<Streams>,
+    playground: Option<Playground>,
 }
 
 impl AppState {
     /// Handlers that ask `hub`, let in whom `access` knows, show the page in `site`, and end their streams when `drain`
     /// is cancelled.
     pub fn new(hub: Hub, access: Arc<LocalAccess>, site: Site, drain: CancellationToken) -> Self {
-        Self { hub, access, drain, site, streams: Arc::default() }
+        Self { hub, access, drain, site, streams: Arc::default(), playground: None }
+    }
+
+    /// Handlers that also play with what takes the place of a cluster.
+    #[must_use]
+    pub fn playing(self, playground: Option<Playground>) -> Self {
+        Self { playground, ..self }
     }
 }
 
@@ -135,6 +152,7 @@ pub fn router(state: AppState) -> Router {
         .route("/runs/{run}/stop", post(runs::stop))
         .route("/runs/{run}/steps/{step}/skip", post(runs::skip))
         .route("/events", get(events::follow))
+        .route("/sandbox", post(playground::play))
         .route("/session/link", post(session::link))
         .route_layer(from_fn_with_state(state.clone(), signed_in))
         .route("/session", post(session::sign_in))

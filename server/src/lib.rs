@@ -7,13 +7,14 @@ pub mod cluster;
 pub mod http;
 pub mod hub;
 pub mod journal;
+pub mod playground;
 pub mod shutdown;
 
 use std::{io::IsTerminal, sync::Arc};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
@@ -23,6 +24,7 @@ use crate::{
     http::{AppState, LocalAccess, Site},
     hub::{Hub, Keeper},
     journal::Journal,
+    playground::Playground,
     shutdown::Signals,
 };
 
@@ -35,7 +37,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 }
 
 async fn start(args: Args) -> anyhow::Result<()> {
-    let Args { context, kubeconfig, address, port, state, site, name, log } = args;
+    let Args { context, kubeconfig, sandbox, address, port, state, site, name, log } = args;
     let filter = EnvFilter::try_new(&log).context("--log is no filter; see its help")?;
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt()
@@ -45,13 +47,25 @@ async fn start(args: Args) -> anyhow::Result<()> {
         .init();
     let signals = Signals::listen().context("cannot listen to signals")?;
 
-    let state = args::state_dir(state)?;
-    let journal = Journal::open(&state.join("journal.redb"))?;
     let site = Site::open(&site)?;
-    let cluster = Cluster::connect(Access { kubeconfig, context }).await.map_err(|error| {
-        let advice = error.advice();
-        anyhow::anyhow!("{:#}\n{advice}", anyhow::Error::new(error))
-    })?;
+    let mut asides = JoinSet::new();
+    let (state, journal, cluster, playground) = match sandbox {
+        None => {
+            let state = args::state_dir(state)?;
+            let journal = Journal::open(&state.join("journal.redb"))?;
+            let cluster = connect(Access { kubeconfig, context }).await?;
+            (state, journal, cluster, None)
+        }
+        Some(world) => {
+            let state = args::state_dir(Some(args::state_dir(state)?.join("sandbox")))?;
+            let playground = Playground::open(world.as_deref())?;
+            let kubeconfig = state.join("kubeconfig");
+            asides.spawn(playground.listen(&kubeconfig).await?);
+            eprintln!("kubectl --kubeconfig {} get pods -A looks at the sandbox.", kubeconfig.display());
+            // Its objects end with it, and so do the runs that took them apart.
+            (state, Journal::in_memory(), playground.cluster(), Some(playground))
+        }
+    };
     let listener = http::listen(address, port, Some(&state)).await?;
     let address = listener.local_addr()?;
     let (access, link) = LocalAccess::open(address, Some(&state), &name, Timestamp::now());
@@ -61,12 +75,12 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let (out, orders) = mpsc::channel(hub::ORDERS);
     let keeper = Keeper::open(cluster.name().to_owned(), inbox, out, journal)
         .context("the journal cannot be read; move it away to start without its runs")?;
-    let router = http::router(AppState::new(
-        Hub::new(mailbox.clone()),
-        Arc::new(access),
-        site,
-        drain.clone(),
-    ));
+    if let Some(playground) = playground.clone() {
+        asides.spawn(playground.tell(mailbox.clone()));
+    }
+    let hub = Hub::new(mailbox.clone());
+    let app = AppState::new(hub, Arc::new(access), site, drain.clone()).playing(playground);
+    let router = http::router(app);
 
     eprintln!("unwind serves {} on this machine. Open, once:", cluster.name());
     // The one line a program that starts us reads.
@@ -84,6 +98,13 @@ async fn start(args: Args) -> anyhow::Result<()> {
         drain,
     )
     .await
+}
+
+async fn connect(access: Access) -> anyhow::Result<Cluster> {
+    Cluster::connect(access).await.map_err(|error| {
+        let advice = error.advice();
+        anyhow::anyhow!("{:#}\n{advice}", anyhow::Error::new(error))
+    })
 }
 
 /// Everything at once. Whatever ends without having been asked to ends the rest.

@@ -237,9 +237,6 @@ fn scale_metrics(world: &mut World, replicas: u64) {
     }
 }
 
-fn object_name(object: &std::sync::Arc<Value>) -> String {
-    object::name(object).to_owned()
-}
 
 /// A JSON list of objects, or a List as kubectl prints it.
 fn list(text: &str) -> Result<Vec<Value>, BadWorld> {

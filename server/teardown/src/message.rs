@@ -20,7 +20,7 @@ use crate::{
 
 pub use crate::{
     observation::{AwayCause, BlindCause, Unreachable},
-    playground::{Mishap, Play, Playground},
+    playground::{Lever, Mishap, Playground},
     run::EventCard,
     state::{Counts, State},
 };

@@ -8,40 +8,64 @@ use serde::{Deserialize, Serialize};
 pub struct Playground {
     /// Seconds of the cluster per second.
     pub speed: u32,
-    /// What can be broken, and whether it is.
-    pub mishaps: Vec<(Mishap, bool)>,
-    /// Incidents that can be lived through, by name, and whether they have begun.
-    pub incidents: Vec<(String, bool)>,
+    /// What can be pulled, and whether it is.
+    pub levers: Vec<Lever>,
 }
 
-/// Something that can be broken.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// Something a person can pull to see what follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lever {
+    /// What happens then.
+    pub what: Mishap,
+    /// To whom: a name, empty where there is only one.
+    pub subject: String,
+    /// Whether it is pulled.
+    pub pulled: bool,
+}
+
+/// What can happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Mishap {
-    /// A node, by name: its kubelet says and does nothing.
-    Node(String),
+    /// An incident begins, by name; it cannot be taken back, only repaired.
+    Incident,
+    /// A node's kubelet says and does nothing.
+    Node,
     /// The server behind the metrics API has no Pod.
     Metrics,
-    /// An NFS server, by name: it answers every handle with `ESTALE`.
-    Nfs(String),
-    /// A PersistentVolume, by name: something has it open, so it cannot be unmounted.
-    Volume(String),
+    /// An NFS server answers every handle with `ESTALE`.
+    Nfs,
+    /// A PersistentVolume cannot be unmounted: something has it open.
+    Volume,
 }
 
-/// What a person does in it.
+/// What a person does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "play", rename_all = "camelCase", deny_unknown_fields)]
 pub enum Play {
-    /// Breaks it.
-    Break(Mishap),
-    /// Repairs it.
-    Repair(Mishap),
+    /// Pulls a lever.
+    Pull {
+        /// What happens.
+        what: Mishap,
+        /// To whom.
+        #[serde(default)]
+        subject: String,
+    },
+    /// Lets a lever go: repairs what is broken.
+    Release {
+        /// What is repaired.
+        what: Mishap,
+        /// Whose.
+        #[serde(default)]
+        subject: String,
+    },
     /// Repairs everything that is broken; nothing more happens by itself.
-    RepairAll,
-    /// Begins an incident, by name.
-    Begin(String),
-    /// Seconds of the cluster per second, 1 to 10.
-    Speed(u32),
+    Repair {},
+    /// Lets time go faster or slower.
+    Speed {
+        /// Seconds of the cluster per second, 1 to 10.
+        times: u32,
+    },
     /// Makes everything as it was at the start, with new objects.
-    Reset,
+    Reset {},
 }

@@ -1,0 +1,210 @@
+//! The dashboard without a cluster: the sandbox in this process in place of one, and the game that is played with it.
+//! Nothing else of the server knows that it is not a real one.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use sandbox::{
+    controller::timing::Timing,
+    play::{self, Game, NoSuchPlay},
+    service::{Port, Sandbox, kubeconfig},
+    world::{BadWorld, World},
+};
+use teardown::{
+    observation::Observation,
+    playground::{Lever, Mishap, Play, Playground as Card},
+};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::MissedTickBehavior,
+};
+
+use crate::{cluster::Cluster, hub::Incoming};
+
+/// What begins by itself, such as the end of an incident's script, is told this soon.
+const LOOK: Duration = Duration::from_millis(500);
+/// The seed of all chance: everybody plays the same game.
+const SEED: u64 = 1;
+/// The name of the cluster.
+const NAME: &str = "sandbox";
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaygroundError {
+    /// It is neither a world nor a file.
+    #[error("--sandbox {0:?} is neither a world ({known}) nor a file", known = World::names().collect::<Vec<_>>().join(", "))]
+    Unknown(String),
+    /// The file cannot be read.
+    #[error("{path} cannot be read")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The file is there, and is no world.
+    #[error("{world} is no world of the sandbox: it is a JSON list of objects, or what `kubectl get -o json` prints; beside it may lie a script of faults with the ending .faults")]
+    Broken {
+        /// Its name or path.
+        world: String,
+        /// What is wrong with it.
+        source: BadWorld,
+    },
+    /// There is no port for kubectl.
+    #[error("the sandbox finds no port to listen on")]
+    Port(#[source] std::io::Error),
+}
+
+/// A sandbox and the game that is played with it. Clones play the same one.
+#[derive(Clone)]
+pub struct Playground {
+    sandbox: Sandbox,
+    game: Arc<Mutex<Game>>,
+    changed: Arc<Notify>,
+}
+
+impl Playground {
+    /// Sets a world up: of this name, of this file, or all worlds side by side.
+    ///
+    /// # Errors
+    /// [`PlaygroundError`].
+    pub fn open(world: Option<&str>) -> Result<Self, PlaygroundError> {
+        let name = world.unwrap_or("the sandbox");
+        let broken = |source| PlaygroundError::Broken { world: name.to_owned(), source };
+        let game = match world {
+            None => Game::everything().map_err(broken)?,
+            Some(name) => match Game::named(name) {
+                Some(game) => game.map_err(broken)?,
+                None => of_file(Path::new(name))?,
+            },
+        };
+        let mut world = World::new(Timestamp::now(), SEED, Timing::default());
+        // It would grow for as long as this runs, and nobody asks for it.
+        world.cluster.log.stop();
+        world.turn();
+        game.set_up(&mut world).map_err(broken)?;
+        Ok(Self {
+            sandbox: Sandbox::of(world),
+            game: Arc::new(Mutex::new(game)),
+            changed: Arc::default(),
+        })
+    }
+
+    /// The cluster to serve.
+    pub fn cluster(&self) -> Cluster {
+        Cluster::served_by(self.sandbox.clone(), NAME)
+    }
+
+    /// Listens for kubectl on a free port of this machine, and writes the kubeconfig that leads there.
+    ///
+    /// # Errors
+    /// [`PlaygroundError::Port`], [`PlaygroundError::Unreadable`] where the kubeconfig cannot be written.
+    pub async fn listen(&self, path: &Path) -> Result<impl Future<Output = ()> + use<>, PlaygroundError> {
+        let port = Port::bind(0).await.map_err(PlaygroundError::Port)?;
+        let address = port.address().map_err(PlaygroundError::Port)?;
+        std::fs::write(path, kubeconfig(address, None))
+            .map_err(|source| PlaygroundError::Unreadable { path: path.to_owned(), source })?;
+        let sandbox = self.sandbox.clone();
+        Ok(async move { port.serve(&sandbox).await })
+    }
+
+    /// Tells the hub how the game stands, now and whenever that changes, for ever or until the hub has ended.
+    pub async fn tell(self, mailbox: mpsc::Sender<Incoming>) {
+        let mut told = None;
+        let mut looks = tokio::time::interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = looks.tick() => {}
+                () = self.changed.notified() => {}
+            }
+            let card = self.card();
+            if told.as_ref() == Some(&card) {
+                continue;
+            }
+            told = Some(card.clone());
+            if mailbox.send(Incoming::Observed(vec![Observation::Played(card)])).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Plays.
+    ///
+    /// # Errors
+    /// [`NoSuchPlay`] where there is nothing of that name.
+    pub fn play(&self, play: &Play) -> Result<(), NoSuchPlay> {
+        let mut game = self.game();
+        let played = self.sandbox.with(|world| match play {
+            Play::Pull { what: Mishap::Incident, subject } => game.begin(world, subject),
+            Play::Pull { what, subject } => Game::set(world, &mishap(*what, subject)?, true),
+            Play::Release { what, subject } => Game::set(world, &mishap(*what, subject)?, false),
+            Play::Repair {} => {
+                Game::repair(world);
+                Ok(())
+            }
+            Play::Speed { times } => Game::set_speed(world, *times),
+            Play::Reset {} => {
+                // What could be set up once can be set up again.
+                game.reset(world).map_err(|_| NoSuchPlay::Mishap)
+            }
+        });
+        drop(game);
+        self.sandbox.wake();
+        self.changed.notify_one();
+        played
+    }
+
+    fn card(&self) -> Card {
+        let game = self.game();
+        let lever = |what, subject: &str, pulled| Lever { what, subject: subject.to_owned(), pulled };
+        let mut levers: Vec<Lever> =
+            game.incidents().map(|(name, begun)| lever(Mishap::Incident, name, begun)).collect();
+        drop(game);
+        self.sandbox.with(|world| {
+            levers.extend(Game::mishaps(world).into_iter().map(|(mishap, broken)| match mishap {
+                play::Mishap::Node(name) => lever(Mishap::Node, &name, broken),
+                play::Mishap::Metrics => lever(Mishap::Metrics, "", broken),
+                play::Mishap::Nfs(server) => lever(Mishap::Nfs, &server, broken),
+                play::Mishap::Volume(name) => lever(Mishap::Volume, &name, broken),
+            }));
+            Card { speed: world.cluster.clock.speed(), levers }
+        })
+    }
+
+    fn game(&self) -> MutexGuard<'_, Game> {
+        self.game.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn mishap(what: Mishap, subject: &str) -> Result<play::Mishap, NoSuchPlay> {
+    let subject = || subject.to_owned();
+    Ok(match what {
+        Mishap::Node => play::Mishap::Node(subject()),
+        Mishap::Metrics => play::Mishap::Metrics,
+        Mishap::Nfs => play::Mishap::Nfs(subject()),
+        Mishap::Volume => play::Mishap::Volume(subject()),
+        // What has happened has happened.
+        Mishap::Incident => return Err(NoSuchPlay::Mishap),
+    })
+}
+
+fn of_file(path: &Path) -> Result<Game, PlaygroundError> {
+    let name = path.display().to_string();
+    let read = |path: &Path| {
+        std::fs::read_to_string(path)
+            .map_err(|source| PlaygroundError::Unreadable { path: path.to_owned(), source })
+    };
+    if !path.exists() {
+        return Err(PlaygroundError::Unknown(name));
+    }
+    let script = path.with_extension("faults");
+    let faults = if script.exists() { read(&script)? } else { String::new() };
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    Game::from_text(&stem, &read(path)?, &faults)
+        .map_err(|source| PlaygroundError::Broken { world: name, source })
+}
