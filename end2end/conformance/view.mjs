@@ -32,7 +32,7 @@ function viewOfStatus({ status, reason, message, details, code, metadata }) {
 	for (const { reason: why, field, message: text } of causes ?? [])
 		parts.push(`\n      cause ${[why, field, JSON.stringify(text)].filter(Boolean).join(' ')}`);
 	if (metadata?.continue) parts.push('continue');
-	return parts.filter((part) => part !== undefined).join(' ');
+	return parts.filter((part) => part !== undefined).join(' ').replaceAll(' \n', '\n');
 }
 
 /** @param {KubeObject} table @param {string[]} see */

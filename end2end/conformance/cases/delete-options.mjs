@@ -85,7 +85,7 @@ export default [
 	define('delete-options-in-query', 'Options in the query count, when there is no body', async (t) => {
 		await t.create(configMap('a', { finalizers: ['example.com/x'] }));
 		await t.delete('configmaps/a', undefined, { query: { propagationPolicy: 'Foreground' } });
-		await t.get('configmaps/a');
+		await t.until('configmaps/a', 'was looked at by the collector', (one) => one.metadata.finalizers.length === 1);
 	}),
 	define('delete-unknown-field', 'A field that DeleteOptions does not have is passed over', async (t) => {
 		await t.create(configMap('a'));

@@ -118,7 +118,7 @@ export default [
 		await t.get(`clusterroles/${name}`);
 	}),
 	define('finalizer-managed-fields', '§2.3 managedFields say who put a finalizer there', async (t) => {
-		await t.create(configMap('a'), { headers: { 'user-agent': 'maker/1.0' } });
+		await t.create(configMap('a', {}, { data: { k: 'v' } }), { headers: { 'user-agent': 'maker/1.0' } });
 		const query = { fieldManager: 'guard' };
 		await t.patch('configmaps/a', 'merge', finalizers([x]), { query });
 		const whose = (/** @type {any} */ { metadata }) =>

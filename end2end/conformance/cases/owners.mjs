@@ -197,10 +197,15 @@ export default [
 		await t.delete('configmaps/a', { propagationPolicy: 'Background' });
 		await t.gone('configmaps/a', 'configmaps/b');
 	}),
-	define('gc-self-owner', '§3 G8 An object that owns itself, deleted in the foreground', async (t) => {
+	define('gc-self-owner', '§3 G8 An object that owns itself waits for itself in the foreground, until told Background', async (t) => {
 		const { body: a } = await t.create(configMap('a'));
 		await t.patch('configmaps/a', 'merge', { metadata: ownedBy(a, { blockOwnerDeletion: true }) });
 		await t.delete('configmaps/a', { propagationPolicy: 'Foreground' });
+		await t.create(configMap('later'));
+		await t.delete('configmaps/later', { propagationPolicy: 'Foreground' });
+		await t.gone('configmaps/later');
+		await t.get('configmaps/a');
+		await t.delete('configmaps/a', { propagationPolicy: 'Background' });
 		await t.gone('configmaps/a');
 	}),
 	define('gc-two-controllers', 'An object has one controller at most', async (t) => {
