@@ -1,6 +1,7 @@
 /**
  * What a case acts on: a namespace of its own in one of the two worlds, and a transcript of all that was asked and answered.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { pathOf, pluralOf } from './kinds.mjs';
 import { Normal } from './normal.mjs';
 import { isBackground, viewOf, viewOfObject } from './view.mjs';
@@ -30,8 +31,10 @@ const patchTypes = {
 	apply: 'application/apply-patch+yaml',
 };
 
-/** Two cases that wait for controllers may be slowed by all others; nothing here takes a tenth of it on its own. */
+/** Far more than anything takes that does not say how long it takes itself, even while seven other cases keep the controllers busy. */
 const patience = 40_000;
+/** For what is asked for once in half a minute, and may be missed once: how the collector learns of new kinds. */
+export const longPatience = 110_000;
 
 /** A case that cannot go on: what it waited for did not come. Already in the transcript. */
 export class Halt extends Error {}
@@ -129,7 +132,7 @@ export class Scene {
 
 	/** @param {string} method @param {string} path @param {unknown} body @param {How} how */
 	#ask(method, path, body, how) {
-		const whole = pathOf(path, this.ns) + queryOf(how);
+		const whole = withQuery(pathOf(path, this.ns), how);
 		const text = how.raw ?? (body === undefined ? undefined : JSON.stringify(body));
 		/** @type {Record<string, any>} */
 		const headers = { ...how.headers };
@@ -142,11 +145,12 @@ export class Scene {
 
 	/**
 	 * Begins a watch. What it saw goes into the transcript when it is ended.
-	 * @param {string} path of a collection @param {How & {events?: 'each'|'by object'}} [how]
+	 * @param {string} path of a collection @param {How & {events?: 'each'|'by object', from?: string}} [how]
+	 *   from: the revision to begin at, which is not told
 	 */
 	async watch(path, how = {}) {
-		const query = { watch: 1, ...how.query };
-		const whole = pathOf(path, this.ns) + queryOf({ query });
+		const query = { watch: 1, ...(how.from ? { resourceVersion: how.from } : {}), ...how.query };
+		const whole = withQuery(pathOf(path, this.ns), { query });
 		/** @type {Record<string, any>} */
 		const headers = { ...how.headers };
 		if (how.as) headers['impersonate-user'] = how.as;
@@ -183,6 +187,22 @@ export class Scene {
 					: viewOfObject(picked, see);
 		this.say(`UNTIL ${path} ${what}`, shown);
 		return picked;
+	}
+
+	/**
+	 * Waits for what no watch tells of, like a webhook being known to the server: asks until the answer is as wanted.
+	 * @param {string} what @param {string} method @param {string} path @param {(answer: Answer) => unknown} wanted
+	 * @param {{body?: unknown, headers?: Record<string, string>}} [how]
+	 */
+	async eventually(what, method, path, wanted, { body, headers } = {}) {
+		const deadline = performance.now() + patience;
+		for (;;) {
+			const answer = await this.#ask(method, path, body, { headers });
+			if (wanted(answer)) return answer;
+			if (performance.now() > deadline)
+				this.halt(`asked for ${patience / 1000} s in vain: ${what}; ${answer.status} ${viewOf(answer.body)}`);
+			await pause(25);
+		}
 	}
 
 	/** Waits until an object is gone. @param {string[]} paths */
@@ -249,6 +269,11 @@ export class Scene {
 		this.say(`NOTE ${what}`, typeof value === 'string' ? value : JSON.stringify(value));
 	}
 
+	/** Takes out of what was just said what cannot be compared. @param {(line: string) => string} change */
+	amend(change) {
+		this.#lines.push(change(this.#lines.pop() ?? ''));
+	}
+
 	/** @param {string} why @returns {never} */
 	halt(why) {
 		this.#lines.push(`HALT ${why}`);
@@ -263,6 +288,12 @@ export class Scene {
 	close() {
 		for (const watch of this.#watches) watch.drop();
 	}
+}
+
+/** @param {string} path @param {How} how */
+function withQuery(path, how) {
+	const query = queryOf(how);
+	return path.includes('?') ? path + query.replace('?', '&') : path + query;
 }
 
 /** @param {How} how */

@@ -27,7 +27,7 @@ export const define = (name, about, play, options = {}) => ({ name, about, play,
 /** How many cases are played side by side. */
 const width = 8;
 /** No case takes longer, or it hangs. */
-const limit = 150_000;
+const limit = 180_000;
 
 /** @param {string} [only] part of the name of a case or its file @returns {Promise<Case[]>} */
 export async function cases(only = '') {

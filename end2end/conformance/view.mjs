@@ -26,14 +26,18 @@ export function viewOf(body, see = []) {
 /** @param {KubeObject} status */
 function viewOfStatus({ status, reason, message, details, code, metadata }) {
 	const { causes, ...rest } = details ?? {};
-	const parts = [status, code, reason, message === undefined ? undefined : JSON.stringify(message)];
+	const parts = [status, code, reason, message === undefined ? undefined : quoted(message)];
 	const about = Object.entries(rest).map(([key, value]) => `${key}=${short(value)}`);
 	if (about.length > 0) parts.push(`{${about.sort().join(' ')}}`);
 	for (const { reason: why, field, message: text } of causes ?? [])
-		parts.push(`\n      cause ${[why, field, JSON.stringify(text)].filter(Boolean).join(' ')}`);
+		parts.push(`\n      cause ${[why, field, text === undefined ? undefined : quoted(text)].filter(Boolean).join(' ')}`);
 	if (metadata?.continue) parts.push('continue');
 	return parts.filter((part) => part !== undefined).join(' ').replaceAll(' \n', '\n');
 }
+
+/** A message without what some go on with: whole objects, and comparisons of Go structures. @param {string} message */
+const quoted = (message) =>
+	JSON.stringify(message.replace(/\n@@[^]*/, '…').replace(/(patch: Invalid value: )"\{.*\}"/s, '$1"{…}"'));
 
 /** @param {KubeObject} table @param {string[]} see */
 function viewOfTable({ columnDefinitions, rows, metadata }, see) {
@@ -69,7 +73,8 @@ export function viewOfObject(object, see = []) {
 	if (metadata.generation !== undefined) parts.push(`generation=${metadata.generation}`);
 	if (metadata.finalizers) parts.push(`finalizers=[${metadata.finalizers.join(' ')}]`);
 	if (metadata.ownerReferences) parts.push(`owners=[${metadata.ownerReferences.map(viewOfOwner).join(' ')}]`);
-	if (metadata.deletionTimestamp) parts.push(`deleting grace=${metadata.deletionGracePeriodSeconds}`);
+	const { deletionTimestamp, deletionGracePeriodSeconds: grace } = metadata;
+	if (deletionTimestamp) parts.push(grace === undefined ? 'deleting' : `deleting grace=${grace}`);
 	for (const path of see) {
 		const value = at(object, path);
 		if (value !== undefined) parts.push(`${path}=${viewOfValue(path, value)}`);

@@ -29,11 +29,16 @@ export default [
 		await t.get('pods/p', { see: ['status.conditions'] });
 	}),
 	define('evict-allowed', 'A budget with room lets one go, and then no other', async (t) => {
-		const [one, two] = await guarded(t, 2, { minAvailable: 1 });
-		await t.post(`pods/${one}/eviction`, eviction(one));
-		await t.get(`pods/${one}`);
-		await t.post(`pods/${two}/eviction`, eviction(two));
-		await t.get(`pods/${two}`);
+		// Pods of nobody, so that nobody replaces them.
+		for (const name of ['a', 'b']) await t.create(pod(name, { labels: { app: 'web' }, ...held }), { silent: true });
+		await t.until('pods', 'both run', (all) => all.length === 2 && all.every(running), { silent: true });
+		await t.create(disruptionBudget('budget', 'web', { minAvailable: 1 }), { silent: true });
+		await t.until('poddisruptionbudgets/budget', 'has room', (one) => one.status?.disruptionsAllowed === 1, { see });
+		await t.post('pods/a/eviction', eviction('a'));
+		await t.get('pods/a');
+		await t.post('pods/b/eviction', eviction('b'));
+		await t.get('pods/b');
+		await t.until('poddisruptionbudgets/budget', 'has no room', (one) => one.status.currentHealthy === 1, { see });
 	}),
 	define('evict-refused', 'A budget without room refuses: 429', async (t) => {
 		const [one] = await guarded(t, 1, { minAvailable: 1 });

@@ -2,6 +2,7 @@
  * Pods: grace, the last DELETE of the node, what holds them, and nodes that are not there.
  */
 import { completing, deployment, held, pod, unplacedPod } from '../objects.mjs';
+import { longPatience } from '../scene.mjs';
 import { define } from '../suite.mjs';
 
 /** @typedef {import('../scene.mjs').Scene} Scene */
@@ -242,13 +243,13 @@ export default [
 	define('node-gone', '§8 R-S5 §3 P5 A Pod whose node is gone is forced by the collector of Pods', async (t) => {
 		await t.create(pod('p', {}, { nodeName: t.name('node') }));
 		const watch = await t.watch('pods', { see: ['status.phase', 'status.conditions'], events: 'each' });
-		await t.until('pods/p', 'is gone', (one) => !one, { within: 110_000 });
+		await t.until('pods/p', 'is gone', (one) => !one, { within: longPatience });
 		await watch.gone('p');
 		watch.end();
 	}),
 	define('node-gone-finalizer', '§3 P3 P5 A Pod of a node that is gone is held by its finalizer, with grace 0', async (t) => {
 		await t.create(pod('p', { finalizers: x }, { nodeName: t.name('node') }));
-		await t.until('pods/p', 'has grace 0', (one) => one.metadata.deletionGracePeriodSeconds === 0, { within: 110_000, see: ['status.phase', 'status.conditions'] });
+		await t.until('pods/p', 'has grace 0', (one) => one.metadata.deletionGracePeriodSeconds === 0, { within: longPatience, see: ['status.phase', 'status.conditions'] });
 		await t.patch('pods/p', 'merge', free);
 		await t.get('pods/p');
 	}),
@@ -268,6 +269,6 @@ export default [
 		const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete(`pods/${metadata.name}`);
 		await t.until('pods', 'two, one of them told to go', (all) => all.length === 2 && all.filter(deleting).length === 1 && all.every(running), { show: (all) => all.length });
-		await t.until('deployments/web', 'counts the one that goes', (one) => one.status.terminatingReplicas === 1, { see: ['status.replicas', 'status.readyReplicas', 'status.terminatingReplicas'] });
+		await t.until('deployments/web', 'counts the one that goes', (one) => one.status.terminatingReplicas === 1 && one.status.readyReplicas === 1, { see: ['status.replicas', 'status.readyReplicas', 'status.terminatingReplicas'] });
 	}),
 ];
