@@ -37,7 +37,7 @@ export class Normal {
 		const uids = this.#bearers.get(name) ?? new Set();
 		this.#bearers.set(name, uids.add(uid));
 		const number = [...uids].indexOf(uid) + 1;
-		return `<uid of ${name}${number > 1 ? `, the ${number}th of that name` : ''}>`;
+		return `<uid of ${name}${number > 1 ? `, number ${number} of that name` : ''}>`;
 	}
 
 	/** @param {string} text */

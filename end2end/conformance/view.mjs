@@ -37,7 +37,7 @@ function viewOfStatus({ status, reason, message, details, code, metadata }) {
 
 /** A message without what some go on with: whole objects, and comparisons of Go structures. @param {string} message */
 const quoted = (message) =>
-	JSON.stringify(message.replace(/\n@@[^]*/, '…').replace(/(patch: Invalid value: )"\{.*\}"/s, '$1"{…}"'));
+	JSON.stringify(message.replace(/\n@@[^]*/, '…').replace(/(Invalid value: )"\{\\?"apiVersion.*\}"/s, '$1"{…}"'));
 
 /** @param {KubeObject} table @param {string[]} see */
 function viewOfTable({ columnDefinitions, rows, metadata }, see) {

@@ -155,7 +155,7 @@ export default [
 		await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True', 'InstanceDeletionInProgress'), {
 			show: (one) => one.status.conditions.filter((/** @type {any} */ { type }) => type === 'Terminating').map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
 		});
-		await t.get(`${path}/w`);
+		await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
 		await t.patch(`${path}/w`, 'merge', free);
 		await t.gone(crd);
 	}),
@@ -164,6 +164,7 @@ export default [
 		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 		await t.delete(crd);
 		await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True'), { silent: true });
+		await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
 		await t.post(path, widget(t.ns, 'v'));
 		await t.patch(`${path}/w`, 'merge', free);
 		await t.gone(crd);
@@ -173,6 +174,7 @@ export default [
 		const { body } = await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 		await t.delete(crd);
 		await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True'), { silent: true });
+		await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
 		await t.patch(crd, 'merge', free);
 		await t.gone(crd);
 		await t.create(definition(t.ns), { silent: true });

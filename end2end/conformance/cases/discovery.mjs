@@ -33,7 +33,7 @@ export default [
 		const { body } = await t.get('/apis/apps/v1', { show: ({ kind, groupVersion }) => [kind, groupVersion] });
 		for (const resource of body.resources) t.note(resource.name, plain(resource));
 	}, { bare: true }),
-	define('discovery-group', 'One group', async (t) => {
+	define('discovery-group', 'One group and its versions', async (t) => {
 		await t.get('/apis/apps', { show: ({ kind, name, versions, preferredVersion }) => [kind, name, versions, preferredVersion] });
 		await t.get('/apis/nowhere.example.com');
 		await t.get('/apis/nowhere.example.com/v1');
@@ -64,10 +64,10 @@ export default [
 		const again = await t.get('/apis', { headers: { ...aggregated, 'if-none-match': headers.etag ?? '' }, show: () => '' });
 		t.note('again', again.status === 304 || again.status === 200);
 	}, { bare: true }),
-	define('server-version', 'The version', async (t) => {
+	define('server-version', 'The version of the server', async (t) => {
 		await t.get('/version', { show: ({ major, minor }) => [major, minor] });
 	}, { bare: true }),
-	define('server-health', 'Whether it is well', async (t) => {
+	define('server-health', 'Whether the server is well', async (t) => {
 		for (const path of ['/healthz', '/livez', '/readyz']) await t.get(path);
 	}, { bare: true }),
 ];

@@ -38,7 +38,7 @@ export default [
 		await t.create(deployment('web'), { silent: true });
 		await t.until('pods', 'one runs', run(1), { show: count });
 		await t.patch('deployments/web', 'strategic', { spec: { template: { metadata: { labels: { version: 'two' } } } } });
-		await t.until('replicasets', 'two, and the old one is empty', (all) => all.length === 2 && all.filter((/** @type {any} */ { status }) => status.replicas === 0).length === 1 && all.filter((/** @type {any} */ { status }) => status.readyReplicas === 1).length === 1, {
+		await t.until('replicasets', 'two, and the old one is empty', (all) => all.length === 2 && all.filter((/** @type {any} */ { spec, status }) => spec.replicas === 0 && status.replicas === 0).length === 1 && all.filter((/** @type {any} */ { status }) => status.readyReplicas === 1).length === 1, {
 			show: (all) => all.map((/** @type {any} */ { spec, metadata }) => [spec.replicas, metadata.annotations['deployment.kubernetes.io/revision']]).sort(),
 		});
 		await t.until('pods', 'one runs', run(1), { see: ['metadata.labels.version'] });
