@@ -1,0 +1,347 @@
+//! Requests as the API server takes them, and its answers: from a path, a query, headers and a body to what
+//! [`crate::cluster`] is asked, and back to bytes. All of it is synchronous; [`crate::service`] moves the bytes.
+
+mod authorize;
+mod columns;
+mod discovery;
+mod encode;
+mod impersonate;
+mod list;
+mod openapi;
+mod query;
+mod request;
+mod review;
+mod scale;
+mod table;
+mod watch;
+mod write;
+
+use std::sync::Arc;
+
+use http::{HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+pub use request::Request;
+pub(crate) use request::Verb;
+pub(crate) use review::account_of;
+pub(crate) use watch::{BOOKMARKS, Watch, WatchFault};
+
+use self::{encode::View, request::Target};
+use crate::{
+    cluster::Cluster,
+    fault::{Action, Asked, Strike},
+    kind::Kind,
+    log, object,
+    status::Status,
+    store::Key,
+};
+
+/// An answer, before it is bytes.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) code: StatusCode,
+    pub(crate) retry_after: Option<u32>,
+    pub(crate) content: Content,
+}
+
+#[derive(Debug)]
+pub(crate) enum Content {
+    Text(String),
+    Json(Value),
+    Object {
+        object: Arc<Value>,
+        view: View,
+    },
+    List {
+        list: list::List,
+        view: View,
+    },
+    Watch(Box<Watch>),
+    /// The connection is cut.
+    Reset,
+    /// JSON of a type of its own, as the aggregated discovery.
+    Typed(Value, &'static str),
+}
+
+impl Reply {
+    fn new(code: StatusCode, content: Content) -> Self {
+        Self { code, retry_after: None, content }
+    }
+
+    fn json(value: Value) -> Self {
+        Self::new(StatusCode::OK, Content::Json(value))
+    }
+
+    fn object(code: StatusCode, object: Arc<Value>, view: View) -> Self {
+        Self::new(code, Content::Object { object, view })
+    }
+
+    /// What a path answers that leads nowhere.
+    fn nowhere() -> Self {
+        Self::new(StatusCode::NOT_FOUND, Content::Text("404 page not found\n".into()))
+    }
+
+    /// The type of the content, and its bytes. A watch has its own.
+    pub(crate) fn bytes(&self) -> (HeaderValue, Vec<u8>) {
+        let json = HeaderValue::from_static("application/json");
+        match &self.content {
+            Content::Text(text) => {
+                (HeaderValue::from_static("text/plain; charset=utf-8"), text.clone().into_bytes())
+            }
+            Content::Json(value) => (json, encode::value(value)),
+            Content::Object { object, view } => (json, view.object(object)),
+            Content::List { list, view } => (json, view.list(list)),
+            Content::Watch(_) | Content::Reset => (json, vec![]),
+            Content::Typed(value, sort) => (HeaderValue::from_static(sort), encode::value(value)),
+        }
+    }
+}
+
+impl From<Status> for Reply {
+    fn from(status: Status) -> Self {
+        let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let retry_after = status.details.retry_after_seconds;
+        Self { code, retry_after, content: Content::Json(status.to_value()) }
+    }
+}
+
+/// What strikes a request, before anything is done about it.
+pub(crate) fn strike(cluster: &mut Cluster, request: &Request) -> Strike {
+    let target = Target::parse(&request.path);
+    let verb = Verb::of(request, &target);
+    let key = target.key();
+    let part = |part: fn(&Key) -> &str| key.as_ref().map(part).unwrap_or_default();
+    let asked = Asked {
+        verb: verb.name(),
+        group: part(|key| &key.group),
+        plural: part(|key| &key.plural),
+        subresource: target.subresource(),
+        namespace: part(|key| &key.namespace),
+        name: part(|key| &key.name),
+        user: &request.actor.name,
+    };
+    let now = cluster.now();
+    let Cluster { faults, rng, .. } = cluster;
+    faults.strike(&asked, now, rng)
+}
+
+/// Answers a request, unless a fault does, and writes it into the log.
+pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Action>) -> Reply {
+    let before = cluster.store.revision();
+    let target = Target::parse(&request.path);
+    let verb = Verb::of(request, &target);
+    let key = target.key();
+    let met =
+        key.as_ref().and_then(|key| cluster.get(key)).map(|object| object::uid(object).to_owned());
+    let mut actor = request.actor.clone();
+    let early = fault.and_then(|fault| faulty(fault, false, verb, cluster, request));
+    let mut reply = early.unwrap_or_else(|| {
+        let request = Request { query: stale(request, fault, before), ..request.clone() };
+        let answered = impersonate::actor(cluster, &request).and_then(|as_actor| {
+            actor = as_actor;
+            authorize::check(cluster, &actor, verb, &target)?;
+            route(cluster, &Request { actor: actor.clone(), ..request }, verb, &target)
+        });
+        answered.unwrap_or_else(Reply::from)
+    });
+    if let Content::Watch(watch) = &mut reply.content {
+        watch.fault = fault.and_then(watch_fault);
+    } else if let Some(late) = fault.and_then(|fault| faulty(fault, true, verb, cluster, request)) {
+        reply = late;
+    }
+    let revision = cluster.store.revision();
+    let code = if matches!(reply.content, Content::Reset) { 0 } else { reply.code.as_u16() };
+    cluster.log.push(log::Entry {
+        time: cluster.now(),
+        actor: actor.name,
+        verb: verb.name().into(),
+        subresource: target.subresource().into(),
+        uid: write::uid_precondition(request),
+        met,
+        dry_run: write::is_dry_run(request),
+        code,
+        effect: revision != before,
+        revision,
+        key,
+        fault: fault.map(ToString::to_string),
+    });
+    reply
+}
+
+/// What a fault answers in place of the server: at once, or, `late`, once the request had its effect.
+fn faulty(
+    fault: &Action,
+    late: bool,
+    verb: Verb,
+    cluster: &Cluster,
+    request: &Request,
+) -> Option<Reply> {
+    let status = match fault {
+        Action::Reset { after } if *after == late && verb != Verb::Watch => {
+            return Some(Reply::new(StatusCode::OK, Content::Reset));
+        }
+        Action::TooMany { retry_after } if !late => {
+            let message = "too many requests, please try again later";
+            Status::too_many_requests(message, retry_after.unwrap_or(0))
+        }
+        // A watch that has begun tells it as an event.
+        Action::Code { code: 410, .. } if verb == Verb::Watch => return None,
+        Action::Code { code, after } if *after == late => match code {
+            401 => Status::unauthorized(),
+            403 => {
+                let target = Target::parse(&request.path);
+                authorize::refused(&request.actor, verb, &target)
+            }
+            410 => {
+                Status::expired(format!("too old resource version: {}", cluster.store.revision()))
+            }
+            503 => Status::unavailable("apiserver is shutting down"),
+            504 => Status::timeout("request did not complete within the allotted timeout", 0),
+            _ => Status::internal("etcdserver: request timed out"),
+        },
+        _ => return None,
+    };
+    Some(status.into())
+}
+
+fn watch_fault(fault: &Action) -> Option<WatchFault> {
+    match fault {
+        Action::Stall => Some(WatchFault::Stall),
+        Action::Truncate => Some(WatchFault::Truncate),
+        Action::NoBookmarks => Some(WatchFault::NoBookmarks),
+        Action::Reset { .. } => Some(WatchFault::Reset),
+        Action::Code { code: 410, .. } => Some(WatchFault::Expire),
+        Action::Latency(_) | Action::TooMany { .. } | Action::Code { .. } | Action::Stale(_) => {
+            None
+        }
+    }
+}
+
+/// The query, made to ask for the past where a cache would be behind: only lists from resource version 0 are
+/// answered from it without a look at what is current.
+fn stale(request: &Request, fault: Option<&Action>, revision: u64) -> query::Query {
+    match fault {
+        Some(Action::Stale(changes)) if request.query.get("resourceVersion") == "0" => {
+            request.query.at(revision.saturating_sub(*changes).max(1))
+        }
+        _ => request.query.clone(),
+    }
+}
+
+fn route(
+    cluster: &mut Cluster,
+    request: &Request,
+    verb: Verb,
+    target: &Target,
+) -> Result<Reply, Status> {
+    let (group, version, namespace, plural, name, subresource) = match target {
+        Target::Path(path) => return Ok(discovery::answer(cluster, request, path)),
+        Target::Resource { group, version, namespace, plural, name, subresource } => {
+            (group, version, namespace, plural, name, subresource)
+        }
+    };
+    if let Some(refusal) = aggregated_is_away(cluster, group, version) {
+        return Ok(refusal);
+    }
+    let Some(kind) = cluster.kinds.served(group, version, plural).cloned() else {
+        return Ok(Reply::nowhere());
+    };
+    let in_namespace = !namespace.is_empty();
+    if in_namespace && !kind.namespaced || !in_namespace && kind.namespaced && !name.is_empty() {
+        return Ok(Reply::nowhere());
+    }
+    if !kind.is_stored() {
+        return review::answer(cluster, request, &kind, namespace, verb);
+    }
+    let key = Key::new(group, plural, namespace, name);
+    if !subresource.is_empty() {
+        return of_subresource(cluster, request, verb, &kind, &key, subresource);
+    }
+    if !kind.has(verb.name())
+        || name.is_empty() != verb.is_of_collection(in_namespace || !kind.namespaced)
+    {
+        return Err(Status::method_not_allowed(group, plural, verb.name()));
+    }
+    match verb {
+        Verb::Get => get(cluster, request, &kind, &key),
+        Verb::List => {
+            let (list, view) = list::list(cluster, request, &kind, namespace)?;
+            Ok(Reply::new(StatusCode::OK, Content::List { list, view }))
+        }
+        Verb::Watch => {
+            let watch = Watch::open(cluster, request, &kind, namespace)?;
+            Ok(Reply::new(StatusCode::OK, Content::Watch(Box::new(watch))))
+        }
+        Verb::Create => write::create(cluster, request, &kind, &key),
+        Verb::Update => write::update(cluster, request, &kind, &key, ""),
+        Verb::Patch => write::patch(cluster, request, &kind, &key, ""),
+        Verb::Delete => write::delete(cluster, request, &kind, &key),
+        Verb::DeleteCollection => write::delete_collection(cluster, request, &kind, namespace),
+        Verb::Other => Err(Status::method_not_allowed(
+            group,
+            plural,
+            &request.method.to_string().to_lowercase(),
+        )),
+    }
+}
+
+/// 503 for a path that another server has, which cannot be reached.
+fn aggregated_is_away(cluster: &Cluster, group: &str, version: &str) -> Option<Reply> {
+    let key = Key::new("apiregistration.k8s.io", "apiservices", "", &format!("{version}.{group}"));
+    let service = cluster.get(&key)?;
+    let away = !service["spec"]["service"].is_null()
+        && object::condition(service, "Available")["status"] != "True";
+    away.then(|| {
+        Reply::new(StatusCode::SERVICE_UNAVAILABLE, Content::Text("service unavailable\n".into()))
+    })
+}
+
+fn get(cluster: &Cluster, request: &Request, kind: &Arc<Kind>, key: &Key) -> Result<Reply, Status> {
+    let view = View::negotiate(request, kind)?;
+    if let Some(asked) = request.query.version("resourceVersion")?
+        && asked > cluster.store.revision()
+    {
+        return Err(Status::too_large_version(asked, cluster.store.revision()));
+    }
+    let object =
+        cluster.get(key).ok_or_else(|| Status::not_found(&key.group, &key.plural, &key.name))?;
+    Ok(Reply::object(StatusCode::OK, object.clone(), view))
+}
+
+fn of_subresource(
+    cluster: &mut Cluster,
+    request: &Request,
+    verb: Verb,
+    kind: &Arc<Kind>,
+    key: &Key,
+    name: &str,
+) -> Result<Reply, Status> {
+    let Some(subresource) = kind.subresource(name) else { return Ok(Reply::nowhere()) };
+    if !subresource.verbs.iter().any(|one| one == verb.name()) {
+        let resource = format!("{}/{name}", kind.plural);
+        return Err(Status::method_not_allowed(&kind.group, &resource, verb.name()));
+    }
+    let found = || Status::not_found(&key.group, &key.plural, &key.name);
+    match (name, verb) {
+        ("scale", _) => scale::answer(cluster, request, verb, kind, key),
+        ("eviction", _) => write::evict(cluster, request, key),
+        ("binding", _) => write::bind(cluster, request, key),
+        ("token", _) => review::token(cluster, request, key),
+        ("log", _) => {
+            cluster.get(key).ok_or_else(found)?;
+            Ok(Reply::new(StatusCode::OK, Content::Text(String::new())))
+        }
+        ("exec" | "attach" | "portforward", _) => {
+            cluster.get(key).ok_or_else(found)?;
+            Err(Status::bad_request("Upgrade request required"))
+        }
+        (_, Verb::Get) => get(cluster, request, kind, key),
+        (_, Verb::Patch) => write::patch(cluster, request, kind, key, name),
+        _ => write::update(cluster, request, kind, key, name),
+    }
+}
+
+/// A `Status` that says it went well.
+fn success() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+}

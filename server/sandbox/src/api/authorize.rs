@@ -1,0 +1,192 @@
+//! RBAC: roles and bindings as they are in the store (`kubernetes/plugin/pkg/auth/authorizer/rbac`). Aggregated roles
+//! are taken as they are written.
+
+use serde_json::Value;
+
+use super::request::{Target, Verb};
+use crate::{
+    cluster::{Actor, Cluster},
+    object,
+    status::Status,
+    store::Key,
+};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+/// Its members may do everything, whatever roles say.
+const MASTERS: &str = "system:masters";
+
+/// What somebody wants to do, as authorization sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Attributes<'a> {
+    pub(super) verb: &'a str,
+    pub(super) group: &'a str,
+    pub(super) resource: &'a str,
+    pub(super) subresource: &'a str,
+    pub(super) namespace: &'a str,
+    pub(super) name: &'a str,
+    /// For what is no resource.
+    pub(super) path: &'a str,
+}
+
+/// Lets a request through, or says in the real one's words why not.
+pub(super) fn check(
+    cluster: &Cluster,
+    actor: &Actor,
+    verb: Verb,
+    target: &Target,
+) -> Result<(), Status> {
+    let attributes = of_request(verb, target);
+    if allows(cluster, actor, &attributes) { Ok(()) } else { Err(refusal(actor, &attributes)) }
+}
+
+/// The refusal of a request that would be let through.
+pub(super) fn refused(actor: &Actor, verb: Verb, target: &Target) -> Status {
+    refusal(actor, &of_request(verb, target))
+}
+
+fn of_request(verb: Verb, target: &Target) -> Attributes<'_> {
+    match target {
+        Target::Path(path) => Attributes { verb: verb.name(), path, ..Attributes::default() },
+        Target::Resource { group, namespace, plural, name, subresource, .. } => Attributes {
+            verb: verb.name(),
+            group,
+            resource: plural,
+            subresource,
+            // A namespace is asked about as if it were in itself.
+            namespace: if group.is_empty() && plural == "namespaces" { name } else { namespace },
+            name,
+            path: "",
+        },
+    }
+}
+
+pub(super) fn refusal(actor: &Actor, attributes: &Attributes<'_>) -> Status {
+    let Attributes { verb, group, resource, subresource, namespace, name, path } = attributes;
+    let user = &actor.name;
+    if resource.is_empty() {
+        return Status::forbidden(
+            "",
+            "",
+            "",
+            &format!("User {user:?} cannot {verb} path {path:?}"),
+        );
+    }
+    let full = if subresource.is_empty() {
+        (*resource).to_owned()
+    } else {
+        format!("{resource}/{subresource}")
+    };
+    let place = match *namespace {
+        "" => "at the cluster scope".into(),
+        namespace => format!("in the namespace {namespace:?}"),
+    };
+    let why =
+        format!("User {user:?} cannot {verb} resource {full:?} in API group {group:?} {place}");
+    Status::forbidden(group, resource, name, &why)
+}
+
+/// Whether somebody may.
+pub(super) fn allows(cluster: &Cluster, actor: &Actor, attributes: &Attributes<'_>) -> bool {
+    if actor.groups.iter().any(|group| group == MASTERS) {
+        return true;
+    }
+    // The node authorizer, without its graph.
+    if actor.groups.iter().any(|group| group == "system:nodes") && !attributes.resource.is_empty() {
+        return true;
+    }
+    let of_cluster = cluster.list(GROUP, "clusterrolebindings", None);
+    if of_cluster
+        .filter(|binding| binds(binding, actor))
+        .any(|binding| grants(cluster, binding, "", attributes))
+    {
+        return true;
+    }
+    let namespace = attributes.namespace;
+    !namespace.is_empty()
+        && cluster
+            .list(GROUP, "rolebindings", Some(namespace))
+            .filter(|binding| binds(binding, actor))
+            .any(|binding| grants(cluster, binding, namespace, attributes))
+}
+
+/// Every rule that holds for somebody in a namespace.
+pub(super) fn rules<'a>(
+    cluster: &'a Cluster,
+    actor: &'a Actor,
+    namespace: &'a str,
+) -> impl Iterator<Item = &'a Value> {
+    let of_cluster = cluster.list(GROUP, "clusterrolebindings", None);
+    let here = cluster.list(GROUP, "rolebindings", Some(namespace));
+    of_cluster
+        .chain(here)
+        .filter(|binding| binds(binding, actor))
+        .filter_map(|binding| role(cluster, binding, object::namespace(binding)))
+        .flat_map(|role| role["rules"].as_array().into_iter().flatten())
+}
+
+fn binds(binding: &Value, actor: &Actor) -> bool {
+    binding["subjects"].as_array().into_iter().flatten().any(|subject| {
+        let name = object::text(subject, &["name"]);
+        match object::text(subject, &["kind"]) {
+            "User" => actor.name == name,
+            "Group" => actor.groups.iter().any(|group| group == name),
+            "ServiceAccount" => {
+                let namespace = match object::text(subject, &["namespace"]) {
+                    "" => object::namespace(binding),
+                    namespace => namespace,
+                };
+                actor.name == format!("system:serviceaccount:{namespace}:{name}")
+            }
+            _ => false,
+        }
+    })
+}
+
+fn role<'a>(cluster: &'a Cluster, binding: &Value, namespace: &str) -> Option<&'a Value> {
+    let reference = &binding["roleRef"];
+    let name = object::text(reference, &["name"]);
+    let key = match object::text(reference, &["kind"]) {
+        "Role" => Key::new(GROUP, "roles", namespace, name),
+        _ => Key::new(GROUP, "clusterroles", "", name),
+    };
+    cluster.get(&key).map(|role| &**role)
+}
+
+fn grants(
+    cluster: &Cluster,
+    binding: &Value,
+    namespace: &str,
+    attributes: &Attributes<'_>,
+) -> bool {
+    let Some(role) = role(cluster, binding, namespace) else { return false };
+    role["rules"].as_array().into_iter().flatten().any(|rule| covers(rule, attributes))
+}
+
+fn covers(rule: &Value, attributes: &Attributes<'_>) -> bool {
+    let has = |field: &str, wanted: &str| {
+        object::texts(rule, &[field]).any(|one| one == "*" || one == wanted)
+    };
+    if !has("verbs", attributes.verb) {
+        return false;
+    }
+    if attributes.resource.is_empty() {
+        return object::texts(rule, &["nonResourceURLs"]).any(|one| match one.strip_suffix('*') {
+            Some(prefix) => attributes.path.starts_with(prefix),
+            None => one == attributes.path,
+        });
+    }
+    let full = match attributes.subresource {
+        "" => attributes.resource.to_owned(),
+        subresource => format!("{}/{subresource}", attributes.resource),
+    };
+    let resources = object::texts(rule, &["resources"]).any(|one| {
+        one == "*"
+            || one == full
+            || one
+                .strip_prefix("*/")
+                .is_some_and(|sub| !sub.is_empty() && sub == attributes.subresource)
+    });
+    let mut names = object::texts(rule, &["resourceNames"]).peekable();
+    let names = names.peek().is_none() || names.any(|one| one == attributes.name);
+    has("apiGroups", attributes.group) && resources && names
+}

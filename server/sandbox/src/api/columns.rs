@@ -1,0 +1,348 @@
+//! The columns of tables, per kind, as `kubernetes/pkg/printers/internalversion` has them.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{clock, kind::Kind, object};
+
+/// A column, and how its cell is made.
+pub(super) struct Column {
+    name: &'static str,
+    sort: &'static str,
+    /// Shown with `-o wide` only.
+    wide: bool,
+    cell: fn(&Value, Timestamp) -> Value,
+}
+
+impl Column {
+    pub(super) fn cell(&self, object: &Value, now: Timestamp) -> Value {
+        (self.cell)(object, now)
+    }
+
+    pub(super) fn definition(&self) -> Value {
+        let format = if self.name == "Name" { "name" } else { "" };
+        json!({
+            "name": self.name, "type": self.sort, "format": format, "description": "",
+            "priority": i32::from(self.wide),
+        })
+    }
+}
+
+const fn text(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
+    Column { name, sort: "string", wide: false, cell }
+}
+
+const fn wide(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
+    Column { name, sort: "string", wide: true, cell }
+}
+
+const fn number(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
+    Column { name, sort: "integer", wide: false, cell }
+}
+
+const NAME: Column = text("Name", |object, _| json!(object::name(object)));
+const AGE: Column =
+    text("Age", |object, now| json!(age(&object["metadata"]["creationTimestamp"], now)));
+const CREATED: Column =
+    text("Created At", |object, _| object["metadata"]["creationTimestamp"].clone());
+
+pub(super) fn of(kind: &Kind) -> Vec<Column> {
+    let middle: Vec<Column> = match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "pods") => vec![
+            text("Ready", |pod, _| {
+                let statuses = pod["status"]["containerStatuses"].as_array();
+                let ready =
+                    statuses.into_iter().flatten().filter(|one| one["ready"] == true).count();
+                json!(format!("{ready}/{}", length(&pod["spec"]["containers"])))
+            }),
+            text("Status", |pod, _| json!(pod_status(pod))),
+            text("Restarts", |pod, _| {
+                let statuses = pod["status"]["containerStatuses"].as_array();
+                let count: i64 = statuses
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|one| one["restartCount"].as_i64())
+                    .sum();
+                json!(count.to_string())
+            }),
+            AGE,
+            wide("IP", |pod, _| or_none(&pod["status"]["podIP"])),
+            wide("Node", |pod, _| or_none(&pod["spec"]["nodeName"])),
+            wide("Nominated Node", |pod, _| or_none(&pod["status"]["nominatedNodeName"])),
+            wide("Readiness Gates", |_, _| json!("<none>")),
+        ],
+        ("apps", "deployments") => vec![
+            text("Ready", |one, _| {
+                json!(format!(
+                    "{}/{}",
+                    int(&one["status"]["readyReplicas"]),
+                    int(&one["spec"]["replicas"])
+                ))
+            }),
+            number("Up-to-date", |one, _| json!(int(&one["status"]["updatedReplicas"]))),
+            number("Available", |one, _| json!(int(&one["status"]["availableReplicas"]))),
+            AGE,
+        ],
+        ("apps", "replicasets") | ("", "replicationcontrollers") => vec![
+            number("Desired", |one, _| json!(int(&one["spec"]["replicas"]))),
+            number("Current", |one, _| json!(int(&one["status"]["replicas"]))),
+            number("Ready", |one, _| json!(int(&one["status"]["readyReplicas"]))),
+            AGE,
+        ],
+        ("apps", "statefulsets") => vec![
+            text("Ready", |one, _| {
+                json!(format!(
+                    "{}/{}",
+                    int(&one["status"]["readyReplicas"]),
+                    int(&one["spec"]["replicas"])
+                ))
+            }),
+            AGE,
+        ],
+        ("apps", "daemonsets") => vec![
+            number("Desired", |one, _| json!(int(&one["status"]["desiredNumberScheduled"]))),
+            number("Current", |one, _| json!(int(&one["status"]["currentNumberScheduled"]))),
+            number("Ready", |one, _| json!(int(&one["status"]["numberReady"]))),
+            number("Up-to-date", |one, _| json!(int(&one["status"]["updatedNumberScheduled"]))),
+            number("Available", |one, _| json!(int(&one["status"]["numberAvailable"]))),
+            text("Node Selector", |_, _| json!("<none>")),
+            AGE,
+        ],
+        ("batch", "jobs") => vec![
+            text("Status", |job, _| {
+                let holds = |kind| object::condition(job, kind)["status"] == "True";
+                json!(if holds("Complete") {
+                    "Complete"
+                } else if holds("Failed") {
+                    "Failed"
+                } else if object::is_deleting(job) {
+                    "Terminating"
+                } else if holds("Suspended") {
+                    "Suspended"
+                } else {
+                    "Running"
+                })
+            }),
+            text("Completions", |job, _| {
+                json!(format!(
+                    "{}/{}",
+                    int(&job["status"]["succeeded"]),
+                    int(&job["spec"]["completions"])
+                ))
+            }),
+            AGE,
+        ],
+        ("batch", "cronjobs") => vec![
+            text("Schedule", |one, _| one["spec"]["schedule"].clone()),
+            text("Suspend", |one, _| {
+                json!(if one["spec"]["suspend"] == true { "True" } else { "False" })
+            }),
+            number("Active", |one, _| json!(length(&one["status"]["active"]))),
+            AGE,
+        ],
+        ("", "namespaces") => vec![text("Status", |one, _| one["status"]["phase"].clone()), AGE],
+        ("", "nodes") => vec![
+            text("Status", |node, _| {
+                let ready = match object::text(object::condition(node, "Ready"), &["status"]) {
+                    "True" => "Ready",
+                    "" => "Unknown",
+                    _ => "NotReady",
+                };
+                let cordoned = node["spec"]["unschedulable"] == true;
+                json!(format!("{ready}{}", if cordoned { ",SchedulingDisabled" } else { "" }))
+            }),
+            text("Roles", |_, _| json!("<none>")),
+            AGE,
+            text("Version", |node, _| node["status"]["nodeInfo"]["kubeletVersion"].clone()),
+        ],
+        ("", "services") => vec![
+            text("Type", |one, _| one["spec"]["type"].clone()),
+            text("Cluster-IP", |one, _| or_none(&one["spec"]["clusterIP"])),
+            text("External-IP", |one, _| {
+                let address = &one["status"]["loadBalancer"]["ingress"][0]["ip"];
+                match (one["spec"]["type"].as_str(), address) {
+                    (Some("LoadBalancer"), Value::Null) => json!("<pending>"),
+                    _ => or_none(address),
+                }
+            }),
+            text("Port(s)", |one, _| {
+                let ports = one["spec"]["ports"].as_array().into_iter().flatten();
+                let shown: Vec<String> = ports
+                    .map(|port| {
+                        format!("{}/{}", int(&port["port"]), object::text(port, &["protocol"]))
+                    })
+                    .collect();
+                json!(if shown.is_empty() { "<none>".into() } else { shown.join(",") })
+            }),
+            AGE,
+        ],
+        ("", "persistentvolumeclaims") => vec![
+            text("Status", |one, _| json!(phase_or_terminating(one))),
+            text("Volume", |one, _| json!(object::text(one, &["spec", "volumeName"]))),
+            text("Capacity", |one, _| json!(object::text(one, &["status", "capacity", "storage"]))),
+            text("Access Modes", |one, _| json!(access_modes(&one["spec"]["accessModes"]))),
+            text("StorageClass", |one, _| json!(object::text(one, &["spec", "storageClassName"]))),
+            text("VolumeAttributesClass", |_, _| json!("<unset>")),
+            AGE,
+        ],
+        ("", "persistentvolumes") => vec![
+            text("Capacity", |one, _| json!(object::text(one, &["spec", "capacity", "storage"]))),
+            text("Access Modes", |one, _| json!(access_modes(&one["spec"]["accessModes"]))),
+            text("Reclaim Policy", |one, _| one["spec"]["persistentVolumeReclaimPolicy"].clone()),
+            text("Status", |one, _| json!(phase_or_terminating(one))),
+            text("Claim", |one, _| {
+                let claim = &one["spec"]["claimRef"];
+                let (namespace, name) =
+                    (object::text(claim, &["namespace"]), object::text(claim, &["name"]));
+                json!(if name.is_empty() { String::new() } else { format!("{namespace}/{name}") })
+            }),
+            text("StorageClass", |one, _| json!(object::text(one, &["spec", "storageClassName"]))),
+            text("VolumeAttributesClass", |_, _| json!("<unset>")),
+            text("Reason", |one, _| json!(object::text(one, &["status", "reason"]))),
+            AGE,
+        ],
+        ("policy", "poddisruptionbudgets") => vec![
+            text("Min Available", |one, _| or_not_available(&one["spec"]["minAvailable"])),
+            text("Max Unavailable", |one, _| or_not_available(&one["spec"]["maxUnavailable"])),
+            number("Allowed Disruptions", |one, _| {
+                json!(int(&one["status"]["disruptionsAllowed"]))
+            }),
+            AGE,
+        ],
+        ("apiregistration.k8s.io", _) => vec![
+            text("Service", |one, _| {
+                let service = &one["spec"]["service"];
+                json!(match service {
+                    Value::Null => "Local".into(),
+                    _ => format!(
+                        "{}/{}",
+                        object::text(service, &["namespace"]),
+                        object::text(service, &["name"])
+                    ),
+                })
+            }),
+            text("Available", |one, _| {
+                let condition = object::condition(one, "Available");
+                let (status, reason) =
+                    (object::text(condition, &["status"]), object::text(condition, &["reason"]));
+                json!(if status == "True" { status.into() } else { format!("{status} ({reason})") })
+            }),
+            AGE,
+        ],
+        ("storage.k8s.io", "volumeattachments") => vec![
+            text("Attacher", |one, _| one["spec"]["attacher"].clone()),
+            text("PV", |one, _| one["spec"]["source"]["persistentVolumeName"].clone()),
+            text("Node", |one, _| one["spec"]["nodeName"].clone()),
+            text("Attached", |one, _| json!((one["status"]["attached"] == true).to_string())),
+            AGE,
+        ],
+        ("", "configmaps") => {
+            vec![number("Data", |one, _| json!(size(&one["data"]) + size(&one["binaryData"]))), AGE]
+        }
+        ("", "secrets") => vec![
+            text("Type", |one, _| one["type"].clone()),
+            number("Data", |one, _| json!(size(&one["data"]))),
+            AGE,
+        ],
+        ("" | "events.k8s.io", "events") => vec![
+            text("Last Seen", |one, now| json!(age(&one["lastTimestamp"], now))),
+            text("Type", |one, _| one["type"].clone()),
+            text("Reason", |one, _| one["reason"].clone()),
+            text("Object", |one, _| {
+                let about = &one["involvedObject"];
+                let kind = object::text(about, &["kind"]).to_lowercase();
+                json!(format!("{kind}/{}", object::text(about, &["name"])))
+            }),
+            text("Message", |one, _| one["message"].clone()),
+        ],
+        ("rbac.authorization.k8s.io" | "apiextensions.k8s.io", _) => vec![CREATED],
+        _ => vec![AGE],
+    };
+    std::iter::once(NAME).chain(middle).collect()
+}
+
+fn int(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_default()
+}
+
+fn length(value: &Value) -> usize {
+    value.as_array().map_or(0, Vec::len)
+}
+
+fn size(value: &Value) -> usize {
+    value.as_object().map_or(0, serde_json::Map::len)
+}
+
+fn or_none(value: &Value) -> Value {
+    if value.is_null() { json!("<none>") } else { value.clone() }
+}
+
+fn or_not_available(value: &Value) -> Value {
+    match value {
+        Value::Null => json!("N/A"),
+        Value::String(text) => json!(text),
+        other => json!(other.to_string()),
+    }
+}
+
+fn phase_or_terminating(object: &Value) -> &str {
+    if object::is_deleting(object) {
+        "Terminating"
+    } else {
+        object::text(object, &["status", "phase"])
+    }
+}
+
+fn pod_status(pod: &Value) -> String {
+    let phase = object::text(pod, &["status", "phase"]);
+    let reason = object::text(pod, &["status", "reason"]);
+    let waiting = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+    let waiting = waiting
+        .map(|one| object::text(one, &["state", "waiting", "reason"]))
+        .find(|one| !one.is_empty());
+    if object::is_deleting(pod) {
+        return if reason == "NodeLost" { "Unknown" } else { "Terminating" }.into();
+    }
+    match waiting {
+        Some(waiting) => waiting.into(),
+        None if !reason.is_empty() => reason.into(),
+        None if phase == "Succeeded" => "Completed".into(),
+        None if phase == "Failed" => "Error".into(),
+        None => phase.into(),
+    }
+}
+
+fn access_modes(modes: &Value) -> String {
+    let short = |mode: &str| match mode {
+        "ReadWriteOnce" => "RWO",
+        "ReadOnlyMany" => "ROX",
+        "ReadWriteMany" => "RWX",
+        "ReadWriteOncePod" => "RWOP",
+        _ => "?",
+    };
+    let modes = modes.as_array().into_iter().flatten().filter_map(Value::as_str);
+    modes.map(short).collect::<Vec<_>>().join(",")
+}
+
+/// `duration.HumanDuration` since a time.
+fn age(since: &Value, now: Timestamp) -> String {
+    let Some(since) = clock::read(since) else { return "<unknown>".into() };
+    let seconds = now.as_second().saturating_sub(since.as_second());
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    let two = |big: i64, unit: &str, small: i64, rest: &str| match small {
+        0 => format!("{big}{unit}"),
+        _ => format!("{big}{unit}{small}{rest}"),
+    };
+    match seconds {
+        ..-1 => "<invalid>".into(),
+        ..=0 => "0s".into(),
+        ..120 => format!("{seconds}s"),
+        ..600 => two(minutes, "m", seconds % 60, "s"),
+        ..10_800 => format!("{minutes}m"),
+        ..28_800 => two(hours, "h", minutes % 60, "m"),
+        ..172_800 => format!("{hours}h"),
+        ..691_200 => two(days, "d", hours % 24, "h"),
+        ..63_072_000 => format!("{days}d"),
+        _ => two(days / 365, "y", days % 365, "d"),
+    }
+}

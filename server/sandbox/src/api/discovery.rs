@@ -1,0 +1,241 @@
+//! What is served: discovery, plain and aggregated (`apidiscovery.k8s.io/v2`), version and health.
+
+use serde_json::{Value, json};
+
+use super::{Content, Reply, openapi, request::Request};
+use crate::{
+    cluster::Cluster,
+    kind::{Kind, Subresource},
+    object,
+};
+
+const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const V2_BETA: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+
+pub(super) fn answer(cluster: &Cluster, request: &Request, path: &str) -> Reply {
+    let trimmed = path.trim_end_matches('/');
+    let parts: Vec<&str> = trimmed.split('/').skip(1).collect();
+    let aggregated = aggregated_version(request);
+    match parts.as_slice() {
+        ["api"] => match aggregated {
+            Some((version, sort)) => typed(aggregate(cluster, true, version), sort),
+            None => Reply::json(json!({
+                "kind": "APIVersions", "versions": ["v1"],
+                "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:443"}],
+            })),
+        },
+        ["apis"] => match aggregated {
+            Some((version, sort)) => typed(aggregate(cluster, false, version), sort),
+            None => {
+                let groups: Vec<Value> = groups(cluster)
+                    .iter()
+                    .filter(|(group, _)| !group.is_empty())
+                    .map(|one| group_of(one))
+                    .collect();
+                Reply::json(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
+            }
+        },
+        ["api", version] => resources(cluster, "", version),
+        ["apis", group] => {
+            match groups(cluster).iter().find(|(one, _)| one == group && !one.is_empty()) {
+                Some(one) => {
+                    let mut group = group_of(one);
+                    group["kind"] = json!("APIGroup");
+                    group["apiVersion"] = json!("v1");
+                    Reply::json(group)
+                }
+                None => Reply::nowhere(),
+            }
+        }
+        ["apis", group, version] => resources(cluster, group, version),
+        ["version"] => Reply::json(json!({
+            "major": "1", "minor": "36", "gitVersion": "v1.36.3", "gitCommit": "", "gitTreeState": "clean",
+            "buildDate": "2026-07-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "sandbox",
+        })),
+        ["healthz" | "livez" | "readyz", ..] => {
+            Reply::new(http::StatusCode::OK, Content::Text("ok".into()))
+        }
+        ["openapi", "v3"] => Reply::json(openapi::index(cluster)),
+        ["openapi", "v3", rest @ ..] => match openapi::document(cluster, &rest.join("/")) {
+            Some(document) => Reply::json(document),
+            None => Reply::nowhere(),
+        },
+        [] | [""] => {
+            let mut paths: Vec<String> = [
+                "/api",
+                "/api/v1",
+                "/apis",
+                "/healthz",
+                "/livez",
+                "/openapi/v3",
+                "/readyz",
+                "/version",
+            ]
+            .map(String::from)
+            .to_vec();
+            for (group, versions) in groups(cluster).iter().filter(|(group, _)| !group.is_empty()) {
+                paths.push(format!("/apis/{group}"));
+                paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
+            }
+            paths.sort();
+            Reply::json(json!({"paths": paths}))
+        }
+        _ => Reply::nowhere(),
+    }
+}
+
+fn typed(value: Value, sort: &'static str) -> Reply {
+    Reply::new(http::StatusCode::OK, Content::Typed(value, sort))
+}
+
+/// Whether aggregated discovery is asked for, in the version that is preferred.
+fn aggregated_version(request: &Request) -> Option<(&'static str, &'static str)> {
+    request.header("accept").split(',').find_map(|one| {
+        let has = |text: &str| one.split(';').any(|part| part.trim() == text);
+        if !has("as=APIGroupDiscoveryList") || !has("g=apidiscovery.k8s.io") {
+            return None;
+        }
+        if has("v=v2") {
+            Some(("v2", V2))
+        } else {
+            has("v=v2beta1").then_some(("v2beta1", V2_BETA))
+        }
+    })
+}
+
+/// The groups with their versions, the preferred first, in the order of their APIServices' priorities.
+fn groups(cluster: &Cluster) -> Vec<(String, Vec<String>)> {
+    let mut services: Vec<(i64, i64, String, String)> = cluster
+        .list("apiregistration.k8s.io", "apiservices", None)
+        .map(|one| {
+            let number = |field: &str| -one["spec"][field].as_i64().unwrap_or_default();
+            let text = |field: &str| object::text(one, &["spec", field]).to_owned();
+            (
+                number("groupPriorityMinimum"),
+                number("versionPriority"),
+                text("group"),
+                text("version"),
+            )
+        })
+        .collect();
+    services.sort();
+    let mut groups: Vec<(String, Vec<String>)> = vec![];
+    for (_, _, group, version) in services {
+        match groups.iter_mut().find(|(one, _)| *one == group) {
+            Some((_, versions)) => versions.push(version),
+            None => groups.push((group, vec![version])),
+        }
+    }
+    groups
+}
+
+fn group_of((group, versions): &(String, Vec<String>)) -> Value {
+    let versions: Vec<Value> = versions
+        .iter()
+        .map(|version| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
+        .collect();
+    json!({"name": group, "versions": versions, "preferredVersion": versions.first()})
+}
+
+fn kinds_of<'a>(
+    cluster: &'a Cluster,
+    group: &'a str,
+    version: &'a str,
+) -> impl Iterator<Item = &'a Kind> {
+    cluster
+        .kinds
+        .iter_versions()
+        .map(|kind| &**kind)
+        .filter(move |kind| kind.group == group && kind.version == version)
+}
+
+fn resources(cluster: &Cluster, group: &str, version: &str) -> Reply {
+    if let Some(refusal) = super::aggregated_is_away(cluster, group, version) {
+        return refusal;
+    }
+    if kinds_of(cluster, group, version).next().is_none() {
+        return Reply::nowhere();
+    }
+    let mut listed = vec![];
+    for kind in kinds_of(cluster, group, version) {
+        let mut one = json!({
+            "name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced, "kind": kind.kind,
+            "verbs": kind.verbs,
+        });
+        if !kind.short_names.is_empty() {
+            one["shortNames"] = json!(kind.short_names);
+        }
+        if !kind.categories.is_empty() {
+            one["categories"] = json!(kind.categories);
+        }
+        listed.push(one);
+        for sub in &kind.subresources {
+            let mut one = json!({
+                "name": format!("{}/{}", kind.plural, sub.name), "singularName": "", "namespaced": kind.namespaced,
+                "kind": sub.kind, "verbs": sub.verbs,
+            });
+            if (&sub.group, &sub.version) != (&kind.group, &kind.version) {
+                one["group"] = json!(sub.group);
+                one["version"] = json!(sub.version);
+            }
+            listed.push(one);
+        }
+    }
+    let name = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    Reply::json(
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": listed}),
+    )
+}
+
+fn aggregate(cluster: &Cluster, legacy: bool, api: &str) -> Value {
+    let groups = groups(cluster);
+    let shown: Vec<Value> = groups
+        .iter()
+        .filter(|(group, _)| group.is_empty() == legacy)
+        .map(|(group, versions)| {
+            let versions: Vec<Value> =
+                versions.iter().map(|version| version_of(cluster, group, version)).collect();
+            let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
+            json!({"metadata": metadata, "versions": versions})
+        })
+        .collect();
+    json!({
+        "kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{api}"), "metadata": {},
+        "items": shown,
+    })
+}
+
+/// A version of a group; one whose server cannot be asked is stale, and what it had is still told.
+fn version_of(cluster: &Cluster, group: &str, version: &str) -> Value {
+    let stale = super::aggregated_is_away(cluster, group, version).is_some();
+    let resources: Vec<Value> = kinds_of(cluster, group, version)
+        .map(|kind| {
+            let response = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
+            let mut one = json!({
+                "resource": kind.plural, "responseKind": response,
+                "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
+                "singularResource": kind.singular, "verbs": kind.verbs,
+            });
+            if !kind.short_names.is_empty() {
+                one["shortNames"] = json!(kind.short_names);
+            }
+            if !kind.categories.is_empty() {
+                one["categories"] = json!(kind.categories);
+            }
+            if !kind.subresources.is_empty() {
+                one["subresources"] = kind.subresources.iter().map(subresource).collect();
+            }
+            one
+        })
+        .collect();
+    let freshness = if stale { "Stale" } else { "Current" };
+    json!({"version": version, "freshness": freshness, "resources": resources})
+}
+
+fn subresource(one: &Subresource) -> Value {
+    let Subresource { name, group, version, kind, verbs } = one;
+    json!({
+        "subresource": name, "verbs": verbs,
+        "responseKind": {"group": group, "version": version, "kind": kind},
+    })
+}

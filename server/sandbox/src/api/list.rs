@@ -1,0 +1,259 @@
+//! GET of a collection: pages, selectors and resource versions
+//! (`apiserver/pkg/storage/etcd3/store.go`, `apis/meta/internalversion/validation`).
+
+use std::sync::Arc;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+
+use super::{encode::View, request::Request};
+use crate::{
+    cluster::Cluster,
+    kind::Kind,
+    object,
+    selector::{Fields, Labels},
+    status::{Cause, Status},
+};
+
+/// One page, or all.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) items: Vec<Arc<Value>>,
+    pub(crate) revision: u64,
+    /// To ask for the next page with; empty at the end.
+    pub(crate) token: String,
+    pub(crate) remaining: Option<usize>,
+}
+
+/// What is selected of a collection.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Selection {
+    pub(super) labels: Labels,
+    pub(super) fields: Fields,
+}
+
+impl Selection {
+    pub(super) fn read(request: &Request, kind: &Kind) -> Result<Self, Status> {
+        let labels =
+            Labels::parse(request.query.get("labelSelector")).map_err(Status::bad_request)?;
+        let fields =
+            Fields::parse(request.query.get("fieldSelector")).map_err(Status::bad_request)?;
+        if let Some(unknown) = fields.names().find(|name| !is_selectable(kind, name)) {
+            let why = match (kind.is_custom(), kind.namespaced) {
+                (true, _) | (_, true) => format!("field label not supported: {unknown}"),
+                _ => format!("{unknown:?} is not a known field selector: only \"metadata.name\""),
+            };
+            return Err(Status::bad_request(why));
+        }
+        Ok(Self { labels, fields })
+    }
+
+    pub(super) fn matches(&self, object: &Value) -> bool {
+        self.labels.matches(object) && self.fields.matches(object)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+}
+
+/// The fields by which a kind can be selected, beside name and namespace.
+fn is_selectable(kind: &Kind, field: &str) -> bool {
+    let more: &[&str] = match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "pods") => &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
+        ("" | "events.k8s.io", "events") => &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        ("", "namespaces") => &["status.phase"],
+        ("", "nodes") => &["spec.unschedulable"],
+        ("", "secrets") => &["type"],
+        ("", "services") => &["spec.clusterIP", "spec.type"],
+        ("", "replicationcontrollers") | ("apps", "replicasets") => &["status.replicas"],
+        ("batch", "jobs") => &["status.successful"],
+        ("certificates.k8s.io", _) => &["spec.signerName"],
+        _ => &[],
+    };
+    field == "metadata.name"
+        || field == "metadata.namespace" && kind.namespaced
+        || more.contains(&field)
+}
+
+pub(super) fn list(
+    cluster: &Cluster,
+    request: &Request,
+    kind: &Arc<Kind>,
+    namespace: &str,
+) -> Result<(List, View), Status> {
+    let view = View::negotiate(request, kind)?;
+    let selection = Selection::read(request, kind)?;
+    check_match(request, false)?;
+    let within = (!namespace.is_empty()).then_some(namespace);
+    let current = cluster.store.revision();
+    let asked = request.query.version("resourceVersion")?;
+    let limit =
+        request.query.number("limit")?.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(0);
+    let token = match request.query.get("continue") {
+        "" => None,
+        text => Some(Token::read(text)?),
+    };
+    if let Some(asked) = asked.filter(|asked| *asked > current) {
+        return Err(Status::too_large_version(asked, current));
+    }
+    let exact = match (&token, asked, request.query.get("resourceVersionMatch")) {
+        (Some(token), ..) => token.revision,
+        (None, Some(asked), "Exact") => Some(asked),
+        // With a limit, a version without a word about it means exactly that one.
+        (None, Some(asked), "") if limit > 0 => Some(asked),
+        _ => None,
+    };
+    let (group, plural) = (kind.group.as_str(), kind.plural.as_str());
+    let (revision, mut items) = match exact.filter(|exact| *exact != current) {
+        None => (current, cluster.list(group, plural, within).cloned().collect::<Vec<_>>()),
+        Some(exact) => match cluster.store.list_at(group, plural, within, exact) {
+            Ok(items) => (exact, items),
+            Err(_) => {
+                return Err(match token {
+                    Some(token) => {
+                        Status::expired_continue(Token { revision: None, ..token }.to_text())
+                    }
+                    None => {
+                        Status::expired("The resourceVersion for the provided list is too old.")
+                    }
+                });
+            }
+        },
+    };
+    if let Some(Token { start, .. }) = &token {
+        items.retain(|one| place(one) >= (start.0.as_str(), start.1.as_str()));
+    }
+    items.retain(|one| selection.matches(one));
+    // From the cache, as resource version 0 means, everything comes at once.
+    let from_cache = request.query.get("resourceVersion") == "0" && token.is_none();
+    let mut list = List { items, revision, token: String::new(), remaining: None };
+    if limit > 0 && list.items.len() > limit && !from_cache {
+        let rest = list.items.split_off(limit);
+        if let Some(next) = rest.first() {
+            let (namespace, name) = place(next);
+            let start = (namespace.to_owned(), name.to_owned());
+            list.token = Token { revision: Some(revision), start }.to_text();
+        }
+        list.remaining = selection.is_empty().then_some(rest.len());
+    }
+    Ok((list, view))
+}
+
+fn place(object: &Value) -> (&str, &str) {
+    (object::namespace(object), object::name(object))
+}
+
+/// `ValidateListOptions`.
+pub(super) fn check_match(request: &Request, watching: bool) -> Result<(), Status> {
+    let query = &request.query;
+    let word = query.get("resourceVersionMatch");
+    let refuse = |field: &str, why: &str| {
+        Err(Status::invalid("meta.k8s.io", "ListOptions", "", vec![Cause::forbidden(field, why)]))
+    };
+    let initial = query.get("sendInitialEvents");
+    if watching {
+        return match (initial, word) {
+            ("", "") => Ok(()),
+            ("", _) => refuse(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            ),
+            (_, "NotOlderThan") => Ok(()),
+            _ => refuse(
+                "resourceVersionMatch",
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ),
+        };
+    }
+    if !initial.is_empty() {
+        return refuse("sendInitialEvents", "sendInitialEvents is forbidden for list");
+    }
+    if word.is_empty() {
+        return Ok(());
+    }
+    let version = query.get("resourceVersion");
+    if version.is_empty() {
+        return refuse(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden unless resourceVersion is provided",
+        );
+    }
+    if !query.get("continue").is_empty() {
+        return refuse(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden when continue is provided",
+        );
+    }
+    if word == "Exact" && version == "0" {
+        return refuse(
+            "resourceVersionMatch",
+            "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+        );
+    }
+    if !["Exact", "NotOlderThan"].contains(&word) {
+        let cause = Cause::not_supported(
+            "resourceVersionMatch",
+            &json!(word),
+            &["Exact", "NotOlderThan", ""],
+        );
+        return Err(Status::invalid("meta.k8s.io", "ListOptions", "", vec![cause]));
+    }
+    Ok(())
+}
+
+/// Where the next page begins.
+#[derive(Debug)]
+struct Token {
+    /// Of the first page; `None` goes on with what is now.
+    revision: Option<u64>,
+    start: (String, String),
+}
+
+impl Token {
+    fn to_text(&self) -> String {
+        let revision = self.revision.map_or(json!(-1), |revision| json!(revision));
+        let (namespace, name) = &self.start;
+        let token =
+            json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{namespace}/{name}")});
+        URL_SAFE_NO_PAD.encode(token.to_string())
+    }
+
+    fn read(text: &str) -> Result<Self, Status> {
+        let wrong = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| wrong(&error.to_string()))?;
+        let token: Value =
+            serde_json::from_slice(&bytes).map_err(|error| wrong(&error.to_string()))?;
+        if token["v"] != "meta.k8s.io/v1" {
+            return Err(wrong("server does not recognize this encoded version"));
+        }
+        let start = object::text(&token, &["start"]);
+        let (namespace, name) = start.split_once('/').ok_or_else(|| wrong("start"))?;
+        let revision = token["rv"].as_u64();
+        if revision == Some(0) {
+            return Err(wrong("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));
+        }
+        Ok(Self { revision, start: (namespace.into(), name.into()) })
+    }
+}

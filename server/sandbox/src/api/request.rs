@@ -1,0 +1,203 @@
+//! What a request asks for: its path taken apart (`endpoints/request/requestinfo.go`), its verb.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use jiff::Timestamp;
+use percent_encoding::percent_decode_str;
+
+use super::query::Query;
+use crate::{cluster::Actor, store::Key};
+
+/// A request that has arrived as a whole.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub method: Method,
+    pub path: String,
+    pub query: Query,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    /// Who the credentials belong to.
+    pub actor: Actor,
+    /// When it came, by the clock of the cluster.
+    pub time: Timestamp,
+}
+
+impl Request {
+    /// A request from the parts of HTTP.
+    #[must_use]
+    pub fn new(parts: &http::request::Parts, body: Bytes, actor: Actor, time: Timestamp) -> Self {
+        Self {
+            method: parts.method.clone(),
+            path: parts.uri.path().into(),
+            query: Query::parse(parts.uri.query().unwrap_or_default()),
+            headers: parts.headers.clone(),
+            body,
+            actor,
+            time,
+        }
+    }
+
+    /// A header as text; empty if it is missing or no text.
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// No resource: discovery, health, version.
+    Path(String),
+    /// `name` and `subresource` may be empty; `namespace` is, for what is cluster-scoped or in all namespaces.
+    Resource {
+        group: String,
+        version: String,
+        namespace: String,
+        plural: String,
+        name: String,
+        subresource: String,
+    },
+}
+
+impl Target {
+    pub(crate) fn parse(path: &str) -> Self {
+        let nowhere = || Self::Path(path.into());
+        let mut parts = vec![];
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            let Ok(part) = percent_decode_str(part).decode_utf8() else { return nowhere() };
+            parts.push(part.into_owned());
+        }
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
+            ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
+            _ => return nowhere(),
+        };
+        // The old way to watch.
+        let rest = if let ["watch", rest @ ..] = rest { rest } else { rest };
+        let (namespace, rest) = match rest {
+            // A namespace itself, or its own subresources.
+            ["namespaces", _] | ["namespaces", _, "status" | "finalize"] if group.is_empty() => {
+                ("", rest)
+            }
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+            _ => ("", rest),
+        };
+        let (plural, name, subresource) = match rest {
+            [plural] => (*plural, "", ""),
+            [plural, name] => (*plural, *name, ""),
+            [plural, name, subresource] => (*plural, *name, *subresource),
+            _ => return nowhere(),
+        };
+        let [group, version, namespace, plural, name, subresource] =
+            [group, version, namespace, plural, name, subresource].map(String::from);
+        Self::Resource { group, version, namespace, plural, name, subresource }
+    }
+
+    pub(crate) fn key(&self) -> Option<Key> {
+        match self {
+            Self::Path(_) => None,
+            Self::Resource { group, namespace, plural, name, .. } => {
+                Some(Key::new(group, plural, namespace, name))
+            }
+        }
+    }
+
+    pub(crate) fn subresource(&self) -> &str {
+        match self {
+            Self::Path(_) => "",
+            Self::Resource { subresource, .. } => subresource,
+        }
+    }
+}
+
+/// What is to be done, in the words of RBAC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
+    /// A method that means nothing here.
+    Other,
+}
+
+impl Verb {
+    pub(crate) fn of(request: &Request, target: &Target) -> Self {
+        let collection = matches!(target, Target::Resource { name, .. } if name.is_empty());
+        let watching = request.query.is("watch")
+            || request.path.split('/').filter(|part| !part.is_empty()).nth(2) == Some("watch")
+                && request.path.starts_with("/api/");
+        match (&request.method, collection) {
+            (&Method::GET | &Method::HEAD, _) if matches!(target, Target::Path(_)) => Self::Get,
+            (&Method::GET | &Method::HEAD, true) if watching => Self::Watch,
+            (&Method::GET | &Method::HEAD, true) => Self::List,
+            // A watch of one object by its path is a list with its name.
+            (&Method::GET | &Method::HEAD, false) => Self::Get,
+            (&Method::POST, _) => Self::Create,
+            (&Method::PUT, _) => Self::Update,
+            (&Method::PATCH, _) => Self::Patch,
+            (&Method::DELETE, true) => Self::DeleteCollection,
+            (&Method::DELETE, false) => Self::Delete,
+            _ => Self::Other,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Other => "",
+        }
+    }
+
+    /// Whether it is asked of a collection, not of an object. One creates and deletes within a namespace only.
+    pub(super) fn is_of_collection(self, within_scope: bool) -> bool {
+        match self {
+            Self::List | Self::Watch => true,
+            Self::Create | Self::DeleteCollection => within_scope,
+            Self::Get | Self::Update | Self::Patch | Self::Delete | Self::Other => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, expected: &str) {
+        let shown = match Target::parse(path) {
+            Target::Path(path) => path,
+            Target::Resource { group, version, namespace, plural, name, subresource } => {
+                format!("{group}|{version}|{namespace}|{plural}|{name}|{subresource}")
+            }
+        };
+        assert_eq!(shown, expected, "{path}");
+    }
+
+    #[test]
+    fn paths_are_taken_apart() {
+        check("/api/v1/pods", "|v1||pods||");
+        check("/api/v1/namespaces", "|v1||namespaces||");
+        check("/api/v1/namespaces/shop", "|v1||namespaces|shop|");
+        check("/api/v1/namespaces/shop/finalize", "|v1||namespaces|shop|finalize");
+        check("/api/v1/namespaces/shop/pods/a/eviction", "|v1|shop|pods|a|eviction");
+        check("/apis/apps/v1/namespaces/shop/deployments/web", "apps|v1|shop|deployments|web|");
+        check("/apis/apps/v1", "/apis/apps/v1");
+        check("/api/v1/namespaces/a%2Fb/pods", "|v1|a/b|pods||");
+        check("/api/v1/%ff", "/api/v1/%ff");
+        check("/a/b/c/d/e/f/g/h/i", "/a/b/c/d/e/f/g/h/i");
+        check("", "");
+    }
+}

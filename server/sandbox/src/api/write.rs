@@ -1,0 +1,370 @@
+//! Requests that change something: their options and bodies, and how they are answered.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{Content, Reply, encode::View, list, request::Request, success};
+use crate::{
+    cluster::{Cluster, DeleteOptions, Propagation, Write},
+    kind::Kind,
+    object,
+    patch::Patch,
+    status::{Cause, Status},
+    store::Key,
+};
+
+const JSON: &str = "application/json";
+
+pub(super) fn create(
+    cluster: &mut Cluster,
+    request: &Request,
+    kind: &Arc<Kind>,
+    key: &Key,
+) -> Result<Reply, Status> {
+    let view = View::negotiate(request, kind)?;
+    let write = options(request, "CreateOptions")?;
+    let object = body(request, kind)?;
+    let actor = &request.actor;
+    let made =
+        cluster.create_with(actor, &write, &key.group, &key.plural, &key.namespace, object)?;
+    Ok(Reply::object(StatusCode::CREATED, made, view))
+}
+
+pub(super) fn update(
+    cluster: &mut Cluster,
+    request: &Request,
+    kind: &Arc<Kind>,
+    key: &Key,
+    subresource: &str,
+) -> Result<Reply, Status> {
+    let view = View::negotiate(request, kind)?;
+    let write = options(request, "UpdateOptions")?;
+    let object = body(request, kind)?;
+    let name = object::name(&object);
+    if name != &*key.name {
+        let why = if name.is_empty() {
+            "name must be provided".into()
+        } else {
+            format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                key.name
+            )
+        };
+        return Err(Status::bad_request(why));
+    }
+    let namespace = object::namespace(&object);
+    if kind.namespaced && !namespace.is_empty() && namespace != &*key.namespace {
+        let why =
+            "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Status::bad_request(why));
+    }
+    // AllowCreateOnUpdate.
+    if cluster.get(key).is_none()
+        && subresource.is_empty()
+        && key.is_of("coordination.k8s.io", "leases")
+    {
+        return create(cluster, request, kind, key);
+    }
+    let stored = cluster.update_with(&request.actor, &write, key, subresource, object)?;
+    Ok(Reply::object(StatusCode::OK, stored, view))
+}
+
+pub(super) fn patch(
+    cluster: &mut Cluster,
+    request: &Request,
+    kind: &Arc<Kind>,
+    key: &Key,
+    subresource: &str,
+) -> Result<Reply, Status> {
+    let view = View::negotiate(request, kind)?;
+    let write = options(request, "PatchOptions")?;
+    let patch = read_patch(request, kind)?;
+    if let Patch::Apply { object, .. } = &patch {
+        check_apply(request, kind, key, object)?;
+        if cluster.get(key).is_none() && subresource.is_empty() {
+            let (actor, mut object) = (&request.actor, object.clone());
+            object::unset(&mut object, &["metadata", "resourceVersion"]);
+            object::set(&mut object, &["metadata", "name"], json!(*key.name));
+            let made = cluster.create_with(
+                actor,
+                &write,
+                &key.group,
+                &key.plural,
+                &key.namespace,
+                object,
+            )?;
+            return Ok(Reply::object(StatusCode::CREATED, made, view));
+        }
+    }
+    let stored = cluster.patch_with(&request.actor, &write, key, &patch, subresource)?;
+    Ok(Reply::object(StatusCode::OK, stored, view))
+}
+
+/// A patch from its content type and body.
+pub(super) fn read_patch(request: &Request, kind: &Kind) -> Result<Patch, Status> {
+    let media = request.header("content-type").split(';').next().unwrap_or_default().trim();
+    let read = || {
+        serde_json::from_slice::<Value>(&request.body)
+            .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
+    };
+    match media {
+        "application/json-patch+json" => Ok(Patch::Json(read()?)),
+        "application/merge-patch+json" => Ok(Patch::Merge(read()?)),
+        "application/strategic-merge-patch+json" if !kind.is_custom() => {
+            Ok(Patch::Strategic(read()?))
+        }
+        "application/apply-patch+yaml" => {
+            Ok(Patch::Apply { object: read()?, force: request.query.is("force") })
+        }
+        _ => {
+            let mut accepted = vec!["application/json-patch+json", "application/merge-patch+json"];
+            if !kind.is_custom() {
+                accepted.push("application/strategic-merge-patch+json");
+            }
+            accepted.extend(["application/apply-patch+yaml", "application/apply-patch+cbor"]);
+            Err(Status::unsupported_media_type(&accepted))
+        }
+    }
+}
+
+fn check_apply(request: &Request, kind: &Kind, key: &Key, object: &Value) -> Result<(), Status> {
+    if request.query.get("fieldManager").is_empty() {
+        let cause = Cause::required("fieldManager", "is required for apply patch");
+        return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", vec![cause]));
+    }
+    let version = object::text(object, &["apiVersion"]);
+    if version != kind.api_version() {
+        let why = format!(
+            "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {}",
+            kind.api_version()
+        );
+        return Err(Status::bad_request(why));
+    }
+    let name = object::name(object);
+    if !name.is_empty() && name != &*key.name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            key.name
+        )));
+    }
+    if !object["metadata"]["managedFields"].is_null() {
+        return Err(Status::bad_request("metadata.managedFields must be nil"));
+    }
+    Ok(())
+}
+
+pub(super) fn delete(
+    cluster: &mut Cluster,
+    request: &Request,
+    kind: &Arc<Kind>,
+    key: &Key,
+) -> Result<Reply, Status> {
+    let view = View::negotiate(request, kind)?;
+    let options = delete_options(request)?;
+    let deleted = cluster.delete(&request.actor, key, &options)?;
+    let code = if !deleted.gone && options.orphan_dependents == Some(false) {
+        StatusCode::ACCEPTED
+    } else {
+        StatusCode::OK
+    };
+    Ok(Reply::object(code, deleted.answer, view))
+}
+
+pub(super) fn delete_collection(
+    cluster: &mut Cluster,
+    request: &Request,
+    kind: &Arc<Kind>,
+    namespace: &str,
+) -> Result<Reply, Status> {
+    let options = delete_options(request)?;
+    let (list, view) = list::list(cluster, request, kind, namespace)?;
+    for one in &list.items {
+        let key = Key::new(&kind.group, &kind.plural, object::namespace(one), object::name(one));
+        match cluster.delete(&request.actor, &key, &options) {
+            Err(status) if !status.is_not_found() => return Err(status),
+            _ => {}
+        }
+    }
+    Ok(Reply::new(StatusCode::OK, Content::List { list, view }))
+}
+
+pub(super) fn evict(cluster: &mut Cluster, request: &Request, key: &Key) -> Result<Reply, Status> {
+    let eviction = json_body(request)?;
+    let name = object::name(&eviction);
+    if name != &*key.name {
+        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+    }
+    let mut options = read_delete_options(&eviction["deleteOptions"])?;
+    options.dry_run |= options_dry_run(request, "CreateOptions")?;
+    cluster.evict(&request.actor, key, &options)?;
+    Ok(Reply::new(StatusCode::CREATED, Content::Json(success())))
+}
+
+pub(super) fn bind(cluster: &mut Cluster, request: &Request, key: &Key) -> Result<Reply, Status> {
+    let binding = json_body(request)?;
+    let dry_run = options_dry_run(request, "CreateOptions")?;
+    cluster.bind(key, object::text(&binding, &["target", "name"]), dry_run)?;
+    Ok(Reply::new(StatusCode::CREATED, Content::Json(success())))
+}
+
+/// The object in the body, which must be of the kind that the path says.
+pub(super) fn body(request: &Request, kind: &Kind) -> Result<Value, Status> {
+    let object = json_body(request)?;
+    let unreadable = |why: &str| {
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): {why}",
+            kind.kind
+        ))
+    };
+    if !object.is_object() {
+        return Err(unreadable(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal",
+        ));
+    }
+    let (version, said) =
+        (object::text(&object, &["apiVersion"]), object::text(&object, &["kind"]));
+    if kind.is_custom() && said.is_empty() {
+        return Err(unreadable("Object 'Kind' is missing"));
+    }
+    if !version.is_empty() && version != kind.api_version() {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({})",
+            kind.api_version()
+        )));
+    }
+    if !said.is_empty() && said != kind.kind {
+        return Err(Status::bad_request(format!(
+            "{said} in version {:?} cannot be handled as a {}: converting ({said}) to ({}): unknown conversion",
+            kind.version, kind.kind, kind.kind
+        )));
+    }
+    Ok(object)
+}
+
+pub(super) fn json_body(request: &Request) -> Result<Value, Status> {
+    let media = request.header("content-type").split(';').next().unwrap_or_default().trim();
+    if !["", JSON, "*/*"].contains(&media) {
+        return Err(Status::unsupported_media_type(&[JSON]));
+    }
+    serde_json::from_slice(&request.body).map_err(|error| {
+        Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+    })
+}
+
+/// What the query says about a write.
+pub(super) fn options(request: &Request, kind: &str) -> Result<Write, Status> {
+    let dry_run = options_dry_run(request, kind)?;
+    let field_manager = match request.query.get("fieldManager") {
+        "" => request
+            .header("user-agent")
+            .split('/')
+            .next()
+            .filter(|name| !name.is_empty())
+            .unwrap_or("unknown"),
+        name => name,
+    };
+    if field_manager.len() > 128 {
+        let cause =
+            Cause::invalid("fieldManager", &json!(field_manager), "may not be longer than 128");
+        return Err(Status::invalid("meta.k8s.io", kind, "", vec![cause]));
+    }
+    Ok(Write { dry_run, field_manager: field_manager.into() })
+}
+
+fn options_dry_run(request: &Request, kind: &str) -> Result<bool, Status> {
+    let words: Vec<&str> = request.query.all("dryRun").collect();
+    dry_run(&words, kind)
+}
+
+fn dry_run(words: &[&str], kind: &str) -> Result<bool, Status> {
+    if words.iter().any(|word| *word != "All") {
+        let cause = Cause::not_supported("dryRun", &json!(words), &["All"]);
+        return Err(Status::invalid("meta.k8s.io", kind, "", vec![cause]));
+    }
+    Ok(!words.is_empty())
+}
+
+/// Whether a request says, well or badly, that nothing is to be stored.
+pub(super) fn is_dry_run(request: &Request) -> bool {
+    request.query.all("dryRun").next().is_some()
+        || delete_options(request).is_ok_and(|options| options.dry_run)
+}
+
+/// The UID that a DELETE insists on.
+pub(super) fn uid_precondition(request: &Request) -> Option<String> {
+    if request.body.is_empty() {
+        return None;
+    }
+    let options: Value = serde_json::from_slice(&request.body).ok()?;
+    let of = |value: &Value| value["preconditions"]["uid"].as_str().map(String::from);
+    of(&options).or_else(|| of(&options["deleteOptions"]))
+}
+
+fn delete_options(request: &Request) -> Result<DeleteOptions, Status> {
+    if !request.body.is_empty() {
+        let body = json_body(request)?;
+        return read_delete_options(&body);
+    }
+    let query = &request.query;
+    let mut said = json!({});
+    if let Some(seconds) = query.number("gracePeriodSeconds")? {
+        said["gracePeriodSeconds"] = json!(seconds);
+    }
+    match query.get("propagationPolicy") {
+        "" => {}
+        policy => said["propagationPolicy"] = json!(policy),
+    }
+    match query.get("orphanDependents") {
+        "" => {}
+        _ => said["orphanDependents"] = json!(query.is("orphanDependents")),
+    }
+    said["dryRun"] = query.all("dryRun").collect();
+    read_delete_options(&said)
+}
+
+fn read_delete_options(options: &Value) -> Result<DeleteOptions, Status> {
+    let invalid = |cause| Status::invalid("meta.k8s.io", "DeleteOptions", "", vec![cause]);
+    let propagation = match &options["propagationPolicy"] {
+        Value::Null => None,
+        Value::String(word) => match word.as_str() {
+            "Background" => Some(Propagation::Background),
+            "Foreground" => Some(Propagation::Foreground),
+            "Orphan" => Some(Propagation::Orphan),
+            _ => {
+                let words = ["Foreground", "Background", "Orphan", "nil"];
+                return Err(invalid(Cause::not_supported(
+                    "propagationPolicy",
+                    &json!(word),
+                    &words,
+                )));
+            }
+        },
+        _ => return Err(unreadable("propagationPolicy", "string")),
+    };
+    let number = &options["gracePeriodSeconds"];
+    if !number.is_null() && !number.is_i64() && !number.is_u64() {
+        return Err(unreadable("gracePeriodSeconds", "int64"));
+    }
+    let orphan = &options["orphanDependents"];
+    if !orphan.is_null() && !orphan.is_boolean() {
+        return Err(unreadable("orphanDependents", "bool"));
+    }
+    let words: Vec<&str> = object::texts(options, &["dryRun"]).collect();
+    let text = |field: &str| options["preconditions"][field].as_str().map(String::from);
+    Ok(DeleteOptions {
+        grace_period_seconds: number.as_i64(),
+        propagation,
+        orphan_dependents: orphan.as_bool(),
+        uid: text("uid"),
+        resource_version: text("resourceVersion"),
+        dry_run: dry_run(&words, "DeleteOptions")?,
+    })
+}
+
+fn unreadable(field: &str, expected: &str) -> Status {
+    Status::bad_request(format!(
+        "json: cannot unmarshal into Go struct field DeleteOptions.{field} of type {expected}"
+    ))
+}

@@ -1,0 +1,117 @@
+//! The sandbox's time: it starts where it is told to, runs as fast as it is told to, and jumps only when a fault says so.
+//!
+//! It counts with tokio's clock, so a test that pauses tokio's time pauses the cluster.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// Reads the time of the cluster. Changing the speed never moves it back; [`Clock::jump`] may.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    /// What it read at `anchor`.
+    base: Timestamp,
+    anchor: Instant,
+    speed: u32,
+}
+
+impl Clock {
+    /// A clock that reads `start` now.
+    #[must_use]
+    pub fn new(start: Timestamp) -> Self {
+        Self { base: start, anchor: Instant::now(), speed: 1 }
+    }
+
+    /// What the clock reads. A time beyond what can be written stays at the last one that can.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        let passed = self.anchor.elapsed().saturating_mul(self.speed);
+        let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
+        self.base.checked_add(passed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// When tokio's clock will be there, if the speed stays. `None` for a time that never comes.
+    #[must_use]
+    pub fn instant(&self, time: Timestamp) -> Option<Instant> {
+        let left = Duration::try_from(time.duration_since(self.base)).unwrap_or(Duration::ZERO);
+        // One nanosecond more: integer division must not wake anybody a moment early.
+        let left = left.checked_div(self.speed)?.saturating_add(Duration::from_nanos(1));
+        self.anchor.checked_add(left)
+    }
+
+    /// Seconds of the cluster per second of tokio's clock.
+    #[must_use]
+    pub fn speed(&self) -> u32 {
+        self.speed
+    }
+
+    /// Runs `speed` times as fast from now on; 0 stands still.
+    pub fn set_speed(&mut self, speed: u32) {
+        self.base = self.now();
+        self.anchor = Instant::now();
+        self.speed = speed;
+    }
+
+    /// Moves the clock, also backwards: a fault, as when a virtual machine wakes up.
+    pub fn jump(&mut self, by: SignedDuration) {
+        let now = self.now();
+        let limit = if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
+        self.base = now.checked_add(by).unwrap_or(limit);
+        self.anchor = Instant::now();
+    }
+}
+
+/// A time as metadata has it (`metav1.Time`): whole seconds, UTC.
+#[must_use]
+pub fn written(time: Timestamp) -> Value {
+    Value::String(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
+/// A time with microseconds, as Leases and Events have it (`metav1.MicroTime`).
+#[must_use]
+pub fn written_micro(time: Timestamp) -> Value {
+    Value::String(time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string())
+}
+
+/// Reads a time that an object carries.
+#[must_use]
+pub fn read(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn faster_is_never_earlier() {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let mut clock = Clock::new(start);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        clock.set_speed(10);
+        assert_eq!(clock.now(), start + SignedDuration::from_secs(5));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(clock.now(), start + SignedDuration::from_secs(15));
+        clock.set_speed(1);
+        assert_eq!(clock.now(), start + SignedDuration::from_secs(15));
+        let due = clock.instant(start + SignedDuration::from_secs(20)).unwrap();
+        tokio::time::sleep_until(due).await;
+        assert!(clock.now() >= start + SignedDuration::from_secs(20));
+        clock.jump(SignedDuration::from_secs(-15));
+        assert!(clock.now() < start + SignedDuration::from_secs(6));
+        assert_eq!(written(start), "2026-01-01T00:00:00Z");
+        assert_eq!(written_micro(start), "2026-01-01T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn the_end_of_time_is_no_panic() {
+        let mut clock = Clock::new(Timestamp::MAX);
+        clock.jump(SignedDuration::MAX);
+        clock.jump(SignedDuration::MIN);
+        clock.set_speed(u32::MAX);
+        clock.set_speed(0);
+        assert_eq!(clock.instant(Timestamp::MAX), None);
+    }
+}

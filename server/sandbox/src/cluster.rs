@@ -1,0 +1,321 @@
+//! What the sandbox's lock protects, and the verbs on it. The API and the controllers go through the same verbs, so
+//! that nobody can leave out a rule: validation, admission, finalizers, grace periods, generations, preconditions.
+//! They follow `k8s.io/apiserver/pkg/registry/generic/registry/store.go` and the strategies of
+//! `kubernetes/pkg/registry`.
+
+mod admission;
+mod api_service;
+mod bootstrap;
+mod create;
+mod defaults;
+mod definition;
+mod delete;
+mod eviction;
+mod managed;
+mod update;
+mod validate;
+mod webhook;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use fastrand::Rng;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+pub use delete::{DeleteOptions, Deleted, Propagation};
+pub use webhook::Decider;
+
+use crate::{
+    clock::Clock,
+    fault::Faults,
+    kind::{Kind, Kinds},
+    log::Log,
+    object,
+    patch::Patch,
+    status::Status,
+    store::{Key, Store},
+};
+
+/// Who asks. RBAC is the API's business: the verbs here let everybody.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Actor {
+    pub name: String,
+    pub uid: String,
+    pub groups: Vec<String>,
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl Actor {
+    /// The one who may do everything.
+    #[must_use]
+    pub fn admin() -> Self {
+        let groups = ["system:masters", "system:authenticated"].map(String::from).to_vec();
+        Self { name: "kubernetes-admin".into(), groups, ..Self::default() }
+    }
+
+    /// A controller of the controller manager, by the name of its service account: `generic-garbage-collector`.
+    #[must_use]
+    pub fn controller(name: &str) -> Self {
+        Self::service_account("kube-system", name)
+    }
+
+    #[must_use]
+    pub fn service_account(namespace: &str, name: &str) -> Self {
+        let groups = [
+            "system:serviceaccounts",
+            &format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated",
+        ];
+        Self {
+            name: format!("system:serviceaccount:{namespace}:{name}"),
+            groups: groups.map(String::from).to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// The kubelet of a node.
+    #[must_use]
+    pub fn node(name: &str) -> Self {
+        let groups = ["system:nodes", "system:authenticated"].map(String::from).to_vec();
+        Self { name: format!("system:node:{name}"), groups, ..Self::default() }
+    }
+}
+
+/// How a write is meant, beside what is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Write {
+    /// Everything is checked and answered, nothing is stored.
+    pub dry_run: bool,
+    /// Who is noted in managedFields.
+    pub field_manager: String,
+}
+
+/// The whole cluster at this moment.
+#[derive(Debug)]
+pub struct Cluster {
+    pub store: Store,
+    pub kinds: Kinds,
+    pub clock: Clock,
+    /// The only source of chance.
+    pub rng: Rng,
+    pub faults: Faults,
+    pub log: Log,
+    /// What answers for admission webhooks, by the name of the webhook.
+    pub deciders: BTreeMap<String, Decider>,
+}
+
+impl Cluster {
+    /// A cluster as it is right after its control plane came up: the four namespaces, what they hold, and the
+    /// APIServices of what is served.
+    #[must_use]
+    pub fn new(start: Timestamp, seed: u64) -> Self {
+        let mut cluster = Self {
+            store: Store::new(),
+            kinds: Kinds::new(),
+            clock: Clock::new(start),
+            rng: Rng::with_seed(seed),
+            faults: Faults::default(),
+            log: Log::default(),
+            deciders: BTreeMap::new(),
+        };
+        cluster.boot();
+        cluster
+    }
+
+    fn boot(&mut self) {
+        let server = Actor::admin();
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+            let namespace = json!({"metadata": {"name": name}});
+            let made = self.create(&server, "", "namespaces", "", namespace);
+            debug_assert!(made.is_ok(), "{made:?}");
+        }
+        self.register_api_services();
+        self.register_bootstrap_roles();
+    }
+
+    /// What the cluster's clock reads.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<&Arc<Value>> {
+        self.store.get(key)
+    }
+
+    /// The object that has this UID, wherever it is.
+    #[must_use]
+    pub fn get_by_uid(&self, uid: &str) -> Option<(&Key, &Arc<Value>)> {
+        let key = self.store.by_uid(uid)?;
+        Some((key, self.store.get(key)?))
+    }
+
+    /// The objects of a resource, by namespace and name; of one namespace if given. Select with
+    /// [`crate::selector::Labels`].
+    pub fn list(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: Option<&str>,
+    ) -> impl Iterator<Item = &Arc<Value>> {
+        self.store.list(group, plural, namespace)
+    }
+
+    /// The key of an object, as it says itself what it is. `None` if its kind is not served.
+    #[must_use]
+    pub fn key_of(&self, object: &Value) -> Option<Key> {
+        let kind = self.kind_of(object)?;
+        let namespace = if kind.namespaced { object::namespace(object) } else { "" };
+        Some(Key::new(&kind.group, &kind.plural, namespace, object::name(object)))
+    }
+
+    /// The kind that an object says it is of.
+    #[must_use]
+    pub fn kind_of(&self, object: &Value) -> Option<&Arc<Kind>> {
+        let (group, _) = split_api_version(object::text(object, &["apiVersion"]));
+        self.kinds.by_kind(group, object::text(object, &["kind"]))
+    }
+
+    /// The kind of a key.
+    ///
+    /// # Errors
+    ///
+    /// 404 if the resource is not served.
+    pub(crate) fn kind(&self, key: &Key) -> Result<Arc<Kind>, Status> {
+        let kind = self.kinds.get(&key.group, &key.plural);
+        kind.cloned().ok_or_else(|| Status::not_found(&key.group, &key.plural, &key.name))
+    }
+
+    /// Creates an object. `namespace` is empty for cluster-scoped kinds.
+    ///
+    /// # Errors
+    ///
+    /// As the API server's.
+    pub fn create(
+        &mut self,
+        actor: &Actor,
+        group: &str,
+        plural: &str,
+        namespace: &str,
+        object: Value,
+    ) -> Result<Arc<Value>, Status> {
+        self.create_with(actor, &manager_of(actor), group, plural, namespace, object)
+    }
+
+    /// Replaces an object (PUT). Its resource version, if it has one, must be the stored one.
+    ///
+    /// # Errors
+    ///
+    /// As the API server's.
+    pub fn update(
+        &mut self,
+        actor: &Actor,
+        key: &Key,
+        object: Value,
+    ) -> Result<Arc<Value>, Status> {
+        self.update_with(actor, &manager_of(actor), key, "", object)
+    }
+
+    /// Replaces an object's status (PUT of the subresource); the rest of `object` does not count.
+    ///
+    /// # Errors
+    ///
+    /// As the API server's.
+    pub fn update_status(
+        &mut self,
+        actor: &Actor,
+        key: &Key,
+        object: Value,
+    ) -> Result<Arc<Value>, Status> {
+        self.update_with(actor, &manager_of(actor), key, "status", object)
+    }
+
+    /// Patches an object, or its `subresource` (`status`, `finalize`; empty for the object itself).
+    ///
+    /// # Errors
+    ///
+    /// As the API server's.
+    pub fn patch(
+        &mut self,
+        actor: &Actor,
+        key: &Key,
+        patch: &Patch,
+        subresource: &str,
+    ) -> Result<Arc<Value>, Status> {
+        self.patch_with(actor, &manager_of(actor), key, patch, subresource)
+    }
+
+    /// Reads an object, changes it and puts it back: what a controller does that retries on conflicts. Nothing is
+    /// written if nothing changed.
+    ///
+    /// # Errors
+    ///
+    /// As the API server's.
+    pub fn modify(
+        &mut self,
+        actor: &Actor,
+        key: &Key,
+        subresource: &str,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<Arc<Value>, Status> {
+        let old =
+            self.get(key).ok_or_else(|| Status::not_found(&key.group, &key.plural, &key.name))?;
+        let mut new = Value::clone(old);
+        change(&mut new);
+        if new == **old {
+            return Ok(old.clone());
+        }
+        self.update_with(actor, &manager_of(actor), key, subresource, new)
+    }
+
+    /// Deletes an object, or begins to.
+    ///
+    /// # Errors
+    ///
+    /// As the API server's.
+    pub fn delete(
+        &mut self,
+        actor: &Actor,
+        key: &Key,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Status> {
+        self.delete_with(actor, key, options)
+    }
+
+    /// A new UID.
+    pub(crate) fn uid(&mut self) -> String {
+        let bits = self.rng.u128(..);
+        let hex = format!("{bits:032x}");
+        let variant = ["8", "9", "a", "b"][self.rng.usize(..4)];
+        [
+            &hex[..8],
+            &hex[8..12],
+            &format!("4{}", &hex[13..16]),
+            &format!("{variant}{}", &hex[17..20]),
+            &hex[20..],
+        ]
+        .join("-")
+    }
+
+    /// A random end for a generated name, of the letters that the real one uses.
+    pub(crate) fn suffix(&mut self, length: usize) -> String {
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        (0..length).map(|_| char::from(LETTERS[self.rng.usize(..LETTERS.len())])).collect()
+    }
+}
+
+/// The group and the version of an apiVersion.
+#[must_use]
+pub fn split_api_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}
+
+fn manager_of(actor: &Actor) -> Write {
+    let manager = match actor.name.strip_prefix("system:") {
+        Some(name) if name.starts_with("serviceaccount:kube-system:") => "kube-controller-manager",
+        Some(name) if name.starts_with("node:") => "kubelet",
+        _ => "sandbox",
+    };
+    Write { dry_run: false, field_manager: manager.into() }
+}

@@ -1,0 +1,142 @@
+//! What stands between a request and the store beside validation: the built-in admission plugins that deletion meets,
+//! and webhooks.
+
+use serde_json::{Value, json};
+
+use super::{Actor, Cluster, Write};
+use crate::{
+    kind::Kind,
+    object,
+    status::{Cause, Status},
+    store::Key,
+};
+
+/// What is done to an object, as admission names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Operation {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// Namespaces that nobody may delete.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+/// What `StorageObjectInUseProtection` puts on new objects.
+const PROTECTIONS: [(&str, &str, &str); 3] = [
+    ("", "persistentvolumeclaims", "kubernetes.io/pvc-protection"),
+    ("", "persistentvolumes", "kubernetes.io/pv-protection"),
+    ("storage.k8s.io", "volumeattributesclasses", "kubernetes.io/vac-protection"),
+];
+
+impl Cluster {
+    /// `NamespaceLifecycle`: nothing new where there is no namespace, or one that ends.
+    pub(super) fn may_hold(&self, kind: &Kind, key: &Key) -> Result<(), Status> {
+        if !kind.namespaced {
+            return Ok(());
+        }
+        let namespace = self.get(&Key::new("", "namespaces", "", &key.namespace));
+        let namespace =
+            namespace.ok_or_else(|| Status::not_found("", "namespaces", &key.namespace))?;
+        if object::text(namespace, &["status", "phase"]) != "Terminating" {
+            return Ok(());
+        }
+        let name = &key.namespace;
+        let why = format!(
+            "unable to create new content in namespace {name} because it is being terminated"
+        );
+        Err(Status::forbidden(&key.group, &key.plural, &key.name, &why).because(Cause {
+            reason: "NamespaceTerminating".into(),
+            message: format!("namespace {name} is being terminated"),
+            field: "metadata.namespace".into(),
+        }))
+    }
+
+    /// `NamespaceLifecycle`: three namespaces stay.
+    pub(super) fn may_delete(&self, key: &Key) -> Result<(), Status> {
+        if key.is_of("", "namespaces") && IMMORTAL.contains(&&*key.name) {
+            return Err(Status::forbidden(
+                "",
+                "namespaces",
+                &key.name,
+                "this namespace may not be deleted",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Asks every plugin and webhook. `object` may be changed by them; for a DELETE it is null.
+    #[expect(clippy::too_many_arguments, reason = "the attributes of admission are that many")]
+    pub(super) fn admit(
+        &mut self,
+        actor: &Actor,
+        write: &Write,
+        operation: Operation,
+        key: &Key,
+        subresource: &str,
+        object: &mut Value,
+        existing: Option<&Value>,
+    ) -> Result<(), Status> {
+        if operation == Operation::Create && subresource.is_empty() {
+            for (group, plural, finalizer) in PROTECTIONS {
+                if key.is_of(group, plural) {
+                    object::add_finalizer(object, finalizer);
+                }
+            }
+            if key.is_of("", "pods") {
+                tolerate_for_a_while(object);
+            }
+            if key.is_of("", "persistentvolumeclaims") {
+                self.default_storage_class(object);
+            }
+        }
+        self.ask_webhooks(actor, write, operation, key, subresource, object, existing)
+    }
+
+    /// `DefaultStorageClass`.
+    fn default_storage_class(&self, claim: &mut Value) {
+        if !claim["spec"]["storageClassName"].is_null() {
+            return;
+        }
+        let is_default = |class: &Value| {
+            let annotation = object::text(
+                class,
+                &["metadata", "annotations", "storageclass.kubernetes.io/is-default-class"],
+            );
+            annotation == "true"
+        };
+        if let Some(class) =
+            self.list("storage.k8s.io", "storageclasses", None).find(|class| is_default(class))
+        {
+            let name = json!(object::name(class));
+            object::set(claim, &["spec", "storageClassName"], name);
+        }
+    }
+}
+
+/// `DefaultTolerationSeconds`: a Pod stays five minutes on a node that is not ready or not reachable.
+fn tolerate_for_a_while(pod: &mut Value) {
+    let mut tolerations = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
+    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        let covers = |one: &Value| {
+            let effect = object::text(one, &["effect"]);
+            ["", key].contains(&object::text(one, &["key"])) && ["", "NoExecute"].contains(&effect)
+        };
+        if !tolerations.iter().any(covers) {
+            tolerations.push(
+                json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}),
+            );
+        }
+    }
+    object::set(pod, &["spec", "tolerations"], tolerations.into());
+}

@@ -1,0 +1,117 @@
+//! APIServices: one for every group version that is served here, kept by the server itself, and those of others with
+//! whether they can be reached (`kube-aggregator/pkg/controllers/status`).
+
+use serde_json::{Value, json};
+
+use super::{Actor, Cluster};
+use crate::{kind::Kind, object, store::Key};
+
+const GROUP: &str = "apiregistration.k8s.io";
+const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
+
+impl Cluster {
+    /// Makes an APIService for each group version that is served and has none, and removes those of definitions that
+    /// are gone.
+    pub(super) fn register_api_services(&mut self) {
+        let mut wanted: Vec<(String, String, bool)> = self
+            .kinds
+            .iter_versions()
+            .filter(|kind| kind.api_service.is_empty())
+            .map(|kind| (kind.group.clone(), kind.version.clone(), kind.is_custom()))
+            .collect();
+        wanted.sort();
+        wanted.dedup_by(|a, b| (&a.0, &a.1) == (&b.0, &b.1));
+        let server = Actor::admin();
+        let name_of = |group: &str, version: &str| format!("{version}.{group}");
+        for (group, version, custom) in &wanted {
+            let name = name_of(group, version);
+            if self.get(&Key::new(GROUP, "apiservices", "", &name)).is_some() {
+                continue;
+            }
+            let (minimum, priority) = if *custom { (1000, 100) } else { (17000, 15) };
+            let made = self.create(&server, GROUP, "apiservices", "", json!({
+                "metadata": {"name": name, "labels": {AUTOMANAGED: if *custom { "true" } else { "onstart" }}},
+                "spec": {
+                    "group": group, "version": version,
+                    "groupPriorityMinimum": minimum, "versionPriority": priority,
+                },
+            }));
+            debug_assert!(made.is_ok(), "{made:?}");
+        }
+        let gone: Vec<String> = self
+            .list(GROUP, "apiservices", None)
+            .filter(|one| object::label(one, AUTOMANAGED) == "true")
+            .map(|one| object::name(one).to_owned())
+            .filter(|name| {
+                !wanted.iter().any(|(group, version, _)| *name == name_of(group, version))
+            })
+            .collect();
+        for name in gone {
+            self.take(&Key::new(GROUP, "apiservices", "", &name));
+        }
+    }
+
+    /// Serves kinds behind an APIService: what another server would answer. They answer 503 while it is unavailable,
+    /// and are gone while there is no APIService of that name.
+    pub fn serve_aggregated(&mut self, api_service: &str, kinds: Vec<Kind>) {
+        for kind in kinds {
+            self.kinds.insert(Kind { api_service: api_service.into(), ..kind });
+        }
+    }
+
+    /// Whether the server behind an APIService can be asked.
+    #[must_use]
+    pub fn is_available(&self, api_service: &str) -> bool {
+        let one = self.get(&Key::new(GROUP, "apiservices", "", api_service));
+        one.is_some_and(|one| {
+            object::text(object::condition(one, "Available"), &["status"]) == "True"
+        })
+    }
+
+    /// Brings the `Available` condition of every APIService up to date.
+    pub(super) fn judge_api_services(&mut self) {
+        let keys: Vec<Key> = self
+            .list(GROUP, "apiservices", None)
+            .map(|one| Key::new(GROUP, "apiservices", "", object::name(one)))
+            .collect();
+        for key in keys {
+            self.judge_api_service(&key);
+        }
+    }
+
+    pub(super) fn judge_api_service(&mut self, key: &Key) {
+        let Some(one) = self.get(key) else { return };
+        let (status, reason, message) = self.judgement(one);
+        let now = self.now();
+        // Removed meanwhile, or unchanged: both are fine.
+        let _ = self.modify(&Actor::admin(), key, "status", |one| {
+            object::set_condition(one, "Available", status, &reason, &message, now);
+        });
+    }
+
+    fn judgement(&self, one: &Value) -> (&'static str, String, String) {
+        let service = &one["spec"]["service"];
+        if service.is_null() {
+            return ("True", "Local".into(), "Local APIServices are always available".into());
+        }
+        let (namespace, name) =
+            (object::text(service, &["namespace"]), object::text(service, &["name"]));
+        let port = service["port"].as_i64().unwrap_or(443);
+        let no = |reason: &str, message: String| ("False", reason.to_owned(), message);
+        if self.get(&Key::new("", "services", namespace, name)).is_none() {
+            return no(
+                "ServiceNotFound",
+                format!("service/{name} in {namespace:?} is not present"),
+            );
+        }
+        match self.no_way_to(namespace, name, port) {
+            Some(_) => no(
+                "MissingEndpoints",
+                format!(
+                    "endpoints for service/{name} in {namespace:?} have no addresses with port name \"\""
+                ),
+            ),
+            None => ("True", "Passed".into(), "all checks passed".into()),
+        }
+    }
+}

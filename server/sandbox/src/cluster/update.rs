@@ -1,0 +1,247 @@
+//! PUT and PATCH: what `Store.Update`, `rest.BeforeUpdate` and the strategies' `PrepareForUpdate` do.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Actor, Cluster, Write, admission::Operation, defaults, managed, validate};
+use crate::{
+    kind::Kind,
+    object,
+    patch::Patch,
+    status::{Cause, MODIFIED, Status},
+    store::Key,
+};
+
+impl Cluster {
+    pub(crate) fn update_with(
+        &mut self,
+        actor: &Actor,
+        write: &Write,
+        key: &Key,
+        subresource: &str,
+        object: Value,
+    ) -> Result<Arc<Value>, Status> {
+        self.change(actor, write, key, subresource, |_, _| Ok(object))
+    }
+
+    pub(crate) fn patch_with(
+        &mut self,
+        actor: &Actor,
+        write: &Write,
+        key: &Key,
+        patch: &Patch,
+        subresource: &str,
+    ) -> Result<Arc<Value>, Status> {
+        self.change(actor, write, key, subresource, |kind, existing| {
+            let mut patched = patch.apply(kind, existing)?;
+            // A patch that names no version means the one that is there.
+            if object::resource_version(&patched).is_empty() {
+                let version = existing["metadata"]["resourceVersion"].clone();
+                object::set(&mut patched, &["metadata", "resourceVersion"], version);
+            }
+            Ok(patched)
+        })
+    }
+
+    /// Brings an object from what is stored to what `change` makes of it.
+    fn change(
+        &mut self,
+        actor: &Actor,
+        write: &Write,
+        key: &Key,
+        subresource: &str,
+        change: impl FnOnce(&Kind, &Value) -> Result<Value, Status>,
+    ) -> Result<Arc<Value>, Status> {
+        let kind = self.kind(key)?;
+        let existing = self.get(key).cloned();
+        let existing =
+            existing.ok_or_else(|| Status::not_found(&key.group, &key.plural, &key.name))?;
+        let mut object = change(&kind, &existing)?;
+        validate::shape(&kind, &object)?;
+        same_object(&kind, key, &existing, &object)?;
+        keep_system_fields(&kind, &existing, &mut object);
+        if subresource.is_empty() {
+            defaults::apply(&kind, &mut object);
+        }
+        prepare(&kind, &existing, &mut object, subresource);
+        self.admit(
+            actor,
+            write,
+            Operation::Update,
+            key,
+            subresource,
+            &mut object,
+            Some(&existing),
+        )?;
+        validate::update(&kind, &existing, &object, subresource)?;
+        managed::note(Some(&existing), &mut object, &kind, write, subresource, self.now());
+        // ShouldDeleteDuringUpdate: the last finalizer went, and nothing else is waited for.
+        let waits = object::finalizers(&object).next().is_some()
+            || object::deletion_grace_period(&existing).is_some_and(|seconds| seconds != 0)
+            || key.is_of("", "namespaces")
+                && object::texts(&object, &["spec", "finalizers"]).next().is_some();
+        if object::is_deleting(&existing) && !waits {
+            if !write.dry_run {
+                self.take(key);
+            }
+            return Ok(Arc::new(object));
+        }
+        self.put(key, &existing, object, write.dry_run)
+    }
+}
+
+/// Whether what is sent is the object that is stored: by UID, by resource version.
+fn same_object(kind: &Kind, key: &Key, existing: &Value, object: &Value) -> Result<(), Status> {
+    let (is, asked) = (object::uid(existing), object::uid(object));
+    if !asked.is_empty() && asked != is {
+        let Key { group, plural, namespace, name } = key;
+        let registry =
+            if group.is_empty() { plural.to_string() } else { format!("{group}/{plural}") };
+        let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /registry/{registry}/{namespace}{name}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: UID in precondition: {asked}, UID in object meta: {is}"
+        );
+        return Err(Status::conflict(group, plural, name, &why));
+    }
+    match object::resource_version(object) {
+        "" | "0" if kind.unconditional_update => Ok(()),
+        "" | "0" => {
+            let cause = Cause::invalid(
+                "metadata.resourceVersion",
+                &json!(0),
+                "must be specified for an update",
+            );
+            Err(Status::invalid(&key.group, &key.plural, &key.name, vec![cause]))
+        }
+        asked if asked == object::resource_version(existing) => Ok(()),
+        _ => Err(Status::conflict(&key.group, &key.plural, &key.name, MODIFIED)),
+    }
+}
+
+/// What a client may leave out and may not take away.
+fn keep_system_fields(kind: &Kind, existing: &Value, object: &mut Value) {
+    let old = &existing["metadata"];
+    if let Value::Object(map) = object {
+        map.insert("apiVersion".into(), json!(kind.api_version()));
+        map.insert("kind".into(), json!(kind.kind));
+    }
+    let deleting = object::is_deleting(existing);
+    let metadata = object::map_at(object, &["metadata"]);
+    let mut keep = |field: &str, always: bool| {
+        if always || metadata.get(field).is_none_or(Value::is_null) {
+            match &old[field] {
+                Value::Null => metadata.remove(field),
+                value => metadata.insert(field.into(), value.clone()),
+            };
+        }
+    };
+    for field in ["uid", "creationTimestamp", "name", "namespace"] {
+        keep(field, false);
+    }
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        keep(field, deleting);
+    }
+    for field in ["generation", "resourceVersion", "selfLink", "generateName"] {
+        keep(field, field != "generateName");
+    }
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        let is_empty = metadata.get(field).is_some_and(|value| {
+            value.as_object().is_some_and(serde_json::Map::is_empty)
+                || value.as_array().is_some_and(Vec::is_empty)
+                || value.is_null()
+        });
+        if is_empty {
+            metadata.remove(field);
+        }
+    }
+}
+
+/// Which part of an object a path may write, and when the generation goes up.
+fn prepare(kind: &Kind, existing: &Value, object: &mut Value, subresource: &str) {
+    let take = |object: &mut Value, field: &str| match &existing[field] {
+        Value::Null => object::unset(object, &[field]),
+        value => object::set(object, &[field], value.clone()),
+    };
+    match subresource {
+        // A definition without the subresource has its status written like the rest.
+        "" => {
+            if kind.subresource("status").is_some() {
+                take(object, "status");
+            }
+            if kind.plural == "namespaces" {
+                // PrepareForUpdate keeps the finalizers of the spec: /finalize alone writes them.
+                match &existing["spec"]["finalizers"] {
+                    Value::Null => object::unset(object, &["spec", "finalizers"]),
+                    value => object::set(object, &["spec", "finalizers"], value.clone()),
+                }
+            }
+        }
+        "finalize" => {
+            let finalizers = object["spec"]["finalizers"].clone();
+            for field in ["status", "spec"] {
+                take(object, field);
+            }
+            if finalizers.as_array().is_none_or(Vec::is_empty) {
+                object::unset(object, &["spec", "finalizers"]);
+            } else {
+                object::set(object, &["spec", "finalizers"], finalizers);
+            }
+        }
+        _ => {
+            let status = object["status"].clone();
+            if kind.is_custom() {
+                *object = existing.clone();
+            } else {
+                let names: Vec<String> =
+                    existing.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect();
+                for field in names
+                    .iter()
+                    .filter(|field| !["metadata", "apiVersion", "kind"].contains(&field.as_str()))
+                {
+                    take(object, field);
+                }
+                if let Value::Object(map) = object {
+                    map.retain(|field, _| {
+                        field == "metadata" || names.iter().any(|one| one == field)
+                    });
+                }
+            }
+            if status.is_null() {
+                object::unset(object, &["status"]);
+            } else {
+                object::set(object, &["status"], status);
+            }
+            return;
+        }
+    }
+    if kind.generation && is_another_wish(kind, existing, object) {
+        object::set(
+            object,
+            &["metadata", "generation"],
+            json!(object::generation(existing).saturating_add(1)),
+        );
+    }
+}
+
+/// Whether what is wanted changed: the spec for most; all but metadata and status where there is no spec or where
+/// the kind is a custom one.
+fn is_another_wish(kind: &Kind, old: &Value, new: &Value) -> bool {
+    if !kind.is_custom() && !(old["spec"].is_null() && new["spec"].is_null()) {
+        return old["spec"] != new["spec"];
+    }
+    let other = |object: &Value| {
+        let mut object = object.clone();
+        if let Value::Object(map) = &mut object {
+            for field in ["metadata", "apiVersion", "kind"] {
+                map.remove(field);
+            }
+            if kind.subresource("status").is_some() {
+                map.remove("status");
+            }
+        }
+        object
+    };
+    other(old) != other(new)
+}

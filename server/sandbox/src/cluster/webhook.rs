@@ -1,0 +1,198 @@
+//! Admission webhooks. Nobody answers them over a network here: what one decides is scripted, and whether it can be
+//! asked at all depends on its Service and that one's endpoints, as in a cluster.
+
+use serde_json::Value;
+
+use super::{Actor, Cluster, Write, admission::Operation};
+use crate::{object, selector::Labels, status::Status, store::Key};
+
+/// What a webhook says when it is asked. One without a script allows everything as long as it is reachable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decider {
+    /// Even if its Service has no endpoints.
+    Allow,
+    /// With the message that it gives.
+    Deny(String),
+    /// The call fails in this way, like `context deadline exceeded`.
+    Fail(String),
+}
+
+impl Cluster {
+    #[expect(clippy::too_many_arguments, reason = "the attributes of admission are that many")]
+    pub(super) fn ask_webhooks(
+        &self,
+        _actor: &Actor,
+        write: &Write,
+        operation: Operation,
+        key: &Key,
+        subresource: &str,
+        object: &Value,
+        existing: Option<&Value>,
+    ) -> Result<(), Status> {
+        // Webhooks are not asked about webhooks: they could not be got rid of.
+        if key.is_of("admissionregistration.k8s.io", "validatingwebhookconfigurations")
+            || key.is_of("admissionregistration.k8s.io", "mutatingwebhookconfigurations")
+        {
+            return Ok(());
+        }
+        for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+            for configuration in self.list("admissionregistration.k8s.io", plural, None) {
+                for webhook in configuration["webhooks"].as_array().into_iter().flatten() {
+                    if self.is_asked(webhook, operation, key, subresource, object, existing) {
+                        self.ask(webhook, write)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_asked(
+        &self,
+        webhook: &Value,
+        operation: Operation,
+        key: &Key,
+        subresource: &str,
+        object: &Value,
+        existing: Option<&Value>,
+    ) -> bool {
+        let Some(kind) = self.kinds.get(&key.group, &key.plural) else { return false };
+        let has = |rule: &Value, field: &str, wanted: &str| {
+            object::texts(rule, &[field]).any(|one| one == "*" || one == wanted)
+        };
+        let resource = match subresource {
+            "" => key.plural.to_string(),
+            _ => format!("{}/{subresource}", key.plural),
+        };
+        let fits = |rule: &Value| {
+            let resources =
+                object::texts(rule, &["resources"]).any(|one| match one.split_once('/') {
+                    None if one == "*" => subresource.is_empty(),
+                    None => one == resource,
+                    Some((plural, sub)) => {
+                        (plural == "*" || *plural == *key.plural)
+                            && (sub == "*" || sub == subresource)
+                    }
+                });
+            let scope = match object::text(rule, &["scope"]) {
+                "Namespaced" => kind.namespaced,
+                "Cluster" => !kind.namespaced,
+                _ => true,
+            };
+            // matchPolicy Equivalent: any served version is as good.
+            let versions = object::texts(rule, &["apiVersions"])
+                .any(|one| one == "*" || self.kinds.served(&key.group, one, &key.plural).is_some());
+            resources
+                && scope
+                && versions
+                && has(rule, "operations", operation.name())
+                && has(rule, "apiGroups", &key.group)
+        };
+        if !webhook["rules"].as_array().into_iter().flatten().any(fits) {
+            return false;
+        }
+        let selects = |selector: &Value, object: &Value| {
+            selector.is_null()
+                || Labels::from_object(selector).is_some_and(|labels| labels.matches(object))
+        };
+        let namespace = if key.is_of("", "namespaces") {
+            existing.or(Some(object))
+        } else if kind.namespaced {
+            self.get(&Key::new("", "namespaces", "", &key.namespace)).map(|one| &**one)
+        } else {
+            None
+        };
+        let of_object = &webhook["objectSelector"];
+        namespace.is_none_or(|namespace| selects(&webhook["namespaceSelector"], namespace))
+            && (selects(of_object, object)
+                || existing.is_some_and(|existing| selects(of_object, existing)))
+    }
+
+    fn ask(&self, webhook: &Value, write: &Write) -> Result<(), Status> {
+        let name = object::text(webhook, &["name"]);
+        let effects = object::text(webhook, &["sideEffects"]);
+        if write.dry_run && !["None", "NoneOnDryRun"].contains(&effects) {
+            return Err(Status::bad_request(format!(
+                "admission webhook {name:?} does not support dry run"
+            )));
+        }
+        let failure = match self.deciders.get(name) {
+            Some(Decider::Allow) => return Ok(()),
+            Some(Decider::Deny(message)) => {
+                let said = format!("admission webhook {name:?} denied the request");
+                return Err(match message.as_str() {
+                    "" => Status::plain(400, &format!("{said} without explanation")),
+                    message => Status::plain(400, &format!("{said}: {message}")),
+                });
+            }
+            Some(Decider::Fail(why)) => Some(why.clone()),
+            None => self.unreachable(&webhook["clientConfig"]),
+        };
+        match failure {
+            Some(why) if object::text(webhook, &["failurePolicy"]) != "Ignore" => {
+                let url = url(webhook);
+                Err(Status::internal(&format!(
+                    "failed calling webhook {name:?}: failed to call webhook: Post {url:?}: {why}"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Why the server behind a `clientConfig` cannot be reached.
+    fn unreachable(&self, config: &Value) -> Option<String> {
+        let service = &config["service"];
+        if service.is_null() {
+            // Nothing outside the cluster is there.
+            let url = object::text(config, &["url"]);
+            let host = url
+                .split("://")
+                .nth(1)
+                .unwrap_or(url)
+                .split(['/', ':', '?'])
+                .next()
+                .unwrap_or_default();
+            return Some(format!("dial tcp: lookup {host}: no such host"));
+        }
+        let port = service["port"].as_i64().unwrap_or(443);
+        self.no_way_to(
+            object::text(service, &["namespace"]),
+            object::text(service, &["name"]),
+            port,
+        )
+    }
+
+    /// Why a Service does not lead anywhere; also what an APIService depends on.
+    pub(super) fn no_way_to(&self, namespace: &str, name: &str, port: i64) -> Option<String> {
+        let Some(service) = self.get(&Key::new("", "services", namespace, name)) else {
+            return Some(format!("service {name:?} not found"));
+        };
+        let ports = service["spec"]["ports"].as_array();
+        if !ports.into_iter().flatten().any(|one| one["port"] == port) {
+            return Some(format!("no service port {port} found for service {name:?}"));
+        }
+        let slices = self.list("discovery.k8s.io", "endpointslices", Some(namespace));
+        let ready = slices
+            .filter(|slice| object::label(slice, "kubernetes.io/service-name") == name)
+            .flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten())
+            .any(|endpoint| endpoint["conditions"]["ready"] != false);
+        (!ready).then(|| format!("no endpoints available for service {name:?}"))
+    }
+}
+
+fn url(webhook: &Value) -> String {
+    let config = &webhook["clientConfig"];
+    let timeout = webhook["timeoutSeconds"].as_i64().unwrap_or(10);
+    let service = &config["service"];
+    if service.is_null() {
+        return format!("{}?timeout={timeout}s", object::text(config, &["url"]));
+    }
+    let path = object::text(service, &["path"]);
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    format!(
+        "https://{}.{}.svc:{}{slash}{path}?timeout={timeout}s",
+        object::text(service, &["name"]),
+        object::text(service, &["namespace"]),
+        service["port"].as_i64().unwrap_or(443),
+    )
+}

@@ -1,0 +1,248 @@
+//! Faults as text.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Action, Faults, Happening, Matcher, NodeFault, Rule};
+use crate::{cluster::Decider, controller::Condition};
+
+/// A line that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {why}")]
+pub struct BadLine {
+    /// From 1.
+    pub line: usize,
+    pub why: String,
+}
+
+impl Faults {
+    /// Reads a script. Lines are rules or happenings; `#` begins a comment:
+    ///
+    /// ```text
+    /// on delete pods shop/web-* 2x -> reset after
+    /// on list * as=alice from=30s until=60s p=0.5 -> 429 retry=3
+    /// on get,list,watch deployments.apps -> 403
+    /// on watch pods -> truncate
+    /// on * * -> latency 200ms
+    /// at 10s node n1 silent
+    /// at 20s clock -5m
+    /// at 30s controller garbage-collector-controller off
+    /// at 40s webhook validate.example.com fail context deadline exceeded
+    /// ```
+    ///
+    /// Times count from `now`. Actions are `latency TIME`, `reset`, `429`, `401`, `403`, `410`, `500`, `503`, `504`,
+    /// `stale CHANGES`, `stall`, `truncate`, `no-bookmarks`; `reset` and the codes from 500 on may be followed by
+    /// `after`: the request has had its effect.
+    ///
+    /// # Errors
+    ///
+    /// The first line that cannot be read.
+    pub fn parse(text: &str, now: Timestamp) -> Result<Self, BadLine> {
+        let mut faults = Self { since: now, ..Self::default() };
+        for (index, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let read = match words.as_slice() {
+                [] => Ok(()),
+                ["on", rest @ ..] => rules(rest).map(|rules| faults.rules.extend(rules)),
+                ["at", time, rest @ ..] => {
+                    happening(time, rest).map(|(after, what)| faults.plan(after, what))
+                }
+                [word, ..] => Err(format!("{word:?} is neither \"on\" nor \"at\"")),
+            };
+            read.map_err(|why| BadLine { line: index + 1, why })?;
+        }
+        Ok(faults)
+    }
+}
+
+fn rules(words: &[&str]) -> Result<Vec<Rule>, String> {
+    let arrow = words.iter().position(|word| *word == "->").ok_or("no \"->\"")?;
+    let (before, after) = words.split_at(arrow);
+    let [verbs, resource, rest @ ..] = before else {
+        return Err("a verb and a resource are needed".into());
+    };
+    let action = action(&after[1..])?;
+    let any = |word: &str| if word == "*" { String::new() } else { word.to_owned() };
+    let mut matcher = Matcher { resource: any(resource), ..Matcher::default() };
+    let (mut times, mut chance) = (None, 1_000);
+    for word in rest {
+        if let Some(user) = word.strip_prefix("as=") {
+            matcher.user = user.into();
+        } else if let Some(time) = word.strip_prefix("from=") {
+            matcher.from = duration(time)?;
+        } else if let Some(time) = word.strip_prefix("until=") {
+            matcher.until = Some(duration(time)?);
+        } else if let Some(part) = word.strip_prefix("p=") {
+            let part: f64 = part.parse().map_err(|_| format!("{part:?} is no probability"))?;
+            if !(0.0..=1.0).contains(&part) {
+                return Err(format!("{part} is no probability"));
+            }
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it is between 0 and 1000"
+            )]
+            {
+                chance = (part * 1_000.0) as u32;
+            }
+        } else if let Some(count) = word.strip_suffix('x').and_then(|count| count.parse().ok()) {
+            times = Some(count);
+        } else if let Some((namespace, name)) = word.split_once('/') {
+            matcher.namespace = any(namespace);
+            matcher.name = any(name);
+        } else {
+            matcher.name = any(word);
+        }
+    }
+    let rule = |verb: &str| Rule {
+        matcher: Matcher { verb: any(verb), ..matcher.clone() },
+        action: action.clone(),
+        times,
+        chance,
+    };
+    Ok(verbs.split(',').map(rule).collect())
+}
+
+fn action(words: &[&str]) -> Result<Action, String> {
+    let code = |word: &str| word.parse::<u16>().ok();
+    Ok(match words {
+        ["latency", time] => {
+            Action::Latency(Duration::try_from(duration(time)?).map_err(|_| "time is negative")?)
+        }
+        ["reset"] => Action::Reset { after: false },
+        ["reset", "after"] => Action::Reset { after: true },
+        ["429"] => Action::TooMany { retry_after: None },
+        ["429", retry] => {
+            let seconds = retry.strip_prefix("retry=").and_then(|seconds| seconds.parse().ok());
+            Action::TooMany { retry_after: Some(seconds.ok_or("retry=SECONDS is expected")?) }
+        }
+        ["stale", changes] => {
+            Action::Stale(changes.parse().map_err(|_| format!("{changes:?} is no number"))?)
+        }
+        ["stall"] => Action::Stall,
+        ["truncate"] => Action::Truncate,
+        ["no-bookmarks"] => Action::NoBookmarks,
+        [word] if matches!(code(word), Some(401 | 403 | 410 | 500 | 503 | 504)) => {
+            Action::Code { code: code(word).unwrap_or(500), after: false }
+        }
+        [word, "after"] if matches!(code(word), Some(500 | 503 | 504)) => {
+            Action::Code { code: code(word).unwrap_or(500), after: true }
+        }
+        _ => return Err(format!("{:?} is no action", words.join(" "))),
+    })
+}
+
+fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), String> {
+    let what = match words {
+        ["clock", by] => Happening::ClockJump(duration(by)?),
+        ["compact"] => Happening::Compact,
+        ["node", name, how] => {
+            let fault = match *how {
+                "silent" => Some(NodeFault::Silent),
+                "busy" => Some(NodeFault::Busy),
+                "stale-nfs" => Some(NodeFault::StaleNfs),
+                "repaired" => None,
+                _ => {
+                    return Err(format!(
+                        "a node is silent, busy, stale-nfs or repaired, not {how:?}"
+                    ));
+                }
+            };
+            Happening::Node { name: (*name).into(), fault }
+        }
+        ["controller", name, how @ ..] => {
+            let condition = match how {
+                ["off"] => Condition::Off,
+                ["on"] => Condition::Running,
+                ["slow", by] => Condition::Slow(duration(by)?),
+                _ => return Err("a controller is off, on, or slow TIME".into()),
+            };
+            Happening::Controller { name: (*name).into(), condition }
+        }
+        ["webhook", name, how, rest @ ..] => {
+            let text = rest.join(" ");
+            let decider = match *how {
+                "allow" => Some(Decider::Allow),
+                "deny" => Some(Decider::Deny(text)),
+                "fail" => Some(Decider::Fail(text)),
+                "unscripted" => None,
+                _ => {
+                    return Err(format!(
+                        "a webhook is to allow, deny, fail or be unscripted, not {how:?}"
+                    ));
+                }
+            };
+            Happening::Webhook { name: (*name).into(), decider }
+        }
+        _ => return Err(format!("{:?} is nothing that happens", words.join(" "))),
+    };
+    Ok((duration(time)?, what))
+}
+
+fn duration(text: &str) -> Result<SignedDuration, String> {
+    text.parse().map_err(|_| format!("{text:?} is no time such as 30s"))
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::{super::Asked, *};
+
+    #[test]
+    fn a_script_says_what_strikes() {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let script = "
+            on delete pods shop/web-* 1x -> reset after   # once
+            on get,list pods as=alice from=30s -> 429 retry=3
+            on * * -> latency 200ms
+            at 10s node n1 silent
+            at 5s clock -5m
+        ";
+        let mut faults = Faults::parse(script, start).unwrap();
+        let mut rng = Rng::with_seed(1);
+        let asked = Asked {
+            verb: "delete",
+            plural: "pods",
+            namespace: "shop",
+            name: "web-1",
+            ..Asked::default()
+        };
+        let strike = faults.strike(&asked, start, &mut rng);
+        assert_eq!(strike.action, Some(Action::Reset { after: true }));
+        assert_eq!(strike.latency, Duration::from_millis(200));
+        assert_eq!(faults.strike(&asked, start, &mut rng).action, None);
+        let asked = Asked { verb: "list", plural: "pods", user: "alice", ..Asked::default() };
+        assert_eq!(faults.strike(&asked, start, &mut rng).action, None);
+        let later = start + SignedDuration::from_secs(30);
+        let refused = Some(Action::TooMany { retry_after: Some(3) });
+        assert_eq!(faults.strike(&asked, later, &mut rng).action, refused);
+        assert_eq!(faults.next(), Some(start + SignedDuration::from_secs(5)));
+        assert_eq!(faults.take_due(later).len(), 2);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for text in [
+            "x",
+            "on",
+            "on a b",
+            "on a b ->",
+            "on a b -> 200",
+            "at",
+            "at x clock 1s",
+            "at 1s node n",
+            "on a b p=2 -> 500",
+        ] {
+            assert_eq!(
+                Faults::parse(&format!("\n{text}"), Timestamp::UNIX_EPOCH)
+                    .err()
+                    .map(|bad| bad.line),
+                Some(2),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Kinds: what discovery says about each, and the rules of deletion that hang on the kind. The table has what a plain
+//! control plane serves and this crate needs; CustomResourceDefinitions add to it and take away again.
+
+mod custom;
+mod table;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+pub use custom::{accepted, kinds_of};
+
+/// What a DELETE does to dependents when the request says nothing
+/// (`DefaultGarbageCollectionPolicy` of the kind's strategy).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dependents {
+    /// Left to the garbage collector, which deletes them once the owner is gone.
+    Deleted,
+    /// The finalizer `orphan` is set.
+    Orphaned,
+    /// The kind is not collected at all, and asked-for policies are ignored (Events).
+    Unsupported,
+}
+
+/// One kind in one served version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kind {
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub plural: String,
+    pub singular: String,
+    pub short_names: Vec<String>,
+    pub categories: Vec<String>,
+    pub namespaced: bool,
+    pub verbs: Vec<String>,
+    pub subresources: Vec<Subresource>,
+    /// Whether `metadata.generation` is kept.
+    pub generation: bool,
+    pub dependents: Dependents,
+    /// Whether a PUT without a resource version replaces whatever is there.
+    pub unconditional_update: bool,
+    /// Name of the definition it comes from; empty for built-in kinds.
+    pub definition: String,
+    /// Name of the APIService behind which another server has it; empty for what this one serves itself.
+    pub api_service: String,
+}
+
+/// A path below an object's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subresource {
+    pub name: String,
+    /// Of what is sent and answered, where it is another kind: `autoscaling/v1 Scale`.
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub verbs: Vec<String>,
+}
+
+impl Kind {
+    /// `v1`, `apps/v1`.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    #[must_use]
+    pub fn has(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|one| one == verb)
+    }
+
+    #[must_use]
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|one| one.name == name)
+    }
+
+    /// Whether objects of it are stored (reviews are only answered).
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.has("list")
+    }
+
+    /// Whether it comes from a CustomResourceDefinition.
+    #[must_use]
+    pub fn is_custom(&self) -> bool {
+        !self.definition.is_empty()
+    }
+}
+
+/// All kinds that are served now. The first version of a resource is the stored and preferred one.
+#[derive(Debug, Clone)]
+pub struct Kinds {
+    by_resource: BTreeMap<(String, String), Vec<Arc<Kind>>>,
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Kinds {
+    /// The built-in ones.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut kinds = Self { by_resource: BTreeMap::new() };
+        for kind in table::built_in() {
+            kinds.insert(kind);
+        }
+        kinds
+    }
+
+    /// The stored version of a resource.
+    #[must_use]
+    pub fn get(&self, group: &str, plural: &str) -> Option<&Arc<Kind>> {
+        self.versions(group, plural).first()
+    }
+
+    /// A resource as one version serves it.
+    #[must_use]
+    pub fn served(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
+        self.versions(group, plural).iter().find(|kind| kind.version == version)
+    }
+
+    /// All versions of a resource, the stored one first.
+    #[must_use]
+    pub fn versions(&self, group: &str, plural: &str) -> &[Arc<Kind>] {
+        self.by_resource.get(&(group.into(), plural.into())).map_or(&[], Vec::as_slice)
+    }
+
+    /// The stored version of the resource whose objects call themselves so, as ownerReferences name them.
+    #[must_use]
+    pub fn by_kind(&self, group: &str, kind: &str) -> Option<&Arc<Kind>> {
+        let from = (group.to_owned(), String::new());
+        let of_group = self.by_resource.range(from..).take_while(|((one, _), _)| one == group);
+        of_group
+            .filter_map(|(_, versions)| versions.first())
+            .find(|one| one.kind == kind && one.is_stored())
+    }
+
+    /// Every resource, its stored version, in a fixed order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.by_resource.values().filter_map(|versions| versions.first())
+    }
+
+    /// Every resource in every version that is served.
+    pub fn iter_versions(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.by_resource.values().flatten()
+    }
+
+    /// Adds a version of a resource; the first added is the stored one.
+    pub fn insert(&mut self, kind: Kind) {
+        let versions =
+            self.by_resource.entry((kind.group.clone(), kind.plural.clone())).or_default();
+        match versions.iter_mut().find(|one| one.version == kind.version) {
+            Some(one) => *one = Arc::new(kind),
+            None => versions.push(Arc::new(kind)),
+        }
+    }
+
+    /// Stops serving what a definition brought.
+    pub fn remove_definition(&mut self, definition: &str) {
+        self.by_resource.retain(|_, versions| {
+            versions.retain(|kind| kind.definition != definition);
+            !versions.is_empty()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole() {
+        let kinds = Kinds::new();
+        let pods = kinds.get("", "pods").unwrap();
+        assert_eq!((pods.api_version().as_str(), pods.singular.as_str()), ("v1", "pod"));
+        assert!(pods.subresource("eviction").is_some_and(|eviction| eviction.kind == "Eviction"));
+        assert_eq!(kinds.by_kind("apps", "Deployment").unwrap().plural, "deployments");
+        assert!(kinds.by_kind("apps", "Pod").is_none());
+        assert!(kinds.served("batch", "v1", "jobs").is_some());
+        assert!(
+            !kinds.get("authorization.k8s.io", "selfsubjectaccessreviews").unwrap().is_stored()
+        );
+        assert_eq!(kinds.get("", "events").unwrap().dependents, Dependents::Unsupported);
+    }
+}

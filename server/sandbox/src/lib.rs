@@ -1,0 +1,18 @@
+//! A Kubernetes API server in memory, with the controllers that deletion depends on and faults on demand.
+//!
+//! Everything that happens is decided by one synchronous state machine, [`cluster::Cluster`], from requests, the
+//! cluster's clock and a seed. The same seed and the same requests give the same log.
+
+pub mod clock;
+pub mod kind;
+pub mod object;
+pub mod selector;
+pub mod status;
+pub mod patch;
+pub mod store;
+pub mod cluster;
+pub mod controller;
+pub mod fault;
+pub mod log;
+pub mod api;
+pub mod service;

@@ -1,0 +1,244 @@
+//! Reading and writing the fields that every object has, without knowing its kind. Nothing here panics on an object of
+//! any shape: what is not there, or not of the right type, reads as empty.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::clock;
+
+/// The garbage collector's finalizer for "delete the dependents first".
+pub const FOREGROUND: &str = "foregroundDeletion";
+/// The garbage collector's finalizer for "let the dependents go".
+pub const ORPHAN: &str = "orphan";
+
+/// The text at a path of names; empty if it is no text.
+#[must_use]
+pub fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
+    at(object, path).as_str().unwrap_or_default()
+}
+
+/// The value at a path of names; null if there is none.
+#[must_use]
+pub fn at<'a>(object: &'a Value, path: &[&str]) -> &'a Value {
+    path.iter().fold(object, |value, name| &value[*name])
+}
+
+/// The texts in the list at a path.
+pub fn texts<'a>(object: &'a Value, path: &[&str]) -> impl Iterator<Item = &'a str> {
+    at(object, path).as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+#[must_use]
+pub fn name(object: &Value) -> &str {
+    text(object, &["metadata", "name"])
+}
+
+#[must_use]
+pub fn namespace(object: &Value) -> &str {
+    text(object, &["metadata", "namespace"])
+}
+
+#[must_use]
+pub fn uid(object: &Value) -> &str {
+    text(object, &["metadata", "uid"])
+}
+
+#[must_use]
+pub fn resource_version(object: &Value) -> &str {
+    text(object, &["metadata", "resourceVersion"])
+}
+
+#[must_use]
+pub fn generation(object: &Value) -> i64 {
+    object["metadata"]["generation"].as_i64().unwrap_or_default()
+}
+
+pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+    texts(object, &["metadata", "finalizers"])
+}
+
+#[must_use]
+pub fn has_finalizer(object: &Value, finalizer: &str) -> bool {
+    finalizers(object).any(|one| one == finalizer)
+}
+
+#[must_use]
+pub fn label<'a>(object: &'a Value, name: &str) -> &'a str {
+    text(object, &["metadata", "labels", name])
+}
+
+/// When it is or was to be gone.
+#[must_use]
+pub fn deletion_timestamp(object: &Value) -> Option<Timestamp> {
+    clock::read(&object["metadata"]["deletionTimestamp"])
+}
+
+#[must_use]
+pub fn is_deleting(object: &Value) -> bool {
+    object["metadata"]["deletionTimestamp"].is_string()
+}
+
+#[must_use]
+pub fn deletion_grace_period(object: &Value) -> Option<i64> {
+    object["metadata"]["deletionGracePeriodSeconds"].as_i64()
+}
+
+/// The owner references, each as it is.
+pub fn owner_references(object: &Value) -> impl Iterator<Item = &Value> {
+    object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
+}
+
+/// The owner reference whose `controller` is true.
+#[must_use]
+pub fn controller_reference(object: &Value) -> Option<&Value> {
+    owner_references(object).find(|reference| reference["controller"] == true)
+}
+
+/// The condition of this type in `status.conditions`.
+#[must_use]
+pub fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().find(|one| one["type"] == kind).unwrap_or(&Value::Null)
+}
+
+/// The map at a path, made if it is not there. What stands in its way and is no map is replaced.
+pub fn map_at<'a>(object: &'a mut Value, path: &[&str]) -> &'a mut Map<String, Value> {
+    let mut value = object;
+    for name in path {
+        value = own(value).entry(*name).or_insert_with(|| json!({}));
+    }
+    own(value)
+}
+
+fn own(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    value.as_object_mut().expect("an object was just put there")
+}
+
+/// Sets what is at a path, making the maps on the way.
+pub fn set(object: &mut Value, path: &[&str], value: Value) {
+    if let Some((last, way)) = path.split_last() {
+        map_at(object, way).insert((*last).into(), value);
+    }
+}
+
+/// Sets what is at a path unless something is there.
+pub fn set_default(object: &mut Value, path: &[&str], value: Value) {
+    if at(object, path).is_null() {
+        set(object, path, value);
+    }
+}
+
+/// Removes what is at a path.
+pub fn unset(object: &mut Value, path: &[&str]) {
+    if let Some((last, way)) = path.split_last()
+        && let Some(map) = way
+            .iter()
+            .try_fold(object, |value, name| value.get_mut(*name))
+            .and_then(Value::as_object_mut)
+    {
+        map.remove(*last);
+    }
+}
+
+/// Sets the finalizers; the field goes with the last of them.
+pub fn set_finalizers(object: &mut Value, finalizers: &[String]) {
+    if finalizers.is_empty() {
+        unset(object, &["metadata", "finalizers"]);
+    } else {
+        set(object, &["metadata", "finalizers"], json!(finalizers));
+    }
+}
+
+/// Takes one finalizer off; whether it was there.
+pub fn remove_finalizer(object: &mut Value, finalizer: &str) -> bool {
+    let rest: Vec<String> =
+        finalizers(object).filter(|one| *one != finalizer).map(String::from).collect();
+    let had = rest.len() < finalizers(object).count();
+    if had {
+        set_finalizers(object, &rest);
+    }
+    had
+}
+
+/// Puts one finalizer on; whether it was missing.
+pub fn add_finalizer(object: &mut Value, finalizer: &str) -> bool {
+    if has_finalizer(object, finalizer) {
+        return false;
+    }
+    let all: Vec<String> = finalizers(object).chain([finalizer]).map(String::from).collect();
+    set_finalizers(object, &all);
+    true
+}
+
+/// Sets a condition in `status.conditions`. `lastTransitionTime` moves only when its status does; whether anything
+/// changed.
+pub fn set_condition(
+    object: &mut Value,
+    kind: &str,
+    status: &str,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) -> bool {
+    let old = condition(object, kind);
+    let since = if old["status"] == status {
+        old["lastTransitionTime"].clone()
+    } else {
+        clock::written(now)
+    };
+    let mut new = json!({"type": kind, "status": status, "lastTransitionTime": since});
+    for (field, text) in [("reason", reason), ("message", message)] {
+        if !text.is_empty() {
+            new[field] = json!(text);
+        }
+    }
+    if *old == new {
+        return false;
+    }
+    let conditions = map_at(object, &["status"]).entry("conditions").or_insert_with(|| json!([]));
+    if !conditions.is_array() {
+        *conditions = json!([]);
+    }
+    if let Some(conditions) = conditions.as_array_mut() {
+        match conditions.iter_mut().find(|one| one["type"] == kind) {
+            Some(old) => *old = new,
+            None => conditions.push(new),
+        }
+    }
+    true
+}
+
+/// How deep a value nests. Values are compared, written and dropped by recursion, so what is stored has a limit.
+#[must_use]
+pub fn is_deeper_than(value: &Value, limit: usize) -> bool {
+    let Some(limit) = limit.checked_sub(1) else { return true };
+    match value {
+        Value::Array(values) => values.iter().any(|value| is_deeper_than(value, limit)),
+        Value::Object(map) => map.values().any(|value| is_deeper_than(value, limit)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_shape_will_do() {
+        let mut object = json!([1, "two"]);
+        assert_eq!((name(&object), generation(&object), finalizers(&object).count()), ("", 0, 0));
+        assert!(!remove_finalizer(&mut object, "x"));
+        unset(&mut object, &["a", "b"]);
+        assert!(add_finalizer(&mut object, "x") && !add_finalizer(&mut object, "x"));
+        assert_eq!(object, json!({"metadata": {"finalizers": ["x"]}}));
+        assert!(remove_finalizer(&mut object, "x"));
+        assert_eq!(object, json!({"metadata": {}}));
+        object = json!({"status": {"conditions": "none"}});
+        assert!(set_condition(&mut object, "Ready", "True", "R", "m", Timestamp::UNIX_EPOCH));
+        assert!(!set_condition(&mut object, "Ready", "True", "R", "m", Timestamp::MAX));
+        assert!(is_deeper_than(&json!([[[1]]]), 3) && !is_deeper_than(&json!([[[1]]]), 4));
+    }
+}

@@ -1,0 +1,104 @@
+//! The patches that a client may send, and what becomes of an object by them.
+
+mod apply;
+mod strategic;
+
+use serde_json::Value;
+
+use crate::{kind::Kind, object, status::Status};
+
+/// As many operations as a JSON patch may have (`handlers/patch.go`).
+const OPERATIONS: usize = 10_000;
+/// As much as its `copy` operations may add up to, in bytes of JSON.
+const COPIED: usize = 3 * 1024 * 1024;
+/// As deep as a patched object may nest on the way.
+const DEPTH: usize = 120;
+
+/// A patch, by its content type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Patch {
+    /// `application/json-patch+json`
+    Json(Value),
+    /// `application/merge-patch+json`
+    Merge(Value),
+    /// `application/strategic-merge-patch+json`
+    Strategic(Value),
+    /// `application/apply-patch+yaml`, as JSON.
+    Apply { object: Value, force: bool },
+}
+
+impl Patch {
+    /// What the object becomes.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is no patch, 422 where an operation or test fails.
+    pub fn apply(&self, kind: &Kind, object: &Value) -> Result<Value, Status> {
+        match self {
+            Self::Json(patch) => json(object, patch),
+            Self::Merge(patch) => {
+                is_map(patch)?;
+                let mut patched = object.clone();
+                json_patch::merge(&mut patched, patch);
+                Ok(patched)
+            }
+            Self::Strategic(_) if kind.is_custom() || !kind.api_service.is_empty() => {
+                Err(Status::unsupported_media_type(&[
+                    "application/json-patch+json",
+                    "application/merge-patch+json",
+                    "application/apply-patch+yaml",
+                ]))
+            }
+            Self::Strategic(patch) => {
+                is_map(patch)?;
+                Ok(strategic::merged(object, patch))
+            }
+            Self::Apply { object: applied, .. } => {
+                is_map(applied)?;
+                Ok(apply::applied(object, applied))
+            }
+        }
+    }
+}
+
+fn is_map(patch: &Value) -> Result<(), Status> {
+    let sort = match patch {
+        Value::Object(_) => return Ok(()),
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+    };
+    let why =
+        format!("json: cannot unmarshal {sort} into Go value of type map[string]interface {{}}");
+    Err(Status::bad_request(format!("error decoding patch: {why}")))
+}
+
+/// One operation after the other, so that neither many copies of copies nor a deep one can grow without end.
+fn json(object: &Value, patch: &Value) -> Result<Value, Status> {
+    let operations: json_patch::Patch = serde_json::from_value(patch.clone())
+        .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
+    if operations.0.len() > OPERATIONS {
+        let allowed = format!(
+            "The allowed maximum operations in a JSON patch is {OPERATIONS}, got {}",
+            operations.0.len()
+        );
+        return Err(Status::plain(413, &allowed));
+    }
+    let (mut patched, mut copied) = (object.clone(), 0);
+    for operation in operations.0 {
+        if let json_patch::PatchOperation::Copy(copy) = &operation {
+            let size = copy.from.resolve(&patched).map_or(0, |value| value.to_string().len());
+            copied += size;
+            if copied > COPIED {
+                return Err(Status::unfit());
+            }
+        }
+        json_patch::patch(&mut patched, &[operation]).map_err(|_| Status::unfit())?;
+        if object::is_deeper_than(&patched, DEPTH) {
+            return Err(Status::bad_request("the object nests too deeply"));
+        }
+    }
+    Ok(patched)
+}

@@ -1,0 +1,158 @@
+//! Strategic merge: lists whose elements have a key are merged by it. Which lists those are is in the fields' tags of
+//! `k8s.io/api`; here by the name of the field, which is enough for the kinds there are.
+
+use serde_json::{Map, Value};
+
+/// The merge key of a list field. `None` for lists that are replaced as a whole.
+pub(super) fn merge_key(field: &str, elements: &[Value]) -> Option<&'static str> {
+    let has = |key: &str| elements.iter().any(|one| one.get(key).is_some());
+    match field {
+        "containers"
+        | "initContainers"
+        | "ephemeralContainers"
+        | "volumes"
+        | "env"
+        | "imagePullSecrets"
+        | "webhooks"
+        | "validations" => Some("name"),
+        "secrets" if has("name") => Some("name"),
+        "ownerReferences" => Some("uid"),
+        "conditions" => Some("type"),
+        "volumeMounts" => Some("mountPath"),
+        "volumeDevices" => Some("devicePath"),
+        "ports" if has("containerPort") => Some("containerPort"),
+        "ports" if has("port") => Some("port"),
+        "addresses" if has("type") => Some("type"),
+        "hostAliases" | "podIPs" | "hostIPs" => Some("ip"),
+        "taints" => Some("key"),
+        "topologySpreadConstraints" => Some("topologyKey"),
+        _ => None,
+    }
+}
+
+/// Whether a list of plain values is a set that is added to.
+fn is_set(field: &str) -> bool {
+    field == "finalizers"
+}
+
+pub(super) fn merged(object: &Value, patch: &Value) -> Value {
+    let mut merged = object.clone();
+    merge(&mut merged, patch);
+    merged
+}
+
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    match patch.get("$patch").and_then(Value::as_str) {
+        Some("replace") => {
+            *target = without_directives(patch);
+            return;
+        }
+        Some("delete") => {
+            *target = Value::Object(Map::new());
+            return;
+        }
+        _ => {}
+    }
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(target) = target else { return };
+    for (field, value) in patch {
+        if let Some(list) = field.strip_prefix("$deleteFromPrimitiveList/") {
+            if let (Some(Value::Array(from)), Some(gone)) = (target.get_mut(list), value.as_array())
+            {
+                from.retain(|one| !gone.contains(one));
+            }
+        } else if field.starts_with("$setElementOrder/")
+            || field == "$retainKeys"
+            || field == "$patch"
+        {
+            // Orders are kept as they come; nothing that the sandbox knows depends on them.
+        } else if value.is_null() {
+            target.remove(field);
+        } else if let Value::Array(list) = value {
+            let old = target.entry(field.clone()).or_insert_with(|| Value::Array(vec![]));
+            merge_list(field, old, list);
+        } else {
+            merge(target.entry(field.clone()).or_insert(Value::Null), value);
+        }
+    }
+    if let Some(Value::Array(keep)) = patch.get("$retainKeys") {
+        target.retain(|field, _| keep.iter().any(|one| one == field));
+    }
+}
+
+fn merge_list(field: &str, old: &mut Value, patch: &[Value]) {
+    if is_set(field)
+        && let Value::Array(old) = old
+    {
+        for one in patch {
+            if !old.contains(one) {
+                old.push(one.clone());
+            }
+        }
+        return;
+    }
+    let replaced = patch.iter().any(|one| one["$patch"] == "replace");
+    let key = old
+        .as_array()
+        .map(|old| [old.as_slice(), patch].concat())
+        .and_then(|all| merge_key(field, &all));
+    let (Some(key), Value::Array(old), false) = (key, &mut *old, replaced) else {
+        let rest = patch.iter().filter(|one| one.get("$patch").is_none());
+        *old = rest.cloned().collect();
+        return;
+    };
+    for one in patch {
+        let at =
+            old.iter().position(|other| other.get(key).is_some() && other.get(key) == one.get(key));
+        match (at, one["$patch"] == "delete") {
+            (Some(at), true) => _ = old.remove(at),
+            (None, true) => {}
+            (Some(at), false) => merge(&mut old[at], one),
+            (None, false) => {
+                let mut new = Value::Null;
+                merge(&mut new, one);
+                old.push(new);
+            }
+        }
+    }
+}
+
+fn without_directives(patch: &Map<String, Value>) -> Value {
+    let kept = patch.iter().filter(|(field, _)| !field.starts_with('$'));
+    Value::Object(kept.map(|(field, value)| (field.clone(), value.clone())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lists_are_merged_by_their_keys() {
+        let object = json!({
+            "metadata": {"finalizers": ["a", "b"]},
+            "spec": {"containers": [{"name": "x", "image": "1"}, {"name": "y"}], "args": [1, 2]},
+        });
+        let patch = json!({
+            "metadata": {"finalizers": ["c"], "$deleteFromPrimitiveList/finalizers": ["a"]},
+            "spec": {
+                "containers": [{"name": "x", "image": "2"}, {"name": "y", "$patch": "delete"}, {"name": "z"}],
+                "args": [3],
+            },
+        });
+        assert_eq!(
+            merged(&object, &patch),
+            json!({
+                "metadata": {"finalizers": ["b", "c"]},
+                "spec": {"containers": [{"name": "x", "image": "2"}, {"name": "z"}], "args": [3]},
+            })
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! The body of a watch: lines as they come.
+
+use std::{
+    io,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::stream;
+use http::{HeaderValue, Response, header};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use tokio::{sync::watch, time::Instant};
+
+use super::{Body, Shared};
+use crate::api::{BOOKMARKS, Watch, WatchFault};
+
+struct Flow {
+    shared: Weak<Shared>,
+    changed: watch::Receiver<u64>,
+    watch: Watch,
+    deadline: Instant,
+    beat: Instant,
+    ended: bool,
+}
+
+pub(super) fn watching(shared: &Arc<Shared>, watch: Watch) -> Response<Body> {
+    let now = Instant::now();
+    let far = Duration::from_secs(60 * 60 * 24 * 365);
+    let flow = Flow {
+        shared: Arc::downgrade(shared),
+        changed: shared.revision.subscribe(),
+        deadline: now + watch.timeout.min(far),
+        beat: now + BOOKMARKS,
+        watch,
+        ended: false,
+    };
+    let body = StreamBody::new(stream::unfold(flow, Flow::next));
+    let mut response = Response::new(body.boxed_unsync());
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+impl Flow {
+    /// The next lines, once there are some.
+    async fn next(mut self) -> Option<(io::Result<Frame<Bytes>>, Self)> {
+        if self.ended {
+            return None;
+        }
+        match self.watch.fault {
+            // Not even its timeout ends it.
+            Some(WatchFault::Stall) => std::future::pending::<()>().await,
+            Some(WatchFault::Reset) => {
+                self.ended = true;
+                return Some((Err(io::ErrorKind::ConnectionReset.into()), self));
+            }
+            _ => {}
+        }
+        loop {
+            let now = Instant::now();
+            let over = now >= self.deadline;
+            let beats = now >= self.beat || over;
+            if now >= self.beat {
+                self.beat = now + BOOKMARKS;
+            }
+            self.changed.mark_unchanged();
+            let batch = {
+                let shared = self.shared.upgrade()?;
+                let world = shared.lock();
+                self.watch.poll(&world.cluster, beats)
+            };
+            self.ended = batch.ends || over;
+            if !batch.bytes.is_empty() {
+                return Some((Ok(Frame::data(batch.bytes.into())), self));
+            }
+            if self.ended {
+                return None;
+            }
+            let until = self.deadline.min(self.beat);
+            tokio::select! {
+                changed = self.changed.changed() => if changed.is_err() { return None },
+                () = tokio::time::sleep_until(until) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! The only owner of objects: what etcd and the watch cache are to the real one. It numbers every change, remembers
+//! the latest of them, and has no opinion on what may change; that is [`crate::cluster`]'s.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
+    ops::Bound,
+    sync::Arc,
+};
+
+use serde_json::{Value, json};
+
+/// How many changes are remembered at least. Watches and lists from before them are answered with 410.
+const REMEMBERED: usize = 20_000;
+
+/// Where an object is. `namespace` is empty for cluster-scoped kinds. Ordered as etcd orders: by resource, namespace, name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub group: Arc<str>,
+    pub plural: Arc<str>,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+}
+
+impl Key {
+    #[must_use]
+    pub fn new(group: &str, plural: &str, namespace: &str, name: &str) -> Self {
+        Self {
+            group: group.into(),
+            plural: plural.into(),
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    /// Whether it is of this resource.
+    #[must_use]
+    pub fn is_of(&self, group: &str, plural: &str) -> bool {
+        &*self.group == group && &*self.plural == plural
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { group, plural, namespace, name } = self;
+        let dot = if group.is_empty() { "" } else { "." };
+        let slash = if namespace.is_empty() { "" } else { "/" };
+        write!(f, "{plural}{dot}{group} {namespace}{slash}{name}")
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// One change. Revisions have no gaps.
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub revision: u64,
+    pub key: Key,
+    pub change: Change,
+    /// As it is since; for a deletion the last state, with the revision of the deletion.
+    pub object: Arc<Value>,
+    /// As it was before.
+    pub previous: Option<Arc<Value>>,
+}
+
+/// The changes asked for are not all remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too old resource version: {asked} ({oldest})")]
+pub struct Compacted {
+    pub asked: u64,
+    /// The oldest revision from which changes can still be told.
+    pub oldest: u64,
+}
+
+type Table = BTreeMap<(Arc<str>, Arc<str>), Arc<Value>>;
+
+/// All objects, and the latest changes.
+#[derive(Debug, Default)]
+pub struct Store {
+    tables: BTreeMap<(Arc<str>, Arc<str>), Table>,
+    by_uid: BTreeMap<String, Key>,
+    by_owner: BTreeMap<String, BTreeSet<Key>>,
+    log: VecDeque<Arc<Event>>,
+    revision: u64,
+}
+
+impl Store {
+    #[must_use]
+    pub fn new() -> Self {
+        // Resource version 0 means "any", so nothing may have it.
+        Self { revision: 1, ..Self::default() }
+    }
+
+    /// The number of the latest change.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<&Arc<Value>> {
+        self.table(&key.group, &key.plural)?.get(&(key.namespace.clone(), key.name.clone()))
+    }
+
+    fn table(&self, group: &str, plural: &str) -> Option<&Table> {
+        self.tables.get(&(group.into(), plural.into()))
+    }
+
+    /// The objects of a resource in the order of namespace and name; of one namespace if given.
+    pub fn list(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: Option<&str>,
+    ) -> impl Iterator<Item = &Arc<Value>> {
+        self.table(group, plural)
+            .into_iter()
+            .flat_map(move |table| within(table, namespace).map(|(_, object)| object))
+    }
+
+    /// How many objects there are of a resource.
+    #[must_use]
+    pub fn count(&self, group: &str, plural: &str) -> usize {
+        self.table(group, plural).map_or(0, BTreeMap::len)
+    }
+
+    /// How many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_uid.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_uid.is_empty()
+    }
+
+    /// The keys of everything in a namespace, by resource.
+    pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = Key> {
+        self.tables.iter().flat_map(move |((group, plural), table)| {
+            within(table, Some(namespace)).map(move |((namespace, name), _)| Key {
+                group: group.clone(),
+                plural: plural.clone(),
+                namespace: namespace.clone(),
+                name: name.clone(),
+            })
+        })
+    }
+
+    #[must_use]
+    pub fn by_uid(&self, uid: &str) -> Option<&Key> {
+        self.by_uid.get(uid)
+    }
+
+    /// The objects with an ownerReference to this UID, wherever they are.
+    pub fn owned_by(&self, uid: &str) -> impl Iterator<Item = &Key> {
+        self.by_owner.get(uid).into_iter().flatten()
+    }
+
+    /// The objects of a resource as they were at a revision, with their keys.
+    ///
+    /// # Errors
+    ///
+    /// If that is too long ago.
+    pub fn list_at(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: Option<&str>,
+        revision: u64,
+    ) -> Result<Vec<Arc<Value>>, Compacted> {
+        let later = self.since(revision)?;
+        let mut table: Table = self
+            .table(group, plural)
+            .into_iter()
+            .flat_map(|table| within(table, namespace))
+            .map(|(name, object)| (name.clone(), object.clone()))
+            .collect();
+        for event in later.rev().filter(|event| event.key.is_of(group, plural)) {
+            if namespace.is_some_and(|namespace| *event.key.namespace != *namespace) {
+                continue;
+            }
+            let name = (event.key.namespace.clone(), event.key.name.clone());
+            match &event.previous {
+                Some(previous) => table.insert(name, previous.clone()),
+                None => table.remove(&name),
+            };
+        }
+        Ok(table.into_values().collect())
+    }
+
+    /// The changes after a revision, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// If some of them are forgotten.
+    pub fn since(
+        &self,
+        revision: u64,
+    ) -> Result<impl DoubleEndedIterator<Item = &Arc<Event>> + ExactSizeIterator, Compacted> {
+        let oldest = self.revision - self.log.len() as u64;
+        if revision < oldest {
+            return Err(Compacted { asked: revision, oldest });
+        }
+        let skip = usize::try_from(revision - oldest).unwrap_or(usize::MAX).min(self.log.len());
+        Ok(self.log.range(skip..))
+    }
+
+    /// What a controller that has seen everything up to `seen` is to be told: the changes since, or, where those are
+    /// not known, every object as an addition.
+    #[must_use]
+    pub fn news(&self, seen: Option<u64>) -> Vec<Arc<Event>> {
+        if let Some(Ok(events)) = seen.map(|seen| self.since(seen)) {
+            return events.cloned().collect();
+        }
+        let all = self.tables.iter().flat_map(|((group, plural), table)| {
+            table.iter().map(|((namespace, name), object)| {
+                let key = Key {
+                    group: group.clone(),
+                    plural: plural.clone(),
+                    namespace: namespace.clone(),
+                    name: name.clone(),
+                };
+                let (change, object) = (Change::Added, object.clone());
+                Arc::new(Event { revision: self.revision, key, change, object, previous: None })
+            })
+        });
+        all.collect()
+    }
+
+    /// Forgets all changes up to a revision, as etcd's compaction does.
+    pub fn compact(&mut self, revision: u64) {
+        while self.log.front().is_some_and(|event| event.revision <= revision) {
+            self.log.pop_front();
+        }
+    }
+
+    /// Puts an object where none is. Whoever calls has looked.
+    pub fn create(&mut self, key: &Key, object: Value) -> Arc<Value> {
+        self.put(key, Change::Added, object)
+    }
+
+    /// Puts an object in the place of the one that is there.
+    pub fn replace(&mut self, key: &Key, object: Value) -> Arc<Value> {
+        self.put(key, Change::Modified, object)
+    }
+
+    /// Takes an object out. What is returned is its last state with the revision of its end.
+    pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
+        let resource = (key.group.clone(), key.plural.clone());
+        let place = (key.namespace.clone(), key.name.clone());
+        let previous = self.tables.get_mut(&resource)?.remove(&place)?;
+        self.unlink(key, &previous);
+        let mut last = Value::clone(&previous);
+        self.revision += 1;
+        stamp(&mut last, self.revision);
+        let last = Arc::new(last);
+        self.append(key, Change::Deleted, last.clone(), Some(previous));
+        Some(last)
+    }
+
+    fn put(&mut self, key: &Key, change: Change, mut object: Value) -> Arc<Value> {
+        self.revision += 1;
+        stamp(&mut object, self.revision);
+        let object = Arc::new(object);
+        let resource = (key.group.clone(), key.plural.clone());
+        let place = (key.namespace.clone(), key.name.clone());
+        let previous = self.tables.entry(resource).or_default().insert(place, object.clone());
+        if let Some(previous) = &previous {
+            self.unlink(key, previous);
+        }
+        self.by_uid.insert(uid(&object).into(), key.clone());
+        for owner in owners(&object) {
+            self.by_owner.entry(owner.into()).or_default().insert(key.clone());
+        }
+        self.append(key, change, object.clone(), previous);
+        object
+    }
+
+    fn unlink(&mut self, key: &Key, object: &Value) {
+        self.by_uid.remove(uid(object));
+        for owner in owners(object) {
+            if let Some(keys) = self.by_owner.get_mut(owner) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.by_owner.remove(owner);
+                }
+            }
+        }
+    }
+
+    fn append(
+        &mut self,
+        key: &Key,
+        change: Change,
+        object: Arc<Value>,
+        previous: Option<Arc<Value>>,
+    ) {
+        let event = Event { revision: self.revision, key: key.clone(), change, object, previous };
+        self.log.push_back(Arc::new(event));
+        if self.log.len() > REMEMBERED {
+            self.log.pop_front();
+        }
+    }
+}
+
+fn within<'a>(
+    table: &'a Table,
+    namespace: Option<&str>,
+) -> impl Iterator<Item = (&'a (Arc<str>, Arc<str>), &'a Arc<Value>)> {
+    let namespace: Option<Arc<str>> = namespace.map(Arc::from);
+    let from = match &namespace {
+        Some(namespace) => Bound::Included((namespace.clone(), Arc::from(""))),
+        None => Bound::Unbounded,
+    };
+    table.range((from, Bound::Unbounded)).take_while(move |((one, _), _)| {
+        namespace.as_ref().is_none_or(|namespace| namespace == one)
+    })
+}
+
+fn uid(object: &Value) -> &str {
+    object["metadata"]["uid"].as_str().unwrap_or_default()
+}
+
+fn owners(object: &Value) -> impl Iterator<Item = &str> {
+    let references = object["metadata"]["ownerReferences"].as_array();
+    references.into_iter().flatten().filter_map(|reference| reference["uid"].as_str())
+}
+
+fn stamp(object: &mut Value, revision: u64) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("resourceVersion".into(), json!(revision.to_string()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(name: &str, uid: &str, owner: &str) -> (Key, Value) {
+        let object =
+            json!({"metadata": {"name": name, "uid": uid, "ownerReferences": [{"uid": owner}]}});
+        (Key::new("", "pods", "shop", name), object)
+    }
+
+    fn names(objects: &[Arc<Value>]) -> Vec<&str> {
+        objects.iter().filter_map(|object| object["metadata"]["name"].as_str()).collect()
+    }
+
+    #[test]
+    fn the_past_is_what_it_was() {
+        let mut store = Store::new();
+        let (a, object) = pod("a", "1", "rs");
+        store.create(&a, object);
+        let (b, object) = pod("b", "2", "rs");
+        let created = store.create(&b, object);
+        assert_eq!(created["metadata"]["resourceVersion"], "3");
+        let then = store.revision();
+        store.remove(&a);
+        let (c, object) = pod("c", "3", "other");
+        store.create(&c, object);
+        let past = store.list_at("", "pods", Some("shop"), then).unwrap();
+        assert_eq!(names(&past), ["a", "b"]);
+        assert_eq!(store.list("", "pods", Some("shop")).count(), 2);
+        assert_eq!(store.list("", "pods", Some("shops")).count(), 0);
+        assert_eq!(store.owned_by("rs").collect::<Vec<_>>(), [&b]);
+        assert_eq!(store.in_namespace("shop").collect::<Vec<_>>(), [b, c]);
+        store.compact(then + 1);
+        assert_eq!(
+            store.list_at("", "pods", None, then).err(),
+            Some(Compacted { asked: then, oldest: then + 1 })
+        );
+        assert_eq!(store.since(then + 1).unwrap().len(), 1);
+    }
+}
