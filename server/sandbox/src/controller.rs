@@ -1,135 +1,322 @@
-//! Controllers: each is handed what happened since it last looked, and acts through the verbs of [`Cluster`].
+//! What acts in the cluster by itself: the controllers that deletion depends on, and a kubelet for each machine.
+//!
+//! Each is a [`Reconcile`] inside a [`Loop`]: it is told what changed, keeps the set of what it has to look at, and looks
+//! at the whole state of one thing at a time, so that a lost or doubled event does no harm. Time comes from the cluster's
+//! clock; the order in which the ready ones get their turn, and in which each does its work, comes from the cluster's
+//! seed, since the real one leaves both open.
+//!
+//! [`Controllers`] can switch each off (as if its process had been killed: it forgets, and lists everything when it
+//! comes back), slow it down, or make all its requests fail.
+
+pub(crate) mod client;
+pub(crate) mod queue;
+pub(crate) mod read;
+pub(crate) mod resource;
+pub mod breakage;
+pub mod timing;
+
+mod garbage;
+mod namespace;
+mod service_account;
+mod root_ca;
+mod deployment;
+mod replica_set;
+mod stateful_set;
+mod stateful_set_claim;
+mod daemon_set;
+mod revision;
+mod pods;
+mod job;
+mod cron_job;
+mod schedule;
+mod autoscaler;
+mod endpoints;
+mod endpoint_slice;
+mod binder;
+mod provisioner;
+mod claim_protection;
+mod volume_protection;
+mod attach_detach;
+mod attacher;
+mod budget;
+mod definition;
+mod scheduler;
+mod node_lifecycle;
+mod taint_eviction;
+mod pod_gc;
+mod kubelet;
+mod gitops;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-use crate::{cluster::Cluster, store::Event};
+use crate::cluster::Cluster;
+use crate::status::Status;
+use crate::store::Event;
+use breakage::Breakage;
+use client::Client;
+use queue::{Queue, later};
+use timing::Timing;
 
-/// A control loop. It is level triggered: events tell it where to look, not what to do. It keeps its own set of work
-/// and never goes through all objects because of one event.
-pub trait Controller: Send {
-    /// As the real controller manager names it: `garbage-collector-controller`.
-    fn name(&self) -> &'static str;
+/// How often controllers may answer each other without time moving on. Reached only by two that fight for ever.
+const TURNS_PER_INSTANT: usize = 10_000;
 
-    /// Does what there is to do now. `events` is everything since the last call, oldest first; for the first call and
-    /// after too long a pause, each object that exists as an `Added` event. Returns when it wants to be called again
-    /// even if nothing happens.
-    fn sync(&mut self, cluster: &mut Cluster, events: &[Arc<Event>]) -> Option<Timestamp>;
-}
-
-/// How a controller is.
+/// What one thing's reconciliation asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Condition {
-    Running,
-    /// Not there: uninstalled, or its process is gone. What it misses it finds again when it is switched on.
-    Off,
-    /// Looks this much later than it could.
-    Slow(SignedDuration),
+pub(crate) enum Next {
+    /// Nothing until something changes.
+    Rest,
+    /// Another look after a while.
+    After(Duration),
 }
 
-struct Entry {
-    controller: Box<dyn Controller>,
-    condition: Condition,
-    /// Up to which revision it has seen. `None` before its first look.
+/// What a controller does with what it does not cover: the part that differs from one to the other.
+pub(crate) trait Reconcile: Send {
+    /// One thing to look at.
+    type Work: Ord + Clone + Send;
+
+    /// The name by which it is switched, its user agent and the component of its events.
+    const NAME: &'static str;
+    /// Its user: in the real one the name of its service account in kube-system.
+    const USER: &'static str;
+    /// The longest wait after failures.
+    const LAST_RETRY: Duration = queue::LAST_RETRY;
+
+    fn new(timing: &Timing) -> Self
+    where
+        Self: Sized;
+
+    /// Once, before the first event.
+    fn begin(&mut self, _queue: &mut Queue<Self::Work>) {}
+
+    /// Notes what a change makes worth a look. Reads nothing but the change and what it kept of earlier ones.
+    fn observe(&mut self, event: &Event, queue: &mut Queue<Self::Work>);
+
+    /// Brings one thing to what it should be. An error leads to another try after a while.
+    fn reconcile(
+        &mut self,
+        work: &Self::Work,
+        client: &mut Client<'_>,
+        queue: &mut Queue<Self::Work>,
+    ) -> Result<Next, Status>;
+}
+
+/// A controller that runs.
+trait Controller: Send {
+    /// Takes note of changes and does all that is due. Says when it wants to be called again.
+    fn sync(&mut self, client: &mut Client<'_>, events: &[Arc<Event>]) -> Option<Timestamp>;
+}
+
+struct Loop<R: Reconcile> {
+    reconcile: R,
+    queue: Queue<R::Work>,
+}
+
+impl<R: Reconcile> Controller for Loop<R> {
+    fn sync(&mut self, client: &mut Client<'_>, events: &[Arc<Event>]) -> Option<Timestamp> {
+        self.queue.advance(client.now());
+        for event in events {
+            self.reconcile.observe(event, &mut self.queue);
+        }
+        let mut ready = self.queue.take();
+        client.random().shuffle(&mut ready);
+        for work in ready {
+            match self.reconcile.reconcile(&work, client, &mut self.queue) {
+                Ok(Next::Rest) => self.queue.forget(&work),
+                Ok(Next::After(wait)) => {
+                    self.queue.forget(&work);
+                    self.queue.add_after(work, wait);
+                }
+                Err(_) => self.queue.retry(work),
+            }
+        }
+        self.queue.next()
+    }
+}
+
+/// What was done to a controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Handling {
+    /// It does not run.
+    pub off: bool,
+    /// It learns and does everything this much later.
+    pub delay: Duration,
+    /// The API server refuses all its requests with 500.
+    pub failing: bool,
+}
+
+/// Something that [`Controllers`] was asked to handle and does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no controller {0:?}")]
+pub struct NoSuchController(pub String);
+
+/// One controller with what was done to it.
+struct Post {
+    name: &'static str,
+    user: &'static str,
+    start: fn(&Timing, Timestamp) -> Box<dyn Controller>,
+    /// `None` while it does not run.
+    running: Option<Box<dyn Controller>>,
+    handling: Handling,
+    /// The last revision it was told of; `None` before its first look.
     seen: Option<u64>,
-    /// When it wants to be called.
     due: Option<Timestamp>,
-    /// Since when something waits for it that it has not seen, while it is slow.
-    waiting: Option<Timestamp>,
+    /// Until when it is not told of what happened, because it is slow.
+    late: Option<Timestamp>,
 }
 
-/// All controllers, and whose turn it is.
-#[derive(Default)]
+/// All controllers, and what is broken under them.
 pub struct Controllers {
-    entries: Vec<Entry>,
+    posts: Vec<Post>,
+    timing: Timing,
+    /// What is broken on the machines; kubelets and drivers meet it.
+    pub breakage: Breakage,
 }
-
-/// As often as one turn goes round: controllers that answer each other for ever are cut off, and go on next time.
-const ROUNDS: usize = 1_000;
 
 impl Controllers {
-    pub fn add(&mut self, controller: Box<dyn Controller>) {
-        let entry = Entry {
-            controller,
-            condition: Condition::Running,
-            seen: None,
-            due: None,
-            waiting: None,
-        };
-        self.entries.push(entry);
+    /// All controllers, none of which has seen anything yet.
+    #[must_use]
+    pub fn new(timing: Timing) -> Self {
+        let posts = vec![
+            post::<garbage::Garbage>(),
+            post::<namespace::Namespaces>(),
+            post::<service_account::ServiceAccounts>(),
+            post::<root_ca::RootCa>(),
+            post::<deployment::Deployments>(),
+            post::<replica_set::ReplicaSets>(),
+            post::<stateful_set::StatefulSets>(),
+            post::<daemon_set::DaemonSets>(),
+            post::<job::Jobs>(),
+            post::<cron_job::CronJobs>(),
+            post::<autoscaler::Autoscalers>(),
+            post::<endpoints::Endpoints>(),
+            post::<endpoint_slice::EndpointSlices>(),
+            post::<binder::Binder>(),
+            post::<provisioner::Provisioner>(),
+            post::<claim_protection::ClaimProtection>(),
+            post::<volume_protection::VolumeProtection>(),
+            post::<attach_detach::AttachDetach>(),
+            post::<attacher::Attacher>(),
+            post::<budget::Budgets>(),
+            post::<definition::Definitions>(),
+            post::<scheduler::Scheduler>(),
+            post::<node_lifecycle::NodeLifecycle>(),
+            post::<taint_eviction::TaintEviction>(),
+            post::<pod_gc::PodGc>(),
+            post::<kubelet::Kubelets>(),
+            post::<gitops::GitOps>(),
+        ];
+        Self { posts, timing, breakage: Breakage::default() }
     }
 
-    /// Switches a controller off or on, or slows it; whether there is one of this name.
-    pub fn set(&mut self, name: &str, condition: Condition) -> bool {
-        let mut found = false;
-        for entry in self.entries.iter_mut().filter(|entry| entry.controller.name() == name) {
-            entry.condition = condition;
-            found = true;
+    /// The names by which controllers are handled.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.posts.iter().map(|post| post.name)
+    }
+
+    /// What was done to each.
+    pub fn handling(&self) -> impl Iterator<Item = (&'static str, Handling)> {
+        self.posts.iter().map(|post| (post.name, post.handling))
+    }
+
+    /// Switches a controller off or on, slows it, makes it fail.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn handle(&mut self, name: &str, handling: Handling) -> Result<(), NoSuchController> {
+        let post = self.posts.iter_mut().find(|post| post.name == name);
+        let post = post.ok_or_else(|| NoSuchController(name.to_owned()))?;
+        if handling.off {
+            post.running = None;
         }
-        found
+        if handling.delay.is_zero() {
+            post.late = None;
+        }
+        post.handling = handling;
+        Ok(())
     }
 
-    /// The controllers and how they are.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Condition)> {
-        self.entries.iter().map(|entry| (entry.controller.name(), entry.condition))
-    }
-
-    /// Lets every controller that has something to look at or is due do its work, until all is quiet at this moment.
-    /// Returns when the next one is due.
+    /// Runs all that have something to do, again and again, until nothing is left to do at this instant. Says when
+    /// there will be something next.
     pub fn turn(&mut self, cluster: &mut Cluster) -> Option<Timestamp> {
-        let mut order: Vec<usize> = (0..self.entries.len()).collect();
-        for _ in 0..ROUNDS {
+        let start = cluster.now();
+        for _ in 0..TURNS_PER_INSTANT {
             let now = cluster.now();
-            cluster.rng.shuffle(&mut order);
-            let mut quiet = true;
-            for index in &order {
-                quiet &= !self.entries[*index].look(cluster, now);
+            let mut ready: Vec<usize> =
+                (0..self.posts.len()).filter(|&at| self.posts[at].ready(cluster, now)).collect();
+            if ready.is_empty() {
+                return self.posts.iter().filter_map(|post| post.next()).min();
             }
-            if quiet {
-                break;
+            cluster.rng.shuffle(&mut ready);
+            for at in ready {
+                self.posts[at].run(cluster, &mut self.breakage, &self.timing);
             }
         }
-        self.entries.iter().filter_map(Entry::next).min()
+        Some(later(start, Duration::from_millis(1)))
     }
 }
 
-impl Entry {
-    /// One look; whether there was a reason for it.
-    fn look(&mut self, cluster: &mut Cluster, now: Timestamp) -> bool {
-        let delay = match self.condition {
-            Condition::Off => {
-                self.due = None;
-                self.waiting = None;
-                return false;
+fn post<R: Reconcile + 'static>() -> Post {
+    Post {
+        name: R::NAME,
+        user: R::USER,
+        start: |timing, now| {
+            let mut queue = Queue::new(now, R::LAST_RETRY);
+            let mut reconcile = R::new(timing);
+            reconcile.begin(&mut queue);
+            Box::new(Loop { reconcile, queue })
+        },
+        running: None,
+        handling: Handling::default(),
+        seen: None,
+        due: None,
+        late: None,
+    }
+}
+
+impl Post {
+    /// Whether it has something to do now. A slow one only makes a note of when it will.
+    fn ready(&mut self, cluster: &Cluster, now: Timestamp) -> bool {
+        if self.handling.off {
+            return false;
+        }
+        if self.running.is_some()
+            && self.seen == Some(cluster.store.revision())
+            && self.due.is_none_or(|due| due > now)
+        {
+            return false;
+        }
+        if self.handling.delay.is_zero() {
+            return true;
+        }
+        match self.late {
+            Some(late) => late <= now,
+            None => {
+                self.late = Some(later(now, self.handling.delay));
+                false
             }
-            Condition::Running => SignedDuration::ZERO,
-            Condition::Slow(by) => by,
-        };
-        let news = self.seen != Some(cluster.store.revision());
-        let is_due = self.due.is_some_and(|due| due <= now);
-        if !news && !is_due {
-            return false;
         }
-        let since = *self.waiting.get_or_insert(now);
-        if since.checked_add(delay).is_ok_and(|then| then > now) {
-            return false;
-        }
-        let events = cluster.store.news(self.seen);
-        self.seen = Some(cluster.store.revision());
-        self.waiting = None;
-        self.due = self.controller.sync(cluster, &events);
-        true
     }
 
     fn next(&self) -> Option<Timestamp> {
-        match self.condition {
-            Condition::Off => None,
-            Condition::Running => self.due,
-            Condition::Slow(by) => match self.waiting {
-                Some(since) => since.checked_add(by).ok(),
-                None => self.due,
-            },
+        if self.handling.off { None } else { self.late.or(self.due) }
+    }
+
+    fn run(&mut self, cluster: &mut Cluster, breakage: &mut Breakage, timing: &Timing) {
+        self.late = None;
+        let now = cluster.now();
+        if self.running.is_none() {
+            // Its process starts: it lists everything.
+            self.seen = None;
+            self.running = Some((self.start)(timing, now));
         }
+        let events = cluster.store.news(self.seen);
+        self.seen = Some(cluster.store.revision());
+        let Some(running) = &mut self.running else { return };
+        let mut client =
+            Client::new(cluster, breakage, self.user, self.name, self.handling.failing);
+        self.due = running.sync(&mut client, &events);
     }
 }

@@ -1,0 +1,191 @@
+//! Asks for volumes to be attached to the nodes of their Pods, and detached when no Pod there needs them and the node has
+//! unmounted them: pkg/controller/volume/attachdetach.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::client::{Client, Deletion, fingerprint};
+use super::queue::{Queue, later};
+use super::read::{claims, ended, flag, is_deleting, is_true, list, name, namespace, text};
+use super::resource::{ATTACHMENTS, CLAIMS, CSI_DRIVERS, NODES, PODS, VOLUMES};
+use super::timing::{DETACH_PERIOD, FORCE_DETACH, Timing};
+use super::{Next, Reconcile};
+use crate::status::Status;
+use crate::store::{Event, Key};
+
+pub(super) struct AttachDetach {
+    /// Since when an attachment is wanted by nobody.
+    idle: BTreeMap<String, Timestamp>,
+    /// The Pods with claims on each node.
+    users: BTreeMap<String, BTreeSet<Key>>,
+}
+
+impl Reconcile for AttachDetach {
+    /// The node's name.
+    type Work = String;
+    const NAME: &'static str = "persistentvolume-attach-detach-controller";
+    const USER: &'static str = "attachdetach-controller";
+
+    fn new(_: &Timing) -> Self {
+        Self { idle: BTreeMap::new(), users: BTreeMap::new() }
+    }
+
+    fn observe(&mut self, event: &Event, queue: &mut Queue<String>) {
+        let object = &event.object;
+        if PODS.has(&event.key) {
+            let node = text(object, "/spec/nodeName");
+            if node.is_empty() || claims(object).next().is_none() {
+                return;
+            }
+            let here = self.users.entry(node.to_owned()).or_default();
+            let before = event.previous.as_deref();
+            if event.change == crate::store::Change::Deleted {
+                here.remove(&event.key);
+            } else {
+                here.insert(event.key.clone());
+                if before.is_some_and(|it| {
+                    ended(it) == ended(object) && text(it, "/spec/nodeName") == node
+                }) {
+                    return;
+                }
+            }
+            queue.add(node.to_owned());
+        } else if CLAIMS.has(&event.key) || VOLUMES.has(&event.key) {
+            for node in self.users.keys() {
+                queue.add(node.clone());
+            }
+        } else if ATTACHMENTS.has(&event.key) {
+            queue.add(text(object, "/spec/nodeName").to_owned());
+        } else if NODES.has(&event.key) {
+            let essence = |it: &Value| {
+                (
+                    it["status"]["volumesInUse"].clone(),
+                    is_true(it, "Ready"),
+                    it["spec"]["taints"].clone(),
+                )
+            };
+            if event.previous.as_deref().map(essence) != Some(essence(object)) {
+                queue.add(event.key.name.to_string());
+            }
+        }
+    }
+
+    fn reconcile(
+        &mut self,
+        node: &String,
+        client: &mut Client<'_>,
+        _: &mut Queue<String>,
+    ) -> Result<Next, Status> {
+        let users = self.users.get(node).into_iter().flatten().filter_map(|key| client.get(key));
+        let wanted: BTreeMap<String, Arc<Value>> = users
+            .filter(|pod| !ended(pod))
+            .flat_map(|pod| {
+                claims(&pod)
+                    .filter_map(|claim| attachable(&pod, &claim, client))
+                    .collect::<Vec<_>>()
+            })
+            .map(|volume| (attachment_name(&volume, node), volume))
+            .collect();
+        for (attachment, volume) in &wanted {
+            self.idle.remove(attachment);
+            let elsewhere = held_elsewhere(volume, node, client);
+            if client.find(ATTACHMENTS, "", attachment).is_none() && !elsewhere {
+                let object = json!({
+                    "metadata": {"name": attachment},
+                    "spec": {
+                        "attacher": text(volume, "/spec/csi/driver"),
+                        "nodeName": node,
+                        "source": {"persistentVolumeName": name(volume)},
+                    },
+                });
+                client.furnish(ATTACHMENTS, object)?;
+            }
+        }
+        let waits_for_another = wanted.keys().any(|it| client.find(ATTACHMENTS, "", it).is_none());
+        let mut waits = waits_for_another;
+        for attachment in client.list(ATTACHMENTS, None) {
+            let ours = text(&attachment, "/spec/nodeName") == node
+                && !wanted.contains_key(name(&attachment));
+            if ours && !is_deleting(&attachment) {
+                waits |= !self.detach(&attachment, node, client)?;
+            }
+        }
+        Ok(if waits { Next::After(DETACH_PERIOD) } else { Next::Rest })
+    }
+}
+
+impl AttachDetach {
+    /// Asks for a detachment unless the node still has the volume mounted; says whether it did.
+    fn detach(
+        &mut self,
+        attachment: &Value,
+        node: &str,
+        client: &mut Client<'_>,
+    ) -> Result<bool, Status> {
+        let since = *self.idle.entry(name(attachment).to_owned()).or_insert_with(|| client.now());
+        if let Some(object) = client.find(NODES, "", node) {
+            let volume =
+                client.find(VOLUMES, "", text(attachment, "/spec/source/persistentVolumeName"));
+            let unique = volume.as_deref().map(unique_name);
+            let in_use = list(&object, "/status/volumesInUse")
+                .iter()
+                .any(|it| it.as_str() == unique.as_deref());
+            let out_of_service = list(&object, "/spec/taints")
+                .iter()
+                .any(|it| text(it, "/key") == "node.kubernetes.io/out-of-service");
+            let given_up = !is_true(&object, "Ready") && later(since, FORCE_DETACH) <= client.now();
+            if in_use && !out_of_service && !given_up {
+                return Ok(false);
+            }
+        }
+        self.idle.remove(name(attachment));
+        match client.delete(&ATTACHMENTS.key("", name(attachment)), &Deletion::of(attachment)) {
+            Err(status) if !status.is_not_found() => Err(status),
+            _ => Ok(true),
+        }
+    }
+}
+
+/// The name by which a node reports a volume.
+pub(super) fn unique_name(volume: &Value) -> String {
+    format!(
+        "kubernetes.io/csi/{}^{}",
+        text(volume, "/spec/csi/driver"),
+        text(volume, "/spec/csi/volumeHandle")
+    )
+}
+
+/// The name of a volume's attachment to a node: the same for the same two.
+pub(super) fn attachment_name(volume: &Value, node: &str) -> String {
+    let seed = format!("{}{node}", unique_name(volume));
+    (0..4)
+        .map(|part| format!("{:016x}", fingerprint(&format!("{part}{seed}"))))
+        .fold("csi-".to_owned(), |all, it| all + &it)
+}
+
+/// The volume behind a Pod's claim, if it has to be attached.
+pub(super) fn attachable(pod: &Value, claim: &str, client: &Client<'_>) -> Option<Arc<Value>> {
+    let claim = client.find(CLAIMS, namespace(pod), claim)?;
+    let volume = client.find(VOLUMES, "", text(&claim, "/spec/volumeName"))?;
+    let driver = text(&volume, "/spec/csi/driver");
+    let object = client.find(CSI_DRIVERS, "", driver);
+    let attaches = object.is_none_or(|it| {
+        it.pointer("/spec/attachRequired").is_none() || flag(&it, "/spec/attachRequired")
+    });
+    (!driver.is_empty() && attaches).then_some(volume)
+}
+
+/// Whether a volume that only one node may have is still attached to another one.
+fn held_elsewhere(volume: &Value, node: &str, client: &Client<'_>) -> bool {
+    let many = list(volume, "/spec/accessModes")
+        .iter()
+        .any(|it| it == "ReadWriteMany" || it == "ReadOnlyMany");
+    let attached = |it: &Arc<Value>| {
+        text(it, "/spec/source/persistentVolumeName") == name(volume)
+            && text(it, "/spec/nodeName") != node
+    };
+    !many && client.list(ATTACHMENTS, None).iter().any(attached)
+}

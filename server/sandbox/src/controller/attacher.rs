@@ -1,0 +1,107 @@
+//! The external attacher of every CSI driver: attaches and detaches as VolumeAttachments ask, and lets a volume go only
+//! when nothing is attached any more: kubernetes-csi/external-attacher.
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::queue::Queue;
+use super::read::{add_finalizer, has_finalizer, is_deleting, name, remove_finalizer, set, text};
+use super::resource::{ATTACHMENTS, VOLUMES};
+use super::timing::Timing;
+use super::{Next, Reconcile};
+use crate::status::Status;
+use crate::store::{Change, Event, Key};
+
+pub(super) struct Attacher;
+
+/// The attacher's finalizer for a driver: every character that a name may not have becomes `-`.
+pub(super) fn finalizer(driver: &str) -> String {
+    let driver: String = driver
+        .chars()
+        .map(|it| if it.is_ascii_alphanumeric() || it == '-' { it } else { '-' })
+        .collect();
+    format!("external-attacher/{driver}")
+}
+
+impl Reconcile for Attacher {
+    type Work = Key;
+    const NAME: &'static str = "external-attacher";
+    const USER: &'static str = "external-attacher";
+
+    fn new(_: &Timing) -> Self {
+        Self
+    }
+
+    fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
+        if ATTACHMENTS.has(&event.key) {
+            queue.add(if event.change == Change::Deleted {
+                VOLUMES.key("", text(&event.object, "/spec/source/persistentVolumeName"))
+            } else {
+                event.key.clone()
+            });
+        } else if VOLUMES.has(&event.key)
+            && event.change != Change::Deleted
+            && is_deleting(&event.object)
+        {
+            queue.add(event.key.clone());
+        }
+    }
+
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
+        match client.get(key) {
+            Some(attachment) if ATTACHMENTS.has(key) => tend(key, &attachment, client),
+            Some(volume) => let_go(key, &volume, client),
+            None => Ok(Next::Rest),
+        }
+    }
+}
+
+fn tend(key: &Key, attachment: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
+    let ours = finalizer(text(attachment, "/spec/attacher"));
+    let attached = super::read::flag(attachment, "/status/attached");
+    let mut changed = attachment.clone();
+    if is_deleting(attachment) {
+        if attached {
+            set(&mut changed, &["status", "attached"], json!(false));
+            client.update_status(ATTACHMENTS, &changed)?;
+        }
+        client.modify(key, |it| {
+            remove_finalizer(it, &ours);
+        })?;
+    } else if !attached {
+        let volume = VOLUMES.key("", text(attachment, "/spec/source/persistentVolumeName"));
+        client.modify(&volume, |it| {
+            if !is_deleting(it) {
+                add_finalizer(it, &ours);
+            }
+        })?;
+        let marked = client.modify(key, |it| {
+            add_finalizer(it, &ours);
+        })?;
+        let mut marked = Value::clone(&marked);
+        set(&mut marked, &["status", "attached"], json!(true));
+        client.update_status(ATTACHMENTS, &marked)?;
+    }
+    Ok(Next::Rest)
+}
+
+/// Lets a volume go that is to go and attached to nothing.
+fn let_go(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
+    let ours = finalizer(text(volume, "/spec/csi/driver"));
+    let attached =
+        |it: &std::sync::Arc<Value>| text(it, "/spec/source/persistentVolumeName") == name(volume);
+    if is_deleting(volume)
+        && has_finalizer(volume, &ours)
+        && !client.list(ATTACHMENTS, None).iter().any(attached)
+    {
+        client.modify(key, |it| {
+            remove_finalizer(it, &ours);
+        })?;
+    }
+    Ok(Next::Rest)
+}

@@ -1,0 +1,62 @@
+//! What is broken below the API: machines, mounts, exports, and owners that do not let go. Faults set it, kubelets,
+//! drivers and stubborn owners meet it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde_json::Value;
+
+use super::read::text;
+use crate::store::Key;
+
+/// How much of a kubelet's log is kept: enough to see the last failures of each of its Pods.
+const LOG_LINES: usize = 200;
+
+/// What is there of the world outside the API, and how it is broken.
+#[derive(Debug, Default)]
+pub struct Breakage {
+    /// The machines that have a kubelet, by the name of their Node. A Node that a client makes has none.
+    pub machines: BTreeSet<String>,
+    /// Machines that are without power or network.
+    pub silent: BTreeSet<String>,
+    /// Volumes whose unmount fails because something still has them open, by the name of the PersistentVolume.
+    pub busy: BTreeSet<String>,
+    /// NFS servers that answer every handle with `ESTALE`.
+    pub stale_servers: BTreeSet<String>,
+    /// NFS exports whose directory was removed, as `server:path`. Whoever still has one mounted has a stale handle.
+    pub removed_exports: BTreeSet<String>,
+    /// Objects that something outside the cluster makes again whenever they are gone.
+    pub recreated: BTreeSet<Key>,
+    /// The last lines of each kubelet's log, by node.
+    pub kubelet_logs: BTreeMap<String, VecDeque<String>>,
+}
+
+impl Breakage {
+    /// Repairs all that is broken. The machines stay, and so do the logs.
+    pub fn repair(&mut self) {
+        self.silent.clear();
+        self.busy.clear();
+        self.stale_servers.clear();
+        self.removed_exports.clear();
+        self.recreated.clear();
+    }
+
+    /// Whether the handle of an export is stale.
+    pub(crate) fn is_stale(&self, export: &str) -> bool {
+        let server = export.split_once(':').map_or(export, |(server, _)| server);
+        self.removed_exports.contains(export) || self.stale_servers.contains(server)
+    }
+
+    pub(crate) fn log(&mut self, node: &str, line: String) {
+        let log = self.kubelet_logs.entry(node.to_owned()).or_default();
+        if log.len() == LOG_LINES {
+            log.pop_front();
+        }
+        log.push_back(line);
+    }
+}
+
+/// The export behind an NFS volume, as `server:path`.
+pub(crate) fn export_of(volume: &Value) -> Option<String> {
+    let server = text(volume, "/spec/nfs/server");
+    (!server.is_empty()).then(|| format!("{server}:{}", text(volume, "/spec/nfs/path")))
+}

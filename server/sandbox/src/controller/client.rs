@@ -1,0 +1,323 @@
+//! What a controller has in hand: the cluster's verbs under its own name, reads that are never refused, events.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::breakage::Breakage;
+use super::read::{is_true, name, namespace, number, set, text, uid, written};
+use super::resource::{API_SERVICES, EVENTS, NAMESPACES, PODS, Resource};
+use crate::cluster::{Actor, Cluster, DeleteOptions, Propagation, split_api_version};
+use crate::kind::Kind;
+use crate::patch::Patch;
+use crate::status::Status;
+use crate::store::Key;
+
+/// The severity of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventType {
+    Normal,
+    Warning,
+}
+
+/// What a DELETE asks for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Deletion(DeleteOptions);
+
+impl Deletion {
+    /// Of this object and no other of its name.
+    pub(crate) fn of(object: &Value) -> Self {
+        Self(DeleteOptions { uid: Some(uid(object).to_owned()), ..DeleteOptions::default() })
+    }
+
+    /// Only in this version.
+    pub(crate) fn at(mut self, version: &str) -> Self {
+        self.0.resource_version = Some(version.to_owned());
+        self
+    }
+
+    pub(crate) fn propagation(mut self, propagation: Propagation) -> Self {
+        self.0.propagation = Some(propagation);
+        self
+    }
+
+    pub(crate) fn grace(mut self, seconds: i64) -> Self {
+        self.0.grace_period_seconds = Some(seconds);
+        self
+    }
+}
+
+/// What discovery says about what can be in a namespace.
+pub(crate) struct Discovered {
+    /// One version of each resource that can be listed and deleted.
+    pub(crate) namespaced: Vec<Arc<Kind>>,
+    /// The group versions nobody answers for, as `group/version`.
+    pub(crate) stale: Vec<String>,
+}
+
+/// The cluster, as one controller sees it.
+pub(crate) struct Client<'a> {
+    cluster: &'a mut Cluster,
+    /// What is broken on the machines.
+    pub(crate) breakage: &'a mut Breakage,
+    actor: Actor,
+    component: &'static str,
+    failing: bool,
+}
+
+impl<'a> Client<'a> {
+    pub(crate) fn new(
+        cluster: &'a mut Cluster,
+        breakage: &'a mut Breakage,
+        user: &str,
+        component: &'static str,
+        failing: bool,
+    ) -> Self {
+        Self { cluster, breakage, actor: Actor::controller(user), component, failing }
+    }
+
+    /// The same cluster under the name of a node, for its kubelet.
+    pub(crate) fn node(&mut self, node: &str) -> Client<'_> {
+        Client {
+            cluster: self.cluster,
+            breakage: self.breakage,
+            actor: Actor::node(node),
+            component: "kubelet",
+            failing: self.failing,
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.cluster.now()
+    }
+
+    pub(crate) fn random(&mut self) -> &mut Rng {
+        &mut self.cluster.rng
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<Value>> {
+        self.cluster.get(key).cloned()
+    }
+
+    pub(crate) fn find(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Arc<Value>> {
+        self.get(&resource.key(namespace, name))
+    }
+
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<(Key, Arc<Value>)> {
+        self.cluster.get_by_uid(uid).map(|(key, object)| (key.clone(), object.clone()))
+    }
+
+    /// All objects of a resource; of one namespace if given.
+    pub(crate) fn list(&self, resource: Resource, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        self.cluster.list(resource.group, resource.plural, namespace).cloned().collect()
+    }
+
+    /// All objects of a resource that has no name here.
+    pub(crate) fn list_any(&self, group: &str, plural: &str) -> Vec<Arc<Value>> {
+        self.cluster.list(group, plural, None).cloned().collect()
+    }
+
+    /// The objects of a resource in a namespace.
+    pub(crate) fn list_of(&self, kind: &Kind, namespace: &str) -> Vec<Arc<Value>> {
+        self.cluster.list(&kind.group, &kind.plural, Some(namespace)).cloned().collect()
+    }
+
+    /// Everything that refers to this owner, wherever it is.
+    pub(crate) fn owned(&self, uid: &str) -> Vec<(Key, Arc<Value>)> {
+        let keys = self.cluster.store.owned_by(uid);
+        keys.filter_map(|key| Some((key.clone(), self.cluster.get(key)?.clone()))).collect()
+    }
+
+    /// What an owner controls of one resource, by name.
+    pub(crate) fn controlled(&self, resource: Resource, uid: &str) -> Vec<Arc<Value>> {
+        let keys = self.cluster.store.owned_by(uid).filter(|key| resource.has(key));
+        let objects = keys.filter_map(|key| self.cluster.get(key));
+        objects.filter(|it| super::read::controlled_by(it, uid)).cloned().collect()
+    }
+
+    /// The kind that a reference names.
+    pub(crate) fn kind_of(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
+        self.cluster.kinds.by_kind(split_api_version(api_version).0, kind).cloned()
+    }
+
+    /// What can be in a namespace, as far as every group answers.
+    pub(crate) fn discover(&self) -> Discovered {
+        let deletable = |it: &&Arc<Kind>| it.namespaced && it.has("delete") && it.has("list");
+        Discovered {
+            namespaced: self.cluster.kinds.iter().filter(deletable).cloned().collect(),
+            stale: self.stale(),
+        }
+    }
+
+    /// The group versions whose APIService says that nobody answers.
+    fn stale(&self) -> Vec<String> {
+        let unavailable =
+            |it: &&Arc<Value>| it.pointer("/spec/service").is_some() && !is_true(it, "Available");
+        let name =
+            |it: &Arc<Value>| format!("{}/{}", text(it, "/spec/group"), text(it, "/spec/version"));
+        self.cluster
+            .list(API_SERVICES.group, API_SERVICES.plural, None)
+            .filter(unavailable)
+            .map(name)
+            .collect()
+    }
+
+    /// Stands in for the network while the controller is made to fail.
+    fn allowed(&self) -> Result<(), Status> {
+        if self.failing {
+            Err(Status::internal("the sandbox refuses all requests of this controller"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Creates an object; apiVersion and kind are filled in.
+    pub(crate) fn create(
+        &mut self,
+        resource: Resource,
+        mut object: Value,
+    ) -> Result<Arc<Value>, Status> {
+        self.allowed()?;
+        object["apiVersion"] = json!(resource.api_version());
+        object["kind"] = json!(resource.kind);
+        let place = namespace(&object).to_owned();
+        self.cluster.create(&self.actor, resource.group, resource.plural, &place, object)
+    }
+
+    /// Creates an object that somebody else may just have created.
+    pub(crate) fn furnish(&mut self, resource: Resource, object: Value) -> Result<(), Status> {
+        match self.create(resource, object) {
+            Err(status) if status.reason != "AlreadyExists" && !status.is_not_found() => {
+                Err(status)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Creates an object where another of its kind was.
+    pub(crate) fn recreate(&mut self, key: &Key, object: Value) -> Result<(), Status> {
+        self.allowed()?;
+        self.cluster
+            .create(&self.actor, &key.group, &key.plural, &key.namespace, object)
+            .map(|_| ())
+    }
+
+    /// Writes a status unless it is what is there.
+    pub(crate) fn update_status(
+        &mut self,
+        resource: Resource,
+        object: &Value,
+    ) -> Result<Arc<Value>, Status> {
+        let key = resource.key(namespace(object), name(object));
+        if let Some(stored) = self.cluster.get(&key)
+            && stored.get("status") == object.get("status")
+        {
+            return Ok(stored.clone());
+        }
+        self.allowed()?;
+        self.cluster.update_status(&self.actor, &key, object.clone())
+    }
+
+    /// Replaces a namespace's `spec.finalizers`.
+    pub(crate) fn finalize(&mut self, namespace: &Value) -> Result<(), Status> {
+        self.allowed()?;
+        let key = NAMESPACES.key("", name(namespace));
+        let finalizers =
+            namespace.pointer("/spec/finalizers").cloned().unwrap_or_else(|| json!([]));
+        let change = |it: &mut Value| set(it, &["spec", "finalizers"], finalizers);
+        self.cluster.modify(&self.actor, &key, "finalize", change).map(|_| ())
+    }
+
+    pub(crate) fn merge(&mut self, key: &Key, patch: &Value) -> Result<Arc<Value>, Status> {
+        self.allowed()?;
+        self.cluster.patch(&self.actor, key, &Patch::Merge(patch.clone()), "")
+    }
+
+    pub(crate) fn merge_status(&mut self, key: &Key, patch: &Value) -> Result<Arc<Value>, Status> {
+        self.allowed()?;
+        self.cluster.patch(&self.actor, key, &Patch::Merge(patch.clone()), "status")
+    }
+
+    /// Changes an object as it is now.
+    pub(crate) fn modify(
+        &mut self,
+        key: &Key,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<Arc<Value>, Status> {
+        self.allowed()?;
+        self.cluster.modify(&self.actor, key, "", change)
+    }
+
+    /// Binds a Pod to a node.
+    pub(crate) fn bind(&mut self, pod: &Value, node: &str) -> Result<(), Status> {
+        self.allowed()?;
+        self.cluster.bind(&PODS.key(namespace(pod), name(pod)), node, false)
+    }
+
+    pub(crate) fn delete(&mut self, key: &Key, deletion: &Deletion) -> Result<(), Status> {
+        self.allowed()?;
+        self.cluster.delete(&self.actor, key, &deletion.0).map(|_| ())
+    }
+
+    /// Emits an event about an object, or counts it once more. As with the real recorder, nobody hears if it is refused.
+    pub(crate) fn event(
+        &mut self,
+        about: &Value,
+        severity: EventType,
+        reason: &str,
+        message: &str,
+    ) {
+        if self.failing {
+            return;
+        }
+        let place = if namespace(about).is_empty() { "default" } else { namespace(about) };
+        let now = written(self.now());
+        let seed = [text(about, "/kind"), uid(about), reason, message, self.component].join("/");
+        let key = EVENTS.key(place, &format!("{}.{:016x}", name(about), fingerprint(&seed)));
+        if let Some(known) = self.cluster.get(&key) {
+            let count = number(known, "/count").unwrap_or(1) + 1;
+            // A recorder's complaint is nobody's business.
+            drop(self.merge(&key, &json!({"count": count, "lastTimestamp": now})));
+            return;
+        }
+        let severity = match severity {
+            EventType::Normal => "Normal",
+            EventType::Warning => "Warning",
+        };
+        let event = json!({
+            "metadata": {"name": &*key.name, "namespace": place},
+            "involvedObject": {
+                "apiVersion": text(about, "/apiVersion"),
+                "kind": text(about, "/kind"),
+                "namespace": namespace(about),
+                "name": name(about),
+                "uid": uid(about),
+                "resourceVersion": text(about, "/metadata/resourceVersion"),
+            },
+            "type": severity,
+            "reason": reason,
+            "message": message,
+            "source": {"component": self.component},
+            "reportingComponent": self.component,
+            "reportingInstance": "",
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        });
+        drop(self.create(EVENTS, event));
+    }
+}
+
+/// FNV-1a, as the real one hashes templates and names; it only has to be the same each time.
+pub(crate) fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

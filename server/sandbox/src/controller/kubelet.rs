@@ -1,0 +1,416 @@
+//! A kubelet for each machine: registers its Node and says it is alive, starts the Pods that are put there, and ends them
+//! in the real order: grace, containers, terminal phase, volumes, cgroup, DELETE with grace 0 for this UID
+//! (`SyncTerminatingPod` and `SyncTerminatedPod` in pkg/kubelet/kubelet.go, pkg/kubelet/status/status_manager.go).
+//!
+//! What a machine holds is kept apart from what the API says: a Pod that was deleted by force still has its mounts.
+//!
+//! Annotations on a Pod direct it, as they do the machines of `end2end/cluster/stages`: see [`life`].
+
+mod life;
+mod machine;
+mod mount;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::client::{Client, Deletion};
+use super::queue::{Queue, later};
+use super::read::{ended, is_deleting, list, number, text, time, uid};
+use super::resource::{NODES, PODS};
+use super::timing::{CONTAINER_START, LEASE_RENEWAL, Timing, UNMOUNT, UNMOUNT_RETRY};
+use super::{Next, Reconcile};
+use crate::status::Status;
+use crate::store::{Change, Event, Key};
+use mount::Mount;
+
+/// How often something is looked at that nobody tells a kubelet about: volumes that are not there yet, its own power.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(500);
+
+pub(super) struct Kubelets {
+    /// The Pods on machines, by UID.
+    pods: BTreeMap<String, Held>,
+    nodes: BTreeMap<String, machine::Machine>,
+    /// How many addresses were given to Pods.
+    addresses: u32,
+}
+
+/// A machine or a Pod on one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Work {
+    /// Which machines there are.
+    Machines,
+    Machine(String),
+    Pod {
+        key: Key,
+        uid: String,
+        node: String,
+    },
+}
+
+/// A Pod on a machine.
+struct Held {
+    key: Key,
+    node: String,
+    stage: Stage,
+    mounts: Vec<Mount>,
+    address: String,
+    started: Timestamp,
+    /// Why its volumes could not be mounted; said once.
+    complaint: String,
+}
+
+/// How far a Pod on a machine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Its volumes are not all there.
+    Waiting,
+    Starting {
+        until: Timestamp,
+    },
+    Running {
+        since: Timestamp,
+    },
+    /// Its containers were told to stop.
+    Stopping {
+        until: Timestamp,
+    },
+    /// Its containers are gone, its volumes are mounted.
+    Unmounting {
+        next: Timestamp,
+        failures: u32,
+    },
+    /// Nothing of it is left on the machine.
+    Clean,
+}
+
+impl Reconcile for Kubelets {
+    type Work = Work;
+    const NAME: &'static str = "kubelet";
+    const USER: &'static str = "kubelet";
+
+    fn new(_: &Timing) -> Self {
+        Self { pods: BTreeMap::new(), nodes: BTreeMap::new(), addresses: 0 }
+    }
+
+    fn begin(&mut self, queue: &mut Queue<Work>) {
+        queue.add(Work::Machines);
+    }
+
+    fn observe(&mut self, event: &Event, queue: &mut Queue<Work>) {
+        if PODS.has(&event.key) {
+            let node = text(&event.object, "/spec/nodeName");
+            if !node.is_empty() {
+                let uid = uid(&event.object).to_owned();
+                queue.add(Work::Pod { key: event.key.clone(), uid, node: node.to_owned() });
+            }
+        } else if NODES.has(&event.key) && event.change != Change::Modified {
+            queue.add(Work::Machine(event.key.name.to_string()));
+        }
+    }
+
+    fn reconcile(
+        &mut self,
+        work: &Work,
+        client: &mut Client<'_>,
+        queue: &mut Queue<Work>,
+    ) -> Result<Next, Status> {
+        match work {
+            Work::Machines => {
+                for name in client.breakage.machines.clone() {
+                    if !self.nodes.contains_key(&name) {
+                        queue.add(Work::Machine(name));
+                    }
+                }
+                Ok(Next::After(LEASE_RENEWAL))
+            }
+            Work::Machine(name) => self.tend_machine(name, client, queue),
+            Work::Pod { key, uid, node } => {
+                if !client.breakage.machines.contains(node) || client.breakage.silent.contains(node)
+                {
+                    return Ok(Next::Rest);
+                }
+                let mut client = client.node(node);
+                let next = self.tend_pod(key, uid, node, &mut client);
+                self.report_in_use(node, &mut client)?;
+                next
+            }
+        }
+    }
+}
+
+impl Kubelets {
+    fn tend_machine(
+        &mut self,
+        name: &str,
+        client: &mut Client<'_>,
+        queue: &mut Queue<Work>,
+    ) -> Result<Next, Status> {
+        if !client.breakage.machines.contains(name) {
+            return Ok(Next::Rest);
+        }
+        let machine = self.nodes.entry(name.to_owned()).or_default();
+        if client.breakage.silent.contains(name) {
+            machine.silent = true;
+            return Ok(Next::After(LOOK));
+        }
+        if std::mem::take(&mut machine.silent) {
+            machine.reported = None;
+            for (uid, held) in self.pods.iter().filter(|(_, held)| held.node == name) {
+                queue.add(Work::Pod {
+                    key: held.key.clone(),
+                    uid: uid.clone(),
+                    node: name.to_owned(),
+                });
+            }
+            for pod in
+                client.list(PODS, None).iter().filter(|it| text(it, "/spec/nodeName") == name)
+            {
+                let key = PODS.key(super::read::namespace(pod), super::read::name(pod));
+                queue.add(Work::Pod { key, uid: uid(pod).to_owned(), node: name.to_owned() });
+            }
+        }
+        let wait = machine.tend(name, &mut client.node(name))?;
+        // Its power may go at any moment.
+        Ok(Next::After(wait))
+    }
+
+    fn tend_pod(
+        &mut self,
+        key: &Key,
+        uid_of: &str,
+        node: &str,
+        client: &mut Client<'_>,
+    ) -> Result<Next, Status> {
+        let object = client.get(key).filter(|it| uid(it) == uid_of);
+        if !self.pods.contains_key(uid_of) {
+            let Some(pod) = &object else { return Ok(Next::Rest) };
+            if ended(pod) && !is_deleting(pod) {
+                return Ok(Next::Rest);
+            }
+            self.addresses += 1;
+            let held = Held {
+                key: key.clone(),
+                node: node.to_owned(),
+                stage: Stage::Waiting,
+                mounts: Vec::new(),
+                address: format!("10.244.{}.{}", self.addresses >> 8 & 0xff, self.addresses & 0xff),
+                started: client.now(),
+                complaint: String::new(),
+            };
+            // A kubelet that comes back finds what it had running.
+            let held = if text(pod, "/status/phase") == "Running" {
+                held.found(pod, client)
+            } else {
+                held
+            };
+            self.pods.insert(uid_of.to_owned(), held);
+        }
+        let Some(held) = self.pods.get_mut(uid_of) else { return Ok(Next::Rest) };
+        let next = held.tend(object.as_deref(), client);
+        if object.is_none() && held.stage == Stage::Clean {
+            self.pods.remove(uid_of);
+        }
+        next
+    }
+
+    /// Tells the API which attached volumes a node has mounted.
+    fn report_in_use(&self, node: &str, client: &mut Client<'_>) -> Result<(), Status> {
+        let on_node = self.pods.values().filter(|it| it.node == node && it.stage != Stage::Clean);
+        let in_use: BTreeSet<&str> =
+            on_node.flat_map(|it| &it.mounts).filter_map(|it| it.unique_name.as_deref()).collect();
+        let Some(object) = client.find(NODES, "", node) else { return Ok(()) };
+        let told: BTreeSet<&str> =
+            list(&object, "/status/volumesInUse").iter().filter_map(Value::as_str).collect();
+        if told != in_use {
+            let patch = serde_json::json!({"status": {"volumesInUse": in_use}});
+            client.merge_status(&NODES.key("", node), &patch)?;
+        }
+        Ok(())
+    }
+}
+
+impl Held {
+    fn found(mut self, pod: &Value, client: &mut Client<'_>) -> Self {
+        let started = time(pod, "/status/startTime").unwrap_or_else(|| client.now());
+        self.mounts = mount::mounts(pod, client).unwrap_or_default();
+        self.address = text(pod, "/status/podIP").to_owned();
+        self.started = started;
+        self.stage = Stage::Running { since: started };
+        self
+    }
+
+    /// Goes as far as it can now.
+    fn tend(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
+        if pod.is_some_and(|it| is_deleting(it) && life::hold(it) == Some("silent")) {
+            return Ok(Next::Rest);
+        }
+        loop {
+            let stage = self.stage;
+            let next = match stage {
+                Stage::Waiting | Stage::Starting { .. } => self.start(pod, client)?,
+                Stage::Running { since } => self.run(pod, since, client)?,
+                Stage::Stopping { until } => self.stop(pod, until, client)?,
+                Stage::Unmounting { next, failures } => {
+                    self.unmount(pod, next, failures, client)?
+                }
+                Stage::Clean => return self.finish(pod, client),
+            };
+            if self.stage == stage {
+                return Ok(next);
+            }
+        }
+    }
+
+    fn start(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
+        let now = client.now();
+        let Some(pod) = pod.filter(|it| !is_deleting(it)) else {
+            // It never ran. Its phase says so before its volumes are let go.
+            if let Some(pod) = pod {
+                life::terminate(pod, 137, &self.address, client)?;
+            }
+            self.stage = Stage::Unmounting { next: now, failures: 0 };
+            return Ok(Next::Rest);
+        };
+        if let Stage::Starting { until } = self.stage {
+            if now < until {
+                return Ok(after(now, until));
+            }
+            life::run(pod, &self.address, self.started, client)?;
+            self.stage = Stage::Running { since: now };
+            return Ok(Next::Rest);
+        }
+        match mount::mounts(pod, client) {
+            Ok(mounts) => {
+                self.mounts = mounts;
+                self.stage = Stage::Starting { until: later(now, CONTAINER_START) };
+                Ok(Next::Rest)
+            }
+            Err(complaint) => {
+                if complaint.message != self.complaint {
+                    complaint.emit(pod, client);
+                    self.complaint = complaint.message;
+                }
+                Ok(Next::After(LOOK))
+            }
+        }
+    }
+
+    fn run(
+        &mut self,
+        pod: Option<&Value>,
+        since: Timestamp,
+        client: &mut Client<'_>,
+    ) -> Result<Next, Status> {
+        let now = client.now();
+        let Some(pod) = pod else {
+            self.stage = Stage::Stopping { until: later(now, life::FORCED_STOP) };
+            return Ok(Next::Rest);
+        };
+        if is_deleting(pod) {
+            life::announce(pod, client);
+            let wanted = later(now, life::stop_time(pod));
+            let deadline = time(pod, "/metadata/deletionTimestamp").unwrap_or(wanted);
+            self.stage = Stage::Stopping { until: wanted.min(deadline.max(now)) };
+            return Ok(Next::Rest);
+        }
+        if let Some(wait) = life::completion(pod) {
+            let due = later(since, wait);
+            if due > now {
+                life::keep_running(pod, &self.address, self.started, client)?;
+                return Ok(after(now, due));
+            }
+            life::terminate(pod, 0, &self.address, client)?;
+            self.stage = Stage::Unmounting { next: later(now, UNMOUNT), failures: 0 };
+            return Ok(Next::Rest);
+        }
+        life::keep_running(pod, &self.address, self.started, client)?;
+        Ok(Next::Rest)
+    }
+
+    fn stop(
+        &mut self,
+        pod: Option<&Value>,
+        until: Timestamp,
+        client: &mut Client<'_>,
+    ) -> Result<Next, Status> {
+        let now = client.now();
+        if pod.is_some_and(|it| life::hold(it) == Some("kill")) {
+            life::complain_of_kill(pod, client)?;
+            return Ok(Next::Rest);
+        }
+        // The grace may have been shortened since.
+        let deadline = pod.and_then(|it| time(it, "/metadata/deletionTimestamp")).unwrap_or(until);
+        let until = until.min(deadline.max(now));
+        if now < until {
+            return Ok(after(now, until));
+        }
+        if let Some(pod) = pod {
+            let killed =
+                number(pod, "/metadata/deletionGracePeriodSeconds").is_some() && deadline <= now;
+            life::terminate(
+                pod,
+                if killed { 137 } else { life::EXIT_CODE },
+                &self.address,
+                client,
+            )?;
+        }
+        self.stage = Stage::Unmounting { next: later(now, UNMOUNT), failures: 0 };
+        Ok(Next::Rest)
+    }
+
+    fn unmount(
+        &mut self,
+        pod: Option<&Value>,
+        next: Timestamp,
+        failures: u32,
+        client: &mut Client<'_>,
+    ) -> Result<Next, Status> {
+        let now = client.now();
+        if pod.is_some_and(|it| life::hold(it) == Some("unmount")) {
+            return Ok(Next::Rest);
+        }
+        if now < next {
+            return Ok(after(now, next));
+        }
+        let uid_of = pod.map_or("", uid).to_owned();
+        let (first, last) = UNMOUNT_RETRY;
+        let wait = first.saturating_mul(1 << failures.min(20)).min(last);
+        let before = self.mounts.len();
+        let (node, breakage) = (&self.node, &mut *client.breakage);
+        self.mounts.retain(|it| match it.unmount(&uid_of, breakage) {
+            Ok(()) => false,
+            Err(cause) => {
+                breakage.log(node, mount::log_line(it, &uid_of, &cause, now, wait));
+                true
+            }
+        });
+        if self.mounts.is_empty() {
+            self.stage = Stage::Clean;
+            return Ok(Next::Rest);
+        }
+        let failures = if self.mounts.len() < before { 0 } else { failures + 1 };
+        self.stage = Stage::Unmounting { next: later(now, wait), failures };
+        Ok(Next::After(wait))
+    }
+
+    /// The final DELETE, once the API knows that the Pod has ended.
+    fn finish(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
+        let Some(pod) = pod.filter(|it| is_deleting(it)) else { return Ok(Next::Rest) };
+        if !ended(pod) {
+            life::terminate(pod, 137, &self.address, client)?;
+        }
+        if number(pod, "/metadata/deletionGracePeriodSeconds") == Some(0) {
+            return Ok(Next::Rest);
+        }
+        match client.delete(&self.key, &Deletion::of(pod).grace(0)) {
+            Err(status) if !status.is_not_found() && !status.is_conflict() => Err(status),
+            _ => Ok(Next::Rest),
+        }
+    }
+}
+
+fn after(now: Timestamp, due: Timestamp) -> Next {
+    Next::After(due.duration_since(now).try_into().unwrap_or_default())
+}

@@ -1,0 +1,209 @@
+//! What a kubelet says of a Pod's life, and the annotations that direct it:
+//!
+//! - `pod-delete.stage.kwok.x-k8s.io/delay` how long its containers take to stop (`2s`, `1500ms`); 1 s without it;
+//! - `unwind.test/completes` its containers end well by themselves: `true`, or after this time;
+//!   `unwind.test/completes-after` is another way to say the time;
+//! - `unwind.test/hold` what goes wrong at its end, until the annotation is taken off: `silent` nothing happens at all,
+//!   `kill` its containers cannot be stopped and an event says so, `unmount` its volumes cannot be unmounted.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::controller::client::{Client, EventType};
+use crate::controller::read::{annotation, condition, ended, is_true, list, set, text, written};
+use crate::controller::resource::PODS;
+use crate::controller::timing::CONTAINER_STOP;
+use crate::status::Status;
+
+const DELAY: &str = "pod-delete.stage.kwok.x-k8s.io/delay";
+const COMPLETES: &str = "unwind.test/completes";
+const COMPLETES_AFTER: &str = "unwind.test/completes-after";
+const HOLD: &str = "unwind.test/hold";
+/// How long containers run that end by themselves, unless they say.
+const COMPLETION: Duration = Duration::from_millis(500);
+/// How long containers get that nobody knows any more: `SyncTerminatingRuntimePod` gives them one second.
+pub(super) const FORCED_STOP: Duration = Duration::from_secs(1);
+/// What a container says that SIGTERM ended.
+pub(super) const EXIT_CODE: i64 = 143;
+
+pub(super) fn hold(pod: &Value) -> Option<&str> {
+    annotation(pod, HOLD)
+}
+
+pub(super) fn stop_time(pod: &Value) -> Duration {
+    annotation(pod, DELAY).and_then(duration).unwrap_or(CONTAINER_STOP)
+}
+
+/// After how long its containers end by themselves, if they do.
+pub(super) fn completion(pod: &Value) -> Option<Duration> {
+    let said = annotation(pod, COMPLETES).filter(|it| *it != "false")?;
+    Some(
+        annotation(pod, COMPLETES_AFTER)
+            .and_then(duration)
+            .or_else(|| duration(said))
+            .unwrap_or(COMPLETION),
+    )
+}
+
+/// `2s`, `1500ms`, `1m`.
+fn duration(text: &str) -> Option<Duration> {
+    let at = text.find(|it: char| !it.is_ascii_digit())?;
+    let (number, unit) = text.split_at(at);
+    let number: u64 = number.parse().ok()?;
+    match unit {
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_secs(number.checked_mul(60)?)),
+        "h" => Some(Duration::from_secs(number.checked_mul(3600)?)),
+        _ => None,
+    }
+}
+
+/// Says that a Pod runs.
+pub(super) fn run(
+    pod: &Value,
+    address: &str,
+    started: Timestamp,
+    client: &mut Client<'_>,
+) -> Result<(), Status> {
+    let now = client.now();
+    let mut changed = pod.clone();
+    let ready = |changed: &mut Value, kind: &str| conclude(changed, kind, "True", None, now);
+    for kind in
+        ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
+    {
+        ready(&mut changed, kind);
+    }
+    let containers: Vec<Value> = list(pod, "/spec/containers")
+        .iter()
+        .map(|it| {
+            json!({
+                "name": text(it, "/name"),
+                "image": text(it, "/image"),
+                "imageID": "",
+                "containerID": format!("sandbox://{}", text(it, "/name")),
+                "ready": true,
+                "started": true,
+                "restartCount": 0,
+                "lastState": {},
+                "state": {"running": {"startedAt": written(now)}},
+            })
+        })
+        .collect();
+    set(&mut changed, &["status", "phase"], json!("Running"));
+    set(&mut changed, &["status", "containerStatuses"], Value::Array(containers));
+    set(&mut changed, &["status", "hostIP"], json!("192.0.2.1"));
+    set(&mut changed, &["status", "podIP"], json!(address));
+    set(&mut changed, &["status", "podIPs"], json!([{"ip": address}]));
+    set(&mut changed, &["status", "startTime"], written(started));
+    client.update_status(PODS, &changed)?;
+    Ok(())
+}
+
+/// Says again that a Pod runs if somebody said otherwise meanwhile, as the node controller does of a lost node's Pods.
+pub(super) fn keep_running(
+    pod: &Value,
+    address: &str,
+    started: Timestamp,
+    client: &mut Client<'_>,
+) -> Result<(), Status> {
+    if is_true(pod, "Ready") || ended(pod) { Ok(()) } else { run(pod, address, started, client) }
+}
+
+/// Says that a Pod's containers were told to stop.
+pub(super) fn announce(pod: &Value, client: &mut Client<'_>) {
+    for container in list(pod, "/spec/containers") {
+        let message = format!("Stopping container {}", text(container, "/name"));
+        client.event(pod, EventType::Normal, "Killing", &message);
+    }
+}
+
+/// Says that a Pod's containers ended, all with this code. A Pod that ended stays as it is.
+pub(super) fn terminate(
+    pod: &Value,
+    code: i64,
+    address: &str,
+    client: &mut Client<'_>,
+) -> Result<(), Status> {
+    if ended(pod) {
+        return Ok(());
+    }
+    let now = client.now();
+    let mut changed = pod.clone();
+    let well = code == 0;
+    let phase = if well { "Succeeded" } else { "Failed" };
+    let reason = if well { "PodCompleted" } else { "PodFailed" };
+    for kind in ["PodReadyToStartContainers", "Ready", "ContainersReady"] {
+        conclude(
+            &mut changed,
+            kind,
+            "False",
+            Some(reason).filter(|_| kind != "PodReadyToStartContainers"),
+            now,
+        );
+    }
+    let told = list(pod, "/status/containerStatuses");
+    let containers: Vec<Value> = list(pod, "/spec/containers")
+        .iter()
+        .map(|it| {
+            let told = told.iter().find(|status| text(status, "/name") == text(it, "/name"));
+            let started = told.and_then(|it| it.pointer("/state/running/startedAt")).cloned();
+            json!({
+                "name": text(it, "/name"),
+                "image": text(it, "/image"),
+                "imageID": "",
+                "ready": false,
+                "started": false,
+                "restartCount": 0,
+                "lastState": {},
+                "state": {"terminated": {
+                    "exitCode": code,
+                    "reason": if well { "Completed" } else { "Error" },
+                    "startedAt": started.unwrap_or_else(|| written(now)),
+                    "finishedAt": written(now),
+                }},
+            })
+        })
+        .collect();
+    set(&mut changed, &["status", "phase"], json!(phase));
+    set(&mut changed, &["status", "containerStatuses"], Value::Array(containers));
+    if text(pod, "/status/podIP").is_empty() && !address.is_empty() {
+        set(&mut changed, &["status", "podIP"], json!(address));
+    }
+    client.update_status(PODS, &changed)?;
+    Ok(())
+}
+
+/// Says once that a Pod's sandbox cannot be stopped. That it was said is seen from a condition, as in
+/// `end2end/cluster/stages/pod-end.yaml`.
+pub(super) fn complain_of_kill(pod: Option<&Value>, client: &mut Client<'_>) -> Result<(), Status> {
+    let Some(pod) = pod.filter(|it| is_true(it, "PodReadyToStartContainers")) else {
+        return Ok(());
+    };
+    let message = "error killing pod: failed to \"KillPodSandbox\" with KillPodSandboxError: \"rpc error: code = Unknown \
+                   desc = failed to destroy network for sandbox: plugin type=\\\"bridge\\\" failed (delete): connection \
+                   refused\"";
+    client.event(pod, EventType::Warning, "FailedKillPod", message);
+    let mut changed = pod.clone();
+    conclude(&mut changed, "PodReadyToStartContainers", "False", None, client.now());
+    client.update_status(PODS, &changed)?;
+    Ok(())
+}
+
+/// A Pod's condition, which has no message and often no reason.
+fn conclude(pod: &mut Value, kind: &str, status: &str, reason: Option<&str>, now: Timestamp) {
+    let old = condition(pod, kind);
+    if old["status"] == status {
+        return;
+    }
+    let mut new = json!({"type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": written(now)});
+    if let Some(reason) = reason {
+        new["reason"] = json!(reason);
+    }
+    let mut all = list(pod, "/status/conditions").to_vec();
+    all.retain(|it| it["type"] != kind);
+    all.push(new);
+    set(pod, &["status", "conditions"], Value::Array(all));
+}

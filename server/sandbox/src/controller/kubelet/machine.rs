@@ -1,0 +1,123 @@
+//! One machine's word to the API server: its Node, its Lease, its status.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::controller::client::Client;
+use crate::controller::queue::later;
+use crate::controller::read::{controller_reference, is_true, written, written_micro};
+use crate::controller::resource::{LEASES, NODES};
+use crate::controller::timing::{LEASE_RENEWAL, LEASE_SECONDS, STATUS_REPORT};
+use crate::status::Status;
+
+const LEASE_NAMESPACE: &str = "kube-node-lease";
+
+#[derive(Default)]
+pub(super) struct Machine {
+    registered: bool,
+    pub(super) silent: bool,
+    /// When it last told its whole status.
+    pub(super) reported: Option<Timestamp>,
+    renewed: Option<Timestamp>,
+}
+
+impl Machine {
+    /// Says what is due to be said; returns when the next word is. A Node that was deleted is not registered again, as
+    /// by a kubelet that is not started anew.
+    pub(super) fn tend(&mut self, name: &str, client: &mut Client<'_>) -> Result<Duration, Status> {
+        let now = client.now();
+        if !self.registered {
+            client.furnish(NODES, node(name))?;
+            self.registered = true;
+        }
+        if let Some(object) = client.find(NODES, "", name) {
+            let stale = self.reported.is_none_or(|it| later(it, STATUS_REPORT) <= now);
+            if stale || !is_true(&object, "Ready") {
+                let mut changed = Value::clone(&object);
+                report(&mut changed, name, now);
+                client.update_status(NODES, &changed)?;
+                self.reported = Some(now);
+            }
+            if self.renewed.is_none_or(|it| later(it, LEASE_RENEWAL) <= now) {
+                renew(&object, name, client)?;
+                self.renewed = Some(now);
+            }
+        }
+        let due = self.renewed.map_or(now, |it| later(it, LEASE_RENEWAL));
+        Ok(Duration::try_from(due.duration_since(now))
+            .unwrap_or_default()
+            .max(Duration::from_millis(1)))
+    }
+}
+
+fn node(name: &str) -> Value {
+    json!({
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+            },
+        },
+        "spec": {},
+    })
+}
+
+fn report(node: &mut Value, name: &str, now: Timestamp) {
+    for (kind, status, reason, message) in [
+        (
+            "MemoryPressure",
+            "False",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
+        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+    ] {
+        crate::object::set_condition(node, kind, status, reason, message, now);
+        crate::controller::node_lifecycle::keep_heartbeat(node, kind, written(now));
+    }
+    let resources =
+        json!({"cpu": "32", "memory": "64Gi", "ephemeral-storage": "500Gi", "pods": "500"});
+    for member in ["capacity", "allocatable"] {
+        crate::object::set(node, &["status", member], resources.clone());
+    }
+    let addresses = json!([{"type": "InternalIP", "address": "192.0.2.1"}, {"type": "Hostname", "address": name}]);
+    crate::object::set(node, &["status", "addresses"], addresses);
+    let info = json!({
+        "architecture": "amd64",
+        "bootID": "",
+        "containerRuntimeVersion": "sandbox://1",
+        "kernelVersion": "sandbox",
+        "kubeProxyVersion": "",
+        "kubeletVersion": "v1.36.3",
+        "machineID": "",
+        "operatingSystem": "linux",
+        "osImage": "sandbox",
+        "systemUUID": "",
+    });
+    crate::object::set(node, &["status", "nodeInfo"], info);
+}
+
+fn renew(node: &Value, name: &str, client: &mut Client<'_>) -> Result<(), Status> {
+    let now = written_micro(client.now());
+    let key = LEASES.key(LEASE_NAMESPACE, name);
+    if client.get(&key).is_some() {
+        client.merge(&key, &json!({"spec": {"renewTime": now}}))?;
+        return Ok(());
+    }
+    let mut owner = controller_reference(node);
+    if let Some(map) = owner.as_object_mut() {
+        map.remove("controller");
+        map.remove("blockOwnerDeletion");
+    }
+    let lease = json!({
+        "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now},
+    });
+    client.furnish(LEASES, lease)
+}

@@ -1,0 +1,231 @@
+//! A Pod's volumes on a machine: what has to be there before it starts, and what may keep them mounted at its end.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::controller::attach_detach::{attachable, attachment_name, unique_name};
+use crate::controller::breakage::{Breakage, export_of};
+use crate::controller::client::{Client, EventType};
+use crate::controller::read::{flag, is_deleting, list, name, namespace, text};
+use crate::controller::resource::{ATTACHMENTS, CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES};
+
+/// One mounted volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mount {
+    /// The name of the PersistentVolume, or of the Pod's own volume if there is none.
+    volume: String,
+    /// The driver that mounts it, as in the path on the machine.
+    plugin: &'static str,
+    /// `server:path` of an NFS export.
+    export: Option<String>,
+    /// The container that mounts a part of it, if one does.
+    sub_path: Option<String>,
+    /// How the node reports it, if it has to be attached.
+    pub(super) unique_name: Option<String>,
+}
+
+/// Why a Pod's volumes are not all there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Complaint {
+    reason: &'static str,
+    pub(super) message: String,
+}
+
+impl Complaint {
+    fn mount(message: String) -> Self {
+        Self { reason: "FailedMount", message }
+    }
+
+    pub(super) fn emit(&self, pod: &Value, client: &mut Client<'_>) {
+        client.event(pod, EventType::Warning, self.reason, &self.message);
+    }
+}
+
+/// The mounts of a Pod, if everything is there that they need.
+pub(super) fn mounts(pod: &Value, client: &Client<'_>) -> Result<Vec<Mount>, Complaint> {
+    let mut mounts = Vec::new();
+    for volume in list(pod, "/spec/volumes") {
+        let claim = match text(volume, "/persistentVolumeClaim/claimName") {
+            "" if volume.get("ephemeral").is_some() => {
+                format!("{}-{}", name(pod), text(volume, "/name"))
+            }
+            claim => claim.to_owned(),
+        };
+        if !claim.is_empty() {
+            mounts.push(of_claim(pod, volume, &claim, client)?);
+        } else if let Some(server) = volume.pointer("/nfs/server").and_then(Value::as_str) {
+            mounts.push(Mount {
+                volume: text(volume, "/name").to_owned(),
+                plugin: "kubernetes.io~nfs",
+                export: Some(format!("{server}:{}", text(volume, "/nfs/path"))),
+                sub_path: sub_path(pod, volume),
+                unique_name: None,
+            });
+        }
+        needed(pod, volume, client)?;
+    }
+    Ok(mounts)
+}
+
+fn of_claim(
+    pod: &Value,
+    volume: &Value,
+    claim_name: &str,
+    client: &Client<'_>,
+) -> Result<Mount, Complaint> {
+    let place = format!("{}/{claim_name}", namespace(pod));
+    let refused = |why: &str| {
+        Complaint::mount(format!(
+            "Unable to attach or mount volumes: unmounted volumes=[{}], unattached volumes=[], failed to process \
+             volumes=[{}]: error processing PVC {place}: {why}",
+            text(volume, "/name"),
+            text(volume, "/name")
+        ))
+    };
+    let claim = client.find(CLAIMS, namespace(pod), claim_name);
+    let claim = claim.ok_or_else(|| {
+        refused(&format!(
+            "failed to fetch PVC from API server: persistentvolumeclaims {claim_name:?} not found"
+        ))
+    })?;
+    if is_deleting(&claim) {
+        return Err(refused("PVC is being deleted"));
+    }
+    let bound = client.find(VOLUMES, "", text(&claim, "/spec/volumeName"));
+    let bound = bound.filter(|_| text(&claim, "/status/phase") == "Bound");
+    let bound = bound.ok_or_else(|| refused("PVC is not bound"))?;
+    let mut unique = None;
+    if attachable(pod, claim_name, client).is_some() {
+        let attachment =
+            client.find(ATTACHMENTS, "", &attachment_name(&bound, text(pod, "/spec/nodeName")));
+        if !attachment.is_some_and(|it| flag(&it, "/status/attached")) {
+            return Err(not_attached(pod, &bound, client));
+        }
+        unique = Some(unique_name(&bound));
+    }
+    let export = export_of(&bound);
+    Ok(Mount {
+        volume: name(&bound).to_owned(),
+        plugin: if export.is_some() { "kubernetes.io~nfs" } else { "kubernetes.io~csi" },
+        export,
+        sub_path: sub_path(pod, volume),
+        unique_name: unique,
+    })
+}
+
+/// The real one says nothing while it waits, and complains when another node has the volume.
+fn not_attached(pod: &Value, volume: &Value, client: &Client<'_>) -> Complaint {
+    let elsewhere = client.list(ATTACHMENTS, None).into_iter().any(|it| {
+        text(&it, "/spec/source/persistentVolumeName") == name(volume)
+            && text(&it, "/spec/nodeName") != text(pod, "/spec/nodeName")
+    });
+    let message = if elsewhere {
+        format!(
+            "Multi-Attach error for volume {:?} Volume is already exclusively attached to one node and can't be attached \
+             to another",
+            name(volume)
+        )
+    } else {
+        String::new()
+    };
+    Complaint { reason: "FailedAttachVolume", message }
+}
+
+/// The Secrets and ConfigMaps that a volume needs.
+fn needed(pod: &Value, volume: &Value, client: &Client<'_>) -> Result<(), Complaint> {
+    let parts = list(volume, "/projected/sources").iter().chain([volume]);
+    for part in parts {
+        for (member, key, resource) in [
+            ("secret", "/secretName", SECRETS),
+            ("secret", "/name", SECRETS),
+            ("configMap", "/name", CONFIG_MAPS),
+        ] {
+            let Some(source) = part.get(member).filter(|it| !flag(it, "/optional")) else {
+                continue;
+            };
+            let wanted = text(source, key);
+            if !wanted.is_empty() && client.find(resource, namespace(pod), wanted).is_none() {
+                let what = member.to_lowercase();
+                let message = format!(
+                    "MountVolume.SetUp failed for volume {:?} : {what} {wanted:?} not found",
+                    text(volume, "/name")
+                );
+                return Err(Complaint::mount(message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The first container that mounts a part of a volume.
+fn sub_path(pod: &Value, volume: &Value) -> Option<String> {
+    let partly = |container: &&Value| {
+        list(container, "/volumeMounts").iter().any(|it| {
+            text(it, "/name") == text(volume, "/name")
+                && (it.get("subPath").is_some() || it.get("subPathExpr").is_some())
+        })
+    };
+    list(pod, "/spec/containers").iter().find(partly).map(|it| text(it, "/name").to_owned())
+}
+
+impl Mount {
+    /// Unmounts it, or says why that cannot be.
+    pub(super) fn unmount(&self, pod: &str, breakage: &Breakage) -> Result<(), String> {
+        let path = self.path(pod);
+        if self.export.as_deref().is_some_and(|it| breakage.is_stale(it)) {
+            return Err(match &self.sub_path {
+                Some(container) => format!(
+                    "error cleaning subPath mounts for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : error \
+                     processing /var/lib/kubelet/pods/{pod}/volume-subpaths/{volume}/{container}: lstat \
+                     /var/lib/kubelet/pods/{pod}/volume-subpaths/{volume}/{container}/0: stale NFS file handle",
+                    self.volume,
+                    self.unique(pod),
+                    volume = self.volume,
+                ),
+                None => format!(
+                    "UnmountVolume.TearDown failed for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : stat \
+                     {path}: stale NFS file handle",
+                    self.volume,
+                    self.unique(pod),
+                ),
+            });
+        }
+        if breakage.busy.contains(&self.volume) {
+            return Err(format!(
+                "UnmountVolume.TearDown failed for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : unmount \
+                 failed: exit status 32\nUnmounting arguments: {path}\nOutput: umount: {path}: target is busy.\n",
+                self.volume,
+                self.unique(pod),
+            ));
+        }
+        Ok(())
+    }
+
+    fn path(&self, pod: &str) -> String {
+        format!("/var/lib/kubelet/pods/{pod}/volumes/{}/{}", self.plugin, self.volume)
+    }
+
+    fn unique(&self, pod: &str) -> String {
+        let default = || format!("{}/{pod}-{}", self.plugin.replace('~', "/"), self.volume);
+        self.unique_name.clone().unwrap_or_else(default)
+    }
+}
+
+/// What the kubelet's log says of a failed unmount; there is no event (recorder nil in operation_generator.go).
+pub(super) fn log_line(
+    mount: &Mount,
+    pod: &str,
+    cause: &str,
+    now: Timestamp,
+    wait: Duration,
+) -> String {
+    let retry = crate::controller::queue::later(now, wait);
+    format!(
+        "E{} kubelet nestedpendingoperations.go:348] Operation for \"{{volumeName:{} podName:{pod} nodeName:}}\" failed. \
+         No retries permitted until {retry} (durationBeforeRetry {wait:?}). Error: {cause}",
+        now.strftime("%m%d %H:%M:%S.%6f"),
+        mount.unique(pod),
+    )
+}

@@ -1,0 +1,252 @@
+//! Notices nodes that say nothing any more, says so in their conditions and on their Pods, and taints them, unless no
+//! node at all says anything: pkg/controller/nodelifecycle/node_lifecycle_controller.go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::client::{Client, EventType};
+use super::queue::{Queue, later};
+use super::read::{condition, flag, list, name, set, set_condition, text, time, uid, written};
+use super::resource::{LEASES, NODES, PODS};
+use super::timing::Timing;
+use super::{Next, Reconcile};
+use crate::status::Status;
+use crate::store::{Change, Event, Key};
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+/// One node in this time is tainted: `--node-eviction-rate` of 0.1 per second.
+const EVICTION_PERIOD: Duration = Duration::from_secs(10);
+/// From this share of unhealthy nodes on, and more than two of them, a small cluster evicts nothing:
+/// `--unhealthy-zone-threshold`, `ReducedQPSFunc` for clusters of up to 50 nodes.
+const UNHEALTHY_PERCENT: usize = 55;
+
+pub(super) struct NodeLifecycle {
+    grace: Duration,
+    period: Duration,
+    health: BTreeMap<String, Health>,
+    pods: BTreeMap<String, BTreeSet<Key>>,
+    /// Whether no node at all was ready at the last look.
+    disrupted: bool,
+    /// When the next node may be tainted.
+    next_taint: Timestamp,
+}
+
+/// What was last heard of a node, and when.
+struct Health {
+    heard: Timestamp,
+    heartbeat: String,
+    renewed: String,
+}
+
+impl Reconcile for NodeLifecycle {
+    /// There is one thing to do: look at all nodes.
+    type Work = ();
+    const NAME: &'static str = "node-lifecycle-controller";
+    const USER: &'static str = "node-controller";
+
+    fn new(timing: &Timing) -> Self {
+        Self {
+            grace: timing.node_monitor_grace,
+            period: timing.node_monitor_period,
+            health: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            disrupted: false,
+            next_taint: Timestamp::MIN,
+        }
+    }
+
+    fn begin(&mut self, queue: &mut Queue<()>) {
+        queue.add(());
+    }
+
+    fn observe(&mut self, event: &Event, queue: &mut Queue<()>) {
+        if PODS.has(&event.key) {
+            let node = text(&event.object, "/spec/nodeName");
+            if event.change == Change::Deleted {
+                if let Some(pods) = self.pods.get_mut(node) {
+                    pods.remove(&event.key);
+                }
+            } else if !node.is_empty() {
+                self.pods.entry(node.to_owned()).or_default().insert(event.key.clone());
+            }
+        } else if NODES.has(&event.key) {
+            let essence =
+                |it: &Value| (condition(it, "Ready")["status"].clone(), it["spec"].clone());
+            if event.previous.as_deref().map(essence) != Some(essence(&event.object)) {
+                queue.add(());
+            }
+        }
+    }
+
+    fn reconcile(
+        &mut self,
+        (): &(),
+        client: &mut Client<'_>,
+        _: &mut Queue<()>,
+    ) -> Result<Next, Status> {
+        let nodes = client.list(NODES, None);
+        let names: BTreeSet<&str> = nodes.iter().map(|it| name(it)).collect();
+        self.health.retain(|node, _| names.contains(node.as_str()));
+        let mut current = Vec::new();
+        for node in nodes {
+            // A refused write is made good at the next look.
+            let seen = self.look(&node, client).unwrap_or(node);
+            current.push(seen);
+        }
+        let status = |it: &Arc<Value>| text(condition(it, "Ready"), "/status").to_owned();
+        let unhealthy = current.iter().filter(|it| status(it) != "True").count();
+        let disrupted = !current.is_empty() && unhealthy == current.len();
+        if self.disrupted && !disrupted {
+            // Everybody was silent, so nobody's silence counts.
+            for health in self.health.values_mut() {
+                health.heard = client.now();
+            }
+        }
+        self.disrupted = disrupted;
+        let partial = unhealthy > 2 && unhealthy * 100 >= current.len() * UNHEALTHY_PERCENT;
+        client.random().shuffle(&mut current);
+        for node in &current {
+            self.taint(node, disrupted, partial, client)?;
+        }
+        Ok(Next::After(self.period))
+    }
+}
+
+impl NodeLifecycle {
+    /// Looks at one node; returns it as it is then.
+    fn look(&mut self, node: &Arc<Value>, client: &mut Client<'_>) -> Result<Arc<Value>, Status> {
+        let now = client.now();
+        let ready = condition(node, "Ready");
+        let heartbeat = text(ready, "/lastHeartbeatTime").to_owned();
+        let lease = client.find(LEASES, "kube-node-lease", name(node));
+        let renewed = lease.as_deref().map_or("", |it| text(it, "/spec/renewTime")).to_owned();
+        let created = time(node, "/metadata/creationTimestamp").unwrap_or(now);
+        let health = self.health.entry(name(node).to_owned()).or_insert_with(|| {
+            let message = format!("Registered Node {} in Controller", name(node));
+            client.event(node, EventType::Normal, "RegisteredNode", &message);
+            let heard = if ready.is_null() { created } else { now };
+            Health { heard, heartbeat: heartbeat.clone(), renewed: renewed.clone() }
+        });
+        if health.heartbeat != heartbeat || health.renewed != renewed {
+            *health = Health { heard: now, heartbeat, renewed };
+        }
+        if later(health.heard, self.grace) >= now || text(ready, "/status") == "Unknown" {
+            return Ok(node.clone());
+        }
+        let was_ready = text(ready, "/status") == "True";
+        let mut changed = Value::clone(node);
+        for kind in ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"] {
+            let (reason, message) = if condition(node, kind).is_null() {
+                ("NodeStatusNeverUpdated", "Kubelet never posted node status.")
+            } else {
+                ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+            };
+            let beat = condition(node, kind)["lastHeartbeatTime"].clone();
+            set_condition(&mut changed, kind, "Unknown", reason, message, now);
+            let beat = if beat.is_null() { written(created) } else { beat };
+            keep_heartbeat(&mut changed, kind, beat);
+        }
+        let written = client.update_status(NODES, &changed)?;
+        if was_ready {
+            let message = format!("Node {} status is now: NodeNotReady", name(node));
+            client.event(node, EventType::Normal, "NodeNotReady", &message);
+            self.mark_pods(name(node), client)?;
+        }
+        Ok(written)
+    }
+
+    /// Says on the Pods of a lost node that they are not ready.
+    fn mark_pods(&self, node: &str, client: &mut Client<'_>) -> Result<(), Status> {
+        for key in self.pods.get(node).into_iter().flatten() {
+            let Some(pod) = client.get(key) else { continue };
+            let ready = condition(&pod, "Ready");
+            if text(ready, "/status") != "True" {
+                continue;
+            }
+            let mut changed = Value::clone(&pod);
+            let (reason, message) = (text(ready, "/reason"), text(ready, "/message"));
+            set_condition(&mut changed, "Ready", "False", reason, message, client.now());
+            match client.update_status(PODS, &changed) {
+                Err(status) if !status.is_not_found() => return Err(status),
+                _ => client.event(&pod, EventType::Warning, "NodeNotReady", "Node is not ready"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings a node's taints to what its condition asks for.
+    fn taint(
+        &mut self,
+        node: &Value,
+        disrupted: bool,
+        partial: bool,
+        client: &mut Client<'_>,
+    ) -> Result<(), Status> {
+        let status = text(condition(node, "Ready"), "/status");
+        let wanted = match status {
+            "True" => None,
+            "Unknown" => Some(UNREACHABLE),
+            _ => Some(NOT_READY),
+        };
+        let has = |key: &str, effect: &str| {
+            list(node, "/spec/taints")
+                .iter()
+                .any(|it| text(it, "/key") == key && text(it, "/effect") == effect)
+        };
+        let evicting = has(NOT_READY, "NoExecute") || has(UNREACHABLE, "NoExecute");
+        // A node whose taint only changes its name does not wait its turn.
+        let may_evict = evicting || (!partial && client.now() >= self.next_taint);
+        let evicts =
+            wanted.filter(|_| !disrupted && may_evict && !condition(node, "Ready").is_null());
+        let mut taints: Vec<Value> = list(node, "/spec/taints").to_vec();
+        let mut changed = false;
+        for (key, effect, there) in [
+            (NOT_READY, "NoSchedule", wanted == Some(NOT_READY)),
+            (UNREACHABLE, "NoSchedule", wanted == Some(UNREACHABLE)),
+            (NOT_READY, "NoExecute", evicts == Some(NOT_READY)),
+            (UNREACHABLE, "NoExecute", evicts == Some(UNREACHABLE)),
+            (UNSCHEDULABLE, "NoSchedule", flag(node, "/spec/unschedulable")),
+        ] {
+            if has(key, effect) == there {
+                continue;
+            }
+            changed = true;
+            if there {
+                taints.push(
+                    json!({"key": key, "effect": effect, "timeAdded": written(client.now())}),
+                );
+            } else {
+                taints.retain(|it| text(it, "/key") != key || text(it, "/effect") != effect);
+            }
+        }
+        if !changed {
+            return Ok(());
+        }
+        if evicts.is_some() && !evicting {
+            self.next_taint = later(client.now(), EVICTION_PERIOD);
+        }
+        let key = NODES.key("", name(node));
+        let uid_now = uid(node).to_owned();
+        client.modify(&key, |it| {
+            if uid(it) == uid_now {
+                set(it, &["spec", "taints"], Value::Array(taints));
+            }
+        })?;
+        Ok(())
+    }
+}
+
+/// A condition that turned keeps the time of the last word.
+pub(super) fn keep_heartbeat(node: &mut Value, kind: &str, beat: Value) {
+    let conditions = node.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    if let Some(condition) = conditions.and_then(|all| all.iter_mut().find(|it| it["type"] == kind))
+    {
+        condition["lastHeartbeatTime"] = beat;
+    }
+}

@@ -1,0 +1,87 @@
+//! The resources that controllers read and write.
+
+use crate::store::Key;
+
+/// What a request path and an object's head say of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Resource {
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) plural: &'static str,
+    pub(crate) kind: &'static str,
+}
+
+impl Resource {
+    const fn new(
+        group: &'static str,
+        version: &'static str,
+        plural: &'static str,
+        kind: &'static str,
+    ) -> Self {
+        Self { group, version, plural, kind }
+    }
+
+    /// Whether an object of this resource is there.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        key.is_of(self.group, self.plural)
+    }
+
+    /// Where an object of this resource is; `namespace` is empty for a cluster-scoped one.
+    pub(crate) fn key(&self, namespace: &str, name: &str) -> Key {
+        Key::new(self.group, self.plural, namespace, name)
+    }
+
+    /// `apps/v1`, or `v1` for the core group.
+    pub(crate) fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+}
+
+pub(crate) const PODS: Resource = Resource::new("", "v1", "pods", "Pod");
+pub(crate) const NODES: Resource = Resource::new("", "v1", "nodes", "Node");
+pub(crate) const NAMESPACES: Resource = Resource::new("", "v1", "namespaces", "Namespace");
+pub(crate) const SERVICES: Resource = Resource::new("", "v1", "services", "Service");
+pub(crate) const ENDPOINTS: Resource = Resource::new("", "v1", "endpoints", "Endpoints");
+pub(crate) const EVENTS: Resource = Resource::new("", "v1", "events", "Event");
+pub(crate) const CONFIG_MAPS: Resource = Resource::new("", "v1", "configmaps", "ConfigMap");
+pub(crate) const SECRETS: Resource = Resource::new("", "v1", "secrets", "Secret");
+pub(crate) const SERVICE_ACCOUNTS: Resource =
+    Resource::new("", "v1", "serviceaccounts", "ServiceAccount");
+pub(crate) const CLAIMS: Resource =
+    Resource::new("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim");
+pub(crate) const VOLUMES: Resource =
+    Resource::new("", "v1", "persistentvolumes", "PersistentVolume");
+pub(crate) const DEPLOYMENTS: Resource = Resource::new("apps", "v1", "deployments", "Deployment");
+pub(crate) const REPLICA_SETS: Resource = Resource::new("apps", "v1", "replicasets", "ReplicaSet");
+pub(crate) const STATEFUL_SETS: Resource =
+    Resource::new("apps", "v1", "statefulsets", "StatefulSet");
+pub(crate) const DAEMON_SETS: Resource = Resource::new("apps", "v1", "daemonsets", "DaemonSet");
+pub(crate) const CONTROLLER_REVISIONS: Resource =
+    Resource::new("apps", "v1", "controllerrevisions", "ControllerRevision");
+pub(crate) const JOBS: Resource = Resource::new("batch", "v1", "jobs", "Job");
+pub(crate) const CRON_JOBS: Resource = Resource::new("batch", "v1", "cronjobs", "CronJob");
+pub(crate) const AUTOSCALERS: Resource =
+    Resource::new("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler");
+pub(crate) const ENDPOINT_SLICES: Resource =
+    Resource::new("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice");
+pub(crate) const BUDGETS: Resource =
+    Resource::new("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget");
+pub(crate) const LEASES: Resource = Resource::new("coordination.k8s.io", "v1", "leases", "Lease");
+pub(crate) const STORAGE_CLASSES: Resource =
+    Resource::new("storage.k8s.io", "v1", "storageclasses", "StorageClass");
+pub(crate) const CSI_DRIVERS: Resource =
+    Resource::new("storage.k8s.io", "v1", "csidrivers", "CSIDriver");
+pub(crate) const ATTACHMENTS: Resource =
+    Resource::new("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment");
+pub(crate) const API_SERVICES: Resource =
+    Resource::new("apiregistration.k8s.io", "v1", "apiservices", "APIService");
+pub(crate) const DEFINITIONS: Resource = Resource::new(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+);

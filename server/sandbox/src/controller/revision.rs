@@ -1,0 +1,36 @@
+//! ControllerRevisions: the templates a StatefulSet or DaemonSet has had: pkg/controller/history.
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::pods::template_hash;
+use super::read::{controller_reference, name, namespace, uid};
+use super::resource::CONTROLLER_REVISIONS;
+use crate::status::Status;
+
+/// The label by which Pods of one revision are told from those of another.
+pub(super) const HASH: &str = "controller-revision-hash";
+
+/// Records the present template of an owner, unless that was done; returns its hash.
+pub(super) fn record(owner: &Value, client: &mut Client<'_>) -> Result<String, Status> {
+    let template = &owner["spec"]["template"];
+    let hash = template_hash(template);
+    let revision = format!("{}-{hash}", name(owner));
+    if client.find(CONTROLLER_REVISIONS, namespace(owner), &revision).is_none() {
+        let mut labels = template.pointer("/metadata/labels").cloned().unwrap_or_else(|| json!({}));
+        labels[HASH] = json!(hash);
+        let number = client.controlled(CONTROLLER_REVISIONS, uid(owner)).len() + 1;
+        let object = json!({
+            "metadata": {
+                "name": revision,
+                "namespace": namespace(owner),
+                "labels": labels,
+                "ownerReferences": [controller_reference(owner)],
+            },
+            "data": {"spec": {"template": template}},
+            "revision": number,
+        });
+        client.furnish(CONTROLLER_REVISIONS, object)?;
+    }
+    Ok(hash)
+}

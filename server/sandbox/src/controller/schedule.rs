@@ -1,0 +1,135 @@
+//! The five fields of a CronJob's schedule.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// How far ahead a schedule is searched: one that names the 29th of February has an answer within this.
+const YEARS: i64 = 8;
+
+/// A parsed schedule: minute, hour, day of month, month, day of week as sets of bits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Schedule {
+    minutes: u64,
+    hours: u64,
+    days: u64,
+    months: u64,
+    weekdays: u64,
+    /// Day of month and day of week count as "either" only if both are restricted.
+    either: bool,
+}
+
+impl Schedule {
+    /// Reads `*/5 3 * * 1-5`, names of months and days, and the short forms such as `@hourly`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let text = match text.trim() {
+            "@yearly" | "@annually" => "0 0 1 1 *",
+            "@monthly" => "0 0 1 * *",
+            "@weekly" => "0 0 * * 0",
+            "@daily" | "@midnight" => "0 0 * * *",
+            "@hourly" => "0 * * * *",
+            text => text,
+        };
+        let mut fields = text.split_whitespace();
+        let (minutes, hours) =
+            (field(fields.next()?, 0, 59, &[])?, field(fields.next()?, 0, 23, &[])?);
+        let (day, month, weekday) = (fields.next()?, fields.next()?, fields.next()?);
+        if fields.next().is_some() {
+            return None;
+        }
+        let month_names =
+            ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+        let day_names = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+        let weekdays = field(weekday, 0, 7, &day_names)?;
+        Some(Self {
+            minutes,
+            hours,
+            days: field(day, 1, 31, &[])?,
+            months: field(month, 1, 12, &month_names)?,
+            // Both 0 and 7 are Sunday.
+            weekdays: weekdays | (weekdays >> 7),
+            either: !day.starts_with('*') && !weekday.starts_with('*'),
+        })
+    }
+
+    /// The first time after another, in UTC.
+    pub(super) fn after(&self, at: Timestamp) -> Option<Timestamp> {
+        let start = at.as_second().div_euclid(60) * 60 + 60;
+        let mut at = Timestamp::from_second(start).ok()?.to_zoned(TimeZone::UTC);
+        let last = i64::from(at.year()) + YEARS;
+        while i64::from(at.year()) <= last {
+            let date = at.date();
+            let (month, day) = (self.months >> date.month() & 1, self.days >> date.day() & 1);
+            let weekday = self.weekdays >> date.weekday().to_sunday_zero_offset() & 1;
+            let fits = if self.either { day | weekday } else { day & weekday };
+            if month & fits == 0 {
+                at = date.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?;
+            } else if self.hours >> at.hour() & 1 == 0 {
+                let minutes = 60 - i64::from(at.minute());
+                at = at.checked_add(jiff::SignedDuration::from_mins(minutes)).ok()?;
+            } else if self.minutes >> at.minute() & 1 == 0 {
+                at = at.checked_add(jiff::SignedDuration::from_mins(1)).ok()?;
+            } else {
+                return Some(at.timestamp());
+            }
+        }
+        None
+    }
+}
+
+/// One field: a list of `*`, a value or a range, each with an optional step.
+fn field(text: &str, least: u32, most: u32, names: &[&str]) -> Option<u64> {
+    let value = |text: &str| {
+        let named = names.iter().position(|it| it.eq_ignore_ascii_case(text));
+        let value = match named {
+            Some(at) => u32::try_from(at).ok()? + least,
+            None => text.parse().ok()?,
+        };
+        (least..=most).contains(&value).then_some(value)
+    };
+    let mut bits = 0;
+    for part in text.split(',') {
+        let (range, step) = match part.split_once('/') {
+            Some((range, step)) => (range, Some(step.parse::<usize>().ok().filter(|it| *it > 0)?)),
+            None => (part, None),
+        };
+        let (from, to) = match range.split_once('-') {
+            Some((from, to)) => (value(from)?, value(to)?),
+            None if range == "*" || range == "?" => (least, most),
+            None => (value(range)?, if step.is_some() { most } else { value(range)? }),
+        };
+        for at in (from..=to).step_by(step.unwrap_or(1)) {
+            bits |= 1 << at;
+        }
+    }
+    Some(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(schedule: &str, after: &str) -> Option<String> {
+        let after = Schedule::parse(schedule)?.after(after.parse().unwrap());
+        after.map(|it| it.to_string())
+    }
+
+    #[test]
+    fn the_next_time_is_the_first_that_fits() {
+        for (schedule, after, expected) in [
+            ("*/5 * * * *", "2026-11-21T08:42:10Z", "2026-11-21T08:45:00Z"),
+            ("0 3 * * *", "2026-11-21T08:42:10Z", "2026-11-22T03:00:00Z"),
+            ("30 4 1 jan *", "2026-11-21T08:42:10Z", "2027-01-01T04:30:00Z"),
+            ("0 0 * * 7", "2026-11-21T08:42:10Z", "2026-11-22T00:00:00Z"),
+            ("0 0 13 * fri", "2026-11-21T08:42:10Z", "2026-11-27T00:00:00Z"),
+            ("0 0 29 2 *", "2026-11-21T08:42:10Z", "2028-02-29T00:00:00Z"),
+            ("@hourly", "2026-11-21T08:00:00Z", "2026-11-21T09:00:00Z"),
+        ] {
+            assert_eq!(next(schedule, after).as_deref(), Some(expected), "{schedule}");
+        }
+        for nonsense in
+            ["", "* * * *", "60 * * * *", "*/0 * * * *", "a b c d e", "5-1-2 * * * *", "0 0 30 2 *"]
+        {
+            assert_eq!(next(nonsense, "2026-11-21T08:00:00Z"), None, "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! How long the real ones wait, with where they say so. A world may set the ones in [`Timing`] otherwise.
+
+use std::time::Duration;
+
+/// What an administrator can set with flags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timing {
+    /// How long a node may be silent before it is `Unknown`: `--node-monitor-grace-period`,
+    /// pkg/controller/nodelifecycle/config/v1alpha1/defaults.go.
+    pub node_monitor_grace: Duration,
+    /// How often nodes are looked at: `--node-monitor-period`, kube-controller-manager.
+    pub node_monitor_period: Duration,
+    /// How often the autoscaler looks: `--horizontal-pod-autoscaler-sync-period`.
+    pub autoscaler_period: Duration,
+    /// How often claims and volumes are looked at anyway: `--pvclaimbinder-sync-period`.
+    pub binder_period: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            node_monitor_grace: Duration::from_secs(50),
+            node_monitor_period: Duration::from_secs(5),
+            autoscaler_period: Duration::from_secs(15),
+            binder_period: Duration::from_secs(15),
+        }
+    }
+}
+
+/// `namespaceDeletionGracePeriod` in pkg/controller/namespace/namespace_controller.go.
+pub(crate) const NAMESPACE_GRACE: Duration = Duration::from_secs(5);
+/// The longest wait between two looks at a namespace: `nsControllerRateLimiter`, same file.
+pub(crate) const NAMESPACE_RETRY: Duration = Duration::from_secs(60);
+/// `finalizerEstimateSeconds` in pkg/controller/namespace/deletion/namespaced_resources_deleter.go.
+pub(crate) const FINALIZER_ESTIMATE: i64 = 15;
+/// `gcCheckPeriod` in pkg/controller/podgc/gc_controller.go.
+pub(crate) const POD_GC_PERIOD: Duration = Duration::from_secs(20);
+/// `quarantineTime` in the same file.
+pub(crate) const POD_GC_QUARANTINE: Duration = Duration::from_secs(40);
+/// How often a kubelet renews its Lease: a quarter of `nodeLeaseDurationSeconds` (40) in
+/// pkg/kubelet/apis/config/v1beta1/defaults.go and kubelet.go.
+pub(crate) const LEASE_RENEWAL: Duration = Duration::from_secs(10);
+/// `nodeLeaseDurationSeconds`.
+pub(crate) const LEASE_SECONDS: i64 = 40;
+/// `nodeStatusReportFrequency` in pkg/kubelet/apis/config/v1beta1/defaults.go.
+pub(crate) const STATUS_REPORT: Duration = Duration::from_secs(300);
+/// First and longest wait after a failed unmount: `initialDurationBeforeRetry` and `maxDurationBeforeRetry` in
+/// pkg/util/goroutinemap/exponentialbackoff.
+pub(crate) const UNMOUNT_RETRY: (Duration, Duration) =
+    (Duration::from_millis(500), Duration::from_secs(122));
+/// `MaxWaitForUnmountDuration`: pkg/controller/volume/attachdetach/config/v1alpha1/defaults.go
+/// (`reconcilerMaxWaitForUnmountDuration`).
+pub(crate) const FORCE_DETACH: Duration = Duration::from_secs(360);
+/// How often the attach-detach controller reconciles: `reconcilerLoopPeriod`... 100 ms, with a look at Pods each minute;
+/// here it looks when something changes, and this often at what it waits for.
+pub(crate) const DETACH_PERIOD: Duration = Duration::from_secs(1);
+/// How long the CRD finalizer waits between two looks at what is left: pkg/controller/finalizer/crd_finalizer.go of
+/// apiextensions-apiserver polls every 5 seconds.
+pub(crate) const INSTANCE_CHECK: Duration = Duration::from_secs(5);
+/// How long containers take to start on a machine of the sandbox.
+pub(crate) const CONTAINER_START: Duration = Duration::from_millis(500);
+/// How long containers take to stop, if no annotation says otherwise and their grace lasts that long.
+pub(crate) const CONTAINER_STOP: Duration = Duration::from_secs(1);
+/// How long an unmount that works takes.
+pub(crate) const UNMOUNT: Duration = Duration::from_millis(200);
