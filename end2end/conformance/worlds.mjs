@@ -26,27 +26,32 @@ export async function real(log) {
 
 /** How many times faster than ours the clock of the sandbox goes: its nodes and controllers take no less than the real ones. */
 const speed = 10;
+/** The sandbox believes who says who it is. */
+const tokens = new Map([
+	['admin', 'sandbox-admin'],
+	['developer', 'user:developer:developers'],
+	['reader', 'user:reader:readers'],
+]);
 
 /** @param {Log} log @returns {Promise<World>} */
 export async function sandbox(log) {
 	const binary = fileURLToPath(new URL('../../target/debug/sandbox', import.meta.url));
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-conformance-'));
 	const file = join(dir, 'kubeconfig');
-	const args = ['--kubeconfig', file, '--world', 'empty', '--speed', String(speed), '--seed', '1'];
-	const child = spawn(binary, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+	const args = ['--kubeconfig', file, '--speed', String(speed), '--seed', '1'];
+	const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
 	createInterface({ input: child.stderr }).on('line', log);
-	const lines = createInterface({ input: child.stdout });
 	const ended = once(child, 'close').then(([code]) => {
 		throw new Error(`the sandbox ended by itself with ${code}`);
 	});
 	ended.catch(() => {});
-	await Promise.race([once(lines, 'line'), ended]);
-	const access = parseKubeconfig(await readFile(file, 'utf8'));
+	await Promise.race([once(createInterface({ input: child.stdout }), 'line'), ended]);
+	const { server } = parseKubeconfig(await readFile(file, 'utf8'));
+	const access = { server, tokens };
 	await giveRights(access);
 	const stop = async () => {
-		const closed = once(child, 'close');
 		child.kill('SIGTERM');
-		await closed;
+		await ended.catch(() => {});
 		await rm(dir, { recursive: true });
 	};
 	return { ...access, stop };
@@ -54,7 +59,9 @@ export async function sandbox(log) {
 
 /** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<World>} */
 export async function existing(kubeconfig) {
-	return { ...parseKubeconfig(await readFile(kubeconfig, 'utf8')), stop: async () => {} };
+	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
+	const isSandbox = access.server.startsWith('http:');
+	return { ...access, ...(isSandbox ? { tokens } : {}), stop: async () => {} };
 }
 
 /** What the real control plane is given when it boots. @param {import('./wire.mjs').Access} access */
