@@ -38,7 +38,8 @@ export class Expected {
 		for (const one of cases) {
 			const kept = await readFile(this.#path(one), 'utf8').catch(() => '');
 			const said = heading(one) + transcripts.get(one.name);
-			const { text: expected, stale } = world === 'sandbox' ? withDifferences(kept, one.differs ?? []) : { text: kept, stale: [] };
+			const { text: expected, stale } =
+				world === 'sandbox' ? withDifferences(kept, one.differs ?? []) : { text: kept, stale: [] };
 			const text = [...stale, readableDiff(expected, said)].filter(Boolean).join('\n');
 			if (text) found.push({ title: `${one.file}/${one.name}`, about: one.about, text });
 		}
@@ -68,7 +69,8 @@ export function withDifferences(kept, differs) {
 	let lines = kept.split('\n');
 	const stale = [];
 	for (const { real, sandbox, why } of differs) {
-		if (!lines.some((line) => line.trim() === real)) stale.push(`! the real one does not say «${real}», so it cannot differ there (${why})`);
+		if (!lines.some((line) => line.trim() === real))
+			stale.push(`! the real one does not say «${real}», so it cannot differ there (${why})`);
 		lines = lines.flatMap((line) => {
 			if (line.trim() !== real) return [line];
 			return sandbox === undefined ? [] : [line.replace(real, () => sandbox)];

@@ -57,6 +57,9 @@ const meaningless = [
 	[/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, '<time>'],
 	[/(127\.0\.0\.1|localhost|\[::1\]):\d{4,5}/g, '127.0.0.1:<port>'],
 	[/\b10\.(0|244)\.\d+\.\d+/g, '<address>'],
-	[/(in record \(|in the precondition \(|UID in object meta: |[Rr]esource ?[Vv]ersion: |current: )\d+( \(\d+\))?/g, '$1<revision>'],
+	[
+		/(in record \(|in the precondition \(|UID in object meta: |[Rr]esource ?[Vv]ersion: |current: )\d+( \(\d+\))?/g,
+		'$1<revision>',
+	],
 	[/-\d{8}\b/g, '-<minute>'],
 ];

@@ -5,10 +5,17 @@
 /** @typedef {Record<string, any>} KubeObject */
 
 /** @param {string} name @param {KubeObject} [metadata] @param {KubeObject} [rest] */
-export const configMap = (name, metadata = {}, rest = {}) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata }, ...rest });
+export const configMap = (name, metadata = {}, rest = {}) => ({
+	apiVersion: 'v1',
+	kind: 'ConfigMap',
+	metadata: { name, ...metadata },
+	...rest,
+});
 
 /** What owns an object. @param {KubeObject} owner as the server answered it @param {KubeObject} [rest] */
-export const ownedBy = ({ apiVersion, kind, metadata: { name, uid } }, rest = {}) => ({ ownerReferences: [{ apiVersion, kind, name, uid, ...rest }] });
+export const ownedBy = ({ apiVersion, kind, metadata: { name, uid } }, rest = {}) => ({
+	ownerReferences: [{ apiVersion, kind, name, uid, ...rest }],
+});
 
 /** Keeps a Pod on its node until the annotation is taken away. */
 export const held = { annotations: { 'unwind.test/hold': 'silent' } };
@@ -18,13 +25,21 @@ export const completing = { annotations: { 'unwind.test/completes': 'true' } };
 const containers = [{ name: 'main', image: 'example.com/main:1' }];
 
 /** @param {string} name @param {KubeObject} [metadata] @param {KubeObject} [spec] */
-export const pod = (name, metadata = {}, spec = {}) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec: { containers, ...spec } });
+export const pod = (name, metadata = {}, spec = {}) => ({
+	apiVersion: 'v1',
+	kind: 'Pod',
+	metadata: { name, ...metadata },
+	spec: { containers, ...spec },
+});
 
 /** A Pod that no node ever takes. @param {string} name @param {KubeObject} [metadata] */
 export const unplacedPod = (name, metadata = {}) => pod(name, metadata, { nodeSelector: { nowhere: 'ever' } });
 
 /** @param {string} app @param {KubeObject} [metadata] @param {KubeObject} [spec] */
-const template = (app, metadata = {}, spec = {}) => ({ metadata: { labels: { app }, ...metadata }, spec: { containers, ...spec } });
+const template = (app, metadata = {}, spec = {}) => ({
+	metadata: { labels: { app }, ...metadata },
+	spec: { containers, ...spec },
+});
 /** @param {string} app */
 const selector = (app) => ({ matchLabels: { app } });
 
@@ -109,13 +124,24 @@ export const volume = (name, spec = {}, metadata = {}) => ({
 });
 
 /** @param {string} name @param {KubeObject} [rest] */
-export const storageClass = (name, rest = {}) => ({ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name }, provisioner: 'csi.unwind.test', ...rest });
+export const storageClass = (name, rest = {}) => ({
+	apiVersion: 'storage.k8s.io/v1',
+	kind: 'StorageClass',
+	metadata: { name },
+	provisioner: 'csi.unwind.test',
+	...rest,
+});
 
 /** What a Pod needs to use a claim. @param {string} claimName */
 export const using = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
 
 /** @param {string} name @param {string} app @param {KubeObject} spec */
-export const disruptionBudget = (name, app, spec) => ({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name }, spec: { selector: selector(app), ...spec } });
+export const disruptionBudget = (name, app, spec) => ({
+	apiVersion: 'policy/v1',
+	kind: 'PodDisruptionBudget',
+	metadata: { name },
+	spec: { selector: selector(app), ...spec },
+});
 
 /** @param {string} name @param {KubeObject} [spec] @param {KubeObject} [metadata] */
 export const service = (name, spec = {}, metadata = {}) => ({
@@ -126,7 +152,12 @@ export const service = (name, spec = {}, metadata = {}) => ({
 });
 
 /** @param {string} name @param {KubeObject[]} rules */
-export const role = (name, rules) => ({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: { name }, rules });
+export const role = (name, rules) => ({
+	apiVersion: 'rbac.authorization.k8s.io/v1',
+	kind: 'Role',
+	metadata: { name },
+	rules,
+});
 
 /** @param {string} name @param {string} user @param {string} [kind] of the role, which has the same name */
 export const roleBinding = (name, user, kind = 'Role') => ({
@@ -150,11 +181,21 @@ export const definition = (ns, { scope = 'Namespaced', versions, spec } = {}) =>
 		scope,
 		names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList', shortNames: ['wd'] },
 		versions: versions ?? [
-			{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } } },
+			{
+				name: 'v1',
+				served: true,
+				storage: true,
+				schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+			},
 		],
 		...spec,
 	},
 });
 
 /** @param {string} ns @param {string} name @param {KubeObject} [metadata] @param {KubeObject} [rest] */
-export const widget = (ns, name, metadata = {}, rest = {}) => ({ apiVersion: `${ns}.example.com/v1`, kind: 'Widget', metadata: { name, ...metadata }, ...rest });
+export const widget = (ns, name, metadata = {}, rest = {}) => ({
+	apiVersion: `${ns}.example.com/v1`,
+	kind: 'Widget',
+	metadata: { name, ...metadata },
+	...rest,
+});

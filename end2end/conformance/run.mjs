@@ -44,7 +44,9 @@ async function examine(name) {
 		const differences = await expected.compare(name, chosen, transcripts, !values.only);
 		for (const { title, about, text } of differences) print(`✗ ${name}: ${title}\n  ${about}\n${indent(text)}\n`);
 		const seconds = ((performance.now() - began) / 1000).toFixed(1);
-		print(`${name}: ${chosen.length} cases in ${seconds} s, ${differences.length || 'none'} different from what is expected`);
+		print(
+			`${name}: ${chosen.length} cases in ${seconds} s, ${differences.length || 'none'} different from what is expected`,
+		);
 		return differences.length;
 	} finally {
 		await world.stop();
@@ -57,7 +59,8 @@ const indent = (text) => text.replace(/^/gm, '  ');
 try {
 	let differences = 0;
 	for (const name of names) {
-		if (name !== 'real' && name !== 'sandbox') throw new Error(`no world is called ${name}: there are real and sandbox`);
+		if (name !== 'real' && name !== 'sandbox')
+			throw new Error(`no world is called ${name}: there are real and sandbox`);
 		differences += await examine(name);
 	}
 	process.exit(differences > 0 ? 1 : 0);

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathOf, pluralOf } from './kinds.mjs';
 import { Normal } from './normal.mjs';
-import { isBackground, viewOf, viewOfObject } from './view.mjs';
+import { isBackground, json, viewOf, viewOfObject } from './view.mjs';
 import { Watch } from './watch.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
@@ -44,16 +44,21 @@ export class Scene {
 	ns;
 	#wire;
 	#normal;
-	#token;
+	#patience;
+	#speed;
 	/** @type {string[]} */
 	#lines = [];
 	/** @type {Set<Watch>} */
 	#watches = new Set();
 
-	/** @param {Wire} wire @param {string} name of the case @param {string} token  makes the names of this run unique */
-	constructor(wire, name, token) {
+	/**
+	 * @param {Wire} wire @param {string} name of the case @param {string} token  makes the names of this run unique
+	 * @param {number} [speed] how many times faster than ours the clock of the world goes
+	 */
+	constructor(wire, name, token, speed = 1) {
 		this.#wire = wire;
-		this.#token = token;
+		this.#patience = speed > 1 ? patience / 4 : patience;
+		this.#speed = speed;
 		this.#normal = new Normal(token);
 		this.ns = `${name}-${token}`;
 		this.title = name;
@@ -71,7 +76,7 @@ export class Scene {
 		if (made.status !== 201) this.halt(`no namespace: ${made.status} ${JSON.stringify(made.body)}`);
 		this.#normal.learn(made.body);
 		const account = (/** @type {KubeObject[]} */ all) => all.some(({ metadata }) => metadata.name === 'default');
-		await this.#wait(`/api/v1/namespaces/${name}/serviceaccounts`, 'its service account', account, patience);
+		await this.#wait(`/api/v1/namespaces/${name}/serviceaccounts`, 'its service account', account, this.#patience);
 		return name;
 	}
 
@@ -125,7 +130,7 @@ export class Scene {
 			return answer;
 		}
 		const who = how.as ? ` as ${how.as}` : how.user ? ` as ${how.user}` : '';
-		const shown = how.show && answer.status < 300 ? JSON.stringify(how.show(answer.body)) : viewOf(answer.body, how.see);
+		const shown = how.show && answer.status < 300 ? json(how.show(answer.body)) : viewOf(answer.body, how.see);
 		this.say(`${method} ${path}${queryOf(how)}${who}`, `${answer.status} ${shown}`);
 		return answer;
 	}
@@ -154,7 +159,7 @@ export class Scene {
 		/** @type {Record<string, any>} */
 		const headers = { ...how.headers };
 		if (how.as) headers['impersonate-user'] = how.as;
-		const watch = new Watch(`WATCH ${path}${queryOf(how)}`, how, {
+		const watch = new Watch(`WATCH ${path}${queryOf(how)}`, how, this.#patience, {
 			learn: (object) => this.#normal.learn(object),
 			say: (asked, seen) => this.say(asked, seen),
 			halt: (why) => this.halt(why),
@@ -170,16 +175,22 @@ export class Scene {
 	 * @param {string} what for the transcript @param {(found: any) => unknown} wanted
 	 * @param {{see?: string[], within?: number, show?: (found: any) => unknown, silent?: boolean}} [how]
 	 */
-	async until(path, what, wanted, { see, within = patience, show, silent } = {}) {
+	async until(path, what, wanted, { see, within = this.#patience, show, silent } = {}) {
 		const whole = pathOf(path, this.ns);
-		const [, collection, name] = whole.match(/^((?:\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/[^/]+)?\/[^/]+)(?:\/(.+))?$/) ?? [];
+		const [, collection, name] =
+			whole.match(/^((?:\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/[^/]+)?\/[^/]+)(?:\/(.+))?$/) ?? [];
 		/** @param {KubeObject[]} all */
 		const pick = (all) => (name ? all.find(({ metadata }) => metadata.name === name) : all);
-		const found = await this.#wait(collection, `${path} ${what}`, (all) => wanted(pick(all)), within);
+		const found = await this.#wait(
+			collection,
+			`${path} ${what}`,
+			(all) => wanted(pick(all)),
+			within > patience ? Math.max(this.#patience, within / this.#speed) : within,
+		);
 		const picked = pick(found);
 		if (silent) return picked;
 		const shown = show
-			? JSON.stringify(show(picked))
+			? json(show(picked))
 			: picked === undefined
 				? 'gone'
 				: Array.isArray(picked)
@@ -195,12 +206,12 @@ export class Scene {
 	 * @param {{body?: unknown, headers?: Record<string, string>}} [how]
 	 */
 	async eventually(what, method, path, wanted, { body, headers } = {}) {
-		const deadline = performance.now() + patience;
+		const deadline = performance.now() + this.#patience;
 		for (;;) {
 			const answer = await this.#ask(method, path, body, { headers });
 			if (wanted(answer)) return answer;
 			if (performance.now() > deadline)
-				this.halt(`asked for ${patience / 1000} s in vain: ${what}; ${answer.status} ${viewOf(answer.body)}`);
+				this.halt(`asked for ${this.#patience / 1000} s in vain: ${what}; ${answer.status} ${viewOf(answer.body)}`);
 			await pause(25);
 		}
 	}
@@ -266,7 +277,7 @@ export class Scene {
 
 	/** Anything else that was observed. @param {string} what @param {unknown} value */
 	note(what, value) {
-		this.say(`NOTE ${what}`, typeof value === 'string' ? value : JSON.stringify(value));
+		this.say(`NOTE ${what}`, typeof value === 'string' ? value : json(value));
 	}
 
 	/** Takes out of what was just said what cannot be compared. @param {(line: string) => string} change */
@@ -302,4 +313,3 @@ function queryOf({ query }) {
 	const params = Object.entries(query).map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`);
 	return `?${params.join('&')}`;
 }
-

@@ -62,22 +62,28 @@ export async function play(world, chosen, onPlayed = () => {}) {
 		const worker = async () => {
 			for (let next = waiting.shift(); next; next = waiting.shift()) {
 				const began = performance.now();
-				const transcript = await playOne(wire, next, token);
+				const transcript = await playOne(wire, next, token, world.speed);
 				transcripts.set(next.name, transcript);
 				onPlayed({ name: next.name, transcript, seconds: (performance.now() - began) / 1000 });
 			}
 		};
 		await Promise.all(Array.from({ length: width }, worker));
 	};
-	await work(chosen.filter(({ alone }) => !alone), width); // prettier-ignore
-	await work(chosen.filter(({ alone }) => alone), 1); // prettier-ignore
+	await work(
+		chosen.filter(({ alone }) => !alone),
+		width,
+	);
+	await work(
+		chosen.filter(({ alone }) => alone),
+		1,
+	);
 	wire.close();
 	return transcripts;
 }
 
-/** @param {Wire} wire @param {Case} one @param {string} token */
-async function playOne(wire, one, token) {
-	const scene = new Scene(wire, one.name, token);
+/** @param {Wire} wire @param {Case} one @param {string} token @param {number} [speed] */
+async function playOne(wire, one, token, speed) {
+	const scene = new Scene(wire, one.name, token, speed);
 	/** @type {NodeJS.Timeout|undefined} */
 	let timer;
 	try {

@@ -10,8 +10,16 @@ const background = new Set(['kube-root-ca.crt']);
 /** @param {KubeObject} object */
 export const isBackground = (object) => background.has(object?.metadata?.name);
 
+/** JSON with the keys in order: which comes first means nothing. @param {any} value @returns {string} */
+export const json = (value) =>
+	JSON.stringify(value, (_, part) =>
+		part && typeof part === 'object' && !Array.isArray(part)
+			? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
+			: part,
+	);
+
 /** @param {any} value */
-export const short = (value) => (typeof value === 'string' && /^[\w./:-]+$/.test(value) ? value : JSON.stringify(value));
+export const short = (value) => (typeof value === 'string' && /^[\w./:-]+$/.test(value) ? value : json(value));
 
 /** @param {string[]} see @param {any} body */
 export function viewOf(body, see = []) {
@@ -20,7 +28,7 @@ export function viewOf(body, see = []) {
 	if (body?.kind === 'Table') return viewOfTable(body, see);
 	if (Array.isArray(body?.items)) return viewOfList(body, see);
 	if (body?.metadata) return viewOfObject(body, see);
-	return JSON.stringify(body);
+	return json(body);
 }
 
 /** @param {KubeObject} status */
@@ -29,10 +37,17 @@ function viewOfStatus({ status, reason, message, details, code, metadata }) {
 	const parts = [status, code, reason, message === undefined ? undefined : quoted(message)];
 	const about = Object.entries(rest).map(([key, value]) => `${key}=${short(value)}`);
 	if (about.length > 0) parts.push(`{${about.sort().join(' ')}}`);
-	for (const { reason: why, field, message: text } of causes ?? [])
-		parts.push(`\n      cause ${[why, field, text === undefined ? undefined : quoted(text)].filter(Boolean).join(' ')}`);
+	// PATCH validates twice, and some say the same twice: once is enough.
+	const said = (causes ?? []).map(
+		(/** @type {any} */ { reason: why, field, message: text }) =>
+			`\n      cause ${[why, field, text === undefined ? undefined : quoted(text)].filter(Boolean).join(' ')}`,
+	);
+	parts.push(...new Set(said));
 	if (metadata?.continue) parts.push('continue');
-	return parts.filter((part) => part !== undefined).join(' ').replaceAll(' \n', '\n');
+	return parts
+		.filter((part) => part !== undefined)
+		.join(' ')
+		.replaceAll(' \n', '\n');
 }
 
 /** A message without what some go on with: whole objects, and comparisons of Go structures. @param {string} message */

@@ -8,21 +8,21 @@ import { isBackground, viewOf } from './view.mjs';
 /** @typedef {{learn: (object: KubeObject) => void, say: (asked: string, seen: string) => void, halt: (why: string) => never}} Teller */
 /** @typedef {{see?: string[], events?: 'each'|'by object'}} How */
 
-const patience = 40_000;
-
 export class Watch {
 	/** All that came. @type {WatchEvent[]} */
 	events = [];
 	#asked;
 	#how;
+	#patience;
 	#teller;
 	/** @type {import('./wire.mjs').Stream|undefined} */
 	#stream;
 	/** @type {() => void} */
 	#wake = () => {};
 
-	/** @param {string} asked @param {How} how @param {Teller} teller */
-	constructor(asked, how, teller) {
+	/** @param {string} asked @param {How} how @param {number} patience in milliseconds @param {Teller} teller */
+	constructor(asked, how, patience, teller) {
+		this.#patience = patience;
 		this.#asked = asked;
 		this.#how = how;
 		this.#teller = teller;
@@ -36,18 +36,19 @@ export class Watch {
 			this.events.push(event);
 			this.#wake();
 		});
-		if (this.#stream.status !== 200) this.#teller.say(this.#asked, `${this.#stream.status} ${viewOf(this.#stream.body)}`);
+		if (this.#stream.status !== 200)
+			this.#teller.say(this.#asked, `${this.#stream.status} ${viewOf(this.#stream.body)}`);
 		void this.#stream.ended.then(() => this.#wake());
 	}
 
 	/** Waits until it has seen what is wanted. @param {string} what @param {(events: WatchEvent[]) => unknown} wanted */
 	async until(what, wanted) {
-		const deadline = performance.now() + patience;
+		const deadline = performance.now() + this.#patience;
 		while (!wanted(this.events)) {
 			const left = deadline - performance.now();
 			if (left <= 0) {
 				const seen = this.events.map((event) => this.#view(event)).join(', ');
-				this.#teller.halt(`waited ${patience / 1000} s in vain for ${what}; seen: ${seen || 'nothing'}`);
+				this.#teller.halt(`waited ${this.#patience / 1000} s in vain for ${what}; seen: ${seen || 'nothing'}`);
 			}
 			await new Promise((resolve) => {
 				const timer = setTimeout(resolve, left);
@@ -65,7 +66,7 @@ export class Watch {
 
 	/** Waits until the server has ended it, and tells what it saw. */
 	async ended() {
-		const timer = setTimeout(() => this.#stream?.close(), patience);
+		const timer = setTimeout(() => this.#stream?.close(), this.#patience);
 		await this.#stream?.ended;
 		clearTimeout(timer);
 		this.tell();

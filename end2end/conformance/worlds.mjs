@@ -14,7 +14,7 @@ import { clusterRights } from '../cluster/users.mjs';
 import { pluralOf } from './kinds.mjs';
 import { Wire } from './wire.mjs';
 
-/** @typedef {import('./wire.mjs').Access & {stop: () => Promise<void>}} World */
+/** @typedef {import('./wire.mjs').Access & {speed?: number, stop: () => Promise<void>}} World  speed: of its clock, beside ours */
 /** @typedef {(line: string) => void} Log */
 
 /** @param {Log} log @returns {Promise<World>} */
@@ -28,7 +28,7 @@ export async function real(log) {
 const speed = 10;
 /** The sandbox believes who says who it is. */
 const tokens = new Map([
-	['admin', 'sandbox-admin'],
+	['admin', 'user:admin:system:masters'],
 	['developer', 'user:developer:developers'],
 	['reader', 'user:reader:readers'],
 ]);
@@ -54,14 +54,14 @@ export async function sandbox(log) {
 		await ended.catch(() => {});
 		await rm(dir, { recursive: true });
 	};
-	return { ...access, stop };
+	return { ...access, speed, stop };
 }
 
 /** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<World>} */
 export async function existing(kubeconfig) {
 	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
 	const isSandbox = access.server.startsWith('http:');
-	return { ...access, ...(isSandbox ? { tokens } : {}), stop: async () => {} };
+	return { ...access, ...(isSandbox ? { tokens, speed } : {}), stop: async () => {} };
 }
 
 /** What the real control plane is given when it boots. @param {import('./wire.mjs').Access} access */

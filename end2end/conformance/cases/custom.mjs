@@ -12,7 +12,10 @@ const free = { metadata: { finalizers: null } };
 const conditions = ['status.conditions'];
 
 /** @param {any} one @param {string} type @param {string} status @param {string} [reason] */
-const says = (one, type, status, reason) => one?.status.conditions?.some((/** @type {any} */ each) => each.type === type && each.status === status && (!reason || each.reason === reason));
+const says = (one, type, status, reason) =>
+	one?.status.conditions?.some(
+		(/** @type {any} */ each) => each.type === type && each.status === status && (!reason || each.reason === reason),
+	);
 
 /** A definition that is served. @param {Scene} t @param {Parameters<typeof definition>[1]} [shape] */
 async function served(t, shape = {}) {
@@ -29,17 +32,25 @@ const schema = {
 	type: 'object',
 	required: ['spec'],
 	properties: {
-		spec: { type: 'object', required: ['size'], properties: { size: { type: 'integer', minimum: 1 }, colour: { type: 'string', enum: ['red', 'blue'] } } },
+		spec: {
+			type: 'object',
+			required: ['size'],
+			properties: { size: { type: 'integer', minimum: 1 }, colour: { type: 'string', enum: ['red', 'blue'] } },
+		},
 		status: { type: 'object', properties: { phase: { type: 'string' } } },
 	},
 };
-const withSchema = (/** @type {Record<string, any>} */ rest = {}) => ({ versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema }, ...rest }] });
+const withSchema = (/** @type {Record<string, any>} */ rest = {}) => ({
+	versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema }, ...rest }],
+});
 
 export default [
 	define('crd-created', 'A definition is accepted, then established', async (t) => {
 		await t.create(definition(t.ns));
 		const crd = `customresourcedefinitions/widgets.${t.ns}.example.com`;
-		await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), { see: [...conditions, 'status.acceptedNames', 'status.storedVersions'] });
+		await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), {
+			see: [...conditions, 'status.acceptedNames', 'status.storedVersions'],
+		});
 	}),
 	define('crd-invalid', 'A definition is called plural.group, and has one version that is stored', async (t) => {
 		await t.create({ ...definition(t.ns), metadata: { name: 'gadgets.example.com' } });
@@ -66,10 +77,19 @@ export default [
 		await t.patch(`${path}/w`, 'merge', { status: { phase: 'Here' } }, { see: ['status'] });
 	}),
 	define('cr-status-subresource', 'With the subresource, status changes only there and does not count', async (t) => {
-		const { path } = await served(t, { versions: [{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: schema } }] });
+		const { path } = await served(t, {
+			versions: [
+				{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: schema } },
+			],
+		});
 		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 }, status: { phase: 'Made' } }), { see: ['status'] });
 		await t.patch(`${path}/w`, 'merge', { status: { phase: 'Main' }, spec: { size: 2 } }, { see: ['status', 'spec'] });
-		await t.patch(`${path}/w/status`, 'merge', { status: { phase: 'Status' }, spec: { size: 3 } }, { see: ['status', 'spec'] });
+		await t.patch(
+			`${path}/w/status`,
+			'merge',
+			{ status: { phase: 'Status' }, spec: { size: 3 } },
+			{ see: ['status', 'spec'] },
+		);
 	}),
 	define('cr-no-status-subresource', 'Without it there is no such path', async (t) => {
 		const { path } = await served(t);
@@ -78,7 +98,17 @@ export default [
 	}),
 	define('cr-scale-subresource', 'A custom resource can be scaled, if its definition says how', async (t) => {
 		const scale = { specReplicasPath: '.spec.size', statusReplicasPath: '.status.size' };
-		const { path } = await served(t, { versions: [{ name: 'v1', served: true, storage: true, subresources: { scale }, schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } } }] });
+		const { path } = await served(t, {
+			versions: [
+				{
+					name: 'v1',
+					served: true,
+					storage: true,
+					subresources: { scale },
+					schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+				},
+			],
+		});
 		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 } }));
 		await t.get(`${path}/w/scale`, { see: ['spec', 'status'] });
 		await t.patch(`${path}/w/scale`, 'merge', { spec: { replicas: 3 } }, { see: ['spec', 'status'] });
@@ -112,11 +142,15 @@ export default [
 		await watch.gone('w');
 		watch.end();
 	}),
-	define('watch-too-old', 'A watch from a revision before the first that the server knows of a kind: 410 in the stream', async (t) => {
-		const { path } = await served(t);
-		const watch = await t.watch(path, { query: { resourceVersion: 1 }, events: 'each' });
-		await watch.ended();
-	}),
+	define(
+		'watch-too-old',
+		'A watch from a revision before the first that the server knows of a kind: 410 in the stream',
+		async (t) => {
+			const { path } = await served(t);
+			const watch = await t.watch(path, { query: { resourceVersion: 1 }, events: 'each' });
+			await watch.ended();
+		},
+	),
 	define('cr-finalizer', '§3 X2 A custom resource whose operator is gone stays', async (t) => {
 		const { path } = await served(t);
 		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
@@ -148,17 +182,24 @@ export default [
 		await t.eventually('it is not served', 'GET', path, ({ status }) => status === 404);
 		await t.get(path);
 	}),
-	define('crd-held', '§3 X1 §8 R-S4d A custom resource with a finalizer holds its definition, which says so', async (t) => {
-		const { crd, path } = await served(t);
-		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
-		await t.delete(crd);
-		await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True', 'InstanceDeletionInProgress'), {
-			show: (one) => one.status.conditions.filter((/** @type {any} */ { type }) => type === 'Terminating').map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
-		});
-		await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
-		await t.patch(`${path}/w`, 'merge', free);
-		await t.gone(crd);
-	}),
+	define(
+		'crd-held',
+		'§3 X1 §8 R-S4d A custom resource with a finalizer holds its definition, which says so',
+		async (t) => {
+			const { crd, path } = await served(t);
+			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
+			await t.delete(crd);
+			await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True', 'InstanceDeletionInProgress'), {
+				show: (one) =>
+					one.status.conditions
+						.filter((/** @type {any} */ { type }) => type === 'Terminating')
+						.map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
+			});
+			await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.patch(`${path}/w`, 'merge', free);
+			await t.gone(crd);
+		},
+	),
 	define('crd-no-creation', '§3 X1 Nothing can be made of a definition that is being deleted', async (t) => {
 		const { crd, path } = await served(t);
 		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
@@ -169,34 +210,56 @@ export default [
 		await t.patch(`${path}/w`, 'merge', free);
 		await t.gone(crd);
 	}),
-	define('crd-stripped', '§3 X1 A definition whose finalizer was stripped leaves its resources: they are back when it is', async (t) => {
-		const { crd, path } = await served(t);
-		const { body } = await t.post(path, widget(t.ns, 'w', { finalizers: x }));
-		await t.delete(crd);
-		await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True'), { silent: true });
-		await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
-		await t.patch(crd, 'merge', free);
-		await t.gone(crd);
-		await t.create(definition(t.ns), { silent: true });
-		await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), { silent: true });
-		await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
-		const again = await t.get(`${path}/w`);
-		t.note('same UID', again.body.metadata?.uid === body.metadata.uid);
-	}),
+	define(
+		'crd-stripped',
+		'§3 X1 A definition whose finalizer was stripped leaves its resources: they are back when it is',
+		async (t) => {
+			const { crd, path } = await served(t);
+			const { body } = await t.post(path, widget(t.ns, 'w', { finalizers: x }));
+			await t.delete(crd);
+			await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True'), { silent: true });
+			await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.patch(crd, 'merge', free);
+			await t.gone(crd);
+			await t.create(definition(t.ns), { silent: true });
+			await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), { silent: true });
+			await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
+			const again = await t.get(`${path}/w`);
+			t.note('same UID', again.body.metadata?.uid === body.metadata.uid);
+		},
+	),
 	define('crd-name-conflict', 'A second definition cannot take the names of the first', async (t) => {
 		await served(t);
 		const second = definition(t.ns);
 		second.metadata.name = `gadgets.${t.ns}.example.com`;
 		second.spec.names = { ...second.spec.names, plural: 'gadgets', singular: 'gadget' };
 		await t.create(second, { silent: true });
-		await t.until(`customresourcedefinitions/${second.metadata.name}`, 'is refused', (one) => says(one, 'NamesAccepted', 'False'), {
-			show: (one) => one.status.conditions.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message]).sort(),
-		});
+		await t.until(
+			`customresourcedefinitions/${second.metadata.name}`,
+			'is refused',
+			(one) => says(one, 'NamesAccepted', 'False'),
+			{
+				show: (one) =>
+					one.status.conditions
+						.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+						.sort(),
+			},
+		);
 	}),
 	define('crd-discovery', 'A definition brings its group into discovery', async (t) => {
 		await served(t);
 		await t.eventually('its group is there', 'GET', `/apis/${t.ns}.example.com`, ({ status }) => status === 200);
-		await t.get(`/apis/${t.ns}.example.com`, { show: ({ kind, name, preferredVersion }) => [kind, name, preferredVersion] });
-		await t.get(`/apis/${t.ns}.example.com/v1`, { show: ({ kind, resources }) => [kind, resources.map((/** @type {any} */ { storageVersionHash, ...rest }) => rest)] });
+		await t.get(`/apis/${t.ns}.example.com`, {
+			show: ({ kind, name, preferredVersion }) => [kind, name, preferredVersion],
+		});
+		await t.get(`/apis/${t.ns}.example.com/v1`, {
+			show: ({ kind, resources }) => [
+				kind,
+				resources.map((/** @type {any} */ { storageVersionHash, verbs, ...rest }) => ({
+					...rest,
+					verbs: [...verbs].sort(),
+				})),
+			],
+		});
 	}),
 ];

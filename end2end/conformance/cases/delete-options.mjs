@@ -20,20 +20,30 @@ export default [
 		await t.delete('configmaps/a', { preconditions: { uid: body.metadata.uid } });
 		await t.get('configmaps/a');
 	}),
-	define('delete-precondition-resource-version', '§6.1 A DELETE for another resourceVersion is a conflict', async (t) => {
-		const { body } = await t.create(configMap('a'));
-		await t.patch('configmaps/a', 'merge', { data: { k: 'v' } });
-		await t.delete('configmaps/a', { preconditions: { resourceVersion: body.metadata.resourceVersion } });
-		const { body: now } = await t.get('configmaps/a');
-		await t.delete('configmaps/a', { preconditions: { uid: now.metadata.uid, resourceVersion: now.metadata.resourceVersion } });
-	}),
-	define('delete-precondition-recreated', '§6.1 The UID protects an object that was made again under the same name', async (t) => {
-		const { body } = await t.create(configMap('a'));
-		await t.delete('configmaps/a');
-		await t.create(configMap('a'));
-		await t.delete('configmaps/a', { preconditions: { uid: body.metadata.uid } });
-		await t.get('configmaps/a');
-	}),
+	define(
+		'delete-precondition-resource-version',
+		'§6.1 A DELETE for another resourceVersion is a conflict',
+		async (t) => {
+			const { body } = await t.create(configMap('a'));
+			await t.patch('configmaps/a', 'merge', { data: { k: 'v' } });
+			await t.delete('configmaps/a', { preconditions: { resourceVersion: body.metadata.resourceVersion } });
+			const { body: now } = await t.get('configmaps/a');
+			await t.delete('configmaps/a', {
+				preconditions: { uid: now.metadata.uid, resourceVersion: now.metadata.resourceVersion },
+			});
+		},
+	),
+	define(
+		'delete-precondition-recreated',
+		'§6.1 The UID protects an object that was made again under the same name',
+		async (t) => {
+			const { body } = await t.create(configMap('a'));
+			await t.delete('configmaps/a');
+			await t.create(configMap('a'));
+			await t.delete('configmaps/a', { preconditions: { uid: body.metadata.uid } });
+			await t.get('configmaps/a');
+		},
+	),
 	define('delete-precondition-pod', '§6.1 Preconditions of a graceful deletion', async (t) => {
 		const { body } = await t.create(pod('p', held));
 		await t.until('pods/p', 'runs', (found) => found?.status.phase === 'Running');
@@ -119,15 +129,23 @@ export default [
 	}),
 	define('deletecollection-pods', '§6.1 deletecollection of Pods with a grace period', async (t) => {
 		for (const name of ['a', 'b']) await t.create(pod(name, { ...held, labels: { of: 'case' } }));
-		await t.until('pods', 'both run', (all) => all.length === 2 && all.every((/** @type {any} */ p) => p.status.phase === 'Running'));
+		await t.until(
+			'pods',
+			'both run',
+			(all) => all.length === 2 && all.every((/** @type {any} */ p) => p.status.phase === 'Running'),
+		);
 		await t.delete('pods', { gracePeriodSeconds: 7 }, { query: { labelSelector: 'of=case' } });
 		await t.get('pods');
 		await t.delete('pods', { gracePeriodSeconds: 0 }, { query: { labelSelector: 'of=case' } });
 		await t.get('pods');
 	}),
-	define('delete-service-account', 'A token-less ServiceAccount is deleted at once; default comes back with a new UID', async (t) => {
-		const { body } = await t.get('serviceaccounts/default');
-		await t.delete('serviceaccounts/default', undefined, { see: [] });
-		await t.until('serviceaccounts/default', 'is back', (found) => found && found.metadata.uid !== body.metadata.uid);
-	}),
+	define(
+		'delete-service-account',
+		'A token-less ServiceAccount is deleted at once; default comes back with a new UID',
+		async (t) => {
+			const { body } = await t.get('serviceaccounts/default');
+			await t.delete('serviceaccounts/default', undefined, { see: [] });
+			await t.until('serviceaccounts/default', 'is back', (found) => found && found.metadata.uid !== body.metadata.uid);
+		},
+	),
 ];

@@ -7,17 +7,35 @@ import { define } from '../suite.mjs';
 /** @typedef {import('../scene.mjs').Scene} Scene */
 
 /** @param {string} name @param {Record<string, any>} [deleteOptions] */
-const eviction = (name, deleteOptions) => ({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name }, ...(deleteOptions ? { deleteOptions } : {}) });
+const eviction = (name, deleteOptions) => ({
+	apiVersion: 'policy/v1',
+	kind: 'Eviction',
+	metadata: { name },
+	...(deleteOptions ? { deleteOptions } : {}),
+});
 /** @param {any} one */
 const running = (one) => one?.status?.phase === 'Running';
-const see = ['status.disruptionsAllowed', 'status.currentHealthy', 'status.desiredHealthy', 'status.expectedPods', 'status.conditions'];
+const see = [
+	'status.disruptionsAllowed',
+	'status.currentHealthy',
+	'status.desiredHealthy',
+	'status.expectedPods',
+	'status.conditions',
+];
 
 /** Pods of a ReplicaSet that stay when they are told to go, and a budget for them. @param {Scene} t @param {number} replicas @param {Record<string, any>} spec */
 async function guarded(t, replicas, spec) {
 	await t.create(replicaSet('web', { replicas, pods: { labels: { app: 'web' }, ...held } }), { silent: true });
-	const pods = await t.until('pods', 'all run', (all) => all.length === replicas && all.every(running), { silent: true });
+	const pods = await t.until('pods', 'all run', (all) => all.length === replicas && all.every(running), {
+		silent: true,
+	});
 	await t.create(disruptionBudget('budget', 'web', spec), { silent: true });
-	await t.until('poddisruptionbudgets/budget', 'has been counted', (one) => one.status?.observedGeneration && one.status.currentHealthy === replicas, { see });
+	await t.until(
+		'poddisruptionbudgets/budget',
+		'has been counted',
+		(one) => one.status?.observedGeneration && one.status.currentHealthy === replicas,
+		{ see },
+	);
 	return pods.map((/** @type {any} */ { metadata }) => metadata.name);
 }
 
@@ -62,7 +80,9 @@ export default [
 	define('evict-two-budgets', 'Two budgets for one Pod: eviction cannot be decided', async (t) => {
 		const [one] = await guarded(t, 2, { minAvailable: 1 });
 		await t.create(disruptionBudget('second', 'web', { minAvailable: 1 }), { silent: true });
-		await t.until('poddisruptionbudgets/second', 'has been counted', (budget) => budget.status?.currentHealthy === 2, { silent: true });
+		await t.until('poddisruptionbudgets/second', 'has been counted', (budget) => budget.status?.currentHealthy === 2, {
+			silent: true,
+		});
 		await t.post(`pods/${one}/eviction`, eviction(one));
 	}),
 	define('evict-precondition', 'Eviction with the UID of another', async (t) => {
@@ -106,7 +126,12 @@ export default [
 	define('budget-counts-again', 'The budget is counted again when a Pod goes', async (t) => {
 		const [one] = await guarded(t, 2, { minAvailable: 1 });
 		await t.delete(`pods/${one}`, { gracePeriodSeconds: 0 });
-		await t.until('poddisruptionbudgets/budget', 'has room again', (budget) => budget.status.currentHealthy === 2 && budget.status.disruptionsAllowed === 1, { see });
+		await t.until(
+			'poddisruptionbudgets/budget',
+			'has room again',
+			(budget) => budget.status.currentHealthy === 2 && budget.status.disruptionsAllowed === 1,
+			{ see },
+		);
 	}),
 	define('budget-invalid', 'A budget has minAvailable or maxUnavailable', async (t) => {
 		await t.create(disruptionBudget('budget', 'web', { minAvailable: 1, maxUnavailable: 1 }));

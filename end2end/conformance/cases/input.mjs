@@ -4,11 +4,21 @@
 import { configMap } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-const yaml = (/** @type {string} */ name) => `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n  k: v\n`;
+const yaml = (/** @type {string} */ name) =>
+	`apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n  k: v\n`;
 
 export default [
 	define('input-malformed', 'JSON that breaks off, and what is none', async (t) => {
-		for (const raw of ['{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}', '{"kind": ConfigMap}', 'hello', '[]', '"text"', 'null', '{}', ''])
+		for (const raw of [
+			'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}',
+			'{"kind": ConfigMap}',
+			'hello',
+			'[]',
+			'"text"',
+			'null',
+			'{}',
+			'',
+		])
 			await t.post('configmaps', undefined, { raw });
 	}),
 	define('input-wrong-types', 'Fields of a wrong type', async (t) => {
@@ -18,7 +28,12 @@ export default [
 		await t.post('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: 'a' });
 		await t.post('configmaps', { apiVersion: 1, kind: 'ConfigMap' });
 		await t.post('configmaps', { apiVersion: 'a/b/c', kind: 'ConfigMap' });
-		await t.post('deployments', { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' }, spec: { replicas: 'many' } });
+		await t.post('deployments', {
+			apiVersion: 'apps/v1',
+			kind: 'Deployment',
+			metadata: { name: 'a' },
+			spec: { replicas: 'many' },
+		});
 	}),
 	define('input-yaml', 'YAML is understood if it is said to be YAML', async (t) => {
 		const headers = { 'content-type': 'application/yaml' };
@@ -27,7 +42,13 @@ export default [
 		await t.post('configmaps', undefined, { raw: yaml('b') });
 	}),
 	define('input-content-type', 'A body of a type that nobody reads', async (t) => {
-		for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'nonsense', 'application/json; charset=utf-8', 'application/merge-patch+json'])
+		for (const type of [
+			'text/plain',
+			'application/x-www-form-urlencoded',
+			'nonsense',
+			'application/json; charset=utf-8',
+			'application/merge-patch+json',
+		])
 			await t.post('configmaps', configMap('a'), { headers: { 'content-type': type } });
 	}),
 	define('input-too-large', 'A request of more than 3 MB', async (t) => {
@@ -42,7 +63,11 @@ export default [
 	}),
 	define('input-patch-too-many', 'A JSON patch of too many operations', async (t) => {
 		await t.create(configMap('a'), { silent: true });
-		await t.patch('configmaps/a', 'json', Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/kind', value: 'ConfigMap' })));
+		await t.patch(
+			'configmaps/a',
+			'json',
+			Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/kind', value: 'ConfigMap' })),
+		);
 	}),
 	define('input-delete-body', 'A DELETE whose body is no DeleteOptions', async (t) => {
 		await t.create(configMap('a'), { silent: true });
@@ -64,7 +89,17 @@ export default [
 		await t.request('OPTIONS', 'configmaps');
 	}),
 	define('input-paths', 'Paths that lead nowhere', async (t) => {
-		for (const path of ['/api/v1/namespaces//configmaps', `/api/v1/namespaces/${t.ns}`, `/api/v1/namespaces/${t.ns}/configmaps/a/b/c`, '/api/v1/namespaces/%2e%2e/configmaps', '/apis', '/apis/', '/api/v2', '/apis/apps/', `/apis/apps/v1/namespaces/${t.ns}/configmaps`])
+		for (const path of [
+			'/api/v1/namespaces//configmaps',
+			`/api/v1/namespaces/${t.ns}`,
+			`/api/v1/namespaces/${t.ns}/configmaps/a/b/c`,
+			'/api/v1/namespaces/%2e%2e/configmaps',
+			'/apis',
+			'/apis/',
+			'/api/v2',
+			'/apis/apps/',
+			`/apis/apps/v1/namespaces/${t.ns}/configmaps`,
+		])
 			await t.get(path, { show: ({ kind, metadata }) => [kind, metadata?.name ?? null] });
 	}),
 	define('input-odd-names', 'Names in the path that nothing can have', async (t) => {
@@ -88,7 +123,14 @@ export default [
 		await t.post('configmaps', undefined, { raw, see: ['data'] });
 	}),
 	define('input-text', 'Text of all sorts survives', async (t) => {
-		await t.create(configMap('a', { annotations: { note: 'ä \u{1F600} </script> "quoted" \\ \n\t' } }, { data: { k: '\u202e reversed' } }), { see: ['metadata.annotations', 'data'] });
+		await t.create(
+			configMap(
+				'a',
+				{ annotations: { note: 'ä \u{1F600} </script> "quoted" \\ \n\t' } },
+				{ data: { k: '\u202e reversed' } },
+			),
+			{ see: ['metadata.annotations', 'data'] },
+		);
 		await t.create(configMap('b', {}, { data: { 'not a key!': 'v' } }));
 		await t.create(configMap('b', {}, { binaryData: { k: '***' } }));
 	}),

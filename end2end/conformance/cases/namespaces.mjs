@@ -9,20 +9,36 @@ import { define } from '../suite.mjs';
 const x = ['example.com/x'];
 const free = { metadata: { finalizers: null } };
 /** @param {any} ns @param {string} type @param {string} status */
-const says = (ns, type, status) => ns?.status.conditions?.some((/** @type {any} */ each) => each.type === type && each.status === status);
+const says = (ns, type, status) =>
+	ns?.status.conditions?.some((/** @type {any} */ each) => each.type === type && each.status === status);
 /** @param {any} ns */
-const conditions = (ns) => ns.status.conditions.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message]).sort();
+const conditions = (ns) =>
+	ns.status.conditions
+		.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+		.sort();
 
 export default [
 	define('ns-created', 'A new namespace is Active and has its finalizer in the spec', async (t) => {
-		await t.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('n') } }, { see: ['status.phase', 'spec.finalizers', 'metadata.labels'] });
+		await t.create(
+			{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('n') } },
+			{ see: ['status.phase', 'spec.finalizers', 'metadata.labels'] },
+		);
 	}),
 	define('ns-deleted', 'A namespace is deleted with all that is in it', async (t) => {
 		await t.create(configMap('a'));
-		const watch = await t.watch('namespaces', { query: { fieldSelector: `metadata.name=${t.ns}` }, see: ['status.phase', 'spec.finalizers'], events: 'each' });
+		const watch = await t.watch('namespaces', {
+			query: { fieldSelector: `metadata.name=${t.ns}` },
+			see: ['status.phase', 'spec.finalizers'],
+			events: 'each',
+		});
 		await t.delete(`namespaces/${t.ns}`, undefined, { see: ['status.phase', 'spec.finalizers'] });
 		await watch.gone(t.ns);
-		t.note('seen', watch.events.map(({ type, object }) => [type, object.status.phase]).filter(([type, phase], at, all) => at === 0 || type !== all[at - 1][0] || phase !== all[at - 1][1]));
+		t.note(
+			'seen',
+			watch.events
+				.map(({ type, object }) => [type, object.status.phase])
+				.filter(([type, phase], at, all) => at === 0 || type !== all[at - 1][0] || phase !== all[at - 1][1]),
+		);
 		await t.get('configmaps/a');
 	}),
 	define('ns-second-delete', '§0c §1.8 A second DELETE of a namespace answers 200 and changes nothing', async (t) => {
@@ -36,7 +52,12 @@ export default [
 		await t.delete(`namespaces/${t.ns}`);
 		await t.create(configMap('b'));
 		await t.create(pod('p'));
-		await t.create({ apiVersion: 'v1', kind: 'Event', metadata: { name: 'e' }, involvedObject: { kind: 'ConfigMap', name: 'a', namespace: t.ns } });
+		await t.create({
+			apiVersion: 'v1',
+			kind: 'Event',
+			metadata: { name: 'e' },
+			involvedObject: { kind: 'ConfigMap', name: 'a', namespace: t.ns },
+		});
 		await t.patch('configmaps/a', 'merge', { data: { k: 'v' } }, { see: ['data'] });
 		await t.patch('configmaps/a', 'merge', free);
 	}),
@@ -45,7 +66,9 @@ export default [
 		await t.create(configMap('b', { finalizers: x }));
 		await t.create(configMap('c'));
 		await t.delete(`namespaces/${t.ns}`);
-		await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => says(ns, 'NamespaceContentRemaining', 'True'), { show: conditions });
+		await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => says(ns, 'NamespaceContentRemaining', 'True'), {
+			show: conditions,
+		});
 		await t.get('configmaps');
 		for (const name of ['a', 'b']) await t.patch(`configmaps/${name}`, 'merge', free);
 		await t.gone(`namespaces/${t.ns}`);
@@ -56,62 +79,120 @@ export default [
 		await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running');
 		await t.delete(`namespaces/${t.ns}`);
 		await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
-		await t.until(`namespaces/${t.ns}`, 'has conditions', (ns) => ns.status.conditions?.length === 5, { show: conditions });
+		await t.until(`namespaces/${t.ns}`, 'has conditions', (ns) => ns.status.conditions?.length === 5, {
+			show: conditions,
+		});
 		await t.get('configmaps/a');
 		await t.annotate('p', 'unwind.test/hold', null);
 		await t.gone(`namespaces/${t.ns}`);
 	}),
-	define('ns-pod-finalizer', '§3 N5 §8 R-S3 A Pod with a finalizer holds the namespace, and its conditions look well', async (t) => {
-		await t.create(unplacedPod('p', { finalizers: x }));
-		await t.create(configMap('a'));
-		await t.delete(`namespaces/${t.ns}`);
-		await t.until(`namespaces/${t.ns}`, 'has conditions', (ns) => ns.status.conditions?.length === 5, { show: conditions });
-		await t.get('configmaps/a');
-		await t.patch('pods/p', 'merge', free);
-		await t.gone(`namespaces/${t.ns}`);
-	}),
-	define('ns-extra-spec-finalizer', '§3 N6 Another finalizer in the spec holds the namespace until it is taken away by PUT finalize', async (t) => {
-		const name = t.name('n');
-		await t.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: ['example.com/own'] } }, { see: ['spec.finalizers'] });
-		await t.delete(`namespaces/${name}`);
-		const ns = await t.until(`namespaces/${name}`, 'has lost the finalizer kubernetes', (one) => one.spec.finalizers.length === 1, { see: ['spec.finalizers', 'status.conditions'] });
-		await t.put(`namespaces/${name}/finalize`, { ...ns, spec: { finalizers: [] } }, { see: ['spec.finalizers', 'status.phase'] });
-		await t.gone(`namespaces/${name}`);
-	}),
-	define('ns-metadata-finalizer', '§3 N6 A finalizer in the metadata holds the namespace after its content is gone', async (t) => {
-		const name = t.name('n');
-		await t.namespace(name, { finalizers: x });
-		await t.delete(`namespaces/${name}`);
-		await t.until(`namespaces/${name}`, 'has no finalizer in the spec', (ns) => !ns.spec.finalizers, { see: ['status.phase', 'spec', 'status.conditions'] });
-		await t.patch(`namespaces/${name}`, 'merge', free, { see: ['status.phase'] });
-		await t.get(`namespaces/${name}`);
-	}),
+	define(
+		'ns-pod-finalizer',
+		'§3 N5 §8 R-S3 A Pod with a finalizer holds the namespace, and its conditions look well',
+		async (t) => {
+			await t.create(unplacedPod('p', { finalizers: x }));
+			await t.create(configMap('a'));
+			await t.delete(`namespaces/${t.ns}`);
+			await t.until(`namespaces/${t.ns}`, 'has conditions', (ns) => ns.status.conditions?.length === 5, {
+				show: conditions,
+			});
+			await t.get('configmaps/a');
+			await t.patch('pods/p', 'merge', free);
+			await t.gone(`namespaces/${t.ns}`);
+		},
+	),
+	define(
+		'ns-extra-spec-finalizer',
+		'§3 N6 Another finalizer in the spec holds the namespace until it is taken away by PUT finalize',
+		async (t) => {
+			const name = t.name('n');
+			await t.create(
+				{ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: ['example.com/own'] } },
+				{ see: ['spec.finalizers'] },
+			);
+			await t.delete(`namespaces/${name}`);
+			const ns = await t.until(
+				`namespaces/${name}`,
+				'has lost the finalizer kubernetes',
+				(one) => one.spec.finalizers.length === 1,
+				{ see: ['spec.finalizers', 'status.conditions'] },
+			);
+			await t.put(
+				`namespaces/${name}/finalize`,
+				{ ...ns, spec: { finalizers: [] } },
+				{ see: ['spec.finalizers', 'status.phase'] },
+			);
+			await t.gone(`namespaces/${name}`);
+		},
+	),
+	define(
+		'ns-metadata-finalizer',
+		'§3 N6 A finalizer in the metadata holds the namespace after its content is gone',
+		async (t) => {
+			const name = t.name('n');
+			await t.namespace(name, { finalizers: x });
+			await t.delete(`namespaces/${name}`);
+			await t.until(`namespaces/${name}`, 'has no finalizer in the spec', (ns) => !ns.spec.finalizers, {
+				see: ['status.phase', 'spec', 'status.conditions'],
+			});
+			await t.patch(`namespaces/${name}`, 'merge', free, { see: ['status.phase'] });
+			await t.get(`namespaces/${name}`);
+		},
+	),
 	define('ns-finalize-only-there', '§3 N6 spec.finalizers change only by PUT finalize', async (t) => {
 		const name = t.name('n');
 		await t.namespace(name);
-		await t.patch(`namespaces/${name}`, 'merge', { spec: { finalizers: ['example.com/own'] } }, { see: ['spec.finalizers'] });
+		await t.patch(
+			`namespaces/${name}`,
+			'merge',
+			{ spec: { finalizers: ['example.com/own'] } },
+			{ see: ['spec.finalizers'] },
+		);
 		await t.patch(`namespaces/${name}/finalize`, 'merge', { spec: { finalizers: [] } });
 		await t.get(`namespaces/${name}/finalize`);
-		await t.put(`namespaces/${name}/finalize`, { apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: ['kubernetes', 'example.com/own'] } }, { see: ['spec.finalizers'] });
-		await t.put(`namespaces/${name}/finalize`, { apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: ['nonsense'] } });
+		await t.put(
+			`namespaces/${name}/finalize`,
+			{
+				apiVersion: 'v1',
+				kind: 'Namespace',
+				metadata: { name },
+				spec: { finalizers: ['kubernetes', 'example.com/own'] },
+			},
+			{ see: ['spec.finalizers'] },
+		);
+		await t.put(`namespaces/${name}/finalize`, {
+			apiVersion: 'v1',
+			kind: 'Namespace',
+			metadata: { name },
+			spec: { finalizers: ['nonsense'] },
+		});
 	}),
-	define('ns-forced-finalize', '§3 N8 §8 R-S4e Forced: the namespace is gone, what was in it can be read and not changed, until it is made again', async (t) => {
-		const name = t.name('n');
-		await t.namespace(name);
-		const inside = `/api/v1/namespaces/${name}/configmaps`;
-		await t.post(inside, configMap('a', { finalizers: x }));
-		await t.delete(`namespaces/${name}`);
-		const ns = await t.until(`namespaces/${name}`, 'says what remains', (one) => says(one, 'NamespaceContentRemaining', 'True'), { silent: true });
-		await t.put(`namespaces/${name}/finalize`, { ...ns, spec: { finalizers: [] } }, { see: ['spec'] });
-		await t.get(`namespaces/${name}`);
-		await t.get(`${inside}/a`);
-		await t.patch(`${inside}/a`, 'merge', free);
-		await t.delete(`${inside}/a`);
-		await t.post(inside, configMap('b'));
-		await t.namespace(name);
-		await t.patch(`${inside}/a`, 'merge', free);
-		await t.get(`${inside}/a`);
-	}),
+	define(
+		'ns-forced-finalize',
+		'§3 N8 §8 R-S4e Forced: the namespace is gone, what was in it can be read and not changed, until it is made again',
+		async (t) => {
+			const name = t.name('n');
+			await t.namespace(name);
+			const inside = `/api/v1/namespaces/${name}/configmaps`;
+			await t.post(inside, configMap('a', { finalizers: x }));
+			await t.delete(`namespaces/${name}`);
+			const ns = await t.until(
+				`namespaces/${name}`,
+				'says what remains',
+				(one) => says(one, 'NamespaceContentRemaining', 'True'),
+				{ silent: true },
+			);
+			await t.put(`namespaces/${name}/finalize`, { ...ns, spec: { finalizers: [] } }, { see: ['spec'] });
+			await t.get(`namespaces/${name}`);
+			await t.get(`${inside}/a`);
+			await t.patch(`${inside}/a`, 'merge', free);
+			await t.delete(`${inside}/a`);
+			await t.post(inside, configMap('b'));
+			await t.namespace(name);
+			await t.patch(`${inside}/a`, 'merge', free);
+			await t.get(`${inside}/a`);
+		},
+	),
 	define('ns-immortal', '§3 N9 Three namespaces may not be deleted', async (t) => {
 		await t.delete('namespaces/default');
 		await t.delete('namespaces/kube-system', undefined, { query: { dryRun: 'All' } });
@@ -147,19 +228,36 @@ export default [
 		await t.create(configMap('a', { namespace: 'default' }));
 		await t.create(configMap('a', { namespace: t.ns }));
 	}),
-	define('ns-custom-resource', '§3 N4 X2 §8 R-S4e A custom resource whose operator is gone holds the namespace', async (t) => {
-		const { body } = await t.create(definition(t.ns), { silent: true });
-		await t.until(`customresourcedefinitions/${body.metadata.name}`, 'is established', (crd) => says(crd, 'Established', 'True'), { silent: true });
-		const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
-		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
-		await t.delete(`namespaces/${t.ns}`);
-		await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => says(ns, 'NamespaceContentRemaining', 'True'), { show: conditions });
-		await t.patch(`${path}/w`, 'merge', free);
-		await t.gone(`namespaces/${t.ns}`);
-	}),
+	define(
+		'ns-custom-resource',
+		'§3 N4 X2 §8 R-S4e A custom resource whose operator is gone holds the namespace',
+		async (t) => {
+			const { body } = await t.create(definition(t.ns), { silent: true });
+			await t.until(
+				`customresourcedefinitions/${body.metadata.name}`,
+				'is established',
+				(crd) => says(crd, 'Established', 'True'),
+				{ silent: true },
+			);
+			const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
+			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
+			await t.delete(`namespaces/${t.ns}`);
+			await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => says(ns, 'NamespaceContentRemaining', 'True'), {
+				show: conditions,
+			});
+			await t.patch(`${path}/w`, 'merge', free);
+			await t.gone(`namespaces/${t.ns}`);
+		},
+	),
 	define('ns-owner-and-finalizers', '§3 N4 Owners do not order what is deleted with a namespace', async (t) => {
 		const { body } = await t.create(configMap('parent', { finalizers: x }));
-		await t.create(configMap('child', { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'parent', uid: body.metadata.uid, blockOwnerDeletion: true }] }));
+		await t.create(
+			configMap('child', {
+				ownerReferences: [
+					{ apiVersion: 'v1', kind: 'ConfigMap', name: 'parent', uid: body.metadata.uid, blockOwnerDeletion: true },
+				],
+			}),
+		);
 		await t.delete(`namespaces/${t.ns}`);
 		await t.gone('configmaps/child');
 		await t.get('configmaps/parent');

@@ -18,12 +18,19 @@ async function several(t, ...names) {
 /** Leases, of which a new namespace has none, so that pages can be counted. @param {Scene} t @param {...string} names */
 async function leases(t, ...names) {
 	for (const name of names)
-		await t.create({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, labels: { of: 'case' } }, spec: {} }, { silent: true });
+		await t.create(
+			{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, labels: { of: 'case' } }, spec: {} },
+			{ silent: true },
+		);
 }
 /** @param {any} list */
 const names = (list) => list.items.map((/** @type {any} */ { metadata }) => metadata.name);
 /** @param {any} list */
-const page = (list) => ({ names: names(list), continues: Boolean(list.metadata.continue), remaining: list.metadata.remainingItemCount });
+const page = (list) => ({
+	names: names(list),
+	continues: Boolean(list.metadata.continue),
+	remaining: list.metadata.remainingItemCount,
+});
 
 export default [
 	define('get-not-found', 'What is not there, and what cannot be', async (t) => {
@@ -36,8 +43,18 @@ export default [
 	}),
 	define('get-object', 'An object has kind and version; an item of a list has not', async (t) => {
 		await several(t, 'a');
-		await t.get('configmaps/a', { show: ({ apiVersion, kind, metadata }) => [apiVersion, kind, Object.keys(metadata).sort()] });
-		await t.get('configmaps', { query: { labelSelector: of }, show: ({ apiVersion, kind, metadata, items }) => [apiVersion, kind, Object.keys(metadata), Object.keys(items[0]).sort()] });
+		await t.get('configmaps/a', {
+			show: ({ apiVersion, kind, metadata }) => [apiVersion, kind, Object.keys(metadata).sort()],
+		});
+		await t.get('configmaps', {
+			query: { labelSelector: of },
+			show: ({ apiVersion, kind, metadata, items }) => [
+				apiVersion,
+				kind,
+				Object.keys(metadata),
+				Object.keys(items[0]).sort(),
+			],
+		});
 	}),
 	define('list-sorted', 'A list is sorted by namespace and name', async (t) => {
 		await several(t, 'c', 'a', 'b');
@@ -52,7 +69,9 @@ export default [
 	define('list-pages', 'A list in pages: limit, continue, and how many remain', async (t) => {
 		await leases(t, 'a', 'b', 'c', 'd', 'e');
 		const { body: first } = await t.get('leases', { query: { limit: 2 }, show: page });
-		const { body: second } = await t.get(`leases?limit=2&continue=${first.metadata.continue}`, { show: page }).then(unsaid(t));
+		const { body: second } = await t
+			.get(`leases?limit=2&continue=${first.metadata.continue}`, { show: page })
+			.then(unsaid(t));
 		await t.get(`leases?limit=10&continue=${second.metadata.continue}`, { show: page }).then(unsaid(t));
 	}),
 	define('list-pages-with-selector', 'With a selector nobody says how many remain', async (t) => {
@@ -81,8 +100,20 @@ export default [
 	define('select-labels', 'Label selectors: equal, not, in, notin, there, not there', async (t) => {
 		await several(t, 'a', 'b', 'c');
 		await t.create(configMap('d'), { silent: true });
-		for (const labelSelector of ['called=a', 'called==a', 'called!=a', 'called in (a,b)', 'called notin (a,b)', 'called', '!called', 'of=case,called!=b'])
-			await t.get('configmaps', { query: { labelSelector }, show: (list) => names(list).filter((/** @type {string} */ name) => name.length === 1) });
+		for (const labelSelector of [
+			'called=a',
+			'called==a',
+			'called!=a',
+			'called in (a,b)',
+			'called notin (a,b)',
+			'called',
+			'!called',
+			'of=case,called!=b',
+		])
+			await t.get('configmaps', {
+				query: { labelSelector },
+				show: (list) => names(list).filter((/** @type {string} */ name) => name.length === 1),
+			});
 	}),
 	define('select-labels-invalid', 'Label selectors that are none', async (t) => {
 		await t.get('configmaps', { query: { labelSelector: 'a in b' } });
@@ -92,7 +123,10 @@ export default [
 	define('select-fields', 'Field selectors: name and namespace for all, some more for some', async (t) => {
 		await several(t, 'a', 'b');
 		await t.get('configmaps', { query: { fieldSelector: 'metadata.name=a' }, show: names });
-		await t.get('configmaps', { query: { fieldSelector: 'metadata.name!=a,metadata.name!=kube-root-ca.crt' }, show: names });
+		await t.get('configmaps', {
+			query: { fieldSelector: 'metadata.name!=a,metadata.name!=kube-root-ca.crt' },
+			show: names,
+		});
 		await t.create(unplacedPod('p'), { silent: true });
 		await t.get('pods', { query: { fieldSelector: 'status.phase=Pending' }, show: names });
 		await t.get('pods', { query: { fieldSelector: 'spec.nodeName=' }, show: names });
@@ -110,7 +144,8 @@ export default [
 		const { body } = await t.get('configmaps', { query: { labelSelector: of }, show: names });
 		await several(t, 'b');
 		const at = body.metadata.resourceVersion;
-		const ask = (/** @type {string} */ query) => t.get(`configmaps?labelSelector=of%3Dcase&${query}`, { show: names }).then(unsaid(t));
+		const ask = (/** @type {string} */ query) =>
+			t.get(`configmaps?labelSelector=of%3Dcase&${query}`, { show: names }).then(unsaid(t));
 		await ask(`resourceVersion=${at}&resourceVersionMatch=Exact`);
 		await ask(`resourceVersion=${at}&resourceVersionMatch=NotOlderThan`);
 		await ask('resourceVersion=0');
@@ -125,7 +160,17 @@ export default [
 	}),
 	define('list-metadata-only', '§2.2 Only the metadata of a list', async (t) => {
 		await several(t, 'a');
-		await t.get('configmaps', { query: { labelSelector: of }, headers: metadataList, show: ({ apiVersion, kind, items }) => [apiVersion, kind, items.map((/** @type {any} */ item) => Object.keys(item).sort()), items[0].kind, items[0].apiVersion] });
+		await t.get('configmaps', {
+			query: { labelSelector: of },
+			headers: metadataList,
+			show: ({ apiVersion, kind, items }) => [
+				apiVersion,
+				kind,
+				items.map((/** @type {any} */ item) => Object.keys(item).sort()),
+				items[0].kind,
+				items[0].apiVersion,
+			],
+		});
 	}),
 	define('get-metadata-only', '§2.2 Only the metadata of an object', async (t) => {
 		await t.create(configMap('a', { finalizers: ['example.com/x'] }, { data: { k: 'v' } }));
@@ -139,26 +184,57 @@ export default [
 	}),
 	define('table-configmaps', 'A table of ConfigMaps, as kubectl get shows it', async (t) => {
 		await t.create(configMap('a', {}, { data: { one: '1', two: '2' } }));
-		await t.get('configmaps/a', { headers: table, show: ({ kind, columnDefinitions, rows }) => [kind, columnDefinitions.map((/** @type {any} */ { name }) => name), rows.map((/** @type {any} */ { cells, object }) => [cells.slice(0, 2), object.kind])] });
+		await t.get('configmaps/a', {
+			headers: table,
+			show: ({ kind, columnDefinitions, rows }) => [
+				kind,
+				columnDefinitions.map((/** @type {any} */ { name }) => name),
+				rows.map((/** @type {any} */ { cells, object }) => [cells.slice(0, 2), object.kind]),
+			],
+		});
 	}),
 	define('table-pods', 'A table of Pods', async (t) => {
 		await t.create(unplacedPod('p'), { silent: true });
 		await t.until('pods/p', 'cannot be placed', (one) => one?.status.conditions, { silent: true });
-		await t.get('pods', { headers: table, show: ({ columnDefinitions, rows }) => [columnDefinitions.map((/** @type {any} */ { name, priority }) => [name, priority]), rows.map((/** @type {any} */ { cells }) => cells.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== 4))] });
+		await t.get('pods', {
+			headers: table,
+			show: ({ columnDefinitions, rows }) => [
+				columnDefinitions.map((/** @type {any} */ { name, priority }) => [name, priority]),
+				rows.map((/** @type {any} */ { cells }) =>
+					cells.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== 4),
+				),
+			],
+		});
 	}),
 	define('table-deployments', 'A table of Deployments', async (t) => {
 		await t.create(deployment('web', { replicas: 0 }), { silent: true });
 		await t.until('deployments/web', 'has been seen', (one) => one?.status.observedGeneration === 1, { silent: true });
-		await t.get('deployments', { headers: table, show: ({ columnDefinitions, rows }) => [columnDefinitions.map((/** @type {any} */ { name, priority }) => [name, priority]), rows.map((/** @type {any} */ { cells }) => cells.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== 4))] });
+		await t.get('deployments', {
+			headers: table,
+			show: ({ columnDefinitions, rows }) => [
+				columnDefinitions.map((/** @type {any} */ { name, priority }) => [name, priority]),
+				rows.map((/** @type {any} */ { cells }) =>
+					cells.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== 4),
+				),
+			],
+		});
 	}),
 	define('table-objects', 'What a row of a table carries: metadata, nothing, or all', async (t) => {
 		await several(t, 'a');
-		const show = ({ rows }) => rows.map((/** @type {any} */ { object }) => object && [object.kind, Object.keys(object).sort()]);
-		for (const includeObject of ['Metadata', 'None', 'Object']) await t.get('configmaps', { query: { labelSelector: of, includeObject }, headers: table, show });
+		const show = ({ rows }) =>
+			rows.map((/** @type {any} */ { object }) => object && [object.kind, Object.keys(object).sort()]);
+		for (const includeObject of ['Metadata', 'None', 'Object'])
+			await t.get('configmaps', { query: { labelSelector: of, includeObject }, headers: table, show });
 		await t.get('configmaps', { query: { includeObject: 'Some' }, headers: table });
 	}),
 	define('table-namespaces', 'A table of one namespace', async (t) => {
-		await t.get(`namespaces/${t.ns}`, { headers: table, show: ({ columnDefinitions, rows }) => [columnDefinitions.map((/** @type {any} */ { name, type }) => [name, type]), rows.map((/** @type {any} */ { cells }) => cells.slice(0, 2))] });
+		await t.get(`namespaces/${t.ns}`, {
+			headers: table,
+			show: ({ columnDefinitions, rows }) => [
+				columnDefinitions.map((/** @type {any} */ { name, type }) => [name, type]),
+				rows.map((/** @type {any} */ { cells }) => cells.slice(0, 2)),
+			],
+		});
 	}),
 	define('accept-unknown', 'An answer in a form that nobody writes', async (t) => {
 		await several(t, 'a');

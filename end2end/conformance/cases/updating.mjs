@@ -5,7 +5,8 @@ import { configMap, deployment, service } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
 const data = ['data'];
-const filled = (/** @type {Record<string, string>} */ data, /** @type {Record<string, any>} */ metadata = {}) => configMap('a', metadata, { data });
+const filled = (/** @type {Record<string, string>} */ data, /** @type {Record<string, any>} */ metadata = {}) =>
+	configMap('a', metadata, { data });
 
 export default [
 	define('update-put', 'PUT replaces the object', async (t) => {
@@ -64,7 +65,15 @@ export default [
 		await t.patch('configmaps/a', 'json', [{ op: 'add', path: '/data/m', value: 'x' }], { see: data });
 		await t.patch('configmaps/a', 'json', [{ op: 'replace', path: '/data/k', value: 'y' }], { see: data });
 		await t.patch('configmaps/a', 'json', [{ op: 'remove', path: '/data/l' }], { see: data });
-		await t.patch('configmaps/a', 'json', [{ op: 'move', from: '/data/m', path: '/data/n' }, { op: 'copy', from: '/data/k', path: '/data/o' }], { see: data });
+		await t.patch(
+			'configmaps/a',
+			'json',
+			[
+				{ op: 'move', from: '/data/m', path: '/data/n' },
+				{ op: 'copy', from: '/data/k', path: '/data/o' },
+			],
+			{ see: data },
+		);
 		await t.patch('configmaps/a', 'json', [{ op: 'test', path: '/data/k', value: 'y' }], { see: data });
 	}),
 	define('patch-json-errors', 'A JSON patch that does not fit', async (t) => {
@@ -79,7 +88,12 @@ export default [
 	}),
 	define('patch-json-escape', 'A JSON patch of a key with a slash', async (t) => {
 		await t.create(configMap('a', { annotations: { 'example.com/k': 'v' } }));
-		await t.patch('configmaps/a', 'json', [{ op: 'replace', path: '/metadata/annotations/example.com~1k', value: 'w' }], { see: ['metadata.annotations'] });
+		await t.patch(
+			'configmaps/a',
+			'json',
+			[{ op: 'replace', path: '/metadata/annotations/example.com~1k', value: 'w' }],
+			{ see: ['metadata.annotations'] },
+		);
 	}),
 	define('patch-json-makes-invalid', 'A JSON patch whose result is no such object', async (t) => {
 		await t.create(filled({ k: 'v' }));
@@ -87,9 +101,20 @@ export default [
 		await t.patch('configmaps/a', 'json', [{ op: 'add', path: '/metadata/labels', value: { 'not a key': 'v' } }]);
 	}),
 	define('patch-merge', 'A merge patch: null removes, a list is replaced', async (t) => {
-		await t.create(configMap('a', { finalizers: ['example.com/x', 'example.com/y'], labels: { a: 'b', c: 'd' } }, { data: { k: 'v' } }));
+		await t.create(
+			configMap(
+				'a',
+				{ finalizers: ['example.com/x', 'example.com/y'], labels: { a: 'b', c: 'd' } },
+				{ data: { k: 'v' } },
+			),
+		);
 		const see = ['metadata.labels', 'data'];
-		await t.patch('configmaps/a', 'merge', { metadata: { labels: { a: null, e: 'f' }, finalizers: ['example.com/y'] } }, { see });
+		await t.patch(
+			'configmaps/a',
+			'merge',
+			{ metadata: { labels: { a: null, e: 'f' }, finalizers: ['example.com/y'] } },
+			{ see },
+		);
 		await t.patch('configmaps/a', 'merge', { data: null }, { see });
 		await t.patch('configmaps/a', 'merge', {}, { see });
 		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } }, { see });
@@ -108,22 +133,36 @@ export default [
 		await t.patch('deployments/web', 'strategic', containers({ name: 'side', image: 'example.com/side:1' }), { show });
 		await t.patch('deployments/web', 'strategic', containers({ name: 'side', $patch: 'delete' }), { show });
 	}),
-	define('patch-strategic-finalizers', 'A strategic merge patch adds to finalizers, and removes by directive', async (t) => {
-		await t.create(configMap('a', { finalizers: ['example.com/x'] }));
-		await t.patch('configmaps/a', 'strategic', { metadata: { finalizers: ['example.com/y'] } });
-		await t.patch('configmaps/a', 'strategic', { metadata: { '$deleteFromPrimitiveList/finalizers': ['example.com/x'] } });
-	}),
+	define(
+		'patch-strategic-finalizers',
+		'A strategic merge patch adds to finalizers, and removes by directive',
+		async (t) => {
+			await t.create(configMap('a', { finalizers: ['example.com/x'] }));
+			await t.patch('configmaps/a', 'strategic', { metadata: { finalizers: ['example.com/y'] } });
+			await t.patch('configmaps/a', 'strategic', {
+				metadata: { '$deleteFromPrimitiveList/finalizers': ['example.com/x'] },
+			});
+		},
+	),
 	define('patch-strategic-owners', 'A strategic merge patch of owners goes by UID', async (t) => {
 		const { body: one } = await t.create(configMap('one'));
 		const { body: two } = await t.create(configMap('two'));
-		const owner = (/** @type {any} */ { metadata }) => ({ apiVersion: 'v1', kind: 'ConfigMap', name: metadata.name, uid: metadata.uid });
+		const owner = (/** @type {any} */ { metadata }) => ({
+			apiVersion: 'v1',
+			kind: 'ConfigMap',
+			name: metadata.name,
+			uid: metadata.uid,
+		});
 		await t.create(configMap('a', { ownerReferences: [owner(one)] }));
 		await t.patch('configmaps/a', 'strategic', { metadata: { ownerReferences: [owner(two)] } });
-		await t.patch('configmaps/a', 'strategic', { metadata: { ownerReferences: [{ $patch: 'delete', uid: one.metadata.uid }] } });
+		await t.patch('configmaps/a', 'strategic', {
+			metadata: { ownerReferences: [{ $patch: 'delete', uid: one.metadata.uid }] },
+		});
 	}),
 	define('patch-apply', 'Apply makes an object, changes it, and takes away what it no longer says', async (t) => {
 		const query = { fieldManager: 'one' };
-		const apply = (/** @type {Record<string, string>} */ data, /** @type {Record<string, any>} */ how = {}) => t.patch('configmaps/a', 'apply', configMap('a', {}, { data }), { query, see: ['data'], ...how });
+		const apply = (/** @type {Record<string, string>} */ data, /** @type {Record<string, any>} */ how = {}) =>
+			t.patch('configmaps/a', 'apply', configMap('a', {}, { data }), { query, see: ['data'], ...how });
 		await apply({ k: 'v', l: 'w' });
 		await apply({ k: 'x' });
 		await apply({ k: 'y' }, { query: { fieldManager: 'two' } });
@@ -151,14 +190,52 @@ export default [
 		await t.patch('deployments/web', 'merge', { spec: { revisionHistoryLimit: 2 } });
 	}),
 	define('status-through-main', 'status is not changed through the object itself', async (t) => {
-		await t.create({ apiVersion: 'v1', kind: 'ReplicationController', metadata: { name: 'rc' }, spec: { replicas: 0, selector: { a: 'b' }, template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } } } }, { silent: true });
-		await t.patch('replicationcontrollers/rc', 'merge', { status: { fullyLabeledReplicas: 9 } }, { see: ['status.fullyLabeledReplicas'] });
-		await t.patch('namespaces/default', 'merge', { status: { phase: 'Terminating' } }, { query: { dryRun: 'All' }, see: ['status.phase'] });
+		await t.create(
+			{
+				apiVersion: 'v1',
+				kind: 'ReplicationController',
+				metadata: { name: 'rc' },
+				spec: {
+					replicas: 0,
+					selector: { a: 'b' },
+					template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+				},
+			},
+			{ silent: true },
+		);
+		await t.patch(
+			'replicationcontrollers/rc',
+			'merge',
+			{ status: { fullyLabeledReplicas: 9 } },
+			{ see: ['status.fullyLabeledReplicas'] },
+		);
+		await t.patch(
+			'namespaces/default',
+			'merge',
+			{ status: { phase: 'Terminating' } },
+			{ query: { dryRun: 'All' }, see: ['status.phase'] },
+		);
 	}),
 	define('status-subresource', 'status changes through its subresource, and the spec does not', async (t) => {
-		const pdb = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'd' }, spec: { selector: { matchLabels: { a: 'b' } }, template: { metadata: { labels: { a: 'b' } }, spec: { nodeSelector: { nowhere: 'ever' }, containers: [{ name: 'c', image: 'i' }] } } } };
+		const pdb = {
+			apiVersion: 'apps/v1',
+			kind: 'DaemonSet',
+			metadata: { name: 'd' },
+			spec: {
+				selector: { matchLabels: { a: 'b' } },
+				template: {
+					metadata: { labels: { a: 'b' } },
+					spec: { nodeSelector: { nowhere: 'ever' }, containers: [{ name: 'c', image: 'i' }] },
+				},
+			},
+		};
 		await t.create(pdb, { silent: true });
-		await t.patch('daemonsets/d/status', 'merge', { spec: { minReadySeconds: 9 }, status: { collisionCount: 3 } }, { see: ['spec.minReadySeconds', 'status.collisionCount'] });
+		await t.patch(
+			'daemonsets/d/status',
+			'merge',
+			{ spec: { minReadySeconds: 9 }, status: { collisionCount: 3 } },
+			{ see: ['spec.minReadySeconds', 'status.collisionCount'] },
+		);
 		await t.get('daemonsets/d/status', { see: ['status.collisionCount'] });
 		await t.get('configmaps/kube-root-ca.crt/status');
 	}),
@@ -175,7 +252,9 @@ export default [
 		await t.put('deployments/web/scale', { ...body, spec: { replicas: 2 } }, { see: ['spec'] });
 		await t.put('deployments/web/scale', { ...body, spec: { replicas: 1 } });
 		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: -1 } });
-		await t.patch('deployments/web/scale', 'json', [{ op: 'replace', path: '/spec/replicas', value: 0 }], { see: ['spec'] });
+		await t.patch('deployments/web/scale', 'json', [{ op: 'replace', path: '/spec/replicas', value: 0 }], {
+			see: ['spec'],
+		});
 		await t.get('deployments/web', { see: ['spec.replicas'] });
 	}),
 	define('service-immutable-address', 'The address of a Service does not change', async (t) => {
