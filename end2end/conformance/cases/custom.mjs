@@ -117,7 +117,8 @@ export default [
 	define('cr-validation', 'A custom resource is held against its schema', async (t) => {
 		const { path } = await served(t, withSchema());
 		await t.post(path, widget(t.ns, 'a'));
-		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 0, colour: 'green' } }));
+		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 0 } }));
+		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 1, colour: 'green' } }));
 		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 'big' } }));
 		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 1, unknown: true } }), { see: ['spec'] });
 	}),

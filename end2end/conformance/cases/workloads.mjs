@@ -294,12 +294,12 @@ export default [
 	}),
 	define(
 		'job-pod-deleted',
-		'§3 P16 A Pod of a live Job is held by job-tracking until it has ended and is counted',
+		'§3 P16 A Pod of a live Job that is told to go is counted as failed, loses job-tracking and is replaced',
 		async (t) => {
 			await t.create(job('work', { pods: held }), { silent: true });
 			const [{ metadata }] = await t.until('pods', 'one runs', run(1));
 			await t.delete(`pods/${metadata.name}`);
-			await t.get(`pods/${metadata.name}`);
+			await t.until(`pods/${metadata.name}`, 'is counted', (one) => !one.metadata.finalizers);
 			await t.delete(`pods/${metadata.name}`, { gracePeriodSeconds: 0 });
 			await t.until('pods', 'it is gone, another runs', (all) => run(1)(all) && all[0].metadata.name !== metadata.name);
 			await t.until('jobs/work', 'has counted it', (one) => one.status.failed === 1, {
