@@ -65,10 +65,14 @@ impl Sandbox {
     /// Starts a sandbox: a cluster that begins at `start`, with these controllers. Needs a tokio runtime.
     #[must_use]
     pub fn start(start: Timestamp, seed: u64, controllers: Controllers) -> Self {
-        let cluster = Cluster::new(start, seed);
-        let (revision, changed) = watch::channel(cluster.store.revision());
-        let shared =
-            Arc::new(Shared { world: Mutex::new(World { cluster, controllers }), revision });
+        Self::of(World { cluster: Cluster::new(start, seed), controllers })
+    }
+
+    /// Lets a world live. Needs a tokio runtime.
+    #[must_use]
+    pub fn of(world: World) -> Self {
+        let (revision, changed) = watch::channel(world.cluster.store.revision());
+        let shared = Arc::new(Shared { world: Mutex::new(world), revision });
         tokio::spawn(drive(Arc::downgrade(&shared), changed));
         Self { shared, actor: Some(Actor::admin()) }
     }

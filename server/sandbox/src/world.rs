@@ -47,9 +47,11 @@ impl World {
     /// A cluster right after its control plane came up, with machines and nothing on them.
     #[must_use]
     pub fn new(start: Timestamp, seed: u64, timing: Timing) -> Self {
+        let mut cluster = Cluster::new(start, seed);
+        cluster.toleration = timing.toleration;
         let mut controllers = Controllers::new(timing);
         controllers.breakage.machines = MACHINES.map(String::from).into();
-        Self { cluster: Cluster::new(start, seed), controllers }
+        Self { cluster, controllers }
     }
 
     /// The names that [`World::text`] knows.
