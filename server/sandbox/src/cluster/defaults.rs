@@ -114,7 +114,7 @@ fn namespace(object: &mut Value) {
     if !name.is_empty() {
         set(object, &["metadata", "labels", "kubernetes.io/metadata.name"], json!(name));
     }
-    if object["status"].is_null() {
+    if object["status"].is_null() && object::resource_version(object).is_empty() {
         // A new one; later /finalize alone writes the finalizers.
         let mut finalizers: Vec<String> =
             object::texts(object, &["spec", "finalizers"]).map(String::from).collect();

@@ -61,7 +61,8 @@ impl Cluster {
         validate::shape(&kind, &object)?;
         same_object(&kind, key, &existing, &object)?;
         keep_system_fields(&kind, &existing, &mut object);
-        if subresource.is_empty() {
+        // The label with a namespace's name comes back whatever is written.
+        if subresource.is_empty() || key.is_of("", "namespaces") {
             defaults::apply(&kind, &mut object);
         }
         prepare(&kind, &existing, &mut object, subresource);

@@ -261,29 +261,74 @@ fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
 
 /// Fields that cannot be changed where a teardown might trip over it.
 fn immutable(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
-    let mut fixed = |path: &[&str]| {
-        let (was, is) = (object::at(old, path), object::at(new, path));
-        if was != is && !was.is_null() {
-            causes.push(Cause::invalid(&path.join("."), is, "field is immutable"));
-        }
-    };
     match (kind.group.as_str(), kind.plural.as_str()) {
-        ("apps", "deployments" | "replicasets" | "statefulsets" | "daemonsets") => {
-            fixed(&["spec", "selector"])
+        ("apps", "statefulsets") if kept_of_set(old) != kept_of_set(new) => {
+            let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+                'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' \
+                are forbidden";
+            causes.push(Cause::forbidden("spec", why));
+        }
+        ("apps", "deployments" | "replicasets" | "daemonsets") => {
+            fixed(old, new, &["spec", "selector"], causes)
         }
         ("batch", "jobs") => {
-            fixed(&["spec", "selector"]);
-            fixed(&["spec", "template"]);
+            fixed(old, new, &["spec", "selector"], causes);
+            fixed(old, new, &["spec", "template"], causes);
         }
-        ("rbac.authorization.k8s.io", _) => fixed(&["roleRef"]),
+        ("rbac.authorization.k8s.io", _) => fixed(old, new, &["roleRef"], causes),
         ("storage.k8s.io", "storageclasses") => {
-            fixed(&["provisioner"]);
-            fixed(&["reclaimPolicy"]);
+            fixed(old, new, &["provisioner"], causes);
+            fixed(old, new, &["reclaimPolicy"], causes);
         }
-        ("storage.k8s.io", "volumeattachments") => fixed(&["spec"]),
-        ("", "pods") => fixed(&["spec", "nodeName"]),
+        ("storage.k8s.io", "volumeattachments") => fixed(old, new, &["spec"], causes),
+        ("", "pods") if kept_of_pod(old) != kept_of_pod(new) => {
+            let why = "pod updates may not change fields other than `spec.containers[*].image`,\
+                `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
+                tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+            causes.push(Cause::forbidden("spec", why));
+        }
         _ => {}
     }
+}
+
+/// Refuses a change of what is at a path, once something is.
+fn fixed(old: &Value, new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
+    let (was, is) = (object::at(old, path), object::at(new, path));
+    if was != is && !was.is_null() {
+        causes.push(Cause::invalid(&path.join("."), is, "field is immutable"));
+    }
+}
+
+/// The spec of a StatefulSet without what may change.
+fn kept_of_set(set: &Value) -> Value {
+    let mut spec = set["spec"].clone();
+    for field in [
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    ] {
+        object::unset(&mut spec, &[field]);
+    }
+    spec
+}
+
+/// The spec of a Pod without what may change.
+fn kept_of_pod(pod: &Value) -> Value {
+    let mut spec = pod["spec"].clone();
+    for field in ["activeDeadlineSeconds", "tolerations"] {
+        object::unset(&mut spec, &[field]);
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            object::unset(container, &["image"]);
+        }
+    }
+    spec
 }
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \

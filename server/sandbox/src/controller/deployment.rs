@@ -121,7 +121,7 @@ impl Rollout {
         }
         let old: i64 = self.old.iter().map(|it| replicas(it)).sum();
         let Some(new) = &self.new else {
-            let room = (wanted + surge - old).clamp(0, wanted);
+            let room = (wanted + surge - old).clamp(0, (wanted).max(0));
             return self.create(room, client);
         };
         let room = wanted + surge - old - replicas(new);
