@@ -38,7 +38,7 @@ export async function sandbox(log) {
 	const binary = fileURLToPath(new URL('../../target/debug/sandbox', import.meta.url));
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-conformance-'));
 	const file = join(dir, 'kubeconfig');
-	const args = ['--kubeconfig', file, '--speed', String(speed), '--seed', '1'];
+	const args = ['--kubeconfig', file, '--world', 'empty', '--timing', 'brisk', '--speed', String(speed), '--seed', '1'];
 	const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
 	createInterface({ input: child.stderr }).on('line', log);
 	const ended = once(child, 'close').then(([code]) => {
