@@ -119,7 +119,7 @@ test('UIDs that differ stay different, and names of this run go', () => {
 		items: [
 			{
 				metadata: {
-					name: 'web-5d4f-abcde',
+					name: 'web-5d4f-bcdfg',
 					generateName: 'web-5d4f-',
 					uid: second,
 					labels: { 'pod-template-hash': '5d4f' },
@@ -128,7 +128,7 @@ test('UIDs that differ stay different, and names of this run go', () => {
 		],
 	});
 	assert.equal(
-		normal.apply(`n-case-qqqqq: ${first} ${second} web-5d4f-abcde 2026-01-02T03:04:05Z`),
+		normal.apply(`n-case-qqqqq: ${first} ${second} web-5d4f-bcdfg 2026-01-02T03:04:05Z`),
 		'n-case: <uid of a> <uid of web-<hash>-<generated>> web-<hash>-<generated> <time>',
 	);
 	normal.learn({ metadata: { name: 'a', uid: '6e7a1b0e-0000-4000-8000-000000000003' } });

@@ -27,8 +27,10 @@ export class Normal {
 		if (hash) this.#known.set(hash, '<hash>');
 		const revision = metadata.labels?.['controller-revision-hash'];
 		if (revision && revision.length < 20) this.#known.set(revision, '<hash>');
-		if (metadata.generateName && metadata.name.startsWith(metadata.generateName))
-			this.#known.set(metadata.name, `${metadata.generateName}<generated>`);
+		// A StatefulSet says generateName as well, and gives numbers.
+		const { generateName = '', name } = metadata;
+		if (generateName && name.startsWith(generateName) && isRandom(name.slice(generateName.length)))
+			this.#known.set(name, `${generateName}<generated>`);
 		if (metadata.uid) this.#known.set(metadata.uid, this.#bearer(metadata.name, metadata.uid));
 	}
 
@@ -51,6 +53,9 @@ export class Normal {
 	}
 }
 
+/** @param {string} suffix */
+const isRandom = (suffix) => /^[bcdfghjklmnpqrstvwxz2456789]{5}$/.test(suffix);
+
 /** @type {[RegExp, string][]} */
 const meaningless = [
 	[/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>'],
@@ -62,4 +67,5 @@ const meaningless = [
 		'$1<revision>',
 	],
 	[/-\d{8}\b/g, '-<minute>'],
+	[/\b0\/\d+ nodes/g, '0/<some> nodes'], // other cases have nodes of their own
 ];

@@ -409,7 +409,7 @@ export default [
 				'deployments/web',
 				'has seen it',
 				(one) => one.status.observedGeneration === one.metadata.generation && !one.status.replicas,
-				{ see: ['status.replicas', 'status.terminatingReplicas', 'status.conditions'] },
+				{ see: ['status.replicas', 'status.terminatingReplicas'] },
 			);
 			await t.get('replicasets', { show: (list) => list.items.map((/** @type {any} */ one) => one.spec.replicas) });
 			await t.annotate(metadata.name, hold, null);
