@@ -248,6 +248,13 @@ export default [
 	}),
 	define('scale-write', 'Scaling by PUT and PATCH of the subresource', async (t) => {
 		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), { silent: true });
+		// Its controller writes it twice, and then no more.
+		await t.until(
+			'deployments/web',
+			'is known to be paused',
+			(one) => one?.status.conditions && one.status.observedGeneration === 1,
+			{ silent: true },
+		);
 		const { body } = await t.get('deployments/web/scale', { see: ['spec'] });
 		await t.put('deployments/web/scale', { ...body, spec: { replicas: 2 } }, { see: ['spec'] });
 		await t.put('deployments/web/scale', { ...body, spec: { replicas: 1 } });
