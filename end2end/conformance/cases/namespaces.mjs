@@ -258,7 +258,7 @@ export default [
 		);
 		await t.delete(`namespaces/${t.ns}`);
 		await t.gone('configmaps/child');
-		await t.get('configmaps/parent');
+		await t.until('configmaps/parent', 'is told to go', (one) => one.metadata.deletionTimestamp);
 		await t.patch('configmaps/parent', 'merge', free);
 		await t.gone(`namespaces/${t.ns}`);
 	}),
