@@ -50,6 +50,14 @@ e2e: prerequisites
 	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs
 	cd end2end && npx playwright test
 
+## conformance: the sandbox against the real control plane, case by case; a difference fails.
+.PHONY: conformance
+conformance: prerequisites
+	end2end/cluster/build
+	cargo build -p sandbox
+	node --test end2end/conformance/*.test.mjs
+	node end2end/conformance/run.mjs both
+
 ## cluster: a real control plane alone, with the sample application in it; prints its kubeconfig, ends on Ctrl-C.
 .PHONY: cluster
 cluster: prerequisites

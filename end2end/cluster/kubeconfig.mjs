@@ -32,7 +32,7 @@ export function parseKubeconfig(text) {
 	const [{ cluster }] = clusters;
 	return {
 		server: cluster.server,
-		ca: Buffer.from(cluster['certificate-authority-data'], 'base64').toString(),
+		ca: Buffer.from(cluster['certificate-authority-data'] ?? '', 'base64').toString(), // none over plain HTTP
 		tokens: new Map(users.map((/** @type {any} */ { name, user }) => [name, user.token])),
 	};
 }

@@ -40,6 +40,10 @@ impl Cluster {
                 let version = existing["metadata"]["resourceVersion"].clone();
                 object::set(&mut patched, &["metadata", "resourceVersion"], version);
             }
+            validate::shape(kind, &patched).map_err(|status| {
+                let cause = Cause::invalid("patch", &json!(patched.to_string()), &status.message);
+                Status::invalid("", "", "", vec![cause])
+            })?;
             Ok(patched)
         })
     }

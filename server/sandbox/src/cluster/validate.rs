@@ -69,6 +69,15 @@ pub(super) fn shape(kind: &Kind, object: &Value) -> Result<(), Status> {
     if !owners.is_null() && !owners.as_array().is_some_and(|all| all.iter().all(Value::is_object)) {
         return wrong("ownerReferences", "[]v1.OwnerReference");
     }
+    if kind.group.is_empty() && ["configmaps", "secrets"].contains(&kind.plural.as_str()) {
+        for field in ["data", "binaryData", "stringData"] {
+            let texts =
+                object[field].as_object().is_some_and(|map| map.values().all(Value::is_string));
+            if !texts && !object[field].is_null() {
+                return wrong(field, "map[string]string");
+            }
+        }
+    }
     for field in ["spec", "status"] {
         if !kind.is_custom() && !object[field].is_object() && !object[field].is_null() {
             return wrong(field, "struct");
@@ -115,8 +124,12 @@ pub(super) fn create(kind: &Kind, object: &Value) -> Result<(), Status> {
         }
     }
     let finalizers: Vec<&str> = object::finalizers(object).collect();
-    for one in finalizers.iter().filter(|one| !is_qualified(one)) {
-        causes.push(Cause::invalid("metadata.finalizers", &json!(one), QUALIFIED));
+    for one in &finalizers {
+        if !kind.is_custom() {
+            finalizer_name(one, &mut causes);
+        } else if !is_qualified(one) {
+            causes.push(Cause::invalid("metadata.finalizers", &json!(one), QUALIFIED));
+        }
     }
     if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND) {
         let why = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
@@ -165,6 +178,13 @@ pub(super) fn update(
         }
     }
     common(new, &mut causes);
+    // The strategy looks at the metadata once more, and at the names of finalizers.
+    causes.extend(causes.clone());
+    if !kind.is_custom() {
+        for one in object::finalizers(new) {
+            finalizer_name(one, &mut causes);
+        }
+    }
     if subresource.is_empty() {
         spec(kind, new, &mut causes);
         immutable(kind, old, new, &mut causes);
@@ -173,6 +193,17 @@ pub(super) fn update(
         Ok(())
     } else {
         Err(Status::invalid(&kind.group, &kind.kind, object::name(old), causes))
+    }
+}
+
+/// A finalizer of a built-in kind is a qualified name, and one without a domain is one of three.
+fn finalizer_name(name: &str, causes: &mut Vec<Cause>) {
+    if !is_qualified(name) {
+        causes.push(Cause::invalid("metadata.finalizers", &json!(name), QUALIFIED));
+    }
+    if !name.contains('/') && !["kubernetes", ORPHAN, FOREGROUND].contains(&name) {
+        let why = "name is neither a standard finalizer name nor is it fully qualified";
+        causes.push(Cause::invalid("metadata.finalizers", &json!(name), why));
     }
 }
 

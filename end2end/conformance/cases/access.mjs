@@ -1,0 +1,285 @@
+/**
+ * Who may do what: roles, reviews, impersonation, and the words of a refusal.
+ */
+import { configMap, definition, pod, role, roleBinding, unplacedPod } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+/** Gives a user some rights in the namespace of the case. @param {Scene} t @param {Record<string, any>[]} rules @param {string} [name] */
+async function grant(t, rules, name = 'some') {
+	const user = `${t.ns}-user`;
+	await t.create(role(name, rules), { silent: true });
+	await t.create(roleBinding(name, user), { silent: true });
+	const [{ apiGroups, resources, verbs }] = rules;
+	const resourceAttributes = {
+		namespace: t.ns,
+		verb: verbs[0],
+		group: apiGroups[0],
+		resource: resources[0].split('/')[0],
+		subresource: resources[0].split('/')[1],
+		name: rules[0].resourceNames?.[0],
+	};
+	await t.eventually('the rights count', 'POST', 'subjectaccessreviews', ({ body }) => body.status.allowed, {
+		body: { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec: { user, resourceAttributes } },
+	});
+	return user;
+}
+/** @param {Record<string, any>} resourceAttributes */
+const mayI = (resourceAttributes) => ({
+	apiVersion: 'authorization.k8s.io/v1',
+	kind: 'SelfSubjectAccessReview',
+	spec: { resourceAttributes },
+});
+/** @param {any} review */
+const allowed = ({ status }) => ({ allowed: status.allowed, denied: status.denied });
+
+export default [
+	define('rbac-nothing', 'Who has no rights is told what is missing', async (t) => {
+		const as = `${t.ns}-nobody`;
+		await t.create(configMap('a'), { silent: true });
+		await t.get('configmaps/a', { as });
+		await t.get('configmaps', { as });
+		await t.get('/api/v1/configmaps', { as });
+		await t.create(configMap('b'), { as });
+		await t.put('configmaps/a', configMap('a'), { as });
+		await t.patch('configmaps/a', 'merge', {}, { as });
+		await t.delete('configmaps/a', undefined, { as });
+		await t.delete('configmaps', undefined, { as });
+		await t.get('nodes', { as });
+		await t.get('deployments/web', { as });
+		await t.get('/nowhere', { as });
+	}),
+	define('rbac-before-existence', 'Who may not look does not learn whether it is there', async (t) => {
+		await t.get('configmaps/none', { as: `${t.ns}-nobody` });
+		await t.get('/apis/nowhere.example.com/v1/gadgets', { as: `${t.ns}-nobody` });
+	}),
+	define('rbac-role', 'A role gives verbs on resources in a namespace', async (t) => {
+		await t.create(configMap('a'), { silent: true });
+		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list'] }]);
+		await t.get('configmaps/a', { as });
+		await t.get('configmaps', { as, query: { fieldSelector: 'metadata.name=a' } });
+		await t.delete('configmaps/a', undefined, { as });
+		await t.get('/api/v1/configmaps', { as });
+		await t.get('secrets', { as });
+	}),
+	define('rbac-resource-names', 'A right to one object', async (t) => {
+		for (const name of ['a', 'b']) await t.create(configMap(name), { silent: true });
+		const as = await grant(t, [
+			{ apiGroups: [''], resources: ['configmaps'], resourceNames: ['a'], verbs: ['get', 'delete', 'list'] },
+		]);
+		await t.get('configmaps/a', { as });
+		await t.get('configmaps/b', { as });
+		await t.get('configmaps', { as });
+		await t.get('configmaps', { as, query: { fieldSelector: 'metadata.name=a' } });
+		await t.delete('configmaps/a', undefined, { as });
+	}),
+	define('rbac-subresource', 'A right to a subresource is not one to the object', async (t) => {
+		await t.create(unplacedPod('p'), { silent: true });
+		const as = await grant(t, [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] }]);
+		await t.post('pods/p/eviction', { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'p' } }, { as });
+		await t.delete('pods/p', undefined, { as });
+		await t.get('pods/p/log', { as });
+	}),
+	define('rbac-collection', 'deletecollection is a verb of its own', async (t) => {
+		await t.create(configMap('a', { labels: { of: 'case' } }), { silent: true });
+		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps'], verbs: ['delete'] }]);
+		await t.delete('configmaps', undefined, { as, query: { labelSelector: 'of=case' } });
+		await t.delete('configmaps/a', undefined, { as });
+	}),
+	define('rbac-dry-run', '§6.1 A dry run needs the same right', async (t) => {
+		await t.create(configMap('a'), { silent: true });
+		await t.delete('configmaps/a', { dryRun: ['All'] }, { as: `${t.ns}-nobody` });
+	}),
+	define('rbac-patch', '§2.1 Removing a finalizer needs patch on the object', async (t) => {
+		await t.create(configMap('a', { finalizers: ['example.com/x'] }), { silent: true });
+		await t.delete('configmaps/a', undefined, { silent: true });
+		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps/finalizers'], verbs: ['update', 'patch'] }]);
+		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } }, { as });
+		await t.patch('configmaps/a/finalizers', 'merge', { metadata: { finalizers: null } }, { as });
+	}),
+	define('rbac-finalize', '§2.1 PUT finalize needs its own right', async (t) => {
+		await t.put(
+			`namespaces/${t.ns}/finalize`,
+			{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.ns } },
+			{ as: `${t.ns}-nobody` },
+		);
+	}),
+	define('rbac-cluster-role-in-namespace', 'A ClusterRole bound in a namespace counts there', async (t) => {
+		const as = `${t.ns}-user`;
+		await t.create(configMap('a'), { silent: true });
+		await t.create(roleBinding('view', as, 'ClusterRole'), { silent: true });
+		await t.eventually('the rights count', 'POST', 'subjectaccessreviews', ({ body }) => body.status.allowed, {
+			body: {
+				apiVersion: 'authorization.k8s.io/v1',
+				kind: 'SubjectAccessReview',
+				spec: { user: as, resourceAttributes: { namespace: t.ns, verb: 'get', resource: 'configmaps' } },
+			},
+		});
+		await t.get('configmaps/a', { as });
+		await t.get('secrets', { as });
+		await t.get('/api/v1/configmaps', { as });
+	}),
+	define('rbac-binding-deleted', 'Rights end with their binding', async (t) => {
+		await t.create(configMap('a'), { silent: true });
+		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }]);
+		await t.get('configmaps/a', { as });
+		await t.delete('rolebindings/some', undefined, { silent: true });
+		await t.eventually('the rights are gone', 'GET', 'configmaps/a', ({ status }) => status === 403, {
+			headers: { 'impersonate-user': as },
+		});
+		await t.get('configmaps/a', { as });
+	}),
+	define('rbac-escalation', 'Nobody gives rights that they do not have', async (t) => {
+		const as = await grant(t, [{ apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'], verbs: ['create'] }]);
+		await t.create(role('more', [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]), { as });
+	}),
+	define('rbac-binding-immutable', 'A binding does not change its role', async (t) => {
+		await t.create(role('some', []), { silent: true });
+		await t.create(roleBinding('some', 'x'), { silent: true });
+		await t.patch('rolebindings/some', 'merge', { roleRef: { name: 'other' } });
+	}),
+	define('review-self', 'What may I?', async (t) => {
+		await t.post('selfsubjectaccessreviews', mayI({ namespace: t.ns, verb: 'delete', resource: 'pods' }), {
+			show: allowed,
+		});
+		const as = await grant(t, [{ apiGroups: [''], resources: ['pods'], verbs: ['delete'] }]);
+		await t.post('selfsubjectaccessreviews', mayI({ namespace: t.ns, verb: 'delete', resource: 'pods' }), {
+			as,
+			show: allowed,
+		});
+		await t.post('selfsubjectaccessreviews', mayI({ namespace: t.ns, verb: 'patch', resource: 'pods' }), {
+			as,
+			show: allowed,
+		});
+		await t.post('selfsubjectaccessreviews', mayI({ verb: 'delete', resource: 'pods' }), { as, show: allowed });
+		await t.post(
+			'selfsubjectaccessreviews',
+			{
+				apiVersion: 'authorization.k8s.io/v1',
+				kind: 'SelfSubjectAccessReview',
+				spec: { nonResourceAttributes: { path: '/version', verb: 'get' } },
+			},
+			{ as, show: allowed },
+		);
+	}),
+	define('review-self-invalid', 'A review asks about one thing', async (t) => {
+		await t.post('selfsubjectaccessreviews', {
+			apiVersion: 'authorization.k8s.io/v1',
+			kind: 'SelfSubjectAccessReview',
+			spec: {},
+		});
+		await t.post('subjectaccessreviews', {
+			apiVersion: 'authorization.k8s.io/v1',
+			kind: 'SubjectAccessReview',
+			spec: { resourceAttributes: { verb: 'get', resource: 'pods' } },
+		});
+	}),
+	define('review-reason', 'A review gives the reason', async (t) => {
+		const as = await grant(t, [{ apiGroups: [''], resources: ['pods'], verbs: ['delete'] }]);
+		await t.post('selfsubjectaccessreviews', mayI({ namespace: t.ns, verb: 'delete', resource: 'pods' }), {
+			as,
+			show: ({ status }) => status.reason,
+		});
+		await t.post('selfsubjectaccessreviews', mayI({ namespace: t.ns, verb: 'get', resource: 'pods' }), {
+			as,
+			show: ({ status }) => status.reason ?? 'none',
+		});
+	}),
+	define('review-other', 'What may somebody else?', async (t) => {
+		const user = await grant(t, [{ apiGroups: [''], resources: ['pods'], verbs: ['delete'] }]);
+		const ask = (/** @type {Record<string, any>} */ spec, how = {}) =>
+			t.post(
+				'subjectaccessreviews',
+				{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec },
+				{ show: allowed, ...how },
+			);
+		await ask({ user, resourceAttributes: { namespace: t.ns, verb: 'delete', resource: 'pods' } });
+		await ask({ user, resourceAttributes: { namespace: 'default', verb: 'delete', resource: 'pods' } });
+		await ask({ user: 'x', groups: ['system:masters'], resourceAttributes: { verb: '*', resource: '*' } });
+		await ask({ user, resourceAttributes: { namespace: t.ns, verb: 'delete', resource: 'pods' } }, { as: user });
+	}),
+	define('review-rules', 'Which rights have I in a namespace?', async (t) => {
+		const as = await grant(t, [{ apiGroups: [''], resources: ['pods'], verbs: ['delete'] }]);
+		await t.post(
+			'selfsubjectrulesreviews',
+			{ apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: t.ns } },
+			{
+				as,
+				show: ({ status }) => [
+					status.incomplete,
+					status.resourceRules.filter((/** @type {any} */ { resources }) => resources.includes('pods')),
+				],
+			},
+		);
+	}),
+	define(
+		'review-who',
+		'Who am I?',
+		async (t) => {
+			const ask = (/** @type {Record<string, any>} */ how) =>
+				t.post(
+					'selfsubjectreviews',
+					{ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+					{ show: ({ status }) => [status.userInfo.username, status.userInfo.groups], ...how },
+				);
+			await ask({});
+			await ask({ user: 'developer' });
+			await ask({ as: 'somebody', groups: ['some', 'others'] });
+		},
+		{ bare: true },
+	),
+	define(
+		'impersonate',
+		'Impersonation needs its right, and takes groups along',
+		async (t) => {
+			await t.get('namespaces/default', { user: 'reader', as: 'admin' });
+			await t.get('namespaces/default', { as: 'x', groups: ['system:masters'] });
+			await t.get('namespaces/default', { as: 'x' });
+			await t.get('namespaces/default', { groups: ['system:masters'] });
+		},
+		{ bare: true },
+	),
+	define('impersonate-service-account', 'A ServiceAccount brings its groups', async (t) => {
+		await t.post(
+			'selfsubjectreviews',
+			{ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+			{
+				as: `system:serviceaccount:${t.ns}:default`,
+				show: ({ status }) => [status.userInfo.username, status.userInfo.groups],
+			},
+		);
+	}),
+	define(
+		'no-token',
+		'Who is nobody may do little',
+		async (t) => {
+			await t.get('namespaces', { user: 'nobody' });
+			await t.get('namespaces', { user: 'nobody', headers: { authorization: 'Bearer wrong' } });
+			await t.get('/healthz', { user: 'nobody' });
+			await t.get('/version', { user: 'nobody', show: ({ major }) => typeof major });
+		},
+		{ bare: true },
+	),
+	define('custom-rights', 'Rights to custom resources, by group and plural', async (t) => {
+		await t.create(definition(t.ns), { silent: true });
+		const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
+		await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
+		const as = await grant(t, [{ apiGroups: [`${t.ns}.example.com`], resources: ['widgets'], verbs: ['list'] }]);
+		await t.get(path, { as });
+		await t.get(`${path}/w`, { as });
+	}),
+	define(
+		'owner-without-right',
+		'§3 G10 An owner may be named without a right to it: the enforcing plugin is off',
+		async (t) => {
+			const { body } = await t.create(configMap('owner'));
+			const as = await grant(t, [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] }]);
+			const { name, uid } = body.metadata;
+			await t.create(
+				pod('p', { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid, blockOwnerDeletion: true }] }),
+				{ as },
+			);
+		},
+	),
+];

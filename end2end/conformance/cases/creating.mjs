@@ -1,0 +1,160 @@
+/**
+ * POST: names, what the server adds, what it refuses.
+ */
+import { configMap, deployment, pod, service, unplacedPod } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+export default [
+	define('create-stamps', 'The server stamps UID, time and revision, whatever the client says', async (t) => {
+		const { body } = await t.create(
+			configMap('a', {
+				uid: 'mine',
+				creationTimestamp: '2001-01-01T00:00:00Z',
+				generation: 7,
+				deletionTimestamp: '2001-01-01T00:00:00Z',
+				deletionGracePeriodSeconds: 3,
+				selfLink: '/here',
+			}),
+			{
+				show: ({ metadata }) => Object.keys(metadata).sort(),
+			},
+		);
+		t.note('own UID', body.metadata.uid !== 'mine');
+		t.note('own time', !body.metadata.creationTimestamp.startsWith('2001'));
+	}),
+	define('create-with-version', 'An object that is made has no resourceVersion', async (t) => {
+		await t.create(configMap('a', { resourceVersion: '5' }));
+	}),
+	define('create-twice', 'A name is taken once', async (t) => {
+		await t.create(configMap('a'));
+		await t.create(configMap('a'));
+	}),
+	define('create-generate-name', 'generateName gets five characters', async (t) => {
+		const { body } = await t.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'some-' } });
+		t.note('five', /^some-[bcdfghjklmnpqrstvwxz2456789]{5}$/.test(body.metadata.name));
+		await t.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'x-', name: 'named' } });
+		await t
+			.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'Not-' } }, { show: () => 'made' })
+			.then(() => t.amend((line) => line.replaceAll(/Not-\w{5}/g, 'Not-…')));
+	}),
+	define('create-no-name', 'An object has a name', async (t) => {
+		await t.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: {} });
+		await t.create({ apiVersion: 'v1', kind: 'ConfigMap' });
+	}),
+	define('create-invalid-names', 'Names are subdomains, or labels, or shorter', async (t) => {
+		await t.create(configMap('Upper'));
+		await t.create(configMap('a_b'));
+		await t.create(configMap('-a'));
+		await t.create(service('1-starts-with-digit'));
+		await t.create(service('a.b'));
+		await t.create(deployment('Web'));
+		await t.create(unplacedPod('p.'));
+	}),
+	define('create-invalid-labels', 'Labels and annotations have keys of a form', async (t) => {
+		await t.create(configMap('a', { labels: { 'not a key': 'v' } }));
+		await t.create(configMap('a', { labels: { key: 'not a value' } }));
+		await t.create(configMap('a', { annotations: { 'not a key': 'any value at all' } }));
+	}),
+	define('create-wrong-kind', 'The body is of the kind of the path', async (t) => {
+		await t.post('configmaps', unplacedPod('p'));
+		await t.post('configmaps', { apiVersion: 'v2', kind: 'ConfigMap', metadata: { name: 'a' } });
+		await t.post('configmaps', { apiVersion: 'v1', kind: 'Gadget', metadata: { name: 'a' } });
+		await t.post('configmaps', { metadata: { name: 'a' } });
+		await t.post('/api/v1/gadgets', { apiVersion: 'v1', kind: 'Gadget' });
+	}),
+	define('create-dry-run', 'A dry run of POST makes nothing', async (t) => {
+		const { body } = await t.create(configMap('a'), { query: { dryRun: 'All' } });
+		t.note('has a UID', Boolean(body.metadata.uid));
+		t.note('has no revision', body.metadata.resourceVersion === undefined);
+		await t.get('configmaps/a');
+		await t.create(configMap('a'), { query: { dryRun: 'Some' } });
+	}),
+	define('create-generation', 'Which kinds count generations', async (t) => {
+		await t.create(configMap('a'));
+		await t.create(service('s'));
+		await t.create(deployment('d', { replicas: 0 }));
+		await t.create({
+			apiVersion: 'networking.k8s.io/v1',
+			kind: 'NetworkPolicy',
+			metadata: { name: 'n' },
+			spec: { podSelector: {} },
+		});
+		await t.create({
+			apiVersion: 'networking.k8s.io/v1',
+			kind: 'Ingress',
+			metadata: { name: 'i' },
+			spec: { defaultBackend: { service: { name: 's', port: { number: 80 } } } },
+		});
+		await t.create(
+			{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x' }, stringData: { k: 'v' } },
+			{ see: ['type', 'data', 'stringData'] },
+		);
+		await t.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'x' } });
+	}),
+	define('create-status-ignored', 'What is said about status when an object is made is passed over', async (t) => {
+		await t.create({ ...deployment('web', { replicas: 0 }), status: { replicas: 9 } }, { see: ['status'] });
+	}),
+	define('create-defaults', 'The server fills in defaults', async (t) => {
+		await t.create(deployment('web', { replicas: 0 }), {
+			see: ['spec.revisionHistoryLimit', 'spec.progressDeadlineSeconds', 'spec.strategy', 'spec.template.spec'],
+		});
+		await t.create(service('s'), {
+			see: ['spec.type', 'spec.ports', 'spec.internalTrafficPolicy', 'spec.ipFamilyPolicy'],
+		});
+	}),
+	define('create-unknown-field', 'Unknown fields are dropped, warned of, or refused', async (t) => {
+		const odd = { ...configMap('a'), colour: 'red' };
+		const warned = await t.create(odd, { query: { dryRun: 'All' } });
+		t.note('warning', warned.headers.warning ?? 'none');
+		await t.create(odd, { query: { fieldValidation: 'Strict' } });
+		await t.create(odd, { query: { fieldValidation: 'Ignore' }, see: ['colour'] });
+		await t.create(odd, { query: { fieldValidation: 'Maybe' } });
+	}),
+	define('create-in-all-namespaces', 'An object of a namespace is made in one', async (t) => {
+		await t.post('/api/v1/configmaps', configMap('a'));
+		await t.post('configmaps/a', configMap('a'));
+		await t.post(`/api/v1/namespaces/${t.ns}/persistentvolumes`, {
+			apiVersion: 'v1',
+			kind: 'PersistentVolume',
+			metadata: { name: 'x' },
+		});
+	}),
+	define('create-long-name', 'A name has at most 253 characters, a label 63', async (t) => {
+		await t.create(configMap('a'.repeat(254)));
+		await t.create(service('a'.repeat(64)));
+	}),
+	define('create-secret-types', 'Secrets of a type have its keys', async (t) => {
+		await t.create({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'tls' }, type: 'kubernetes.io/tls' });
+		await t.create({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'odd' }, data: { k: 'not base64!' } });
+	}),
+	define('create-immutable', 'An immutable ConfigMap can be deleted and not changed', async (t) => {
+		await t.create(configMap('a', {}, { immutable: true, data: { k: 'v' } }));
+		await t.patch('configmaps/a', 'merge', { data: { k: 'w' } });
+		await t.patch('configmaps/a', 'merge', { immutable: false });
+		await t.patch('configmaps/a', 'merge', { metadata: { labels: { a: 'b' } } });
+		await t.delete('configmaps/a');
+	}),
+	define('create-quota', '§3 G10 A quota refuses what is too much, and not a DELETE', async (t) => {
+		await t.create({
+			apiVersion: 'v1',
+			kind: 'ResourceQuota',
+			metadata: { name: 'q' },
+			spec: { hard: { 'count/services': '1' } },
+		});
+		await t.until(
+			'resourcequotas/q',
+			'has been counted',
+			(one) => one?.status?.hard?.['count/services'] === '1' && one.status.used?.['count/services'] === '0',
+			{ see: ['status'] },
+		);
+		await t.create(service('one'));
+		await t.create(service('two'));
+		await t.delete('services/one', undefined, { silent: true });
+	}),
+	define('create-pod-binds-at-once', 'A Pod that names its node is on it', async (t) => {
+		await t.create(pod('p', {}, { nodeName: 'node-c' }), { see: ['spec.nodeName', 'status.phase'] });
+		await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running', {
+			see: ['spec.nodeName', 'status.conditions'],
+		});
+	}),
+];

@@ -1,0 +1,266 @@
+/**
+ * Kinds of one's own: definitions and what is made of them.
+ */
+import { configMap, definition, ownedBy, widget } from '../objects.mjs';
+import { longPatience } from '../scene.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+const x = ['example.com/x'];
+const free = { metadata: { finalizers: null } };
+const conditions = ['status.conditions'];
+
+/** @param {any} one @param {string} type @param {string} status @param {string} [reason] */
+const says = (one, type, status, reason) =>
+	one?.status.conditions?.some(
+		(/** @type {any} */ each) => each.type === type && each.status === status && (!reason || each.reason === reason),
+	);
+
+/** A definition that is served. @param {Scene} t @param {Parameters<typeof definition>[1]} [shape] */
+async function served(t, shape = {}) {
+	await t.create(definition(t.ns, shape), { silent: true });
+	const crd = `customresourcedefinitions/widgets.${t.ns}.example.com`;
+	await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), { silent: true });
+	const root = `/apis/${t.ns}.example.com/v1`;
+	const path = shape.scope === 'Cluster' ? `${root}/widgets` : `${root}/namespaces/${t.ns}/widgets`;
+	await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
+	return { crd, path };
+}
+
+const schema = {
+	type: 'object',
+	required: ['spec'],
+	properties: {
+		spec: {
+			type: 'object',
+			required: ['size'],
+			properties: { size: { type: 'integer', minimum: 1 }, colour: { type: 'string', enum: ['red', 'blue'] } },
+		},
+		status: { type: 'object', properties: { phase: { type: 'string' } } },
+	},
+};
+const withSchema = (/** @type {Record<string, any>} */ rest = {}) => ({
+	versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema }, ...rest }],
+});
+
+export default [
+	define('crd-created', 'A definition is accepted, then established', async (t) => {
+		await t.create(definition(t.ns));
+		const crd = `customresourcedefinitions/widgets.${t.ns}.example.com`;
+		await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), {
+			see: [...conditions, 'status.acceptedNames', 'status.storedVersions'],
+		});
+	}),
+	define('crd-invalid', 'A definition is called plural.group, and has one version that is stored', async (t) => {
+		await t.create({ ...definition(t.ns), metadata: { name: 'gadgets.example.com' } });
+		await t.create(definition(t.ns, { versions: [] }));
+		await t.create(definition(t.ns, { versions: [{ name: 'v1', served: true, storage: true }] }));
+	}),
+	define('cr-life', 'A custom resource is made, read, changed and deleted like any other', async (t) => {
+		const { path } = await served(t);
+		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 } }), { see: ['spec'] });
+		await t.get(`${path}/w`, { see: ['spec'] });
+		await t.patch(`${path}/w`, 'merge', { spec: { size: 2 } }, { see: ['spec'] });
+		await t.patch(`${path}/w`, 'json', [{ op: 'replace', path: '/spec/size', value: 3 }], { see: ['spec'] });
+		await t.patch(`${path}/w`, 'strategic', { spec: { size: 4 } });
+		await t.get(path);
+		await t.delete(`${path}/w`);
+		await t.get(`${path}/w`);
+	}),
+	define('cr-generation', 'The generation of a custom resource counts changes outside metadata', async (t) => {
+		const { path } = await served(t);
+		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 } }));
+		await t.patch(`${path}/w`, 'merge', { metadata: { labels: { a: 'b' } } });
+		await t.patch(`${path}/w`, 'merge', { spec: { size: 2 } });
+		await t.patch(`${path}/w`, 'merge', { spec: { size: 2 } });
+		await t.patch(`${path}/w`, 'merge', { status: { phase: 'Here' } }, { see: ['status'] });
+	}),
+	define('cr-status-subresource', 'With the subresource, status changes only there and does not count', async (t) => {
+		const { path } = await served(t, {
+			versions: [
+				{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: schema } },
+			],
+		});
+		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 }, status: { phase: 'Made' } }), { see: ['status'] });
+		await t.patch(`${path}/w`, 'merge', { status: { phase: 'Main' }, spec: { size: 2 } }, { see: ['status', 'spec'] });
+		await t.patch(
+			`${path}/w/status`,
+			'merge',
+			{ status: { phase: 'Status' }, spec: { size: 3 } },
+			{ see: ['status', 'spec'] },
+		);
+	}),
+	define('cr-no-status-subresource', 'Without it there is no such path', async (t) => {
+		const { path } = await served(t);
+		await t.post(path, widget(t.ns, 'w'));
+		await t.patch(`${path}/w/status`, 'merge', { status: {} });
+	}),
+	define('cr-scale-subresource', 'A custom resource can be scaled, if its definition says how', async (t) => {
+		const scale = { specReplicasPath: '.spec.size', statusReplicasPath: '.status.size' };
+		const { path } = await served(t, {
+			versions: [
+				{
+					name: 'v1',
+					served: true,
+					storage: true,
+					subresources: { scale },
+					schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+				},
+			],
+		});
+		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 } }));
+		await t.get(`${path}/w/scale`, { see: ['spec', 'status'] });
+		await t.patch(`${path}/w/scale`, 'merge', { spec: { replicas: 3 } }, { see: ['spec', 'status'] });
+		await t.get(`${path}/w`, { see: ['spec'] });
+	}),
+	define('cr-validation', 'A custom resource is held against its schema', async (t) => {
+		const { path } = await served(t, withSchema());
+		await t.post(path, widget(t.ns, 'a'));
+		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 0 } }));
+		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 1, colour: 'green' } }));
+		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 'big' } }));
+		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 1, unknown: true } }), { see: ['spec'] });
+	}),
+	define('cr-columns', 'A definition says which columns its table has', async (t) => {
+		const additionalPrinterColumns = [{ name: 'Size', type: 'integer', jsonPath: '.spec.size' }];
+		const { path } = await served(t, withSchema({ additionalPrinterColumns }));
+		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 4 } }));
+		await t.get(path, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
+	}),
+	define('cr-cluster-scoped', 'Custom resources of the cluster', async (t) => {
+		const { path } = await served(t, { scope: 'Cluster' });
+		await t.post(path, widget(t.ns, 'w'));
+		await t.post(`/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`, widget(t.ns, 'v'));
+		await t.delete(`${path}/w`);
+	}),
+	define('cr-watch', 'Custom resources are watched like any other', async (t) => {
+		const { path } = await served(t);
+		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
+		const watch = await t.watch(path, { events: 'each' });
+		await t.delete(`${path}/w`);
+		await t.patch(`${path}/w`, 'merge', free);
+		await watch.gone('w');
+		watch.end();
+	}),
+	define(
+		'watch-too-old',
+		'A watch from a revision before the first that the server knows of a kind: 410 in the stream',
+		async (t) => {
+			const { path } = await served(t);
+			const watch = await t.watch(path, { query: { resourceVersion: 1 }, events: 'each' });
+			await watch.ended();
+		},
+	),
+	define('cr-finalizer', '§3 X2 A custom resource whose operator is gone stays', async (t) => {
+		const { path } = await served(t);
+		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
+		await t.delete(`${path}/w`);
+		await t.patch(`${path}/w`, 'merge', { metadata: { finalizers: [...x, 'example.com/y'] } });
+		await t.patch(`${path}/w`, 'merge', free);
+		await t.get(`${path}/w`);
+	}),
+	define('cr-orphan', '§6.1 Orphaning a dependent of a custom resource', async (t) => {
+		const { path } = await served(t);
+		const { body } = await t.post(path, widget(t.ns, 'w'));
+		await t.create(configMap('child', ownedBy(body)));
+		await t.delete(`${path}/w`, { propagationPolicy: 'Orphan' });
+		await t.until(`${path}/w`, 'is gone', (one) => !one, { within: longPatience });
+		await t.get('configmaps/child');
+	}),
+	define('cr-owner', '§6.1 A custom resource owns, and its dependents go with it', async (t) => {
+		const { path } = await served(t);
+		const { body } = await t.post(path, widget(t.ns, 'w'));
+		await t.create(configMap('child', ownedBy(body)));
+		await t.delete(`${path}/w`, { propagationPolicy: 'Background' });
+		await t.until('configmaps/child', 'is gone', (one) => !one, { within: longPatience });
+	}),
+	define('crd-deleted', '§3 X1 A definition is deleted with all that was made of it', async (t) => {
+		const { crd, path } = await served(t);
+		await t.post(path, widget(t.ns, 'w'));
+		await t.delete(crd);
+		await t.gone(crd);
+		await t.eventually('it is not served', 'GET', path, ({ status }) => status === 404);
+		await t.get(path);
+	}),
+	define(
+		'crd-held',
+		'§3 X1 §8 R-S4d A custom resource with a finalizer holds its definition, which says so',
+		async (t) => {
+			const { crd, path } = await served(t);
+			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
+			await t.delete(crd);
+			await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True', 'InstanceDeletionInProgress'), {
+				show: (one) =>
+					one.status.conditions
+						.filter((/** @type {any} */ { type }) => type === 'Terminating')
+						.map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
+			});
+			await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.patch(`${path}/w`, 'merge', free);
+			await t.gone(crd);
+		},
+	),
+	define('crd-no-creation', '§3 X1 Nothing can be made of a definition that is being deleted', async (t) => {
+		const { crd, path } = await served(t);
+		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
+		await t.delete(crd);
+		await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True'), { silent: true });
+		await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.post(path, widget(t.ns, 'v'));
+		await t.patch(`${path}/w`, 'merge', free);
+		await t.gone(crd);
+	}),
+	define(
+		'crd-stripped',
+		'§3 X1 A definition whose finalizer was stripped leaves its resources: they are back when it is',
+		async (t) => {
+			const { crd, path } = await served(t);
+			const { body } = await t.post(path, widget(t.ns, 'w', { finalizers: x }));
+			await t.delete(crd);
+			await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True'), { silent: true });
+			await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.patch(crd, 'merge', free);
+			await t.gone(crd);
+			await t.create(definition(t.ns), { silent: true });
+			await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), { silent: true });
+			await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
+			const again = await t.get(`${path}/w`);
+			t.note('same UID', again.body.metadata?.uid === body.metadata.uid);
+		},
+	),
+	define('crd-name-conflict', 'A second definition cannot take the names of the first', async (t) => {
+		await served(t);
+		const second = definition(t.ns);
+		second.metadata.name = `gadgets.${t.ns}.example.com`;
+		second.spec.names = { ...second.spec.names, plural: 'gadgets', singular: 'gadget' };
+		await t.create(second, { silent: true });
+		await t.until(
+			`customresourcedefinitions/${second.metadata.name}`,
+			'is refused',
+			(one) => says(one, 'NamesAccepted', 'False'),
+			{
+				show: (one) =>
+					one.status.conditions
+						.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+						.sort(),
+			},
+		);
+	}),
+	define('crd-discovery', 'A definition brings its group into discovery', async (t) => {
+		await served(t);
+		await t.eventually('its group is there', 'GET', `/apis/${t.ns}.example.com`, ({ status }) => status === 200);
+		await t.get(`/apis/${t.ns}.example.com`, {
+			show: ({ kind, name, preferredVersion }) => [kind, name, preferredVersion],
+		});
+		await t.get(`/apis/${t.ns}.example.com/v1`, {
+			show: ({ kind, resources }) => [
+				kind,
+				resources.map((/** @type {any} */ { storageVersionHash, verbs, ...rest }) => ({
+					...rest,
+					verbs: [...verbs].sort(),
+				})),
+			],
+		});
+	}),
+];

@@ -1,0 +1,269 @@
+/**
+ * What stands at the gate and may be away: webhooks, aggregated APIs.
+ */
+import { configMap, service, unplacedPod } from '../objects.mjs';
+import { longPatience } from '../scene.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+const discovery = { accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' };
+
+/**
+ * A webhook that nobody answers, for ConfigMaps of the namespace of the case.
+ * @param {Scene} t @param {string} kind @param {Record<string, any>} [rest] of the webhook
+ */
+const webhook = (t, kind, rest = {}) => ({
+	apiVersion: 'admissionregistration.k8s.io/v1',
+	kind: `${kind}WebhookConfiguration`,
+	metadata: { name: t.name('hook') },
+	webhooks: [
+		{
+			name: 'hook.example.com',
+			clientConfig: { url: 'https://127.0.0.1:1/' },
+			rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['DELETE'] }],
+			namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': t.ns } },
+			sideEffects: 'None',
+			admissionReviewVersions: ['v1'],
+			timeoutSeconds: 1,
+			failurePolicy: 'Fail',
+			...rest,
+		},
+	],
+});
+const validating = (/** @type {Scene} */ t) => `validatingwebhookconfigurations/${t.name('hook')}`;
+
+const dryRun = { body: { dryRun: ['All'] } };
+/** The webhook is known to the server a moment after it is made. @param {Scene} t */
+async function inForce(t) {
+	await t.create(configMap('probe'), { silent: true });
+	await t.eventually('the webhook is called', 'DELETE', 'configmaps/probe', ({ status }) => status === 500, dryRun);
+}
+/** @param {Scene} t */
+const outOfForce = (t) =>
+	t.eventually('the webhook is not called', 'DELETE', 'configmaps/probe', ({ status }) => status === 200, dryRun);
+
+/** @param {string} group @param {Record<string, any>} backend */
+const apiService = (group, backend) => ({
+	apiVersion: 'apiregistration.k8s.io/v1',
+	kind: 'APIService',
+	metadata: { name: `v1.${group}` },
+	spec: {
+		group,
+		version: 'v1',
+		groupPriorityMinimum: 100,
+		versionPriority: 100,
+		insecureSkipTLSVerify: true,
+		service: backend,
+	},
+});
+/** @param {any} one */
+const available = (one) => one.status?.conditions?.find((/** @type {any} */ { type }) => type === 'Available');
+/** @param {any} one */
+const availability = (one) => [available(one).status, available(one).reason, available(one).message];
+/** @param {any} ns @param {string} type @param {string} status */
+const says = (ns, type, status) =>
+	ns?.status.conditions?.some((/** @type {any} */ each) => each.type === type && each.status === status);
+
+export default [
+	define('webhook-down-fail', '§3 X3 §8 A webhook that is down and says Fail refuses the DELETE', async (t) => {
+		await t.create(webhook(t, 'Validating'), { silent: true });
+		await inForce(t);
+		await t.create(configMap('a'));
+		await t.delete('configmaps/a');
+		await t.delete('configmaps/a', { dryRun: ['All'] });
+		await t.get('configmaps/a');
+		await t.delete(validating(t));
+		await outOfForce(t);
+		await t.delete('configmaps/a');
+	}),
+	define('webhook-down-ignore', '§3 X3 A webhook that is down and says Ignore is passed over', async (t) => {
+		await t.create(webhook(t, 'Validating'), { silent: true });
+		await inForce(t);
+		await t.patch(validating(t), 'json', [{ op: 'replace', path: '/webhooks/0/failurePolicy', value: 'Ignore' }], {
+			silent: true,
+		});
+		await outOfForce(t);
+		await t.create(configMap('a'));
+		await t.delete('configmaps/a');
+		await t.delete(validating(t), undefined, { silent: true });
+	}),
+	define('webhook-no-service', '§3 X3 A webhook whose Service is not there', async (t) => {
+		await t.create(webhook(t, 'Validating', { clientConfig: { service: { name: 'hook', namespace: t.ns } } }), {
+			silent: true,
+		});
+		await inForce(t);
+		await t.delete('configmaps/probe');
+		await t.delete(validating(t), undefined, { silent: true });
+	}),
+	define('webhook-no-endpoints', '§3 X3 §8 A webhook whose Service has no endpoints', async (t) => {
+		await t.create(service('hook', { ports: [{ port: 443 }] }), { silent: true });
+		await t.create(webhook(t, 'Validating', { clientConfig: { service: { name: 'hook', namespace: t.ns } } }), {
+			silent: true,
+		});
+		await inForce(t);
+		await t.delete('configmaps/probe');
+		await t.delete(validating(t), undefined, { silent: true });
+	}),
+	define(
+		'webhook-holds-namespace',
+		'§3 N3 X3 §8 A webhook that is down holds a namespace, which says so',
+		async (t) => {
+			await t.create(webhook(t, 'Validating'), { silent: true });
+			await inForce(t);
+			await t.delete(`namespaces/${t.ns}`);
+			await t.until(
+				`namespaces/${t.ns}`,
+				'says that it cannot delete',
+				(ns) => says(ns, 'NamespaceDeletionContentFailure', 'True'),
+				{
+					show: (ns) =>
+						ns.status.conditions
+							.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+							.sort(),
+				},
+			);
+			await t.delete(validating(t), undefined, { silent: true });
+			await t.gone(`namespaces/${t.ns}`);
+		},
+	),
+	define('webhook-holds-finalizer', '§1.9 §3 P17 A webhook on UPDATE refuses the removal of a finalizer', async (t) => {
+		const rules = [
+			{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['UPDATE', 'DELETE'] },
+		];
+		await t.create(configMap('a', { finalizers: ['example.com/x'] }));
+		await t.delete('configmaps/a');
+		await t.create(webhook(t, 'Mutating', { rules, reinvocationPolicy: 'Never' }), { silent: true });
+		await inForce(t);
+		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } });
+		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+		await outOfForce(t);
+		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } });
+	}),
+	define('webhook-collection', '§6.1 deletecollection stops at the first that is refused', async (t) => {
+		await t.create(webhook(t, 'Validating'), { silent: true });
+		await inForce(t);
+		await t.create(configMap('a', { labels: { of: 'case' } }));
+		await t.delete('configmaps', undefined, { query: { labelSelector: 'of=case' } });
+		await t.delete(validating(t), undefined, { silent: true });
+	}),
+	define('webhook-side-effects', '§6.1 A webhook with side effects does not take part in a dry run', async (t) => {
+		await t.create(webhook(t, 'Validating', { sideEffects: 'Some' }));
+		await t.create(webhook(t, 'Validating', { sideEffects: 'NoneOnDryRun' }), {
+			see: ['webhooks[0].matchPolicy', 'webhooks[0].sideEffects'],
+		});
+		await t.delete(validating(t), undefined, { silent: true });
+	}),
+	define(
+		'apiservice-not-found',
+		'§3 X6 §8 R-S3 An APIService without its Service is not Available, and answers 503',
+		async (t) => {
+			const group = `${t.ns}.example.com`;
+			await t.create(apiService(group, { name: 'none', namespace: t.ns }));
+			await t.until(`apiservices/v1.${group}`, 'is not Available', (one) => available(one)?.status === 'False', {
+				show: availability,
+			});
+			await t.eventually('503', 'GET', `/apis/${group}/v1/things`, ({ status }) => status === 503);
+			await t.get(`/apis/${group}/v1/things`);
+			await t.delete(`apiservices/v1.${group}`);
+		},
+		{ alone: true },
+	),
+	define(
+		'apiservice-no-endpoints',
+		'§3 X6 §8 R-S3 An APIService whose Service selects nothing, and one whose Service selects not at all',
+		async (t) => {
+			const [one, two] = [`a.${t.ns}.example.com`, `b.${t.ns}.example.com`];
+			await t.create(service('empty', { ports: [{ port: 443 }] }), { silent: true });
+			await t.create(service('bare', { selector: undefined, ports: [{ port: 443 }] }), { silent: true });
+			await t.until('endpointslices', 'there is one', (all) => all.length === 1, { silent: true });
+			await t.create(apiService(one, { name: 'empty', namespace: t.ns }), { silent: true });
+			await t.create(apiService(two, { name: 'bare', namespace: t.ns }), { silent: true });
+			await t.until(`apiservices/v1.${one}`, 'is not Available', (each) => available(each)?.status === 'False', {
+				show: availability,
+			});
+			await t.until(`apiservices/v1.${two}`, 'is not Available', (each) => available(each)?.status === 'False', {
+				show: availability,
+			});
+			for (const group of [one, two]) await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+		},
+		{ alone: true },
+	),
+	define(
+		'apiservice-stale',
+		'§2.5 An APIService that is not Available is stale in discovery',
+		async (t) => {
+			const group = `${t.ns}.example.com`;
+			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { silent: true });
+			await t.until(`apiservices/v1.${group}`, 'is not Available', (one) => available(one)?.status === 'False', {
+				silent: true,
+			});
+			const versions = (/** @type {any} */ { body }) =>
+				body.items.find((/** @type {any} */ { metadata }) => metadata.name === group)?.versions;
+			const stale = (/** @type {any} */ answer) =>
+				versions(answer)?.some((/** @type {any} */ { freshness }) => freshness === 'Stale');
+			t.note('in discovery', versions(await t.eventually('stale', 'GET', '/apis', stale, { headers: discovery })));
+			await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+		},
+		{ alone: true },
+	),
+	define(
+		'apiservice-holds-namespace',
+		'§3 N1 §8 R-S3 An API that is away holds every namespace; its content is gone all the same',
+		async (t) => {
+			const group = `${t.ns}.example.com`;
+			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { silent: true });
+			await t.until(`apiservices/v1.${group}`, 'is not Available', (one) => available(one)?.status === 'False', {
+				silent: true,
+			});
+			const other = await t.namespace(t.name('n'));
+			await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('a'));
+			await t.delete(`namespaces/${other}`);
+			await t.until(
+				`namespaces/${other}`,
+				'says what it cannot discover',
+				(ns) => says(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
+				{
+					show: (ns) =>
+						ns.status.conditions
+							.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+							.sort(),
+				},
+			);
+			await t.gone(`/api/v1/namespaces/${other}/configmaps/a`);
+			await t.get(`namespaces/${other}`, { see: ['spec.finalizers'] });
+			await t.delete(`apiservices/v1.${group}`);
+			await t.until(`namespaces/${other}`, 'is gone', (ns) => !ns, { within: longPatience });
+		},
+		{ alone: true },
+	),
+	define(
+		'apiservice-holds-pods-first',
+		'§3 N1 N5 An API that is away and a Pod that stays: both hold',
+		async (t) => {
+			const group = `${t.ns}.example.com`;
+			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { silent: true });
+			await t.until(`apiservices/v1.${group}`, 'is not Available', (one) => available(one)?.status === 'False', {
+				silent: true,
+			});
+			await t.create(unplacedPod('p', { finalizers: ['example.com/x'] }));
+			await t.create(configMap('a'));
+			await t.delete(`namespaces/${t.ns}`);
+			await t.until(
+				`namespaces/${t.ns}`,
+				'says what it cannot discover',
+				(ns) => says(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
+				{ see: ['status.conditions'] },
+			);
+			await t.get('configmaps/a');
+			await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+			await t.patch('pods/p', 'merge', { metadata: { finalizers: null } }, { silent: true });
+			await t.until(`namespaces/${t.ns}`, 'is gone', (ns) => !ns, { within: longPatience });
+		},
+		{ alone: true },
+	),
+	define('apiservice-local', '§3 X6 An APIService of the server itself is Available: Local', async (t) => {
+		await t.get('apiservices/v1.apps', { show: availability });
+		await t.get('apiservices/v1.', { show: availability });
+	}),
+];

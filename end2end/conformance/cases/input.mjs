@@ -1,0 +1,137 @@
+/**
+ * Bad input: what is no request, no JSON, no object, too much.
+ */
+import { configMap } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+const yaml = (/** @type {string} */ name) =>
+	`apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n  k: v\n`;
+
+export default [
+	define('input-malformed', 'JSON that breaks off, and what is none', async (t) => {
+		for (const raw of [
+			'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}',
+			'{"kind": ConfigMap}',
+			'hello',
+			'[]',
+			'"text"',
+			'null',
+			'{}',
+			'',
+		])
+			await t.post('configmaps', undefined, { raw });
+	}),
+	define('input-wrong-types', 'Fields of a wrong type', async (t) => {
+		await t.post('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 5 } });
+		await t.post('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', labels: ['x'] } });
+		await t.post('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: { k: 5 } });
+		await t.post('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: 'a' });
+		await t.post('configmaps', { apiVersion: 1, kind: 'ConfigMap' });
+		await t.post('configmaps', { apiVersion: 'a/b/c', kind: 'ConfigMap' });
+		await t.post('deployments', {
+			apiVersion: 'apps/v1',
+			kind: 'Deployment',
+			metadata: { name: 'a' },
+			spec: { replicas: 'many' },
+		});
+	}),
+	define('input-yaml', 'YAML is understood if it is said to be YAML', async (t) => {
+		const headers = { 'content-type': 'application/yaml' };
+		await t.post('configmaps', undefined, { raw: yaml('a'), headers, see: ['data'] });
+		await t.post('configmaps', undefined, { raw: 'a: [b', headers });
+		await t.post('configmaps', undefined, { raw: yaml('b') });
+	}),
+	define('input-content-type', 'A body of a type that nobody reads', async (t) => {
+		for (const type of [
+			'text/plain',
+			'application/x-www-form-urlencoded',
+			'nonsense',
+			'application/json; charset=utf-8',
+			'application/merge-patch+json',
+		])
+			await t.post('configmaps', configMap('a'), { headers: { 'content-type': type } });
+	}),
+	define('input-too-large', 'A request of more than 3 MB', async (t) => {
+		await t.post('configmaps', configMap('a', {}, { data: { k: 'x'.repeat(3_300_000) } }));
+	}),
+	define('input-object-too-large', 'A ConfigMap of more than 1 MB', async (t) => {
+		await t.post('configmaps', configMap('a', {}, { data: { k: 'x'.repeat(1_100_000) } }));
+		await t.post('configmaps', configMap('a', { annotations: { k: 'x'.repeat(300_000) } }));
+	}),
+	define('input-deep', 'JSON that is too deep', async (t) => {
+		await t.post('configmaps', undefined, { raw: `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}` });
+	}),
+	define('input-patch-too-many', 'A JSON patch of too many operations', async (t) => {
+		await t.create(configMap('a'), { silent: true });
+		await t.patch(
+			'configmaps/a',
+			'json',
+			Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/kind', value: 'ConfigMap' })),
+		);
+	}),
+	define('input-delete-body', 'A DELETE whose body is no DeleteOptions', async (t) => {
+		await t.create(configMap('a'), { silent: true });
+		await t.delete('configmaps/a', undefined, { raw: '{"gracePeriodSeconds":' });
+		await t.delete('configmaps/a', { gracePeriodSeconds: 'soon' });
+		await t.delete('configmaps/a', { preconditions: 'none' });
+		await t.delete('configmaps/a', { apiVersion: 'nowhere.example.com/v7', kind: 'DeleteOptions' });
+		await t.get('configmaps/a');
+	}),
+	define('input-method', 'Methods that a path does not have', async (t) => {
+		await t.put('configmaps', {});
+		await t.post('configmaps/a', {});
+		await t.post(`namespaces/${t.ns}`, {});
+		await t.request('PATCH', 'configmaps', {}, { headers: { 'content-type': 'application/merge-patch+json' } });
+		await t.delete('selfsubjectaccessreviews');
+		await t.get('selfsubjectaccessreviews');
+		await t.get('pods/p/eviction');
+		await t.get('pods/p/binding');
+		await t.request('OPTIONS', 'configmaps');
+	}),
+	define('input-paths', 'Paths that lead nowhere', async (t) => {
+		for (const path of [
+			'/api/v1/namespaces//configmaps',
+			`/api/v1/namespaces/${t.ns}`,
+			`/api/v1/namespaces/${t.ns}/configmaps/a/b/c`,
+			'/api/v1/namespaces/%2e%2e/configmaps',
+			'/apis',
+			'/apis/',
+			'/api/v2',
+			'/apis/apps/',
+			`/apis/apps/v1/namespaces/${t.ns}/configmaps`,
+		])
+			await t.get(path, { show: ({ kind, metadata }) => [kind, metadata?.name ?? null] });
+	}),
+	define('input-odd-names', 'Names in the path that nothing can have', async (t) => {
+		await t.get('configmaps/UPPER');
+		await t.get('configmaps/%20');
+		await t.get('configmaps/a%2Fb');
+		await t.delete(`configmaps/${'a'.repeat(300)}`);
+	}),
+	define('input-query', 'Parameters with values that they do not have', async (t) => {
+		await t.create(configMap('a'), { silent: true });
+		await t.get('configmaps', { query: { timeoutSeconds: 'x' } });
+		await t.get('configmaps/a', { query: { resourceVersion: 'x' } });
+		await t.get('configmaps/a', { query: { unknown: 'x' } });
+		await t.delete('configmaps/a', undefined, { query: { orphanDependents: 'perhaps' } });
+		await t.create(configMap('b'), { query: { fieldManager: 'x'.repeat(200) } });
+		await t.create(configMap('b'), { query: { fieldManager: 'one\u0000two' } });
+	}),
+	define('input-duplicate-keys', 'A key twice', async (t) => {
+		const raw = '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"k":"v","k":"w"}}';
+		await t.post('configmaps', undefined, { raw, query: { fieldValidation: 'Strict' } });
+		await t.post('configmaps', undefined, { raw, see: ['data'] });
+	}),
+	define('input-text', 'Text of all sorts survives', async (t) => {
+		await t.create(
+			configMap(
+				'a',
+				{ annotations: { note: 'ä \u{1F600} </script> "quoted" \\ \n\t' } },
+				{ data: { k: '\u202e reversed' } },
+			),
+			{ see: ['metadata.annotations', 'data'] },
+		);
+		await t.create(configMap('b', {}, { data: { 'not a key!': 'v' } }));
+		await t.create(configMap('b', {}, { binaryData: { k: '***' } }));
+	}),
+];

@@ -1,0 +1,265 @@
+/**
+ * Namespaces: what is deleted in which order, what holds them, what they say about it.
+ */
+import { configMap, definition, held, pod, unplacedPod, widget } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+const x = ['example.com/x'];
+const free = { metadata: { finalizers: null } };
+/** @param {any} ns @param {string} type @param {string} status */
+const says = (ns, type, status) =>
+	ns?.status.conditions?.some((/** @type {any} */ each) => each.type === type && each.status === status);
+/** Without a resourceVersion: the controller may be writing its conditions. @param {string} name */
+const finalized = (name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: [] } });
+/** @param {any} ns */
+const conditions = (ns) =>
+	ns.status.conditions
+		.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+		.sort();
+
+export default [
+	define('ns-created', 'A new namespace is Active and has its finalizer in the spec', async (t) => {
+		await t.create(
+			{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('n') } },
+			{ see: ['status.phase', 'spec.finalizers', 'metadata.labels'] },
+		);
+	}),
+	define('ns-deleted', 'A namespace is deleted with all that is in it', async (t) => {
+		await t.create(configMap('a'));
+		const watch = await t.watch('namespaces', {
+			query: { fieldSelector: `metadata.name=${t.ns}` },
+			see: ['status.phase', 'spec.finalizers'],
+			events: 'each',
+		});
+		await t.delete(`namespaces/${t.ns}`, undefined, { see: ['status.phase', 'spec.finalizers'] });
+		await watch.gone(t.ns);
+		t.note(
+			'seen',
+			watch.events
+				.map(({ type, object }) => [type, object.status.phase])
+				.filter(([type, phase], at, all) => at === 0 || type !== all[at - 1][0] || phase !== all[at - 1][1]),
+		);
+		await t.get('configmaps/a');
+	}),
+	define('ns-second-delete', '§0c §1.8 A second DELETE of a namespace answers 200 and changes nothing', async (t) => {
+		await t.create(configMap('a', { finalizers: x }));
+		await t.delete(`namespaces/${t.ns}`, undefined, { see: ['status.phase'] });
+		await t.delete(`namespaces/${t.ns}`, undefined, { see: ['status.phase'] });
+		await t.patch('configmaps/a', 'merge', free);
+	}),
+	define('ns-no-creation', '§1.6 Nothing can be created in a namespace that is being deleted', async (t) => {
+		await t.create(configMap('a', { finalizers: x }));
+		await t.delete(`namespaces/${t.ns}`);
+		await t.create(configMap('b'));
+		await t.create(pod('p'));
+		await t.create({
+			apiVersion: 'v1',
+			kind: 'Event',
+			metadata: { name: 'e' },
+			involvedObject: { kind: 'ConfigMap', name: 'a', namespace: t.ns },
+		});
+		await t.patch('configmaps/a', 'merge', { data: { k: 'v' } }, { see: ['data'] });
+		await t.patch('configmaps/a', 'merge', free);
+	}),
+	define('ns-remaining', '§3 N4 What remains in a namespace, and which finalizers hold it', async (t) => {
+		await t.create(configMap('a', { finalizers: x }));
+		await t.create(configMap('b', { finalizers: x }));
+		await t.create(configMap('c'));
+		await t.delete(`namespaces/${t.ns}`);
+		await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => says(ns, 'NamespaceContentRemaining', 'True'), {
+			show: conditions,
+		});
+		await t.get('configmaps');
+		for (const name of ['a', 'b']) await t.patch(`configmaps/${name}`, 'merge', free);
+		await t.gone(`namespaces/${t.ns}`);
+	}),
+	define('ns-pods-first', '§3 N5 Pods are deleted first; while one remains, nothing else is', async (t) => {
+		await t.create(configMap('a'));
+		await t.create(pod('p', held));
+		await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running');
+		await t.delete(`namespaces/${t.ns}`);
+		await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until(`namespaces/${t.ns}`, 'has conditions', (ns) => ns.status.conditions?.length === 5, {
+			show: conditions,
+		});
+		await t.get('configmaps/a');
+		await t.annotate('p', 'unwind.test/hold', null);
+		await t.gone(`namespaces/${t.ns}`);
+	}),
+	define(
+		'ns-pod-finalizer',
+		'§3 N5 §8 R-S3 A Pod with a finalizer holds the namespace, and its conditions look well',
+		async (t) => {
+			await t.create(unplacedPod('p', { finalizers: x }));
+			await t.create(configMap('a'));
+			await t.delete(`namespaces/${t.ns}`);
+			await t.until(`namespaces/${t.ns}`, 'has conditions', (ns) => ns.status.conditions?.length === 5, {
+				show: conditions,
+			});
+			await t.get('configmaps/a');
+			await t.patch('pods/p', 'merge', free);
+			await t.gone(`namespaces/${t.ns}`);
+		},
+	),
+	define(
+		'ns-extra-spec-finalizer',
+		'§3 N6 Another finalizer in the spec holds the namespace until it is taken away by PUT finalize',
+		async (t) => {
+			const name = t.name('n');
+			await t.create(
+				{ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: ['example.com/own'] } },
+				{ see: ['spec.finalizers'] },
+			);
+			await t.delete(`namespaces/${name}`);
+			await t.until(
+				`namespaces/${name}`,
+				'has lost the finalizer kubernetes',
+				(one) => one.spec.finalizers.length === 1,
+				{ see: ['spec.finalizers', 'status.conditions'] },
+			);
+			await t.put(`namespaces/${name}/finalize`, finalized(name), { see: ['spec.finalizers', 'status.phase'] });
+			await t.gone(`namespaces/${name}`);
+		},
+	),
+	define(
+		'ns-metadata-finalizer',
+		'§3 N6 A finalizer in the metadata holds the namespace after its content is gone',
+		async (t) => {
+			const name = t.name('n');
+			await t.namespace(name, { finalizers: x });
+			await t.delete(`namespaces/${name}`);
+			await t.until(`namespaces/${name}`, 'has no finalizer in the spec', (ns) => !ns.spec.finalizers, {
+				see: ['status.phase', 'spec', 'status.conditions'],
+			});
+			await t.patch(`namespaces/${name}`, 'merge', free, { see: ['status.phase'] });
+			await t.get(`namespaces/${name}`);
+		},
+	),
+	define('ns-finalize-only-there', '§3 N6 spec.finalizers change only by PUT finalize', async (t) => {
+		const name = t.name('n');
+		await t.namespace(name);
+		await t.patch(
+			`namespaces/${name}`,
+			'merge',
+			{ spec: { finalizers: ['example.com/own'] } },
+			{ see: ['spec.finalizers'] },
+		);
+		await t.patch(`namespaces/${name}/finalize`, 'merge', { spec: { finalizers: [] } });
+		await t.get(`namespaces/${name}/finalize`);
+		await t.put(
+			`namespaces/${name}/finalize`,
+			{
+				apiVersion: 'v1',
+				kind: 'Namespace',
+				metadata: { name },
+				spec: { finalizers: ['kubernetes', 'example.com/own'] },
+			},
+			{ see: ['spec.finalizers'] },
+		);
+		await t.put(`namespaces/${name}/finalize`, {
+			apiVersion: 'v1',
+			kind: 'Namespace',
+			metadata: { name },
+			spec: { finalizers: ['nonsense'] },
+		});
+	}),
+	define(
+		'ns-forced-finalize',
+		'§3 N8 §8 R-S4e Forced: the namespace is gone, what was in it can be read and not changed, until it is made again',
+		async (t) => {
+			const name = t.name('n');
+			await t.namespace(name);
+			const inside = `/api/v1/namespaces/${name}/configmaps`;
+			await t.post(inside, configMap('a', { finalizers: x }));
+			await t.delete(`namespaces/${name}`);
+			await t.until(
+				`namespaces/${name}`,
+				'says what remains',
+				(one) => says(one, 'NamespaceContentRemaining', 'True'),
+				{ silent: true },
+			);
+			await t.put(`namespaces/${name}/finalize`, finalized(name), { see: ['spec'] });
+			await t.get(`namespaces/${name}`);
+			await t.get(`${inside}/a`);
+			await t.patch(`${inside}/a`, 'merge', free);
+			await t.delete(`${inside}/a`);
+			await t.post(inside, configMap('b'));
+			await t.namespace(name);
+			await t.patch(`${inside}/a`, 'merge', free);
+			await t.get(`${inside}/a`);
+		},
+	),
+	define('ns-immortal', '§3 N9 Three namespaces may not be deleted', async (t) => {
+		await t.delete('namespaces/default');
+		await t.delete('namespaces/kube-system', undefined, { query: { dryRun: 'All' } });
+		await t.delete('namespaces/kube-public', undefined, { query: { dryRun: 'All' } });
+	}),
+	define('ns-recreated', '§3 N9 A namespace can be made again, with another UID', async (t) => {
+		const name = t.name('n');
+		const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+		const { body: first } = await t.create(body);
+		await t.create(body);
+		await t.delete(`namespaces/${name}`);
+		await t.create(body);
+		await t.gone(`namespaces/${name}`);
+		const { body: second } = await t.create(body);
+		t.note('another UID', first.metadata.uid !== second.metadata.uid);
+	}),
+	define('ns-uid-precondition', '§6.1 A DELETE of a namespace for another UID', async (t) => {
+		await t.delete(`namespaces/${t.ns}`, { preconditions: { uid: '6e7a1b0e-0000-4000-8000-000000000000' } });
+	}),
+	define('ns-invalid-name', 'The name of a namespace is a label', async (t) => {
+		await t.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'Not.A.Label' } });
+		await t.create({ apiVersion: 'v1', kind: 'Namespace', metadata: {} });
+	}),
+	define('ns-missing', 'Nothing can be created where there is no namespace', async (t) => {
+		await t.post('/api/v1/namespaces/nowhere-at-all/configmaps', configMap('a'));
+		await t.get('/api/v1/namespaces/nowhere-at-all/configmaps');
+		await t.get('/api/v1/namespaces/nowhere-at-all/configmaps/a');
+		await t.delete('/api/v1/namespaces/nowhere-at-all/configmaps/a');
+		await t.patch('/api/v1/namespaces/nowhere-at-all/configmaps/a', 'merge', {});
+		await t.delete('namespaces/nowhere-at-all');
+	}),
+	define('ns-other-in-body', 'The namespace in the body has to be that of the path', async (t) => {
+		await t.create(configMap('a', { namespace: 'default' }));
+		await t.create(configMap('a', { namespace: t.ns }));
+	}),
+	define(
+		'ns-custom-resource',
+		'§3 N4 X2 §8 R-S4e A custom resource whose operator is gone holds the namespace',
+		async (t) => {
+			const { body } = await t.create(definition(t.ns), { silent: true });
+			await t.until(
+				`customresourcedefinitions/${body.metadata.name}`,
+				'is established',
+				(crd) => says(crd, 'Established', 'True'),
+				{ silent: true },
+			);
+			const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
+			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
+			await t.delete(`namespaces/${t.ns}`);
+			await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => says(ns, 'NamespaceContentRemaining', 'True'), {
+				show: conditions,
+			});
+			await t.patch(`${path}/w`, 'merge', free);
+			await t.gone(`namespaces/${t.ns}`);
+		},
+	),
+	define('ns-owner-and-finalizers', '§3 N4 Owners do not order what is deleted with a namespace', async (t) => {
+		const { body } = await t.create(configMap('parent', { finalizers: x }));
+		await t.create(
+			configMap('child', {
+				ownerReferences: [
+					{ apiVersion: 'v1', kind: 'ConfigMap', name: 'parent', uid: body.metadata.uid, blockOwnerDeletion: true },
+				],
+			}),
+		);
+		await t.delete(`namespaces/${t.ns}`);
+		await t.gone('configmaps/child');
+		await t.until('configmaps/parent', 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.patch('configmaps/parent', 'merge', free);
+		await t.gone(`namespaces/${t.ns}`);
+	}),
+];

@@ -1,0 +1,439 @@
+/**
+ * The garbage collector: owners, propagation, orphans, owners that are not there.
+ */
+import { configMap, deployment, held, job, ownedBy, pod, replicaSet, replicationController } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+const otherUid = '6e7a1b0e-0000-4000-8000-000000000000';
+const x = ['example.com/x'];
+const free = { metadata: { finalizers: null } };
+
+/** A parent and a child of it. @param {Scene} t @param {Record<string, any>} [child] @param {Record<string, any>} [owner] */
+async function family(t, child = {}, owner = { blockOwnerDeletion: true }) {
+	const { body } = await t.create(configMap('parent'));
+	await t.create(configMap('child', { ...ownedBy(body, owner), ...child }));
+	return body;
+}
+
+/** @param {any} one */
+const running = (one) => one?.status?.phase === 'Running';
+
+export default [
+	define('gc-background', '§8 R-S4b Background: the owner goes at once, its dependents after it', async (t) => {
+		await family(t);
+		await t.delete('configmaps/parent', { propagationPolicy: 'Background' });
+		await t.get('configmaps/parent');
+		await t.gone('configmaps/child');
+	}),
+	define('gc-default-is-background', '§6.1 Without a policy most kinds cascade in the background', async (t) => {
+		await family(t);
+		await t.delete('configmaps/parent');
+		await t.gone('configmaps/parent', 'configmaps/child');
+	}),
+	define('gc-foreground', '§3 G1 Foreground: the owner waits for its dependents', async (t) => {
+		await family(t);
+		const watch = await t.watch('configmaps', { events: 'each' });
+		await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
+		await watch.gone('parent');
+		watch.end();
+	}),
+	define(
+		'gc-foreground-waits',
+		'§3 G1 §8 R-S4b Foreground waits while a dependent that blocks has a finalizer',
+		async (t) => {
+			await family(t, { finalizers: x });
+			await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
+			await t.until('configmaps/child', 'is being deleted', (child) => child.metadata.deletionTimestamp);
+			await t.get('configmaps/parent');
+			await t.patch('configmaps/child', 'merge', free);
+			await t.gone('configmaps/child', 'configmaps/parent');
+		},
+	),
+	define('gc-foreground-not-blocking', '§3 G1 A dependent that does not block does not hold its owner', async (t) => {
+		await family(t, { finalizers: x }, {});
+		await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
+		await t.gone('configmaps/parent');
+		await t.until('configmaps/child', 'is being deleted', (child) => child?.metadata.deletionTimestamp);
+	}),
+	define(
+		'gc-foreground-then-background',
+		'§1.8 §3 G1 A second DELETE with Background strips foregroundDeletion',
+		async (t) => {
+			await family(t, { finalizers: x });
+			await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
+			await t.until('configmaps/child', 'is being deleted', (child) => child.metadata.deletionTimestamp);
+			await t.delete('configmaps/parent', { propagationPolicy: 'Background' });
+			await t.gone('configmaps/parent');
+			await t.get('configmaps/child');
+		},
+	),
+	define('gc-foreground-then-unblocked', '§3 G1 Setting blockOwnerDeletion to false lets the owner go', async (t) => {
+		const parent = await family(t, { finalizers: x });
+		await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
+		await t.until('configmaps/child', 'is being deleted', (child) => child.metadata.deletionTimestamp);
+		await t.patch('configmaps/child', 'merge', { metadata: ownedBy(parent, { blockOwnerDeletion: false }) });
+		await t.gone('configmaps/parent');
+		await t.get('configmaps/child');
+	}),
+	define('gc-foreground-alone', '§3 G1 Foreground without dependents: marked, then gone', async (t) => {
+		await t.create(configMap('parent'));
+		const watch = await t.watch('configmaps', { events: 'each' });
+		await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
+		await watch.gone('parent');
+		watch.end();
+	}),
+	define('gc-foreground-own-finalizer', '§3 G1 Foreground and a finalizer of its own: both have to go', async (t) => {
+		await t.create(configMap('parent', { finalizers: x }));
+		await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
+		await t.until(
+			'configmaps/parent',
+			'has no foregroundDeletion',
+			(parent) => parent.metadata.finalizers.length === 1,
+		);
+		await t.patch('configmaps/parent', 'merge', free);
+		await t.gone('configmaps/parent');
+	}),
+	define('gc-orphan', '§3 G2 §8 R-S4b Orphan: the child loses its owner and stays', async (t) => {
+		await family(t);
+		const watch = await t.watch('configmaps');
+		await t.delete('configmaps/parent', { propagationPolicy: 'Orphan' });
+		await watch.gone('parent');
+		watch.end();
+		await t.get('configmaps/child');
+	}),
+	define('gc-orphan-dependents-flag', '§6.1 The old orphanDependents means the same', async (t) => {
+		await family(t);
+		await t.delete('configmaps/parent', { orphanDependents: true });
+		await t.gone('configmaps/parent');
+		await t.get('configmaps/child');
+	}),
+	define('gc-orphan-many', '§3 G2 All dependents are let go before the owner', async (t) => {
+		const { body } = await t.create(configMap('parent'));
+		for (const name of ['a', 'b', 'c', 'd']) await t.create(configMap(name, ownedBy(body)));
+		await t.delete('configmaps/parent', { propagationPolicy: 'Orphan' });
+		await t.gone('configmaps/parent');
+		await t.get('configmaps');
+	}),
+	define(
+		'gc-finalizer-is-policy',
+		'§6.1 A finalizer orphan or foregroundDeletion on the object is its default',
+		async (t) => {
+			const { body } = await t.create(configMap('parent', { finalizers: ['orphan'] }));
+			await t.create(configMap('child', ownedBy(body)));
+			await t.delete('configmaps/parent');
+			await t.gone('configmaps/parent');
+			await t.get('configmaps/child');
+		},
+	),
+	define('gc-finalizer-policy-overruled', '§6.1 An explicit policy overrules that finalizer', async (t) => {
+		const { body } = await t.create(configMap('parent', { finalizers: ['orphan'] }));
+		await t.create(configMap('child', ownedBy(body)));
+		await t.delete('configmaps/parent', { propagationPolicy: 'Background' });
+		await t.gone('configmaps/parent', 'configmaps/child');
+	}),
+	define('gc-absent-owner', '§3 G5 An object whose owner does not exist is deleted', async (t) => {
+		const ghost = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'ghost', uid: otherUid } };
+		await t.create(configMap('child', ownedBy(ghost)));
+		await t.gone('configmaps/child');
+	}),
+	define('gc-owner-other-uid', '§3 G5 An owner of the same name with another UID is no owner', async (t) => {
+		const { body } = await t.create(configMap('parent'));
+		await t.create(configMap('child', ownedBy({ ...body, metadata: { name: 'parent', uid: otherUid } })));
+		await t.gone('configmaps/child');
+		await t.get('configmaps/parent');
+	}),
+	define(
+		'gc-cross-namespace',
+		'§3 G6 §8 R-S4c An owner in another namespace: an event, and the child is deleted',
+		async (t) => {
+			const other = await t.namespace(t.name('n'));
+			const { body } = await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('parent'));
+			await t.create(configMap('child', ownedBy(body)));
+			await t.until(
+				'events',
+				'say so',
+				(all) => all.some((/** @type {any} */ { reason }) => reason === 'OwnerRefInvalidNamespace'),
+				{
+					show: (all) =>
+						all.map((/** @type {any} */ { type, reason, message, involvedObject, source }) => [
+							type,
+							reason,
+							message,
+							involvedObject.kind,
+							source.component,
+						]),
+				},
+			);
+			await t.gone('configmaps/child');
+			await t.get(`/api/v1/namespaces/${other}/configmaps/parent`);
+		},
+	),
+	define('gc-unknown-owner-kind', '§3 G7 An owner of a kind that nobody knows: never collected', async (t) => {
+		const ghost = { apiVersion: 'nowhere.example.com/v1', kind: 'Ghost', metadata: { name: 'ghost', uid: otherUid } };
+		await t.create(configMap('child', { ...ownedBy(ghost) }));
+		// Another child whose owner is absent is collected: so the collector has been by.
+		const absent = {
+			apiVersion: 'v1',
+			kind: 'ConfigMap',
+			metadata: { name: 'ghost', uid: otherUid.replace(/0$/, '1') },
+		};
+		await t.create(configMap('other', ownedBy(absent)));
+		await t.gone('configmaps/other');
+		await t.get('configmaps/child');
+	}),
+	define(
+		'gc-two-owners',
+		'§3 G9 A child with another living owner is kept, and loses the one that is gone',
+		async (t) => {
+			const { body: one } = await t.create(configMap('one'));
+			const { body: two } = await t.create(configMap('two'));
+			await t.create(
+				configMap('child', { ownerReferences: [...ownedBy(one).ownerReferences, ...ownedBy(two).ownerReferences] }),
+			);
+			await t.delete('configmaps/one', { propagationPolicy: 'Background' });
+			await t.until('configmaps/child', 'has one owner', (child) => child.metadata.ownerReferences.length === 1);
+			await t.delete('configmaps/two', { propagationPolicy: 'Background' });
+			await t.gone('configmaps/child');
+		},
+	),
+	define(
+		'gc-two-owners-foreground',
+		'§3 G9 Foreground: a child with another living owner does not block and is kept',
+		async (t) => {
+			const { body: one } = await t.create(configMap('one'));
+			const { body: two } = await t.create(configMap('two'));
+			const blocks = { blockOwnerDeletion: true };
+			await t.create(
+				configMap('child', {
+					ownerReferences: [...ownedBy(one, blocks).ownerReferences, ...ownedBy(two, blocks).ownerReferences],
+				}),
+			);
+			await t.delete('configmaps/one', { propagationPolicy: 'Foreground' });
+			await t.gone('configmaps/one');
+			await t.until('configmaps/child', 'has one owner', (child) => child.metadata.ownerReferences.length === 1);
+		},
+	),
+	define('gc-chain', '§6.2 A chain of owners goes in the background, all of it', async (t) => {
+		const { body: a } = await t.create(configMap('a'));
+		const { body: b } = await t.create(configMap('b', ownedBy(a)));
+		await t.create(configMap('c', ownedBy(b)));
+		await t.delete('configmaps/a', { propagationPolicy: 'Background' });
+		await t.gone('configmaps/a', 'configmaps/b', 'configmaps/c');
+	}),
+	define('gc-chain-foreground', '§6.2 A chain in the foreground goes from its end', async (t) => {
+		const blocks = { blockOwnerDeletion: true };
+		const { body: a } = await t.create(configMap('a'));
+		const { body: b } = await t.create(configMap('b', ownedBy(a, blocks)));
+		await t.create(configMap('c', ownedBy(b, blocks)));
+		const watch = await t.watch('configmaps');
+		await t.delete('configmaps/a', { propagationPolicy: 'Foreground' });
+		await watch.gone('a');
+		t.note(
+			'order',
+			watch.events.filter(({ type }) => type === 'DELETED').map(({ object }) => object.metadata.name),
+		);
+		watch.end();
+	}),
+	define('gc-cycle', '§3 G8 Two that own each other: deleted in the foreground, the cycle is broken', async (t) => {
+		const { body: a } = await t.create(configMap('a'));
+		const { body: b } = await t.create(configMap('b', ownedBy(a, { blockOwnerDeletion: true })));
+		await t.patch('configmaps/a', 'merge', { metadata: ownedBy(b, { blockOwnerDeletion: true }) });
+		await t.delete('configmaps/a', { propagationPolicy: 'Foreground' });
+		await t.gone('configmaps/a', 'configmaps/b');
+	}),
+	define('gc-cycle-background', '§3 G8 Two that own each other: deleted in the background', async (t) => {
+		const { body: a } = await t.create(configMap('a'));
+		const { body: b } = await t.create(configMap('b', ownedBy(a)));
+		await t.patch('configmaps/a', 'merge', { metadata: ownedBy(b) });
+		await t.delete('configmaps/a', { propagationPolicy: 'Background' });
+		await t.gone('configmaps/a', 'configmaps/b');
+	}),
+	define(
+		'gc-self-owner',
+		'§3 G8 An object that owns itself waits for itself in the foreground, until told Background',
+		async (t) => {
+			const { body: a } = await t.create(configMap('a'));
+			await t.patch('configmaps/a', 'merge', { metadata: ownedBy(a, { blockOwnerDeletion: true }) });
+			await t.delete('configmaps/a', { propagationPolicy: 'Foreground' });
+			await t.create(configMap('later'));
+			await t.delete('configmaps/later', { propagationPolicy: 'Foreground' });
+			await t.gone('configmaps/later');
+			await t.get('configmaps/a');
+			await t.delete('configmaps/a', { propagationPolicy: 'Background' });
+			await t.gone('configmaps/a');
+		},
+	),
+	define('gc-two-controllers', 'An object has one controller at most', async (t) => {
+		const { body: one } = await t.create(configMap('one'));
+		const { body: two } = await t.create(configMap('two'));
+		const controller = { controller: true };
+		await t.create(
+			configMap('child', {
+				ownerReferences: [...ownedBy(one, controller).ownerReferences, ...ownedBy(two, controller).ownerReferences],
+			}),
+		);
+	}),
+	define('gc-owner-reference-invalid', 'An ownerReference has to be whole', async (t) => {
+		await t.create(configMap('a', { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: '', uid: '' }] }));
+		await t.create(configMap('a', { ownerReferences: [{ kind: 'ConfigMap', name: 'x', uid: otherUid }] }));
+		await t.create(
+			configMap('a', { ownerReferences: [{ apiVersion: 'v1', kind: 'Event', name: 'x', uid: otherUid }] }),
+		);
+	}),
+	define('gc-deployment-background', '§6.2 Deployment, Background: gone at once, its Pods after it', async (t) => {
+		await t.create(deployment('web', { pods: { labels: { app: 'web' }, ...held } }));
+		await t.until('pods', 'one runs', (all) => all.some(running));
+		await t.delete('deployments/web', { propagationPolicy: 'Background' });
+		await t.get('deployments/web');
+		await t.gone('deployments/web');
+		await t.until('replicasets', 'are gone', (all) => all.length === 0);
+		await t.until('pods', 'are told to go, and are still there', (all) =>
+			all.every((/** @type {any} */ p) => p.metadata.deletionTimestamp),
+		);
+	}),
+	define(
+		'gc-deployment-foreground',
+		'§6.2 Deployment, Foreground: waits for its ReplicaSet and its Pods',
+		async (t) => {
+			await t.create(deployment('web', { pods: { labels: { app: 'web' }, ...held } }));
+			const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
+			await t.delete('deployments/web', { propagationPolicy: 'Foreground' });
+			await t.until(`pods/${metadata.name}`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.get('deployments/web');
+			await t.get('replicasets');
+			await t.annotate(metadata.name, 'unwind.test/hold', null);
+			await t.gone('deployments/web');
+			await t.get('replicasets');
+			await t.get('pods');
+		},
+	),
+	define('gc-deployment-orphan', '§6.2 Deployment, Orphan: its ReplicaSet stays and loses its owner', async (t) => {
+		await t.create(deployment('web'));
+		await t.until('pods', 'one runs', (all) => all.some(running));
+		await t.delete('deployments/web', { propagationPolicy: 'Orphan' });
+		await t.gone('deployments/web');
+		await t.get('replicasets', {
+			show: (list) => list.items.map((/** @type {any} */ one) => one.metadata.ownerReferences ?? null),
+		});
+		await t.get('pods');
+	}),
+	define(
+		'gc-replicaset-orphan-then-adopt',
+		'§6.2 Orphaned Pods are adopted by the next ReplicaSet that selects them',
+		async (t) => {
+			await t.create(replicaSet('one', { pods: { labels: { app: 'one' } } }));
+			await t.until('pods', 'one runs', (all) => all.some(running));
+			await t.delete('replicasets/one', { propagationPolicy: 'Orphan' });
+			await t.gone('replicasets/one');
+			await t.until('pods', 'has no owner', (all) => all.every((/** @type {any} */ p) => !p.metadata.ownerReferences));
+			await t.create(
+				replicaSet('two', {
+					spec: {
+						selector: { matchLabels: { app: 'one' } },
+						template: { metadata: { labels: { app: 'one' } }, spec: { containers: [{ name: 'main', image: 'i' }] } },
+					},
+				}),
+			);
+			await t.until('pods', 'has an owner again', (all) =>
+				all.every((/** @type {any} */ p) => p.metadata.ownerReferences),
+			);
+		},
+	),
+	define('gc-job-default-orphans', '§6.1 A Job of batch/v1 without a policy orphans its Pods', async (t) => {
+		await t.create(job('work', { pods: {} }));
+		await t.until('pods', 'one runs', (all) => all.some(running));
+		await t.delete('jobs/work');
+		await t.gone('jobs/work');
+		await t.until('pods', 'has lost owner and finalizer', (all) =>
+			all.every((/** @type {any} */ p) => !p.metadata.ownerReferences && !p.metadata.finalizers),
+		);
+	}),
+	define('gc-job-background', '§6.1 §6.2 A Job deleted in the background takes its Pods with it', async (t) => {
+		await t.create(job('work', { pods: {} }));
+		await t.until('pods', 'one runs', (all) => all.some(running));
+		await t.delete('jobs/work', { propagationPolicy: 'Background' });
+		await t.gone('jobs/work');
+		await t.until('pods', 'are gone', (all) => all.length === 0);
+	}),
+	define('gc-job-foreground', '§6.2 A Job deleted in the foreground waits for its Pods', async (t) => {
+		await t.create(job('work', { pods: held }));
+		const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
+		await t.delete('jobs/work', { propagationPolicy: 'Foreground' });
+		await t.until(
+			`pods/${metadata.name}`,
+			'is told to go',
+			(one) => one.metadata.deletionTimestamp && !one.metadata.finalizers,
+		);
+		await t.get('jobs/work');
+		await t.annotate(metadata.name, 'unwind.test/hold', null);
+		await t.gone('jobs/work');
+		await t.get('pods');
+	}),
+	define(
+		'gc-replicationcontroller-default-orphans',
+		'§6.1 A ReplicationController without a policy orphans its Pods',
+		async (t) => {
+			await t.create(replicationController('old'));
+			await t.until('pods', 'one runs', (all) => all.some(running));
+			await t.delete('replicationcontrollers/old');
+			await t.gone('replicationcontrollers/old');
+			await t.until('pods', 'has lost its owner', (all) =>
+				all.every((/** @type {any} */ p) => !p.metadata.ownerReferences),
+			);
+		},
+	),
+	define('gc-pod-owned-by-configmap', '§6.2 A Pod that is collected gets its grace', async (t) => {
+		const { body } = await t.create(configMap('parent'));
+		await t.create(pod('p', { ...held, ...ownedBy(body) }));
+		await t.until('pods/p', 'runs', running);
+		await t.delete('configmaps/parent', { propagationPolicy: 'Background' });
+		await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+	}),
+	define('gc-cluster-owner', '§3 G6 A namespaced child of an owner in the cluster is collected', async (t) => {
+		const name = t.name('role');
+		const { body } = await t.create({
+			apiVersion: 'rbac.authorization.k8s.io/v1',
+			kind: 'ClusterRole',
+			metadata: { name },
+			rules: [],
+		});
+		await t.create(configMap('child', ownedBy(body)));
+		await t.delete(`clusterroles/${name}`, { propagationPolicy: 'Background' });
+		await t.gone('configmaps/child');
+	}),
+	define(
+		'gc-cluster-dependent',
+		'§3 G6 An object of the cluster with a namespaced owner is never collected',
+		async (t) => {
+			const { body } = await t.create(configMap('parent'));
+			await t.create(configMap('sibling', ownedBy(body)));
+			const name = t.name('role');
+			await t.create({
+				apiVersion: 'rbac.authorization.k8s.io/v1',
+				kind: 'ClusterRole',
+				metadata: { name, ...ownedBy(body) },
+				rules: [],
+			});
+			await t.delete('configmaps/parent', { propagationPolicy: 'Background' });
+			await t.gone('configmaps/sibling');
+			await t.get(`clusterroles/${name}`);
+		},
+	),
+	define(
+		'gc-foreground-of-dependent',
+		'§3 G1 Foreground reaches two levels: dependents that block are deleted in the foreground',
+		async (t) => {
+			const blocks = { blockOwnerDeletion: true };
+			const { body: a } = await t.create(configMap('a'));
+			const { body: b } = await t.create(configMap('b', ownedBy(a, blocks)));
+			await t.create(configMap('c', { ...ownedBy(b, blocks), finalizers: x }));
+			await t.delete('configmaps/a', { propagationPolicy: 'Foreground' });
+			await t.until('configmaps/c', 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.get('configmaps');
+			await t.patch('configmaps/c', 'merge', free);
+			await t.gone('configmaps/a');
+		},
+	),
+];

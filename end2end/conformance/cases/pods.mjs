@@ -1,0 +1,448 @@
+/**
+ * Pods: grace, the last DELETE of the node, what holds them, and nodes that are not there.
+ */
+import { completing, deployment, held, pod, unplacedPod } from '../objects.mjs';
+import { longPatience } from '../scene.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+const hold = 'unwind.test/hold';
+const x = ['example.com/x'];
+const free = { metadata: { finalizers: null } };
+
+/** @param {any} one */
+const running = (one) => one?.status?.phase === 'Running';
+/** @param {any} one */
+const deleting = (one) => one?.metadata.deletionTimestamp;
+
+/** A Pod that runs, and stays when it is told to go. @param {Scene} t @param {Record<string, any>} [metadata] @param {Record<string, any>} [spec] */
+async function runningPod(t, metadata = held, spec = {}) {
+	const { body } = await t.create(pod('p', metadata, spec));
+	await t.until('pods/p', 'runs', running, { silent: true });
+	return body;
+}
+
+/** How long after the request the deletion is due, in seconds. @param {any} one */
+const due = ({ metadata }) => metadata.deletionGracePeriodSeconds;
+
+/**
+ * A node that no machine stands behind; nothing is put on it that does not ask for it.
+ * @param {Scene} t @param {string} name
+ */
+async function bareNode(t, name) {
+	const taints = [{ key: 'conformance', value: 'own', effect: 'NoSchedule' }];
+	await t.create(
+		{ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { of: t.ns } }, spec: { taints } },
+		{ silent: true },
+	);
+	const now = new Date().toISOString();
+	const conditions = [
+		{ type: 'Ready', status: 'True', reason: 'KubeletReady', lastHeartbeatTime: now, lastTransitionTime: now },
+	];
+	const allocatable = { cpu: '4', memory: '8Gi', pods: '10' };
+	await t.patch(
+		`nodes/${name}/status`,
+		'strategic',
+		{ status: { conditions, allocatable, capacity: allocatable } },
+		{ silent: true },
+	);
+}
+const onBareNode = { tolerations: [{ key: 'conformance', operator: 'Exists' }] };
+
+export default [
+	define('pod-runs', 'A Pod is bound to a node and runs there', async (t) => {
+		const watch = await t.watch('pods', { see: ['status.phase'] });
+		await t.create(pod('p'), {
+			see: ['status.phase', 'status.qosClass', 'spec.terminationGracePeriodSeconds', 'spec.restartPolicy'],
+		});
+		await watch.until('Running', (events) => events.some(({ object }) => running(object)));
+		watch.end();
+	}),
+	define('pod-grace', '§1.1 §3 P1 A running Pod gets its grace: 30 s, deletionTimestamp is the deadline', async (t) => {
+		await runningPod(t);
+		await t.delete('pods/p', undefined, { see: ['status.phase'] });
+		const { body } = await t.get('pods/p');
+		const left = Date.parse(body.metadata.deletionTimestamp) - Date.parse(body.metadata.creationTimestamp);
+		t.note('the deadline is 30 s after the request', left >= 30_000 && left < 45_000);
+	}),
+	define('pod-grace-from-spec', '§3 P1 terminationGracePeriodSeconds of the Pod is the default', async (t) => {
+		await runningPod(t, held, { terminationGracePeriodSeconds: 7 });
+		await t.delete('pods/p');
+	}),
+	define('pod-grace-shortened', '§3 P1 §1.8 A second DELETE can shorten the grace and not lengthen it', async (t) => {
+		await runningPod(t);
+		await t.delete('pods/p', { gracePeriodSeconds: 20 });
+		const long = await t.delete('pods/p', { gracePeriodSeconds: 60 });
+		const short = await t.delete('pods/p', { gracePeriodSeconds: 5 });
+		await t.delete('pods/p');
+		t.note('due', [due(long.body), due(short.body)]);
+		t.note(
+			'earlier',
+			Date.parse(short.body.metadata.deletionTimestamp) < Date.parse(long.body.metadata.deletionTimestamp),
+		);
+	}),
+	define('pod-grace-negative', '§6.1 A negative grace is one second', async (t) => {
+		await runningPod(t);
+		await t.delete('pods/p', { gracePeriodSeconds: -5 });
+	}),
+	define('pod-grace-in-query', '§6.1 The grace in the query', async (t) => {
+		await runningPod(t);
+		await t.delete('pods/p', undefined, { query: { gracePeriodSeconds: 3 } });
+		await t.delete('pods/p', undefined, { query: { gracePeriodSeconds: 'soon' } });
+	}),
+	define('pod-forced', '§1.2 §6.1 Grace 0: the API forgets the Pod at once', async (t) => {
+		await runningPod(t);
+		const watch = await t.watch('pods', { events: 'each' });
+		await t.delete('pods/p', { gracePeriodSeconds: 0 });
+		await t.get('pods/p');
+		await watch.gone('p');
+		watch.end();
+	}),
+	define('pod-forced-while-terminating', '§3 P9 Forcing a Pod that hangs', async (t) => {
+		await runningPod(t);
+		await t.delete('pods/p');
+		await t.delete('pods/p', { gracePeriodSeconds: 0 });
+		await t.get('pods/p');
+	}),
+	define('pod-unplaced', '§1.3 A Pod on no node is removed in the same request', async (t) => {
+		await t.create(unplacedPod('p'));
+		await t.until('pods/p', 'cannot be placed', (one) => one?.status.conditions, {
+			see: ['status.phase', 'status.conditions'],
+		});
+		await t.delete('pods/p');
+		await t.get('pods/p');
+	}),
+	define('pod-completed', '§1.3 A Pod that has ended is removed in the same request', async (t) => {
+		await t.create(pod('p', completing, { restartPolicy: 'Never' }));
+		await t.until('pods/p', 'has ended', (one) => one?.status.phase === 'Succeeded', {
+			see: ['status.phase', 'status.conditions'],
+		});
+		await t.delete('pods/p');
+		await t.get('pods/p');
+	}),
+	define('pod-completed-graceful', '§1.3 Even if a grace is asked for', async (t) => {
+		await t.create(pod('p', completing, { restartPolicy: 'Never' }));
+		await t.until('pods/p', 'has ended', (one) => one?.status.phase === 'Succeeded');
+		await t.delete('pods/p', { gracePeriodSeconds: 30 });
+		await t.get('pods/p');
+	}),
+	define(
+		'pod-finalizer',
+		'§1.2 §1.7 §3 P3 After the last DELETE of the node only finalizers hold a Pod, with grace 0',
+		async (t) => {
+			await runningPod(t, { ...held, finalizers: x });
+			await t.delete('pods/p');
+			await t.delete('pods/p', { gracePeriodSeconds: 0 });
+			await t.patch('pods/p', 'merge', free);
+			await t.get('pods/p');
+		},
+	),
+	define(
+		'pod-finalizer-within-grace',
+		'§1.7 Removing the last finalizer within the grace does not delete',
+		async (t) => {
+			await runningPod(t, { ...held, finalizers: x });
+			await t.delete('pods/p');
+			await t.patch('pods/p', 'merge', free);
+			await t.get('pods/p');
+			await t.annotate('p', hold, null);
+			await t.gone('pods/p');
+		},
+	),
+	define('pod-finalizer-unplaced', '§1.2 §1.3 A Pod on no node with a finalizer is marked with grace 0', async (t) => {
+		await t.create(unplacedPod('p', { finalizers: x }));
+		await t.delete('pods/p');
+		await t.patch('pods/p', 'merge', free);
+		await t.get('pods/p');
+	}),
+	define('pod-ends', '§1.4 The node ends a Pod: MODIFIED when it is told to go, DELETED when it is gone', async (t) => {
+		await runningPod(t, {});
+		const watch = await t.watch('pods', { events: 'each' });
+		await t.delete('pods/p');
+		await watch.gone('p');
+		watch.end();
+	}),
+	define(
+		'pod-held-unmount',
+		'§8 R-S2 §3 P9 Containers dead, volumes busy: terminal phase, grace above 0, no warning',
+		async (t) => {
+			await runningPod(t, { annotations: { [hold]: 'unmount' } });
+			await t.delete('pods/p');
+			const see = ['status.phase', 'status.conditions', 'status.containerStatuses[0].state.terminated.exitCode'];
+			await t.until('pods/p', 'has Failed', (one) => one.status.phase === 'Failed', { see });
+			await t.get('events', { query: { fieldSelector: 'type=Warning' } });
+			await t.annotate('p', hold, null);
+			await t.gone('pods/p');
+		},
+	),
+	define(
+		'pod-held-kill',
+		'§8 R-S2 §3 P8 The sandbox cannot be torn down: an event says so, the phase stays',
+		async (t) => {
+			await runningPod(t, { annotations: { [hold]: 'kill' } });
+			await t.delete('pods/p');
+			await t.until('events', 'a warning', (all) => all.some((/** @type {any} */ { type }) => type === 'Warning'), {
+				show: (all) =>
+					all
+						.filter((/** @type {any} */ { type }) => type === 'Warning')
+						.map((/** @type {any} */ { reason, message }) => [reason, message]),
+			});
+			await t.until(
+				'pods/p',
+				'has its condition',
+				(one) =>
+					one.status.conditions.some(
+						(/** @type {any} */ c) => c.type === 'PodReadyToStartContainers' && c.status === 'False',
+					),
+				{ see: ['status.phase', 'status.conditions'] },
+			);
+		},
+	),
+	define('pod-binding', 'A Pod is bound by POST to its subresource, once', async (t) => {
+		const unscheduled = pod('p', {}, { schedulerName: 'nobody' });
+		await t.create(unscheduled);
+		const binding = {
+			apiVersion: 'v1',
+			kind: 'Binding',
+			metadata: { name: 'p' },
+			target: { apiVersion: 'v1', kind: 'Node', name: 'node-a' },
+		};
+		await t.post('pods/p/binding', binding);
+		await t.until('pods/p', 'runs', running, { see: ['spec.nodeName', 'status.phase'] });
+		await t.post('pods/p/binding', { ...binding, target: { kind: 'Node', name: 'node-b' } });
+		await t.post('pods/none/binding', { ...binding, metadata: { name: 'none' } });
+	}),
+	define('pod-binding-terminating', 'A Pod that is being deleted is not bound', async (t) => {
+		await t.create(pod('p', { finalizers: x }, { schedulerName: 'nobody' }));
+		await t.delete('pods/p');
+		await t.post('pods/p/binding', {
+			apiVersion: 'v1',
+			kind: 'Binding',
+			metadata: { name: 'p' },
+			target: { kind: 'Node', name: 'node-a' },
+		});
+	}),
+	define('pod-binding-no-target', 'A binding names a node', async (t) => {
+		await t.create(pod('p', {}, { schedulerName: 'nobody' }));
+		await t.post('pods/p/binding', { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'p' } });
+		await t.post('pods/p/binding', {
+			apiVersion: 'v1',
+			kind: 'Binding',
+			metadata: { name: 'p' },
+			target: { kind: 'Service', name: 'x' },
+		});
+	}),
+	define('pod-spec-immutable', 'Almost nothing in the spec of a Pod can be changed', async (t) => {
+		await t.create(unplacedPod('p'));
+		await t.patch(
+			'pods/p',
+			'strategic',
+			{ spec: { containers: [{ name: 'main', image: 'example.com/main:2' }] } },
+			{ see: ['spec.containers[0].image'] },
+		);
+		await t.patch('pods/p', 'merge', { spec: { nodeName: 'node-a' } }, { show: () => 'changed' });
+		await t.patch('pods/p', 'merge', { spec: { hostname: 'other' } }, { show: () => 'changed' });
+	}),
+	define('pod-invalid', 'A Pod without containers, and with wrong ones', async (t) => {
+		await t.create({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: {} });
+		await t.create({
+			apiVersion: 'v1',
+			kind: 'Pod',
+			metadata: { name: 'p' },
+			spec: { containers: [{ name: 'UPPER', image: 'i' }, { name: 'b' }] },
+		});
+		await t.create(pod('p', {}, { restartPolicy: 'Sometimes' }));
+	}),
+	define('pod-no-service-account', 'A Pod whose ServiceAccount is not there is refused', async (t) => {
+		await t.create(pod('p', {}, { serviceAccountName: 'nobody' }));
+	}),
+	define(
+		'pod-default-tolerations',
+		'§3 P4 Admission makes a Pod tolerate a node that is not ready, for a while',
+		async (t) => {
+			await t.create(unplacedPod('p'), { see: ['spec.tolerations', 'spec.serviceAccountName'] });
+		},
+	),
+	define('pod-ephemeral-name-taken', 'A Pod that is being deleted keeps its name', async (t) => {
+		await runningPod(t);
+		await t.delete('pods/p');
+		await t.create(pod('p'));
+	}),
+	define('pod-log-none', 'The log of a Pod on no node', async (t) => {
+		await t.create(unplacedPod('p'));
+		await t.get('pods/p/log');
+		await t.get('pods/none/log');
+	}),
+	define('pod-ready-in-slices', 'An endpoint slice follows the Pods that a Service selects', async (t) => {
+		const ready = (/** @type {any} */ slices) =>
+			slices
+				.flatMap((/** @type {any} */ { endpoints }) => endpoints ?? [])
+				.map((/** @type {any} */ { conditions }) => conditions);
+		await t.create({
+			apiVersion: 'v1',
+			kind: 'Service',
+			metadata: { name: 's' },
+			spec: { selector: { app: 's' }, ports: [{ port: 80 }] },
+		});
+		await t.until('endpointslices', 'there is one', (all) => all.length === 1, { show: ready });
+		await t.create(pod('p', { labels: { app: 's' }, ...held }));
+		await t.until(
+			'endpointslices',
+			'has a ready endpoint',
+			(all) => ready(all).some((/** @type {any} */ { ready }) => ready),
+			{ show: ready },
+		);
+		await t.delete('pods/p');
+		await t.until(
+			'endpointslices',
+			'has a terminating endpoint',
+			(all) => ready(all).some((/** @type {any} */ { terminating }) => terminating),
+			{ show: ready },
+		);
+		await t.delete('services/s');
+		await t.until('endpointslices', 'are gone', (all) => all.length === 0);
+	}),
+	define(
+		'node-unreachable',
+		'§8 R-S5 §3 P4 A node that falls silent: Unknown, tainted, its Pods are told to go and stay',
+		async (t) => {
+			const name = t.name('node');
+			await bareNode(t, name);
+			await t.create(pod('p', {}, { nodeName: name, ...onBareNode }), { silent: true });
+			await t.patch(
+				'pods/p/status',
+				'strategic',
+				{ status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } },
+				{ silent: true },
+			);
+			const taints = (/** @type {any} */ node) =>
+				node.spec.taints.map((/** @type {any} */ { key, effect }) => `${key}:${effect}`).sort();
+			const ready = (/** @type {any} */ node) =>
+				node.status.conditions.find((/** @type {any} */ { type }) => type === 'Ready');
+			await t.until(
+				`nodes/${name}`,
+				'is Unknown and tainted',
+				(node) =>
+					ready(node).status === 'Unknown' &&
+					taints(node).some((/** @type {string} */ taint) => taint.endsWith('unreachable:NoExecute')),
+				{
+					show: (node) => [ready(node).status, ready(node).reason, ready(node).message, taints(node)],
+				},
+			);
+			const see = ['status.phase', 'status.conditions'];
+			await t.until('pods/p', 'is told to go', deleting, { see });
+			await t.until(
+				'events',
+				'say why',
+				(all) =>
+					['NodeNotReady', 'TaintManagerEviction'].every((reason) =>
+						all.some((/** @type {any} */ event) => event.reason === reason),
+					),
+				{
+					show: (all) =>
+						all
+							.filter((/** @type {any} */ { reason }) => /NodeNotReady|TaintManager/.test(reason))
+							.map((/** @type {any} */ { type, reason, message, source }) => [type, reason, message, source.component])
+							.sort(),
+				},
+			);
+			await t.get('pods/p', { see });
+			await t.delete(`nodes/${name}`, undefined, { silent: true });
+		},
+	),
+	define(
+		'node-out-of-service',
+		'§8 R-S5 §3 P4 The taint out-of-service makes the collector of Pods force those that hang there',
+		async (t) => {
+			const name = t.name('node');
+			await bareNode(t, name);
+			await t.create(pod('p', {}, { nodeName: name, ...onBareNode }), { silent: true });
+			await t.until('pods/p', 'is told to go', deleting);
+			const out = [
+				{
+					op: 'add',
+					path: '/spec/taints/-',
+					value: { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' },
+				},
+			];
+			await t.patch(`nodes/${name}`, 'json', out, { silent: true });
+			const watch = await t.watch('pods', { see: ['status.phase', 'status.conditions'], events: 'each' });
+			await watch.gone('p');
+			watch.end();
+			await t.delete(`nodes/${name}`, undefined, { silent: true });
+		},
+	),
+	define('node-gone', '§8 R-S5 §3 P5 A Pod whose node is gone is forced by the collector of Pods', async (t) => {
+		await t.create(pod('p', {}, { nodeName: t.name('node') }));
+		const watch = await t.watch('pods', { see: ['status.phase', 'status.conditions'], events: 'each' });
+		await t.until('pods/p', 'is gone', (one) => !one, { within: longPatience });
+		await watch.gone('p');
+		watch.end();
+	}),
+	define(
+		'node-gone-finalizer',
+		'§3 P3 P5 A Pod of a node that is gone is held by its finalizer, with grace 0',
+		async (t) => {
+			await t.create(pod('p', { finalizers: x }, { nodeName: t.name('node') }));
+			await t.until('pods/p', 'has grace 0', (one) => one.metadata.deletionGracePeriodSeconds === 0, {
+				within: longPatience,
+				see: ['status.phase', 'status.conditions'],
+			});
+			await t.patch('pods/p', 'merge', free);
+			await t.get('pods/p');
+		},
+	),
+	define(
+		'recreate-blocked',
+		'§8 R-S5 §3 W1 Recreate waits for a Pod that will not go; the change of the template waits with it',
+		async (t) => {
+			await t.create(
+				deployment('web', { pods: { labels: { app: 'web' }, ...held }, spec: { strategy: { type: 'Recreate' } } }),
+			);
+			const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
+			await t.patch('deployments/web', 'merge', {
+				spec: { template: { metadata: { annotations: { changed: 'yes' } } } },
+			});
+			await t.until(`pods/${metadata.name}`, 'is told to go', deleting);
+			await t.until(
+				'deployments/web',
+				'has seen it',
+				(one) => one.status.observedGeneration === one.metadata.generation && !one.status.replicas,
+				{ see: ['status.replicas', 'status.terminatingReplicas'] },
+			);
+			await t.get('replicasets', { show: (list) => list.items.map((/** @type {any} */ one) => one.spec.replicas) });
+			await t.annotate(metadata.name, hold, null);
+			await t.until(
+				'pods',
+				'another one runs',
+				(all) => all.length === 1 && all[0].metadata.name !== metadata.name && running(all[0]),
+				{ show: (all) => all.length },
+			);
+			await t.get('replicasets', {
+				show: (list) => list.items.map((/** @type {any} */ one) => one.spec.replicas).sort(),
+			});
+		},
+	),
+	define(
+		'replaced-at-once',
+		'§3 W1 A ReplicaSet replaces a Pod that is told to go at once, even while it hangs',
+		async (t) => {
+			await t.create(deployment('web', { pods: { labels: { app: 'web' }, ...held } }));
+			const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
+			await t.delete(`pods/${metadata.name}`);
+			await t.until(
+				'pods',
+				'two, one of them told to go',
+				(all) => all.length === 2 && all.filter(deleting).length === 1 && all.every(running),
+				{ show: (all) => all.length },
+			);
+			await t.until(
+				'deployments/web',
+				'counts the one that goes',
+				(one) => one.status.terminatingReplicas === 1 && one.status.readyReplicas === 1,
+				{ see: ['status.replicas', 'status.readyReplicas', 'status.terminatingReplicas'] },
+			);
+		},
+	),
+];

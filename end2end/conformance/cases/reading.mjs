@@ -1,0 +1,259 @@
+/**
+ * GET: one object, a list, in pages, selected, as a table, as metadata only.
+ */
+import { configMap, deployment, unplacedPod } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' };
+const metadataList = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' };
+const of = 'of=case';
+
+/** ConfigMaps with the label of=case, and one with size=… each. @param {Scene} t @param {...string} names */
+async function several(t, ...names) {
+	for (const name of names) await t.create(configMap(name, { labels: { of: 'case', called: name } }), { silent: true });
+}
+/** Leases, of which a new namespace has none, so that pages can be counted. @param {Scene} t @param {...string} names */
+async function leases(t, ...names) {
+	for (const name of names)
+		await t.create(
+			{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, labels: { of: 'case' } }, spec: {} },
+			{ silent: true },
+		);
+}
+/** @param {any} list */
+const names = (list) => list.items.map((/** @type {any} */ { metadata }) => metadata.name);
+/** @param {any} list */
+const page = (list) => ({
+	names: names(list),
+	continues: Boolean(list.metadata.continue),
+	remaining: list.metadata.remainingItemCount,
+});
+
+export default [
+	define('get-not-found', 'What is not there, and what cannot be', async (t) => {
+		await t.get('configmaps/none');
+		await t.get('deployments/none');
+		await t.get('/api/v1/gadgets');
+		await t.get('/apis/nowhere.example.com/v1/gadgets');
+		await t.get('/apis/apps/v9/deployments');
+		await t.get('/nowhere');
+	}),
+	define('get-object', 'An object has kind and version; an item of a list has not', async (t) => {
+		await several(t, 'a');
+		await t.get('configmaps/a', {
+			show: ({ apiVersion, kind, metadata }) => [apiVersion, kind, Object.keys(metadata).sort()],
+		});
+		await t.get('configmaps', {
+			query: { labelSelector: of },
+			show: ({ apiVersion, kind, metadata, items }) => [
+				apiVersion,
+				kind,
+				Object.keys(metadata),
+				Object.keys(items[0]).sort(),
+			],
+		});
+	}),
+	define('list-sorted', 'A list is sorted by namespace and name', async (t) => {
+		await several(t, 'c', 'a', 'b');
+		await t.get('configmaps', { query: { labelSelector: of }, show: names });
+	}),
+	define('list-all-namespaces', 'A list over all namespaces', async (t) => {
+		const other = await t.namespace(t.name('n'));
+		await t.create(configMap('a', { labels: { of: t.ns } }));
+		await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('b', { labels: { of: t.ns } }));
+		await t.get('/api/v1/configmaps', { query: { labelSelector: `of=${t.ns}` }, see: ['metadata.namespace'] });
+	}),
+	define('list-pages', 'A list in pages: limit, continue, and how many remain', async (t) => {
+		await leases(t, 'a', 'b', 'c', 'd', 'e');
+		const { body: first } = await t.get('leases', { query: { limit: 2 }, show: page });
+		const { body: second } = await t
+			.get(`leases?limit=2&continue=${first.metadata.continue}`, { show: page })
+			.then(unsaid(t));
+		await t.get(`leases?limit=10&continue=${second.metadata.continue}`, { show: page }).then(unsaid(t));
+	}),
+	define('list-pages-with-selector', 'With a selector nobody says how many remain', async (t) => {
+		await leases(t, 'a', 'b', 'c');
+		await t.get('leases', { query: { limit: 2, labelSelector: of }, show: page });
+		await t.get('leases', { query: { limit: 3, labelSelector: of }, show: page });
+	}),
+	define('list-pages-are-consistent', 'The pages after the first show what was there at the first', async (t) => {
+		await leases(t, 'a', 'b', 'c');
+		const { body: first } = await t.get('leases', { query: { limit: 1, labelSelector: of }, show: page });
+		await t.delete('leases/c');
+		await leases(t, 'bb');
+		await t.get(`leases?labelSelector=of%3Dcase&continue=${first.metadata.continue}`, { show: page }).then(unsaid(t));
+		await t.get('leases', { query: { labelSelector: of }, show: names });
+	}),
+	define('list-continue-nonsense', 'A continue token that nobody gave', async (t) => {
+		await t.get('configmaps', { query: { continue: 'nonsense' } });
+		await t.get('configmaps', { query: { limit: 'many' } });
+		await t.get('configmaps', { query: { limit: -1 } });
+	}),
+	define('list-continue-with-version', 'A continue token and a resourceVersion exclude each other', async (t) => {
+		await several(t, 'a', 'b');
+		const { body } = await t.get('configmaps', { query: { limit: 1, labelSelector: of }, show: page });
+		await t.get(`configmaps?limit=1&continue=${body.metadata.continue}&resourceVersion=1`).then(unsaid(t));
+	}),
+	define('select-labels', 'Label selectors: equal, not, in, notin, there, not there', async (t) => {
+		await several(t, 'a', 'b', 'c');
+		await t.create(configMap('d'), { silent: true });
+		for (const labelSelector of [
+			'called=a',
+			'called==a',
+			'called!=a',
+			'called in (a,b)',
+			'called notin (a,b)',
+			'called',
+			'!called',
+			'of=case,called!=b',
+		])
+			await t.get('configmaps', {
+				query: { labelSelector },
+				show: (list) => names(list).filter((/** @type {string} */ name) => name.length === 1),
+			});
+	}),
+	define('select-labels-invalid', 'Label selectors that are none', async (t) => {
+		await t.get('configmaps', { query: { labelSelector: 'a in b' } });
+		await t.get('configmaps', { query: { labelSelector: '=a' } });
+		await t.get('configmaps', { query: { labelSelector: 'a=-b-' } });
+	}),
+	define('select-fields', 'Field selectors: name and namespace for all, some more for some', async (t) => {
+		await several(t, 'a', 'b');
+		await t.get('configmaps', { query: { fieldSelector: 'metadata.name=a' }, show: names });
+		await t.get('configmaps', {
+			query: { fieldSelector: 'metadata.name!=a,metadata.name!=kube-root-ca.crt' },
+			show: names,
+		});
+		await t.create(unplacedPod('p'), { silent: true });
+		await t.get('pods', { query: { fieldSelector: 'status.phase=Pending' }, show: names });
+		await t.get('pods', { query: { fieldSelector: 'spec.nodeName=' }, show: names });
+		await t.get('pods', { query: { fieldSelector: 'spec.nodeName=node-a' }, show: names });
+		await t.get('namespaces', { query: { fieldSelector: `metadata.name=${t.ns},status.phase=Active` }, show: names });
+	}),
+	define('select-fields-invalid', 'Field selectors that a kind does not have', async (t) => {
+		await t.get('configmaps', { query: { fieldSelector: 'data.k=v' } });
+		await t.get('pods', { query: { fieldSelector: 'spec.colour=red' } });
+		await t.get('configmaps', { query: { fieldSelector: 'metadata.name' } });
+		await t.get('deployments', { query: { fieldSelector: 'status.replicas=1' } });
+	}),
+	define('list-resource-version', 'resourceVersion and resourceVersionMatch of a list', async (t) => {
+		await several(t, 'a');
+		const { body } = await t.get('configmaps', { query: { labelSelector: of }, show: names });
+		await several(t, 'b');
+		const at = body.metadata.resourceVersion;
+		const ask = (/** @type {string} */ query) =>
+			t.get(`configmaps?labelSelector=of%3Dcase&${query}`, { show: names }).then(unsaid(t));
+		await ask(`resourceVersion=${at}&resourceVersionMatch=Exact`);
+		await ask(`resourceVersion=${at}&resourceVersionMatch=NotOlderThan`);
+		await ask('resourceVersion=0');
+		await ask('resourceVersionMatch=Exact');
+		await ask('resourceVersion=0&resourceVersionMatch=Exact');
+		await ask(`resourceVersion=${at}&resourceVersionMatch=Sometimes`);
+		await ask('resourceVersion=soon');
+	}),
+	define('list-resource-version-future', 'A resourceVersion that is not there yet', async (t) => {
+		const ask = (/** @type {string} */ query) => t.get(`configmaps?${query}`, { show: names });
+		await ask('resourceVersion=999999999&resourceVersionMatch=Exact');
+	}),
+	define('list-metadata-only', '§2.2 Only the metadata of a list', async (t) => {
+		await several(t, 'a');
+		await t.get('configmaps', {
+			query: { labelSelector: of },
+			headers: metadataList,
+			show: ({ apiVersion, kind, items }) => [
+				apiVersion,
+				kind,
+				items.map((/** @type {any} */ item) => Object.keys(item).sort()),
+				items[0].kind,
+				items[0].apiVersion,
+			],
+		});
+	}),
+	define('get-metadata-only', '§2.2 Only the metadata of an object', async (t) => {
+		await t.create(configMap('a', { finalizers: ['example.com/x'] }, { data: { k: 'v' } }));
+		await t.get('configmaps/a', { headers: metadataOnly, see: ['apiVersion', 'data'] });
+		await t.get('configmaps/none', { headers: metadataOnly });
+		await t.delete('configmaps/a', undefined, { headers: metadataOnly });
+	}),
+	define('metadata-only-wrong', '§2.2 Metadata of a list, asked for as that of an object', async (t) => {
+		await several(t, 'a');
+		await t.get('configmaps/a', { headers: metadataList });
+	}),
+	define('table-configmaps', 'A table of ConfigMaps, as kubectl get shows it', async (t) => {
+		await t.create(configMap('a', {}, { data: { one: '1', two: '2' } }));
+		await t.get('configmaps/a', {
+			headers: table,
+			show: ({ kind, columnDefinitions, rows }) => [
+				kind,
+				columnDefinitions.map((/** @type {any} */ { name }) => name),
+				rows.map((/** @type {any} */ { cells, object }) => [cells.slice(0, 2), object.kind]),
+			],
+		});
+	}),
+	define('table-pods', 'A table of Pods', async (t) => {
+		await t.create(unplacedPod('p'), { silent: true });
+		await t.until('pods/p', 'cannot be placed', (one) => one?.status.conditions, { silent: true });
+		await t.get('pods', {
+			headers: table,
+			show: ({ columnDefinitions, rows }) => [
+				columnDefinitions.map((/** @type {any} */ { name, priority }) => [name, priority]),
+				rows.map((/** @type {any} */ { cells }) =>
+					cells.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== 4),
+				),
+			],
+		});
+	}),
+	define('table-deployments', 'A table of Deployments', async (t) => {
+		await t.create(deployment('web', { replicas: 0 }), { silent: true });
+		await t.until('deployments/web', 'has been seen', (one) => one?.status.observedGeneration === 1, { silent: true });
+		await t.get('deployments', {
+			headers: table,
+			show: ({ columnDefinitions, rows }) => [
+				columnDefinitions.map((/** @type {any} */ { name, priority }) => [name, priority]),
+				rows.map((/** @type {any} */ { cells }) =>
+					cells.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== 4),
+				),
+			],
+		});
+	}),
+	define('table-objects', 'What a row of a table carries: metadata, nothing, or all', async (t) => {
+		await several(t, 'a');
+		const show = ({ rows }) =>
+			rows.map((/** @type {any} */ { object }) => object && [object.kind, Object.keys(object).sort()]);
+		for (const includeObject of ['Metadata', 'None', 'Object'])
+			await t.get('configmaps', { query: { labelSelector: of, includeObject }, headers: table, show });
+		await t.get('configmaps', { query: { includeObject: 'Some' }, headers: table });
+	}),
+	define('table-namespaces', 'A table of one namespace', async (t) => {
+		await t.get(`namespaces/${t.ns}`, {
+			headers: table,
+			show: ({ columnDefinitions, rows }) => [
+				columnDefinitions.map((/** @type {any} */ { name, type }) => [name, type]),
+				rows.map((/** @type {any} */ { cells }) => cells.slice(0, 2)),
+			],
+		});
+	}),
+	define('accept-unknown', 'An answer in a form that nobody writes', async (t) => {
+		await several(t, 'a');
+		await t.get('configmaps/a', { headers: { accept: 'text/csv' } });
+		await t.get('configmaps/a', { headers: { accept: 'text/csv, application/json' } });
+		await t.get('configmaps/a', { headers: { accept: '*/*' } });
+		await t.get('configmaps/a', { headers: { accept: 'application/json;as=Table;v=v9;g=meta.k8s.io' } });
+	}),
+	define('pretty', 'An answer for people has lines, one for programs has none', async (t) => {
+		await several(t, 'a');
+		const { body: text } = await t.get('configmaps/a', { query: { pretty: true }, show: ({ kind }) => kind });
+		t.note('read', text.metadata.name);
+	}),
+];
+
+/**
+ * A query with a token or a revision in it is told without it.
+ * @param {Scene} t @returns {<T>(answer: T) => T}
+ */
+function unsaid(t) {
+	return (answer) => (t.amend((line) => line.replace(/(continue|resourceVersion)=[^&\n]{4,}/g, '$1=…')), answer);
+}

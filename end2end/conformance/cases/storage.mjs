@@ -1,0 +1,308 @@
+/**
+ * Claims and volumes: binding, protection, reclaim, attachment.
+ */
+import { claim, completing, held, pod, storageClass, unplacedPod, using, volume } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+const hold = 'unwind.test/hold';
+const free = { metadata: { finalizers: null } };
+const see = ['status.phase', 'spec.volumeName'];
+const seeVolume = ['status.phase', 'spec.persistentVolumeReclaimPolicy', 'spec.claimRef.name'];
+
+/** @param {string} phase */
+const is = (phase) => (/** @type {any} */ one) => one?.status?.phase === phase;
+/** @param {any} one */
+const running = is('Running');
+
+/** A claim bound to a volume that an administrator made. @param {Scene} t @param {Record<string, any>} [spec] of the volume */
+async function bound(t, spec = {}) {
+	const name = t.name('pv');
+	await t.create(volume(name, { persistentVolumeReclaimPolicy: 'Retain', ...spec }), { silent: true });
+	await t.create(claim('data', name), { silent: true });
+	await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { see });
+	return name;
+}
+
+/** A claim whose volume the driver made. @param {Scene} t @param {Record<string, any>} [rest] of the class */
+async function provisioned(t, rest = {}) {
+	const name = t.name('class');
+	await t.create(storageClass(name, rest), { silent: true });
+	await t.create(claim('data', name), { silent: true });
+	const { spec } = await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { see: ['status.phase'] });
+	await t.until(`persistentvolumes/${spec.volumeName}`, 'is Bound', is('Bound'), { see: seeVolume });
+	return spec.volumeName;
+}
+
+export default [
+	define('claim-binds-static', 'A claim is bound to a volume of its class, and the volume to it', async (t) => {
+		const name = t.name('pv');
+		await t.create(volume(name), { see: seeVolume });
+		await t.until(`persistentvolumes/${name}`, 'is Available', is('Available'), { see: seeVolume });
+		await t.create(claim('data', name), { see });
+		await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), {
+			see: [...see, 'metadata.annotations', 'status.capacity'],
+		});
+		await t.until(`persistentvolumes/${name}`, 'is Bound', is('Bound'), { see: seeVolume });
+	}),
+	define('claim-binds-reserved', 'A volume that is reserved for a claim waits for it', async (t) => {
+		const name = t.name('pv');
+		await t.create(volume(name, { claimRef: { namespace: t.ns, name: 'data' } }), { see: seeVolume });
+		await t.create(claim('data', name, {}, { volumeName: name }));
+		await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { see });
+	}),
+	define('claim-pending', 'A claim without a volume is Pending, protected, and goes at once', async (t) => {
+		await t.create(claim('data', t.name('nothing')), { see });
+		await t.until('persistentvolumeclaims/data', 'is Pending', is('Pending'), { see });
+		await t.delete('persistentvolumeclaims/data');
+		await t.gone('persistentvolumeclaims/data');
+	}),
+	define('claim-too-small', 'A volume that is too small does not do', async (t) => {
+		const name = t.name('pv');
+		await t.create(volume(name), { silent: true });
+		await t.create(claim('big', name, {}, { resources: { requests: { storage: '10Gi' } } }), { silent: true });
+		await t.create(claim('fits', name), { silent: true });
+		await t.until('persistentvolumeclaims/fits', 'is Bound', is('Bound'), { see });
+		await t.get('persistentvolumeclaims/big', { see });
+	}),
+	define(
+		'claim-in-use',
+		'§3 V1 §8 R-S1 A claim that a Pod uses is held by pvc-protection, and stays Bound',
+		async (t) => {
+			const name = await bound(t);
+			await t.create(pod('p', held, using('data')), { silent: true });
+			await t.until('pods/p', 'runs', running, { silent: true });
+			await t.delete('persistentvolumeclaims/data', undefined, { see });
+			await t.get('persistentvolumeclaims/data', { see });
+			await t.delete('pods/p');
+			await t.get('persistentvolumeclaims/data', { see });
+			await t.annotate('p', hold, null);
+			await t.gone('pods/p', 'persistentvolumeclaims/data');
+			await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
+		},
+	),
+	define('claim-held-by-completed-pod', '§3 V2 §8 R-S1 A Pod that has ended still holds its claim', async (t) => {
+		await bound(t);
+		await t.create(pod('p', completing, { restartPolicy: 'Never', ...using('data') }), { silent: true });
+		await t.until('pods/p', 'has ended', is('Succeeded'), { silent: true });
+		await t.delete('persistentvolumeclaims/data');
+		await t.create(pod('other'), { silent: true });
+		await t.until('pods/other', 'runs', running, { silent: true });
+		await t.get('persistentvolumeclaims/data', { see });
+		await t.delete('pods/p');
+		await t.gone('persistentvolumeclaims/data');
+	}),
+	define('claim-not-held-by-unplaced-pod', '§3 V1 A Pod on no node does not hold a claim', async (t) => {
+		await bound(t);
+		await t.create({ ...unplacedPod('p'), spec: { ...unplacedPod('p').spec, ...using('data') } }, { silent: true });
+		await t.delete('persistentvolumeclaims/data');
+		await t.gone('persistentvolumeclaims/data');
+		await t.get('pods/p');
+	}),
+	define(
+		'claim-stripped',
+		'§3 V3 §8 R-S1 Stripping pvc-protection: the claim is gone under the Pod, the volume Released',
+		async (t) => {
+			const name = await bound(t);
+			await t.create(pod('p', held, using('data')), { silent: true });
+			await t.until('pods/p', 'runs', running, { silent: true });
+			await t.delete('persistentvolumeclaims/data');
+			await t.patch('persistentvolumeclaims/data', 'merge', free);
+			await t.get('persistentvolumeclaims/data');
+			await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
+			await t.get('pods/p', { see: ['status.phase'] });
+		},
+	),
+	define('claim-stripped-by-force', '§3 V3 Forcing the Pod releases its claim', async (t) => {
+		await bound(t);
+		await t.create(pod('p', held, using('data')), { silent: true });
+		await t.until('pods/p', 'runs', running, { silent: true });
+		await t.delete('persistentvolumeclaims/data');
+		await t.delete('pods/p', { gracePeriodSeconds: 0 });
+		await t.gone('persistentvolumeclaims/data');
+	}),
+	define('claim-deleted-new-pod', '§3 V1 A Pod that wants a claim that is being deleted is not placed', async (t) => {
+		await bound(t);
+		await t.create(pod('p', held, using('data')), { silent: true });
+		await t.until('pods/p', 'runs', running, { silent: true });
+		await t.delete('persistentvolumeclaims/data');
+		await t.create(pod('late', {}, using('data')), { silent: true });
+		await t.until('pods/late', 'cannot be placed', (one) => one.status.conditions, {
+			show: ({ status }) =>
+				status.conditions.map((/** @type {any} */ { type, status, reason, message }) => [
+					type,
+					status,
+					reason,
+					message,
+				]),
+		});
+	}),
+	define('claim-own-finalizer', '§3 V4 A finalizer of somebody else holds a claim that nobody uses', async (t) => {
+		await bound(t);
+		await t.patch(
+			'persistentvolumeclaims/data',
+			'json',
+			[{ op: 'add', path: '/metadata/finalizers/-', value: 'example.com/x' }],
+			{ silent: true },
+		);
+		await t.delete('persistentvolumeclaims/data');
+		await t.until(
+			'persistentvolumeclaims/data',
+			'is held by that alone',
+			(one) => one.metadata.finalizers.length === 1,
+		);
+		await t.patch('persistentvolumeclaims/data', 'merge', free);
+		await t.get('persistentvolumeclaims/data');
+	}),
+	define('claim-pod-missing', 'A Pod whose claim is not there is not placed', async (t) => {
+		await t.create(pod('p', {}, using('none')), { silent: true });
+		await t.until('pods/p', 'cannot be placed', (one) => one.status.conditions, {
+			show: ({ status }) =>
+				status.conditions.map((/** @type {any} */ { type, status, reason, message }) => [
+					type,
+					status,
+					reason,
+					message,
+				]),
+		});
+	}),
+	define('claim-immutable', 'The spec of a claim cannot be changed', async (t) => {
+		await t.create(claim('data', t.name('nothing')), { silent: true });
+		await t.patch('persistentvolumeclaims/data', 'merge', { spec: { accessModes: ['ReadOnlyMany'] } });
+	}),
+	define('claim-invalid', 'A claim says how much and how', async (t) => {
+		await t.create({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'data' }, spec: {} });
+	}),
+	define('volume-bound', '§3 V5 A volume that is deleted while it is bound stays, with pv-protection', async (t) => {
+		const name = await bound(t);
+		await t.delete(`persistentvolumes/${name}`, undefined, { see: seeVolume });
+		await t.get(`persistentvolumes/${name}`, { see: seeVolume });
+		await t.delete('persistentvolumeclaims/data');
+		await t.gone(`persistentvolumes/${name}`);
+	}),
+	define('volume-stripped', '§3 V5 Stripping pv-protection leaves the claim Lost', async (t) => {
+		const name = await bound(t);
+		await t.delete(`persistentvolumes/${name}`, undefined, { silent: true });
+		await t.patch(`persistentvolumes/${name}`, 'merge', free);
+		await t.until('persistentvolumeclaims/data', 'is Lost', is('Lost'), { see });
+	}),
+	define('volume-retained', '§3 V9 Retain: the volume is Released and stays, also for the next claim', async (t) => {
+		const name = await bound(t);
+		await t.delete('persistentvolumeclaims/data');
+		await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
+		await t.create(claim('next', name), { silent: true });
+		await t.until('persistentvolumeclaims/next', 'is Pending', is('Pending'), { see });
+		await t.patch(`persistentvolumes/${name}`, 'merge', { spec: { claimRef: null } }, { see: seeVolume });
+		await t.until('persistentvolumeclaims/next', 'is Bound', is('Bound'), { see });
+	}),
+	define(
+		'volume-no-deleter',
+		'§8 R-S1 §3 V6 Delete for a volume that nothing can delete: Failed, and an event',
+		async (t) => {
+			const name = await bound(t, { persistentVolumeReclaimPolicy: 'Delete' });
+			await t.delete('persistentvolumeclaims/data');
+			await t.until(`persistentvolumes/${name}`, 'has Failed', is('Failed'), { see: [...seeVolume, 'status.message'] });
+			await t.until(
+				'/api/v1/namespaces/default/events',
+				'say so',
+				(all) => all.some((/** @type {any} */ { involvedObject }) => involvedObject.name === name),
+				{
+					show: (all) =>
+						all
+							.filter((/** @type {any} */ { involvedObject }) => involvedObject.name === name)
+							.map((/** @type {any} */ { type, reason, message }) => [type, reason, message]),
+				},
+			);
+		},
+	),
+	define('volume-unused', '§3 V5 A volume that is bound to nothing goes at once', async (t) => {
+		const name = t.name('pv');
+		await t.create(volume(name), { silent: true });
+		await t.until(`persistentvolumes/${name}`, 'is Available', is('Available'), { see: seeVolume });
+		await t.delete(`persistentvolumes/${name}`);
+		await t.gone(`persistentvolumes/${name}`);
+	}),
+	define('volume-immutable', 'The source of a volume cannot be changed', async (t) => {
+		const name = t.name('pv');
+		await t.create(volume(name), { silent: true });
+		await t.patch(
+			`persistentvolumes/${name}`,
+			'merge',
+			{ spec: { persistentVolumeReclaimPolicy: 'Delete' } },
+			{ see: ['spec.persistentVolumeReclaimPolicy'] },
+		);
+	}),
+	define(
+		'provision-and-reclaim',
+		'§3 V6 The driver makes a volume for a claim, and it goes with the claim',
+		async (t) => {
+			const name = await provisioned(t);
+			await t.get(`persistentvolumes/${name}`, {
+				see: ['metadata.annotations', 'spec.csi.driver', 'spec.accessModes', 'spec.capacity'],
+			});
+			await t.delete('persistentvolumeclaims/data');
+			await t.gone('persistentvolumeclaims/data', `persistentvolumes/${name}`);
+		},
+	),
+	define('provision-retain', '§3 V9 A class with Retain: the volume stays', async (t) => {
+		const name = await provisioned(t, { reclaimPolicy: 'Retain' });
+		await t.delete('persistentvolumeclaims/data');
+		await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
+	}),
+	define(
+		'provision-volume-first',
+		'§3 V5 V6 Deleting the volume before its claim: it waits, and the driver still reclaims it',
+		async (t) => {
+			const name = await provisioned(t);
+			await t.delete(`persistentvolumes/${name}`, undefined, { see: ['status.phase'] });
+			await t.delete('persistentvolumeclaims/data');
+			await t.gone('persistentvolumeclaims/data', `persistentvolumes/${name}`);
+		},
+	),
+	define('provision-wait-for-consumer', 'WaitForFirstConsumer: bound only when a Pod wants it', async (t) => {
+		const name = t.name('class');
+		await t.create(storageClass(name, { volumeBindingMode: 'WaitForFirstConsumer' }), { silent: true });
+		await t.create(claim('data', name), { silent: true });
+		await t.until(
+			'events',
+			'say that it waits',
+			(all) => all.some((/** @type {any} */ { reason }) => reason === 'WaitForFirstConsumer'),
+			{
+				show: (all) => all.map((/** @type {any} */ { type, reason, message }) => [type, reason, message]),
+			},
+		);
+		await t.get('persistentvolumeclaims/data', { see });
+		await t.create(pod('p', {}, using('data')), { silent: true });
+		await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { see: ['status.phase'] });
+		await t.until('pods/p', 'runs', running, { see: ['status.phase'] });
+	}),
+	define('attach-and-detach', '§3 V7 V8 A volume is attached for a Pod and detached after it', async (t) => {
+		const name = await provisioned(t);
+		const ofVolume = (/** @type {any[]} */ all) => all.filter(({ spec }) => spec.source.persistentVolumeName === name);
+		const show = (/** @type {any[]} */ all) =>
+			ofVolume(all).map(({ spec, status, metadata }) => [spec.attacher, status, metadata.finalizers]);
+		await t.create(pod('p', {}, using('data')), { silent: true });
+		await t.until(
+			'volumeattachments',
+			'it is attached',
+			(all) => ofVolume(all).some(({ status }) => status?.attached),
+			{ show },
+		);
+		await t.until(
+			`persistentvolumes/${name}`,
+			'is guarded by the attacher',
+			(one) => one.metadata.finalizers.length === 3,
+		);
+		await t.delete('pods/p', undefined, { silent: true });
+		await t.gone('pods/p');
+		await t.until('volumeattachments', 'it is detached', (all) => ofVolume(all).length === 0, { show });
+		await t.delete('persistentvolumeclaims/data', undefined, { silent: true });
+		await t.gone(`persistentvolumes/${name}`);
+	}),
+	define('class-in-use', 'A StorageClass is not protected by its claims', async (t) => {
+		await provisioned(t);
+		await t.delete(`storageclasses/${t.name('class')}`);
+		await t.get('persistentvolumeclaims/data', { see: ['status.phase'] });
+	}),
+];

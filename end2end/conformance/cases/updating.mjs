@@ -1,0 +1,271 @@
+/**
+ * PUT and PATCH: conflicts, patches of every type, status and scale.
+ */
+import { configMap, deployment, service } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+const data = ['data'];
+const filled = (/** @type {Record<string, string>} */ data, /** @type {Record<string, any>} */ metadata = {}) =>
+	configMap('a', metadata, { data });
+
+export default [
+	define('update-put', 'PUT replaces the object', async (t) => {
+		const { body } = await t.create(filled({ k: 'v', l: 'w' }));
+		await t.put('configmaps/a', { ...body, data: { k: 'x' } }, { see: data });
+	}),
+	define('update-put-unconditional', 'PUT without a resourceVersion is unconditional for most kinds', async (t) => {
+		await t.create(filled({ k: 'v' }));
+		await t.put('configmaps/a', filled({ k: 'x' }), { see: data });
+	}),
+	define('update-put-conflict', 'PUT with an old resourceVersion is a conflict', async (t) => {
+		const { body } = await t.create(filled({ k: 'v' }));
+		await t.patch('configmaps/a', 'merge', { data: { k: 'w' } });
+		await t.put('configmaps/a', body);
+		await t.put('configmaps/a', { ...body, metadata: { ...body.metadata, resourceVersion: 'soon' } });
+	}),
+	define('update-put-missing', 'PUT of what is not there', async (t) => {
+		await t.put('configmaps/a', filled({ k: 'v' }));
+		await t.put('configmaps/a', filled({ k: 'v' }, { resourceVersion: '7' }));
+		await t.put('configmaps/a', filled({ k: 'v' }, { uid: '6e7a1b0e-0000-4000-8000-000000000000' }));
+		await t.put('leases/a', { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'a' }, spec: {} });
+	}),
+	define('update-put-other-uid', 'PUT with another UID is a conflict', async (t) => {
+		await t.create(filled({ k: 'v' }));
+		await t.put('configmaps/a', filled({ k: 'w' }, { uid: '6e7a1b0e-0000-4000-8000-000000000000' }));
+	}),
+	define('update-put-other-name', 'PUT with another name than that of the path', async (t) => {
+		await t.create(filled({ k: 'v' }));
+		await t.put('configmaps/a', configMap('b'));
+		await t.put('configmaps/a', { apiVersion: 'v1', kind: 'ConfigMap', metadata: {} });
+		await t.put('configmaps/a', configMap('a', { namespace: 'default' }));
+	}),
+	define('update-immutable-metadata', 'Name, UID and time of creation do not change', async (t) => {
+		await t.create(filled({ k: 'v' }));
+		await t.patch('configmaps/a', 'merge', { metadata: { name: 'b' } });
+		await t.patch('configmaps/a', 'merge', { metadata: { namespace: 'default' } });
+		await t.patch('configmaps/a', 'merge', { metadata: { creationTimestamp: '2001-01-01T00:00:00Z' } });
+		await t.patch('configmaps/a', 'merge', { metadata: { generation: 12 } });
+		await t.patch('configmaps/a', 'merge', { kind: 'Pod' });
+	}),
+	define('update-dry-run', 'A dry run of PUT and PATCH', async (t) => {
+		const { body } = await t.create(filled({ k: 'v' }));
+		const dryRun = { query: { dryRun: 'All' }, see: data };
+		await t.put('configmaps/a', { ...body, data: { k: 'w' } }, dryRun);
+		await t.patch('configmaps/a', 'merge', { data: { k: 'x' } }, dryRun);
+		await t.get('configmaps/a', { see: data });
+	}),
+	define('update-dry-run-finalizer', '§6.1 A dry run of the removal of the last finalizer', async (t) => {
+		await t.create(filled({ k: 'v' }, { finalizers: ['example.com/x'] }));
+		await t.delete('configmaps/a');
+		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } }, { query: { dryRun: 'All' } });
+		await t.get('configmaps/a');
+	}),
+	define('patch-json', 'A JSON patch: add, replace, remove, move, copy, test', async (t) => {
+		await t.create(filled({ k: 'v', l: 'w' }));
+		await t.patch('configmaps/a', 'json', [{ op: 'add', path: '/data/m', value: 'x' }], { see: data });
+		await t.patch('configmaps/a', 'json', [{ op: 'replace', path: '/data/k', value: 'y' }], { see: data });
+		await t.patch('configmaps/a', 'json', [{ op: 'remove', path: '/data/l' }], { see: data });
+		await t.patch(
+			'configmaps/a',
+			'json',
+			[
+				{ op: 'move', from: '/data/m', path: '/data/n' },
+				{ op: 'copy', from: '/data/k', path: '/data/o' },
+			],
+			{ see: data },
+		);
+		await t.patch('configmaps/a', 'json', [{ op: 'test', path: '/data/k', value: 'y' }], { see: data });
+	}),
+	define('patch-json-errors', 'A JSON patch that does not fit', async (t) => {
+		await t.create(filled({ k: 'v' }));
+		await t.patch('configmaps/a', 'json', [{ op: 'remove', path: '/data/none' }]);
+		await t.patch('configmaps/a', 'json', [{ op: 'replace', path: '/none/at/all', value: 1 }]);
+		await t.patch('configmaps/a', 'json', [{ op: 'test', path: '/data/k', value: 'w' }]);
+		await t.patch('configmaps/a', 'json', { data: { k: 'w' } });
+		await t.patch('configmaps/a', 'json', [{ op: 'turn', path: '/data' }]);
+		await t.patch('configmaps/none', 'json', [{ op: 'remove', path: '/data/k' }]);
+		await t.get('configmaps/a', { see: data });
+	}),
+	define('patch-json-escape', 'A JSON patch of a key with a slash', async (t) => {
+		await t.create(configMap('a', { annotations: { 'example.com/k': 'v' } }));
+		await t.patch(
+			'configmaps/a',
+			'json',
+			[{ op: 'replace', path: '/metadata/annotations/example.com~1k', value: 'w' }],
+			{ see: ['metadata.annotations'] },
+		);
+	}),
+	define('patch-json-makes-invalid', 'A JSON patch whose result is no such object', async (t) => {
+		await t.create(filled({ k: 'v' }));
+		await t.patch('configmaps/a', 'json', [{ op: 'add', path: '/data/k', value: 5 }]);
+		await t.patch('configmaps/a', 'json', [{ op: 'add', path: '/metadata/labels', value: { 'not a key': 'v' } }]);
+	}),
+	define('patch-merge', 'A merge patch: null removes, a list is replaced', async (t) => {
+		await t.create(
+			configMap(
+				'a',
+				{ finalizers: ['example.com/x', 'example.com/y'], labels: { a: 'b', c: 'd' } },
+				{ data: { k: 'v' } },
+			),
+		);
+		const see = ['metadata.labels', 'data'];
+		await t.patch(
+			'configmaps/a',
+			'merge',
+			{ metadata: { labels: { a: null, e: 'f' }, finalizers: ['example.com/y'] } },
+			{ see },
+		);
+		await t.patch('configmaps/a', 'merge', { data: null }, { see });
+		await t.patch('configmaps/a', 'merge', {}, { see });
+		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } }, { see });
+	}),
+	define('patch-merge-errors', 'A merge patch that is none', async (t) => {
+		await t.create(filled({ k: 'v' }));
+		await t.patch('configmaps/a', 'merge', undefined, { raw: '{"data":' });
+		await t.patch('configmaps/a', 'merge', [1, 2]);
+		await t.patch('configmaps/a', 'merge', { data: 'text' });
+	}),
+	define('patch-strategic', 'A strategic merge patch: lists by key, and directives', async (t) => {
+		await t.create(deployment('web', { replicas: 0 }));
+		const containers = (/** @type {any[]} */ ...containers) => ({ spec: { template: { spec: { containers } } } });
+		const show = ({ spec }) => spec.template.spec.containers.map((/** @type {any} */ { name, image }) => [name, image]);
+		await t.patch('deployments/web', 'strategic', containers({ name: 'main', image: 'example.com/main:2' }), { show });
+		await t.patch('deployments/web', 'strategic', containers({ name: 'side', image: 'example.com/side:1' }), { show });
+		await t.patch('deployments/web', 'strategic', containers({ name: 'side', $patch: 'delete' }), { show });
+	}),
+	define(
+		'patch-strategic-finalizers',
+		'A strategic merge patch adds to finalizers, and removes by directive',
+		async (t) => {
+			await t.create(configMap('a', { finalizers: ['example.com/x'] }));
+			await t.patch('configmaps/a', 'strategic', { metadata: { finalizers: ['example.com/y'] } });
+			await t.patch('configmaps/a', 'strategic', {
+				metadata: { '$deleteFromPrimitiveList/finalizers': ['example.com/x'] },
+			});
+		},
+	),
+	define('patch-strategic-owners', 'A strategic merge patch of owners goes by UID', async (t) => {
+		const { body: one } = await t.create(configMap('one'));
+		const { body: two } = await t.create(configMap('two'));
+		const owner = (/** @type {any} */ { metadata }) => ({
+			apiVersion: 'v1',
+			kind: 'ConfigMap',
+			name: metadata.name,
+			uid: metadata.uid,
+		});
+		await t.create(configMap('a', { ownerReferences: [owner(one)] }));
+		await t.patch('configmaps/a', 'strategic', { metadata: { ownerReferences: [owner(two)] } });
+		await t.patch('configmaps/a', 'strategic', {
+			metadata: { ownerReferences: [{ $patch: 'delete', uid: one.metadata.uid }] },
+		});
+	}),
+	define('patch-apply', 'Apply makes an object, changes it, and takes away what it no longer says', async (t) => {
+		const query = { fieldManager: 'one' };
+		const apply = (/** @type {Record<string, string>} */ data, /** @type {Record<string, any>} */ how = {}) =>
+			t.patch('configmaps/a', 'apply', configMap('a', {}, { data }), { query, see: ['data'], ...how });
+		await apply({ k: 'v', l: 'w' });
+		await apply({ k: 'x' });
+		await apply({ k: 'y' }, { query: { fieldManager: 'two' } });
+		await apply({ k: 'y' }, { query: { fieldManager: 'two', force: true } });
+	}),
+	define('patch-apply-errors', 'Apply needs a manager, a kind and the right name', async (t) => {
+		await t.patch('configmaps/a', 'apply', configMap('a'));
+		await t.patch('configmaps/a', 'apply', { metadata: { name: 'a' } }, { query: { fieldManager: 'one' } });
+		await t.patch('configmaps/a', 'apply', configMap('b'), { query: { fieldManager: 'one' } });
+		await t.patch('configmaps/a', 'merge', { data: {} }, { query: { force: true } });
+	}),
+	define('patch-type-unknown', 'A patch of no type', async (t) => {
+		await t.create(filled({ k: 'v' }));
+		await t.request('PATCH', 'configmaps/a', { data: {} }, { headers: { 'content-type': 'application/json' } });
+		await t.request('PATCH', 'configmaps/a', { data: {} }, { headers: { 'content-type': 'text/plain' } });
+	}),
+	define('patch-missing', 'A patch of what is not there', async (t) => {
+		await t.patch('configmaps/none', 'merge', { data: {} });
+		await t.patch('configmaps', 'merge', { data: {} });
+	}),
+	define('update-generation', 'The generation counts changes of the spec and nothing else', async (t) => {
+		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }));
+		await t.patch('deployments/web', 'merge', { metadata: { labels: { a: 'b' } } });
+		await t.patch('deployments/web', 'merge', { spec: { revisionHistoryLimit: 2 } });
+		await t.patch('deployments/web', 'merge', { spec: { revisionHistoryLimit: 2 } });
+	}),
+	define('status-through-main', 'status is not changed through the object itself', async (t) => {
+		await t.create(
+			{
+				apiVersion: 'v1',
+				kind: 'ReplicationController',
+				metadata: { name: 'rc' },
+				spec: {
+					replicas: 0,
+					selector: { a: 'b' },
+					template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+				},
+			},
+			{ silent: true },
+		);
+		await t.patch(
+			'replicationcontrollers/rc',
+			'merge',
+			{ status: { fullyLabeledReplicas: 9 } },
+			{ see: ['status.fullyLabeledReplicas'] },
+		);
+		await t.patch(
+			'namespaces/default',
+			'merge',
+			{ status: { phase: 'Terminating' } },
+			{ query: { dryRun: 'All' }, see: ['status.phase'] },
+		);
+	}),
+	define('status-subresource', 'status changes through its subresource, and the spec does not', async (t) => {
+		const pdb = {
+			apiVersion: 'apps/v1',
+			kind: 'DaemonSet',
+			metadata: { name: 'd' },
+			spec: {
+				selector: { matchLabels: { a: 'b' } },
+				template: {
+					metadata: { labels: { a: 'b' } },
+					spec: { nodeSelector: { nowhere: 'ever' }, containers: [{ name: 'c', image: 'i' }] },
+				},
+			},
+		};
+		await t.create(pdb, { silent: true });
+		await t.patch(
+			'daemonsets/d/status',
+			'merge',
+			{ spec: { minReadySeconds: 9 }, status: { collisionCount: 3 } },
+			{ see: ['spec.minReadySeconds', 'status.collisionCount'] },
+		);
+		await t.get('daemonsets/d/status', { see: ['status.collisionCount'] });
+		await t.get('configmaps/kube-root-ca.crt/status');
+	}),
+	define('scale-read', 'The scale of what can be scaled', async (t) => {
+		await t.create(deployment('web', { replicas: 0 }), { silent: true });
+		await t.get('deployments/web/scale', { see: ['apiVersion', 'spec', 'status'] });
+		await t.get('configmaps/web/scale');
+		await t.get('deployments/none/scale');
+		await t.get('daemonsets/web/scale');
+	}),
+	define('scale-write', 'Scaling by PUT and PATCH of the subresource', async (t) => {
+		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), { silent: true });
+		// Its controller writes it twice, and then no more.
+		await t.until(
+			'deployments/web',
+			'is known to be paused',
+			(one) => one?.status.conditions && one.status.observedGeneration === 1,
+			{ silent: true },
+		);
+		const { body } = await t.get('deployments/web/scale', { see: ['spec'] });
+		await t.put('deployments/web/scale', { ...body, spec: { replicas: 2 } }, { see: ['spec'] });
+		await t.put('deployments/web/scale', { ...body, spec: { replicas: 1 } });
+		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: -1 } });
+		await t.patch('deployments/web/scale', 'json', [{ op: 'replace', path: '/spec/replicas', value: 0 }], {
+			see: ['spec'],
+		});
+		await t.get('deployments/web', { see: ['spec.replicas'] });
+	}),
+	define('service-immutable-address', 'The address of a Service does not change', async (t) => {
+		await t.create(service('s', { clusterIP: 'None' }), { see: ['spec.clusterIP'] });
+		await t.patch('services/s', 'merge', { spec: { clusterIP: '10.0.0.99', clusterIPs: ['10.0.0.99'] } });
+	}),
+];

@@ -1,0 +1,231 @@
+/**
+ * Watches: where they begin, what they tell, how they end.
+ */
+import { configMap, held, pod } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' };
+const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+const of = 'of=case';
+/** @param {string} name */
+const labelled = (name) => configMap(name, { labels: { of: 'case' } });
+/** @param {string} of */
+const relabel = (of) => ({ metadata: { labels: { of } } });
+
+/** @param {Scene} t @param {...string} names */
+async function several(t, ...names) {
+	for (const name of names) await t.create(labelled(name), { silent: true });
+}
+/** @param {Scene} t */
+const revision = async (t) => (await t.get('configmaps', { show: () => 'a revision' })).body.metadata.resourceVersion;
+/** @param {number} count */
+const seen = (count) => (/** @type {any[]} */ events) => events.length >= count;
+
+export default [
+	define('watch-from-now', 'A watch without a resourceVersion begins with what there is', async (t) => {
+		await several(t, 'a', 'b');
+		const watch = await t.watch('configmaps', { query: { labelSelector: of }, events: 'each' });
+		await watch.until('both', seen(2));
+		await several(t, 'c');
+		await watch.until('the third', seen(3));
+		watch.end();
+	}),
+	define('watch-from-revision', 'A watch from a resourceVersion tells what came after it', async (t) => {
+		await several(t, 'a');
+		const resourceVersion = await revision(t);
+		await several(t, 'b');
+		await t.delete('configmaps/a', undefined, { silent: true });
+		const watch = await t.watch('configmaps', { query: { labelSelector: of }, events: 'each', from: resourceVersion });
+		await watch.until('both', seen(2));
+		watch.end();
+	}),
+	define('watch-from-zero', 'A watch from 0 begins with what there is, too', async (t) => {
+		await several(t, 'a');
+		const watch = await t.watch('configmaps', { query: { labelSelector: of, resourceVersion: 0 }, events: 'each' });
+		await watch.until('it', seen(1));
+		watch.end();
+	}),
+	define(
+		'watch-deleted-object',
+		'DELETED carries the object as it last was, with the revision of its end',
+		async (t) => {
+			const { body } = await t.create(configMap('a', {}, { data: { k: 'v' } }));
+			const watch = await t.watch('configmaps', { see: ['data'], events: 'each', from: body.metadata.resourceVersion });
+			await t.delete('configmaps/a');
+			await watch.gone('a');
+			watch.end();
+			t.note(
+				'a later revision',
+				Number(watch.events[0].object.metadata.resourceVersion) > Number(body.metadata.resourceVersion),
+			);
+		},
+	),
+	define('watch-leaves-selector', 'What leaves the selector is DELETED, what enters it is ADDED', async (t) => {
+		await several(t, 'a');
+		const watch = await t.watch('configmaps', {
+			query: { labelSelector: of },
+			see: ['metadata.labels.of'],
+			events: 'each',
+		});
+		await watch.until('it', seen(1));
+		await t.patch('configmaps/a', 'merge', relabel('other'), { silent: true });
+		await t.patch('configmaps/a', 'merge', relabel('case'), { silent: true });
+		await t.delete('configmaps/a', undefined, { silent: true });
+		await watch.until('all', seen(4));
+		watch.end();
+	}),
+	define('watch-field-selector', 'A watch of one object by its name', async (t) => {
+		const watch = await t.watch('configmaps', { query: { fieldSelector: 'metadata.name=b' }, events: 'each' });
+		await several(t, 'a', 'b');
+		await t.delete('configmaps/a', undefined, { silent: true });
+		await t.delete('configmaps/b', undefined, { silent: true });
+		await watch.gone('b');
+		watch.end();
+	}),
+	define('watch-field-of-pods', 'A Pod that begins to run leaves a watch of those that are Pending', async (t) => {
+		const watch = await t.watch('pods', {
+			query: { fieldSelector: 'status.phase=Pending' },
+			see: ['status.phase'],
+			events: 'each',
+		});
+		await t.create(pod('p', held));
+		await watch.gone('p');
+		watch.end();
+	}),
+	define('watch-initial-events', '§6.4 sendInitialEvents: what there is, then a bookmark that says so', async (t) => {
+		await several(t, 'a', 'b');
+		const watch = await t.watch('configmaps', {
+			query: {
+				sendInitialEvents: true,
+				resourceVersionMatch: 'NotOlderThan',
+				allowWatchBookmarks: true,
+				labelSelector: of,
+			},
+			events: 'each',
+		});
+		await watch.until('the bookmark', (events) => events.some(({ type }) => type === 'BOOKMARK'));
+		await several(t, 'c');
+		await watch.until('the third', seen(4));
+		watch.end();
+	}),
+	define('watch-initial-events-empty', '§6.4 With nothing there, the bookmark comes at once', async (t) => {
+		const watch = await t.watch('pods', {
+			query: { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true },
+			events: 'each',
+		});
+		await watch.until('the bookmark', seen(1));
+		watch.end();
+		t.note('with a revision', Number(watch.events[0].object.metadata.resourceVersion) > 0);
+	}),
+	define('watch-initial-events-invalid', '§6.4 What sendInitialEvents needs', async (t) => {
+		await t.get('configmaps', { query: { watch: 1, sendInitialEvents: true } });
+		await t.get('configmaps', {
+			query: { watch: 1, sendInitialEvents: true, resourceVersionMatch: 'Exact', allowWatchBookmarks: true },
+		});
+		await t.get('configmaps', { query: { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } });
+		await t.get('configmaps', { query: { watch: 1, resourceVersionMatch: 'NotOlderThan' } });
+	}),
+	define('watch-no-initial-events', '§6.4 sendInitialEvents false: only what comes', async (t) => {
+		await several(t, 'a');
+		const watch = await t.watch('configmaps', {
+			query: {
+				sendInitialEvents: false,
+				resourceVersionMatch: 'NotOlderThan',
+				allowWatchBookmarks: true,
+				labelSelector: of,
+			},
+			events: 'each',
+		});
+		await several(t, 'b');
+		await watch.until('it', seen(1));
+		watch.end();
+	}),
+	define('watch-metadata-only', '§2.2 A watch of metadata only, with its bookmark', async (t) => {
+		await several(t, 'a');
+		const watch = await t.watch('configmaps', {
+			query: {
+				sendInitialEvents: true,
+				resourceVersionMatch: 'NotOlderThan',
+				allowWatchBookmarks: true,
+				labelSelector: of,
+			},
+			headers: metadataOnly,
+			see: ['apiVersion'],
+			events: 'each',
+		});
+		await watch.until('both', seen(2));
+		await t.delete('configmaps/a', undefined, { silent: true });
+		await watch.gone('a');
+		watch.end();
+	}),
+	define('watch-table', 'A watch as a table, row by row', async (t) => {
+		await several(t, 'a');
+		const watch = await t.watch('configmaps', { query: { labelSelector: of }, headers: table, events: 'each' });
+		await watch.until('it', seen(1));
+		await t.delete('configmaps/a', undefined, { silent: true });
+		await watch.until('its end', seen(2));
+		watch.drop();
+		t.note(
+			'events',
+			watch.events.map(({ type, object }) => [
+				type,
+				object.kind,
+				object.columnDefinitions?.map((/** @type {any} */ { name }) => name) ?? null,
+				object.rows.map((/** @type {any} */ { cells }) => cells.slice(0, 2)),
+			]),
+		);
+	}),
+	define('watch-timeout', 'timeoutSeconds ends a watch, without a word', async (t) => {
+		await several(t, 'a');
+		const watch = await t.watch('configmaps', { query: { labelSelector: of, timeoutSeconds: 1 }, events: 'each' });
+		await watch.ended();
+	}),
+	define('watch-invalid', 'A watch from no revision', async (t) => {
+		await t.get('configmaps', { query: { watch: 1, resourceVersion: 'soon' } });
+		await t.get('configmaps', { query: { watch: 1, timeoutSeconds: 'long' } });
+	}),
+	define('watch-old-path', 'The old path of a watch', async (t) => {
+		await several(t, 'a');
+		const watch = await t.watch(`/api/v1/watch/namespaces/${t.ns}/configmaps`, {
+			query: { labelSelector: of },
+			events: 'each',
+		});
+		await watch.until('it', seen(1));
+		watch.end();
+	}),
+	define('watch-all-namespaces', 'A watch over all namespaces', async (t) => {
+		const other = await t.namespace(t.name('n'));
+		const watch = await t.watch('/api/v1/configmaps', {
+			query: { labelSelector: `of=${t.ns}` },
+			see: ['metadata.namespace'],
+			events: 'each',
+		});
+		await t.create(configMap('a', { labels: { of: t.ns } }), { silent: true });
+		await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('b', { labels: { of: t.ns } }), { silent: true });
+		await watch.until('both', seen(2));
+		watch.end();
+	}),
+	define('watch-recreated', 'An object that is made again: DELETED and ADDED, with another UID', async (t) => {
+		await several(t, 'a');
+		const watch = await t.watch('configmaps', { query: { labelSelector: of }, see: ['metadata.uid'], events: 'each' });
+		await watch.until('it', seen(1));
+		await t.delete('configmaps/a', undefined, { silent: true });
+		await several(t, 'a');
+		await watch.until('both', seen(3));
+		watch.end();
+	}),
+	define('watch-no-op', 'A change that changes nothing is no event', async (t) => {
+		const { body } = await t.create(configMap('a', {}, { data: { k: 'v' } }));
+		const watch = await t.watch('configmaps', { see: ['data'], events: 'each', from: body.metadata.resourceVersion });
+		const same = await t.patch('configmaps/a', 'merge', { data: { k: 'v' } });
+		t.note('the same revision', same.body.metadata.resourceVersion === body.metadata.resourceVersion);
+		await t.patch('configmaps/a', 'merge', { data: { k: 'w' } });
+		await watch.until('one', seen(1));
+		watch.end();
+	}),
+	define('watch-forbidden', 'A watch needs its verb', async (t) => {
+		await t.watch('configmaps', { as: 'nobody-in-particular' });
+	}),
+];

@@ -1,0 +1,105 @@
+/**
+ * The cases, and how they are played: some at a time, each in a namespace of its own, those that disturb others at the end.
+ */
+import { readdir } from 'node:fs/promises';
+import { randomInt } from 'node:crypto';
+import { Halt, Scene } from './scene.mjs';
+import { Wire } from './wire.mjs';
+
+/**
+ * @typedef {object} Options
+ * @property {boolean} [alone] it disturbs others (all discovery, all webhooks, a node): played when nothing else is
+ * @property {boolean} [bare] needs no namespace
+ * @property {Difference[]} [differs] where the sandbox differs on purpose
+ */
+/** @typedef {{real: string, sandbox: string, why: string}} Difference  one line of the transcript each; no `sandbox`: the line is missing there */
+/** @typedef {{name: string, about: string, play: (scene: Scene) => Promise<unknown>, file: string} & Options} Case */
+/** @typedef {{name: string, transcript: string, seconds: number}} Played */
+
+/**
+ * Defines a case.
+ * @param {string} name also of its namespace and its transcript
+ * @param {string} about what it shows; begins with the section of the catalogue of deletion if it is from there: `§1.7 …`
+ * @param {(scene: Scene) => Promise<unknown>} play @param {Options} [options]
+ */
+export const define = (name, about, play, options = {}) => ({ name, about, play, ...options });
+
+/** How many cases are played side by side. */
+const width = 8;
+/** No case takes longer, or it hangs. */
+const limit = 180_000;
+
+/** @param {string} [only] part of the name of a case or its file @returns {Promise<Case[]>} */
+export async function cases(only = '') {
+	const folder = new URL('./cases/', import.meta.url);
+	const files = (await readdir(folder)).filter((file) => file.endsWith('.mjs')).sort();
+	const all = [];
+	for (const file of files) {
+		const { default: defined } = await import(new URL(file, folder).href);
+		for (const each of defined) all.push({ ...each, file: file.replace('.mjs', '') });
+	}
+	const names = all.map(({ name }) => name);
+	const twice = names.find((name, at) => names.indexOf(name) !== at);
+	if (twice) throw new Error(`two cases are called ${twice}`);
+	const long = names.find((name) => name.length > 45);
+	if (long) throw new Error(`${long}: the name of a case is that of a namespace with a suffix, at most 45 characters`);
+	return all.filter(({ name, file }) => `${file}/${name}`.includes(only));
+}
+
+/**
+ * Plays cases in a world.
+ * @param {import('./worlds.mjs').World} world @param {Case[]} chosen @param {(played: Played) => void} onPlayed
+ * @returns {Promise<Map<string, string>>} transcripts by the name of the case
+ */
+export async function play(world, chosen, onPlayed = () => {}) {
+	const wire = new Wire(world);
+	const token = Array.from({ length: 5 }, () => 'bcdfghjkmnpqrstvwxz'[randomInt(19)]).join('');
+	/** @type {Map<string, string>} */
+	const transcripts = new Map();
+	/** @param {Case[]} queue @param {number} width */
+	const work = async (queue, width) => {
+		const waiting = [...queue];
+		const worker = async () => {
+			for (let next = waiting.shift(); next; next = waiting.shift()) {
+				const began = performance.now();
+				const transcript = await playOne(wire, next, token, world.speed);
+				transcripts.set(next.name, transcript);
+				onPlayed({ name: next.name, transcript, seconds: (performance.now() - began) / 1000 });
+			}
+		};
+		await Promise.all(Array.from({ length: width }, worker));
+	};
+	await work(
+		chosen.filter(({ alone }) => !alone),
+		width,
+	);
+	await work(
+		chosen.filter(({ alone }) => alone),
+		1,
+	);
+	wire.close();
+	return transcripts;
+}
+
+/** @param {Wire} wire @param {Case} one @param {string} token @param {number} [speed] */
+async function playOne(wire, one, token, speed) {
+	const scene = new Scene(wire, one.name, token, speed);
+	/** @type {NodeJS.Timeout|undefined} */
+	let timer;
+	try {
+		const hangs = new Promise((_, reject) => {
+			timer = setTimeout(() => reject(new Error(`not done after ${limit / 1000} s`)), limit);
+		});
+		const played = (async () => {
+			if (!one.bare) await scene.namespace();
+			await one.play(scene);
+		})();
+		await Promise.race([played, hangs]);
+	} catch (error) {
+		// A case that stumbles over an answer it did not expect is a difference like any other.
+		if (!(error instanceof Halt)) scene.say('BROKEN', error instanceof Error ? error.message : String(error));
+	}
+	clearTimeout(timer);
+	scene.close();
+	return scene.transcript();
+}

@@ -1,0 +1,110 @@
+/**
+ * A watch of a case: what came, in the words of the transcript.
+ */
+import { isBackground, viewOf } from './view.mjs';
+
+/** @typedef {Record<string, any>} KubeObject */
+/** @typedef {{type: string, object: KubeObject}} WatchEvent */
+/** @typedef {{learn: (object: KubeObject) => void, say: (asked: string, seen: string) => void, halt: (why: string) => never}} Teller */
+/** @typedef {{see?: string[], events?: 'each'|'by object'}} How */
+
+export class Watch {
+	/** All that came. @type {WatchEvent[]} */
+	events = [];
+	#asked;
+	#how;
+	#patience;
+	#teller;
+	/** @type {import('./wire.mjs').Stream|undefined} */
+	#stream;
+	/** @type {() => void} */
+	#wake = () => {};
+
+	/** @param {string} asked @param {How} how @param {number} patience in milliseconds @param {Teller} teller */
+	constructor(asked, how, patience, teller) {
+		this.#patience = patience;
+		this.#asked = asked;
+		this.#how = how;
+		this.#teller = teller;
+	}
+
+	/** @param {(onEvent: (event: WatchEvent) => void) => Promise<import('./wire.mjs').Stream>} open */
+	async begin(open) {
+		this.#stream = await open((event) => {
+			if (event.type !== 'ERROR') this.#teller.learn(event.object);
+			if (isBackground(event.object)) return;
+			this.events.push(event);
+			this.#wake();
+		});
+		if (this.#stream.status !== 200)
+			this.#teller.say(this.#asked, `${this.#stream.status} ${viewOf(this.#stream.body)}`);
+		void this.#stream.ended.then(() => this.#wake());
+	}
+
+	/** Waits until it has seen what is wanted. @param {string} what @param {(events: WatchEvent[]) => unknown} wanted */
+	async until(what, wanted) {
+		const deadline = performance.now() + this.#patience;
+		while (!wanted(this.events)) {
+			const left = deadline - performance.now();
+			if (left <= 0) {
+				const seen = this.events.map((event) => this.#view(event)).join(', ');
+				this.#teller.halt(`waited ${this.#patience / 1000} s in vain for ${what}; seen: ${seen || 'nothing'}`);
+			}
+			await new Promise((resolve) => {
+				const timer = setTimeout(resolve, left);
+				this.#wake = () => (clearTimeout(timer), resolve(undefined));
+			});
+		}
+	}
+
+	/** Waits until an object with that name has been deleted. @param {string} name */
+	gone(name) {
+		return this.until(`DELETED ${name}`, (events) =>
+			events.some(({ type, object }) => type === 'DELETED' && object.metadata.name === name),
+		);
+	}
+
+	/** Waits until the server has ended it, and tells what it saw. */
+	async ended() {
+		const timer = setTimeout(() => this.#stream?.close(), this.#patience);
+		await this.#stream?.ended;
+		clearTimeout(timer);
+		this.tell();
+	}
+
+	/** Ends it, and tells what it saw. */
+	end() {
+		this.drop();
+		this.tell();
+	}
+
+	drop() {
+		this.#stream?.close();
+	}
+
+	/**
+	 * What several writers do to one object comes in an order of its own, but not between objects: so they are told object by
+	 * object, unless the case says that the order of all matters (`events: 'each'`). What looks the same twice is said once.
+	 */
+	tell() {
+		/** @type {Map<string, string[]>} */
+		const threads = new Map();
+		for (const event of this.events) {
+			const thread = this.#how.events === 'each' ? '' : (event.object.metadata?.name ?? '');
+			const seen = threads.get(thread) ?? [];
+			threads.set(thread, seen);
+			const view = this.#view(event);
+			if (seen.at(-1) !== view) seen.push(view);
+		}
+		const sorted = [...threads].sort(([one], [other]) => (one < other ? -1 : 1));
+		const lines = sorted.flatMap(([, views]) => views);
+		this.#teller.say(this.#asked, lines.length > 0 ? lines.join('\n    ') : 'nothing');
+	}
+
+	/** @param {WatchEvent} event */
+	#view({ type, object }) {
+		if (type !== 'BOOKMARK') return `${type} ${viewOf(object, this.#how.see)}`;
+		const end = object.metadata.annotations?.['k8s.io/initial-events-end'];
+		return `BOOKMARK ${object.kind}${end ? ` initial-events-end=${end}` : ''}`;
+	}
+}

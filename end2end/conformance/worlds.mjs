@@ -1,0 +1,76 @@
+/**
+ * The two worlds: the real control plane of end2end/cluster, and the sandbox.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { start } from '../cluster/cluster.mjs';
+import { parseKubeconfig } from '../cluster/kubeconfig.mjs';
+import { clusterRights } from '../cluster/users.mjs';
+import { pluralOf } from './kinds.mjs';
+import { Wire } from './wire.mjs';
+
+/** @typedef {import('./wire.mjs').Access & {speed?: number, stop: () => Promise<void>}} World  speed: of its clock, beside ours */
+/** @typedef {(line: string) => void} Log */
+
+/** @param {Log} log @returns {Promise<World>} */
+export async function real(log) {
+	const cluster = await start({ log });
+	const access = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
+	return { ...access, stop: () => cluster.stop() };
+}
+
+/** How many times faster than ours the clock of the sandbox goes: its nodes and controllers take no less than the real ones. */
+const speed = 10;
+/** The sandbox believes who says who it is. */
+const tokens = new Map([
+	['admin', 'user:admin:system:masters'],
+	['developer', 'user:developer:developers'],
+	['reader', 'user:reader:readers'],
+]);
+
+/** @param {Log} log @returns {Promise<World>} */
+export async function sandbox(log) {
+	const binary = fileURLToPath(new URL('../../target/debug/sandbox', import.meta.url));
+	const dir = await mkdtemp(join(tmpdir(), 'unwind-conformance-'));
+	const file = join(dir, 'kubeconfig');
+	const args = ['--kubeconfig', file, '--world', 'empty', '--timing', 'brisk', '--speed', String(speed), '--seed', '1'];
+	const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+	createInterface({ input: child.stderr }).on('line', log);
+	const ended = once(child, 'close').then(([code]) => {
+		throw new Error(`the sandbox ended by itself with ${code}`);
+	});
+	ended.catch(() => {});
+	await Promise.race([once(createInterface({ input: child.stdout }), 'line'), ended]);
+	const { server } = parseKubeconfig(await readFile(file, 'utf8'));
+	const access = { server, tokens };
+	await giveRights(access);
+	const stop = async () => {
+		child.kill('SIGTERM');
+		await ended.catch(() => {});
+		await rm(dir, { recursive: true });
+	};
+	return { ...access, speed, stop };
+}
+
+/** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<World>} */
+export async function existing(kubeconfig) {
+	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
+	const isSandbox = access.server.startsWith('http:');
+	return { ...access, ...(isSandbox ? { tokens, speed } : {}), stop: async () => {} };
+}
+
+/** What the real control plane is given when it boots. @param {import('./wire.mjs').Access} access */
+async function giveRights(access) {
+	const wire = new Wire(access);
+	for (const object of clusterRights) {
+		const path = `/apis/rbac.authorization.k8s.io/v1/${pluralOf(object.kind)}`;
+		const { status, body } = await wire.ask({ method: 'POST', path, body: JSON.stringify(object) });
+		if (status !== 201) throw new Error(`${object.kind} ${object.metadata.name}: ${status} ${JSON.stringify(body)}`);
+	}
+	wire.close();
+}
