@@ -16,11 +16,11 @@ use teardown::{
         Unreachable,
     },
     object::{Deletion, Kind, ObjectRef, Reclaim, Uid},
-    playground::{Lever, Mishap, Playground},
     plan::{
         Blocker, DataFate, Deed, Difference, Fate, Kept, KeptReason, Plan, PlanId, Propagation,
         Step, StepId,
     },
+    playground::{Lever, Mishap, Playground},
     relation::{EdgeKind, Reason, Rung},
     run::{Happening, RunId, RunState, Trouble},
     selector::{Operator, Requirement, Selector},

@@ -61,7 +61,10 @@ async fn start(args: Args) -> anyhow::Result<()> {
             let playground = Playground::open(world.as_deref())?;
             let kubeconfig = state.join("kubeconfig");
             asides.spawn(playground.listen(&kubeconfig).await?);
-            eprintln!("kubectl --kubeconfig {} get pods -A looks at the sandbox.", kubeconfig.display());
+            eprintln!(
+                "kubectl --kubeconfig {} get pods -A looks at the sandbox.",
+                kubeconfig.display()
+            );
             // Its objects end with it, and so do the runs that took them apart.
             (state, Journal::in_memory(), playground.cluster(), Some(playground))
         }

@@ -47,7 +47,9 @@ pub enum PlaygroundError {
         source: std::io::Error,
     },
     /// The file is there, and is no world.
-    #[error("{world} is no world of the sandbox: it is a JSON list of objects, or what `kubectl get -o json` prints; beside it may lie a script of faults with the ending .faults")]
+    #[error(
+        "{world} is no world of the sandbox: it is a JSON list of objects, or what `kubectl get -o json` prints; beside it may lie a script of faults with the ending .faults"
+    )]
     Broken {
         /// Its name or path.
         world: String,
@@ -103,7 +105,10 @@ impl Playground {
     ///
     /// # Errors
     /// [`PlaygroundError::Port`], [`PlaygroundError::Unreadable`] where the kubeconfig cannot be written.
-    pub async fn listen(&self, path: &Path) -> Result<impl Future<Output = ()> + use<>, PlaygroundError> {
+    pub async fn listen(
+        &self,
+        path: &Path,
+    ) -> Result<impl Future<Output = ()> + use<>, PlaygroundError> {
         let port = Port::bind(0).await.map_err(PlaygroundError::Port)?;
         let address = port.address().map_err(PlaygroundError::Port)?;
         std::fs::write(path, kubeconfig(address, None))
@@ -161,7 +166,8 @@ impl Playground {
 
     fn card(&self) -> Card {
         let game = self.game();
-        let lever = |what, subject: &str, pulled| Lever { what, subject: subject.to_owned(), pulled };
+        let lever =
+            |what, subject: &str, pulled| Lever { what, subject: subject.to_owned(), pulled };
         let mut levers: Vec<Lever> =
             game.incidents().map(|(name, begun)| lever(Mishap::Incident, name, begun)).collect();
         drop(game);

@@ -237,7 +237,6 @@ fn scale_metrics(world: &mut World, replicas: u64) {
     }
 }
 
-
 /// A JSON list of objects, or a List as kubectl prints it.
 fn list(text: &str) -> Result<Vec<Value>, BadWorld> {
     match serde_json::from_str(text).map_err(BadWorld::Objects)? {
@@ -277,7 +276,7 @@ mod tests {
     }
 
     fn names(world: &World, plural: &str, group: &str) -> Vec<String> {
-        world.cluster.list(group, plural, None).map(object_name).collect()
+        world.cluster.list(group, plural, None).map(|it| object::name(it).to_owned()).collect()
     }
 
     #[tokio::test(start_paused = true)]

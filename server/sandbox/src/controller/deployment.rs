@@ -241,7 +241,12 @@ fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
         ("replicas", current),
         (
             "updatedReplicas",
-            rollout.new.as_ref().and_then(|it| number(it, "/status/replicas")).map(small).unwrap_or_default(),
+            rollout
+                .new
+                .as_ref()
+                .and_then(|it| number(it, "/status/replicas"))
+                .map(small)
+                .unwrap_or_default(),
         ),
         ("readyReplicas", ready),
         ("availableReplicas", available),
@@ -284,12 +289,20 @@ fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
 fn progress(stored: &Value, changed: &mut Value, new: Option<&Value>, client: &Client<'_>) {
     let count = |it: &Value, member: &str| number(&it["status"], member).unwrap_or_default();
     let [replicas_now, updated, available] =
-        ["/replicas", "/updatedReplicas", "/availableReplicas"].map(|member| count(changed, member));
+        ["/replicas", "/updatedReplicas", "/availableReplicas"]
+            .map(|member| count(changed, member));
     let now = client.now();
     let reason = super::read::condition(stored, "Progressing")["reason"].clone();
     if flag(stored, "/spec/paused") {
         if reason != "DeploymentPaused" {
-            set_condition(changed, "Progressing", "Unknown", "DeploymentPaused", "Deployment is paused", now);
+            set_condition(
+                changed,
+                "Progressing",
+                "Unknown",
+                "DeploymentPaused",
+                "Deployment is paused",
+                now,
+            );
         }
         return;
     }
@@ -298,7 +311,8 @@ fn progress(stored: &Value, changed: &mut Value, new: Option<&Value>, client: &C
     }
     let wanted = replicas(stored);
     let set_name = new.map_or("", name);
-    let seen = number(changed, "/status/observedGeneration") == number(stored, "/metadata/generation");
+    let seen =
+        number(changed, "/status/observedGeneration") == number(stored, "/metadata/generation");
     if new.is_some() && seen && updated == wanted && replicas_now == wanted && available == wanted {
         let message = format!("ReplicaSet {set_name:?} has successfully progressed.");
         set_condition(changed, "Progressing", "True", "NewReplicaSetAvailable", &message, now);

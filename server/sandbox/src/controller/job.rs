@@ -118,7 +118,8 @@ fn sync(key: &Key, job: &Value, client: &mut Client<'_>) -> Result<Next, Status>
     }
     if is_deleting(job) {
         // Nobody counts any more: `canRemoveFinalizer`.
-        for pod in client.controlled(PODS, uid(job)).iter().filter(|it| has_finalizer(it, TRACKING)) {
+        for pod in client.controlled(PODS, uid(job)).iter().filter(|it| has_finalizer(it, TRACKING))
+        {
             release(pod, client)?;
         }
     }

@@ -7,7 +7,8 @@ use super::client::Client;
 use super::pods;
 use super::queue::Queue;
 use super::read::{
-    active, controller, generation, is_deleting, kind, number, selects, selects_plainly, set, small, uid,
+    active, controller, generation, is_deleting, kind, number, selects, selects_plainly, set,
+    small, uid,
 };
 use super::resource::{PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource};
 use super::timing::Timing;
@@ -31,7 +32,12 @@ impl Reconcile for ReplicaSets {
         notice(REPLICA_SETS, event, queue);
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         sync(REPLICA_SETS, key, client)
     }
 }
@@ -50,7 +56,12 @@ impl Reconcile for ReplicationControllers {
         notice(REPLICATION_CONTROLLERS, event, queue);
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
         sync(REPLICATION_CONTROLLERS, key, client)
     }
 }
@@ -75,12 +86,14 @@ fn sync(resource: Resource, key: &Key, client: &mut Client<'_>) -> Result<Next, 
     }
     let owned = client.controlled(PODS, uid(&set));
     let mut running: Vec<_> = owned.iter().filter(|it| active(it)).cloned().collect();
-    let wanted = usize::try_from(small(number(&set, "/spec/replicas").unwrap_or(1))).unwrap_or_default();
+    let wanted =
+        usize::try_from(small(number(&set, "/spec/replicas").unwrap_or(1))).unwrap_or_default();
     let mut done = Ok(());
     if !is_deleting(&set) {
         if running.len() < wanted {
             for _ in running.len()..wanted.min(running.len() + pods::BURST) {
-                done = pods::create(&set, pods::from_template(&set, &set["spec"]["template"]), client);
+                done =
+                    pods::create(&set, pods::from_template(&set, &set["spec"]["template"]), client);
                 if done.is_err() {
                     break;
                 }
@@ -106,7 +119,8 @@ fn release(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
                 .filter(|it| super::read::text(it, "/uid") != uid(owner))
                 .collect();
             let patch = json!({"metadata": {"uid": uid(&pod), "ownerReferences": kept}});
-            client.merge(&PODS.key(super::read::namespace(&pod), super::read::name(&pod)), &patch)?;
+            client
+                .merge(&PODS.key(super::read::namespace(&pod), super::read::name(&pod)), &patch)?;
         }
     }
     Ok(())
@@ -115,7 +129,11 @@ fn release(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
 /// A ReplicationController has a plain map for a selector.
 fn matches(owner: &Value, pod: &Value) -> bool {
     let selector = owner.pointer("/spec/selector");
-    if kind(owner) == "ReplicaSet" { selects(selector, pod) } else { selects_plainly(selector, pod) }
+    if kind(owner) == "ReplicaSet" {
+        selects(selector, pod)
+    } else {
+        selects_plainly(selector, pod)
+    }
 }
 
 /// Takes Pods in that match and belong to nobody.
@@ -124,8 +142,7 @@ fn adopt(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
         if controller(&pod).is_none() && active(&pod) && matches(owner, &pod) {
             let mut references = super::read::owners(&pod).to_vec();
             references.push(super::read::controller_reference(owner));
-            let patch =
-                json!({"metadata": {"uid": uid(&pod), "ownerReferences": references}});
+            let patch = json!({"metadata": {"uid": uid(&pod), "ownerReferences": references}});
             client
                 .merge(&PODS.key(super::read::namespace(&pod), super::read::name(&pod)), &patch)?;
         }

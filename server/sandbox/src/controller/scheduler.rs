@@ -146,9 +146,7 @@ impl Scheduler {
         let mut late = Vec::new();
         for claim_name in claims(pod) {
             let Some(claim) = client.find(CLAIMS, namespace(pod), &claim_name) else {
-                return Err(hopeless(&format!(
-                    "persistentvolumeclaim {claim_name:?} not found"
-                )));
+                return Err(hopeless(&format!("persistentvolumeclaim {claim_name:?} not found")));
             };
             if is_deleting(&claim) {
                 return Err(hopeless(&format!(

@@ -112,32 +112,58 @@ fn absurd_numbers_stop_nobody() {
             "ttlSecondsAfterFinished": number,
         });
         let absurd = [
-            ("apps/v1", "Deployment", spec(serde_json::json!({
-                "replicas": number.min(3), "revisionHistoryLimit": number,
-                "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": number, "maxUnavailable": number}},
-            }))),
+            (
+                "apps/v1",
+                "Deployment",
+                spec(serde_json::json!({
+                    "replicas": number.min(3), "revisionHistoryLimit": number,
+                    "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": number, "maxUnavailable": number}},
+                })),
+            ),
             ("apps/v1", "ReplicaSet", spec(serde_json::json!({"replicas": number.min(3)}))),
-            ("apps/v1", "StatefulSet", spec(serde_json::json!({
-                "replicas": number.min(3), "ordinals": {"start": number}, "serviceName": "odd",
-            }))),
+            (
+                "apps/v1",
+                "StatefulSet",
+                spec(serde_json::json!({
+                    "replicas": number.min(3), "ordinals": {"start": number}, "serviceName": "odd",
+                })),
+            ),
             ("batch/v1", "Job", job.clone()),
-            ("batch/v1", "CronJob", serde_json::json!({
-                "schedule": "* * * * *", "startingDeadlineSeconds": number, "jobTemplate": {"spec": job},
-            })),
-            ("policy/v1", "PodDisruptionBudget", serde_json::json!({
-                "minAvailable": number, "selector": {"matchLabels": {"app": "odd"}},
-            })),
-            ("autoscaling/v2", "HorizontalPodAutoscaler", serde_json::json!({
-                "minReplicas": number.min(2), "maxReplicas": number.min(5),
-                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "odd"},
-            })),
+            (
+                "batch/v1",
+                "CronJob",
+                serde_json::json!({
+                    "schedule": "* * * * *", "startingDeadlineSeconds": number, "jobTemplate": {"spec": job},
+                }),
+            ),
+            (
+                "policy/v1",
+                "PodDisruptionBudget",
+                serde_json::json!({
+                    "minAvailable": number, "selector": {"matchLabels": {"app": "odd"}},
+                }),
+            ),
+            (
+                "autoscaling/v2",
+                "HorizontalPodAutoscaler",
+                serde_json::json!({
+                    "minReplicas": number.min(2), "maxReplicas": number.min(5),
+                    "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "odd"},
+                }),
+            ),
         ];
         for (api_version, kind, spec) in absurd {
             let object = serde_json::json!({
                 "apiVersion": api_version, "kind": kind, "metadata": {"name": "odd", "namespace": "shop"}, "spec": spec,
             });
             let key = world.cluster.key_of(&object).unwrap();
-            let made = world.cluster.create(&Actor::admin(), &key.group, &key.plural, &key.namespace, object);
+            let made = world.cluster.create(
+                &Actor::admin(),
+                &key.group,
+                &key.plural,
+                &key.namespace,
+                object,
+            );
             // Refused by validation is as good.
             drop(made);
         }
