@@ -7,6 +7,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { start } from './cluster/cluster.mjs';
+import { Sandbox } from './sandbox.mjs';
 import { Unwind } from './unwind.mjs';
 
 export { expect };
@@ -37,9 +38,12 @@ function listen(page, complaints) {
 }
 
 export const test = base.extend({
-	/** A control plane with the sample application, for this test alone. */
-	cluster: async ({}, use) => {
-		const cluster = await start({ dir: await mkdtemp(join(tmpdir(), 'unwind-cluster-')), sample: true });
+	/** What the test plays on: `real`, a control plane, where a judge has to trust what it sees; else the sandbox. */
+	stage: ['sandbox', { option: true }],
+	/** A cluster with the sample application, for this test alone. */
+	cluster: async ({ stage }, use) => {
+		const real = async () => start({ dir: await mkdtemp(join(tmpdir(), 'unwind-cluster-')), sample: true });
+		const cluster = await (stage === 'real' ? real() : Sandbox.start());
 		await use(cluster);
 		await cluster.stop();
 	},

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use teardown::{
+    message::Mishap,
     plan::{Difference, Plan, PlanId, StepId},
     run::RunId,
     unit::UnitId,
@@ -136,8 +137,33 @@ pub async fn is_refused() -> bool {
     matches!(fetch("GET", "/api/units", None).await, Ok(response) if response.status() == 401)
 }
 
+/// Plays, where the cluster is only played; `body` is a [`teardown::playground::Play`] as JSON.
+pub async fn play(body: &str) -> Result<(), Refusal> {
+    send("/api/sandbox", body).await
+}
+
+/// The play that pulls a lever, or, where it is pulled, lets it go.
+pub fn lever(what: Mishap, subject: &str) -> impl Fn(bool) -> String + Send + use<> {
+    let what = match what {
+        Mishap::Incident => "incident",
+        Mishap::Node => "node",
+        Mishap::Metrics => "metrics",
+        Mishap::Nfs => "nfs",
+        Mishap::Volume => "volume",
+    };
+    let subject = subject.to_owned();
+    move |pulled| {
+        let play = if pulled { "release" } else { "pull" };
+        body(&[("play", play), ("what", what), ("subject", &subject)])
+    }
+}
+
 async fn tell(path: &str) -> Result<(), Refusal> {
-    let response = fetch("POST", path, Some("{}")).await?;
+    send(path, "{}").await
+}
+
+async fn send(path: &str, body: &str) -> Result<(), Refusal> {
+    let response = fetch("POST", path, Some(body)).await?;
     if response.ok() { Ok(()) } else { Err(refusal(&read(&response).await?)) }
 }
 

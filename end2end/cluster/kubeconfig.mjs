@@ -3,6 +3,9 @@
  * of the cluster. The certificate authority travels inside, so the file works from anywhere.
  */
 
+/** None over plain HTTP. @param {string} ca */
+const authority = (ca) => (ca ? { 'certificate-authority-data': Buffer.from(ca).toString('base64') } : {});
+
 /**
  * @param {{server: string, ca: string, tokens: Map<string, string>}} cluster
  * @param {string[]} users whose contexts to write; the first is the current one
@@ -12,9 +15,7 @@ export const kubeconfig = ({ server, ca, tokens }, users) =>
 		{
 			apiVersion: 'v1',
 			kind: 'Config',
-			clusters: [
-				{ name: 'unwind', cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } },
-			],
+			clusters: [{ name: 'unwind', cluster: { server, ...authority(ca) } }],
 			users: users.map((name) => ({ name, user: { token: tokens.get(name) } })),
 			contexts: users.map((name) => ({ name, context: { cluster: 'unwind', user: name, namespace: 'default' } })),
 			'current-context': users[0],

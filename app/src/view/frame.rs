@@ -3,11 +3,13 @@
 use leptos::prelude::*;
 use teardown::message::{ClusterCard, Key, Message, Record};
 
-use super::{banner, connection::ConnectionPill, icon::icon, theme::ThemeButton};
+use super::{
+    banner, connection::ConnectionPill, icon::icon, playground::playground, theme::ThemeButton,
+};
 use crate::{
     address::decoded,
     command,
-    erased::{alive, now},
+    erased::{alive, memo, now},
     live::Connection,
     route::Place,
     seed::Arrival,
@@ -35,6 +37,8 @@ pub fn Frame(children: Children) -> impl IntoView {
     let connection = expect_context::<Connection>();
     let place = expect_context::<Place>();
     alive(move || document().set_title(&title(&place.path())));
+    let game =
+        memo(move || badge.0.with(|card| card.as_ref().and_then(|card| card.playground.clone())));
     let crumbs = move || {
         crumbs(&place.path())
             .into_iter()
@@ -72,6 +76,7 @@ pub fn Frame(children: Children) -> impl IntoView {
                     <Share/>
                     <ThemeButton/>
                 </header>
+                {playground(game)}
                 {now(move || connection.is_outdated().then(banner::outdated))}
                 <main id="content" tabindex="-1">
                     <div class="frame-notes">

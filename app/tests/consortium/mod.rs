@@ -51,6 +51,7 @@ fn cluster() -> Record {
         kinds: 71,
         objects: 4_212,
         unreachable: None,
+        playground: None,
     })
 }
 

@@ -1,0 +1,96 @@
+//! The game, where the cluster is only played: that nothing real is touched, and what can be pulled to see what follows.
+
+use leptos::prelude::*;
+use teardown::message::{Lever, Mishap, Playground};
+
+use super::{
+    each::{Row, each},
+    icon::icon,
+};
+use crate::{
+    command,
+    erased::{memo, now},
+    live::Connection,
+    text,
+};
+
+/// What a button asks of the server: a [`teardown::playground::Play`].
+const FAST: &str = r#"{"play":"speed","times":10}"#;
+const SLOW: &str = r#"{"play":"speed","times":1}"#;
+const REPAIR: &str = r#"{"play":"repair"}"#;
+const RESET: &str = r#"{"play":"reset"}"#;
+
+/// The banner with its levers. Nothing where the cluster is real.
+pub fn playground(game: Memo<Option<Playground>>) -> AnyView {
+    let is_played = memo(move || game.with(Option::is_some));
+    now(move || {
+        is_played.get().then(|| {
+            let fast = Box::new(move || {
+                game.with(|game| game.as_ref().is_some_and(|game| game.speed > 1))
+            });
+            let speed = Box::new(|fast| if fast { SLOW } else { FAST }.to_owned());
+            view! {
+                <details class="playground">
+                    <summary>
+                        {icon("icon-run")} <strong>{text::PLAYED}</strong> " " <span>{text::PLAYED_MEANS}</span>
+                    </summary>
+                    <div class="playground-levers">
+                        {each(move || rows(game))}
+                        {button(text::SPEED.to_owned(), fast, false, speed)}
+                        {button(text::REPAIR_ALL.to_owned(), Box::new(|| false), false, Box::new(|_| REPAIR.to_owned()))}
+                        {button(text::START_OVER.to_owned(), Box::new(|| false), false, Box::new(|_| RESET.to_owned()))}
+                    </div>
+                </details>
+            }
+        })
+    })
+}
+
+fn rows(game: Memo<Option<Playground>>) -> Vec<Row> {
+    let levers =
+        game.with(|game| game.as_ref().map(|game| game.levers.clone()).unwrap_or_default());
+    levers.into_iter().map(|Lever { what, subject, .. }| row(game, what, subject)).collect()
+}
+
+fn row(game: Memo<Option<Playground>>, what: Mishap, subject: String) -> Row {
+    let label = text::lever(what, &subject);
+    Row::new(label.clone(), move || {
+        let body = Box::new(command::lever(what, &subject));
+        let is_pulled = Box::new(move || {
+            let lever = Lever { what, subject: subject.clone(), pulled: true };
+            game.with(|game| game.as_ref().is_some_and(|game| game.levers.contains(&lever)))
+        });
+        button(label, is_pulled, what == Mishap::Incident, body)
+    })
+}
+
+/// A button that stays down while what it stands for is so, for good if it can happen only once; `body` says what is
+/// asked of the server then.
+fn button(
+    label: String,
+    is_down: Box<dyn Fn() -> bool + Send + Sync>,
+    once: bool,
+    body: Box<dyn Fn(bool) -> String + Send>,
+) -> AnyView {
+    let down = memo(is_down);
+    let connection = expect_context::<Connection>();
+    let act = move |_| {
+        let body = body(down.get_untracked());
+        leptos::task::spawn_local(async move {
+            // What came of it is seen on the page, and so is that the server is away.
+            drop(command::play(&body).await);
+        });
+    };
+    view! {
+        <button
+            type="button"
+            class="button"
+            aria-pressed=move || down.get().to_string()
+            disabled=move || connection.hindrance().is_some() || (once && down.get())
+            on:click=act
+        >
+            {label}
+        </button>
+    }
+    .into_any()
+}

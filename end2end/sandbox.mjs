@@ -1,0 +1,79 @@
+/**
+ * The sandbox with the sample application in it, in the place of a control plane: there at once, and light. It believes
+ * who says who it is, so the same people have the same rights as in end2end/cluster.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { Client } from './cluster/client.mjs';
+import { kubeconfig, parseKubeconfig } from './cluster/kubeconfig.mjs';
+import { collection, Kinds } from './cluster/kinds.mjs';
+import { clusterRights, namespaceRights, people } from './cluster/users.mjs';
+
+/** @typedef {import('./cluster/client.mjs').KubeObject} KubeObject */
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const program = join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'sandbox');
+const tokens = new Map([
+	['admin', 'user:admin:system:masters'],
+	['developer', 'user:developer:developers'],
+	['reader', 'user:reader:readers'],
+]);
+
+export class Sandbox {
+	#process;
+	#clients;
+	#kinds;
+
+	/** @param {string} dir @param {import('node:child_process').ChildProcess} process @param {string} server */
+	constructor(dir, process, server) {
+		this.dir = dir;
+		/** Path of a kubeconfig with one context per person. */
+		this.kubeconfig = join(dir, 'kubeconfig');
+		this.#process = process;
+		this.#clients = new Map([...tokens].map(([name, token]) => [name, new Client({ server, token })]));
+	}
+
+	/** With the sample application, whose Pods are started within a second or two. */
+	static async start() {
+		const dir = await mkdtemp(join(tmpdir(), 'unwind-sandbox-'));
+		const file = join(dir, 'admin.kubeconfig');
+		const process = spawn(program, ['--kubeconfig', file, '--world', 'consortium', '--timing', 'brisk'], { stdio: ['ignore', 'pipe', 'inherit'] });
+		const ended = once(process, 'close').then(([code]) => Promise.reject(new Error(`the sandbox ended with ${code}`)));
+		ended.catch(() => {});
+		await Promise.race([once(createInterface({ input: process.stdout }), 'line'), ended]);
+		const { server } = parseKubeconfig(await readFile(file, 'utf8'));
+		const sandbox = new Sandbox(dir, process, server);
+		await writeFile(sandbox.kubeconfig, kubeconfig({ server, ca: '', tokens }, people));
+		sandbox.#kinds = await Kinds.discover((...request) => sandbox.request('admin', ...request));
+		await sandbox.apply([...clusterRights, ...namespaceRights]);
+		return sandbox;
+	}
+
+	/**
+	 * One request as a user; resolves whatever the status.
+	 * @param {string} user @param {string} method @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers]
+	 */
+	request(user, method, path, body, headers) {
+		return this.#clients.get(user).request(method, path, body, headers);
+	}
+
+	/** Creates objects. @param {KubeObject[]} objects */
+	async apply(objects) {
+		for (const object of objects) {
+			const { status, body } = await this.request('admin', 'POST', collection(this.#kinds.of(object), object.metadata.namespace), object);
+			if (status !== 201) throw new Error(`${object.kind} ${object.metadata.name}: ${status} ${body.message}`);
+		}
+	}
+
+	async stop() {
+		for (const client of this.#clients.values()) client.close();
+		this.#process.kill('SIGTERM');
+		await once(this.#process, 'close');
+		await rm(this.dir, { recursive: true, force: true });
+	}
+}
