@@ -7,7 +7,7 @@ import { kept, unitLabel, bystanderLabel, canaries } from './cluster/sample/name
 import { Judge } from './judge/judge.mjs';
 import { anotherLink, expect, signIn, tearDown, test } from './world.mjs';
 
-test('an application is taken apart in order, through a kill, before two people', async ({ cluster, unwind, visit }) => {
+test('an application is taken apart in order, through a kill, before two people', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
 	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, accused: 'developer' });
 	const li = await visit();
 	await signIn(li, unwind.link);

@@ -10,6 +10,11 @@ export default defineConfig({
 	timeout: 120_000,
 	expect: { timeout: 20_000 },
 	forbidOnly: Boolean(process.env.CI),
+	// The sandbox is there at once; what has to be judged, and what a real API server decides, is played on a real one.
+	projects: [
+		{ name: 'sandbox', grepInvert: /@judged/, use: { stage: 'sandbox' } },
+		{ name: 'real', testMatch: ['journey.spec.mjs', 'refusals.spec.mjs'], use: { stage: 'real' } },
+	],
 	reporter: [['list'], ['./summary.mjs']],
 	outputDir: 'results',
 	use: {

@@ -16,7 +16,7 @@ export class Unwind {
 	#process;
 	#errors = '';
 
-	/** @param {{kubeconfig: string, context: string, state: string}} options */
+	/** @param {{before: string[], state: string}} options before: what it is in front of, as words of its command line */
 	constructor(options) {
 		this.options = options;
 		/** The link that signs one browser in. */
@@ -26,16 +26,21 @@ export class Unwind {
 	}
 
 	/** @param {{kubeconfig: string, context: string}} cluster */
-	static async start({ kubeconfig, context }) {
-		const unwind = new Unwind({ kubeconfig, context, state: await mkdtemp(join(tmpdir(), 'unwind-state-')) });
+	static start({ kubeconfig, context }) {
+		return Unwind.before(['--kubeconfig', kubeconfig, '--context', context]);
+	}
+
+	/** @param {string[]} before */
+	static async before(before) {
+		const unwind = new Unwind({ before, state: await mkdtemp(join(tmpdir(), 'unwind-state-')) });
 		await unwind.launch();
 		return unwind;
 	}
 
 	/** Starts the process; after a kill, again, with the same state. */
 	async launch() {
-		const { kubeconfig, context, state } = this.options;
-		const words = ['--kubeconfig', kubeconfig, '--context', context, '--state', state, '--site', join(root, 'target', 'site')];
+		const { before, state } = this.options;
+		const words = [...before, '--state', state, '--site', join(root, 'target', 'site')];
 		this.#process = spawn(program, [...words, '--name', 'Li'], { stdio: ['ignore', 'pipe', 'pipe'] });
 		this.#process.stderr.on('data', (data) => (this.#errors += data));
 		const lines = createInterface({ input: this.#process.stdout });

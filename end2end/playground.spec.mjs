@@ -1,0 +1,89 @@
+/**
+ * The dashboard without a cluster, as a newcomer meets it: the sandbox in the same process, its incidents to be lived
+ * through, its levers, and the way back to the start.
+ */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client } from './cluster/client.mjs';
+import { parseKubeconfig } from './cluster/kubeconfig.mjs';
+import { Unwind } from './unwind.mjs';
+import { expect, signIn, tearDown, test } from './world.mjs';
+
+/** @param {string[]} world @param {(unwind: Unwind) => Promise<void>} then */
+async function playing(world, then) {
+	const unwind = await Unwind.before(['--sandbox', ...world]);
+	try {
+		await then(unwind);
+	} finally {
+		await unwind.stop();
+	}
+}
+
+test('the page is there at once, says that nothing real is touched, and an incident can be lived through to its end', async ({ visit }) => {
+	await playing([], async (unwind) => {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		for (const unit of ['consortium', 'bystander', 'shop', 's1', 's2', 's3', 's4', 's5']) {
+			await expect(page.getByRole('link', { name: unit, exact: true })).toBeVisible();
+		}
+		const sandbox = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+		await sandbox.getByText('Sandbox.').click();
+		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
+		await sandbox.getByRole('button', { name: /^S3/ }).click();
+		await expect(sandbox.getByRole('button', { name: /^S3/ })).toBeDisabled();
+		// The metrics API is down: its kind cannot be seen, and the empty namespace does not go.
+		await expect(page.getByText(/cannot be seen/)).toBeVisible();
+		const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'ns:s3', exact: true }) });
+		await expect(row).toContainText('1 terminating');
+		// Another person sees the same game.
+		const other = await visit();
+		await other.context().addCookies(await page.context().cookies());
+		await other.goto(unwind.origin);
+		await other.getByText('Sandbox.').click();
+		await expect(other.getByRole('button', { name: 'Stop the metrics API' })).toHaveAttribute('aria-pressed', 'true');
+		await other.getByRole('button', { name: 'Repair everything' }).click();
+		await expect(row).toBeHidden({ timeout: 60_000 });
+		await sandbox.getByRole('button', { name: 'Start over' }).click();
+		await expect(row).toContainText('present', { timeout: 30_000 });
+		await expect(sandbox.getByRole('button', { name: /^S3/ })).toBeEnabled();
+	});
+});
+
+test('a well-behaved application is taken apart to the end', async ({ visit }) => {
+	await playing(['shop'], async (unwind) => {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		await page.getByText('Sandbox.').click();
+		await page.getByRole('button', { name: 'Time ×10' }).click();
+		await tearDown(page, 'shop');
+		await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+		await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
+	});
+});
+
+test('kubectl can look at it, and a world of one’s own is served or refused in clear words', async () => {
+	await playing(['s5'], async (unwind) => {
+		const { server } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
+		const client = new Client({ server, token: 'sandbox-admin' });
+		const { status, body } = await client.request('GET', '/api/v1/namespaces/s5');
+		client.close();
+		expect(status).toBe(200);
+		expect(body.metadata.name).toBe('s5');
+
+		const own = join(unwind.options.state, 'own.json');
+		await writeFile(own, JSON.stringify([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'own' } }]));
+		await playing([own], async (another) => expect(another.link).toContain('http://127.0.0.1'));
+
+		/** @param {string} text */
+		const refused = async (text) => {
+			await writeFile(own, text);
+			return Unwind.before(['--sandbox', own]).then(
+				() => 'it started',
+				(error) => error.message,
+			);
+		};
+		expect(await refused('kind: Namespace')).toContain('is no world of the sandbox');
+		expect(await refused('[{"apiVersion": "v1", "kind": "Nothing", "metadata": {"name": "n"}}]')).toContain('nothing is known of kind "Nothing"');
+		expect(await refused('[{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "A B"}}]')).toContain('the API refuses "A B"');
+	});
+});
