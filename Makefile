@@ -15,10 +15,11 @@ DENY_VERSION := 0.20.2
 nextest := $(TOOLS)/bin/cargo-nextest-$(NEXTEST_VERSION)
 deny := $(TOOLS)/bin/cargo-deny-$(DENY_VERSION)
 
-## run: build everything and start the dashboard; prints its URL. CONTEXT=name serves that cluster.
+## run: build everything and start the dashboard on the sandbox; prints its URL. CONTEXT=name or KUBECONFIG serves that
+## cluster, SANDBOX=world another sandbox.
 .PHONY: run
 run: prerequisites
-	@end2end/run $(if $(CONTEXT),--context $(CONTEXT))
+	@end2end/run $(if $(CONTEXT),--context $(CONTEXT)) $(if $(SANDBOX),--sandbox $(SANDBOX))
 
 ## test: everything that has to hold: checks, tests, a real control plane, a real browser.
 .PHONY: test
@@ -46,7 +47,7 @@ e2e: prerequisites
 	end2end/setup
 	end2end/cluster/build
 	app/build
-	cargo build -p server
+	cargo build -p server -p sandbox
 	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs
 	cd end2end && npx playwright test
 
