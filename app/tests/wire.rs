@@ -15,7 +15,9 @@ use app::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use teardown::{
-    message::{BlindCause, DetailName, Key, Message, Revision, Standing, State},
+    message::{
+        AwayCause, BlindCause, DetailName, Key, Message, Playground, Revision, Standing, State,
+    },
     object::Reclaim,
     plan::{Deed, Difference, Fate, KeptReason, Propagation},
     relation::{EdgeKind, Rung},
@@ -25,7 +27,7 @@ use teardown::{
 };
 
 /// What serde reads and writes, and what we read, is the same value.
-fn same<T: Wire + Serialize + DeserializeOwned + PartialEq + Debug>(values: Value) {
+fn same<T: Wire + Serialize + DeserializeOwned + PartialEq + Debug>(values: &Value) {
     for value in values.as_array().unwrap() {
         let expected: T = serde_json::from_value(value.clone()).unwrap();
         assert_eq!(wire::read::<T>(&value.to_string()), Some(expected), "{value}");
@@ -50,9 +52,9 @@ fn every_variant() {
         { "why": "neededBy", "user": object, "edge": "Owns", "reason": reason },
         { "why": "retainedVolume" }, { "why": "protected" }, { "why": "access" }, { "why": "madeByCluster" },
     ]);
-    same::<Trouble>(trouble.clone());
-    same::<KeptReason>(kept.clone());
-    same::<Happening>(json!([
+    same::<Trouble>(&trouble);
+    same::<KeptReason>(&kept);
+    same::<Happening>(&json!([
         { "happening": "started", "by": "Li" }, { "happening": "recovered" }, { "happening": "paused", "by": "Li" },
         { "happening": "resumed", "by": "Li" }, { "happening": "stopping", "by": "Li" },
         { "happening": "requested", "step": 1, "object": object },
@@ -62,25 +64,33 @@ fn every_variant() {
         { "happening": "skipped", "step": 1, "object": object, "by": "Li" }, { "happening": "finished" },
         { "happening": "stopped", "untouched": 1, "irrevocable": 2, "gone": 3 },
     ]));
-    same::<Difference>(json!([
+    same::<Difference>(&json!([
         { "difference": "added", "object": object }, { "difference": "removed", "object": object },
         { "difference": "recreated", "object": object }, { "difference": "changed", "object": object },
     ]));
-    same::<Standing>(json!(["member", "outside", { "kept": kept[0] }]));
-    same::<Deed>(json!(["await", { "delete": { "propagation": "Background" } }]));
-    same::<Key>(json!([
+    same::<Standing>(&json!(["member", "outside", { "kept": kept[0] }]));
+    same::<Deed>(&json!(["await", { "delete": { "propagation": "Background" } }]));
+    same::<Key>(&json!([
         "cluster", { "unit": "ns:a" }, { "run": "7" }, { "object": "1" }, { "edge": ["1", "2", "RunsOn", "spec"] },
         { "blind": "pods" }, { "step": 3 }, { "event": 4 },
     ]));
-    same::<Selector>(json!([{
+    same::<Selector>(&json!([{
         "labels": { "app": "web", "tier": "" },
         "expressions": [{ "key": "a", "operator": "NotIn", "values": ["b"] }],
     }]));
-    same::<State>(serde_json::to_value(State::ALL).unwrap());
-    same::<RunState>(json!(["running", "paused", "stopping", "finished", "stopped"]));
-    same::<Found>(json!(["partOf", "namespace"]));
-    same::<BlindCause>(json!(["forbidden", "discovery", "failing"]));
-    same::<DetailName>(json!([
+    same::<State>(&serde_json::to_value(State::ALL).unwrap());
+    same::<RunState>(&json!(["running", "paused", "stopping", "finished", "stopped"]));
+    same::<Found>(&json!(["partOf", "namespace"]));
+    same::<AwayCause>(&json!(["silent", "unauthorized", "failing"]));
+    same::<Playground>(&json!([
+        { "speed": 10, "levers": [
+            { "what": "incident", "subject": "s3", "pulled": true }, { "what": "node", "subject": "a", "pulled": false },
+            { "what": "metrics", "subject": "", "pulled": false }, { "what": "nfs", "subject": "n", "pulled": false },
+            { "what": "volume", "subject": "v", "pulled": true },
+        ] },
+    ]));
+    same::<BlindCause>(&json!(["forbidden", "discovery", "failing"]));
+    same::<DetailName>(&json!([
         "phase",
         "node",
         "replicas",
@@ -94,15 +104,15 @@ fn every_variant() {
         "ready",
         "owner",
     ]));
-    same::<EdgeKind>(json!([
+    same::<EdgeKind>(&json!([
         "Owns", "Contains", "Mounts", "Claims", "Binds", "Selects", "Routes", "Scales", "RunsOn",
         "RunsAs", "Admits", "Serves", "Defines",
     ]));
-    same::<Rung>(json!(["present", "accepted", "absent", "childless"]));
-    same::<Propagation>(json!(["Background", "Orphan"]));
-    same::<Reclaim>(json!(["Retain", "Delete", "Recycle"]));
-    same::<Fate>(json!(["destroyed", "leftBehind", "kept"]));
-    same::<Operator>(json!(["In", "NotIn", "Exists", "DoesNotExist"]));
+    same::<Rung>(&json!(["present", "accepted", "absent", "childless"]));
+    same::<Propagation>(&json!(["Background", "Orphan"]));
+    same::<Reclaim>(&json!(["Retain", "Delete", "Recycle"]));
+    same::<Fate>(&json!(["destroyed", "leftBehind", "kept"]));
+    same::<Operator>(&json!(["In", "NotIn", "Exists", "DoesNotExist"]));
 }
 
 #[test]
