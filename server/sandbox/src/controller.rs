@@ -1,6 +1,6 @@
 //! What acts in the cluster by itself: the controllers that deletion depends on, and a kubelet for each machine.
 //!
-//! Each is a [`Reconcile`] inside a [`Loop`]: it is told what changed, keeps the set of what it has to look at, and looks
+//! Each is a `Reconcile` inside a `Loop`: it is told what changed, keeps the set of what it has to look at, and looks
 //! at the whole state of one thing at a time, so that a lost or doubled event does no harm. Time comes from the cluster's
 //! clock; the order in which the ready ones get their turn, and in which each does its work, comes from the cluster's
 //! seed, since the real one leaves both open.
