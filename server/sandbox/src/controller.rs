@@ -46,11 +46,12 @@ mod taint_eviction;
 mod pod_gc;
 mod kubelet;
 mod gitops;
+mod operator;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::Cluster;
 use crate::status::Status;
@@ -136,21 +137,18 @@ impl<R: Reconcile> Controller for Loop<R> {
     }
 }
 
-/// What was done to a controller.
+/// How a controller is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Handling {
-    /// It does not run.
-    pub off: bool,
-    /// It learns and does everything this much later.
-    pub delay: Duration,
-    /// The API server refuses all its requests with 500.
-    pub failing: bool,
+pub enum Condition {
+    #[default]
+    Running,
+    /// Not there: uninstalled, or its process is gone. What it misses it finds again when it is switched on.
+    Off,
+    /// Learns and does everything this much later.
+    Slow(SignedDuration),
+    /// All its requests are refused with 500.
+    Failing,
 }
-
-/// Something that [`Controllers`] was asked to handle and does not have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no controller {0:?}")]
-pub struct NoSuchController(pub String);
 
 /// One controller with what was done to it.
 struct Post {
@@ -159,7 +157,7 @@ struct Post {
     start: fn(&Timing, Timestamp) -> Box<dyn Controller>,
     /// `None` while it does not run.
     running: Option<Box<dyn Controller>>,
-    handling: Handling,
+    condition: Condition,
     /// The last revision it was told of; `None` before its first look.
     seen: Option<u64>,
     due: Option<Timestamp>,
@@ -173,6 +171,12 @@ pub struct Controllers {
     timing: Timing,
     /// What is broken on the machines; kubelets and drivers meet it.
     pub breakage: Breakage,
+}
+
+impl Default for Controllers {
+    fn default() -> Self {
+        Self::new(Timing::default())
+    }
 }
 
 impl Controllers {
@@ -207,35 +211,25 @@ impl Controllers {
             post::<pod_gc::PodGc>(),
             post::<kubelet::Kubelets>(),
             post::<gitops::GitOps>(),
+            post::<operator::Operators>(),
         ];
         Self { posts, timing, breakage: Breakage::default() }
     }
 
-    /// The names by which controllers are handled.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.posts.iter().map(|post| post.name)
+    /// The controllers and how they are.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Condition)> {
+        self.posts.iter().map(|post| (post.name, post.condition))
     }
 
-    /// What was done to each.
-    pub fn handling(&self) -> impl Iterator<Item = (&'static str, Handling)> {
-        self.posts.iter().map(|post| (post.name, post.handling))
-    }
-
-    /// Switches a controller off or on, slows it, makes it fail.
-    ///
-    /// # Errors
-    /// If there is none of this name.
-    pub fn handle(&mut self, name: &str, handling: Handling) -> Result<(), NoSuchController> {
-        let post = self.posts.iter_mut().find(|post| post.name == name);
-        let post = post.ok_or_else(|| NoSuchController(name.to_owned()))?;
-        if handling.off {
+    /// Switches a controller off or on, slows it, makes it fail; whether there is one of this name.
+    pub fn set(&mut self, name: &str, condition: Condition) -> bool {
+        let Some(post) = self.posts.iter_mut().find(|post| post.name == name) else { return false };
+        if condition == Condition::Off {
             post.running = None;
         }
-        if handling.delay.is_zero() {
-            post.late = None;
-        }
-        post.handling = handling;
-        Ok(())
+        post.late = None;
+        post.condition = condition;
+        true
     }
 
     /// Runs all that have something to do, again and again, until nothing is left to do at this instant. Says when
@@ -269,7 +263,7 @@ fn post<R: Reconcile + 'static>() -> Post {
             Box::new(Loop { reconcile, queue })
         },
         running: None,
-        handling: Handling::default(),
+        condition: Condition::default(),
         seen: None,
         due: None,
         late: None,
@@ -279,7 +273,7 @@ fn post<R: Reconcile + 'static>() -> Post {
 impl Post {
     /// Whether it has something to do now. A slow one only makes a note of when it will.
     fn ready(&mut self, cluster: &Cluster, now: Timestamp) -> bool {
-        if self.handling.off {
+        if self.condition == Condition::Off {
             return false;
         }
         if self.running.is_some()
@@ -288,20 +282,18 @@ impl Post {
         {
             return false;
         }
-        if self.handling.delay.is_zero() {
-            return true;
-        }
+        let Condition::Slow(by) = self.condition else { return true };
         match self.late {
             Some(late) => late <= now,
             None => {
-                self.late = Some(later(now, self.handling.delay));
-                false
+                self.late = Some(now.checked_add(by).unwrap_or(Timestamp::MAX));
+                by.is_zero()
             }
         }
     }
 
     fn next(&self) -> Option<Timestamp> {
-        if self.handling.off { None } else { self.late.or(self.due) }
+        if self.condition == Condition::Off { None } else { self.late.or(self.due) }
     }
 
     fn run(&mut self, cluster: &mut Cluster, breakage: &mut Breakage, timing: &Timing) {
@@ -316,7 +308,7 @@ impl Post {
         self.seen = Some(cluster.store.revision());
         let Some(running) = &mut self.running else { return };
         let mut client =
-            Client::new(cluster, breakage, self.user, self.name, self.handling.failing);
+            Client::new(cluster, breakage, self.user, self.name, self.condition == Condition::Failing);
         self.due = running.sync(&mut client, &events);
     }
 }

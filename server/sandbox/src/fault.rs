@@ -7,6 +7,9 @@ mod script;
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::store::Key;
 
 pub use script::BadLine;
 
@@ -87,6 +90,30 @@ pub enum Happening {
         name: String,
         decider: Option<crate::cluster::Decider>,
     },
+    /// A volume, by the name of its PersistentVolume, cannot be unmounted anywhere, or can again.
+    Volume {
+        name: String,
+        busy: bool,
+    },
+    /// An NFS server answers every handle with `ESTALE`; or all is as before, exports that were removed included.
+    Nfs {
+        server: String,
+        stale: bool,
+    },
+    /// Something outside the cluster makes an object again whenever it is gone.
+    Recreate(Key),
+    /// Somebody deletes an object, in the background.
+    Delete(Key),
+    /// Somebody takes a finalizer off an object by hand.
+    Unfinalize {
+        key: Key,
+        finalizer: String,
+    },
+    /// Somebody changes an object: a merge patch.
+    Change {
+        key: Key,
+        patch: Value,
+    },
     /// Old versions are forgotten, so that watches from them get 410.
     Compact,
 }
@@ -162,6 +189,17 @@ impl Faults {
             }
         }
         strike
+    }
+
+    /// Adds the rules and the plans of others to these.
+    pub fn join(&mut self, other: Self) {
+        self.rules.extend(other.rules);
+        for (at, happening) in other.happenings {
+            let index = self.happenings.partition_point(|(one, _)| *one <= at);
+            self.happenings.insert(index, (at, happening));
+        }
+        self.nodes.extend(other.nodes);
+        self.since = other.since;
     }
 
     /// Plans something, counted from when the rules were set.

@@ -14,5 +14,6 @@ pub mod cluster;
 pub mod controller;
 pub mod fault;
 pub mod log;
+pub mod world;
 pub mod api;
 pub mod service;

@@ -21,11 +21,12 @@ use tokio::sync::watch;
 
 pub use port::{Port, kubeconfig};
 
+pub use crate::world::World;
+
 use crate::{
     api::{self, Reply, Request},
     cluster::{Actor, Cluster},
     controller::Controllers,
-    fault::Happening,
     status::Status,
 };
 
@@ -34,35 +35,6 @@ const BODY: usize = 3 * 1024 * 1024;
 
 /// What is sent back. A body that breaks off ends in an error.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
-
-/// Everything in the sandbox that moves.
-pub struct World {
-    pub cluster: Cluster,
-    pub controllers: Controllers,
-}
-
-impl World {
-    /// Lets happen what is due of the faults.
-    fn happen(&mut self) {
-        let now = self.cluster.now();
-        for happening in self.cluster.faults.take_due(now) {
-            match happening {
-                Happening::ClockJump(by) => self.cluster.clock.jump(by),
-                Happening::Node { name, fault } => self.cluster.faults.set_node(&name, fault),
-                Happening::Controller { name, condition } => {
-                    _ = self.controllers.set(&name, condition)
-                }
-                Happening::Webhook { name, decider: Some(decider) } => {
-                    self.cluster.deciders.insert(name, decider);
-                }
-                Happening::Webhook { name, decider: None } => {
-                    _ = self.cluster.deciders.remove(&name)
-                }
-                Happening::Compact => self.cluster.store.compact(self.cluster.store.revision()),
-            }
-        }
-    }
-}
 
 /// A running sandbox. Clones are handles to the same one; it ends with the last of them.
 #[derive(Clone)]
@@ -231,9 +203,7 @@ async fn drive(shared: std::sync::Weak<Shared>, mut changed: watch::Receiver<u64
             changed.mark_unchanged();
             let mut world = shared.lock();
             let world = &mut *world;
-            world.happen();
-            let due = world.controllers.turn(&mut world.cluster);
-            let due = due.into_iter().chain(world.cluster.faults.next()).min();
+            let due = world.turn();
             let until = due.and_then(|due| world.cluster.clock.instant(due));
             let revision = world.cluster.store.revision();
             // What the controllers did themselves they have seen; only watches wait for it.

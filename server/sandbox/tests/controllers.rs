@@ -18,5 +18,7 @@ mod node;
 mod network;
 #[path = "controllers/handling.rs"]
 mod handling;
+#[path = "controllers/worlds.rs"]
+mod worlds;
 #[path = "controllers/incident.rs"]
 mod incident;

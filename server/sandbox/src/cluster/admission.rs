@@ -87,6 +87,13 @@ impl Cluster {
         object: &mut Value,
         existing: Option<&Value>,
     ) -> Result<(), Status> {
+        // `NamespaceLifecycle` lets only DELETE through where the namespace is gone.
+        if operation == Operation::Update && !key.namespace.is_empty() {
+            let namespace = Key::new("", "namespaces", "", &key.namespace);
+            if self.get(&namespace).is_none() {
+                return Err(Status::not_found("", "namespaces", &key.namespace));
+            }
+        }
         if operation == Operation::Create && subresource.is_empty() {
             for (group, plural, finalizer) in PROTECTIONS {
                 if key.is_of(group, plural) {

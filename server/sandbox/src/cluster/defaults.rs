@@ -116,7 +116,12 @@ fn namespace(object: &mut Value) {
     }
     if object["status"].is_null() {
         // A new one; later /finalize alone writes the finalizers.
-        set(object, &["spec", "finalizers"], json!(["kubernetes"]));
+        let mut finalizers: Vec<String> =
+            object::texts(object, &["spec", "finalizers"]).map(String::from).collect();
+        if !finalizers.iter().any(|it| it == "kubernetes") {
+            finalizers.push("kubernetes".into());
+        }
+        set(object, &["spec", "finalizers"], json!(finalizers));
         set(object, &["status"], json!({"phase": "Active"}));
     }
 }

@@ -1,5 +1,5 @@
-//! What is broken below the API: machines, mounts, exports, and owners that do not let go. Faults set it, kubelets,
-//! drivers and stubborn owners meet it.
+//! What is broken below the API: mounts, exports, and owners that do not let go. Faults set it, kubelets, drivers and
+//! stubborn owners meet it. What is broken about a node as a whole is in [`crate::fault::Faults::node`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,8 +16,6 @@ const LOG_LINES: usize = 200;
 pub struct Breakage {
     /// The machines that have a kubelet, by the name of their Node. A Node that a client makes has none.
     pub machines: BTreeSet<String>,
-    /// Machines that are without power or network.
-    pub silent: BTreeSet<String>,
     /// Volumes whose unmount fails because something still has them open, by the name of the PersistentVolume.
     pub busy: BTreeSet<String>,
     /// NFS servers that answer every handle with `ESTALE`.
@@ -33,11 +31,16 @@ pub struct Breakage {
 impl Breakage {
     /// Repairs all that is broken. The machines stay, and so do the logs.
     pub fn repair(&mut self) {
-        self.silent.clear();
         self.busy.clear();
         self.stale_servers.clear();
         self.removed_exports.clear();
         self.recreated.clear();
+    }
+
+    /// A server answers again, and the directories of its exports that were removed are back.
+    pub fn restore(&mut self, server: &str) {
+        self.stale_servers.remove(server);
+        self.removed_exports.retain(|it| it.split_once(':').is_none_or(|(its, _)| its != server));
     }
 
     /// Whether the handle of an export is stale.

@@ -10,6 +10,7 @@ use super::breakage::Breakage;
 use super::read::{is_true, name, namespace, number, set, text, uid, written};
 use super::resource::{API_SERVICES, EVENTS, NAMESPACES, PODS, Resource};
 use crate::cluster::{Actor, Cluster, DeleteOptions, Propagation, split_api_version};
+use crate::fault::NodeFault;
 use crate::kind::Kind;
 use crate::patch::Patch;
 use crate::status::Status;
@@ -87,6 +88,11 @@ impl<'a> Client<'a> {
             component: "kubelet",
             failing: self.failing,
         }
+    }
+
+    /// What is wrong with a node.
+    pub(crate) fn node_fault(&self, node: &str) -> Option<NodeFault> {
+        self.cluster.faults.node(node)
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -10,7 +10,7 @@ use super::client::Client;
 use super::pods;
 use super::queue::Queue;
 use super::read::{
-    controller_reference, ended, is_deleting, label, list, name, namespace, selects_plainly, text,
+    controller_reference, ended, flag, is_deleting, label, list, name, namespace, selects_plainly, text,
     uid,
 };
 use super::resource::{ENDPOINT_SLICES, PODS, SERVICES};
@@ -85,8 +85,11 @@ impl Backends {
 
     /// As Endpoints have it: ready ones and others, none if there are no Pods.
     pub(super) fn subsets(&self, service: &Value) -> Vec<Value> {
+        let all = flag(service, "/spec/publishNotReadyAddresses");
         let of = |ready: bool| -> Vec<Value> {
-            let fit = |it: &&Arc<Value>| (pods::is_ready(it) && !is_deleting(it)) == ready;
+            // What ends is not told here, unless whoever asks wants to know everybody.
+            let told = |it: &Value| all || !is_deleting(it);
+            let fit = |it: &&Arc<Value>| told(it) && pods::is_ready(it) == ready;
             let address = |it: &Arc<Value>| json!({"ip": text(it, "/status/podIP"), "nodeName": text(it, "/spec/nodeName"), "targetRef": Self::reference(it)});
             self.pods.iter().filter(fit).map(address).collect()
         };

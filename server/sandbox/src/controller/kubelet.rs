@@ -21,6 +21,7 @@ use super::read::{ended, is_deleting, list, number, text, time, uid};
 use super::resource::{NODES, PODS};
 use super::timing::{CONTAINER_START, LEASE_RENEWAL, Timing, UNMOUNT, UNMOUNT_RETRY};
 use super::{Next, Reconcile};
+use crate::fault::NodeFault;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 use mount::Mount;
@@ -127,7 +128,7 @@ impl Reconcile for Kubelets {
             }
             Work::Machine(name) => self.tend_machine(name, client, queue),
             Work::Pod { key, uid, node } => {
-                if !client.breakage.machines.contains(node) || client.breakage.silent.contains(node)
+                if !client.breakage.machines.contains(node) || client.node_fault(node) == Some(NodeFault::Silent)
                 {
                     return Ok(Next::Rest);
                 }
@@ -151,7 +152,7 @@ impl Kubelets {
             return Ok(Next::Rest);
         }
         let machine = self.nodes.entry(name.to_owned()).or_default();
-        if client.breakage.silent.contains(name) {
+        if client.node_fault(name) == Some(NodeFault::Silent) {
             machine.silent = true;
             return Ok(Next::After(LOOK));
         }
@@ -378,8 +379,9 @@ impl Held {
         let (first, last) = UNMOUNT_RETRY;
         let wait = first.saturating_mul(1 << failures.min(20)).min(last);
         let before = self.mounts.len();
+        let fault = client.node_fault(&self.node);
         let (node, breakage) = (&self.node, &mut *client.breakage);
-        self.mounts.retain(|it| match it.unmount(&uid_of, breakage) {
+        self.mounts.retain(|it| match it.unmount(&uid_of, fault, breakage) {
             Ok(()) => false,
             Err(cause) => {
                 breakage.log(node, mount::log_line(it, &uid_of, &cause, now, wait));

@@ -174,7 +174,10 @@ impl Scheduler {
             return Err(why);
         }
         client.random().shuffle(&mut fitting);
-        let load = |node: &String| self.load.get(node).map_or(0, BTreeSet::len);
+        let load = |node: &String| {
+            let unloved = nodes.iter().any(|it| name(it) == node && !prefers(pod, it));
+            (unloved, self.load.get(node).map_or(0, BTreeSet::len))
+        };
         let Some(node) = fitting.into_iter().min_by_key(load) else { return Ok(None) };
         if late.is_empty() {
             return Ok(Some(node));
@@ -228,6 +231,16 @@ pub(super) fn required_node(pod: &Value) -> Option<&str> {
     let mut names =
         fields.filter(|it| text(it, "/key") == "metadata.name").flat_map(|it| list(it, "/values"));
     names.next().and_then(Value::as_str)
+}
+
+/// Whether a Pod prefers a node by one of its labels, or has no preference.
+fn prefers(pod: &Value, node: &Value) -> bool {
+    let terms = list(pod, "/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution");
+    let wanted = |it: &Value| {
+        let found = label(node, text(it, "/key"));
+        found.is_some_and(|found| list(it, "/values").iter().any(|value| value == found))
+    };
+    terms.is_empty() || terms.iter().any(|it| list(it, "/preference/matchExpressions").iter().all(wanted))
 }
 
 /// Whether a Pod's `nodeSelector` and named node allow a node.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Action, Faults, Happening, Matcher, NodeFault, Rule};
-use crate::{cluster::Decider, controller::Condition};
+use crate::{cluster::Decider, controller::Condition, store::Key};
 
 /// A line that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +29,11 @@ impl Faults {
     /// at 20s clock -5m
     /// at 30s controller garbage-collector-controller off
     /// at 40s webhook validate.example.com fail context deadline exceeded
+    /// at 50s nfs nfs.example stale
+    /// at 60s delete persistentvolumeclaims shop/data
+    /// at 61s unfinalize persistentvolumeclaims shop/data kubernetes.io/pvc-protection
+    /// at 62s change deployments.apps shop/web {"spec": {"replicas": 0}}
+    /// at 63s recreate configmaps shop/settings
     /// ```
     ///
     /// Times count from `now`. Actions are `latency TIME`, `reset`, `429`, `401`, `403`, `410`, `500`, `503`, `504`,
@@ -156,8 +161,9 @@ fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), 
             let condition = match how {
                 ["off"] => Condition::Off,
                 ["on"] => Condition::Running,
+                ["failing"] => Condition::Failing,
                 ["slow", by] => Condition::Slow(duration(by)?),
-                _ => return Err("a controller is off, on, or slow TIME".into()),
+                _ => return Err("a controller is off, on, failing, or slow TIME".into()),
             };
             Happening::Controller { name: (*name).into(), condition }
         }
@@ -176,9 +182,29 @@ fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), 
             };
             Happening::Webhook { name: (*name).into(), decider }
         }
+        ["volume", name, "busy"] => Happening::Volume { name: (*name).into(), busy: true },
+        ["volume", name, "free"] => Happening::Volume { name: (*name).into(), busy: false },
+        ["nfs", server, "stale"] => Happening::Nfs { server: (*server).into(), stale: true },
+        ["nfs", server, "repaired"] => Happening::Nfs { server: (*server).into(), stale: false },
+        ["recreate", resource, name] => Happening::Recreate(key(resource, name)),
+        ["delete", resource, name] => Happening::Delete(key(resource, name)),
+        ["unfinalize", resource, name, finalizer] => {
+            Happening::Unfinalize { key: key(resource, name), finalizer: (*finalizer).into() }
+        }
+        ["change", resource, name, patch @ ..] => {
+            let patch = serde_json::from_str(&patch.join(" ")).map_err(|error| error.to_string())?;
+            Happening::Change { key: key(resource, name), patch }
+        }
         _ => return Err(format!("{:?} is nothing that happens", words.join(" "))),
     };
     Ok((duration(time)?, what))
+}
+
+/// `deployments.apps shop/web`, `nodes node-a`.
+fn key(resource: &str, name: &str) -> Key {
+    let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
+    let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+    Key::new(group, plural, namespace, name)
 }
 
 fn duration(text: &str) -> Result<SignedDuration, String> {

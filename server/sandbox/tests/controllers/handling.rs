@@ -1,7 +1,6 @@
-use std::time::Duration;
-
+use jiff::SignedDuration;
 use sandbox::cluster::Propagation::Background;
-use sandbox::controller::Handling;
+use sandbox::controller::Condition;
 use sandbox::object;
 use sandbox::store::Key;
 
@@ -11,7 +10,7 @@ use crate::world::{World, config_map, csi_class, deployment, stateful_set};
 fn a_slow_controller_does_the_same_later() {
     let mut world = World::new();
     world.namespace("shop");
-    world.handle("deployment-controller", Handling { delay: Duration::from_secs(20), ..Handling::default() });
+    world.set("deployment-controller", Condition::Slow(SignedDuration::from_secs(20)));
     world.create([deployment("web", 1, &[])]);
     world.run(19);
     assert!(world.list("apps/replicasets").is_empty());
@@ -22,7 +21,7 @@ fn a_slow_controller_does_the_same_later() {
 fn a_failing_controller_tries_again_until_it_is_let() {
     let mut world = World::new();
     world.namespace("shop");
-    world.handle("replicaset-controller", Handling { failing: true, ..Handling::default() });
+    world.set("replicaset-controller", Condition::Failing);
     world.create([deployment("web", 1, &[])]);
     world.run(30);
     assert!(world.pods("web").is_empty());
@@ -43,14 +42,11 @@ fn a_controller_that_comes_back_finds_what_it_missed() {
 }
 
 #[test]
-fn there_are_only_so_many_controllers() {
+fn every_controller_has_its_own_name() {
     let mut world = World::new();
-    let names: std::collections::BTreeSet<_> = world.controllers.names().collect();
-    assert_eq!(names.len(), world.controllers.names().count());
-    assert_eq!(
-        world.controllers.handle("nobody", Handling::default()).unwrap_err().to_string(),
-        "there is no controller \"nobody\""
-    );
+    let names: std::collections::BTreeSet<_> = world.controllers.iter().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), world.controllers.iter().count());
+    assert!(!world.controllers.set("nobody", Condition::Off));
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn s5_a_recreate_deployment_waits_for_a_pod_on_a_dead_node() {
         world.until(5, "a Pod", |it| it.ready("singleton") == 1);
         let old = world.pods("singleton")[0].clone();
         let node = object::text(&old, &["spec", "nodeName"]).to_owned();
-        world.controllers.breakage.silent.insert(node.clone());
+        world.silence(&node);
         world.run(70);
         world.change("apps/deployments/shop/singleton", |it| {
             it["spec"]["template"]["spec"]["containers"][0]["image"] = json!("registry.example/main:2");
@@ -189,7 +189,7 @@ fn s5_a_recreate_deployment_waits_for_a_pod_on_a_dead_node() {
         assert!(stuck(&world, "singleton"));
         assert_eq!(world.pods("singleton")[0]["status"]["phase"], "Running", "nobody is there to say otherwise");
         match cure {
-            "bring back" => world.controllers.breakage.silent.clear(),
+            "bring back" => world.revive(),
             "out of service" => world.change(&format!("nodes//{node}"), |it| {
                 let taint = json!({"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"});
                 it["spec"]["taints"].as_array_mut().unwrap().push(taint);

@@ -47,7 +47,7 @@ fn machines_register_and_renew() {
 #[test]
 fn a_silent_node_is_unknown_then_tainted_and_its_pods_are_evicted_and_never_end() {
     let (mut world, node) = web();
-    world.controllers.breakage.silent.insert(node.clone());
+    world.silence(&node);
     let path = format!("nodes//{node}");
     let after = world.until(70, "Unknown", |it| object::condition(it.at(&path), "Ready")["status"] == "Unknown");
     assert!((40..=60).contains(&after), "{after}");
@@ -72,7 +72,7 @@ fn a_silent_node_is_unknown_then_tainted_and_its_pods_are_evicted_and_never_end(
     let pod = old(&world).unwrap();
     assert_eq!((&pod["status"]["phase"], &pod["metadata"]["deletionGracePeriodSeconds"]), (&json!("Running"), &json!(5)));
 
-    world.controllers.breakage.silent.clear();
+    world.revive();
     world.until(30, "the old Pod ends", |it| old(it).is_none());
     world.until(10, "no taints", |it| taints(it, &node).is_empty());
 }
@@ -80,10 +80,10 @@ fn a_silent_node_is_unknown_then_tainted_and_its_pods_are_evicted_and_never_end(
 #[test]
 fn a_node_that_comes_back_in_time_keeps_its_pods() {
     let (mut world, node) = web();
-    world.controllers.breakage.silent.insert(node.clone());
+    world.silence(&node);
     world.until(70, "not ready", |it| it.ready("web") == 0);
     world.run(100);
-    world.controllers.breakage.silent.clear();
+    world.revive();
     world.until(20, "ready again", |it| it.ready("web") == 1);
     assert_eq!(node_of(&world, "web"), node);
     world.until(10, "no eviction", |it| it.events("TaintManagerEviction") .iter().any(|it| it.starts_with("Cancelling")));
@@ -95,7 +95,7 @@ fn a_node_that_comes_back_in_time_keeps_its_pods() {
 fn where_no_node_says_anything_nothing_is_evicted() {
     let (mut world, _) = web();
     for node in ["node-a", "node-b", "node-c"] {
-        world.controllers.breakage.silent.insert(node.into());
+        world.silence(node);
     }
     world.run(600);
     assert!(world.pods("web").iter().all(|it| !object::is_deleting(it)));
@@ -106,7 +106,7 @@ fn where_no_node_says_anything_nothing_is_evicted() {
 
 fn evicted() -> (World, String) {
     let (mut world, node) = web();
-    world.controllers.breakage.silent.insert(node.clone());
+    world.silence(&node);
     world.run(380);
     assert_eq!(world.pods("web").len(), 2);
     (world, node)
@@ -196,7 +196,7 @@ fn a_volume_of_a_dead_node_is_detached_by_force() {
     world.create([claim("data", "fast", "ReadWriteOnce"), deployment("web", 1, &["data"])]);
     world.until(30, "a ready Pod", |it| it.ready("web") == 1);
     let node = node_of(&world, "web");
-    world.controllers.breakage.silent.insert(node.clone());
+    world.silence(&node);
     world.run(380);
     assert_eq!(world.ready("web"), 0, "the replacement waits for the volume");
     assert!(world.events("FailedAttachVolume")[0].starts_with("Multi-Attach error"));

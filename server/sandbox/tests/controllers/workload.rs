@@ -163,9 +163,9 @@ fn the_same_ordinal_waits_for_the_pod_that_had_it() {
     world.create(csi_class());
     world.create([stateful_set("db", 1)]);
     world.until(30, "a member", |it| it.ready("db") == 1);
-    world.controllers.breakage.silent.insert("node-a".into());
-    world.controllers.breakage.silent.insert("node-b".into());
-    world.controllers.breakage.silent.insert("node-c".into());
+    world.silence("node-a");
+    world.silence("node-b");
+    world.silence("node-c");
     world.delete("pods/shop/db-0", Background);
     world.run(60);
     let [pod] = world.pods("db")[..] else { panic!("one Pod") };

@@ -1,18 +1,31 @@
 //! A cluster with three machines, and short ways to ask it.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use sandbox::cluster::{Actor, Cluster, DeleteOptions, Propagation};
-use sandbox::controller::{Controllers, Handling, timing::Timing};
+use sandbox::cluster::{Actor, DeleteOptions, Propagation};
+use sandbox::controller::{Condition, timing::Timing};
+use sandbox::fault::NodeFault;
 use sandbox::object;
 use sandbox::status::Status;
 use sandbox::store::Key;
 use serde_json::{Value, json};
 
-pub(crate) struct World {
-    pub(crate) cluster: Cluster,
-    pub(crate) controllers: Controllers,
+pub(crate) struct World(sandbox::world::World);
+
+impl Deref for World {
+    type Target = sandbox::world::World;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
 }
 
 impl World {
@@ -22,11 +35,10 @@ impl World {
 
     pub(crate) fn with_seed(seed: u64) -> Self {
         let start: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
-        let mut cluster = Cluster::new(start, seed);
-        cluster.clock.set_speed(0);
-        let mut controllers = Controllers::new(Timing::default());
-        controllers.breakage.machines = ["node-a", "node-b", "node-c"].map(String::from).into();
-        let mut world = Self { cluster, controllers };
+        let mut world = Self(sandbox::world::World::new(start, seed, Timing::default()));
+        let clock = &mut world.cluster.clock;
+        clock.set_speed(0);
+        clock.jump(start.duration_since(clock.now()));
         world.run(5);
         world
     }
@@ -34,12 +46,13 @@ impl World {
     /// Lets this many seconds pass.
     pub(crate) fn run(&mut self, seconds: i64) {
         let end = self.cluster.now() + SignedDuration::from_secs(seconds);
-        while let Some(next) = self.controllers.turn(&mut self.cluster).filter(|next| *next < end) {
+        while let Some(next) = self.turn().filter(|next| *next < end) {
             let step = next.duration_since(self.cluster.now());
             self.cluster.clock.jump(step.max(SignedDuration::from_millis(1)));
         }
-        self.cluster.clock.jump(end.duration_since(self.cluster.now()));
-        self.controllers.turn(&mut self.cluster);
+        let rest = end.duration_since(self.cluster.now());
+        self.cluster.clock.jump(rest);
+        self.turn();
     }
 
     /// Lets time pass until something is so; says after how many seconds.
@@ -132,16 +145,27 @@ impl World {
     }
 
     #[track_caller]
-    pub(crate) fn handle(&mut self, controller: &str, handling: Handling) {
-        self.controllers.handle(controller, handling).unwrap();
+    pub(crate) fn set(&mut self, controller: &str, condition: Condition) {
+        assert!(self.controllers.set(controller, condition), "no controller {controller}");
     }
 
     pub(crate) fn off(&mut self, controller: &str) {
-        self.handle(controller, Handling { off: true, ..Handling::default() });
+        self.set(controller, Condition::Off);
     }
 
     pub(crate) fn on(&mut self, controller: &str) {
-        self.handle(controller, Handling::default());
+        self.set(controller, Condition::Running);
+    }
+
+    pub(crate) fn silence(&mut self, node: &str) {
+        self.cluster.faults.set_node(node, Some(NodeFault::Silent));
+    }
+
+    /// Gives all machines their power back.
+    pub(crate) fn revive(&mut self) {
+        for node in ["node-a", "node-b", "node-c"] {
+            self.cluster.faults.set_node(node, None);
+        }
     }
 
     /// The messages of events with this reason.

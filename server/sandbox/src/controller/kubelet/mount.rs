@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::fault::NodeFault;
 use crate::controller::attach_detach::{attachable, attachment_name, unique_name};
 use crate::controller::breakage::{Breakage, export_of};
 use crate::controller::client::{Client, EventType};
@@ -172,9 +173,10 @@ fn sub_path(pod: &Value, volume: &Value) -> Option<String> {
 
 impl Mount {
     /// Unmounts it, or says why that cannot be.
-    pub(super) fn unmount(&self, pod: &str, breakage: &Breakage) -> Result<(), String> {
+    pub(super) fn unmount(&self, pod: &str, fault: Option<NodeFault>, breakage: &Breakage) -> Result<(), String> {
         let path = self.path(pod);
-        if self.export.as_deref().is_some_and(|it| breakage.is_stale(it)) {
+        let stale = |it: &str| fault == Some(NodeFault::StaleNfs) || breakage.is_stale(it);
+        if self.export.as_deref().is_some_and(stale) {
             return Err(match &self.sub_path {
                 Some(container) => format!(
                     "error cleaning subPath mounts for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : error \
@@ -192,7 +194,7 @@ impl Mount {
                 ),
             });
         }
-        if breakage.busy.contains(&self.volume) {
+        if fault == Some(NodeFault::Busy) || breakage.busy.contains(&self.volume) {
             return Err(format!(
                 "UnmountVolume.TearDown failed for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : unmount \
                  failed: exit status 32\nUnmounting arguments: {path}\nOutput: umount: {path}: target is busy.\n",

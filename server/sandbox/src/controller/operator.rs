@@ -1,0 +1,70 @@
+//! Operators: a ready Pod with the annotation [`FINALIZES`] takes that finalizer off whatever is deleted with it, as the
+//! controller in it would. Without such a Pod the finalizer stays, as after an operator was uninstalled too early.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::client::Client;
+use super::pods;
+use super::queue::Queue;
+use super::read::{annotation, finalizers, has_finalizer, is_deleting, remove_finalizer};
+use super::resource::PODS;
+use super::timing::Timing;
+use super::{Next, Reconcile};
+use crate::status::Status;
+use crate::store::{Change, Event, Key};
+
+/// The finalizer that the controller in a Pod is for.
+const FINALIZES: &str = "unwind.test/finalizes";
+/// How long it takes to clean up outside the cluster.
+const CLEANUP: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub(super) struct Operators {
+    /// What is deleted and has finalizers that may be some operator's.
+    waiting: BTreeSet<Key>,
+    /// The finalizers of the operators whose Pods are ready.
+    ready: BTreeMap<Key, String>,
+}
+
+impl Reconcile for Operators {
+    type Work = Key;
+    const NAME: &'static str = "operators";
+    const USER: &'static str = "operator";
+
+    fn new(_: &Timing) -> Self {
+        Self::default()
+    }
+
+    fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
+        let (key, object) = (&event.key, &event.object);
+        let gone = event.change == Change::Deleted;
+        if PODS.has(key)
+            && let Some(finalizer) = annotation(object, FINALIZES)
+        {
+            if gone || is_deleting(object) || !pods::is_ready(object) {
+                self.ready.remove(key);
+            } else if self.ready.insert(key.clone(), finalizer.to_owned()).is_none() {
+                for waiting in &self.waiting {
+                    queue.add_after(waiting.clone(), CLEANUP);
+                }
+            }
+        }
+        if gone || !is_deleting(object) || finalizers(object).next().is_none() {
+            self.waiting.remove(key);
+        } else if self.waiting.insert(key.clone()) {
+            queue.add_after(key.clone(), CLEANUP);
+        }
+    }
+
+    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+        let Some(object) = client.get(key).filter(|it| is_deleting(it)) else { return Ok(Next::Rest) };
+        let ours = self.ready.values().find(|it| has_finalizer(&object, it));
+        if let Some(finalizer) = ours.cloned() {
+            client.modify(key, |it| {
+                remove_finalizer(it, &finalizer);
+            })?;
+        }
+        Ok(Next::Rest)
+    }
+}

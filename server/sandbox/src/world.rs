@@ -1,0 +1,140 @@
+//! A whole sandbox at one moment, and the worlds it can begin with.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::cluster::{Actor, Cluster, DeleteOptions, Propagation};
+use crate::controller::{Condition, Controllers, timing::Timing};
+use crate::fault::{BadLine, Faults, Happening};
+use crate::object;
+use crate::patch::Patch;
+use crate::status::Status;
+
+/// Everything in the sandbox that moves.
+pub struct World {
+    pub cluster: Cluster,
+    pub controllers: Controllers,
+}
+
+/// The machines of a world that does not say which it has.
+const MACHINES: [&str; 3] = ["node-a", "node-b", "node-c"];
+
+/// The worlds by name: objects as a JSON list, and what happens to them.
+const TEXTS: [(&str, &str, &str); 7] = [
+    ("consortium", include_str!("world/consortium.json"), ""),
+    ("shop", include_str!("world/shop.json"), ""),
+    ("s1", include_str!("world/s1.json"), include_str!("world/s1.faults")),
+    ("s2", include_str!("world/s2.json"), include_str!("world/s2.faults")),
+    ("s3", include_str!("world/s3.json"), include_str!("world/s3.faults")),
+    ("s4", include_str!("world/s4.json"), include_str!("world/s4.faults")),
+    ("s5", include_str!("world/s5.json"), include_str!("world/s5.faults")),
+];
+
+/// Why a world cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum BadWorld {
+    #[error("its objects are no JSON list")]
+    Objects(#[source] serde_json::Error),
+    #[error("nothing is known of kind {0:?}")]
+    Kind(String),
+    #[error("the API refuses {name:?}: {message}")]
+    Refused { name: String, message: String },
+    #[error("its faults cannot be read")]
+    Faults(#[source] BadLine),
+}
+
+impl World {
+    /// A cluster right after its control plane came up, with machines and nothing on them.
+    #[must_use]
+    pub fn new(start: Timestamp, seed: u64, timing: Timing) -> Self {
+        let mut controllers = Controllers::new(timing);
+        controllers.breakage.machines = MACHINES.map(String::from).into();
+        Self { cluster: Cluster::new(start, seed), controllers }
+    }
+
+    /// The names that [`World::text`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        TEXTS.iter().map(|(name, ..)| *name)
+    }
+
+    /// The objects and the faults of the world of this name.
+    #[must_use]
+    pub fn text(name: &str) -> Option<(&'static str, &'static str)> {
+        TEXTS.iter().find(|(known, ..)| *known == name).map(|(_, objects, faults)| (*objects, *faults))
+    }
+
+    /// Creates objects (a JSON list) in the order in which they are given, and plans what a script of faults says,
+    /// counted from now.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that cannot be read or is refused. What was created before it stays.
+    pub fn load(&mut self, objects: &str, faults: &str) -> Result<(), BadWorld> {
+        let faults = Faults::parse(faults, self.cluster.now()).map_err(BadWorld::Faults)?;
+        let objects: Vec<Value> = serde_json::from_str(objects).map_err(BadWorld::Objects)?;
+        for object in objects {
+            self.create(object)?;
+            // Namespaces are furnished before Pods come, definitions are served before their objects.
+            self.turn();
+        }
+        self.cluster.faults.join(faults);
+        Ok(())
+    }
+
+    fn create(&mut self, object: Value) -> Result<(), BadWorld> {
+        let kind = || BadWorld::Kind(object::text(&object, &["kind"]).to_owned());
+        let key = self.cluster.key_of(&object).ok_or_else(kind)?;
+        let made = self.cluster.create(&Actor::admin(), &key.group, &key.plural, &key.namespace, object);
+        let refused = |status: Status| BadWorld::Refused { name: key.name.to_string(), message: status.message };
+        made.map(|_| ()).map_err(refused)
+    }
+
+    /// Lets happen what is due, and controllers act until all is quiet. Says when something is due next.
+    pub fn turn(&mut self) -> Option<Timestamp> {
+        let now = self.cluster.now();
+        for happening in self.cluster.faults.take_due(now) {
+            // What cannot be done to something that is not there, is not done.
+            drop(self.happen(happening));
+        }
+        let due = self.controllers.turn(&mut self.cluster);
+        due.into_iter().chain(self.cluster.faults.next()).min()
+    }
+
+    /// Repairs everything that is broken: nodes, mounts, exports, controllers; nothing more happens by itself.
+    pub fn repair(&mut self) {
+        self.cluster.faults = Faults::default();
+        self.controllers.breakage.repair();
+        let names: Vec<&str> = self.controllers.iter().map(|(name, _)| name).collect();
+        for name in names {
+            self.controllers.set(name, Condition::Running);
+        }
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<(), Status> {
+        let Self { cluster, controllers } = self;
+        let breakage = &mut controllers.breakage;
+        let somebody = Actor::admin();
+        match happening {
+            Happening::ClockJump(by) => cluster.clock.jump(by),
+            Happening::Node { name, fault } => cluster.faults.set_node(&name, fault),
+            Happening::Controller { name, condition } => _ = controllers.set(&name, condition),
+            Happening::Webhook { name, decider: Some(decider) } => _ = cluster.deciders.insert(name, decider),
+            Happening::Webhook { name, decider: None } => _ = cluster.deciders.remove(&name),
+            Happening::Volume { name, busy: true } => _ = breakage.busy.insert(name),
+            Happening::Volume { name, busy: false } => _ = breakage.busy.remove(&name),
+            Happening::Nfs { server, stale: true } => _ = breakage.stale_servers.insert(server),
+            Happening::Nfs { server, stale: false } => breakage.restore(&server),
+            Happening::Recreate(key) => _ = breakage.recreated.insert(key),
+            Happening::Delete(key) => {
+                let options = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+                cluster.delete(&somebody, &key, &options)?;
+            }
+            Happening::Unfinalize { key, finalizer } => {
+                cluster.modify(&somebody, &key, "", |it| _ = object::remove_finalizer(it, &finalizer))?;
+            }
+            Happening::Change { key, patch } => _ = cluster.patch(&somebody, &key, &Patch::Merge(patch), "")?,
+            Happening::Compact => cluster.store.compact(cluster.store.revision()),
+        }
+        Ok(())
+    }
+}
