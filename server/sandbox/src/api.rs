@@ -8,11 +8,14 @@ mod encode;
 mod impersonate;
 mod list;
 mod openapi;
+mod protobuf;
 mod query;
 mod request;
 mod review;
 mod scale;
 mod table;
+#[cfg(test)]
+mod tests;
 mod watch;
 mod write;
 

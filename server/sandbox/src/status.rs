@@ -15,9 +15,7 @@ pub struct Status {
     /// Empty where the real one gives none.
     pub reason: &'static str,
     pub message: String,
-    pub details: Details,
-    /// With which an expired list goes on.
-    pub token: String,
+    pub details: Box<Details>,
 }
 
 /// What a refusal is about.
@@ -30,6 +28,8 @@ pub struct Details {
     pub uid: String,
     pub causes: Vec<Cause>,
     pub retry_after_seconds: Option<u32>,
+    /// With which an expired list goes on.
+    pub token: String,
 }
 
 /// One thing that is wrong.
@@ -89,7 +89,7 @@ pub fn qualified(group: &str, resource: &str) -> String {
 
 impl Status {
     fn new(code: u16, reason: &'static str, message: String) -> Self {
-        Self { code, reason, message, details: Details::default(), token: String::new() }
+        Self { code, reason, message, details: Box::default() }
     }
 
     fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
@@ -223,7 +223,9 @@ impl Status {
             remainder of the results. Continuing with the provided token results in an inconsistent list - objects that \
             were created, modified, or deleted between the time the first chunk was returned and now may show up in the \
             list.";
-        Self { token, ..Self::expired(message) }
+        let mut status = Self::expired(message);
+        status.details.token = token;
+        status
     }
 
     /// 504 for a resource version that has not come yet.
@@ -310,7 +312,7 @@ impl Status {
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut details = Map::new();
-        let Details { name, group, kind, uid, causes, retry_after_seconds } = &self.details;
+        let Details { name, group, kind, uid, causes, retry_after_seconds, token } = &*self.details;
         for (field, value) in [("name", name), ("group", group), ("kind", kind), ("uid", uid)] {
             if !value.is_empty() {
                 details.insert(field.into(), json!(value));
@@ -338,8 +340,8 @@ impl Status {
         if !self.reason.is_empty() {
             status["reason"] = json!(self.reason);
         }
-        if !self.token.is_empty() {
-            status["metadata"]["continue"] = json!(self.token);
+        if !token.is_empty() {
+            status["metadata"]["continue"] = json!(token);
         }
         if !details.is_empty() {
             status["details"] = Value::Object(details);

@@ -334,15 +334,15 @@ fn age(since: &Value, now: Timestamp) -> String {
         _ => format!("{big}{unit}{small}{rest}"),
     };
     match seconds {
-        ..-1 => "<invalid>".into(),
-        ..=0 => "0s".into(),
-        ..120 => format!("{seconds}s"),
-        ..600 => two(minutes, "m", seconds % 60, "s"),
-        ..10_800 => format!("{minutes}m"),
-        ..28_800 => two(hours, "h", minutes % 60, "m"),
-        ..172_800 => format!("{hours}h"),
-        ..691_200 => two(days, "d", hours % 24, "h"),
-        ..63_072_000 => format!("{days}d"),
+        ..=-2 => "<invalid>".into(),
+        -1..=0 => "0s".into(),
+        1..120 => format!("{seconds}s"),
+        120..600 => two(minutes, "m", seconds % 60, "s"),
+        600..10_800 => format!("{minutes}m"),
+        10_800..28_800 => two(hours, "h", minutes % 60, "m"),
+        28_800..172_800 => format!("{hours}h"),
+        172_800..691_200 => two(days, "d", hours % 24, "h"),
+        691_200..63_072_000 => format!("{days}d"),
         _ => two(days / 365, "y", days % 365, "d"),
     }
 }

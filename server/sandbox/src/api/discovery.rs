@@ -30,7 +30,7 @@ pub(super) fn answer(cluster: &Cluster, request: &Request, path: &str) -> Reply 
                 let groups: Vec<Value> = groups(cluster)
                     .iter()
                     .filter(|(group, _)| !group.is_empty())
-                    .map(|one| group_of(one))
+                    .map(group_of)
                     .collect();
                 Reply::json(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Content, Reply, encode::View, list, request::Request, success};
+use super::{Content, Reply, encode::View, list, protobuf, request::Request, success};
 use crate::{
     cluster::{Cluster, DeleteOptions, Propagation, Write},
     kind::Kind,
@@ -16,6 +16,7 @@ use crate::{
 };
 
 const JSON: &str = "application/json";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 pub(super) fn create(
     cluster: &mut Cluster,
@@ -245,8 +246,12 @@ pub(super) fn body(request: &Request, kind: &Kind) -> Result<Value, Status> {
 
 pub(super) fn json_body(request: &Request) -> Result<Value, Status> {
     let media = request.header("content-type").split(';').next().unwrap_or_default().trim();
+    if media == PROTOBUF {
+        return protobuf::read(&request.body)
+            .ok_or_else(|| Status::unsupported_media_type(&[JSON]));
+    }
     if !["", JSON, "*/*"].contains(&media) {
-        return Err(Status::unsupported_media_type(&[JSON]));
+        return Err(Status::unsupported_media_type(&[JSON, "application/yaml", PROTOBUF]));
     }
     serde_json::from_slice(&request.body).map_err(|error| {
         Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
@@ -297,7 +302,7 @@ pub(super) fn uid_precondition(request: &Request) -> Option<String> {
     if request.body.is_empty() {
         return None;
     }
-    let options: Value = serde_json::from_slice(&request.body).ok()?;
+    let options = json_body(request).ok()?;
     let of = |value: &Value| value["preconditions"]["uid"].as_str().map(String::from);
     of(&options).or_else(|| of(&options["deleteOptions"]))
 }

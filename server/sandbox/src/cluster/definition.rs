@@ -25,16 +25,15 @@ impl Cluster {
     ) {
         match (&*key.group, &*key.plural) {
             (EXTENSIONS, "customresourcedefinitions") => self.define(key, new),
-            ("apiregistration.k8s.io", "apiservices") if new.is_some() => {
-                // Its own judgement does not call for another.
-                if old.zip(new).is_none_or(|(old, new)| old["spec"] != new["spec"]) {
-                    self.judge_api_service(key);
-                }
+            // Its own judgement does not call for another.
+            ("apiregistration.k8s.io", "apiservices")
+                if new.is_some()
+                    && old.zip(new).is_none_or(|(old, new)| old["spec"] != new["spec"]) =>
+            {
+                self.judge_api_service(key);
             }
-            ("discovery.k8s.io", "endpointslices") | ("", "services") => {
-                if self.has_aggregated() {
-                    self.judge_api_services();
-                }
+            ("discovery.k8s.io", "endpointslices") | ("", "services") if self.has_aggregated() => {
+                self.judge_api_services();
             }
             _ => {}
         }

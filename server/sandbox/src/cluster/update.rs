@@ -228,7 +228,7 @@ fn prepare(kind: &Kind, existing: &Value, object: &mut Value, subresource: &str)
 /// Whether what is wanted changed: the spec for most; all but metadata and status where there is no spec or where
 /// the kind is a custom one.
 fn is_another_wish(kind: &Kind, old: &Value, new: &Value) -> bool {
-    if !kind.is_custom() && !(old["spec"].is_null() && new["spec"].is_null()) {
+    if !(kind.is_custom() || old["spec"].is_null() && new["spec"].is_null()) {
         return old["spec"] != new["spec"];
     }
     let other = |object: &Value| {
