@@ -31,8 +31,8 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use bytes::Bytes;
 use http::{Request, Response};
+use http_body::Body;
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
-use hyper::body::Body;
 use kube::Client;
 use tokio::{
     sync::{Notify, Semaphore, mpsc},
