@@ -7,28 +7,28 @@ mod workload;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-pub use self::workload::CANARY;
+pub(crate) use self::workload::CANARY;
 
 /// The unit that is taken apart.
-pub const UNIT: &str = "alpha";
+pub(crate) const UNIT: &str = "alpha";
 /// The one that must not be touched.
-pub const BYSTANDER: &str = "beta";
+pub(crate) const BYSTANDER: &str = "beta";
 /// The finalizer that custom resources carry, and that only their operator removes.
-pub const FINALIZER: &str = "widgets.example.com/cleanup";
-pub const PART_OF: &str = "app.kubernetes.io/part-of";
+pub(crate) const FINALIZER: &str = "widgets.example.com/cleanup";
+pub(crate) const PART_OF: &str = "app.kubernetes.io/part-of";
 
 /// Objects in an order in which they can be created.
 #[derive(Debug, Default)]
-pub struct Application {
-    pub objects: Vec<Value>,
+pub(crate) struct Application {
+    pub(crate) objects: Vec<Value>,
     /// Claims of the unit, by namespace and name: what a stranger's Pod may mount while the run goes on.
-    pub claims: Vec<(String, String)>,
+    pub(crate) claims: Vec<(String, String)>,
     /// Objects of the unit that somebody may insist on, as kind, namespace, name.
-    pub recreated: Vec<(&'static str, String, String)>,
+    pub(crate) recreated: Vec<(&'static str, String, String)>,
 }
 
 /// An application while it is drawn.
-pub struct Draw<'a> {
+pub(crate) struct Draw<'a> {
     rng: &'a mut Rng,
     application: Application,
     namespaces: Vec<String>,
@@ -38,7 +38,7 @@ pub struct Draw<'a> {
 
 impl Application {
     /// Draws one. Most are small, so that many can be tried.
-    pub fn draw(rng: &mut Rng) -> Self {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
         let wanted = match rng.u32(..20) {
             0..12 => rng.usize(5..16),
             12..18 => rng.usize(16..45),
@@ -177,12 +177,8 @@ impl Draw<'_> {
     fn webhook(&mut self, namespace: &str) {
         let service = self.answered(namespace);
         let name = self.name("check");
-        let mut configuration = object(
-            "admissionregistration.k8s.io/v1",
-            "ValidatingWebhookConfiguration",
-            "",
-            &name,
-        );
+        let mut configuration =
+            object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", &name);
         let fails = if self.chance(50) { "Fail" } else { "Ignore" };
         configuration["webhooks"] = json!([{
             "name": format!("{name}.example.com"),
@@ -202,12 +198,8 @@ impl Draw<'_> {
     fn api_service(&mut self, namespace: &str) {
         let service = self.answered(namespace);
         let group = format!("{service}.example.org");
-        let mut registration = object(
-            "apiregistration.k8s.io/v1",
-            "APIService",
-            "",
-            &format!("v1beta1.{group}"),
-        );
+        let mut registration =
+            object("apiregistration.k8s.io/v1", "APIService", "", &format!("v1beta1.{group}"));
         registration["spec"] = json!({
             "group": group, "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
             "insecureSkipTLSVerify": true,
@@ -236,7 +228,8 @@ impl Draw<'_> {
     fn guest(&mut self, namespace: &str) {
         let used = |kind: &str, application: &Application| {
             let mut all = application.objects.iter();
-            let found = all.find(|it| it["kind"] == kind && it["metadata"]["namespace"] == namespace);
+            let found =
+                all.find(|it| it["kind"] == kind && it["metadata"]["namespace"] == namespace);
             found.map(|it| it["metadata"]["name"].as_str().unwrap_or_default().to_owned())
         };
         let config = used("ConfigMap", &self.application);
@@ -268,10 +261,10 @@ impl Draw<'_> {
     }
 }
 
-pub const RBAC: &str = "rbac.authorization.k8s.io/v1";
+pub(crate) const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 /// An object with nothing but its name.
-pub fn object(api_version: &str, kind: &str, namespace: &str, name: &str) -> Value {
+pub(crate) fn object(api_version: &str, kind: &str, namespace: &str, name: &str) -> Value {
     let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
     if !namespace.is_empty() {
         object["metadata"]["namespace"] = json!(namespace);

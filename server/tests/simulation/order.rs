@@ -14,11 +14,11 @@ use crate::{
 };
 
 /// One DELETE: what it is about, and what was there.
-pub struct Case<'a> {
-    pub state: &'a State,
-    pub object: &'a Value,
+pub(crate) struct Case<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) object: &'a Value,
     /// UIDs of the Pods that were there when the server last read the Pods of the namespace; none where it did not.
-    pub read: Option<&'a BTreeSet<String>>,
+    pub(crate) read: Option<&'a BTreeSet<String>>,
 }
 
 type Rule = fn(&Case<'_>) -> Option<String>;
@@ -43,7 +43,7 @@ const RULES: [Rule; 16] = [
 ];
 
 /// Everything that forbids this DELETE.
-pub fn offences(case: &Case<'_>) -> Vec<String> {
+pub(crate) fn offences(case: &Case<'_>) -> Vec<String> {
     RULES.iter().filter_map(|rule| rule(case)).collect()
 }
 
@@ -139,9 +139,9 @@ fn is_of_people(object: &Value, state: &State) -> bool {
         return false;
     }
     let of_people = |binding: &Value| {
-        list(binding, "/subjects").iter().any(|subject| {
-            matches!(text(subject, "/kind"), "User" | "Group")
-        })
+        list(binding, "/subjects")
+            .iter()
+            .any(|subject| matches!(text(subject, "/kind"), "User" | "Group"))
     };
     match kind(object) {
         "RoleBinding" => of_people(object),

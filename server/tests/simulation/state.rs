@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// All objects of a moment, as plain JSON by kind, namespace and name.
 #[derive(Debug, Default)]
-pub struct State {
+pub(crate) struct State {
     objects: BTreeMap<(String, String, String), Arc<Value>>,
     /// UIDs of what was there when the plan was made, and of all that came of it since. Everything else is new.
     known: BTreeSet<String>,
@@ -20,13 +20,13 @@ pub struct State {
 
 impl State {
     /// An empty cluster; what is added up to this revision is what a plan can know.
-    pub fn before(planned: u64) -> Self {
+    pub(crate) fn before(planned: u64) -> Self {
         Self { planned, ..Self::default() }
     }
 
     /// A cluster of these objects, all known.
     #[cfg(test)]
-    pub fn of(objects: impl IntoIterator<Item = Value>) -> Self {
+    pub(crate) fn of(objects: impl IntoIterator<Item = Value>) -> Self {
         let mut state = Self::default();
         for object in objects {
             state.known.insert(uid(&object).to_owned());
@@ -37,12 +37,12 @@ impl State {
 
     /// Makes an object a newcomer.
     #[cfg(test)]
-    pub fn forget(&mut self, object: &Value) {
+    pub(crate) fn forget(&mut self, object: &Value) {
         self.known.remove(uid(object));
     }
 
     /// Takes in one change.
-    pub fn apply(&mut self, event: &Event) {
+    pub(crate) fn apply(&mut self, event: &Event) {
         let object = &event.object;
         match event.change {
             Change::Deleted => _ = self.objects.remove(&place(object)),
@@ -59,22 +59,22 @@ impl State {
     }
 
     /// Whether the plan could know it, or it came of something that the plan could know.
-    pub fn knows(&self, object: &Value) -> bool {
+    pub(crate) fn knows(&self, object: &Value) -> bool {
         self.known.contains(uid(object))
     }
 
-    pub fn all(&self) -> impl Iterator<Item = &Value> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Value> {
         self.objects.values().map(|object| &**object)
     }
 
-    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    pub(crate) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         let from = (kind.to_owned(), String::new(), String::new());
         let objects = self.objects.range(from..).take_while(move |((its, ..), _)| its == kind);
         objects.map(|(_, object)| &**object)
     }
 
     /// The objects of a kind in a namespace.
-    pub fn within<'a>(
+    pub(crate) fn within<'a>(
         &'a self,
         kind: &'a str,
         namespace: &'a str,
@@ -82,12 +82,12 @@ impl State {
         self.of_kind(kind).filter(move |object| self::namespace(object) == namespace)
     }
 
-    pub fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<&Value> {
+    pub(crate) fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<&Value> {
         let place = (kind.to_owned(), namespace.to_owned(), name.to_owned());
         self.objects.get(&place).map(|object| &**object)
     }
 
-    pub fn by_uid(&self, uid: &str) -> Option<&Value> {
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<&Value> {
         self.all().find(|object| self::uid(object) == uid)
     }
 }
@@ -104,42 +104,42 @@ fn place(object: &Value) -> (String, String, String) {
 }
 
 /// Text at a JSON pointer; empty where there is none.
-pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The list at a JSON pointer; empty where there is none.
-pub fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
     object.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-pub fn name(object: &Value) -> &str {
+pub(crate) fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }
 
-pub fn namespace(object: &Value) -> &str {
+pub(crate) fn namespace(object: &Value) -> &str {
     text(object, "/metadata/namespace")
 }
 
-pub fn uid(object: &Value) -> &str {
+pub(crate) fn uid(object: &Value) -> &str {
     text(object, "/metadata/uid")
 }
 
-pub fn kind(object: &Value) -> &str {
+pub(crate) fn kind(object: &Value) -> &str {
     text(object, "/kind")
 }
 
-pub fn owners(object: &Value) -> impl Iterator<Item = &Value> {
+pub(crate) fn owners(object: &Value) -> impl Iterator<Item = &Value> {
     list(object, "/metadata/ownerReferences").iter()
 }
 
 /// The unit that an object says it is part of.
-pub fn unit(object: &Value) -> &str {
+pub(crate) fn unit(object: &Value) -> &str {
     object["metadata"]["labels"][crate::application::PART_OF].as_str().unwrap_or_default()
 }
 
 /// What a person calls it: `Pod shop/web-1`.
-pub fn title(object: &Value) -> String {
+pub(crate) fn title(object: &Value) -> String {
     let slash = if namespace(object).is_empty() { "" } else { "/" };
     format!("{} {}{slash}{}", kind(object), namespace(object), name(object))
 }

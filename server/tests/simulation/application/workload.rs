@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Draw, RBAC, UNIT, object};
 
 /// Stands where secrets stand: it must not come out anywhere.
-pub const CANARY: &str = "canary-7e57ab1e";
+pub(crate) const CANARY: &str = "canary-7e57ab1e";
 /// The same in base64, as the API shows a Secret's data.
 const ENCODED: &str = "Y2FuYXJ5LTdlNTdhYjFl";
 
@@ -152,8 +152,7 @@ impl Draw<'_> {
     fn guards(&mut self, namespace: &str, name: &str) {
         if self.chance(20) {
             let mut budget = object("policy/v1", "PodDisruptionBudget", namespace, name);
-            budget["spec"] =
-                json!({"minAvailable": 1, "selector": {"matchLabels": {"app": name}}});
+            budget["spec"] = json!({"minAvailable": 1, "selector": {"matchLabels": {"app": name}}});
             self.add(budget);
         }
         if self.chance(20) {

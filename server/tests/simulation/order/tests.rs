@@ -60,7 +60,11 @@ fn a_claim_outlives_the_pods_that_mount_it() {
     let going = pod(json!({"spec": {"volumes": volumes}, "metadata": going}));
     check(claim.clone(), going, "Pod a/p uses it");
     let ephemeral = made("PersistentVolumeClaim", "a", "p-v", json!({}));
-    check(ephemeral, pod(json!({"spec": {"volumes": [{"name": "v", "ephemeral": {}}]}})), "Pod a/p");
+    check(
+        ephemeral,
+        pod(json!({"spec": {"volumes": [{"name": "v", "ephemeral": {}}]}})),
+        "Pod a/p",
+    );
     let template = json!({"template": {"spec": {"volumes": volumes}}});
     check(claim.clone(), made("Deployment", "a", "d", json!({"spec": template})), "Deployment a/d");
     let elsewhere = made("Pod", "b", "p", json!({"spec": {"volumes": volumes}}));
@@ -87,8 +91,17 @@ fn a_newcomer_is_excused_only_if_it_came_after_the_look() {
 fn a_namespace_goes_last() {
     let namespace = made("Namespace", "", "a", json!({}));
     check(namespace.clone(), made("ConfigMap", "a", "c", json!({})), "ConfigMap a/c");
-    check(namespace.clone(), made("Role", "a", "r", json!({"metadata": {"labels": {
-        "app.kubernetes.io/part-of": "alpha"}}})), "Role a/r");
+    check(
+        namespace.clone(),
+        made(
+            "Role",
+            "a",
+            "r",
+            json!({"metadata": {"labels": {
+        "app.kubernetes.io/part-of": "alpha"}}}),
+        ),
+        "Role a/r",
+    );
     let of_people = json!({"subjects": [{"kind": "Group", "name": "staff"}],
         "roleRef": {"kind": "Role", "name": "r"}});
     let state = State::of([
@@ -212,8 +225,7 @@ fn others_and_the_cluster_itself_are_left_alone() {
         let state = State::of([object.clone()]);
         offences(&Case { state: &state, object: &object, read: None }).len()
     };
-    let labelled =
-        |name| pod(json!({"metadata": {"labels": {"app.kubernetes.io/part-of": name}}}));
+    let labelled = |name| pod(json!({"metadata": {"labels": {"app.kubernetes.io/part-of": name}}}));
     assert_eq!((judge(labelled("beta")), judge(labelled("alpha"))), (1, 0));
     assert_eq!(judge(made("Pod", "beta", "p", json!({}))), 1);
     assert_eq!(judge(made("Namespace", "", "beta", json!({}))), 1);

@@ -1,0 +1,146 @@
+//! The whole server against the sandbox under paused time: random applications, faults, clicks and crashes, judged from
+//! what the API server saw. `SEEDS=n` plays so many games, `SEED=n` plays one and tells its story.
+#![expect(clippy::print_stderr, reason = "a story is for who reads the failure")]
+
+mod adversity;
+mod application;
+mod game;
+mod gate;
+mod ledger;
+mod life;
+mod oracle;
+mod order;
+mod reader;
+mod saboteur;
+mod state;
+mod story;
+mod wire;
+
+use std::{
+    env,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+use game::{Outcome, play};
+use saboteur::Saboteur;
+
+/// Games of `make test`.
+const SEEDS: u64 = 2_000;
+/// Within so many games each saboteur must be caught.
+const CAUGHT_WITHIN: u64 = 500;
+/// Lines of a story around its last offence.
+const LINES: usize = 120;
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok()?.parse().ok()
+}
+
+/// Plays seeds from 0 on two threads until `is_enough` says so or there are no more; gives what it picked.
+fn search(seeds: u64, saboteur: Option<Saboteur>, most: usize) -> Vec<Outcome> {
+    let next = AtomicU64::new(0);
+    let found = AtomicU64::new(0);
+    let work = || {
+        let mut bad = vec![];
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds || found.load(Ordering::Relaxed) >= most as u64 {
+                return bad;
+            }
+            let outcome = play(seed, saboteur);
+            if !outcome.offences.is_empty() {
+                found.fetch_add(1, Ordering::Relaxed);
+                bad.push(outcome);
+            }
+        }
+    };
+    let mut bad: Vec<Outcome> = thread::scope(|scope| {
+        let threads = [scope.spawn(work), scope.spawn(work)];
+        let parts = threads.map(|thread| thread.join().expect("a game does not panic"));
+        parts.into_iter().flatten().collect()
+    });
+    bad.sort_by_key(|outcome| outcome.seed);
+    bad
+}
+
+/// What happened in a game, for a person.
+fn told(outcome: &Outcome, whole: bool) -> String {
+    let Outcome { seed, offences, story, script, objects, lasted, .. } = outcome;
+    let mut text = format!("seed {seed}: {objects} objects, {lasted:?} in the sandbox\n");
+    for line in script.lines() {
+        text += &format!("  fault: {line}\n");
+    }
+    let mut lines: Vec<(u64, String)> = story.lines();
+    for event in &outcome.events {
+        let at = outcome.moment(event.revision);
+        lines.push((at, format!("  [{}] {:?} {}", event.revision, event.change, event.key)));
+    }
+    lines.sort_by_key(|(at, _)| *at);
+    let skipped = if whole { 0 } else { lines.len().saturating_sub(LINES) };
+    if skipped > 0 {
+        text += &format!("  ... {skipped} lines before\n");
+    }
+    for (at, line) in &lines[skipped..] {
+        text += &format!("{} {line}\n", story::seconds(*at));
+    }
+    for offence in offences {
+        text += &format!("=> {} at [{}]: {}\n", offence.invariant, offence.revision, offence.text);
+    }
+    text + &format!("replay: SEED={seed} cargo test -p server --test simulation one_seed\n")
+}
+
+/// The clean server keeps every promise.
+#[test]
+fn all_seeds() {
+    if number("SEED").is_some() {
+        return;
+    }
+    let seeds = number("SEEDS").unwrap_or(SEEDS);
+    let begun = std::time::Instant::now();
+    let bad = search(seeds, None, 10);
+    let spent = begun.elapsed();
+    eprintln!("{seeds} seeds in {spent:?}");
+    let stories: Vec<String> = bad.iter().map(|outcome| told(outcome, false)).collect();
+    assert!(bad.is_empty(), "{}", stories.join("\n"));
+}
+
+/// `SEED=n` tells the whole story of a game.
+#[test]
+fn one_seed() {
+    let Some(seed) = number("SEED") else { return };
+    let outcome = play(seed, None);
+    let story = told(&outcome, true);
+    assert!(outcome.offences.is_empty(), "{story}");
+    eprintln!("{story}");
+}
+
+/// The same seed gives the same story and the same history, to the letter.
+#[test]
+fn a_seed_repeats() {
+    for seed in 0..40 {
+        let (one, two) = (play(seed, None), play(seed, None));
+        let lines = |outcome: &Outcome| outcome.story.lines();
+        for (one, two) in lines(&one).iter().zip(&lines(&two)) {
+            assert_eq!(one, two, "seed {seed}");
+        }
+        assert_eq!(lines(&one).len(), lines(&two).len(), "seed {seed}");
+        for (one, two) in one.events.iter().zip(&two.events) {
+            assert_eq!(
+                (one.revision, &one.key, &one.object),
+                (two.revision, &two.key, &two.object)
+            );
+        }
+        assert_eq!(one.events.len(), two.events.len(), "seed {seed}");
+    }
+}
+
+/// An oracle that lets a mutant pass is blind.
+#[test]
+fn each_saboteur_is_caught() {
+    for saboteur in Saboteur::ALL {
+        let bad = search(CAUGHT_WITHIN, Some(saboteur), 1);
+        let caught = bad.first();
+        let caught = caught.unwrap_or_else(|| panic!("{saboteur:?} was not caught"));
+        eprintln!("{saboteur:?}: seed {}: {:?}", caught.seed, caught.offences.first());
+    }
+}
