@@ -247,7 +247,14 @@ fn route(
         return Ok(refusal);
     }
     let Some(kind) = cluster.kinds.served(group, version, plural).cloned() else {
-        return Ok(Reply::nowhere());
+        let built_in = |kind: &Arc<Kind>| {
+            kind.group == *group && kind.version == *version && !kind.is_custom()
+        };
+        return if cluster.kinds.iter_versions().any(built_in) {
+            Err(Status::unknown_resource())
+        } else {
+            Ok(Reply::nowhere())
+        };
     };
     let in_namespace = !namespace.is_empty();
     if in_namespace && !kind.namespaced || !in_namespace && kind.namespaced && !name.is_empty() {
@@ -263,7 +270,7 @@ fn route(
     if !kind.has(verb.name())
         || name.is_empty() != verb.is_of_collection(in_namespace || !kind.namespaced)
     {
-        return Err(Status::method_not_allowed(group, plural, verb.name()));
+        return Err(refused_method(&kind, plural, verb));
     }
     match verb {
         Verb::Get => get(cluster, request, &kind, &key),
@@ -285,6 +292,14 @@ fn route(
             plural,
             &request.method.to_string().to_lowercase(),
         )),
+    }
+}
+
+fn refused_method(kind: &Kind, resource: &str, verb: Verb) -> Status {
+    if kind.is_custom() {
+        Status::method_not_allowed(&kind.group, resource, verb.name())
+    } else {
+        Status::method_refused()
     }
 }
 
@@ -322,7 +337,7 @@ fn of_subresource(
     let Some(subresource) = kind.subresource(name) else { return Ok(Reply::nowhere()) };
     if !subresource.verbs.iter().any(|one| one == verb.name()) {
         let resource = format!("{}/{name}", kind.plural);
-        return Err(Status::method_not_allowed(&kind.group, &resource, verb.name()));
+        return Err(refused_method(kind, &resource, verb));
     }
     let found = || Status::not_found(&key.group, &key.plural, &key.name);
     match (name, verb) {

@@ -46,6 +46,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Args { port, kubeconfig: path, seed, faults } = args()?;
     let now = Timestamp::now();
     let sandbox = Sandbox::start(now, seed, Controllers::default());
+    // Nobody asks for it here, and it would grow for as long as this runs.
+    sandbox.with(|world| world.cluster.log.stop());
     if let Some(faults) = faults {
         let faults = Faults::parse(&fs::read_to_string(faults)?, now)?;
         sandbox.with(|world| world.cluster.faults = faults);

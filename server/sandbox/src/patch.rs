@@ -77,8 +77,14 @@ fn is_map(patch: &Value) -> Result<(), Status> {
 
 /// One operation after the other, so that neither many copies of copies nor a deep one can grow without end.
 fn json(object: &Value, patch: &Value) -> Result<Value, Status> {
-    let operations: json_patch::Patch = serde_json::from_value(patch.clone())
-        .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
+    if !patch.as_array().is_some_and(|all| all.iter().all(Value::is_object)) {
+        return Err(Status::bad_request(
+            "error decoding patch: json: cannot unmarshal into Go value of type jsonpatch.Patch",
+        ));
+    }
+    // What is no operation is found when it is its turn.
+    let operations: json_patch::Patch =
+        serde_json::from_value(patch.clone()).map_err(|_| Status::unfit())?;
     if operations.0.len() > OPERATIONS {
         let allowed = format!(
             "The allowed maximum operations in a JSON patch is {OPERATIONS}, got {}",

@@ -104,6 +104,13 @@ impl Labels {
                 (part, Operator::Exists)
             };
             let (key, operator) = requirement;
+            if let Some((_, second)) = key.split_once(char::is_whitespace) {
+                let second = second.split_whitespace().next().unwrap_or_default();
+                let expected = "in, notin, =, ==, !=, gt, lt";
+                return Err(format!(
+                    "unable to parse requirement: found '{second}', expected: {expected}"
+                ));
+            }
             if key.is_empty()
                 || key.contains(|one: char| one.is_whitespace() || "()=!<>,".contains(one))
             {

@@ -28,6 +28,8 @@ pub struct Details {
     pub uid: String,
     pub causes: Vec<Cause>,
     pub retry_after_seconds: Option<u32>,
+    /// Whether they are sent though they say nothing.
+    pub shown: bool,
     /// With which an expired list goes on.
     pub token: String,
 }
@@ -205,13 +207,42 @@ impl Status {
         Self::new(410, "Expired", message.into())
     }
 
+    /// As `NewGenericServerResponse` makes them: the details are there, and empty.
+    fn generic(code: u16, reason: &'static str, message: &str) -> Self {
+        let mut status = Self::new(code, reason, message.into());
+        status.details.shown = true;
+        status
+    }
+
+    /// 404 for a resource that a group version does not have.
+    #[must_use]
+    pub fn unknown_resource() -> Self {
+        Self::generic(404, "NotFound", "the server could not find the requested resource")
+    }
+
+    /// 405 for a path that does not take a method.
+    #[must_use]
+    pub fn method_refused() -> Self {
+        Self::generic(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
+    }
+
+    /// 415 for a patch of a type that is not known.
+    #[must_use]
+    pub fn unsupported_patch() -> Self {
+        Self::generic(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+    }
+
     /// 422 for a patch whose operations do not fit the object.
     #[must_use]
     pub fn unfit() -> Self {
-        Self::new(
+        Self::generic(
             422,
             "Invalid",
-            "the server rejected our request due to an error in our request".into(),
+            "the server rejected our request due to an error in our request",
         )
     }
 
@@ -312,7 +343,8 @@ impl Status {
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut details = Map::new();
-        let Details { name, group, kind, uid, causes, retry_after_seconds, token } = &*self.details;
+        let Details { name, group, kind, uid, causes, retry_after_seconds, shown, token } =
+            &*self.details;
         for (field, value) in [("name", name), ("group", group), ("kind", kind), ("uid", uid)] {
             if !value.is_empty() {
                 details.insert(field.into(), json!(value));
@@ -343,7 +375,7 @@ impl Status {
         if !token.is_empty() {
             status["metadata"]["continue"] = json!(token);
         }
-        if !details.is_empty() {
+        if *shown || !details.is_empty() {
             status["details"] = Value::Object(details);
         }
         status

@@ -447,6 +447,61 @@ async fn definitions_bring_kinds_and_webhooks_refuse() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_api_without_endpoints_is_stale() {
+    let (sandbox, client) = start();
+    let admin = Actor::admin();
+    sandbox.with(|world| {
+        let service = json!({"namespace": "kube-system", "name": "metrics"});
+        let spec = json!({
+            "group": "metrics.k8s.io", "version": "v1beta1", "service": service, "groupPriorityMinimum": 100, "versionPriority": 100,
+        });
+        let api = json!({"metadata": {"name": "v1beta1.metrics.k8s.io"}, "spec": spec});
+        let pods = world.cluster.kinds.get("", "pods").unwrap();
+        let kind = sandbox::kind::Kind {
+            group: "metrics.k8s.io".into(),
+            version: "v1beta1".into(),
+            kind: "PodMetrics".into(),
+            subresources: vec![],
+            ..(**pods).clone()
+        };
+        world.cluster.create(&admin, "apiregistration.k8s.io", "apiservices", "", api).unwrap();
+        world.cluster.serve_aggregated("v1beta1.metrics.k8s.io", vec![kind]);
+    });
+    let list = || http::Request::get("/apis/metrics.k8s.io/v1beta1/pods").body(vec![]).unwrap();
+    let freshness = || async {
+        let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        let request = http::Request::get("/apis").header("accept", accept).body(vec![]).unwrap();
+        let found: Value = client.request(request).await.unwrap();
+        let group = found["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["metadata"]["name"] == "metrics.k8s.io")
+            .unwrap();
+        group["versions"][0]["freshness"].clone()
+    };
+    assert_eq!(freshness().await, "Stale");
+    assert!(
+        matches!(client.request::<Value>(list()).await, Err(Error::Api(status)) if status.code == 503)
+    );
+    sandbox.with(|world| {
+        assert!(!world.cluster.is_available("v1beta1.metrics.k8s.io"));
+        let service = json!({"metadata": {"name": "metrics"}, "spec": {"ports": [{"port": 443}]}});
+        world.cluster.create(&admin, "", "services", "kube-system", service).unwrap();
+        let slice = json!({
+            "metadata": {"name": "m", "labels": {"kubernetes.io/service-name": "metrics"}},
+            "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
+        });
+        world
+            .cluster
+            .create(&admin, "discovery.k8s.io", "endpointslices", "kube-system", slice)
+            .unwrap();
+    });
+    assert_eq!(freshness().await, "Current");
+    assert_eq!(client.request::<Value>(list()).await.unwrap()["items"], json!([]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn faults_strike_and_are_logged() {
     let (sandbox, client) = start();
     let script = "

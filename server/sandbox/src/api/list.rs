@@ -39,9 +39,12 @@ impl Selection {
         let fields =
             Fields::parse(request.query.get("fieldSelector")).map_err(Status::bad_request)?;
         if let Some(unknown) = fields.names().find(|name| !is_selectable(kind, name)) {
-            let why = match (kind.is_custom(), kind.namespaced) {
-                (true, _) | (_, true) => format!("field label not supported: {unknown}"),
-                _ => format!("{unknown:?} is not a known field selector: only \"metadata.name\""),
+            let why = if kind.is_custom() || !more_fields(kind).is_empty() {
+                format!("field label not supported: {unknown}")
+            } else {
+                format!(
+                    "{unknown:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                )
             };
             return Err(Status::bad_request(why));
         }
@@ -58,8 +61,8 @@ impl Selection {
 }
 
 /// The fields by which a kind can be selected, beside name and namespace.
-fn is_selectable(kind: &Kind, field: &str) -> bool {
-    let more: &[&str] = match (kind.group.as_str(), kind.plural.as_str()) {
+fn more_fields(kind: &Kind) -> &'static [&'static str] {
+    match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "pods") => &[
             "spec.nodeName",
             "spec.restartPolicy",
@@ -91,10 +94,13 @@ fn is_selectable(kind: &Kind, field: &str) -> bool {
         ("batch", "jobs") => &["status.successful"],
         ("certificates.k8s.io", _) => &["spec.signerName"],
         _ => &[],
-    };
+    }
+}
+
+fn is_selectable(kind: &Kind, field: &str) -> bool {
     field == "metadata.name"
         || field == "metadata.namespace" && kind.namespaced
-        || more.contains(&field)
+        || more_fields(kind).contains(&field)
 }
 
 pub(super) fn list(
@@ -241,7 +247,9 @@ impl Token {
     }
 
     fn read(text: &str) -> Result<Self, Status> {
-        let wrong = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
+        let wrong = |why: &str| {
+            Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| wrong(&error.to_string()))?;
         let token: Value =
             serde_json::from_slice(&bytes).map_err(|error| wrong(&error.to_string()))?;

@@ -52,6 +52,16 @@ TokenRequestSpec 1:audiences:*s 4:expirationSeconds:I
 PodDisruptionBudget 1:metadata:ObjectMeta 2:spec:PodDisruptionBudgetSpec
 PodDisruptionBudgetSpec 1:minAvailable:n 2:selector:LabelSelector 3:maxUnavailable:n
 IntOrString 1:type:i 2:number:I 3:text:s
+Job 1:metadata:ObjectMeta 2:spec:JobSpec
+JobSpec 1:parallelism:I 2:completions:I 3:activeDeadlineSeconds:I 4:selector:LabelSelector 5:manualSelector:B \
+6:template:PodTemplateSpec 7:backoffLimit:I
+Role 1:metadata:ObjectMeta 2:rules:*PolicyRule
+ClusterRole 1:metadata:ObjectMeta 2:rules:*PolicyRule
+PolicyRule 1:verbs:*s 2:apiGroups:*s 3:resources:*s 4:resourceNames:*s 5:nonResourceURLs:*s
+RoleBinding 1:metadata:ObjectMeta 2:subjects:*Subject 3:roleRef:RoleRef
+ClusterRoleBinding 1:metadata:ObjectMeta 2:subjects:*Subject 3:roleRef:RoleRef
+Subject 1:kind:s 2:apiGroup:s 3:name:s 4:namespace:s
+RoleRef 1:apiGroup:s 2:kind:s 3:name:s
 PriorityClass 1:metadata:ObjectMeta 2:value:i 3:globalDefault:b 4:description:s 5:preemptionPolicy:s
 ";
 

@@ -1,8 +1,6 @@
 //! The parameters of a request.
 
-use serde_json::json;
-
-use crate::status::{Cause, Status};
+use crate::status::Status;
 
 /// A query string, read leniently as the real one does: a parameter that is not known is passed over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,17 +60,15 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// 422 for what is none.
+    /// 400 for what is none.
     pub(crate) fn version(&self, name: &str) -> Result<Option<u64>, Status> {
         match self.get(name) {
             "" | "0" => Ok(None),
             text => text.parse().map(Some).map_err(|_| {
-                let cause = Cause::invalid(
-                    "resourceVersion",
-                    &json!(text),
-                    "strconv.ParseUint: invalid syntax",
-                );
-                Status::invalid("meta.k8s.io", "ListOptions", "", vec![cause])
+                Status::bad_request(format!(
+                    "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing \
+                     {text:?}: invalid syntax"
+                ))
             }),
         }
     }

@@ -74,9 +74,13 @@ fn scale_of(object: &Value) -> Value {
             "name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"],
             "resourceVersion": metadata["resourceVersion"], "creationTimestamp": metadata["creationTimestamp"],
         },
-        "spec": {"replicas": object["spec"]["replicas"].as_i64().unwrap_or_default()},
+        "spec": {},
         "status": {"replicas": object["status"]["replicas"].as_i64().unwrap_or_default()},
     });
+    // Nought is not written.
+    if let Some(replicas) = object["spec"]["replicas"].as_i64().filter(|replicas| *replicas != 0) {
+        scale["spec"]["replicas"] = json!(replicas);
+    }
     let labels = object["spec"]["selector"]["matchLabels"].as_object();
     let selector: Vec<String> = labels
         .into_iter()

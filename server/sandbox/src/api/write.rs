@@ -107,8 +107,9 @@ pub(super) fn patch(
 pub(super) fn read_patch(request: &Request, kind: &Kind) -> Result<Patch, Status> {
     let media = request.header("content-type").split(';').next().unwrap_or_default().trim();
     let read = || {
-        serde_json::from_slice::<Value>(&request.body)
-            .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
+        serde_json::from_slice::<Value>(&request.body).map_err(|error| {
+            Status::bad_request(format!("error decoding patch: {}", in_go(&error)))
+        })
     };
     match media {
         "application/json-patch+json" => Ok(Patch::Json(read()?)),
@@ -119,14 +120,7 @@ pub(super) fn read_patch(request: &Request, kind: &Kind) -> Result<Patch, Status
         "application/apply-patch+yaml" => {
             Ok(Patch::Apply { object: read()?, force: request.query.is("force") })
         }
-        _ => {
-            let mut accepted = vec!["application/json-patch+json", "application/merge-patch+json"];
-            if !kind.is_custom() {
-                accepted.push("application/strategic-merge-patch+json");
-            }
-            accepted.extend(["application/apply-patch+yaml", "application/apply-patch+cbor"]);
-            Err(Status::unsupported_media_type(&accepted))
-        }
+        _ => Err(Status::unsupported_patch()),
     }
 }
 
@@ -254,8 +248,16 @@ pub(super) fn json_body(request: &Request) -> Result<Value, Status> {
         return Err(Status::unsupported_media_type(&[JSON, "application/yaml", PROTOBUF]));
     }
     serde_json::from_slice(&request.body).map_err(|error| {
-        Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+        Status::bad_request(format!(
+            "couldn't get version/kind; json parse error: {}",
+            in_go(&error)
+        ))
     })
+}
+
+/// A syntax error as Go words it, where it is the one that people meet.
+fn in_go(error: &serde_json::Error) -> String {
+    if error.is_eof() { "unexpected end of JSON input".into() } else { error.to_string() }
 }
 
 /// What the query says about a write.

@@ -114,7 +114,7 @@ fn namespace(object: &mut Value) {
     if !name.is_empty() {
         set(object, &["metadata", "labels", "kubernetes.io/metadata.name"], json!(name));
     }
-    if object["status"].is_null() {
+    if object["status"].is_null() && object::resource_version(object).is_empty() {
         // A new one; later /finalize alone writes the finalizers.
         let mut finalizers: Vec<String> =
             object::texts(object, &["spec", "finalizers"]).map(String::from).collect();
@@ -202,6 +202,7 @@ fn job(object: &mut Value, spec: &[&str]) {
     set_default(object, &of("backoffLimit"), json!(6));
     set_default(object, &of("completionMode"), json!("NonIndexed"));
     set_default(object, &of("suspend"), json!(false));
+    set_default(object, &of("manualSelector"), json!(false));
     set_default(object, &of("podReplacementPolicy"), json!("TerminatingOrFailed"));
     pod_spec(object, &[spec, &["template", "spec"]].concat());
     let uid = object::uid(object).to_owned();
@@ -220,6 +221,10 @@ fn job(object: &mut Value, spec: &[&str]) {
             &["spec", "selector", "matchLabels", "batch.kubernetes.io/controller-uid"],
             json!(uid),
         );
+    }
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    if !labels.is_null() {
+        set_default(object, &["metadata", "labels"], labels);
     }
     set_default(object, &["status"], json!({}));
 }
@@ -255,7 +260,15 @@ fn pod_spec(object: &mut Value, spec: &[&str]) {
             for container in containers.iter_mut().filter(|one| one.is_object()) {
                 set_default(container, &["terminationMessagePath"], json!("/dev/termination-log"));
                 set_default(container, &["terminationMessagePolicy"], json!("File"));
-                set_default(container, &["imagePullPolicy"], json!("IfNotPresent"));
+                let image = object::text(container, &["image"]);
+                let tag = image
+                    .rsplit('/')
+                    .next()
+                    .and_then(|end| end.split_once([':', '@']))
+                    .map(|(_, tag)| tag);
+                let policy =
+                    if tag.is_none_or(|tag| tag == "latest") { "Always" } else { "IfNotPresent" };
+                set_default(container, &["imagePullPolicy"], json!(policy));
                 set_default(container, &["resources"], json!({}));
             }
         }

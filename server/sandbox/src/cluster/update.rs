@@ -40,6 +40,10 @@ impl Cluster {
                 let version = existing["metadata"]["resourceVersion"].clone();
                 object::set(&mut patched, &["metadata", "resourceVersion"], version);
             }
+            validate::shape(kind, &patched).map_err(|status| {
+                let cause = Cause::invalid("patch", &json!(patched.to_string()), &status.message);
+                Status::invalid("", "", "", vec![cause])
+            })?;
             Ok(patched)
         })
     }
@@ -61,7 +65,8 @@ impl Cluster {
         validate::shape(&kind, &object)?;
         same_object(&kind, key, &existing, &object)?;
         keep_system_fields(&kind, &existing, &mut object);
-        if subresource.is_empty() {
+        // The label with a namespace's name comes back whatever is written.
+        if subresource.is_empty() || key.is_of("", "namespaces") {
             defaults::apply(&kind, &mut object);
         }
         prepare(&kind, &existing, &mut object, subresource);

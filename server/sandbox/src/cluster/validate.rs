@@ -69,6 +69,15 @@ pub(super) fn shape(kind: &Kind, object: &Value) -> Result<(), Status> {
     if !owners.is_null() && !owners.as_array().is_some_and(|all| all.iter().all(Value::is_object)) {
         return wrong("ownerReferences", "[]v1.OwnerReference");
     }
+    if kind.group.is_empty() && ["configmaps", "secrets"].contains(&kind.plural.as_str()) {
+        for field in ["data", "binaryData", "stringData"] {
+            let texts =
+                object[field].as_object().is_some_and(|map| map.values().all(Value::is_string));
+            if !texts && !object[field].is_null() {
+                return wrong(field, "map[string]string");
+            }
+        }
+    }
     for field in ["spec", "status"] {
         if !kind.is_custom() && !object[field].is_object() && !object[field].is_null() {
             return wrong(field, "struct");
@@ -115,8 +124,12 @@ pub(super) fn create(kind: &Kind, object: &Value) -> Result<(), Status> {
         }
     }
     let finalizers: Vec<&str> = object::finalizers(object).collect();
-    for one in finalizers.iter().filter(|one| !is_qualified(one)) {
-        causes.push(Cause::invalid("metadata.finalizers", &json!(one), QUALIFIED));
+    for one in &finalizers {
+        if !kind.is_custom() {
+            finalizer_name(one, &mut causes);
+        } else if !is_qualified(one) {
+            causes.push(Cause::invalid("metadata.finalizers", &json!(one), QUALIFIED));
+        }
     }
     if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND) {
         let why = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
@@ -165,6 +178,13 @@ pub(super) fn update(
         }
     }
     common(new, &mut causes);
+    // The strategy looks at the metadata once more, and at the names of finalizers.
+    causes.extend(causes.clone());
+    if !kind.is_custom() {
+        for one in object::finalizers(new) {
+            finalizer_name(one, &mut causes);
+        }
+    }
     if subresource.is_empty() {
         spec(kind, new, &mut causes);
         immutable(kind, old, new, &mut causes);
@@ -173,6 +193,17 @@ pub(super) fn update(
         Ok(())
     } else {
         Err(Status::invalid(&kind.group, &kind.kind, object::name(old), causes))
+    }
+}
+
+/// A finalizer of a built-in kind is a qualified name, and one without a domain is one of three.
+fn finalizer_name(name: &str, causes: &mut Vec<Cause>) {
+    if !is_qualified(name) {
+        causes.push(Cause::invalid("metadata.finalizers", &json!(name), QUALIFIED));
+    }
+    if !name.contains('/') && !["kubernetes", ORPHAN, FOREGROUND].contains(&name) {
+        let why = "name is neither a standard finalizer name nor is it fully qualified";
+        causes.push(Cause::invalid("metadata.finalizers", &json!(name), why));
     }
 }
 
@@ -261,29 +292,74 @@ fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
 
 /// Fields that cannot be changed where a teardown might trip over it.
 fn immutable(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
-    let mut fixed = |path: &[&str]| {
-        let (was, is) = (object::at(old, path), object::at(new, path));
-        if was != is && !was.is_null() {
-            causes.push(Cause::invalid(&path.join("."), is, "field is immutable"));
-        }
-    };
     match (kind.group.as_str(), kind.plural.as_str()) {
-        ("apps", "deployments" | "replicasets" | "statefulsets" | "daemonsets") => {
-            fixed(&["spec", "selector"])
+        ("apps", "statefulsets") if kept_of_set(old) != kept_of_set(new) => {
+            let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+                'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' \
+                are forbidden";
+            causes.push(Cause::forbidden("spec", why));
+        }
+        ("apps", "deployments" | "replicasets" | "daemonsets") => {
+            fixed(old, new, &["spec", "selector"], causes)
         }
         ("batch", "jobs") => {
-            fixed(&["spec", "selector"]);
-            fixed(&["spec", "template"]);
+            fixed(old, new, &["spec", "selector"], causes);
+            fixed(old, new, &["spec", "template"], causes);
         }
-        ("rbac.authorization.k8s.io", _) => fixed(&["roleRef"]),
+        ("rbac.authorization.k8s.io", _) => fixed(old, new, &["roleRef"], causes),
         ("storage.k8s.io", "storageclasses") => {
-            fixed(&["provisioner"]);
-            fixed(&["reclaimPolicy"]);
+            fixed(old, new, &["provisioner"], causes);
+            fixed(old, new, &["reclaimPolicy"], causes);
         }
-        ("storage.k8s.io", "volumeattachments") => fixed(&["spec"]),
-        ("", "pods") => fixed(&["spec", "nodeName"]),
+        ("storage.k8s.io", "volumeattachments") => fixed(old, new, &["spec"], causes),
+        ("", "pods") if kept_of_pod(old) != kept_of_pod(new) => {
+            let why = "pod updates may not change fields other than `spec.containers[*].image`,\
+                `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
+                tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+            causes.push(Cause::forbidden("spec", why));
+        }
         _ => {}
     }
+}
+
+/// Refuses a change of what is at a path, once something is.
+fn fixed(old: &Value, new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
+    let (was, is) = (object::at(old, path), object::at(new, path));
+    if was != is && !was.is_null() {
+        causes.push(Cause::invalid(&path.join("."), is, "field is immutable"));
+    }
+}
+
+/// The spec of a StatefulSet without what may change.
+fn kept_of_set(set: &Value) -> Value {
+    let mut spec = set["spec"].clone();
+    for field in [
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    ] {
+        object::unset(&mut spec, &[field]);
+    }
+    spec
+}
+
+/// The spec of a Pod without what may change.
+fn kept_of_pod(pod: &Value) -> Value {
+    let mut spec = pod["spec"].clone();
+    for field in ["activeDeadlineSeconds", "tolerations"] {
+        object::unset(&mut spec, &[field]);
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            object::unset(container, &["image"]);
+        }
+    }
+    spec
 }
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
