@@ -24,6 +24,7 @@ mod request;
 mod roster;
 mod status;
 mod text;
+mod told;
 mod watch;
 mod window;
 

@@ -100,6 +100,8 @@ pub struct Cluster {
     pub rng: Rng,
     pub faults: Faults,
     pub log: Log,
+    /// How long a Pod stays on a lost node, unless it says.
+    pub toleration: std::time::Duration,
     /// What answers for admission webhooks, by the name of the webhook.
     pub deciders: BTreeMap<String, Decider>,
 }
@@ -116,6 +118,7 @@ impl Cluster {
             rng: Rng::with_seed(seed),
             faults: Faults::default(),
             log: Log::default(),
+            toleration: std::time::Duration::from_secs(300),
             deciders: BTreeMap::new(),
         };
         cluster.boot();

@@ -307,8 +307,13 @@ impl Post {
         let events = cluster.store.news(self.seen);
         self.seen = Some(cluster.store.revision());
         let Some(running) = &mut self.running else { return };
-        let mut client =
-            Client::new(cluster, breakage, self.user, self.name, self.condition == Condition::Failing);
+        let mut client = Client::new(
+            cluster,
+            breakage,
+            self.user,
+            self.name,
+            self.condition == Condition::Failing,
+        );
         self.due = running.sync(&mut client, &events);
     }
 }

@@ -47,9 +47,11 @@ impl World {
     /// A cluster right after its control plane came up, with machines and nothing on them.
     #[must_use]
     pub fn new(start: Timestamp, seed: u64, timing: Timing) -> Self {
+        let mut cluster = Cluster::new(start, seed);
+        cluster.toleration = timing.toleration;
         let mut controllers = Controllers::new(timing);
         controllers.breakage.machines = MACHINES.map(String::from).into();
-        Self { cluster: Cluster::new(start, seed), controllers }
+        Self { cluster, controllers }
     }
 
     /// The names that [`World::text`] knows.
@@ -60,7 +62,10 @@ impl World {
     /// The objects and the faults of the world of this name.
     #[must_use]
     pub fn text(name: &str) -> Option<(&'static str, &'static str)> {
-        TEXTS.iter().find(|(known, ..)| *known == name).map(|(_, objects, faults)| (*objects, *faults))
+        TEXTS
+            .iter()
+            .find(|(known, ..)| *known == name)
+            .map(|(_, objects, faults)| (*objects, *faults))
     }
 
     /// Creates objects (a JSON list) in the order in which they are given, and plans what a script of faults says,
@@ -84,8 +89,12 @@ impl World {
     fn create(&mut self, object: Value) -> Result<(), BadWorld> {
         let kind = || BadWorld::Kind(object::text(&object, &["kind"]).to_owned());
         let key = self.cluster.key_of(&object).ok_or_else(kind)?;
-        let made = self.cluster.create(&Actor::admin(), &key.group, &key.plural, &key.namespace, object);
-        let refused = |status: Status| BadWorld::Refused { name: key.name.to_string(), message: status.message };
+        let made =
+            self.cluster.create(&Actor::admin(), &key.group, &key.plural, &key.namespace, object);
+        let refused = |status: Status| BadWorld::Refused {
+            name: key.name.to_string(),
+            message: status.message,
+        };
         made.map(|_| ()).map_err(refused)
     }
 
@@ -118,7 +127,9 @@ impl World {
             Happening::ClockJump(by) => cluster.clock.jump(by),
             Happening::Node { name, fault } => cluster.faults.set_node(&name, fault),
             Happening::Controller { name, condition } => _ = controllers.set(&name, condition),
-            Happening::Webhook { name, decider: Some(decider) } => _ = cluster.deciders.insert(name, decider),
+            Happening::Webhook { name, decider: Some(decider) } => {
+                _ = cluster.deciders.insert(name, decider)
+            }
             Happening::Webhook { name, decider: None } => _ = cluster.deciders.remove(&name),
             Happening::Volume { name, busy: true } => _ = breakage.busy.insert(name),
             Happening::Volume { name, busy: false } => _ = breakage.busy.remove(&name),
@@ -126,13 +137,20 @@ impl World {
             Happening::Nfs { server, stale: false } => breakage.restore(&server),
             Happening::Recreate(key) => _ = breakage.recreated.insert(key),
             Happening::Delete(key) => {
-                let options = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+                let options = DeleteOptions {
+                    propagation: Some(Propagation::Background),
+                    ..DeleteOptions::default()
+                };
                 cluster.delete(&somebody, &key, &options)?;
             }
             Happening::Unfinalize { key, finalizer } => {
-                cluster.modify(&somebody, &key, "", |it| _ = object::remove_finalizer(it, &finalizer))?;
+                cluster.modify(&somebody, &key, "", |it| {
+                    _ = object::remove_finalizer(it, &finalizer)
+                })?;
             }
-            Happening::Change { key, patch } => _ = cluster.patch(&somebody, &key, &Patch::Merge(patch), "")?,
+            Happening::Change { key, patch } => {
+                _ = cluster.patch(&somebody, &key, &Patch::Merge(patch), "")?
+            }
             Happening::Compact => cluster.store.compact(cluster.store.revision()),
         }
         Ok(())

@@ -78,7 +78,7 @@ impl Adversity {
             script.push_str(&format!("at 0s recreate {plural} {namespace}/{name}\n"));
         }
         let mut happenings = vec![];
-        let mut at = |rng: &mut Rng| Duration::from_millis(rng.u64(..length * 1_000));
+        let at = |rng: &mut Rng| Duration::from_millis(early(rng, length * 1_000));
         for _ in 0..[0, 0, 1, 2, 4][rng.usize(..5)] {
             let when = at(rng);
             match rng.u32(..20) {
@@ -121,8 +121,13 @@ impl Adversity {
     }
 }
 
+/// A time below a limit, rather early: most of a run happens in its first seconds.
+fn early(rng: &mut Rng, limit: u64) -> u64 {
+    if rng.bool() { rng.u64(..limit) } else { rng.u64(..limit.div_ceil(8)) }
+}
+
 fn rule(rng: &mut Rng, length: u64) -> String {
-    let from = rng.u64(..length);
+    let from = early(rng, length);
     let until = rng.u64(from + 1..=length);
     let resource = [
         "*",
@@ -162,7 +167,7 @@ fn rule(rng: &mut Rng, length: u64) -> String {
 }
 
 fn misfortune(rng: &mut Rng, length: u64) -> String {
-    let from = rng.u64(..length);
+    let from = early(rng, length);
     if rng.u32(..3) == 0 {
         let node = ["node-1", "node-2"][rng.usize(..2)];
         return format!("at {from}s node {node} silent\n");

@@ -31,13 +31,13 @@ use tokio::{
 
 use crate::{
     adversity::{Adversity, Happening},
-    application::{Application, FINALIZER, UNIT},
+    application::{Application, BYSTANDER, FINALIZER, UNIT},
     ledger::Ledger,
     life::{Life, Stage},
     oracle::{self, Evidence, Offence, USER},
     reader::{Seen, read},
     saboteur::{Confirmed, Saboteur},
-    state::{text, uid},
+    state::{text, uid, unit},
     story::Story,
     wire::Arrivals,
 };
@@ -455,6 +455,19 @@ impl Game {
         } else {
             self.tell(format!("  {started:?}"));
         }
+    }
+
+    /// The unit that is a namespace in which nobody else is; taken whole, it takes nothing of others'.
+    fn lonely(&self) -> UnitId {
+        let mut names = self.application.objects.iter().filter_map(|object| {
+            let name = text(object, "/metadata/name");
+            (object["kind"] == "Namespace" && unit(object) == UNIT).then_some(name)
+        });
+        let others = |name: &str| {
+            let mut objects = self.application.objects.iter();
+            objects.any(|it| text(it, "/metadata/namespace") == name && unit(it) == BYSTANDER)
+        };
+        names.find(|name| !others(name)).map_or(UnitId::new(UNIT), UnitId::of_namespace)
     }
 
     fn stranger(&mut self, namespace: &str, claim: &str) {

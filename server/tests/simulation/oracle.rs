@@ -17,7 +17,7 @@ use crate::{
     application::{BYSTANDER, CANARY, UNIT},
     ledger::{Known, event_name},
     order::{self, Case},
-    state::{State, list, namespace, text, title, uid, unit},
+    state::{State, kind, list, name, namespace, text, title, uid, unit},
     wire::Arrival,
 };
 
@@ -201,6 +201,9 @@ fn leftovers(evidence: &Evidence, offences: &mut Vec<Offence>) {
         } else if unit(object) == UNIT
             && state.knows(object)
             && list(object, "/metadata/ownerReferences").is_empty()
+            // It bears the labels of its Service, and goes with it.
+            && !(kind(object) == "Endpoints"
+                && state.find("Service", namespace(object), name(object)).is_some())
             && !kept.contains(uid(object))
         {
             let text = format!("{} is left over, and no plan says why", title(object));

@@ -101,7 +101,7 @@ impl Cluster {
                 }
             }
             if key.is_of("", "pods") {
-                tolerate_for_a_while(object);
+                tolerate_for_a_while(object, self.toleration);
             }
             if key.is_of("", "persistentvolumeclaims") {
                 self.default_storage_class(object);
@@ -132,7 +132,7 @@ impl Cluster {
 }
 
 /// `DefaultTolerationSeconds`: a Pod stays five minutes on a node that is not ready or not reachable.
-fn tolerate_for_a_while(pod: &mut Value) {
+fn tolerate_for_a_while(pod: &mut Value, toleration: std::time::Duration) {
     let mut tolerations = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
     for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let covers = |one: &Value| {
@@ -141,7 +141,7 @@ fn tolerate_for_a_while(pod: &mut Value) {
         };
         if !tolerations.iter().any(covers) {
             tolerations.push(
-                json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}),
+                json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": toleration.as_secs()}),
             );
         }
     }

@@ -10,8 +10,8 @@ use super::client::Client;
 use super::pods;
 use super::queue::Queue;
 use super::read::{
-    controller_reference, ended, flag, is_deleting, label, list, name, namespace, selects_plainly, text,
-    uid,
+    controller_reference, ended, flag, is_deleting, label, list, name, namespace, selects_plainly,
+    text, uid,
 };
 use super::resource::{ENDPOINT_SLICES, PODS, SERVICES};
 use super::timing::Timing;

@@ -57,8 +57,15 @@ impl Reconcile for Operators {
         }
     }
 
-    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
-        let Some(object) = client.get(key).filter(|it| is_deleting(it)) else { return Ok(Next::Rest) };
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
+        let Some(object) = client.get(key).filter(|it| is_deleting(it)) else {
+            return Ok(Next::Rest);
+        };
         let ours = self.ready.values().find(|it| has_finalizer(&object, it));
         if let Some(finalizer) = ours.cloned() {
             client.modify(key, |it| {

@@ -235,12 +235,14 @@ pub(super) fn required_node(pod: &Value) -> Option<&str> {
 
 /// Whether a Pod prefers a node by one of its labels, or has no preference.
 fn prefers(pod: &Value, node: &Value) -> bool {
-    let terms = list(pod, "/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution");
+    let terms =
+        list(pod, "/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution");
     let wanted = |it: &Value| {
         let found = label(node, text(it, "/key"));
         found.is_some_and(|found| list(it, "/values").iter().any(|value| value == found))
     };
-    terms.is_empty() || terms.iter().any(|it| list(it, "/preference/matchExpressions").iter().all(wanted))
+    terms.is_empty()
+        || terms.iter().any(|it| list(it, "/preference/matchExpressions").iter().all(wanted))
 }
 
 /// Whether a Pod's `nodeSelector` and named node allow a node.

@@ -14,6 +14,9 @@ pub struct Timing {
     pub autoscaler_period: Duration,
     /// How often claims and volumes are looked at anyway: `--pvclaimbinder-sync-period`.
     pub binder_period: Duration,
+    /// How long a Pod stays on a node that is lost, unless it says:
+    /// `--default-not-ready-toleration-seconds` and `--default-unreachable-toleration-seconds` of kube-apiserver.
+    pub toleration: Duration,
 }
 
 impl Default for Timing {
@@ -23,6 +26,20 @@ impl Default for Timing {
             node_monitor_period: Duration::from_secs(5),
             autoscaler_period: Duration::from_secs(15),
             binder_period: Duration::from_secs(15),
+            toleration: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Timing {
+    /// What `end2end/cluster/servers.mjs` starts the real control plane with, so that nobody waits for minutes.
+    #[must_use]
+    pub fn brisk() -> Self {
+        Self {
+            node_monitor_grace: Duration::from_secs(8),
+            node_monitor_period: Duration::from_secs(1),
+            toleration: Duration::from_secs(3),
+            ..Self::default()
         }
     }
 }

@@ -44,7 +44,8 @@ fn a_controller_that_comes_back_finds_what_it_missed() {
 #[test]
 fn every_controller_has_its_own_name() {
     let mut world = World::new();
-    let names: std::collections::BTreeSet<_> = world.controllers.iter().map(|(name, _)| name).collect();
+    let names: std::collections::BTreeSet<_> =
+        world.controllers.iter().map(|(name, _)| name).collect();
     assert_eq!(names.len(), world.controllers.iter().count());
     assert!(!world.controllers.set("nobody", Condition::Off));
 }
@@ -53,12 +54,14 @@ fn every_controller_has_its_own_name() {
 fn what_its_owner_insists_on_comes_back() {
     let mut world = World::new();
     world.namespace("shop");
-    world.create([config_map("settings", serde_json::json!({}))]);
+    world.create([config_map("settings", &serde_json::json!({}))]);
     world.run(1);
     let first = object::uid(world.at("configmaps/shop/settings")).to_owned();
     world.controllers.breakage.recreated.insert(Key::new("", "configmaps", "shop", "settings"));
     world.delete("configmaps/shop/settings", Background);
-    world.until(3, "another", |it| it.get("configmaps/shop/settings").is_some_and(|it| object::uid(it) != first));
+    world.until(3, "another", |it| {
+        it.get("configmaps/shop/settings").is_some_and(|it| object::uid(it) != first)
+    });
     world.controllers.breakage.repair();
     world.delete("configmaps/shop/settings", Background);
     world.run(10);
@@ -76,7 +79,10 @@ fn story(seed: u64) -> String {
     world.run(90);
     assert!(!world.has("namespaces//shop"));
     let events = world.cluster.store.since(1).unwrap();
-    events.map(|it| format!("{:?} {} {}", it.change, it.key, it.object)).collect::<Vec<_>>().join("\n")
+    events
+        .map(|it| format!("{:?} {} {}", it.change, it.key, it.object))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]

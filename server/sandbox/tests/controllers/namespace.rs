@@ -13,7 +13,9 @@ fn condition(world: &World, kind: &str) -> Option<String> {
 fn every_namespace_is_furnished() {
     let mut world = World::new();
     world.namespace("shop");
-    assert!(world.has("serviceaccounts/shop/default") && world.has("configmaps/shop/kube-root-ca.crt"));
+    assert!(
+        world.has("serviceaccounts/shop/default") && world.has("configmaps/shop/kube-root-ca.crt")
+    );
     world.delete("serviceaccounts/shop/default", Background);
     world.run(1);
     assert!(world.has("serviceaccounts/shop/default"));
@@ -23,7 +25,10 @@ fn every_namespace_is_furnished() {
 fn pods_go_first_and_what_remains_is_said_only_then() {
     let mut world = World::new();
     world.namespace("shop");
-    world.create([deployment("web", 1, &[]), config_map("settings", json!({"finalizers": ["example.com/x"]}))]);
+    world.create([
+        deployment("web", 1, &[]),
+        config_map("settings", &json!({"finalizers": ["example.com/x"]})),
+    ]);
     world.until(5, "a Pod", |it| it.ready("web") == 1);
     let pod = object::name(world.pods("web")[0]).to_owned();
     world.change(&format!("pods/shop/{pod}"), |it| {
@@ -31,13 +36,23 @@ fn pods_go_first_and_what_remains_is_said_only_then() {
     });
     world.delete("namespaces//shop", Background);
     world.run(4);
-    assert!(!object::is_deleting(world.at("configmaps/shop/settings")), "nothing happens for five seconds");
+    assert!(
+        !object::is_deleting(world.at("configmaps/shop/settings")),
+        "nothing happens for five seconds"
+    );
     world.run(60);
     assert!(!object::is_deleting(world.at("configmaps/shop/settings")), "the Pod still is");
-    for kind in ["NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure"] {
+    for kind in [
+        "NamespaceContentRemaining",
+        "NamespaceFinalizersRemaining",
+        "NamespaceDeletionContentFailure",
+    ] {
         assert_eq!(condition(&world, kind), None, "the five conditions know nothing of it");
     }
-    assert_eq!(object::condition(world.at("namespaces//shop"), "NamespaceContentRemaining")["reason"], "ContentRemoved");
+    assert_eq!(
+        object::condition(world.at("namespaces//shop"), "NamespaceContentRemaining")["reason"],
+        "ContentRemoved"
+    );
     world.change(&format!("pods/shop/{pod}"), |it| {
         object::remove_finalizer(it, "example.com/y");
     });
@@ -48,7 +63,9 @@ fn pods_go_first_and_what_remains_is_said_only_then() {
     );
     assert_eq!(
         condition(&world, "NamespaceFinalizersRemaining").as_deref(),
-        Some("Some content in the namespace has finalizers remaining: example.com/x in 1 resource instances")
+        Some(
+            "Some content in the namespace has finalizers remaining: example.com/x in 1 resource instances"
+        )
     );
     world.change("configmaps/shop/settings", |it| {
         object::remove_finalizer(it, "example.com/x");
@@ -87,7 +104,7 @@ fn a_group_that_nobody_answers_for_withholds_the_end_but_nothing_else() {
     let mut world = World::new();
     world.namespace("shop");
     world.create(dead_metrics());
-    world.create([config_map("settings", json!({}))]);
+    world.create([config_map("settings", &json!({}))]);
     world.run(1);
     world.delete("namespaces//shop", Background);
     world.run(10);
@@ -157,7 +174,8 @@ fn a_definition_waits_for_its_objects() {
     let definition = "apiextensions.k8s.io/customresourcedefinitions//widgets.example.com";
     world.delete(definition, Background);
     world.run(1);
-    let reason = |world: &World| object::condition(world.at(definition), "Terminating")["reason"].clone();
+    let reason =
+        |world: &World| object::condition(world.at(definition), "Terminating")["reason"].clone();
     assert_eq!(reason(&world), "InstanceDeletionInProgress");
     assert!(object::is_deleting(world.at("example.com/widgets/shop/one")));
     world.run(70);

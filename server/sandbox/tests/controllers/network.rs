@@ -27,8 +27,10 @@ fn web() -> World {
 
 fn addresses(world: &World) -> usize {
     let slices = world.list("discovery.k8s.io/endpointslices");
-    let endpoints = slices.iter().filter(|it| it["metadata"]["labels"]["kubernetes.io/service-name"] == "web");
-    let endpoints = endpoints.flat_map(|it| it["endpoints"].as_array().cloned().unwrap_or_default());
+    let endpoints =
+        slices.iter().filter(|it| it["metadata"]["labels"]["kubernetes.io/service-name"] == "web");
+    let endpoints =
+        endpoints.flat_map(|it| it["endpoints"].as_array().cloned().unwrap_or_default());
     endpoints.filter(|it| it["conditions"]["ready"] == true).count()
 }
 
@@ -36,21 +38,35 @@ fn addresses(world: &World) -> usize {
 fn a_service_has_the_addresses_of_its_ready_pods() {
     let mut world = web();
     assert_eq!(addresses(&world), 2);
-    assert_eq!(world.at("endpoints/shop/web")["subsets"][0]["addresses"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        world.at("endpoints/shop/web")["subsets"][0]["addresses"].as_array().unwrap().len(),
+        2
+    );
     world.delete("apps/deployments/shop/web", Background);
     world.until(10, "no addresses", |it| addresses(it) == 0);
-    assert!(world.at("endpoints/shop/web").get("subsets").is_none_or(|it| it.as_array().unwrap().is_empty()));
+    assert!(
+        world
+            .at("endpoints/shop/web")
+            .get("subsets")
+            .is_none_or(|it| it.as_array().unwrap().is_empty())
+    );
     world.delete("services/shop/web", Background);
     world.until(2, "neither form", |it| {
         !it.has("endpoints/shop/web")
-            && it.list("discovery.k8s.io/endpointslices").iter().all(|it| it["metadata"]["namespace"] != "shop")
+            && it
+                .list("discovery.k8s.io/endpointslices")
+                .iter()
+                .all(|it| it["metadata"]["namespace"] != "shop")
     });
 }
 
 #[test]
 fn a_slice_that_is_deleted_is_made_again() {
     let mut world = web();
-    let slice = world.list("discovery.k8s.io/endpointslices").into_iter().find(|it| it["metadata"]["namespace"] == "shop");
+    let slice = world
+        .list("discovery.k8s.io/endpointslices")
+        .into_iter()
+        .find(|it| it["metadata"]["namespace"] == "shop");
     let name = sandbox::object::name(slice.unwrap()).to_owned();
     world.delete(&format!("discovery.k8s.io/endpointslices/shop/{name}"), Background);
     world.run(1);
@@ -62,7 +78,11 @@ fn a_budget_says_how_many_may_be_evicted() {
     let mut world = web();
     let status = |world: &World| world.at("policy/poddisruptionbudgets/shop/web")["status"].clone();
     assert_eq!(
-        (&status(&world)["disruptionsAllowed"], &status(&world)["expectedPods"], &status(&world)["currentHealthy"]),
+        (
+            &status(&world)["disruptionsAllowed"],
+            &status(&world)["expectedPods"],
+            &status(&world)["currentHealthy"]
+        ),
         (&json!(1), &json!(2), &json!(2))
     );
     let pod = sandbox::object::name(world.pods("web")[0]).to_owned();

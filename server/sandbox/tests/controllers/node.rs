@@ -2,7 +2,7 @@ use sandbox::cluster::Propagation::Background;
 use sandbox::object;
 use serde_json::{Value, json};
 
-use crate::world::{World, csi_class, claim, deployment};
+use crate::world::{World, claim, csi_class, deployment};
 
 fn node_of(world: &World, prefix: &str) -> String {
     object::text(world.pods(prefix)[0], &["spec", "nodeName"]).to_owned()
@@ -18,7 +18,10 @@ fn web() -> (World, String) {
 }
 
 fn taints(world: &World, node: &str) -> Vec<String> {
-    let taints = world.at(&format!("nodes//{node}"))["spec"]["taints"].as_array().cloned().unwrap_or_default();
+    let taints = world.at(&format!("nodes//{node}"))["spec"]["taints"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     let mut taints: Vec<String> = taints
         .iter()
         .map(|it| format!("{}:{}", object::text(it, &["key"]), object::text(it, &["effect"])))
@@ -32,10 +35,13 @@ fn machines_register_and_renew() {
     let mut world = World::new();
     let ready = |it: &World| {
         let nodes = it.list("nodes");
-        nodes.len() == 3 && nodes.iter().all(|it| object::condition(it, "Ready")["status"] == "True")
+        nodes.len() == 3
+            && nodes.iter().all(|it| object::condition(it, "Ready")["status"] == "True")
     };
     assert!(ready(&world));
-    let renewed = |world: &World| world.at("coordination.k8s.io/leases/kube-node-lease/node-a")["spec"]["renewTime"].clone();
+    let renewed = |world: &World| {
+        world.at("coordination.k8s.io/leases/kube-node-lease/node-a")["spec"]["renewTime"].clone()
+    };
     let first = renewed(&world);
     world.run(11);
     assert_ne!(renewed(&world), first);
@@ -49,10 +55,14 @@ fn a_silent_node_is_unknown_then_tainted_and_its_pods_are_evicted_and_never_end(
     let (mut world, node) = web();
     world.silence(&node);
     let path = format!("nodes//{node}");
-    let after = world.until(70, "Unknown", |it| object::condition(it.at(&path), "Ready")["status"] == "Unknown");
+    let after = world
+        .until(70, "Unknown", |it| object::condition(it.at(&path), "Ready")["status"] == "Unknown");
     assert!((40..=60).contains(&after), "{after}");
     let ready = object::condition(world.at(&path), "Ready");
-    assert_eq!((&ready["reason"], &ready["message"]), (&json!("NodeStatusUnknown"), &json!("Kubelet stopped posting node status.")));
+    assert_eq!(
+        (&ready["reason"], &ready["message"]),
+        (&json!("NodeStatusUnknown"), &json!("Kubelet stopped posting node status."))
+    );
     assert_eq!(
         taints(&world, &node),
         ["node.kubernetes.io/unreachable:NoExecute", "node.kubernetes.io/unreachable:NoSchedule"]
@@ -62,7 +72,9 @@ fn a_silent_node_is_unknown_then_tainted_and_its_pods_are_evicted_and_never_end(
     world.run(290);
     assert_eq!(world.pods("web").len(), 1, "tolerated for 300 seconds");
     world.run(20);
-    let old = |world: &World| world.pods("web").into_iter().find(|it| it["spec"]["nodeName"] == json!(node)).cloned();
+    let old = |world: &World| {
+        world.pods("web").into_iter().find(|it| it["spec"]["nodeName"] == json!(node)).cloned()
+    };
     let pod = old(&world).unwrap();
     assert!(object::is_deleting(&pod));
     assert_eq!(object::condition(&pod, "DisruptionTarget")["reason"], "DeletionByTaintManager");
@@ -70,7 +82,10 @@ fn a_silent_node_is_unknown_then_tainted_and_its_pods_are_evicted_and_never_end(
     assert_eq!(world.ready("web"), 1, "replaced elsewhere");
     world.run(600);
     let pod = old(&world).unwrap();
-    assert_eq!((&pod["status"]["phase"], &pod["metadata"]["deletionGracePeriodSeconds"]), (&json!("Running"), &json!(5)));
+    assert_eq!(
+        (&pod["status"]["phase"], &pod["metadata"]["deletionGracePeriodSeconds"]),
+        (&json!("Running"), &json!(5))
+    );
 
     world.revive();
     world.until(30, "the old Pod ends", |it| old(it).is_none());
@@ -86,7 +101,9 @@ fn a_node_that_comes_back_in_time_keeps_its_pods() {
     world.revive();
     world.until(20, "ready again", |it| it.ready("web") == 1);
     assert_eq!(node_of(&world, "web"), node);
-    world.until(10, "no eviction", |it| it.events("TaintManagerEviction") .iter().any(|it| it.starts_with("Cancelling")));
+    world.until(10, "no eviction", |it| {
+        it.events("TaintManagerEviction").iter().any(|it| it.starts_with("Cancelling"))
+    });
     world.run(400);
     assert_eq!(node_of(&world, "web"), node);
 }
@@ -136,16 +153,23 @@ fn a_node_nobody_runs_is_never_heard_of() {
     world.create([json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "ghost"}})]);
     world.run(120);
     let ready = object::condition(world.at("nodes//ghost"), "Ready");
-    assert_eq!((&ready["status"], &ready["reason"]), (&json!("Unknown"), &json!("NodeStatusNeverUpdated")));
+    assert_eq!(
+        (&ready["status"], &ready["reason"]),
+        (&json!("Unknown"), &json!("NodeStatusNeverUpdated"))
+    );
 }
 
 #[test]
 fn holds_keep_a_pod_on_the_rung_where_a_kubelet_would() {
-    for (hold, phase, terminated) in [("silent", "Running", false), ("kill", "Running", false), ("unmount", "Failed", true)] {
+    for (hold, phase, terminated) in
+        [("silent", "Running", false), ("kill", "Running", false), ("unmount", "Failed", true)]
+    {
         let (mut world, _) = web();
         let name = object::name(world.pods("web")[0]).to_owned();
         let path = format!("pods/shop/{name}");
-        world.change(&path, |it| object::set(it, &["metadata", "annotations", "unwind.test/hold"], json!(hold)));
+        world.change(&path, |it| {
+            object::set(it, &["metadata", "annotations", "unwind.test/hold"], json!(hold))
+        });
         world.delete("apps/deployments/shop/web", Background);
         world.run(200);
         let pod = world.at(&path);
@@ -154,7 +178,9 @@ fn holds_keep_a_pod_on_the_rung_where_a_kubelet_would() {
         let state: &Value = &pod["status"]["containerStatuses"][0]["state"];
         assert_eq!(state.get("terminated").is_some(), terminated, "{hold}");
         assert_eq!(world.events("FailedKillPod").len(), usize::from(hold == "kill"));
-        world.change(&path, |it| object::unset(it, &["metadata", "annotations", "unwind.test/hold"]));
+        world.change(&path, |it| {
+            object::unset(it, &["metadata", "annotations", "unwind.test/hold"])
+        });
         world.until(5, hold, |it| !it.has(&path));
     }
 }
@@ -176,7 +202,9 @@ fn a_cordoned_node_gets_nothing_new() {
     let mut world = World::new();
     world.namespace("shop");
     for node in ["node-a", "node-b"] {
-        world.change(&format!("nodes//{node}"), |it| object::set(it, &["spec", "unschedulable"], json!(true)));
+        world.change(&format!("nodes//{node}"), |it| {
+            object::set(it, &["spec", "unschedulable"], json!(true))
+        });
     }
     world.create([deployment("web", 3, &[])]);
     world.until(5, "Pods", |it| it.ready("web") == 3);
@@ -200,7 +228,11 @@ fn a_volume_of_a_dead_node_is_detached_by_force() {
     world.run(380);
     assert_eq!(world.ready("web"), 0, "the replacement waits for the volume");
     assert!(world.events("FailedAttachVolume")[0].starts_with("Multi-Attach error"));
-    let old = world.pods("web").iter().find(|it| it["spec"]["nodeName"] == json!(node)).map(|it| object::name(it).to_owned());
+    let old = world
+        .pods("web")
+        .iter()
+        .find(|it| it["spec"]["nodeName"] == json!(node))
+        .map(|it| object::name(it).to_owned());
     world.force(&format!("pods/shop/{}", old.unwrap()));
     world.run(300);
     assert_eq!(world.ready("web"), 0, "six minutes after nobody needs it there");

@@ -69,7 +69,10 @@ fn a_bound_volume_is_kept_for_its_claim() {
     bound(&mut world);
     world.delete("persistentvolumes//small", Background);
     world.run(30);
-    assert!(object::has_finalizer(world.at("persistentvolumes//small"), "kubernetes.io/pv-protection"));
+    assert!(object::has_finalizer(
+        world.at("persistentvolumes//small"),
+        "kubernetes.io/pv-protection"
+    ));
     world.delete("persistentvolumeclaims/shop/data", Background);
     world.until(20, "both gone", |it| !it.has("persistentvolumes//small"));
 }
@@ -110,15 +113,22 @@ fn a_claim_in_use_waits_for_its_pods_and_then_all_of_it_goes_in_order() {
     ] {
         assert!(finalizers.iter().any(|it| it == wanted), "{wanted} in {finalizers:?}");
     }
-    let [attachment] = world.list("storage.k8s.io/volumeattachments")[..] else { panic!("one attachment") };
+    let [attachment] = world.list("storage.k8s.io/volumeattachments")[..] else {
+        panic!("one attachment")
+    };
     assert_eq!(attachment["status"]["attached"], true);
 
     world.delete("persistentvolumeclaims/shop/data", Background);
     world.run(60);
-    assert!(object::has_finalizer(world.at("persistentvolumeclaims/shop/data"), "kubernetes.io/pvc-protection"));
+    assert!(object::has_finalizer(
+        world.at("persistentvolumeclaims/shop/data"),
+        "kubernetes.io/pvc-protection"
+    ));
     assert_eq!(phase(&world, "persistentvolumeclaims/shop/data"), "Bound");
     world.delete("apps/deployments/shop/web", Background);
-    world.until(6, "no Pod and no claim", |it| it.pods("web").is_empty() && !it.has("persistentvolumeclaims/shop/data"));
+    world.until(6, "no Pod and no claim", |it| {
+        it.pods("web").is_empty() && !it.has("persistentvolumeclaims/shop/data")
+    });
     world.until(30, "neither volume nor attachment", |it| {
         !it.has(&volume) && it.list("storage.k8s.io/volumeattachments").is_empty()
     });
@@ -131,7 +141,8 @@ fn a_pod_that_has_ended_still_uses_its_claim() {
     world.delete("apps/deployments/shop/web", Background);
     world.off("kubelet");
     world.run(1);
-    world.cluster
+    world
+        .cluster
         .modify(
             &sandbox::cluster::Actor::admin(),
             &sandbox::store::Key::new("", "pods", "shop", &pod),
@@ -155,8 +166,13 @@ fn an_attachment_waits_for_its_attacher_and_its_volume_for_it() {
     world.delete("persistentvolumeclaims/shop/data", Background);
     world.until(20, "no claim", |it| !it.has("persistentvolumeclaims/shop/data"));
     world.run(60);
-    let [attachment] = world.list("storage.k8s.io/volumeattachments")[..] else { panic!("one attachment") };
-    assert!(object::is_deleting(attachment) && object::has_finalizer(attachment, "external-attacher/csi-unwind-test"));
+    let [attachment] = world.list("storage.k8s.io/volumeattachments")[..] else {
+        panic!("one attachment")
+    };
+    assert!(
+        object::is_deleting(attachment)
+            && object::has_finalizer(attachment, "external-attacher/csi-unwind-test")
+    );
     assert_eq!(phase(&world, &volume), "Released");
     assert!(world.events("VolumeFailedDelete")[0].contains("is still attached to node node-"));
     world.on("external-attacher");
@@ -194,7 +210,11 @@ fn a_class_may_wait_for_the_first_consumer() {
 fn exports_of_a_server_are_shared_and_their_directories_go_with_the_claim() {
     let mut world = World::new();
     world.namespace("shop");
-    world.create([nfs_class(), claim("data", "nfs", "ReadWriteMany"), deployment("web", 3, &["data"])]);
+    world.create([
+        nfs_class(),
+        claim("data", "nfs", "ReadWriteMany"),
+        deployment("web", 3, &["data"]),
+    ]);
     world.until(30, "ready Pods", |it| it.ready("web") == 3);
     assert!(world.list("storage.k8s.io/volumeattachments").is_empty());
     let volume = bound(&mut world);
@@ -210,11 +230,15 @@ fn a_pod_waits_for_what_it_mounts() {
     let mut world = World::new();
     world.namespace("shop");
     let mut web = deployment("web", 1, &[]);
-    web["spec"]["template"]["spec"]["volumes"] = json!([{"name": "tls", "secret": {"secretName": "web-tls"}}]);
+    web["spec"]["template"]["spec"]["volumes"] =
+        json!([{"name": "tls", "secret": {"secretName": "web-tls"}}]);
     world.create([web]);
     world.run(5);
     assert_eq!(world.ready("web"), 0);
-    assert_eq!(world.events("FailedMount"), ["MountVolume.SetUp failed for volume \"tls\" : secret \"web-tls\" not found"]);
+    assert_eq!(
+        world.events("FailedMount"),
+        ["MountVolume.SetUp failed for volume \"tls\" : secret \"web-tls\" not found"]
+    );
     world.create([json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web-tls", "namespace": "shop"}})]);
     world.until(5, "a ready Pod", |it| it.ready("web") == 1);
 }

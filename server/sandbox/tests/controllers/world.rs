@@ -314,7 +314,7 @@ pub(crate) fn claim(name: &str, class: &str, mode: &str) -> Value {
     })
 }
 
-pub(crate) fn config_map(name: &str, metadata: Value) -> Value {
+pub(crate) fn config_map(name: &str, metadata: &Value) -> Value {
     let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
     object["metadata"]["name"] = json!(name);
     object["metadata"]["namespace"] = json!("shop");

@@ -27,7 +27,10 @@ fn is_settled(world: &World) -> bool {
         && world.list("apps/deployments").iter().all(complete)
         && world.list("apps/statefulsets").iter().all(complete)
         && world.list("batch/jobs").iter().all(done)
-        && world.list("storage.k8s.io/volumeattachments").iter().all(|it| it["status"]["attached"] == true)
+        && world
+            .list("storage.k8s.io/volumeattachments")
+            .iter()
+            .all(|it| it["status"]["attached"] == true)
 }
 
 #[test]
@@ -66,8 +69,14 @@ fn the_shop_goes_in_order_and_nothing_stays() {
 }
 
 fn stuck(world: &World, namespace: &str) -> usize {
-    let past = |it: &&Value| object::deletion_timestamp(it).is_some_and(|at| at < world.cluster.now());
-    world.list("pods").into_iter().filter(|it| object::namespace(it) == namespace).filter(past).count()
+    let past =
+        |it: &&Value| object::deletion_timestamp(it).is_some_and(|at| at < world.cluster.now());
+    world
+        .list("pods")
+        .into_iter()
+        .filter(|it| object::namespace(it) == namespace)
+        .filter(past)
+        .count()
 }
 
 #[test]
@@ -96,10 +105,13 @@ fn s2_happens_within_a_minute_and_ends_when_the_volume_is_free() {
 fn s3_happens_within_a_minute_and_ends_when_the_metrics_are_back() {
     let mut world = load("s3");
     world.run(60);
-    let failure = object::condition(world.at("namespaces//s3"), "NamespaceDeletionDiscoveryFailure");
+    let failure =
+        object::condition(world.at("namespaces//s3"), "NamespaceDeletionDiscoveryFailure");
     assert_eq!(failure["status"], "True");
     assert!(!world.has("configmaps/s3/settings"));
-    world.change("apps/deployments/kube-system/metrics-server", |it| it["spec"]["replicas"] = json!(1));
+    world.change("apps/deployments/kube-system/metrics-server", |it| {
+        it["spec"]["replicas"] = json!(1)
+    });
     world.until(90, "the end", |it| !it.has("namespaces//s3"));
 }
 
@@ -128,7 +140,8 @@ fn s5_happens_within_a_minute_and_ends_when_the_machine_is_back() {
     assert_eq!(world.pods("singleton").len(), 1, "no replacement");
     assert_eq!(object::condition(world.at("nodes//node-a"), "Ready")["status"], "Unknown");
     world.revive();
-    world.until(60, "a new one", |it| it.ready("singleton") == 1 && it.pods("singleton").len() == 1);
+    world
+        .until(60, "a new one", |it| it.ready("singleton") == 1 && it.pods("singleton").len() == 1);
 }
 
 #[test]
@@ -146,7 +159,11 @@ fn everything_can_be_repaired_at_once() {
 fn a_world_that_cannot_be_made_says_why() {
     for (objects, faults, why) in [
         ("{}", "", "its objects are no JSON list"),
-        (r#"[{"kind": "Nonsense", "apiVersion": "v1"}]"#, "", "nothing is known of kind \"Nonsense\""),
+        (
+            r#"[{"kind": "Nonsense", "apiVersion": "v1"}]"#,
+            "",
+            "nothing is known of kind \"Nonsense\"",
+        ),
         ("[]", "at noon tea", "its faults cannot be read"),
     ] {
         let mut world = World::new();

@@ -5,12 +5,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::fault::NodeFault;
 use crate::controller::attach_detach::{attachable, attachment_name, unique_name};
 use crate::controller::breakage::{Breakage, export_of};
 use crate::controller::client::{Client, EventType};
 use crate::controller::read::{flag, is_deleting, list, name, namespace, text};
 use crate::controller::resource::{ATTACHMENTS, CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES};
+use crate::fault::NodeFault;
 
 /// One mounted volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,7 +173,12 @@ fn sub_path(pod: &Value, volume: &Value) -> Option<String> {
 
 impl Mount {
     /// Unmounts it, or says why that cannot be.
-    pub(super) fn unmount(&self, pod: &str, fault: Option<NodeFault>, breakage: &Breakage) -> Result<(), String> {
+    pub(super) fn unmount(
+        &self,
+        pod: &str,
+        fault: Option<NodeFault>,
+        breakage: &Breakage,
+    ) -> Result<(), String> {
         let path = self.path(pod);
         let stale = |it: &str| fault == Some(NodeFault::StaleNfs) || breakage.is_stale(it);
         if self.export.as_deref().is_some_and(stale) {
