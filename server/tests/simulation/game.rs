@@ -18,7 +18,7 @@ use sandbox::{
 use serde_json::json;
 use server::hub::{Hub, Start, Steer};
 use teardown::{
-    message::{Message, Topic},
+    message::{Message, Record, Topic},
     plan::{Plan, StepId},
     run::RunId,
     unit::UnitId,
@@ -242,7 +242,8 @@ impl Game {
                 break;
             }
             if now > heals + PATIENCE {
-                self.offend("I9", format!("not over {PATIENCE:?} after all was well"));
+                let waiting = self.waiting().await;
+                self.offend("I9", format!("not over {PATIENCE:?} after all was well: {waiting}"));
                 break;
             }
             let next = happenings.front().map(|(after, _)| began + *after);
@@ -280,6 +281,24 @@ impl Game {
                 }
             }
         }
+    }
+
+    /// What the page says of steps that are not gone.
+    async fn waiting(&self) -> String {
+        let (Some(life), Some(run)) = (&self.life, &self.run) else { return String::new() };
+        let looked = timeout(ANSWER, life.hub.look(Topic::Run(run.clone()))).await;
+        let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else {
+            return format!("{looked:?}");
+        };
+        let left = records.into_iter().filter_map(|record| match record {
+            Record::Step(step) if step.gone.is_none() => {
+                Some(format!("\n   {}: {:?} {:?} {:?}", step.object, step.state, step.waits_for, step.trouble))
+            }
+            Record::Run(run) => Some(format!("{:?}", run.state)),
+            Record::Blind(blind) => Some(format!("\n   blind: {blind:?}")),
+            _ => None,
+        });
+        left.collect()
     }
 
     /// A person makes a plan and starts a run of it, as often as it takes.
@@ -443,7 +462,8 @@ impl Game {
     async fn second_run(&mut self, namespace: bool) {
         let Some(life) = &self.life else { return };
         let hub = life.hub.clone();
-        let unit = if namespace { UnitId::of_namespace("alpha-1") } else { UnitId::new(UNIT) };
+        let unit = if namespace { self.lonely() } else { UnitId::new(UNIT) };
+        self.tell(format!("  of {unit}"));
         let made = timeout(ANSWER, hub.make_plan(unit.clone())).await;
         let Ok(Ok(Ok(plan))) = made else { return self.tell(format!("  {made:?}")) };
         let (plan, hash) = (plan.id.clone(), plan.hash.clone());
