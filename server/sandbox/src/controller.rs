@@ -78,10 +78,12 @@ pub(crate) trait Reconcile: Send {
     /// One thing to look at.
     type Work: Ord + Clone + Send;
 
-    /// The name by which it is switched, its user agent and the component of its events.
+    /// The name by which it is switched.
     const NAME: &'static str;
     /// Its user: in the real one the name of its service account in kube-system.
     const USER: &'static str;
+    /// Who its events are from.
+    const COMPONENT: &'static str = Self::NAME;
     /// The longest wait after failures.
     const LAST_RETRY: Duration = queue::LAST_RETRY;
 
@@ -154,6 +156,7 @@ pub enum Condition {
 struct Post {
     name: &'static str,
     user: &'static str,
+    component: &'static str,
     start: fn(&Timing, Timestamp) -> Box<dyn Controller>,
     /// `None` while it does not run.
     running: Option<Box<dyn Controller>>,
@@ -190,6 +193,7 @@ impl Controllers {
             post::<root_ca::RootCa>(),
             post::<deployment::Deployments>(),
             post::<replica_set::ReplicaSets>(),
+            post::<replica_set::ReplicationControllers>(),
             post::<stateful_set::StatefulSets>(),
             post::<daemon_set::DaemonSets>(),
             post::<job::Jobs>(),
@@ -256,6 +260,7 @@ fn post<R: Reconcile + 'static>() -> Post {
     Post {
         name: R::NAME,
         user: R::USER,
+        component: R::COMPONENT,
         start: |timing, now| {
             let mut queue = Queue::new(now, R::LAST_RETRY);
             let mut reconcile = R::new(timing);
@@ -311,7 +316,7 @@ impl Post {
             cluster,
             breakage,
             self.user,
-            self.name,
+            self.component,
             self.condition == Condition::Failing,
         );
         self.due = running.sync(&mut client, &events);

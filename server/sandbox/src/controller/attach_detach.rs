@@ -28,6 +28,7 @@ impl Reconcile for AttachDetach {
     type Work = String;
     const NAME: &'static str = "persistentvolume-attach-detach-controller";
     const USER: &'static str = "attachdetach-controller";
+    const COMPONENT: &'static str = "attachdetach-controller";
 
     fn new(_: &Timing) -> Self {
         Self { idle: BTreeMap::new(), users: BTreeMap::new() }

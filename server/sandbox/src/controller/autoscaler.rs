@@ -26,6 +26,7 @@ impl Reconcile for Autoscalers {
     type Work = Key;
     const NAME: &'static str = "horizontal-pod-autoscaler-controller";
     const USER: &'static str = "horizontal-pod-autoscaler";
+    const COMPONENT: &'static str = "horizontal-pod-autoscaler";
 
     fn new(timing: &Timing) -> Self {
         Self { period: timing.autoscaler_period }

@@ -37,6 +37,7 @@ impl Reconcile for Binder {
     type Work = Key;
     const NAME: &'static str = "persistentvolume-binder-controller";
     const USER: &'static str = "persistent-volume-binder";
+    const COMPONENT: &'static str = "persistentvolume-controller";
 
     fn new(timing: &Timing) -> Self {
         Self { period: timing.binder_period, unbound: BTreeSet::new(), held: BTreeMap::new() }

@@ -8,7 +8,7 @@ use super::client::Client;
 use super::pods;
 use super::queue::Queue;
 use super::read::{
-    controller, ended, generation, is_deleting, number, selects, set, set_condition, text,
+    controller, ended, generation, is_deleting, number, selects, set, set_condition, small, text,
 };
 use super::resource::{BUDGETS, PODS};
 use super::timing::Timing;
@@ -23,6 +23,7 @@ impl Reconcile for Budgets {
     type Work = Key;
     const NAME: &'static str = "disruption-controller";
     const USER: &'static str = "disruption-controller";
+    const COMPONENT: &'static str = "controllermanager";
 
     fn new(_: &Timing) -> Self {
         Self(BTreeMap::new())
@@ -58,11 +59,11 @@ impl Reconcile for Budgets {
         let expected = expected(&owned, client);
         let healthy = i64::try_from(healthy).unwrap_or(i64::MAX);
         let desired = if budget.pointer("/spec/maxUnavailable").is_some() {
-            (expected - amount(&budget, "/spec/maxUnavailable", expected)).max(0)
+            expected.saturating_sub(amount(&budget, "/spec/maxUnavailable", expected)).max(0)
         } else {
             amount(&budget, "/spec/minAvailable", expected)
         };
-        let allowed = if expected == 0 { 0 } else { (healthy - desired).max(0) };
+        let allowed = if expected == 0 { 0 } else { healthy.saturating_sub(desired).max(0) };
         let mut changed = Value::clone(&budget);
         for (member, value) in [
             ("currentHealthy", healthy),
@@ -97,7 +98,7 @@ fn expected(owned: &[std::sync::Arc<Value>], client: &Client<'_>) -> i64 {
             None => alone += 1,
         }
     }
-    alone + wanted.into_values().map(|(scale, found)| scale.unwrap_or(found)).sum::<i64>()
+    alone + wanted.into_values().map(|(scale, found)| small(scale.unwrap_or(found))).sum::<i64>()
 }
 
 /// An absolute number or a percentage, rounded up.

@@ -288,7 +288,7 @@ impl<'a> Client<'a> {
         let seed = [text(about, "/kind"), uid(about), reason, message, self.component].join("/");
         let key = EVENTS.key(place, &format!("{}.{:016x}", name(about), fingerprint(&seed)));
         if let Some(known) = self.cluster.get(&key) {
-            let count = number(known, "/count").unwrap_or(1) + 1;
+            let count = number(known, "/count").unwrap_or(1).saturating_add(1);
             // A recorder's complaint is nobody's business.
             drop(self.merge(&key, &json!({"count": count, "lastTimestamp": now})));
             return;

@@ -10,7 +10,7 @@ use super::pods;
 use super::queue::Queue;
 use super::read::{
     annotate, annotation, controller_reference, ended, flag, generation, is_deleting, label, name,
-    namespace, number, set, set_condition, text, uid,
+    namespace, number, set, set_condition, small, text, uid,
 };
 use super::resource::{DEPLOYMENTS, PODS, REPLICA_SETS};
 use super::timing::Timing;
@@ -72,11 +72,11 @@ struct Rollout {
 }
 
 fn replicas(object: &Value) -> i64 {
-    number(object, "/spec/replicas").unwrap_or(1)
+    small(number(object, "/spec/replicas").unwrap_or(1))
 }
 
 fn available(set: &Value) -> i64 {
-    number(set, "/status/availableReplicas").unwrap_or_default()
+    small(number(set, "/status/availableReplicas").unwrap_or_default())
 }
 
 impl Rollout {
@@ -121,7 +121,7 @@ impl Rollout {
         }
         let old: i64 = self.old.iter().map(|it| replicas(it)).sum();
         let Some(new) = &self.new else {
-            let room = (wanted + surge - old).clamp(0, wanted);
+            let room = (wanted + surge - old).min(wanted).max(0);
             return self.create(room, client);
         };
         let room = wanted + surge - old - replicas(new);
@@ -154,13 +154,13 @@ impl Rollout {
     fn limit(&self, pointer: &str, of: i64, up: bool) -> i64 {
         let value = self.deployment.pointer(pointer);
         if let Some(absolute) = value.and_then(Value::as_i64) {
-            return absolute;
+            return small(absolute);
         }
         let percent = value
             .and_then(Value::as_str)
             .and_then(|it| it.strip_suffix('%'))
             .and_then(|it| it.parse().ok());
-        let share = of.saturating_mul(percent.unwrap_or(25));
+        let share = of.saturating_mul(small(percent.unwrap_or(25)));
         if up { share.saturating_add(99) / 100 } else { share / 100 }
     }
 
@@ -178,7 +178,7 @@ impl Rollout {
                 "namespace": namespace(deployment),
                 "labels": template.pointer("/metadata/labels"),
                 "annotations": {
-                    REVISION: (revision.unwrap_or_default() + 1).to_string(),
+                    REVISION: (revision.unwrap_or_default().saturating_add(1)).to_string(),
                     "deployment.kubernetes.io/desired-replicas": self::replicas(deployment).to_string(),
                 },
                 "ownerReferences": [controller_reference(deployment)],
@@ -190,7 +190,7 @@ impl Rollout {
         client.event(deployment, EventType::Normal, "ScalingReplicaSet", &message);
         let key = DEPLOYMENTS.key(namespace(deployment), name(deployment));
         client.modify(&key, |it| {
-            annotate(it, REVISION, &(revision.unwrap_or_default() + 1).to_string())
+            annotate(it, REVISION, &(revision.unwrap_or_default().saturating_add(1)).to_string())
         })?;
         Ok(())
     }
@@ -231,7 +231,7 @@ fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
     let Some(stored) = client.get(key) else { return Ok(()) };
     let rollout = Rollout::new(stored.clone(), client);
     let all = || rollout.old.iter().chain(&rollout.new);
-    let sum = |pointer: &str| all().filter_map(|it| number(it, pointer)).sum::<i64>();
+    let sum = |pointer: &str| all().filter_map(|it| number(it, pointer)).map(small).sum::<i64>();
     let (current, ready, available) =
         (sum("/status/replicas"), sum("/status/readyReplicas"), sum("/status/availableReplicas"));
     let wanted = replicas(&stored);
@@ -241,7 +241,7 @@ fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
         ("replicas", current),
         (
             "updatedReplicas",
-            rollout.new.as_ref().and_then(|it| number(it, "/status/replicas")).unwrap_or_default(),
+            rollout.new.as_ref().and_then(|it| number(it, "/status/replicas")).map(small).unwrap_or_default(),
         ),
         ("readyReplicas", ready),
         ("availableReplicas", available),
@@ -272,8 +272,41 @@ fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
             now,
         );
     }
+    progress(&stored, &mut changed, rollout.new.as_deref(), client);
     match client.update_status(DEPLOYMENTS, &changed) {
         Err(status) if !status.is_not_found() => Err(status),
         _ => Ok(()),
+    }
+}
+
+/// Writes how far a rollout is: `syncRolloutStatus` in pkg/controller/deployment/progress.go. One that is complete stays
+/// so until Pods of another template are counted.
+fn progress(stored: &Value, changed: &mut Value, new: Option<&Value>, client: &Client<'_>) {
+    let count = |it: &Value, member: &str| number(&it["status"], member).unwrap_or_default();
+    let [replicas_now, updated, available] =
+        ["/replicas", "/updatedReplicas", "/availableReplicas"].map(|member| count(changed, member));
+    let now = client.now();
+    let reason = super::read::condition(stored, "Progressing")["reason"].clone();
+    if flag(stored, "/spec/paused") {
+        if reason != "DeploymentPaused" {
+            set_condition(changed, "Progressing", "Unknown", "DeploymentPaused", "Deployment is paused", now);
+        }
+        return;
+    }
+    if reason == "NewReplicaSetAvailable" && replicas_now == updated {
+        return;
+    }
+    let wanted = replicas(stored);
+    let set_name = new.map_or("", name);
+    let seen = number(changed, "/status/observedGeneration") == number(stored, "/metadata/generation");
+    if new.is_some() && seen && updated == wanted && replicas_now == wanted && available == wanted {
+        let message = format!("ReplicaSet {set_name:?} has successfully progressed.");
+        set_condition(changed, "Progressing", "True", "NewReplicaSetAvailable", &message, now);
+    } else if updated > 0 {
+        let message = format!("ReplicaSet {set_name:?} is progressing.");
+        set_condition(changed, "Progressing", "True", "ReplicaSetUpdated", &message, now);
+    } else if new.is_some() {
+        let message = format!("Created new replica set {set_name:?}");
+        set_condition(changed, "Progressing", "True", "NewReplicaSetCreated", &message, now);
     }
 }

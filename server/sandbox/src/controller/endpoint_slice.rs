@@ -136,6 +136,7 @@ impl Reconcile for EndpointSlices {
     type Work = Key;
     const NAME: &'static str = "endpointslice-controller";
     const USER: &'static str = "endpointslice-controller";
+    const COMPONENT: &'static str = "endpoint-slice-controller";
 
     fn new(_: &Timing) -> Self {
         Self::default()

@@ -22,6 +22,7 @@ impl Reconcile for Endpoints {
     type Work = Key;
     const NAME: &'static str = "endpoints-controller";
     const USER: &'static str = "endpoint-controller";
+    const COMPONENT: &'static str = "endpoint-controller";
 
     fn new(_: &Timing) -> Self {
         Self::default()

@@ -10,7 +10,7 @@ use super::pods;
 use super::queue::{Queue, later};
 use super::read::{
     controlled_by, ended, flag, has_finalizer, is_deleting, is_true, name, namespace, number,
-    phase, remove_finalizer, set, set_condition, time, uid, written,
+    phase, remove_finalizer, set, set_condition, small, time, uid, written,
 };
 use super::resource::{JOBS, PODS};
 use super::timing::Timing;
@@ -116,11 +116,15 @@ fn sync(key: &Key, job: &Value, client: &mut Client<'_>) -> Result<Next, Status>
     if is_finished(job) {
         return expire(key, job, client);
     }
+    if is_deleting(job) {
+        // Nobody counts any more: `canRemoveFinalizer`.
+        for pod in client.controlled(PODS, uid(job)).iter().filter(|it| has_finalizer(it, TRACKING)) {
+            release(pod, client)?;
+        }
+    }
     let owned = client.controlled(PODS, uid(job));
-    let (mut succeeded, mut failed) = (
-        number(job, "/status/succeeded").unwrap_or_default(),
-        number(job, "/status/failed").unwrap_or_default(),
-    );
+    let count = |pointer: &str, default: i64| small(number(job, pointer).unwrap_or(default));
+    let (mut succeeded, mut failed) = (count("/status/succeeded", 0), count("/status/failed", 0));
     let uncounted: Vec<_> =
         owned.iter().filter(|it| has_finalizer(it, TRACKING) && ended(it)).collect();
     for pod in &uncounted {
@@ -132,9 +136,9 @@ fn sync(key: &Key, job: &Value, client: &mut Client<'_>) -> Result<Next, Status>
     let running: Vec<_> = owned.iter().filter(|it| super::read::active(it)).collect();
     let terminating = owned.iter().filter(|it| is_deleting(it) && !ended(it)).count();
     let ready = running.iter().filter(|it| pods::is_ready(it)).count();
-    let parallelism = number(job, "/spec/parallelism").unwrap_or(1);
-    let completions = number(job, "/spec/completions");
-    let limit = number(job, "/spec/backoffLimit").unwrap_or(6);
+    let parallelism = count("/spec/parallelism", 1);
+    let completions = number(job, "/spec/completions").map(small);
+    let limit = count("/spec/backoffLimit", 6);
     let suspended = flag(job, "/spec/suspend");
     let complete = match completions {
         Some(wanted) => succeeded >= wanted,

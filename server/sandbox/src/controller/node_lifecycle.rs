@@ -49,6 +49,7 @@ impl Reconcile for NodeLifecycle {
     type Work = ();
     const NAME: &'static str = "node-lifecycle-controller";
     const USER: &'static str = "node-controller";
+    const COMPONENT: &'static str = "node-controller";
 
     fn new(timing: &Timing) -> Self {
         Self {

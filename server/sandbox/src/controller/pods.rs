@@ -1,5 +1,7 @@
 //! Making and counting Pods for the workloads that own them: pkg/controller/controller_utils.go.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use super::client::{Client, Deletion, EventType, fingerprint};
@@ -7,6 +9,11 @@ use super::read::{controller, controller_reference, is_true, name, namespace, te
 use super::resource::{PODS, Resource};
 use crate::status::Status;
 use crate::store::{Event, Key};
+
+/// As many Pods as one look makes: `BurstReplicas` in pkg/controller/replicaset/replica_set.go.
+pub(super) const BURST: usize = 500;
+/// When the next look follows; the real one is slowed by its client's rate limit.
+pub(super) const BURST_PERIOD: Duration = Duration::from_secs(10);
 
 /// A Pod made from a workload's template and controlled by it. Its name is generated unless the caller sets one.
 pub(super) fn from_template(owner: &Value, template: &Value) -> Value {

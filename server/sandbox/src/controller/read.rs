@@ -21,6 +21,11 @@ pub(crate) fn number(object: &Value, pointer: &str) -> Option<i64> {
     object.pointer(pointer).and_then(Value::as_i64)
 }
 
+/// A count as the API allows it, whatever was stored: not negative, 32 bits, so that sums of them stay sums.
+pub(crate) fn small(count: i64) -> i64 {
+    count.clamp(0, i64::from(i32::MAX))
+}
+
 /// Whether there is a `true` at a JSON pointer.
 pub(crate) fn flag(object: &Value, pointer: &str) -> bool {
     object.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()

@@ -1,19 +1,22 @@
-//! ReplicaSets: as many active Pods as asked for. A Pod that is going does not count, so it is replaced at once:
-//! pkg/controller/replicaset/replica_set.go.
+//! ReplicaSets and their forerunners, ReplicationControllers: as many active Pods as asked for. A Pod that is going does
+//! not count, so it is replaced at once: pkg/controller/replicaset/replica_set.go, which does both.
 
 use serde_json::{Value, json};
 
 use super::client::Client;
 use super::pods;
 use super::queue::Queue;
-use super::read::{active, controller, generation, is_deleting, number, selects, set};
-use super::resource::{PODS, REPLICA_SETS};
+use super::read::{
+    active, controller, generation, is_deleting, kind, number, selects, selects_plainly, set, small, uid,
+};
+use super::resource::{PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource};
 use super::timing::Timing;
 use super::{Next, Reconcile};
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
 pub(super) struct ReplicaSets;
+pub(super) struct ReplicationControllers;
 
 impl Reconcile for ReplicaSets {
     type Work = Key;
@@ -25,63 +28,86 @@ impl Reconcile for ReplicaSets {
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
-        if REPLICA_SETS.has(&event.key) && event.change != Change::Deleted {
-            queue.add(event.key.clone());
-        } else if PODS.has(&event.key) {
-            for key in pods::controllers_of(event, REPLICA_SETS) {
-                queue.add(key);
-            }
-        }
+        notice(REPLICA_SETS, event, queue);
     }
 
-    fn reconcile(
-        &mut self,
-        key: &Key,
-        client: &mut Client<'_>,
-        _: &mut Queue<Key>,
-    ) -> Result<Next, Status> {
-        let Some(set) = client.get(key) else { return Ok(Next::Rest) };
-        if !is_deleting(&set) {
-            adopt(&set, client)?;
+    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+        sync(REPLICA_SETS, key, client)
+    }
+}
+
+impl Reconcile for ReplicationControllers {
+    type Work = Key;
+    const NAME: &'static str = "replicationcontroller-controller";
+    const USER: &'static str = "replication-controller";
+    const COMPONENT: &'static str = "replication-controller";
+
+    fn new(_: &Timing) -> Self {
+        Self
+    }
+
+    fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
+        notice(REPLICATION_CONTROLLERS, event, queue);
+    }
+
+    fn reconcile(&mut self, key: &Key, client: &mut Client<'_>, _: &mut Queue<Key>) -> Result<Next, Status> {
+        sync(REPLICATION_CONTROLLERS, key, client)
+    }
+}
+
+fn notice(resource: Resource, event: &Event, queue: &mut Queue<Key>) {
+    if resource.has(&event.key) && event.change != Change::Deleted {
+        queue.add(event.key.clone());
+    } else if PODS.has(&event.key) {
+        for key in pods::controllers_of(event, resource) {
+            queue.add(key);
         }
-        let owned = client.controlled(PODS, super::read::uid(&set));
-        let mut running: Vec<_> = owned.iter().filter(|it| active(it)).cloned().collect();
-        let wanted =
-            usize::try_from(number(&set, "/spec/replicas").unwrap_or(1)).unwrap_or_default();
-        let mut done = Ok(());
-        if !is_deleting(&set) {
-            if running.len() < wanted {
-                for _ in running.len()..wanted {
-                    done = pods::create(
-                        &set,
-                        pods::from_template(&set, &set["spec"]["template"]),
-                        client,
-                    );
-                    if done.is_err() {
-                        break;
-                    }
-                }
-            } else {
-                running.sort_by_cached_key(|it| pods::rank(it));
-                for pod in &running[..running.len() - wanted] {
-                    pods::delete(&set, pod, client)?;
+    }
+}
+
+fn sync(resource: Resource, key: &Key, client: &mut Client<'_>) -> Result<Next, Status> {
+    let Some(set) = client.get(key) else { return Ok(Next::Rest) };
+    if !is_deleting(&set) {
+        adopt(&set, client)?;
+    }
+    let owned = client.controlled(PODS, uid(&set));
+    let mut running: Vec<_> = owned.iter().filter(|it| active(it)).cloned().collect();
+    let wanted = usize::try_from(small(number(&set, "/spec/replicas").unwrap_or(1))).unwrap_or_default();
+    let mut done = Ok(());
+    if !is_deleting(&set) {
+        if running.len() < wanted {
+            for _ in running.len()..wanted.min(running.len() + pods::BURST) {
+                done = pods::create(&set, pods::from_template(&set, &set["spec"]["template"]), client);
+                if done.is_err() {
+                    break;
                 }
             }
+        } else {
+            running.sort_by_cached_key(|it| pods::rank(it));
+            for pod in &running[..running.len() - wanted] {
+                pods::delete(&set, pod, client)?;
+            }
         }
-        publish(key, client)?;
-        done.map(|()| Next::Rest)
     }
+    publish(resource, key, client)?;
+    let waits = wanted.saturating_sub(running.len()) > pods::BURST;
+    done.map(|()| if waits { Next::After(pods::BURST_PERIOD) } else { Next::Rest })
 }
 
 /// Takes Pods in that match and belong to nobody.
 fn adopt(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     let selector = owner.pointer("/spec/selector");
     for pod in client.list(PODS, Some(super::read::namespace(owner))) {
-        if controller(&pod).is_none() && active(&pod) && selects(selector, &pod) {
+        // A ReplicationController has a plain map for a selector.
+        let matches = match selector.filter(|it| kind(owner) == "ReplicaSet" || it.is_null()) {
+            Some(selector) => selects(Some(selector), &pod),
+            None => selects_plainly(selector, &pod),
+        };
+        if controller(&pod).is_none() && active(&pod) && matches {
             let mut references = super::read::owners(&pod).to_vec();
             references.push(super::read::controller_reference(owner));
             let patch =
-                json!({"metadata": {"uid": super::read::uid(&pod), "ownerReferences": references}});
+                json!({"metadata": {"uid": uid(&pod), "ownerReferences": references}});
             client
                 .merge(&PODS.key(super::read::namespace(&pod), super::read::name(&pod)), &patch)?;
         }
@@ -89,9 +115,9 @@ fn adopt(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
+fn publish(resource: Resource, key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
     let Some(set_now) = client.get(key) else { return Ok(()) };
-    let owned = client.controlled(PODS, super::read::uid(&set_now));
+    let owned = client.controlled(PODS, uid(&set_now));
     let live: Vec<_> = owned.iter().filter(|it| active(it)).collect();
     let ready = live.iter().filter(|it| pods::is_ready(it)).count();
     let terminating = owned.iter().filter(|it| is_deleting(it) && !super::read::ended(it)).count();
@@ -107,7 +133,7 @@ fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
         status["availableReplicas"] = json!(ready);
     }
     set(&mut changed, &["status"], status);
-    match client.update_status(REPLICA_SETS, &changed) {
+    match client.update_status(resource, &changed) {
         Err(status) if !status.is_not_found() => Err(status),
         _ => Ok(()),
     }

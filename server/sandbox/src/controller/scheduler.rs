@@ -68,7 +68,7 @@ impl Reconcile for Scheduler {
         _: &mut Queue<Key>,
     ) -> Result<Next, Status> {
         let waits = |it: &Arc<Value>| {
-            text(it, "/spec/nodeName").is_empty() && !is_deleting(it) && !ended(it)
+            text(it, "/spec/nodeName").is_empty() && !is_deleting(it) && !ended(it) && is_ours(it)
         };
         let Some(pod) = client.get(key).filter(waits) else {
             self.pending.remove(key);
@@ -141,15 +141,17 @@ impl Scheduler {
             }
         }
         let unavailable = |why: &str| format!("0/{} nodes are available: {why}.", nodes.len());
+        // The real one ends so when nothing could be preempted either.
+        let hopeless = |why: &str| format!("{} not found", unavailable(why));
         let mut late = Vec::new();
         for claim_name in claims(pod) {
             let Some(claim) = client.find(CLAIMS, namespace(pod), &claim_name) else {
-                return Err(unavailable(&format!(
+                return Err(hopeless(&format!(
                     "persistentvolumeclaim {claim_name:?} not found"
                 )));
             };
             if is_deleting(&claim) {
-                return Err(unavailable(&format!(
+                return Err(hopeless(&format!(
                     "persistentvolumeclaim {claim_name:?} is being deleted"
                 )));
             }
@@ -192,6 +194,11 @@ impl Scheduler {
         }
         Ok(None)
     }
+}
+
+/// Whether this scheduler is the one a Pod asks for.
+fn is_ours(pod: &Value) -> bool {
+    ["", Scheduler::NAME].contains(&text(pod, "/spec/schedulerName"))
 }
 
 /// A node with nothing but the taint that a cordon stands for.

@@ -10,7 +10,7 @@ use super::client::Client;
 use super::pods;
 use super::queue::Queue;
 use super::read::{
-    ended, generation, is_deleting, label, list, name, namespace, number, set, text, uid,
+    ended, generation, is_deleting, label, list, name, namespace, number, set, small, text, uid,
 };
 use super::resource::{CLAIMS, PODS, STATEFUL_SETS};
 use super::timing::Timing;
@@ -63,8 +63,8 @@ pub(super) fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
 
 /// The ordinals a set should have.
 pub(super) fn range(set: &Value) -> std::ops::Range<i64> {
-    let start = number(set, "/spec/ordinals/start").unwrap_or_default();
-    start..start.saturating_add(number(set, "/spec/replicas").unwrap_or(1))
+    let start = small(number(set, "/spec/ordinals/start").unwrap_or_default());
+    start..start.saturating_add(small(number(set, "/spec/replicas").unwrap_or(1)))
 }
 
 struct Members<'a> {
@@ -90,10 +90,16 @@ impl<'a> Members<'a> {
             stateful_set_claim::update(self.set, pod, client)?;
         }
         let wanted = range(self.set);
+        let mut made = 0;
         for at in wanted.clone() {
+            // The rest follows when the first of these changes.
+            if made == pods::BURST {
+                return Ok(());
+            }
             match self.pods.get(&at) {
                 None => {
                     self.create(at, client)?;
+                    made += 1;
                     if self.ordered {
                         return Ok(());
                     }

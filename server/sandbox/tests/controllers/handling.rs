@@ -1,5 +1,5 @@
 use jiff::SignedDuration;
-use sandbox::cluster::Propagation::Background;
+use sandbox::cluster::{Actor, Propagation::Background};
 use sandbox::controller::Condition;
 use sandbox::object;
 use sandbox::store::Key;
@@ -90,4 +90,59 @@ fn the_same_seed_tells_the_same_story_and_another_another() {
     let first = story(7);
     assert!(first == story(7));
     assert!(first != story(8));
+}
+
+/// Whatever the API lets in, no controller stops because of it.
+#[test]
+fn absurd_numbers_stop_nobody() {
+    let numbers = [-1, i64::MIN, i64::MAX, 0];
+    for number in numbers {
+        let mut world = World::new();
+        world.namespace("shop");
+        let spec = |extra: serde_json::Value| {
+            let mut spec = deployment("odd", 1, &[])["spec"].clone();
+            for (member, value) in extra.as_object().unwrap() {
+                spec[member] = value.clone();
+            }
+            spec
+        };
+        let job = serde_json::json!({
+            "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "main"}]}},
+            "completions": number, "parallelism": number.min(3), "backoffLimit": number,
+            "ttlSecondsAfterFinished": number,
+        });
+        let absurd = [
+            ("apps/v1", "Deployment", spec(serde_json::json!({
+                "replicas": number.min(3), "revisionHistoryLimit": number,
+                "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": number, "maxUnavailable": number}},
+            }))),
+            ("apps/v1", "ReplicaSet", spec(serde_json::json!({"replicas": number.min(3)}))),
+            ("apps/v1", "StatefulSet", spec(serde_json::json!({
+                "replicas": number.min(3), "ordinals": {"start": number}, "serviceName": "odd",
+            }))),
+            ("batch/v1", "Job", job.clone()),
+            ("batch/v1", "CronJob", serde_json::json!({
+                "schedule": "* * * * *", "startingDeadlineSeconds": number, "jobTemplate": {"spec": job},
+            })),
+            ("policy/v1", "PodDisruptionBudget", serde_json::json!({
+                "minAvailable": number, "selector": {"matchLabels": {"app": "odd"}},
+            })),
+            ("autoscaling/v2", "HorizontalPodAutoscaler", serde_json::json!({
+                "minReplicas": number.min(2), "maxReplicas": number.min(5),
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "odd"},
+            })),
+        ];
+        for (api_version, kind, spec) in absurd {
+            let object = serde_json::json!({
+                "apiVersion": api_version, "kind": kind, "metadata": {"name": "odd", "namespace": "shop"}, "spec": spec,
+            });
+            let key = world.cluster.key_of(&object).unwrap();
+            let made = world.cluster.create(&Actor::admin(), &key.group, &key.plural, &key.namespace, object);
+            // Refused by validation is as good.
+            drop(made);
+        }
+        world.run(130);
+        world.create([deployment("web", 1, &[])]);
+        world.until(10, "life goes on", |it| it.ready("web") == 1);
+    }
 }
