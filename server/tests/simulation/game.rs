@@ -16,10 +16,10 @@ use sandbox::{
     store::{Event, Key},
 };
 use serde_json::json;
-use server::hub::{Hub, Start, Steer};
+use server::hub::{Hub, Refusal, Start, Steer};
 use teardown::{
     message::{Message, Record, Topic},
-    plan::{Plan, StepId},
+    plan::{Plan, PlanError, StepId},
     run::RunId,
     unit::UnitId,
 };
@@ -34,6 +34,7 @@ use crate::{
     application::{Application, BYSTANDER, FINALIZER, UNIT},
     ledger::Ledger,
     life::{Life, Stage},
+    log::Log,
     oracle::{self, Evidence, Offence, USER},
     reader::{Seen, read},
     saboteur::{Confirmed, Saboteur},
@@ -60,6 +61,8 @@ pub(crate) struct Outcome {
     /// The revision that was reached, by milliseconds.
     moments: Vec<(u64, u64)>,
     pub(crate) objects: usize,
+    /// Whether a run was started.
+    pub(crate) ran: bool,
     /// How long it took in the sandbox.
     pub(crate) lasted: Duration,
 }
@@ -79,10 +82,14 @@ pub(crate) fn play(seed: u64, saboteur: Option<Saboteur>) -> Outcome {
         .start_paused(true)
         .build()
         .expect("a runtime without a driver needs nothing of the system");
+    let log = Log::default();
+    let _quiet = log.listen();
     runtime.block_on(async {
         let mut game = Game::begin(seed, saboteur).await;
         game.play().await;
-        game.end().await
+        let mut outcome = game.end().await;
+        outcome.offences.extend(log.offence());
+        outcome
     })
 }
 
@@ -100,7 +107,6 @@ struct Game {
     planned: u64,
     plan: Option<Arc<Plan>>,
     run: Option<RunId>,
-    interfered: bool,
     offences: Vec<Offence>,
     begun: Instant,
 }
@@ -145,7 +151,6 @@ impl Game {
             planned: 0,
             plan: None,
             run: None,
-            interfered: false,
             offences: vec![],
             begun: Instant::now(),
         };
@@ -225,7 +230,9 @@ impl Game {
 
     async fn play(&mut self) {
         self.start_server();
-        self.read(Topic::Units);
+        if self.stage.seed.is_multiple_of(2) {
+            self.read(Topic::Units);
+        }
         if !self.confirm().await {
             return;
         }
@@ -291,9 +298,10 @@ impl Game {
             return format!("{looked:?}");
         };
         let left = records.into_iter().filter_map(|record| match record {
-            Record::Step(step) if step.gone.is_none() => {
-                Some(format!("\n   {}: {:?} {:?} {:?}", step.object, step.state, step.waits_for, step.trouble))
-            }
+            Record::Step(step) if step.gone.is_none() => Some(format!(
+                "\n   {}: {:?} {:?} {:?}",
+                step.object, step.state, step.waits_for, step.trouble
+            )),
             Record::Run(run) => Some(format!("{:?}", run.state)),
             Record::Blind(blind) => Some(format!("\n   blind: {blind:?}")),
             _ => None,
@@ -303,12 +311,20 @@ impl Game {
 
     /// A person makes a plan and starts a run of it, as often as it takes.
     async fn confirm(&mut self) -> bool {
+        let mut refused = String::new();
         for _ in 0..120 {
             sleep(Duration::from_secs(1)).await;
             let Some(life) = &self.life else { return false };
             let hub = life.hub.clone();
             let made = timeout(ANSWER, hub.make_plan(UnitId::new(UNIT))).await;
-            let Ok(Ok(Ok(plan))) = made else { continue };
+            let Ok(Ok(Ok(plan))) = made else {
+                if let Ok(Ok(Err(Refusal::Unplannable(PlanError::Empty)))) = made {
+                    self.tell("nothing of the unit could go: others need all of it");
+                    return false;
+                }
+                refused = format!("{made:?}");
+                continue;
+            };
             *self.stage.confirmed.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(plan.clone());
             self.pull();
@@ -319,7 +335,9 @@ impl Game {
                 confirm: UNIT.to_owned(),
                 by: "Li".to_owned(),
             };
-            if let Ok(Ok(Ok(run))) = timeout(ANSWER, hub.start(start)).await {
+            let started = timeout(ANSWER, hub.start(start)).await;
+            refused = format!("{started:?}");
+            if let Ok(Ok(Ok(run))) = started {
                 self.tell(format!(
                     "Li starts a run of {} steps; {} stay",
                     plan.steps.len(),
@@ -327,12 +345,15 @@ impl Game {
                 ));
                 self.plan = Some(plan);
                 self.read(Topic::Run(run.clone()));
-                self.read(Topic::Unit(UnitId::new(UNIT)));
+                // The largest page, and the dearest to publish.
+                if self.stage.seed % 4 == 1 {
+                    self.read(Topic::Unit(UnitId::new(UNIT)));
+                }
                 self.run = Some(run);
                 return true;
             }
         }
-        self.offend("I3", "no plan could be made and started within two minutes".to_owned());
+        self.offend("I3", format!("no run could be started within two minutes: {refused}"));
         false
     }
 
@@ -525,7 +546,6 @@ impl Game {
             planned: self.planned,
             arrivals: self.stage.arrivals.all(),
             known,
-            interfered: self.interfered,
         };
         self.offences.extend(oracle::judge(&evidence));
         self.kill("the game is over").await;
@@ -537,6 +557,7 @@ impl Game {
             events: self.events,
             moments: self.moments,
             objects: self.application.objects.len(),
+            ran: self.run.is_some(),
             lasted: self.begun.elapsed(),
         }
     }

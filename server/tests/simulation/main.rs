@@ -8,6 +8,7 @@ mod game;
 mod gate;
 mod ledger;
 mod life;
+mod log;
 mod oracle;
 mod order;
 mod reader;
@@ -36,10 +37,20 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }
 
-/// Plays seeds from 0 on two threads until `is_enough` says so or there are no more; gives what it picked.
+/// Seeds in which a bug was found once, with what it was. Whoever changes what is drawn looks for others.
+const NAMED: [(u64, &str); 3] = [
+    (25, "sandbox: a Pod whose turn came while its node was silent for a moment was never ended"),
+    (46, "sandbox: a definition's own finalizer was refused as a name, so that no definition went"),
+    (
+        293,
+        "simulation: an application of which others need everything was taken for a planner that fails",
+    ),
+];
+
+/// Plays seeds from 0 on two threads until `most` were bad or there are no more; gives the bad ones.
 fn search(seeds: u64, saboteur: Option<Saboteur>, most: usize) -> Vec<Outcome> {
     let next = AtomicU64::new(0);
-    let found = AtomicU64::new(0);
+    let (found, ran) = (AtomicU64::new(0), AtomicU64::new(0));
     let work = || {
         let mut bad = vec![];
         loop {
@@ -48,6 +59,7 @@ fn search(seeds: u64, saboteur: Option<Saboteur>, most: usize) -> Vec<Outcome> {
                 return bad;
             }
             let outcome = play(seed, saboteur);
+            ran.fetch_add(u64::from(outcome.ran), Ordering::Relaxed);
             if !outcome.offences.is_empty() {
                 found.fetch_add(1, Ordering::Relaxed);
                 bad.push(outcome);
@@ -60,6 +72,8 @@ fn search(seeds: u64, saboteur: Option<Saboteur>, most: usize) -> Vec<Outcome> {
         parts.into_iter().flatten().collect()
     });
     bad.sort_by_key(|outcome| outcome.seed);
+    let (played, ran) = (next.into_inner().min(seeds), ran.into_inner());
+    assert!(ran * 10 >= played * 9, "only {ran} of {played} games came to a run");
     bad
 }
 
@@ -104,6 +118,14 @@ fn all_seeds() {
     assert!(bad.is_empty(), "{}", stories.join("\n"));
 }
 
+#[test]
+fn named_seeds() {
+    for (seed, what) in NAMED {
+        let outcome = play(seed, None);
+        assert!(outcome.offences.is_empty(), "{what}\n{}", told(&outcome, false));
+    }
+}
+
 /// `SEED=n` tells the whole story of a game.
 #[test]
 fn one_seed() {
@@ -117,7 +139,7 @@ fn one_seed() {
 /// The same seed gives the same story and the same history, to the letter.
 #[test]
 fn a_seed_repeats() {
-    for seed in 0..40 {
+    for seed in 0..20 {
         let (one, two) = (play(seed, None), play(seed, None));
         let lines = |outcome: &Outcome| outcome.story.lines();
         for (one, two) in lines(&one).iter().zip(&lines(&two)) {

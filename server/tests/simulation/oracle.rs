@@ -52,8 +52,6 @@ pub(crate) struct Evidence {
     pub(crate) planned: u64,
     pub(crate) arrivals: Vec<Arrival>,
     pub(crate) known: Known,
-    /// Whether a person left something out, stopped, or made something: then not everything has to be gone.
-    pub(crate) interfered: bool,
 }
 
 /// Every promise that was broken.
@@ -63,14 +61,10 @@ pub(crate) fn judge(evidence: &Evidence) -> Vec<Offence> {
     arrivals(evidence, &mut offences);
     runs(evidence, &mut offences);
     leftovers(evidence, &mut offences);
-    if contains(&evidence.known.bytes, CANARY.as_bytes()) {
+    if String::from_utf8_lossy(&evidence.known.bytes).contains(CANARY) {
         offences.push(Offence::new("I10", "a secret is in the journal".to_owned()));
     }
     offences
-}
-
-pub(crate) fn contains(bytes: &[u8], what: &[u8]) -> bool {
-    bytes.windows(what.len()).any(|window| window == what)
 }
 
 /// I1, I2 and I8: each request of ours, at its moment.
@@ -191,7 +185,7 @@ fn leftovers(evidence: &Evidence, offences: &mut Vec<Offence>) {
         let names: Vec<&str> = events.iter().map(event_name).collect();
         names.last() == Some(&"finished") && !names.contains(&"skipped")
     });
-    if evidence.interfered || !finished || evidence.known.runs.is_empty() {
+    if !finished || evidence.known.runs.is_empty() {
         return;
     }
     for object in state.all() {

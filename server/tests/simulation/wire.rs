@@ -22,8 +22,6 @@ use crate::{gate::Gate, ledger::Ledger, saboteur::Saboteur, story::Story};
 /// A DELETE as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
-    /// Milliseconds since the beginning.
-    pub(crate) at: u64,
     pub(crate) path: String,
     pub(crate) body: Value,
     /// How many DELETEs of its UID had been announced durably by then.
@@ -95,7 +93,7 @@ impl Wire {
         let body: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
         let uid = body["preconditions"]["uid"].as_str().unwrap_or_default().to_owned();
         let intents = self.ledger.intents(&uid);
-        let dies = self.arrivals.note(Arrival { at: self.story.now(), path, body, intents });
+        let dies = self.arrivals.note(Arrival { path, body, intents });
         if dies == Some(false) {
             self.gate.shut("before a DELETE had its effect");
         }

@@ -67,7 +67,7 @@ impl Hand {
     }
 
     fn arrival(&mut self, body: Value, intents: u64) {
-        self.evidence.arrivals.push(Arrival { at: 0, path: "x".into(), body, intents });
+        self.evidence.arrivals.push(Arrival { path: "x".into(), body, intents });
     }
 
     #[track_caller]
