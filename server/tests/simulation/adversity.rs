@@ -26,6 +26,8 @@ pub(crate) enum Happening {
     CutDelete(usize, bool),
     /// A stranger's Pod mounts a claim of the unit.
     Stranger(String, String),
+    /// Somebody puts something of their own into a namespace of the unit.
+    Newcomer(String),
     /// Old revisions are forgotten.
     Compact,
 }
@@ -111,6 +113,13 @@ impl Adversity {
         {
             let stranger = Happening::Stranger(namespace.clone(), name.clone());
             happenings.push((Duration::from_millis(rng.u64(..2_000)), stranger));
+        }
+        if rng.u32(..10) == 0 {
+            // Into the first namespace, right away: most that have content are not gone by then.
+            happenings.push((
+                Duration::from_millis(rng.u64(..500)),
+                Happening::Newcomer("alpha-1".to_owned()),
+            ));
         }
         if rng.u32(..10) == 0 {
             happenings.push((at(rng), Happening::Compact));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use fastrand::Rng;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sandbox::{
     cluster::{Actor, DeleteOptions},
     controller::{Controllers, timing::Timing},
@@ -15,7 +15,7 @@ use sandbox::{
     service::Sandbox,
     store::{Event, Key},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use server::hub::{Hub, Refusal, Start, Steer};
 use teardown::{
     message::{Message, Record, Topic},
@@ -31,7 +31,7 @@ use tokio::{
 
 use crate::{
     adversity::{Adversity, Happening},
-    application::{Application, BYSTANDER, FINALIZER, UNIT},
+    application::{Application, BYSTANDER, FINALIZER, UNIT, object},
     ledger::Ledger,
     life::{Life, Stage},
     log::Log,
@@ -48,6 +48,8 @@ const SETTLING: Duration = Duration::from_secs(20);
 /// How long a run may take once all is well: a watch that stalled is found out after six minutes, a volume is unmounted
 /// anew after two.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
+/// How long a newcomer stays after all is well.
+const STAY: Duration = Duration::from_secs(60);
 /// How long the hub may take for an answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
@@ -284,7 +286,7 @@ impl Game {
                         healed = true;
                         self.heal();
                     }
-                    self.tidy().await;
+                    self.tidy(now >= heals + STAY).await;
                 }
             }
         }
@@ -385,7 +387,7 @@ impl Game {
     }
 
     /// What people do in the end: resume what is paused, remove what came back and what strangers made.
-    async fn tidy(&mut self) {
+    async fn tidy(&mut self, with_newcomers: bool) {
         for (run, ended) in self.stage.ledger.runs() {
             if !ended && let Some(life) = &self.life {
                 let resume = life.hub.steer(RunId::new(run), Steer::Resume, "Li".to_owned());
@@ -411,7 +413,11 @@ impl Game {
                     && object["metadata"]["deletionTimestamp"].is_null();
                 is_new.then_some(key)
             });
-            for key in again.chain(strangers).collect::<Vec<_>>() {
+            let newcomer = cluster
+                .list("", "configmaps", None)
+                .filter(|it| with_newcomers && text(it, "/metadata/name") == "stranger");
+            let newcomer = newcomer.filter_map(|it| cluster.key_of(it)).collect::<Vec<_>>();
+            for key in again.chain(strangers).chain(newcomer).collect::<Vec<_>>() {
                 story.tell(format!("somebody deletes {key}, which is no part of the plan"));
                 _ = cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
             }
@@ -450,6 +456,10 @@ impl Game {
                     let store = &mut world.cluster.store;
                     store.compact(store.revision());
                 });
+            }
+            Happening::Newcomer(namespace) => {
+                let config = object("v1", "ConfigMap", &namespace, "stranger");
+                self.put(&namespace, "configmaps", config);
             }
             Happening::Stranger(namespace, claim) => self.stranger(&namespace, &claim),
             Happening::Pause => self.steer(Steer::Pause).await,
@@ -520,8 +530,14 @@ impl Game {
                 "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
             },
         });
+        self.put(namespace, "pods", pod);
+    }
+
+    /// Somebody makes something.
+    fn put(&self, namespace: &str, plural: &str, object: Value) {
         let made = self.stage.sandbox.with(|world| {
-            world.cluster.create(&Actor::admin(), "", "pods", namespace, pod).map(|_| ())
+            let cluster = &mut world.cluster;
+            cluster.create(&Actor::admin(), "", plural, namespace, object).map(|_| ())
         });
         self.tell(format!("  {:?}", made.map_err(|status| status.message)));
     }
@@ -546,6 +562,12 @@ impl Game {
             planned: self.planned,
             arrivals: self.stage.arrivals.all(),
             known,
+            // Longer than a watch that died without a word can go unnoticed; a moment, where none did.
+            sight: SignedDuration::from_secs(if self.adversity.script.contains("on ") {
+                480
+            } else {
+                2
+            }),
         };
         self.offences.extend(oracle::judge(&evidence));
         self.kill("the game is over").await;

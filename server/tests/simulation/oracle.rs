@@ -51,6 +51,8 @@ pub(crate) struct Evidence {
     /// The revision at which the first plan was confirmed.
     pub(crate) planned: u64,
     pub(crate) arrivals: Vec<Arrival>,
+    /// How long the server may not have seen what is there.
+    pub(crate) sight: SignedDuration,
     pub(crate) known: Known,
 }
 
@@ -116,7 +118,13 @@ fn requests(evidence: &Evidence, offences: &mut Vec<Offence>) {
                 let read = reads.get(&*key.namespace);
                 let read = read.filter(|(at, _)| entry.time.duration_since(*at) <= LOOK);
                 let read = read.map(|(_, pods)| pods);
-                for reason in order::offences(&Case { state: &state, object, read }) {
+                for reason in order::offences(&Case {
+                    state: &state,
+                    object,
+                    read,
+                    now: entry.time,
+                    sight: evidence.sight,
+                }) {
                     offend("I1", format!("DELETE of {}: {reason}", title(object)));
                 }
             }
