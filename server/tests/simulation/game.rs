@@ -247,7 +247,8 @@ impl Game {
         let mut tick = began;
         loop {
             let now = Instant::now();
-            if self.stage.ledger.runs().iter().all(|(_, ended)| *ended) && healed {
+            let is_over = self.stage.ledger.runs().iter().all(|(_, ended)| *ended);
+            if is_over && (healed || happenings.is_empty()) {
                 break;
             }
             if now > heals + PATIENCE {
