@@ -70,6 +70,9 @@ fn sync(resource: Resource, key: &Key, client: &mut Client<'_>) -> Result<Next, 
     if !is_deleting(&set) {
         adopt(&set, client)?;
     }
+    if !is_deleting(&set) {
+        release(&set, client)?;
+    }
     let owned = client.controlled(PODS, uid(&set));
     let mut running: Vec<_> = owned.iter().filter(|it| active(it)).cloned().collect();
     let wanted = usize::try_from(small(number(&set, "/spec/replicas").unwrap_or(1))).unwrap_or_default();
@@ -94,16 +97,31 @@ fn sync(resource: Resource, key: &Key, client: &mut Client<'_>) -> Result<Next, 
     done.map(|()| if waits { Next::After(pods::BURST_PERIOD) } else { Next::Rest })
 }
 
+/// Lets Pods go that no longer match.
+fn release(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
+    for pod in client.controlled(PODS, uid(owner)) {
+        if !is_deleting(&pod) && !matches(owner, &pod) {
+            let kept: Vec<&Value> = super::read::owners(&pod)
+                .iter()
+                .filter(|it| super::read::text(it, "/uid") != uid(owner))
+                .collect();
+            let patch = json!({"metadata": {"uid": uid(&pod), "ownerReferences": kept}});
+            client.merge(&PODS.key(super::read::namespace(&pod), super::read::name(&pod)), &patch)?;
+        }
+    }
+    Ok(())
+}
+
+/// A ReplicationController has a plain map for a selector.
+fn matches(owner: &Value, pod: &Value) -> bool {
+    let selector = owner.pointer("/spec/selector");
+    if kind(owner) == "ReplicaSet" { selects(selector, pod) } else { selects_plainly(selector, pod) }
+}
+
 /// Takes Pods in that match and belong to nobody.
 fn adopt(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
-    let selector = owner.pointer("/spec/selector");
     for pod in client.list(PODS, Some(super::read::namespace(owner))) {
-        // A ReplicationController has a plain map for a selector.
-        let matches = match selector.filter(|it| kind(owner) == "ReplicaSet" || it.is_null()) {
-            Some(selector) => selects(Some(selector), &pod),
-            None => selects_plainly(selector, &pod),
-        };
-        if controller(&pod).is_none() && active(&pod) && matches {
+        if controller(&pod).is_none() && active(&pod) && matches(owner, &pod) {
             let mut references = super::read::owners(&pod).to_vec();
             references.push(super::read::controller_reference(owner));
             let patch =

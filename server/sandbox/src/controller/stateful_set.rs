@@ -161,7 +161,6 @@ impl<'a> Members<'a> {
     fn create(&self, at: i64, client: &mut Client<'_>) -> Result<(), Status> {
         let member = format!("{}-{at}", name(self.set));
         let mut pod = pods::from_template(self.set, &self.set["spec"]["template"]);
-        super::read::unset(&mut pod, &["metadata", "generateName"]);
         set(&mut pod, &["metadata", "name"], json!(member));
         for (key, value) in [
             ("statefulset.kubernetes.io/pod-name", member.as_str()),

@@ -298,3 +298,14 @@ fn an_autoscaler_writes_replicas_of_what_it_does_not_own() {
     world.run(60);
     assert!(world.pods("web").is_empty(), "zero switches it off");
 }
+
+#[test]
+fn a_pod_that_no_longer_matches_is_let_go_and_replaced() {
+    let mut world = shop();
+    world.create([deployment("web", 1, &[])]);
+    world.until(5, "a ready Pod", |it| it.ready("web") == 1);
+    let first = format!("pods/shop/{}", object::name(world.pods("web")[0]));
+    world.change(&first, |it| object::set(it, &["metadata", "labels", "app"], json!("free")));
+    world.until(5, "another", |it| it.ready("web") == 2);
+    assert_eq!(object::owner_references(world.at(&first)).count(), 0);
+}

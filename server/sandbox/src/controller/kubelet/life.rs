@@ -135,14 +135,10 @@ pub(super) fn terminate(
     let well = code == 0;
     let phase = if well { "Succeeded" } else { "Failed" };
     let reason = if well { "PodCompleted" } else { "PodFailed" };
-    for kind in ["PodReadyToStartContainers", "Ready", "ContainersReady"] {
-        conclude(
-            &mut changed,
-            kind,
-            "False",
-            Some(reason).filter(|_| kind != "PodReadyToStartContainers"),
-            now,
-        );
+    // The sandbox of one that ended by itself is there until the Pod is deleted.
+    let kinds = ["Ready", "ContainersReady", "PodReadyToStartContainers"];
+    for kind in &kinds[..if well { 2 } else { 3 }] {
+        conclude(&mut changed, kind, "False", Some(reason), now);
     }
     let told = list(pod, "/status/containerStatuses");
     let containers: Vec<Value> = list(pod, "/spec/containers")
