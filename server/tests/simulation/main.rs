@@ -47,7 +47,7 @@ const NAMED: [(u64, &str); 5] = [
 ];
 
 /// Plays seeds from 0 on two threads until `most` were bad or there are no more; gives the bad ones.
-fn search(seeds: u64, saboteur: Option<Saboteur>, most: usize) -> Vec<Outcome> {
+fn search(seeds: u64, most: usize) -> Vec<Outcome> {
     let next = AtomicU64::new(0);
     let (found, ran) = (AtomicU64::new(0), AtomicU64::new(0));
     let work = || {
@@ -57,7 +57,7 @@ fn search(seeds: u64, saboteur: Option<Saboteur>, most: usize) -> Vec<Outcome> {
             if seed >= seeds || found.load(Ordering::Relaxed) >= most as u64 {
                 return bad;
             }
-            let outcome = play(seed, saboteur);
+            let outcome = play(seed, None);
             ran.fetch_add(u64::from(outcome.ran), Ordering::Relaxed);
             if !outcome.offences.is_empty() {
                 found.fetch_add(1, Ordering::Relaxed);
@@ -72,7 +72,7 @@ fn search(seeds: u64, saboteur: Option<Saboteur>, most: usize) -> Vec<Outcome> {
     });
     bad.sort_by_key(|outcome| outcome.seed);
     let (played, ran) = (next.into_inner().min(seeds), ran.into_inner());
-    assert!(ran * 10 >= played * 9, "only {ran} of {played} games came to a run");
+    assert!(played < 100 || ran * 10 >= played * 9, "only {ran} of {played} games came to a run");
     bad
 }
 
@@ -110,7 +110,7 @@ fn all_seeds() {
     }
     let seeds = number("SEEDS").unwrap_or(SEEDS);
     let begun = std::time::Instant::now();
-    let bad = search(seeds, None, 10);
+    let bad = search(seeds, 10);
     let spent = begun.elapsed();
     eprintln!("{seeds} seeds in {spent:?}");
     let stories: Vec<String> = bad.iter().map(|outcome| told(outcome, false)).collect();
@@ -155,13 +155,22 @@ fn a_seed_repeats() {
     }
 }
 
-/// An oracle that lets a mutant pass is blind.
+/// An oracle that lets a mutant pass is blind. Each is caught for the promise that it breaks.
 #[test]
 fn each_saboteur_is_caught() {
-    for saboteur in Saboteur::ALL {
-        let bad = search(CAUGHT_WITHIN, Some(saboteur), 1);
-        let caught = bad.first();
-        let caught = caught.unwrap_or_else(|| panic!("{saboteur:?} was not caught"));
-        eprintln!("{saboteur:?}: seed {}: {:?}", caught.seed, caught.offences.first());
+    for (saboteur, invariant) in [
+        (Saboteur::NoPrecondition, "I2"),
+        (Saboteur::NoGate, "I1"),
+        (Saboteur::CachedGone, "I1"),
+        (Saboteur::LateIntent, "I7"),
+        (Saboteur::RepeatByName, "I2"),
+    ] {
+        let caught = (0..CAUGHT_WITHIN).find_map(|seed| {
+            let offences = play(seed, Some(saboteur)).offences;
+            let offence = offences.into_iter().find(|offence| offence.invariant == invariant);
+            offence.map(|offence| (seed, offence))
+        });
+        let (seed, offence) = caught.unwrap_or_else(|| panic!("{saboteur:?} was not caught"));
+        eprintln!("{saboteur:?}: seed {seed}: {}", offence.text);
     }
 }

@@ -25,16 +25,6 @@ pub(crate) enum Saboteur {
     RepeatByName,
 }
 
-impl Saboteur {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::NoPrecondition,
-        Self::NoGate,
-        Self::CachedGone,
-        Self::LateIntent,
-        Self::RepeatByName,
-    ];
-}
-
 /// The plan that was confirmed last.
 pub(crate) type Confirmed = Arc<Mutex<Option<Arc<Plan>>>>;
 
