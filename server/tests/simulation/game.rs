@@ -36,7 +36,7 @@ use crate::{
     life::{Life, Stage},
     log::Log,
     oracle::{self, Evidence, Offence, USER},
-    reader::{Seen, read},
+    reader::{Seen, differences, read},
     saboteur::{Confirmed, Saboteur},
     state::{text, uid, unit},
     story::Story,
@@ -600,15 +600,4 @@ impl Game {
         }
         self.offend("I4", format!("{topic}: what was folded is not what is there: {difference}"));
     }
-}
-
-fn differences(folded: Option<&Message>, fresh: &Message) -> String {
-    let (Some(Message::Snapshot { records: folded, .. }), Message::Snapshot { records, .. }) =
-        (folded, fresh)
-    else {
-        return "nothing was folded".to_owned();
-    };
-    let new = records.iter().find(|record| !folded.contains(record));
-    let old = folded.iter().find(|record| !records.contains(record));
-    format!("there is {new:?}, and was {old:?}")
 }

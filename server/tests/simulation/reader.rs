@@ -103,3 +103,15 @@ pub(crate) async fn read(topic: Topic, mut hubs: watch::Receiver<Option<Hub>>, s
         }
     }
 }
+
+/// What a folded page and a fresh one do not share.
+pub(crate) fn differences(folded: Option<&Message>, fresh: &Message) -> String {
+    let (Some(Message::Snapshot { records: folded, .. }), Message::Snapshot { records, .. }) =
+        (folded, fresh)
+    else {
+        return "nothing was folded".to_owned();
+    };
+    let new = records.iter().find(|record| !folded.contains(record));
+    let old = folded.iter().find(|record| !records.contains(record));
+    format!("there is {new:?}, and was {old:?}")
+}
