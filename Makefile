@@ -41,6 +41,12 @@ unit: prerequisites $(nextest)
 	cargo nextest run --workspace --features teardown/fixture
 	cargo test --workspace --doc
 
+## simulate: the whole server against the sandbox, SEEDS=n random games of faults, clicks and crashes; SEED=n tells one.
+.PHONY: simulate
+simulate: export SEEDS ?= 10000
+simulate: prerequisites
+	cargo test -p server --test simulation -- --nocapture $(if $(SEED),one_seed,all_seeds)
+
 ## e2e: the real control plane and the real browser.
 .PHONY: e2e
 e2e: prerequisites

@@ -24,6 +24,7 @@ mod request;
 mod roster;
 mod status;
 mod text;
+mod told;
 mod watch;
 mod window;
 
@@ -31,8 +32,8 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use bytes::Bytes;
 use http::{Request, Response};
+use http_body::Body;
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
-use hyper::body::Body;
 use kube::Client;
 use tokio::{
     sync::{Notify, Semaphore, mpsc},

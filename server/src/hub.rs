@@ -94,7 +94,7 @@ pub struct Keeper {
     performances: BTreeMap<RunId, Performance>,
     plans: HashMap<PlanId, Arc<Plan>>,
     plans_by_age: VecDeque<PlanId>,
-    boards: HashMap<Topic, Board>,
+    boards: BTreeMap<Topic, Board>,
     published: Instant,
     stale: bool,
 }
@@ -132,7 +132,7 @@ impl Keeper {
             performances: BTreeMap::new(),
             plans: HashMap::new(),
             plans_by_age: VecDeque::new(),
-            boards: HashMap::new(),
+            boards: BTreeMap::new(),
             published: Instant::now(),
             stale: false,
         };

@@ -1,6 +1,7 @@
 //! The sandbox at work: the tower service that kube's client can take in process, the task that lets controllers
 //! have their turns, and the loopback port.
 
+mod bell;
 mod body;
 mod port;
 
@@ -17,12 +18,12 @@ use bytes::Bytes;
 use http::{Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited, combinators::UnsyncBoxBody};
 use jiff::Timestamp;
-use tokio::sync::watch;
 
 pub use port::{Port, kubeconfig};
 
 pub use crate::world::World;
 
+use self::bell::{Bell, Ear};
 use crate::{
     api::{self, Reply, Request},
     cluster::{Actor, Cluster},
@@ -46,8 +47,8 @@ pub struct Sandbox {
 
 struct Shared {
     world: Mutex<World>,
-    /// The latest revision, for who waits for another.
-    revision: watch::Sender<u64>,
+    /// For who waits for another revision.
+    bell: Bell,
 }
 
 impl Shared {
@@ -57,7 +58,14 @@ impl Shared {
     }
 
     fn tell(&self, revision: u64) {
-        self.revision.send_if_modified(|known| std::mem::replace(known, revision) != revision);
+        self.bell.tell(revision);
+    }
+}
+
+impl Drop for Shared {
+    /// Whoever waits finds that there is nothing any more.
+    fn drop(&mut self) {
+        self.bell.ring();
     }
 }
 
@@ -71,9 +79,10 @@ impl Sandbox {
     /// Lets a world live. Needs a tokio runtime.
     #[must_use]
     pub fn of(world: World) -> Self {
-        let (revision, changed) = watch::channel(world.cluster.store.revision());
-        let shared = Arc::new(Shared { world: Mutex::new(world), revision });
-        tokio::spawn(drive(Arc::downgrade(&shared), changed));
+        let bell = Bell::default();
+        let ear = bell.listen();
+        let shared = Arc::new(Shared { world: Mutex::new(world), bell });
+        tokio::spawn(drive(Arc::downgrade(&shared), ear));
         Self { shared, actor: Some(Actor::admin()) }
     }
 
@@ -95,7 +104,7 @@ impl Sandbox {
 
     /// Wakes the controllers although nothing changed in the store: after a change of the clock or of a fault.
     pub fn wake(&self) {
-        self.shared.revision.send_modify(|_| ());
+        self.shared.bell.ring();
     }
 
     /// Answers one request.
@@ -200,20 +209,18 @@ where
 
 /// Lets controllers have their turns whenever something changed or one of them is due, and faults happen at their
 /// time, for as long as there is a sandbox.
-async fn drive(shared: std::sync::Weak<Shared>, mut changed: watch::Receiver<u64>) {
+async fn drive(shared: std::sync::Weak<Shared>, mut ear: Ear) {
     loop {
         let until = {
             let Some(shared) = shared.upgrade() else { return };
-            changed.mark_unchanged();
+            ear.mark();
             let mut world = shared.lock();
             let world = &mut *world;
             let due = world.turn();
             let until = due.and_then(|due| world.cluster.clock.instant(due));
             let revision = world.cluster.store.revision();
             // What the controllers did themselves they have seen; only watches wait for it.
-            shared
-                .revision
-                .send_if_modified(|known| std::mem::replace(known, revision) != revision);
+            shared.tell(revision);
             until
         };
         let sleep = async {
@@ -223,7 +230,8 @@ async fn drive(shared: std::sync::Weak<Shared>, mut changed: watch::Receiver<u64
             }
         };
         tokio::select! {
-            changed = changed.changed() => if changed.is_err() { return },
+            biased;
+            () = ear.wait() => {}
             () = sleep => {}
         }
     }

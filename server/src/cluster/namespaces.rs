@@ -8,7 +8,9 @@ use std::{
 };
 
 use teardown::{object::Uid, observation::Observation};
-use tokio::{sync::watch, time::timeout};
+use tokio::time::timeout;
+
+use super::told::{Hearer, Teller};
 
 /// Namespaces that one kind is watched in at once. Whoever may not list a kind as a whole has rights in a handful of
 /// namespaces; each one more is a request that is refused, for each of a hundred kinds, again and again.
@@ -19,13 +21,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What the watches know; each tells it what it sees.
 #[derive(Debug)]
 pub(super) struct Namespaces {
-    known: watch::Sender<Known>,
+    known: Teller<Known>,
 }
 
 /// What is known, and when it changes.
 #[derive(Clone, Debug)]
 pub(super) struct View {
-    known: watch::Receiver<Known>,
+    known: Hearer<Known>,
 }
 
 #[derive(Debug)]
@@ -45,25 +47,26 @@ impl Namespaces {
     pub(super) fn new(own: &str) -> Self {
         let own: Arc<str> = own.into();
         let named = [own.clone()].into();
-        Self { known: watch::Sender::new(Known { own, listed: None, hidden: false, named }) }
+        Self { known: Teller::new(Known { own, listed: None, hidden: false, named }) }
     }
 
     /// Takes in what a watch saw.
     pub(super) fn observe(&self, observation: &Observation) {
-        self.known.send_if_modified(|known| known.observe(observation));
+        self.known.change(|known| known.observe(observation));
     }
 
     /// A view of them.
     pub(super) fn view(&self) -> View {
-        View { known: self.known.subscribe() }
+        View { known: self.known.hearer() }
     }
 }
 
 impl View {
     /// Waits until Namespaces were listed, cannot be, or have not been for long.
     pub(super) async fn answered(&mut self) {
-        let answer = self.known.wait_for(|known| known.listed.is_some() || known.hidden);
-        if !matches!(timeout(PATIENCE, answer).await, Ok(Ok(_))) {
+        let answer =
+            self.known.wait_for(|known| (known.listed.is_some() || known.hidden).then_some(()));
+        if timeout(PATIENCE, answer).await.is_err() {
             tracing::debug!("namespaces were not listed in time");
         }
     }
@@ -71,28 +74,29 @@ impl View {
     /// Those to watch a kind in: of those it is watched in, all that are left; then others as long as there is room,
     /// the system's own last.
     pub(super) fn chosen(&mut self, before: &BTreeSet<Arc<str>>) -> BTreeSet<Arc<str>> {
-        let known = self.known.borrow_and_update();
-        let names: BTreeSet<Arc<str>> = match &known.listed {
+        self.known.look(|known| known.chosen(before))
+    }
+
+    /// Waits until they have changed since they were chosen from. Cancelling it loses nothing.
+    pub(super) async fn changed(&mut self) {
+        self.known.changed().await;
+    }
+}
+
+impl Known {
+    fn chosen(&self, before: &BTreeSet<Arc<str>>) -> BTreeSet<Arc<str>> {
+        let names: BTreeSet<Arc<str>> = match &self.listed {
             Some(listed) => listed.values().cloned().collect(),
-            None => known.named.clone(),
+            None => self.named.clone(),
         };
         let mut chosen: BTreeSet<Arc<str>> = before.intersection(&names).cloned().collect();
         let mut others: Vec<&Arc<str>> = names.difference(before).collect();
-        others.sort_by_key(|name| (**name != known.own, name.starts_with("kube-")));
+        others.sort_by_key(|name| (**name != self.own, name.starts_with("kube-")));
         let room = MOST.saturating_sub(chosen.len());
         chosen.extend(others.into_iter().take(room).cloned());
         chosen
     }
 
-    /// Waits until they have changed since they were chosen from. Cancelling it loses nothing.
-    pub(super) async fn changed(&mut self) {
-        if self.known.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-}
-
-impl Known {
     /// Says whether it is other namespaces now.
     fn observe(&mut self, observation: &Observation) -> bool {
         match observation {

@@ -9,15 +9,13 @@ use std::{sync::Arc, time::Duration};
 use kube::Client;
 use serde::Deserialize;
 use teardown::observation::{AwayCause, Observation};
-use tokio::{
-    sync::{Notify, watch},
-    time::sleep,
-};
+use tokio::{sync::Notify, time::sleep};
 
 use super::{
     report::{HubGone, Report},
     request,
     text::bounded,
+    told::{Hearer, Teller},
 };
 use crate::chance::Chance;
 
@@ -42,7 +40,7 @@ struct Reach {
 pub(super) struct Pulse {
     client: Client,
     report: Report,
-    reach: watch::Sender<Reach>,
+    reach: Teller<Reach>,
     suspicion: Arc<Notify>,
     chance: Chance,
 }
@@ -50,20 +48,20 @@ pub(super) struct Pulse {
 /// A watch's view of the pulse.
 #[derive(Clone, Debug)]
 pub(super) struct Suspicion {
-    reach: watch::Receiver<Reach>,
+    reach: Hearer<Reach>,
     raised: Arc<Notify>,
 }
 
 impl Pulse {
     /// A pulse that has not been felt yet.
     pub(super) fn new(client: Client, report: Report, chance: Chance) -> Self {
-        let (reach, suspicion) = (watch::Sender::default(), Arc::default());
+        let (reach, suspicion) = (Teller::default(), Arc::default());
         Self { client, report, reach, suspicion, chance }
     }
 
     /// A view of it.
     pub(super) fn suspicion(&self) -> Suspicion {
-        Suspicion { reach: self.reach.subscribe(), raised: self.suspicion.clone() }
+        Suspicion { reach: self.reach.hearer(), raised: self.suspicion.clone() }
     }
 
     /// Asks for ever.
@@ -86,8 +84,9 @@ impl Pulse {
                     if back {
                         told = None;
                         tracing::info!("the API server answers");
-                        self.reach.send_modify(|reach| {
-                            *reach = Reach { reached: true, times: reach.times + 1 }
+                        self.reach.change(|reach| {
+                            *reach = Reach { reached: true, times: reach.times + 1 };
+                            true
                         });
                     }
                     tokio::select! {
@@ -103,7 +102,7 @@ impl Pulse {
                         told = Some(cause);
                         version = None;
                         tracing::warn!(?cause, "the API server does not answer");
-                        self.reach.send_modify(|reach| reach.reached = false);
+                        self.reach.change(|reach| std::mem::take(&mut reach.reached));
                         self.report.tell(Observation::Unreachable { cause, message }).await?;
                     }
                     sleep(self.chance.spread((AGAIN * failures).min(LONGEST))).await;
@@ -170,22 +169,17 @@ impl Suspicion {
 
     /// Whether it answers, as far as is known.
     pub(super) fn is_reached(&self) -> bool {
-        self.reach.borrow().reached
+        self.reach.peek(|reach| reach.reached)
     }
 
     /// Waits until it answers, and says how often it has come back by then. Never returns once the pulse has ended.
     pub(super) async fn reached(&mut self) -> u64 {
-        if let Ok(reach) = self.reach.wait_for(|reach| reach.reached).await {
-            return reach.times;
-        }
-        std::future::pending().await
+        self.reach.wait_for(|reach| reach.reached.then_some(reach.times)).await
     }
 
     /// Waits until it has been away and is back again, since it came back for the `times`th time.
     pub(super) async fn came_back(&mut self, times: u64) {
-        if self.reach.wait_for(|reach| reach.reached && reach.times > times).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        self.reach.wait_for(|reach| (reach.reached && reach.times > times).then_some(())).await;
     }
 }
 

@@ -362,6 +362,21 @@ async fn a_namespace_goes_although_another_one_is_hidden() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_namespace_waits_for_what_came_into_it_after_the_plan() {
+    let mut process = Process::start(&Disk::default());
+    process.list("ns shop of=shop\n cm shop/mine of=shop\n cm shop/kube-root-ca.crt").await;
+    process.start_run("shop").await;
+    let (_, order) = process.order().await;
+    let theirs = fixture::object("cm shop/theirs");
+    process.see(vec![Observation::Applied(Box::new(theirs))]).await;
+    process.answer(order, Outcome::Accepted).await;
+    process.gone("cm shop/mine of=shop").await;
+    process.quiet().await;
+    process.gone("cm shop/theirs").await;
+    process.expect("DELETE Namespace shop", Outcome::Accepted).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;

@@ -128,10 +128,12 @@ impl Reconcile for Kubelets {
             }
             Work::Machine(name) => self.tend_machine(name, client, queue),
             Work::Pod { key, uid, node } => {
-                if !client.breakage.machines.contains(node)
-                    || client.node_fault(node) == Some(NodeFault::Silent)
-                {
+                if !client.breakage.machines.contains(node) {
                     return Ok(Next::Rest);
+                }
+                // A silence may be shorter than what the machine would notice of itself.
+                if client.node_fault(node) == Some(NodeFault::Silent) {
+                    return Ok(Next::After(LOOK));
                 }
                 let mut client = client.node(node);
                 let next = self.tend_pod(key, uid, node, &mut client);

@@ -11,14 +11,14 @@ use futures::stream;
 use http::{HeaderValue, Response, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 
-use super::{Body, Shared};
+use super::{Body, Shared, bell::Ear};
 use crate::api::{BOOKMARKS, Watch, WatchFault};
 
 struct Flow {
     shared: Weak<Shared>,
-    changed: watch::Receiver<u64>,
+    ear: Ear,
     watch: Watch,
     deadline: Instant,
     beat: Instant,
@@ -30,7 +30,7 @@ pub(super) fn watching(shared: &Arc<Shared>, watch: Watch) -> Response<Body> {
     let far = Duration::from_secs(60 * 60 * 24 * 365);
     let flow = Flow {
         shared: Arc::downgrade(shared),
-        changed: shared.revision.subscribe(),
+        ear: shared.bell.listen(),
         deadline: now + watch.timeout.min(far),
         beat: now + BOOKMARKS,
         watch,
@@ -66,7 +66,7 @@ impl Flow {
             if now >= self.beat {
                 self.beat = now + BOOKMARKS;
             }
-            self.changed.mark_unchanged();
+            self.ear.mark();
             let batch = {
                 let shared = self.shared.upgrade()?;
                 let world = shared.lock();
@@ -81,7 +81,8 @@ impl Flow {
             }
             let until = self.deadline.min(self.beat);
             tokio::select! {
-                changed = self.changed.changed() => if changed.is_err() { return None },
+                biased;
+                () = self.ear.wait() => {}
                 () = tokio::time::sleep_until(until) => {}
             }
         }

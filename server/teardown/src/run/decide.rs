@@ -8,7 +8,7 @@ use super::{Call, Progress, Run, RunEvent, RunState, Stage, Trouble};
 use crate::{
     action::{Action, Outcome, PodSight},
     index::{Index, Presence},
-    object::{Deletion, Object, ObjectRef},
+    object::{Deletion, Facts, Object, ObjectRef},
     patience::{Overdue, Patience},
     plan::{Blocker, Deed, Propagation, Step, StepId},
     relation::Rung,
@@ -318,8 +318,28 @@ impl Run {
         }
         if step.kind.is("", "Namespace") {
             look.index.sees_into(&step.object.name)?;
+            self.is_empty(&step.object.name, look.index)?;
         }
         Ok(true)
+    }
+
+    /// Whether nothing is in a namespace but what goes with it. What came after the plan was made is in no step, and
+    /// nobody confirmed its end.
+    fn is_empty(&self, namespace: &str, index: &Index) -> Result<(), String> {
+        let goes_with_it = |object: &Object| {
+            object.is_made_by_cluster()
+                || matches!(&object.facts, Facts::Binding(binding) if binding.people)
+                || self.plan.kept.iter().any(|kept| kept.uid == object.uid)
+        };
+        let content =
+            index.objects().filter(|object| object.namespace.as_deref() == Some(namespace));
+        let newcomer = content
+            .filter(|object| !goes_with_it(object))
+            .map(|object| object.reference())
+            .min();
+        newcomer.map_or(Ok(()), |object| {
+            Err(format!("{object} is in it, and was not when the plan was made"))
+        })
     }
 
     /// The steps a waiting step waits for: those in front of it that have not reached their rung.

@@ -1,0 +1,187 @@
+//! What goes wrong, and what people do, at random times; and when all of it heals.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::{application::Application, ledger::Cut};
+
+/// Something that happens at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Happening {
+    Pause,
+    Resume,
+    Stop,
+    /// The step, as a number that is cut to size.
+    Skip(u64),
+    /// Somebody starts another run of the unit, or of one of its namespaces.
+    SecondRun {
+        namespace: bool,
+    },
+    /// The process is killed.
+    Kill,
+    /// It dies at a write from here.
+    CutWrite(u64, Cut),
+    /// It dies at a DELETE from here; after its effect or before.
+    CutDelete(usize, bool),
+    /// A stranger's Pod mounts a claim of the unit.
+    Stranger(String, String),
+    /// Somebody puts something of their own into a namespace of the unit.
+    Newcomer(String),
+    /// Old revisions are forgotten.
+    Compact,
+}
+
+/// All that happens after the run has started.
+#[derive(Clone, Debug)]
+pub(crate) struct Adversity {
+    /// As the sandbox reads it.
+    pub(crate) script: String,
+    /// Sorted by time.
+    pub(crate) happenings: Vec<(Duration, Happening)>,
+    /// When everything is well again.
+    pub(crate) heals: Duration,
+    /// How long the process is away after each death.
+    pub(crate) away: Duration,
+}
+
+/// Controllers that may be away for a while.
+const CONTROLLERS: [&str; 10] = [
+    "garbage-collector-controller",
+    "namespace-controller",
+    "deployment-controller",
+    "replicaset-controller",
+    "statefulset-controller",
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-binder-controller",
+    "job-controller",
+    "endpointslice-controller",
+    "external-provisioner",
+];
+
+impl Adversity {
+    pub(crate) fn draw(rng: &mut Rng, application: &Application) -> Self {
+        let length = [5, 20, 60, 150][rng.usize(..4)];
+        let heals = Duration::from_secs(length);
+        let mut script = String::new();
+        let count = [0, 1, 2, 4, 8][rng.usize(..5)];
+        for _ in 0..count {
+            let line = rule(rng, length);
+            script.push_str(&line);
+            script.push('\n');
+        }
+        for _ in 0..[0, 0, 1, 2][rng.usize(..4)] {
+            script.push_str(&misfortune(rng, length));
+        }
+        if let Some((kind, namespace, name)) = application.recreated.first()
+            && rng.bool()
+        {
+            let plural = format!("{}s.apps", kind.to_lowercase());
+            script.push_str(&format!("at 0s recreate {plural} {namespace}/{name}\n"));
+        }
+        let mut happenings = vec![];
+        let at = |rng: &mut Rng| Duration::from_millis(early(rng, length * 1_000));
+        for _ in 0..[0, 0, 1, 2, 4][rng.usize(..5)] {
+            let when = at(rng);
+            match rng.u32(..20) {
+                0..8 => {
+                    happenings.push((when, Happening::Pause));
+                    let pause = Duration::from_secs(rng.u64(1..20));
+                    happenings.push((when + pause, Happening::Resume));
+                }
+                8..12 => happenings.push((when, Happening::Skip(rng.u64(..)))),
+                12 => happenings.push((when, Happening::Stop)),
+                _ => {
+                    let namespace = rng.bool();
+                    happenings.push((when, Happening::SecondRun { namespace }));
+                }
+            }
+        }
+        for _ in 0..[0, 0, 1, 1, 3][rng.usize(..5)] {
+            let crash = match rng.u32(..6) {
+                0 => Happening::Kill,
+                1 => Happening::CutDelete(rng.usize(..4), rng.bool()),
+                _ => {
+                    let cut = [Cut::Before, Cut::Written, Cut::Acknowledged][rng.usize(..3)];
+                    Happening::CutWrite(rng.u64(..6), cut)
+                }
+            };
+            happenings.push((at(rng), crash));
+        }
+        if let Some((namespace, name)) = application.claims.first()
+            && rng.u32(..10) < 4
+        {
+            let stranger = Happening::Stranger(namespace.clone(), name.clone());
+            happenings.push((Duration::from_millis(rng.u64(..2_000)), stranger));
+        }
+        if rng.u32(..10) == 0 {
+            // Into the first namespace, right away: most that have content are not gone by then.
+            happenings.push((
+                Duration::from_millis(rng.u64(..500)),
+                Happening::Newcomer("alpha-1".to_owned()),
+            ));
+        }
+        if rng.u32(..10) == 0 {
+            happenings.push((at(rng), Happening::Compact));
+        }
+        happenings.sort_by_key(|(at, _)| *at);
+        let away = Duration::from_millis([0, 500, 5_000, 30_000][rng.usize(..4)]);
+        Self { script, happenings, heals, away }
+    }
+}
+
+/// A time below a limit, rather early: most of a run happens in its first seconds.
+fn early(rng: &mut Rng, limit: u64) -> u64 {
+    if rng.bool() { rng.u64(..limit) } else { rng.u64(..limit.div_ceil(8)) }
+}
+
+fn rule(rng: &mut Rng, length: u64) -> String {
+    let from = early(rng, length);
+    let until = rng.u64(from + 1..=length);
+    let resource = [
+        "*",
+        "*",
+        "pods",
+        "persistentvolumeclaims",
+        "deployments.apps",
+        "configmaps",
+        "namespaces",
+        "statefulsets.apps",
+    ][rng.usize(..8)];
+    let (verbs, action) = match rng.u32(..16) {
+        0 | 1 => ("delete", "reset after"),
+        2 => ("delete", "504 after"),
+        3 => ("delete", "500 after"),
+        4 => ("delete", "reset"),
+        5 => ("delete,get,list", "429 retry=2"),
+        6 => ("delete,list", "429"),
+        7 => ("delete,get,list,watch", "503"),
+        8 => ("watch", "truncate"),
+        9 => ("watch", "stall"),
+        10 => ("watch", "410"),
+        11 => ("watch", "no-bookmarks"),
+        12 => ("list,watch", "403"),
+        13 => ("delete", "403"),
+        14 => ("list", "stale 20"),
+        _ => (
+            "delete,get,list,watch",
+            ["401", "reset", "latency 900ms", "latency 6s"][rng.usize(..4)],
+        ),
+    };
+    let times = ["", "1x ", "3x "][rng.usize(..3)];
+    let chance = ["1.0", "0.5", "0.2"][rng.usize(..3)];
+    format!(
+        "on {verbs} {resource} as=unwind from={from}s until={until}s {times}p={chance} -> {action}"
+    )
+}
+
+fn misfortune(rng: &mut Rng, length: u64) -> String {
+    let from = early(rng, length);
+    if rng.u32(..3) == 0 {
+        let node = ["node-1", "node-2"][rng.usize(..2)];
+        return format!("at {from}s node {node} silent\n");
+    }
+    let name = CONTROLLERS[rng.usize(..CONTROLLERS.len())];
+    let how = ["off", "slow 5s", "slow 20s", "failing"][rng.usize(..4)];
+    format!("at {from}s controller {name} {how}\n")
+}

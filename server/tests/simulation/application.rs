@@ -1,0 +1,277 @@
+//! Random applications: the one that is taken apart, and a bystander that shares some of it. The same seed gives the same
+//! objects.
+
+mod storage;
+mod workload;
+
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+pub(crate) use self::workload::CANARY;
+
+/// The unit that is taken apart.
+pub(crate) const UNIT: &str = "alpha";
+/// The one that must not be touched.
+pub(crate) const BYSTANDER: &str = "beta";
+/// The finalizer that custom resources carry, and that only their operator removes.
+pub(crate) const FINALIZER: &str = "widgets.example.com/cleanup";
+pub(crate) const PART_OF: &str = "app.kubernetes.io/part-of";
+
+/// Objects in an order in which they can be created.
+#[derive(Debug, Default)]
+pub(crate) struct Application {
+    pub(crate) objects: Vec<Value>,
+    /// Claims of the unit, by namespace and name: what a stranger's Pod may mount while the run goes on.
+    pub(crate) claims: Vec<(String, String)>,
+    /// Objects of the unit that somebody may insist on, as kind, namespace, name.
+    pub(crate) recreated: Vec<(&'static str, String, String)>,
+}
+
+/// An application while it is drawn.
+pub(crate) struct Draw<'a> {
+    rng: &'a mut Rng,
+    application: Application,
+    namespaces: Vec<String>,
+    number: usize,
+    definition: bool,
+}
+
+impl Application {
+    /// Draws one. Most are small, so that many can be tried.
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        let wanted = match rng.u32(..20) {
+            0..12 => rng.usize(5..16),
+            12..18 => rng.usize(16..45),
+            _ => rng.usize(45..121),
+        };
+        let most = 1 + wanted / 8;
+        let count = rng.usize(1..=most.min(6));
+        let namespaces = (1..=count).map(|n| format!("{UNIT}-{n}")).collect();
+        let application = Self::default();
+        let mut draw = Draw { rng, application, namespaces, number: 0, definition: false };
+        draw.namespaces();
+        while draw.application.objects.len() < wanted {
+            draw.component();
+        }
+        draw.bystander();
+        draw.application
+    }
+}
+
+impl Draw<'_> {
+    fn namespaces(&mut self) {
+        for name in self.namespaces.clone() {
+            let mut namespace = object("v1", "Namespace", "", &name);
+            // One that nobody claims is no part of the unit, and stays.
+            if self.rng.u32(..8) > 0 {
+                belongs(&mut namespace, UNIT);
+            }
+            self.application.objects.push(namespace);
+        }
+    }
+
+    /// The next of its sort: `web-3`.
+    fn name(&mut self, sort: &str) -> String {
+        self.number += 1;
+        format!("{sort}-{}", self.number)
+    }
+
+    fn namespace(&mut self) -> String {
+        let at = self.rng.usize(..self.namespaces.len());
+        self.namespaces[at].clone()
+    }
+
+    fn chance(&mut self, of_a_hundred: u32) -> bool {
+        self.rng.u32(..100) < of_a_hundred
+    }
+
+    /// Adds an object of the unit.
+    fn add(&mut self, mut object: Value) {
+        belongs(&mut object, UNIT);
+        self.application.objects.push(object);
+    }
+
+    fn add_for(&mut self, unit: &str, mut object: Value) {
+        belongs(&mut object, unit);
+        self.application.objects.push(object);
+    }
+
+    fn component(&mut self) {
+        let namespace = self.namespace();
+        match self.rng.u32(..22) {
+            0..6 => self.deployment(UNIT, &namespace),
+            6..9 => self.stateful_set(&namespace),
+            9 => self.daemon_set(&namespace),
+            10 => self.job(&namespace),
+            11 => self.cron_job(&namespace),
+            12 => self.pod(&namespace),
+            13 | 14 => self.claim_alone(&namespace),
+            15 => self.settings(&namespace),
+            16 | 17 => self.people(&namespace),
+            18 | 19 => self.custom(&namespace),
+            20 => self.webhook(&namespace),
+            _ => self.api_service(&namespace),
+        }
+    }
+
+    /// Rights of people, which are nobody's while the application runs.
+    fn people(&mut self, namespace: &str) {
+        let name = self.name("people");
+        let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
+        let mut role = object(RBAC, "Role", namespace, &name);
+        role["rules"] = rules;
+        let mut binding = object(RBAC, "RoleBinding", namespace, &name);
+        binding["roleRef"] =
+            json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name});
+        binding["subjects"] =
+            json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "staff"}]);
+        let claimed = self.chance(40);
+        for it in [role, binding] {
+            if claimed { self.add(it) } else { self.application.objects.push(it) }
+        }
+    }
+
+    /// A definition with its objects and the Deployment that is said to look after them.
+    fn custom(&mut self, namespace: &str) {
+        if !self.definition {
+            self.definition = true;
+            let mut definition = object(
+                "apiextensions.k8s.io/v1",
+                "CustomResourceDefinition",
+                "",
+                "widgets.example.com",
+            );
+            definition["spec"] = json!({
+                "group": "example.com",
+                "scope": "Namespaced",
+                "names": {"kind": "Widget", "listKind": "WidgetList", "plural": "widgets", "singular": "widget"},
+                "versions": [{
+                    "name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {
+                        "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                    }},
+                }],
+            });
+            self.add(definition);
+            self.deployment(UNIT, namespace);
+        }
+        let name = self.name("widget");
+        let mut widget = object("example.com/v1", "Widget", namespace, &name);
+        if self.chance(60) {
+            widget["metadata"]["finalizers"] = json!([FINALIZER]);
+        }
+        self.add(widget);
+    }
+
+    /// Somebody in a cluster role, a webhook or an aggregated API: what is answered by a Service of the application.
+    fn answered(&mut self, namespace: &str) -> String {
+        let name = self.name("answer");
+        self.plain_deployment(UNIT, namespace, &name, 1);
+        let mut service = object("v1", "Service", namespace, &name);
+        service["spec"] =
+            json!({"selector": {"app": name}, "ports": [{"name": "https", "port": 443}]});
+        self.add(service);
+        name
+    }
+
+    fn webhook(&mut self, namespace: &str) {
+        let service = self.answered(namespace);
+        let name = self.name("check");
+        let mut configuration =
+            object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", &name);
+        let fails = if self.chance(50) { "Fail" } else { "Ignore" };
+        configuration["webhooks"] = json!([{
+            "name": format!("{name}.example.com"),
+            "clientConfig": {"service": {"namespace": namespace, "name": service, "port": 443}},
+            "rules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps", "secrets"],
+                "operations": ["DELETE"],
+            }],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+            "failurePolicy": fails,
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }]);
+        self.add(configuration);
+    }
+
+    fn api_service(&mut self, namespace: &str) {
+        let service = self.answered(namespace);
+        let group = format!("{service}.example.org");
+        let mut registration =
+            object("apiregistration.k8s.io/v1", "APIService", "", &format!("v1beta1.{group}"));
+        registration["spec"] = json!({
+            "group": group, "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
+            "insecureSkipTLSVerify": true,
+            "service": {"namespace": namespace, "name": service, "port": 443},
+        });
+        self.add(registration);
+    }
+
+    /// The other application: something of its own, and some that it shares.
+    fn bystander(&mut self) {
+        let namespace = object("v1", "Namespace", "", BYSTANDER);
+        self.add_for(BYSTANDER, namespace);
+        self.plain_deployment(BYSTANDER, BYSTANDER, "other", 1);
+        if self.chance(50) {
+            let shared = self.namespace();
+            self.guest(&shared);
+        }
+        if self.definition && self.chance(30) {
+            let widget = object("example.com/v1", "Widget", BYSTANDER, "theirs");
+            self.add_for(BYSTANDER, widget);
+        }
+        self.shared_volume();
+    }
+
+    /// Something of the bystander's in a namespace of the unit.
+    fn guest(&mut self, namespace: &str) {
+        let used = |kind: &str, application: &Application| {
+            let mut all = application.objects.iter();
+            let found =
+                all.find(|it| it["kind"] == kind && it["metadata"]["namespace"] == namespace);
+            found.map(|it| it["metadata"]["name"].as_str().unwrap_or_default().to_owned())
+        };
+        let config = used("ConfigMap", &self.application);
+        let secret = used("Secret", &self.application);
+        let claim = used("PersistentVolumeClaim", &self.application);
+        let account = used("ServiceAccount", &self.application);
+        let service = used("Service", &self.application);
+        let mut guest = self.deployment_of("guest", namespace, 1);
+        let mut volumes = vec![];
+        if let Some(name) = config {
+            volumes.push(json!({"name": "config", "configMap": {"name": name}}));
+        }
+        if let Some(name) = secret.filter(|_| self.chance(50)) {
+            volumes.push(json!({"name": "secret", "secret": {"secretName": name}}));
+        }
+        if let Some(name) = claim.filter(|_| self.chance(50)) {
+            volumes.push(json!({"name": "data", "persistentVolumeClaim": {"claimName": name}}));
+        }
+        let spec = &mut guest["spec"]["template"]["spec"];
+        spec["volumes"] = Value::Array(volumes);
+        if let Some(name) = account.filter(|_| self.chance(50)) {
+            spec["serviceAccountName"] = json!(name);
+        }
+        self.add_for(BYSTANDER, guest);
+        if let Some(name) = service.filter(|_| self.chance(50)) {
+            let ingress = workload::ingress("guest", namespace, &name);
+            self.add_for(BYSTANDER, ingress);
+        }
+    }
+}
+
+pub(crate) const RBAC: &str = "rbac.authorization.k8s.io/v1";
+
+/// An object with nothing but its name.
+pub(crate) fn object(api_version: &str, kind: &str, namespace: &str, name: &str) -> Value {
+    let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
+    if !namespace.is_empty() {
+        object["metadata"]["namespace"] = json!(namespace);
+    }
+    object
+}
+
+fn belongs(object: &mut Value, unit: &str) {
+    object["metadata"]["labels"][PART_OF] = json!(unit);
+}

@@ -1,0 +1,603 @@
+//! One game: an application, a server, a person, and what goes wrong; from a seed.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use fastrand::Rng;
+use jiff::{SignedDuration, Timestamp};
+use sandbox::{
+    cluster::{Actor, DeleteOptions},
+    controller::{Controllers, timing::Timing},
+    fault::Faults,
+    service::Sandbox,
+    store::{Event, Key},
+};
+use serde_json::{Value, json};
+use server::hub::{Hub, Refusal, Start, Steer};
+use teardown::{
+    message::{Message, Record, Topic},
+    plan::{Plan, PlanError, StepId},
+    run::RunId,
+    unit::UnitId,
+};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+
+use crate::{
+    adversity::{Adversity, Happening},
+    application::{Application, BYSTANDER, FINALIZER, UNIT, object},
+    ledger::Ledger,
+    life::{Life, Stage},
+    log::Log,
+    oracle::{self, Evidence, Offence, USER},
+    reader::{Seen, differences, read},
+    saboteur::{Confirmed, Saboteur},
+    state::{text, uid, unit},
+    story::Story,
+    wire::Arrivals,
+};
+
+/// How long an application gets to come to rest.
+const SETTLING: Duration = Duration::from_secs(20);
+/// How long a run may take once all is well: a watch that stalled is found out after six minutes, a volume is unmounted
+/// anew after two.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
+/// How long a newcomer stays after all is well.
+const STAY: Duration = Duration::from_secs(60);
+/// How long the hub may take for an answer.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// What came of a game.
+pub(crate) struct Outcome {
+    pub(crate) seed: u64,
+    pub(crate) offences: Vec<Offence>,
+    pub(crate) story: Story,
+    pub(crate) script: String,
+    pub(crate) events: Vec<Arc<Event>>,
+    /// The revision that was reached, by milliseconds.
+    moments: Vec<(u64, u64)>,
+    pub(crate) objects: usize,
+    /// Whether a run was started.
+    pub(crate) ran: bool,
+    /// How long it took in the sandbox.
+    pub(crate) lasted: Duration,
+}
+
+impl Outcome {
+    /// When the store reached a revision, in milliseconds since the beginning, to the second.
+    pub(crate) fn moment(&self, revision: u64) -> u64 {
+        let at = self.moments.partition_point(|(_, reached)| *reached < revision);
+        self.moments.get(at).map_or(u64::MAX, |(at, _)| *at)
+    }
+}
+
+/// Plays the game of a seed.
+pub(crate) fn play(seed: u64, saboteur: Option<Saboteur>) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without a driver needs nothing of the system");
+    let log = Log::default();
+    let _quiet = log.listen();
+    runtime.block_on(async {
+        let mut game = Game::begin(seed, saboteur).await;
+        game.play().await;
+        let mut outcome = game.end().await;
+        outcome.offences.extend(log.offence());
+        outcome
+    })
+}
+
+struct Game {
+    stage: Stage,
+    application: Application,
+    adversity: Adversity,
+    life: Option<Life>,
+    lives: u64,
+    hubs: watch::Sender<Option<Hub>>,
+    readers: JoinSet<()>,
+    seen: BTreeMap<Topic, Seen>,
+    events: Vec<Arc<Event>>,
+    moments: Vec<(u64, u64)>,
+    planned: u64,
+    plan: Option<Arc<Plan>>,
+    run: Option<RunId>,
+    offences: Vec<Offence>,
+    begun: Instant,
+}
+
+impl Game {
+    async fn begin(seed: u64, saboteur: Option<Saboteur>) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
+        let mut controllers = Controllers::new(Timing::default());
+        controllers.breakage.machines = ["node-1", "node-2"].map(String::from).into();
+        let sandbox = Sandbox::start(start, rng.u64(..), controllers);
+        let story = Story::begin();
+        let application = Application::draw(&mut rng.fork());
+        let adversity = Adversity::draw(&mut rng.fork(), &application);
+        let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
+        let ledger = Ledger::default();
+        if saboteur == Some(Saboteur::LateIntent) {
+            ledger.be_late();
+        }
+        let stage = Stage {
+            start,
+            sandbox: sandbox.speaking_as(Some(actor)),
+            ledger,
+            arrivals: Arrivals::default(),
+            story,
+            saboteur,
+            confirmed: Confirmed::default(),
+            ending: Arc::new(Notify::new()),
+            seed,
+        };
+        let mut game = Self {
+            stage,
+            application,
+            adversity,
+            life: None,
+            lives: 0,
+            hubs: watch::Sender::new(None),
+            readers: JoinSet::new(),
+            seen: BTreeMap::new(),
+            events: vec![],
+            moments: vec![],
+            planned: 0,
+            plan: None,
+            run: None,
+            offences: vec![],
+            begun: Instant::now(),
+        };
+        game.create();
+        sleep(SETTLING).await;
+        game.pull();
+        game
+    }
+
+    fn tell(&self, line: impl Into<String>) {
+        self.stage.story.tell(line);
+    }
+
+    fn offend(&mut self, invariant: &'static str, text: String) {
+        self.offences.push(Offence::new(invariant, text));
+    }
+
+    fn create(&mut self) {
+        let objects = self.application.objects.clone();
+        let refused = self.stage.sandbox.with(|world| {
+            let cluster = &mut world.cluster;
+            let refused = objects.into_iter().filter_map(|object| {
+                let Some(key) = cluster.key_of(&object) else { return Some(object.to_string()) };
+                let Key { group, plural, namespace, .. } = &key;
+                let made = cluster.create(&Actor::admin(), group, plural, namespace, object);
+                made.err().map(|status| format!("{key}: {}", status.message))
+            });
+            refused.collect::<Vec<_>>()
+        });
+        for refusal in refused {
+            self.offend("draw", format!("cannot be created: {refusal}"));
+        }
+    }
+
+    /// Takes the changes that are new, before they are forgotten.
+    fn pull(&mut self) {
+        let seen = self.events.last().map_or(1, |event| event.revision);
+        let events = self.stage.sandbox.with(|world| {
+            let since = world.cluster.store.since(seen);
+            since.map(|events| events.cloned().collect::<Vec<_>>())
+        });
+        match events {
+            Ok(events) => {
+                let reached = events.last().map_or(seen, |event| event.revision);
+                self.events.extend(events);
+                self.moments.push((self.stage.story.now(), reached));
+            }
+            Err(compacted) => self.offend("draw", compacted.to_string()),
+        }
+    }
+
+    fn start_server(&mut self) {
+        match Life::start(&self.stage, self.lives) {
+            Ok(life) => {
+                self.hubs.send_replace(Some(life.hub.clone()));
+                self.life = Some(life);
+                self.lives += 1;
+            }
+            Err(error) => self.offend("I3", error),
+        }
+    }
+
+    async fn kill(&mut self, why: &str) {
+        self.hubs.send_replace(None);
+        if let Some(life) = self.life.take() {
+            life.kill(why).await;
+        }
+    }
+
+    fn read(&mut self, topic: Topic) {
+        if !self.seen.contains_key(&topic) {
+            let seen = Seen::default();
+            self.readers.spawn(read(topic.clone(), self.hubs.subscribe(), seen.clone()));
+            self.seen.insert(topic, seen);
+        }
+    }
+
+    async fn play(&mut self) {
+        self.start_server();
+        if self.stage.seed.is_multiple_of(2) {
+            self.read(Topic::Units);
+        }
+        if !self.confirm().await {
+            return;
+        }
+        let mut happenings: VecDeque<_> = std::mem::take(&mut self.adversity.happenings).into();
+        let began = Instant::now();
+        let heals = began + self.adversity.heals;
+        self.strike();
+        let mut healed = false;
+        let mut returns: Option<Instant> = None;
+        let mut tick = began;
+        loop {
+            let now = Instant::now();
+            let is_over = self.stage.ledger.runs().iter().all(|(_, ended)| *ended);
+            if is_over && (healed || happenings.is_empty()) {
+                break;
+            }
+            if now > heals + PATIENCE {
+                let waiting = self.waiting().await;
+                self.offend("I9", format!("not over {PATIENCE:?} after all was well: {waiting}"));
+                break;
+            }
+            let next = happenings.front().map(|(after, _)| began + *after);
+            let next = next.into_iter().chain(returns).chain([tick]).min().unwrap_or(tick);
+            let ending = self.stage.ending.clone();
+            tokio::select! {
+                biased;
+                () = ending.notified() => {
+                    self.kill("it has crashed").await;
+                    returns = Some(Instant::now() + self.adversity.away);
+                    continue;
+                }
+                () = sleep_until(next) => {}
+            }
+            let now = Instant::now();
+            if returns.is_some_and(|at| at <= now) {
+                returns = None;
+                self.start_server();
+            }
+            while happenings.front().is_some_and(|(after, _)| began + *after <= now) {
+                if let Some((_, happening)) = happenings.pop_front() {
+                    self.happen(happening).await;
+                }
+            }
+            if now >= tick {
+                tick = now + Duration::from_secs(1);
+                self.operate();
+                self.pull();
+                if now >= heals {
+                    if !healed {
+                        healed = true;
+                        self.heal();
+                    }
+                    self.tidy(now >= heals + STAY).await;
+                }
+            }
+        }
+    }
+
+    /// What the page says of steps that are not gone.
+    async fn waiting(&self) -> String {
+        let (Some(life), Some(run)) = (&self.life, &self.run) else { return String::new() };
+        let looked = timeout(ANSWER, life.hub.look(Topic::Run(run.clone()))).await;
+        let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else {
+            return format!("{looked:?}");
+        };
+        let left = records.into_iter().filter_map(|record| match record {
+            Record::Step(step) if step.gone.is_none() => Some(format!(
+                "\n   {}: {:?} {:?} {:?}",
+                step.object, step.state, step.waits_for, step.trouble
+            )),
+            Record::Run(run) => Some(format!("{:?}", run.state)),
+            Record::Blind(blind) => Some(format!("\n   blind: {blind:?}")),
+            _ => None,
+        });
+        left.collect()
+    }
+
+    /// A person makes a plan and starts a run of it, as often as it takes.
+    async fn confirm(&mut self) -> bool {
+        let mut refused = String::new();
+        for _ in 0..120 {
+            sleep(Duration::from_secs(1)).await;
+            let Some(life) = &self.life else { return false };
+            let hub = life.hub.clone();
+            let made = timeout(ANSWER, hub.make_plan(UnitId::new(UNIT))).await;
+            let Ok(Ok(Ok(plan))) = made else {
+                if let Ok(Ok(Err(Refusal::Unplannable(PlanError::Empty)))) = made {
+                    self.tell("nothing of the unit could go: others need all of it");
+                    return false;
+                }
+                refused = format!("{made:?}");
+                continue;
+            };
+            *self.stage.confirmed.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(plan.clone());
+            self.pull();
+            self.planned = self.events.last().map_or(0, |event| event.revision);
+            let start = Start {
+                plan: plan.id.clone(),
+                hash: plan.hash.clone(),
+                confirm: UNIT.to_owned(),
+                by: "Li".to_owned(),
+            };
+            let started = timeout(ANSWER, hub.start(start)).await;
+            refused = format!("{started:?}");
+            if let Ok(Ok(Ok(run))) = started {
+                self.tell(format!(
+                    "Li starts a run of {} steps; {} stay",
+                    plan.steps.len(),
+                    plan.kept.len()
+                ));
+                self.plan = Some(plan);
+                self.read(Topic::Run(run.clone()));
+                // The largest page, and the dearest to publish.
+                if self.stage.seed % 4 == 1 {
+                    self.read(Topic::Unit(UnitId::new(UNIT)));
+                }
+                self.run = Some(run);
+                return true;
+            }
+        }
+        self.offend("I3", format!("no run could be started within two minutes: {refused}"));
+        false
+    }
+
+    fn strike(&mut self) {
+        let script = self.adversity.script.clone();
+        let parsed = self.stage.sandbox.with(|world| {
+            let now = world.cluster.now();
+            let faults = Faults::parse(&script, now);
+            faults.map(|faults| world.cluster.faults = faults)
+        });
+        self.stage.sandbox.wake();
+        if let Err(error) = parsed {
+            self.offend("draw", error.to_string());
+        }
+    }
+
+    /// All is well again, and somebody sees to it that it goes on.
+    fn heal(&mut self) {
+        self.tell("ALL IS WELL from here on");
+        self.stage.sandbox.with(|world| {
+            world.cluster.faults = Faults::default();
+            world.controllers.breakage.repair();
+            let names: Vec<&str> = world.controllers.iter().map(|(name, _)| name).collect();
+            for name in names {
+                world.controllers.set(name, sandbox::controller::Condition::Running);
+            }
+        });
+        self.stage.sandbox.wake();
+    }
+
+    /// What people do in the end: resume what is paused, remove what came back and what strangers made.
+    async fn tidy(&mut self, with_newcomers: bool) {
+        for (run, ended) in self.stage.ledger.runs() {
+            if !ended && let Some(life) = &self.life {
+                let resume = life.hub.steer(RunId::new(run), Steer::Resume, "Li".to_owned());
+                _ = timeout(ANSWER, resume).await;
+            }
+        }
+        let Some(plan) = self.plan.clone() else { return };
+        let story = self.stage.story.clone();
+        self.stage.sandbox.with(|world| {
+            let cluster = &mut world.cluster;
+            let strangers: Vec<Key> = cluster
+                .list("", "pods", None)
+                .filter(|pod| text(pod, "/metadata/name").starts_with("stranger"))
+                .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null())
+                .filter_map(|pod| cluster.key_of(pod))
+                .collect();
+            let again = plan.steps.iter().filter_map(|step| {
+                let namespace = step.object.namespace.as_deref().unwrap_or_default();
+                let key =
+                    Key::new(&step.kind.group, &step.kind.plural, namespace, &step.object.name);
+                let object = cluster.get(&key)?;
+                let is_new = uid(object) != step.uid.as_str()
+                    && object["metadata"]["deletionTimestamp"].is_null();
+                is_new.then_some(key)
+            });
+            let newcomer = cluster
+                .list("", "configmaps", None)
+                .filter(|it| with_newcomers && text(it, "/metadata/name") == "stranger");
+            let newcomer = newcomer.filter_map(|it| cluster.key_of(it)).collect::<Vec<_>>();
+            for key in again.chain(strangers).chain(newcomer).collect::<Vec<_>>() {
+                story.tell(format!("somebody deletes {key}, which is no part of the plan"));
+                _ = cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
+            }
+        });
+    }
+
+    /// The operator of the custom resources: cleans up behind those that go.
+    fn operate(&mut self) {
+        self.stage.sandbox.with(|world| {
+            let cluster = &mut world.cluster;
+            let going: Vec<Key> = cluster
+                .list("example.com", "widgets", None)
+                .filter(|it| {
+                    sandbox::object::is_deleting(it)
+                        && sandbox::object::has_finalizer(it, FINALIZER)
+                })
+                .filter_map(|it| cluster.key_of(it))
+                .collect();
+            for key in going {
+                _ = cluster.modify(&Actor::admin(), &key, "", |it| {
+                    sandbox::object::remove_finalizer(it, FINALIZER);
+                });
+            }
+        });
+    }
+
+    async fn happen(&mut self, happening: Happening) {
+        self.tell(format!("{happening:?}"));
+        match happening {
+            Happening::Kill => self.kill_and_ring("it is killed").await,
+            Happening::CutWrite(after, cut) => self.stage.ledger.cut(after, cut),
+            Happening::CutDelete(after, with_effect) => self.stage.arrivals.cut(after, with_effect),
+            Happening::Compact => {
+                self.pull();
+                self.stage.sandbox.with(|world| {
+                    let store = &mut world.cluster.store;
+                    store.compact(store.revision());
+                });
+            }
+            Happening::Newcomer(namespace) => {
+                let config = object("v1", "ConfigMap", &namespace, "stranger");
+                self.put(&namespace, "configmaps", config);
+            }
+            Happening::Stranger(namespace, claim) => self.stranger(&namespace, &claim),
+            Happening::Pause => self.steer(Steer::Pause).await,
+            Happening::Resume => self.steer(Steer::Resume).await,
+            Happening::Stop => self.steer(Steer::Stop).await,
+            Happening::Skip(step) => {
+                let steps = self.plan.as_ref().map_or(0, |plan| plan.steps.len()) as u64;
+                if steps > 0 {
+                    let step = u32::try_from(step % steps).unwrap_or_default();
+                    self.steer(Steer::Skip(StepId(step))).await;
+                }
+            }
+            Happening::SecondRun { namespace } => self.second_run(namespace).await,
+        }
+    }
+
+    async fn kill_and_ring(&mut self, why: &str) {
+        if self.life.is_some() {
+            self.kill(why).await;
+            self.stage.ending.notify_one();
+        }
+    }
+
+    async fn steer(&mut self, steer: Steer) {
+        let (Some(life), Some(run)) = (&self.life, &self.run) else { return };
+        let steered = life.hub.steer(run.clone(), steer, "Li".to_owned());
+        let answer = timeout(ANSWER, steered).await;
+        self.tell(format!("  {answer:?}"));
+    }
+
+    async fn second_run(&mut self, namespace: bool) {
+        let Some(life) = &self.life else { return };
+        let hub = life.hub.clone();
+        let unit = if namespace { self.lonely() } else { UnitId::new(UNIT) };
+        self.tell(format!("  of {unit}"));
+        let made = timeout(ANSWER, hub.make_plan(unit.clone())).await;
+        let Ok(Ok(Ok(plan))) = made else { return self.tell(format!("  {made:?}")) };
+        let (plan, hash) = (plan.id.clone(), plan.hash.clone());
+        let confirm = unit.as_str().to_owned();
+        let started = hub.start(Start { plan, hash, confirm, by: "Bo".to_owned() });
+        let started = timeout(ANSWER, started).await;
+        if let Ok(Ok(Err(refusal))) = &started {
+            self.tell(format!("  refused: {refusal}"));
+        } else {
+            self.tell(format!("  {started:?}"));
+        }
+    }
+
+    /// The unit that is a namespace in which nobody else is; taken whole, it takes nothing of others'.
+    fn lonely(&self) -> UnitId {
+        let mut names = self.application.objects.iter().filter_map(|object| {
+            let name = text(object, "/metadata/name");
+            (object["kind"] == "Namespace" && unit(object) == UNIT).then_some(name)
+        });
+        let others = |name: &str| {
+            let mut objects = self.application.objects.iter();
+            objects.any(|it| text(it, "/metadata/namespace") == name && unit(it) == BYSTANDER)
+        };
+        names.find(|name| !others(name)).map_or(UnitId::new(UNIT), UnitId::of_namespace)
+    }
+
+    fn stranger(&mut self, namespace: &str, claim: &str) {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"namespace": namespace, "name": "stranger"},
+            "spec": {
+                "containers": [{"name": "main", "image": "example.com/main"}],
+                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
+            },
+        });
+        self.put(namespace, "pods", pod);
+    }
+
+    /// Somebody makes something.
+    fn put(&self, namespace: &str, plural: &str, object: Value) {
+        let made = self.stage.sandbox.with(|world| {
+            let cluster = &mut world.cluster;
+            cluster.create(&Actor::admin(), "", plural, namespace, object).map(|_| ())
+        });
+        self.tell(format!("  {:?}", made.map_err(|status| status.message)));
+    }
+
+    async fn end(mut self) -> Outcome {
+        // What was published last has arrived a moment later.
+        sleep(Duration::from_secs(3)).await;
+        self.pull();
+        if let Some(life) = &self.life {
+            let hub = life.hub.clone();
+            for (topic, seen) in self.seen.clone() {
+                self.compare(&hub, &topic, &seen).await;
+            }
+        }
+        for seen in self.seen.values() {
+            self.offences.extend(seen.offences());
+        }
+        let known = self.stage.ledger.known();
+        let evidence = Evidence {
+            entries: self.stage.sandbox.with(|world| world.cluster.log.entries().to_vec()),
+            events: self.events.clone(),
+            planned: self.planned,
+            arrivals: self.stage.arrivals.all(),
+            known,
+            // Longer than a watch that died without a word can go unnoticed; a moment, where none did.
+            sight: SignedDuration::from_secs(if self.adversity.script.contains("on ") {
+                480
+            } else {
+                2
+            }),
+        };
+        self.offences.extend(oracle::judge(&evidence));
+        self.kill("the game is over").await;
+        Outcome {
+            seed: self.stage.seed,
+            offences: self.offences,
+            story: self.stage.story,
+            script: self.adversity.script,
+            events: self.events,
+            moments: self.moments,
+            objects: self.application.objects.len(),
+            ran: self.run.is_some(),
+            lasted: self.begun.elapsed(),
+        }
+    }
+
+    /// I4: what a reader folded is what a newcomer would see.
+    async fn compare(&mut self, hub: &Hub, topic: &Topic, seen: &Seen) {
+        let mut difference = String::new();
+        for _ in 0..8 {
+            let looked = timeout(ANSWER, hub.look(topic.clone())).await;
+            let Ok(Ok(Ok(fresh))) = looked else { return };
+            let folded = seen.message();
+            if folded.as_ref() == Some(&fresh) {
+                return;
+            }
+            difference = differences(folded.as_ref(), &fresh);
+            sleep(Duration::from_millis(700)).await;
+        }
+        self.offend("I4", format!("{topic}: what was folded is not what is there: {difference}"));
+    }
+}

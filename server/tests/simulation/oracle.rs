@@ -1,0 +1,227 @@
+//! Judges a run from what the sandbox saw and what the disk holds. It knows nothing of the planner: only requests, the
+//! store's history, and the rules.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::SignedDuration;
+use sandbox::{log::Entry, store::Event};
+use serde_json::Value;
+
+use crate::{
+    application::{BYSTANDER, CANARY, UNIT},
+    ledger::{Known, event_name},
+    order::{self, Case},
+    state::{State, kind, list, name, namespace, text, title, uid, unit},
+    wire::Arrival,
+};
+
+/// The name the server has at the API server.
+pub(crate) const USER: &str = "unwind";
+/// How long a read of the Pods may wait for its DELETE to leave: the longest hold-back, and some for the way.
+const LOOK: SignedDuration = SignedDuration::from_secs(45);
+
+/// A promise that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offence {
+    /// The invariant, `I1` to `I10`.
+    pub(crate) invariant: &'static str,
+    /// What happened.
+    pub(crate) text: String,
+    /// The revision of the store it is about; 0 where it is about none.
+    pub(crate) revision: u64,
+}
+
+impl Offence {
+    pub(crate) fn new(invariant: &'static str, text: String) -> Self {
+        Self { invariant, text, revision: 0 }
+    }
+}
+
+/// What there is to judge by.
+#[derive(Default)]
+pub(crate) struct Evidence {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) events: Vec<Arc<Event>>,
+    /// The revision at which the first plan was confirmed.
+    pub(crate) planned: u64,
+    pub(crate) arrivals: Vec<Arrival>,
+    /// How long the server may not have seen what is there.
+    pub(crate) sight: SignedDuration,
+    pub(crate) known: Known,
+}
+
+/// Every promise that was broken.
+pub(crate) fn judge(evidence: &Evidence) -> Vec<Offence> {
+    let mut offences = vec![];
+    requests(evidence, &mut offences);
+    arrivals(evidence, &mut offences);
+    runs(evidence, &mut offences);
+    leftovers(evidence, &mut offences);
+    if String::from_utf8_lossy(&evidence.known.bytes).contains(CANARY) {
+        offences.push(Offence::new("I10", "a secret is in the journal".to_owned()));
+    }
+    offences
+}
+
+/// I1, I2 and I8: each request of ours, at its moment.
+fn requests(evidence: &Evidence, offences: &mut Vec<Offence>) {
+    let mut state = State::before(evidence.planned);
+    let mut events = evidence.events.iter().peekable();
+    let steps = planned_uids(&evidence.known);
+    // By namespace: when its Pods were read last, and which there were.
+    let mut reads: BTreeMap<String, (jiff::Timestamp, BTreeSet<String>)> = BTreeMap::new();
+    for entry in evidence.entries.iter().filter(|entry| entry.actor == USER) {
+        let Some(key) = &entry.key else { continue };
+        let of_it = |event: &Event| event.key == *key && event.revision <= entry.revision;
+        let mutates = !matches!(entry.verb.as_str(), "get" | "list" | "watch");
+        if mutates && entry.verb != "delete" {
+            let text = format!("a {} of {key} was sent", entry.verb);
+            offences.push(Offence { revision: entry.revision, ..Offence::new("I8", text) });
+        }
+        let until = if entry.verb == "delete" && entry.effect {
+            let own = evidence.events.iter().rev().find(|event| of_it(event));
+            own.map_or(entry.revision, |event| event.revision - 1)
+        } else {
+            entry.revision
+        };
+        while let Some(event) = events.next_if(|event| event.revision <= until) {
+            state.apply(event);
+        }
+        if entry.verb == "list" && key.is_of("", "pods") && !key.namespace.is_empty() {
+            let pods = state.within("Pod", &key.namespace).map(|pod| uid(pod).to_owned());
+            if entry.code == 200 {
+                reads.insert(key.namespace.to_string(), (entry.time, pods.collect()));
+            }
+        }
+        if entry.verb == "delete" {
+            let mut offend = |invariant, text| {
+                offences.push(Offence { invariant, text, revision: entry.revision })
+            };
+            match (&entry.uid, &entry.met) {
+                (None, _) => offend("I2", format!("DELETE of {key} insists on no UID")),
+                (Some(asked), Some(met)) if asked != met && entry.effect => {
+                    offend("I2", format!("DELETE of {key} met another object, and had effect"));
+                }
+                (Some(asked), _) if !steps.contains(asked) => {
+                    offend("I2", format!("DELETE of {key} is in no confirmed plan"));
+                }
+                _ => {}
+            }
+            let met = entry.met.as_ref().and_then(|met| state.by_uid(met));
+            if let Some(object) = met.filter(|_| entry.uid.is_none() || entry.uid == entry.met) {
+                let read = reads.get(&*key.namespace);
+                let read = read.filter(|(at, _)| entry.time.duration_since(*at) <= LOOK);
+                let read = read.map(|(_, pods)| pods);
+                for reason in order::offences(&Case {
+                    state: &state,
+                    object,
+                    read,
+                    now: entry.time,
+                    sight: evidence.sight,
+                }) {
+                    offend("I1", format!("DELETE of {}: {reason}", title(object)));
+                }
+            }
+        }
+    }
+}
+
+/// I7 and I8: what was announced, and how it was asked.
+fn arrivals(evidence: &Evidence, offences: &mut Vec<Offence>) {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for arrival in &evidence.arrivals {
+        let asked = text(&arrival.body, "/preconditions/uid");
+        let count = counts.entry(asked).or_default();
+        *count += 1;
+        let path = &arrival.path;
+        if !asked.is_empty() && arrival.intents < *count {
+            let text = format!("DELETE {path} arrived before its intent was durable");
+            offences.push(Offence::new("I7", text));
+        }
+        if !arrival.body["gracePeriodSeconds"].is_null() {
+            let text = format!("DELETE {path} sets a grace of its own");
+            offences.push(Offence::new("I8", text));
+        }
+    }
+}
+
+/// I3: each run ends exactly once, and says so last.
+fn runs(evidence: &Evidence, offences: &mut Vec<Offence>) {
+    for (run, _) in &evidence.known.runs {
+        let events = evidence.known.events.get(run).map_or(&[][..], Vec::as_slice);
+        let is_end = |event: &Value| matches!(event_name(event), "finished" | "stopped");
+        let ends = events.iter().filter(|event| is_end(event)).count();
+        if ends != 1 || !events.last().is_some_and(is_end) {
+            let text = format!("run {run} has {ends} ends in {} events", events.len());
+            offences.push(Offence::new("I3", text));
+        }
+    }
+}
+
+/// What is left at the end has a reason, and what is another's is as it was.
+fn leftovers(evidence: &Evidence, offences: &mut Vec<Offence>) {
+    let mut state = State::before(evidence.planned);
+    let mut theirs: BTreeMap<String, String> = BTreeMap::new();
+    for event in &evidence.events {
+        state.apply(event);
+        if event.revision == evidence.planned {
+            let all = state.all().filter(|object| unit(object) == BYSTANDER);
+            theirs = all.map(|object| (uid(object).to_owned(), title(object))).collect();
+        }
+    }
+    for (theirs, title) in theirs {
+        let is_well = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
+        if !state.by_uid(&theirs).is_some_and(is_well) {
+            offences.push(Offence::new("I1", format!("the bystander lost {title}")));
+        }
+    }
+    let steps = planned_uids(&evidence.known);
+    let kept: BTreeSet<&str> = evidence
+        .known
+        .plans
+        .values()
+        .flat_map(|plan| list(plan, "/kept"))
+        .map(|kept| text(kept, "/uid"))
+        .collect();
+    let finished = evidence.known.events.values().all(|events| {
+        let names: Vec<&str> = events.iter().map(event_name).collect();
+        names.last() == Some(&"finished") && !names.contains(&"skipped")
+    });
+    if !finished || evidence.known.runs.is_empty() {
+        return;
+    }
+    for object in state.all() {
+        if steps.contains(uid(object)) {
+            let text = format!("the run has finished, and {} is still there", title(object));
+            offences.push(Offence::new("I3", text));
+        } else if unit(object) == UNIT
+            && state.knows(object)
+            && list(object, "/metadata/ownerReferences").is_empty()
+            // It bears the labels of its Service, and goes with it.
+            && !(kind(object) == "Endpoints"
+                && state.find("Service", namespace(object), name(object)).is_some())
+            && !kept.contains(uid(object))
+        {
+            let text = format!("{} is left over, and no plan says why", title(object));
+            offences.push(Offence::new("I3", text));
+        }
+        let gone = |namespace: &str| state.find("Namespace", "", namespace).is_none();
+        if !namespace(object).is_empty() && gone(namespace(object)) {
+            let text = format!("{} is in a namespace that is gone", title(object));
+            offences.push(Offence::new("I1", text));
+        }
+    }
+}
+
+/// The UIDs of all steps of the plans that runs were started of.
+fn planned_uids(known: &Known) -> BTreeSet<String> {
+    let plans = known.runs.iter().filter_map(|(_, plan)| known.plans.get(plan));
+    let steps = plans.flat_map(|plan| list(plan, "/steps"));
+    steps.map(|step| text(step, "/uid").to_owned()).collect()
+}

@@ -1,0 +1,346 @@
+//! Who may not go while who is there: the order rules, over plain objects, at the moment of one DELETE. Written from
+//! what Kubernetes does to those who break them, not from the planner.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::{
+    application::{BYSTANDER, UNIT},
+    state::{State, kind, list, name, namespace, owners, text, title, uid, unit},
+};
+
+/// One DELETE: what it is about, and what was there.
+pub(crate) struct Case<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) object: &'a Value,
+    /// When it arrived, by the cluster's clock.
+    pub(crate) now: Timestamp,
+    /// How old something must be before nobody can say that they have not seen it.
+    pub(crate) sight: SignedDuration,
+    /// UIDs of the Pods that were there when the server last read the Pods of the namespace; none where it did not.
+    pub(crate) read: Option<&'a BTreeSet<String>>,
+}
+
+type Rule = fn(&Case<'_>) -> Option<String>;
+
+const RULES: [Rule; 16] = [
+    owner,
+    claim,
+    namespace_with_content,
+    volume,
+    retained,
+    used_by_pods,
+    account_rights,
+    role,
+    selecting,
+    scaled,
+    routed,
+    defined,
+    answering,
+    made_from_template,
+    bystander,
+    protected,
+];
+
+/// Everything that forbids this DELETE.
+pub(crate) fn offences(case: &Case<'_>) -> Vec<String> {
+    RULES.iter().filter_map(|rule| rule(case)).collect()
+}
+
+/// Pods, and what makes them, with the specification of the Pods.
+fn specs<'a>(state: &'a State, within: &'a str) -> impl Iterator<Item = (&'a Value, &'a Value)> {
+    const MAKERS: [(&str, &str); 8] = [
+        ("Pod", "/spec"),
+        ("Deployment", "/spec/template/spec"),
+        ("ReplicaSet", "/spec/template/spec"),
+        ("StatefulSet", "/spec/template/spec"),
+        ("DaemonSet", "/spec/template/spec"),
+        ("Job", "/spec/template/spec"),
+        ("ReplicationController", "/spec/template/spec"),
+        ("CronJob", "/spec/jobTemplate/spec/template/spec"),
+    ];
+    MAKERS.into_iter().flat_map(move |(kind, path)| {
+        state.within(kind, within).filter_map(move |it| Some((it, it.pointer(path)?)))
+    })
+}
+
+fn labels_match(selector: &Value, labels: &Value) -> bool {
+    // The applications select by labels alone; a selector with expressions would have to be understood here.
+    let wanted = selector.as_object();
+    wanted.is_some_and(|wanted| wanted.iter().all(|(key, value)| labels[key] == *value))
+}
+
+/// Pods that a selector of `matchLabels` matches.
+fn selected<'a>(
+    case: &'a Case<'_>,
+    within: &'a str,
+    selector: &'a Value,
+) -> impl Iterator<Item = &'a Value> {
+    let pods = case.state.within("Pod", within).filter(|pod| case.state.knows(pod));
+    pods.filter(move |pod| labels_match(selector, &pod["metadata"]["labels"]))
+}
+
+/// An owner makes anew what it owns, or has it collected in an order of its own.
+fn owner(case: &Case<'_>) -> Option<String> {
+    let owner = owners(case.object).find_map(|owner| {
+        let owner = case.state.by_uid(text(owner, "/uid"))?;
+        let is_one = namespace(owner).is_empty() || namespace(owner) == namespace(case.object);
+        is_one.then_some(owner)
+    })?;
+    Some(format!("its owner {} is there", title(owner)))
+}
+
+/// Storage is used by what mounts it until the last byte is written, whoever made it.
+fn claim(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "PersistentVolumeClaim" {
+        return None;
+    }
+    let mounts = |owner: &Value, spec: &Value| {
+        list(spec, "/volumes").iter().any(|volume| {
+            let ephemeral = format!("{}-{}", name(owner), text(volume, "/name"));
+            text(volume, "/persistentVolumeClaim/claimName") == name(case.object)
+                || !volume["ephemeral"].is_null() && ephemeral == name(case.object)
+        })
+    };
+    let user = specs(case.state, namespace(case.object)).find(|(owner, spec)| {
+        // A newcomer that came after the last look is a race that nobody can win.
+        let excused = !case.state.knows(owner)
+            && (kind(owner) != "Pod" || case.read.is_some_and(|read| !read.contains(uid(owner))));
+        mounts(owner, spec) && !excused
+    })?;
+    Some(format!("{} uses it", title(user.0)))
+}
+
+/// A namespace takes its content with it in no order.
+fn namespace_with_content(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "Namespace" {
+        return None;
+    }
+    let inside = name(case.object);
+    let mut content = case.state.all().filter(|it| namespace(it) == inside);
+    let left = content.find(|it| {
+        let created = text(it, "/metadata/creationTimestamp").parse::<Timestamp>();
+        let is_old = created.is_ok_and(|created| case.now.duration_since(created) > case.sight);
+        (case.state.knows(it) || is_old)
+            && !is_made_by_the_cluster(it)
+            && !is_of_people(it, case.state)
+    })?;
+    Some(format!("{} is in it", title(left)))
+}
+
+fn is_made_by_the_cluster(object: &Value) -> bool {
+    match kind(object) {
+        "ServiceAccount" => name(object) == "default",
+        "ConfigMap" => name(object) == "kube-root-ca.crt",
+        "Endpoints" | "EndpointSlice" | "Event" | "Lease" => true,
+        _ => false,
+    }
+}
+
+/// Rights of people that nobody claims go with the namespace, and only then.
+fn is_of_people(object: &Value, state: &State) -> bool {
+    if unit(object) == UNIT {
+        return false;
+    }
+    let of_people = |binding: &Value| {
+        list(binding, "/subjects")
+            .iter()
+            .any(|subject| matches!(text(subject, "/kind"), "User" | "Group"))
+    };
+    match kind(object) {
+        "RoleBinding" => of_people(object),
+        "Role" => {
+            let mut given = state.within("RoleBinding", namespace(object)).filter(|binding| {
+                text(binding, "/roleRef/kind") == "Role"
+                    && text(binding, "/roleRef/name") == name(object)
+            });
+            given.all(|binding| unit(binding) != UNIT && of_people(binding))
+        }
+        _ => false,
+    }
+}
+
+/// A volume goes after the claim that is bound to it.
+fn volume(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "PersistentVolume" {
+        return None;
+    }
+    let reference = &case.object["spec"]["claimRef"];
+    let claim = case.state.find(
+        "PersistentVolumeClaim",
+        text(reference, "/namespace"),
+        text(reference, "/name"),
+    )?;
+    let is_its_own = text(claim, "/spec/volumeName") == name(case.object)
+        && (reference["uid"].is_null() || reference["uid"] == claim["metadata"]["uid"]);
+    is_its_own.then(|| format!("{} is bound to it", title(claim)))
+}
+
+/// Data that somebody wants retained stays, unless the volume is declared part of the unit.
+fn retained(case: &Case<'_>) -> Option<String> {
+    let retained = kind(case.object) == "PersistentVolume"
+        && text(case.object, "/spec/persistentVolumeReclaimPolicy") == "Retain"
+        && unit(case.object) != UNIT;
+    retained.then(|| "it is retained, and nobody declared it part of the unit".to_owned())
+}
+
+/// What Pods read, and whom they run as, goes after them and after what would make another one.
+fn used_by_pods(case: &Case<'_>) -> Option<String> {
+    let target = name(case.object);
+    let uses = |spec: &Value| match kind(case.object) {
+        "ConfigMap" => {
+            list(spec, "/volumes").iter().any(|it| text(it, "/configMap/name") == target)
+        }
+        "Secret" => {
+            list(spec, "/volumes").iter().any(|it| text(it, "/secret/secretName") == target)
+        }
+        "ServiceAccount" => text(spec, "/serviceAccountName") == target,
+        _ => false,
+    };
+    let user = specs(case.state, namespace(case.object))
+        .find(|(owner, spec)| case.state.knows(owner) && uses(spec))?;
+    Some(format!("{} needs it", title(user.0)))
+}
+
+/// Rights go after the Pods that have them.
+fn account_rights(case: &Case<'_>) -> Option<String> {
+    if !matches!(kind(case.object), "RoleBinding" | "ClusterRoleBinding") {
+        return None;
+    }
+    list(case.object, "/subjects").iter().find_map(|subject| {
+        let account = (text(subject, "/kind") == "ServiceAccount").then_some(subject)?;
+        let mut users = specs(case.state, text(account, "/namespace"));
+        let (user, _) = users.find(|(owner, spec)| {
+            case.state.knows(owner) && text(spec, "/serviceAccountName") == text(account, "/name")
+        })?;
+        Some(format!("{} runs with its rights", title(user)))
+    })
+}
+
+/// A role goes after the bindings that give it.
+fn role(case: &Case<'_>) -> Option<String> {
+    let is = kind(case.object);
+    if !matches!(is, "Role" | "ClusterRole") {
+        return None;
+    }
+    let bindings =
+        case.state.of_kind("RoleBinding").chain(case.state.of_kind("ClusterRoleBinding"));
+    let mut giving = bindings.filter(|binding| {
+        text(binding, "/roleRef/kind") == is
+            && text(binding, "/roleRef/name") == name(case.object)
+            && (is == "ClusterRole" || namespace(binding) == namespace(case.object))
+    });
+    Some(format!("{} gives it", title(giving.next()?)))
+}
+
+/// Services, budgets and policies protect and find Pods for as long as these run.
+fn selecting(case: &Case<'_>) -> Option<String> {
+    let selector = match kind(case.object) {
+        "Service" if text(case.object, "/spec/type") != "LoadBalancer" => {
+            case.object.pointer("/spec/selector")
+        }
+        "PodDisruptionBudget" => case.object.pointer("/spec/selector/matchLabels"),
+        "NetworkPolicy" => case.object.pointer("/spec/podSelector/matchLabels"),
+        _ => None,
+    }?;
+    let pod = selected(case, namespace(case.object), selector).next()?;
+    Some(format!("{} is selected by it", title(pod)))
+}
+
+/// An autoscaler scales up again what it finds too small.
+fn scaled(case: &Case<'_>) -> Option<String> {
+    let mut scalers = case.state.within("HorizontalPodAutoscaler", namespace(case.object));
+    let scaler = scalers.find(|scaler| {
+        text(scaler, "/spec/scaleTargetRef/kind") == kind(case.object)
+            && text(scaler, "/spec/scaleTargetRef/name") == name(case.object)
+    })?;
+    Some(format!("{} scales it", title(scaler)))
+}
+
+/// Traffic stops before what answers it.
+fn routed(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "Service" {
+        return None;
+    }
+    let to_it = |path: &Value| text(path, "/backend/service/name") == name(case.object);
+    let mut ingresses = case.state.within("Ingress", namespace(case.object));
+    let ingress = ingresses.find(|ingress| {
+        let rules = list(ingress, "/spec/rules").iter();
+        let mut paths = rules.flat_map(|rule| list(rule, "/http/paths"));
+        paths.any(to_it)
+    })?;
+    Some(format!("{} sends traffic to it", title(ingress)))
+}
+
+/// A definition takes all its objects with it.
+fn defined(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "CustomResourceDefinition" {
+        return None;
+    }
+    let group = text(case.object, "/spec/group");
+    let mut objects = case.state.of_kind(text(case.object, "/spec/names/kind"));
+    let left = objects.find(|it| text(it, "/apiVersion").starts_with(&format!("{group}/")))?;
+    Some(format!("{} is of its kind", title(left)))
+}
+
+/// A webhook without a backend refuses everything; an APIService without one breaks discovery.
+fn answering(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "Service" {
+        return None;
+    }
+    let is_it = |reference: &Value| {
+        text(reference, "/namespace") == namespace(case.object)
+            && text(reference, "/name") == name(case.object)
+    };
+    let configurations = case
+        .state
+        .of_kind("ValidatingWebhookConfiguration")
+        .chain(case.state.of_kind("MutatingWebhookConfiguration"));
+    let asks = |it: &&Value| {
+        list(it, "/webhooks").iter().any(|hook| is_it(&hook["clientConfig"]["service"]))
+    };
+    let mut registrations = case.state.of_kind("APIService");
+    let asking = configurations
+        .into_iter()
+        .find(asks)
+        .or_else(|| registrations.find(|it| is_it(&it["spec"]["service"])))?;
+    Some(format!("{} is answered by it", title(asking)))
+}
+
+/// A claim from a template is the set's until the set is gone.
+fn made_from_template(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "PersistentVolumeClaim" {
+        return None;
+    }
+    let mut sets = case.state.within("StatefulSet", namespace(case.object));
+    let set = sets.find(|set| {
+        case.state.knows(set)
+            && list(set, "/spec/volumeClaimTemplates").iter().any(|template| {
+                let prefix = format!("{}-{}-", name(template), name(set));
+                let ordinal = name(case.object).strip_prefix(&prefix);
+                ordinal.is_some_and(|ordinal| ordinal.parse::<u32>().is_ok())
+            })
+    })?;
+    Some(format!("{} has it from a template", title(set)))
+}
+
+/// Another application's is not ours to touch.
+fn bystander(case: &Case<'_>) -> Option<String> {
+    let theirs = unit(case.object) == BYSTANDER
+        || name(case.object) == BYSTANDER && kind(case.object) == "Namespace"
+        || namespace(case.object) == BYSTANDER;
+    theirs.then(|| "it is the bystander's".to_owned())
+}
+
+/// What the cluster itself needs.
+fn protected(case: &Case<'_>) -> Option<String> {
+    let needed = |name: &str| name == "default" || name.starts_with("kube-");
+    let is = kind(case.object) == "Namespace" && needed(name(case.object))
+        || needed(namespace(case.object));
+    is.then(|| "the cluster needs it".to_owned())
+}

@@ -1,0 +1,357 @@
+//! Each rule convicts once and acquits once.
+
+use serde_json::json;
+
+use super::*;
+
+fn now() -> Timestamp {
+    "2026-01-01T01:00:00Z".parse().unwrap()
+}
+
+fn made(kind: &str, within: &str, called: &str, fields: Value) -> Value {
+    let mut object = json!({
+        "kind": kind, "metadata": {"name": called, "uid": format!("{kind}-{within}-{called}")},
+    });
+    if !within.is_empty() {
+        object["metadata"]["namespace"] = json!(within);
+    }
+    for (path, value) in fields.as_object().unwrap() {
+        if path == "metadata" {
+            let into = object["metadata"].as_object_mut().unwrap();
+            into.extend(value.as_object().unwrap().clone());
+        } else {
+            object[path] = value.clone();
+        }
+    }
+    object
+}
+
+fn pod(fields: Value) -> Value {
+    made("Pod", "a", "p", fields)
+}
+
+/// The object alone may go; with `dependent` there it may not, for a reason that holds `reason`.
+#[track_caller]
+fn check(object: Value, dependent: Value, reason: &str) {
+    let alone = State::of([object.clone()]);
+    assert_eq!(
+        offences(&Case {
+            state: &alone,
+            object: &object,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8)
+        }),
+        [""; 0]
+    );
+    let both = State::of([object.clone(), dependent]);
+    let found = offences(&Case {
+        state: &both,
+        object: &object,
+        read: None,
+        now: now(),
+        sight: SignedDuration::from_mins(8),
+    });
+    assert!(found.len() == 1 && found[0].contains(reason), "{found:?}");
+}
+
+#[test]
+fn an_owner_goes_first() {
+    let owner = made("ReplicaSet", "a", "r", json!({}));
+    let owned = pod(json!({"metadata": {"ownerReferences": [{"uid": "ReplicaSet-a-r"}]}}));
+    check(owned, owner, "ReplicaSet a/r");
+}
+
+#[test]
+fn an_owner_in_another_namespace_is_none() {
+    let owner = made("ReplicaSet", "b", "r", json!({}));
+    let owned = pod(json!({"metadata": {"ownerReferences": [{"uid": "ReplicaSet-b-r"}]}}));
+    let state = State::of([owner, owned.clone()]);
+    assert!(
+        offences(&Case {
+            state: &state,
+            object: &owned,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8)
+        })
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_claim_outlives_the_pods_that_mount_it() {
+    let claim = made("PersistentVolumeClaim", "a", "c", json!({}));
+    let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]);
+    check(claim.clone(), pod(json!({"spec": {"volumes": volumes}})), "Pod a/p uses it");
+    let going = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+    let going = pod(json!({"spec": {"volumes": volumes}, "metadata": going}));
+    check(claim.clone(), going, "Pod a/p uses it");
+    let ephemeral = made("PersistentVolumeClaim", "a", "p-v", json!({}));
+    check(
+        ephemeral,
+        pod(json!({"spec": {"volumes": [{"name": "v", "ephemeral": {}}]}})),
+        "Pod a/p",
+    );
+    let template = json!({"template": {"spec": {"volumes": volumes}}});
+    check(claim.clone(), made("Deployment", "a", "d", json!({"spec": template})), "Deployment a/d");
+    let elsewhere = made("Pod", "b", "p", json!({"spec": {"volumes": volumes}}));
+    let state = State::of([claim.clone(), elsewhere]);
+    assert!(
+        offences(&Case {
+            state: &state,
+            object: &claim,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8)
+        })
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_newcomer_is_excused_only_if_it_came_after_the_look() {
+    let claim = made("PersistentVolumeClaim", "a", "c", json!({}));
+    let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]);
+    let pod = pod(json!({"spec": {"volumes": volumes}}));
+    let mut state = State::of([claim.clone(), pod.clone()]);
+    state.forget(&pod);
+    let judge = |read: Option<&BTreeSet<String>>| {
+        offences(&Case {
+            state: &state,
+            object: &claim,
+            read,
+            now: now(),
+            sight: SignedDuration::from_mins(8),
+        })
+        .len()
+    };
+    assert_eq!(judge(None), 1);
+    assert_eq!(judge(Some(&BTreeSet::from([uid(&pod).to_owned()]))), 1);
+    assert_eq!(judge(Some(&BTreeSet::new())), 0);
+}
+
+#[test]
+fn a_namespace_goes_last() {
+    let namespace = made("Namespace", "", "a", json!({}));
+    check(namespace.clone(), made("ConfigMap", "a", "c", json!({})), "ConfigMap a/c");
+    check(
+        namespace.clone(),
+        made(
+            "Role",
+            "a",
+            "r",
+            json!({"metadata": {"labels": {
+        "app.kubernetes.io/part-of": "alpha"}}}),
+        ),
+        "Role a/r",
+    );
+    let of_people = json!({"subjects": [{"kind": "Group", "name": "staff"}],
+        "roleRef": {"kind": "Role", "name": "r"}});
+    let state = State::of([
+        namespace.clone(),
+        made("ConfigMap", "a", "kube-root-ca.crt", json!({})),
+        made("ServiceAccount", "a", "default", json!({})),
+        made("EndpointSlice", "a", "s", json!({})),
+        made("RoleBinding", "a", "r", of_people),
+        made("Role", "a", "r", json!({})),
+        made("ConfigMap", "b", "c", json!({})),
+    ]);
+    assert_eq!(
+        offences(&Case {
+            state: &state,
+            object: &namespace,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8)
+        }),
+        [""; 0]
+    );
+}
+
+#[test]
+fn a_newcomer_holds_its_namespace_once_it_must_have_been_seen() {
+    let namespace = made("Namespace", "", "a", json!({}));
+    let judge = |created: &str| {
+        let newcomer = json!({"metadata": {"creationTimestamp": created}});
+        let newcomer = made("ConfigMap", "a", "c", newcomer);
+        let mut state = State::of([namespace.clone(), newcomer.clone()]);
+        state.forget(&newcomer);
+        offences(&Case {
+            state: &state,
+            object: &namespace,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8),
+        })
+        .len()
+    };
+    assert_eq!((judge("2026-01-01T00:50:00Z"), judge("2026-01-01T00:55:00Z")), (1, 0));
+}
+
+#[test]
+fn a_volume_outlives_its_claim() {
+    let spec = json!({"claimRef": {"namespace": "a", "name": "c"}});
+    let volume = made("PersistentVolume", "", "v", json!({"spec": spec}));
+    let bound = made("PersistentVolumeClaim", "a", "c", json!({"spec": {"volumeName": "v"}}));
+    check(volume.clone(), bound, "PersistentVolumeClaim a/c");
+    let other = made("PersistentVolumeClaim", "a", "c", json!({"spec": {"volumeName": "w"}}));
+    let state = State::of([volume.clone(), other]);
+    assert!(
+        offences(&Case {
+            state: &state,
+            object: &volume,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8)
+        })
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_retained_volume_stays_unless_it_is_declared() {
+    let spec = json!({"persistentVolumeReclaimPolicy": "Retain"});
+    let volume = made("PersistentVolume", "", "v", json!({"spec": spec}));
+    let judge = |volume: &Value| {
+        let state = State::of([volume.clone()]);
+        offences(&Case {
+            state: &state,
+            object: volume,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8),
+        })
+        .len()
+    };
+    assert_eq!(judge(&volume), 1);
+    let mut declared = volume;
+    declared["metadata"]["labels"] = json!({"app.kubernetes.io/part-of": "alpha"});
+    assert_eq!(judge(&declared), 0);
+}
+
+#[test]
+fn what_pods_need_goes_after_them() {
+    let config = json!({"spec": {"volumes": [{"configMap": {"name": "x"}}]}});
+    check(made("ConfigMap", "a", "x", json!({})), pod(config), "Pod a/p needs it");
+    let secret = json!({"spec": {"volumes": [{"secret": {"secretName": "x"}}]}});
+    check(made("Secret", "a", "x", json!({})), pod(secret), "Pod a/p needs it");
+    let account = json!({"spec": {"serviceAccountName": "x"}});
+    check(made("ServiceAccount", "a", "x", json!({})), pod(account.clone()), "Pod a/p needs it");
+    let subjects = json!({"subjects": [{"kind": "ServiceAccount", "namespace": "a", "name": "x"}]});
+    check(made("RoleBinding", "a", "b", subjects.clone()), pod(account.clone()), "its rights");
+    check(made("ClusterRoleBinding", "", "b", subjects), pod(account), "its rights");
+}
+
+#[test]
+fn a_role_goes_after_who_gives_it() {
+    let binding = json!({"roleRef": {"kind": "Role", "name": "r"}});
+    let role = made("Role", "a", "r", json!({}));
+    check(role, made("RoleBinding", "a", "b", binding), "RoleBinding a/b");
+    let binding = json!({"roleRef": {"kind": "ClusterRole", "name": "r"}});
+    let role = made("ClusterRole", "", "r", json!({}));
+    check(role, made("RoleBinding", "a", "b", binding), "RoleBinding a/b");
+}
+
+#[test]
+fn what_selects_pods_goes_after_them() {
+    let pod = || pod(json!({"metadata": {"labels": {"app": "x", "tier": "y"}}}));
+    let service = json!({"spec": {"selector": {"app": "x"}}});
+    check(made("Service", "a", "s", service), pod(), "selected");
+    let budget = json!({"spec": {"selector": {"matchLabels": {"app": "x"}}}});
+    check(made("PodDisruptionBudget", "a", "s", budget), pod(), "selected");
+    let policy = json!({"spec": {"podSelector": {"matchLabels": {"app": "x"}}}});
+    check(made("NetworkPolicy", "a", "s", policy), pod(), "selected");
+    let other = made("Service", "a", "s", json!({"spec": {"selector": {"app": "z"}}}));
+    let state = State::of([other.clone(), pod()]);
+    assert!(
+        offences(&Case {
+            state: &state,
+            object: &other,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8)
+        })
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_scaler_goes_before_what_it_scales() {
+    let target = json!({"spec": {"scaleTargetRef": {"kind": "Deployment", "name": "d"}}});
+    let scaler = made("HorizontalPodAutoscaler", "a", "h", target);
+    check(made("Deployment", "a", "d", json!({})), scaler, "scales it");
+}
+
+#[test]
+fn who_asks_a_service_goes_before_it() {
+    let service = || made("Service", "a", "s", json!({}));
+    let path = json!({"backend": {"service": {"name": "s"}}});
+    let ingress = json!({"spec": {"rules": [{"http": {"paths": [path]}}]}});
+    check(service(), made("Ingress", "a", "i", ingress), "sends traffic");
+    let reference = json!({"namespace": "a", "name": "s"});
+    let hook = json!({"webhooks": [{"clientConfig": {"service": reference}}]});
+    check(service(), made("ValidatingWebhookConfiguration", "", "w", hook), "answered");
+    let registration = json!({"spec": {"service": reference}});
+    check(service(), made("APIService", "", "v1.x", registration), "answered");
+}
+
+#[test]
+fn a_definition_goes_after_its_objects() {
+    let spec = json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}});
+    let definition = made("CustomResourceDefinition", "", "widgets.example.com", spec);
+    let widget = made("Widget", "a", "w", json!({"apiVersion": "example.com/v1"}));
+    check(definition.clone(), widget, "of its kind");
+    let other = made("Widget", "a", "w", json!({"apiVersion": "example.org/v1"}));
+    let state = State::of([definition.clone(), other]);
+    assert!(
+        offences(&Case {
+            state: &state,
+            object: &definition,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8)
+        })
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_claim_from_a_template_goes_after_its_set() {
+    let spec = json!({"spec": {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}});
+    let set = || made("StatefulSet", "a", "db", spec.clone());
+    check(made("PersistentVolumeClaim", "a", "data-db-0", json!({})), set(), "from a template");
+    let other = made("PersistentVolumeClaim", "a", "data-db-x", json!({}));
+    let state = State::of([other.clone(), set()]);
+    assert!(
+        offences(&Case {
+            state: &state,
+            object: &other,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8)
+        })
+        .is_empty()
+    );
+}
+
+#[test]
+fn others_and_the_cluster_itself_are_left_alone() {
+    let judge = |object: Value| {
+        let state = State::of([object.clone()]);
+        offences(&Case {
+            state: &state,
+            object: &object,
+            read: None,
+            now: now(),
+            sight: SignedDuration::from_mins(8),
+        })
+        .len()
+    };
+    let labelled = |name| pod(json!({"metadata": {"labels": {"app.kubernetes.io/part-of": name}}}));
+    assert_eq!((judge(labelled("beta")), judge(labelled("alpha"))), (1, 0));
+    assert_eq!(judge(made("Pod", "beta", "p", json!({}))), 1);
+    assert_eq!(judge(made("Namespace", "", "beta", json!({}))), 1);
+    assert_eq!(judge(made("Pod", "kube-system", "p", json!({}))), 1);
+    assert_eq!(judge(made("Namespace", "", "default", json!({}))), 1);
+}

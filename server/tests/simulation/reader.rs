@@ -1,0 +1,117 @@
+//! Somebody at a page: folds what they are told as a browser does, over all lives of the server, and notes what they may
+//! not see.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use server::hub::{Frame, Hub};
+use teardown::message::{Message, Revision, Topic, View};
+use tokio::sync::{broadcast::error::RecvError, watch};
+
+use crate::{application::CANARY, oracle::Offence};
+
+/// What a reader has seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    view: Option<View>,
+    offences: Vec<Offence>,
+    frames: u64,
+}
+
+impl Seen {
+    /// The page as it was folded.
+    pub(crate) fn message(&self) -> Option<Message> {
+        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.view.as_ref().map(View::snapshot)
+    }
+
+    pub(crate) fn offences(&self) -> Vec<Offence> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).offences.clone()
+    }
+
+    fn revision(&self) -> Option<Revision> {
+        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.view.as_ref().map(View::revision)
+    }
+
+    /// Takes a frame in.
+    fn fold(&self, topic: &Topic, frame: &Frame) {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Inner { view, offences, frames } = &mut *inner;
+        *frames += 1;
+        if frame.json.contains(CANARY) {
+            offences.push(Offence::new("I10", format!("a secret is on page {topic}")));
+        }
+        let message: Message = match serde_json::from_str(&frame.json) {
+            Ok(message) => message,
+            Err(error) => {
+                offences.push(Offence::new("I4", format!("{topic}: no message: {error}")));
+                return;
+            }
+        };
+        let view = view.get_or_insert_with(|| View::new(Revision { boot: 0, count: 0 }, []));
+        if let Message::Delta { previous, revision, .. } = &message
+            && (*previous != view.revision() || *revision != previous.next())
+        {
+            let has = view.revision();
+            let text =
+                format!("{topic}: from {previous} to {revision}, and the reader is at {has}");
+            offences.push(Offence::new("I4", text));
+        }
+        if let Err(gap) = view.apply(message) {
+            offences.push(Offence::new("I4", format!("{topic}: {gap}")));
+        }
+    }
+}
+
+/// Reads a topic for as long as there are servers.
+pub(crate) async fn read(topic: Topic, mut hubs: watch::Receiver<Option<Hub>>, seen: Seen) {
+    loop {
+        let Some(hub) = hubs.borrow_and_update().clone() else {
+            if hubs.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        let Ok(subscribed) = hub.subscribe(topic.clone(), seen.revision()).await else {
+            if hubs.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        let Ok(mut subscription) = subscribed else {
+            // Not known yet, or no more.
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            continue;
+        };
+        for frame in &subscription.first {
+            seen.fold(&topic, frame);
+        }
+        loop {
+            match subscription.rest.recv().await {
+                Ok(frame) => seen.fold(&topic, &frame),
+                Err(RecvError::Lagged(_)) => break,
+                Err(RecvError::Closed) => {
+                    if hubs.changed().await.is_err() {
+                        return;
+                    }
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// What a folded page and a fresh one do not share.
+pub(crate) fn differences(folded: Option<&Message>, fresh: &Message) -> String {
+    let (Some(Message::Snapshot { records: folded, .. }), Message::Snapshot { records, .. }) =
+        (folded, fresh)
+    else {
+        return "nothing was folded".to_owned();
+    };
+    let new = records.iter().find(|record| !folded.contains(record));
+    let old = folded.iter().find(|record| !records.contains(record));
+    format!("there is {new:?}, and was {old:?}")
+}

@@ -1,0 +1,75 @@
+//! Mutants of the server, made at its seams, so that the server itself holds no code for them. Each breaks one promise;
+//! an oracle that does not notice is blind.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use server::hub::{Incoming, Order};
+use teardown::{
+    action::{Action, Outcome},
+    plan::{Deed, Plan, Propagation},
+};
+use tokio::sync::mpsc;
+
+/// What is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Saboteur {
+    /// DELETEs insist on no UID.
+    NoPrecondition,
+    /// The first order of a run brings the DELETE of every step with it.
+    NoGate,
+    /// Whether a Pod still uses a claim is answered without asking.
+    CachedGone,
+    /// The journal acknowledges what is not durable yet.
+    LateIntent,
+    /// A DELETE whose answer was lost is repeated by name.
+    RepeatByName,
+}
+
+/// The plan that was confirmed last.
+pub(crate) type Confirmed = Arc<Mutex<Option<Arc<Plan>>>>;
+
+/// Passes orders from the hub to the cluster, as the saboteur likes them.
+pub(crate) async fn relay(
+    saboteur: Option<Saboteur>,
+    mut from: mpsc::Receiver<Order>,
+    to: mpsc::Sender<Order>,
+    mailbox: mpsc::Sender<Incoming>,
+    confirmed: Confirmed,
+) {
+    while let Some(order) = from.recv().await {
+        if saboteur == Some(Saboteur::CachedGone)
+            && let Action::ReadPods { .. } = order.action
+        {
+            let Order { run, action } = order;
+            let outcome = Outcome::Pods(vec![]);
+            let told = mailbox.send(Incoming::Performed { run, action, outcome }).await;
+            if told.is_err() {
+                return;
+            }
+            continue;
+        }
+        if saboteur == Some(Saboteur::NoGate) {
+            let plan = confirmed.lock().unwrap_or_else(PoisonError::into_inner).take();
+            for action in plan.map(|plan| all(&plan)).unwrap_or_default() {
+                if to.send(Order { run: order.run.clone(), action }).await.is_err() {
+                    return;
+                }
+            }
+        }
+        if to.send(order).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn all(plan: &Plan) -> Vec<Action> {
+    let steps = plan.steps.iter();
+    let actions = steps.filter(|step| step.deed != Deed::Await).map(|step| Action::Delete {
+        step: step.id,
+        kind: step.kind.clone(),
+        object: step.object.clone(),
+        uid: step.uid.clone(),
+        propagation: Propagation::Background,
+    });
+    actions.collect()
+}

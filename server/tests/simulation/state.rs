@@ -1,0 +1,145 @@
+//! What was there at a moment, replayed from the store's history.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use sandbox::store::{Change, Event};
+use serde_json::Value;
+
+/// All objects of a moment, as plain JSON by kind, namespace and name.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    objects: BTreeMap<(String, String, String), Arc<Value>>,
+    /// UIDs of what was there when the plan was made, and of all that came of it since. Everything else is new.
+    known: BTreeSet<String>,
+    /// No newcomers before this revision.
+    planned: u64,
+}
+
+impl State {
+    /// An empty cluster; what is added up to this revision is what a plan can know.
+    pub(crate) fn before(planned: u64) -> Self {
+        Self { planned, ..Self::default() }
+    }
+
+    /// A cluster of these objects, all known.
+    #[cfg(test)]
+    pub(crate) fn of(objects: impl IntoIterator<Item = Value>) -> Self {
+        let mut state = Self::default();
+        for object in objects {
+            state.known.insert(uid(&object).to_owned());
+            state.objects.insert(place(&object), Arc::new(object));
+        }
+        state
+    }
+
+    /// Makes an object a newcomer.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self, object: &Value) {
+        self.known.remove(uid(object));
+    }
+
+    /// Takes in one change.
+    pub(crate) fn apply(&mut self, event: &Event) {
+        let object = &event.object;
+        match event.change {
+            Change::Deleted => _ = self.objects.remove(&place(object)),
+            Change::Added | Change::Modified => {
+                if event.change == Change::Added
+                    && (event.revision <= self.planned
+                        || owners(object).any(|owner| self.known.contains(text(owner, "/uid"))))
+                {
+                    self.known.insert(uid(object).to_owned());
+                }
+                self.objects.insert(place(object), object.clone());
+            }
+        }
+    }
+
+    /// Whether the plan could know it, or it came of something that the plan could know.
+    pub(crate) fn knows(&self, object: &Value) -> bool {
+        self.known.contains(uid(object))
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Value> {
+        self.objects.values().map(|object| &**object)
+    }
+
+    pub(crate) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        let from = (kind.to_owned(), String::new(), String::new());
+        let objects = self.objects.range(from..).take_while(move |((its, ..), _)| its == kind);
+        objects.map(|(_, object)| &**object)
+    }
+
+    /// The objects of a kind in a namespace.
+    pub(crate) fn within<'a>(
+        &'a self,
+        kind: &'a str,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = &'a Value> {
+        self.of_kind(kind).filter(move |object| self::namespace(object) == namespace)
+    }
+
+    pub(crate) fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<&Value> {
+        let place = (kind.to_owned(), namespace.to_owned(), name.to_owned());
+        self.objects.get(&place).map(|object| &**object)
+    }
+
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<&Value> {
+        self.all().find(|object| self::uid(object) == uid)
+    }
+}
+
+fn place(object: &Value) -> (String, String, String) {
+    let kind = text(object, "/kind");
+    // Events come in two groups under one kind, and so may others: the API groups of one kind are kept apart.
+    let group = text(object, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let kind = match kind {
+        "Event" => format!("Event.{group}"),
+        kind => kind.to_owned(),
+    };
+    (kind, namespace(object).to_owned(), name(object).to_owned())
+}
+
+/// Text at a JSON pointer; empty where there is none.
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The list at a JSON pointer; empty where there is none.
+pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+    object.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+pub(crate) fn name(object: &Value) -> &str {
+    text(object, "/metadata/name")
+}
+
+pub(crate) fn namespace(object: &Value) -> &str {
+    text(object, "/metadata/namespace")
+}
+
+pub(crate) fn uid(object: &Value) -> &str {
+    text(object, "/metadata/uid")
+}
+
+pub(crate) fn kind(object: &Value) -> &str {
+    text(object, "/kind")
+}
+
+pub(crate) fn owners(object: &Value) -> impl Iterator<Item = &Value> {
+    list(object, "/metadata/ownerReferences").iter()
+}
+
+/// The unit that an object says it is part of.
+pub(crate) fn unit(object: &Value) -> &str {
+    object["metadata"]["labels"][crate::application::PART_OF].as_str().unwrap_or_default()
+}
+
+/// What a person calls it: `Pod shop/web-1`.
+pub(crate) fn title(object: &Value) -> String {
+    let slash = if namespace(object).is_empty() { "" } else { "/" };
+    format!("{} {}{slash}{}", kind(object), namespace(object), name(object))
+}

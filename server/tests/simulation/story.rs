@@ -1,0 +1,37 @@
+//! What happened, in order and in words.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::time::Instant;
+
+/// Lines with their time in milliseconds since the beginning. Clones write into the same story.
+#[derive(Clone, Debug)]
+pub(crate) struct Story {
+    begin: Instant,
+    lines: Arc<Mutex<Vec<(u64, String)>>>,
+}
+
+impl Story {
+    /// An empty story that begins now.
+    pub(crate) fn begin() -> Self {
+        Self { begin: Instant::now(), lines: Arc::default() }
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn tell(&self, line: impl Into<String>) {
+        let at = self.now();
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push((at, line.into()));
+    }
+
+    pub(crate) fn lines(&self) -> Vec<(u64, String)> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Seconds to the millisecond, aligned.
+pub(crate) fn seconds(milliseconds: u64) -> String {
+    format!("{:>6}.{:03}", milliseconds / 1000, milliseconds % 1000)
+}

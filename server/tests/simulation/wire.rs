@@ -1,0 +1,148 @@
+//! Between the server and the API server: what arrives is noted here, crashes and saboteurs strike here.
+
+use std::{
+    future::Future,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use sandbox::service::{Body, Sandbox};
+use serde_json::Value;
+use server::cluster::RequestBody;
+use tower::Service;
+
+use crate::{gate::Gate, ledger::Ledger, saboteur::Saboteur, story::Story};
+
+/// A DELETE as it arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) path: String,
+    pub(crate) body: Value,
+    /// How many DELETEs of its UID had been announced durably by then.
+    pub(crate) intents: u64,
+}
+
+/// The arrivals of all lives, and at which the server dies.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arrivals(Arc<Mutex<(Vec<Arrival>, Option<(usize, bool)>)>>);
+
+impl Arrivals {
+    /// Lets the server die at a DELETE, counted from now: before its effect, or after it.
+    pub(crate) fn cut(&self, after: usize, with_effect: bool) {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.1 = Some((inner.0.len() + after, with_effect));
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arrival> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    /// Notes one. Says whether the server dies of it, and if so whether after its effect.
+    fn note(&self, arrival: Arrival) -> Option<bool> {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = inner.0.len();
+        inner.0.push(arrival);
+        inner.1.take_if(|(at, _)| *at <= number).map(|(_, with_effect)| with_effect)
+    }
+}
+
+/// The way of one life of the server to the API server.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) gate: Gate,
+    pub(crate) ledger: Ledger,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) story: Story,
+    pub(crate) saboteur: Option<Saboteur>,
+}
+
+impl Wire {
+    async fn carry(self, request: Request<RequestBody>) -> io::Result<Response<Body>> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        if parts.method != Method::DELETE {
+            return self.pass(Request::from_parts(parts, Full::new(body))).await;
+        }
+        let body = match self.saboteur {
+            Some(Saboteur::NoPrecondition) => without_precondition(&body),
+            _ => body,
+        };
+        let answer = self.delete(Request::from_parts(parts.clone(), Full::new(body.clone()))).await;
+        let lost = answer.as_ref().map_or(true, |answer| answer.status().is_server_error());
+        if self.saboteur == Some(Saboteur::RepeatByName) && lost {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let body = Full::new(without_precondition(&body));
+            return self.delete(Request::from_parts(parts, body)).await;
+        }
+        answer
+    }
+
+    async fn delete(&self, request: Request<Full<Bytes>>) -> io::Result<Response<Body>> {
+        if self.gate.is_shut() {
+            std::future::pending::<()>().await;
+        }
+        let path = request.uri().path().to_owned();
+        let body = request.body().clone().collect().await.map(|body| body.to_bytes());
+        let body: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
+        let uid = body["preconditions"]["uid"].as_str().unwrap_or_default().to_owned();
+        let intents = self.ledger.intents(&uid);
+        let dies = self.arrivals.note(Arrival { path, body, intents });
+        if dies == Some(false) {
+            self.gate.shut("before a DELETE had its effect");
+        }
+        let answer = self.pass(request).await;
+        if dies == Some(true) {
+            self.gate.shut("after a DELETE had its effect");
+            std::future::pending::<()>().await;
+        }
+        answer
+    }
+
+    async fn pass(&self, request: Request<Full<Bytes>>) -> io::Result<Response<Body>> {
+        if self.gate.is_shut() {
+            std::future::pending::<()>().await;
+        }
+        let method = request.method().clone();
+        let watches = request.uri().query().unwrap_or_default().contains("watch=");
+        let path = request.uri().path().to_owned();
+        let answer = self.sandbox.clone().call(request).await;
+        let said = match &answer {
+            Ok(answer) => answer.status().as_u16().to_string(),
+            Err(error) => error.to_string(),
+        };
+        if said != "200" || method == Method::DELETE {
+            let watch = if watches { " (watch)" } else { "" };
+            self.story.tell(format!("{method} {path}{watch}: {said}"));
+        }
+        answer
+    }
+}
+
+fn without_precondition(body: &[u8]) -> Bytes {
+    let mut options: Value = serde_json::from_slice(body).unwrap_or_default();
+    if let Some(options) = options.as_object_mut() {
+        options.remove("preconditions");
+    }
+    options.to_string().into()
+}
+
+impl Service<Request<RequestBody>> for Wire {
+    type Response = Response<Body>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Response<Body>>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        Box::pin(self.clone().carry(request))
+    }
+}
