@@ -177,6 +177,9 @@ mod tests {
               --kubeconfig <FILE>
                   Kubeconfig file to read [default: $KUBECONFIG, then ~/.kube/config, then the Pod's service account]
 
+              --sandbox [<WORLD>]
+                  Serve a cluster in memory instead of a real one: consortium, shop, s1 to s5, or a file of objects as `kubectl get -o json` prints them [without a value: all of them side by side]
+
               --address <ADDRESS>
                   Loopback address to listen on; any other is refused
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Crates that only some rooms of the server may name; rooms by the beginning of their path.
-const CRATES: [(&str, &[&str]); 9] = [
+const CRATES: [(&str, &[&str]); 10] = [
     ("kube", &["server/src/cluster"]),
     ("k8s_openapi", &["server/src/cluster"]),
     ("axum", &["server/src/http"]),
@@ -19,6 +19,7 @@ const CRATES: [(&str, &[&str]); 9] = [
     ("leptos_axum", &["server/src/http/page.rs"]),
     ("app", &["server/src/http/page.rs"]),
     ("redb", &["server/src/journal"]),
+    ("sandbox", &["server/src/playground.rs"]),
 ];
 
 /// Rooms of the server that a room may not name.

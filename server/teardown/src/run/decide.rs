@@ -333,10 +333,8 @@ impl Run {
         };
         let content =
             index.objects().filter(|object| object.namespace.as_deref() == Some(namespace));
-        let newcomer = content
-            .filter(|object| !goes_with_it(object))
-            .map(|object| object.reference())
-            .min();
+        let newcomer =
+            content.filter(|object| !goes_with_it(object)).map(|object| object.reference()).min();
         newcomer.map_or(Ok(()), |object| {
             Err(format!("{object} is in it, and was not when the plan was made"))
         })
