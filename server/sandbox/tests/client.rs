@@ -19,7 +19,7 @@ use kube::{
 };
 use sandbox::{
     cluster::{Actor, Decider},
-    controller::Controllers,
+    controller::{Condition, Controllers},
     fault::Faults,
     service::Sandbox,
     store::Key,
@@ -28,7 +28,13 @@ use serde_json::{Value, json};
 
 fn start() -> (Sandbox, Client) {
     let begin: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    let sandbox = Sandbox::start(begin, 7, Controllers::default());
+    // These tests are about the API alone: nobody furnishes namespaces or writes a status in between.
+    let mut controllers = Controllers::default();
+    let names: Vec<_> = controllers.iter().map(|(name, _)| name).collect();
+    for name in names {
+        controllers.set(name, Condition::Off);
+    }
+    let sandbox = Sandbox::start(begin, 7, controllers);
     let client = Client::new(sandbox.clone(), "default");
     (sandbox, client)
 }

@@ -125,7 +125,7 @@ pub(super) fn create(kind: &Kind, object: &Value) -> Result<(), Status> {
     }
     let finalizers: Vec<&str> = object::finalizers(object).collect();
     for one in &finalizers {
-        if !kind.is_custom() {
+        if names_finalizers_strictly(kind) {
             finalizer_name(one, &mut causes);
         } else if !is_qualified(one) {
             causes.push(Cause::invalid("metadata.finalizers", &json!(one), QUALIFIED));
@@ -180,7 +180,7 @@ pub(super) fn update(
     common(new, &mut causes);
     // The strategy looks at the metadata once more, and at the names of finalizers.
     causes.extend(causes.clone());
-    if !kind.is_custom() {
+    if names_finalizers_strictly(kind) {
         for one in object::finalizers(new) {
             finalizer_name(one, &mut causes);
         }
@@ -194,6 +194,12 @@ pub(super) fn update(
     } else {
         Err(Status::invalid(&kind.group, &kind.kind, object::name(old), causes))
     }
+}
+
+/// Whether finalizers are checked as those of the core API server's kinds: definitions have a server, and a finalizer
+/// without a domain, of their own.
+fn names_finalizers_strictly(kind: &Kind) -> bool {
+    !kind.is_custom() && kind.group != "apiextensions.k8s.io"
 }
 
 /// A finalizer of a built-in kind is a qualified name, and one without a domain is one of three.
