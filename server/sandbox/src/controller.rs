@@ -65,6 +65,8 @@ use client::Client;
 use queue::{Queue, later};
 use timing::Timing;
 
+pub(crate) use schedule::wrong as wrong_schedule;
+
 /// How often controllers may answer each other without time moving on. Reached only by two that fight for ever.
 const TURNS_PER_INSTANT: usize = 10_000;
 

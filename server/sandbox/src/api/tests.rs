@@ -17,7 +17,7 @@ use crate::{
 fn cluster() -> Cluster {
     let mut cluster = Cluster::new(Timestamp::UNIX_EPOCH, 1);
     let admin = Actor::admin();
-    let pod = json!({"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": {"containers": [{"name": "c"}]}});
+    let pod = json!({"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": {"containers": [{"name": "c", "image": "example.com/c"}]}});
     cluster.create(&admin, "", "pods", "default", pod).unwrap();
     let definition = json!({
         "metadata": {"name": "widgets.example.com"},

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::rules;
 use crate::{
     kind::Kind,
     object::{self, FOREGROUND, ORPHAN},
@@ -136,7 +137,7 @@ pub(super) fn create(kind: &Kind, object: &Value) -> Result<(), Status> {
         causes.push(Cause::invalid("metadata.finalizers", &metadata["finalizers"], &why));
     }
     common(object, &mut causes);
-    spec(kind, object, &mut causes);
+    rules::spec(kind, object, &mut causes);
     if causes.is_empty() {
         Ok(())
     } else {
@@ -186,7 +187,8 @@ pub(super) fn update(
         }
     }
     if subresource.is_empty() {
-        spec(kind, new, &mut causes);
+        rules::spec(kind, new, &mut causes);
+        rules::change(kind, old, new, &mut causes);
         immutable(kind, old, new, &mut causes);
     }
     if causes.is_empty() {
@@ -271,59 +273,15 @@ fn common(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The few fields of specs without which the rest of the sandbox would have to guess.
-fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
-    if !kind.group.is_empty() && kind.group != "apps" {
-        return;
-    }
-    match kind.plural.as_str() {
-        "deployments" | "replicasets" | "statefulsets" | "daemonsets" => {
-            let selector = &object["spec"]["selector"];
-            if selector.is_null() {
-                causes.push(Cause::required("spec.selector", ""));
-            } else if !crate::selector::Labels::from_object(selector)
-                .is_some_and(|labels| labels.matches(&object["spec"]["template"]))
-            {
-                let labels = &object["spec"]["template"]["metadata"]["labels"];
-                let why = "`selector` does not match template `labels`";
-                causes.push(Cause::invalid("spec.template.metadata.labels", labels, why));
-            }
-        }
-        "pods" if object["spec"]["containers"].as_array().is_none_or(Vec::is_empty) => {
-            causes.push(Cause::required("spec.containers", ""));
-        }
-        _ => {}
-    }
-}
-
 /// Fields that cannot be changed where a teardown might trip over it.
 fn immutable(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     match (kind.group.as_str(), kind.plural.as_str()) {
-        ("apps", "statefulsets") if kept_of_set(old) != kept_of_set(new) => {
-            let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
-                'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' \
-                are forbidden";
-            causes.push(Cause::forbidden("spec", why));
-        }
-        ("apps", "deployments" | "replicasets" | "daemonsets") => {
-            fixed(old, new, &["spec", "selector"], causes)
-        }
-        ("batch", "jobs") => {
-            fixed(old, new, &["spec", "selector"], causes);
-            fixed(old, new, &["spec", "template"], causes);
-        }
         ("rbac.authorization.k8s.io", _) => fixed(old, new, &["roleRef"], causes),
         ("storage.k8s.io", "storageclasses") => {
             fixed(old, new, &["provisioner"], causes);
             fixed(old, new, &["reclaimPolicy"], causes);
         }
         ("storage.k8s.io", "volumeattachments") => fixed(old, new, &["spec"], causes),
-        ("", "pods") if kept_of_pod(old) != kept_of_pod(new) => {
-            let why = "pod updates may not change fields other than `spec.containers[*].image`,\
-                `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
-                tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-            causes.push(Cause::forbidden("spec", why));
-        }
         _ => {}
     }
 }
@@ -336,42 +294,10 @@ fn fixed(old: &Value, new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
     }
 }
 
-/// The spec of a StatefulSet without what may change.
-fn kept_of_set(set: &Value) -> Value {
-    let mut spec = set["spec"].clone();
-    for field in [
-        "replicas",
-        "ordinals",
-        "template",
-        "updateStrategy",
-        "revisionHistoryLimit",
-        "persistentVolumeClaimRetentionPolicy",
-        "minReadySeconds",
-    ] {
-        object::unset(&mut spec, &[field]);
-    }
-    spec
-}
-
-/// The spec of a Pod without what may change.
-fn kept_of_pod(pod: &Value) -> Value {
-    let mut spec = pod["spec"].clone();
-    for field in ["activeDeadlineSeconds", "tolerations"] {
-        object::unset(&mut spec, &[field]);
-    }
-    for list in ["containers", "initContainers"] {
-        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
-        for container in containers.into_iter().flatten() {
-            object::unset(container, &["image"]);
-        }
-    }
-    spec
-}
-
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
     and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
+pub(super) const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
     and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
@@ -408,7 +334,7 @@ fn wrong_name(kind: &Kind, name: &str) -> Option<&'static str> {
     }
 }
 
-fn is_label(name: &str) -> bool {
+pub(super) fn is_label(name: &str) -> bool {
     let inside = |one: u8| one.is_ascii_lowercase() || one.is_ascii_digit() || one == b'-';
     !name.is_empty() && name.bytes().all(inside) && !name.starts_with('-') && !name.ends_with('-')
 }
