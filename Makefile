@@ -39,6 +39,7 @@ check: prerequisites $(deny)
 unit: prerequisites $(nextest)
 	cargo nextest run --workspace --features teardown/fixture
 	cargo test --workspace --doc
+	node --test end2end/cluster/world.test.mjs
 
 ## e2e: the real control plane and the real browser.
 .PHONY: e2e
