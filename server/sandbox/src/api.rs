@@ -2,6 +2,7 @@
 //! [`crate::cluster`] is asked, and back to bytes. All of it is synchronous; [`crate::service`] moves the bytes.
 
 mod authorize;
+mod body;
 mod columns;
 mod discovery;
 mod encode;
@@ -247,18 +248,11 @@ fn route(
         return Ok(refusal);
     }
     let Some(kind) = cluster.kinds.served(group, version, plural).cloned() else {
-        let built_in = |kind: &Arc<Kind>| {
-            kind.group == *group && kind.version == *version && !kind.is_custom()
-        };
-        return if cluster.kinds.iter_versions().any(built_in) {
-            Err(Status::unknown_resource())
-        } else {
-            Ok(Reply::nowhere())
-        };
+        return discovery::nothing_at(cluster, group);
     };
     let in_namespace = !namespace.is_empty();
     if in_namespace && !kind.namespaced || !in_namespace && kind.namespaced && !name.is_empty() {
-        return Ok(Reply::nowhere());
+        return Err(Status::unknown_resource());
     }
     if !kind.is_stored() {
         return review::answer(cluster, request, &kind, namespace, verb);
@@ -334,7 +328,13 @@ fn of_subresource(
     key: &Key,
     name: &str,
 ) -> Result<Reply, Status> {
-    let Some(subresource) = kind.subresource(name) else { return Ok(Reply::nowhere()) };
+    let Some(subresource) = kind.subresource(name) else {
+        return Err(if kind.is_custom() {
+            Status::not_found(&key.group, &key.plural, &key.name)
+        } else {
+            Status::unknown_resource()
+        });
+    };
     if !subresource.verbs.iter().any(|one| one == verb.name()) {
         let resource = format!("{}/{name}", kind.plural);
         return Err(refused_method(kind, &resource, verb));
@@ -360,6 +360,6 @@ fn of_subresource(
 }
 
 /// A `Status` that says it went well.
-fn success() -> Value {
-    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+fn created() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }

@@ -24,6 +24,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 pub use delete::{DeleteOptions, Deleted, Propagation};
+pub(crate) use validate::{LABEL_VALUE, has_the_form, sort_of};
 pub use webhook::Decider;
 
 use crate::{

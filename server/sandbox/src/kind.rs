@@ -82,6 +82,18 @@ impl Kind {
         self.has("list")
     }
 
+    /// Why an object of a kind `other` of the same version is none of this, as Go's schemes say it.
+    #[must_use]
+    pub fn no_conversion(&self, other: &str) -> String {
+        let of_group = self.group.split('.').next().filter(|group| !group.is_empty());
+        format!(
+            "converting ({}.{other}) to ({}.{}): unknown conversion",
+            self.version,
+            of_group.unwrap_or("core"),
+            self.kind
+        )
+    }
+
     /// Whether it comes from a CustomResourceDefinition.
     #[must_use]
     pub fn is_custom(&self) -> bool {

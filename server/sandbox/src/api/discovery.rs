@@ -7,6 +7,7 @@ use crate::{
     cluster::Cluster,
     kind::{Kind, Subresource},
     object,
+    status::Status,
 };
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -154,7 +155,7 @@ fn resources(cluster: &Cluster, group: &str, version: &str) -> Reply {
         return refusal;
     }
     if kinds_of(cluster, group, version).next().is_none() {
-        return Reply::nowhere();
+        return nothing_at(cluster, group).unwrap_or_else(Reply::from);
     }
     let mut listed = vec![];
     for kind in kinds_of(cluster, group, version) {
@@ -185,6 +186,17 @@ fn resources(cluster: &Cluster, group: &str, version: &str) -> Reply {
     Reply::json(
         json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": listed}),
     )
+}
+
+/// What is answered where a group has no such version or resource: a `Status` for groups of the server's own, which
+/// look after all that is below them; for others, and of definitions, the page of a server without such a path.
+pub(super) fn nothing_at(cluster: &Cluster, group: &str) -> Result<Reply, Status> {
+    let built_in = |kind: &Kind| kind.group == group && !kind.is_custom();
+    if cluster.kinds.iter_versions().any(|kind| built_in(kind)) {
+        Err(Status::unknown_resource())
+    } else {
+        Ok(Reply::nowhere())
+    }
 }
 
 fn aggregate(cluster: &Cluster, legacy: bool, api: &str) -> Value {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{
     Content, Reply,
     authorize::{self, Attributes},
+    body,
     request::{Request, Verb},
-    write,
 };
 use crate::{
     clock,
@@ -30,7 +30,7 @@ pub(super) fn answer(
     if verb != Verb::Create {
         return Err(Status::method_not_allowed(&kind.group, &kind.plural, verb.name()));
     }
-    let mut review = write::body(request, kind)?;
+    let mut review = body::object(cluster, request, kind)?;
     object::set(&mut review, &["apiVersion"], json!(kind.api_version()));
     object::set(&mut review, &["kind"], json!(kind.kind));
     object::set_default(&mut review, &["metadata"], json!({}));
@@ -78,7 +78,7 @@ pub(super) fn answer(
         "bindings" => {
             let key = Key::new("", "pods", namespace, object::name(&review));
             cluster.bind(&key, object::text(&review, &["target", "name"]), false)?;
-            return Ok(Reply::new(StatusCode::CREATED, Content::Json(super::success())));
+            return Ok(Reply::new(StatusCode::CREATED, Content::Json(super::created())));
         }
         _ => object::set(&mut review, &["status"], json!({"authenticated": false})),
     }
@@ -128,7 +128,7 @@ fn user_info(actor: &Actor) -> Value {
 /// The subresource `token` of a ServiceAccount. The token says whose it is; nothing here is a secret.
 pub(super) fn token(cluster: &mut Cluster, request: &Request, key: &Key) -> Result<Reply, Status> {
     cluster.get(key).ok_or_else(|| Status::not_found("", "serviceaccounts", &key.name))?;
-    let mut answer = write::json_body(request)?;
+    let mut answer = body::json(request)?;
     let seconds = answer["spec"]["expirationSeconds"].as_i64().unwrap_or(3_600).clamp(0, 1 << 32);
     let until = cluster
         .now()

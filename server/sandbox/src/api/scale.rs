@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    Content, Reply,
+    Content, Reply, body,
     request::{Request, Verb},
     write,
 };
@@ -36,7 +36,7 @@ pub(super) fn answer(
             Patch::Strategic(patch) => Patch::Merge(patch).apply(kind, &scale)?,
             patch => patch.apply(kind, &scale)?,
         },
-        _ => write::json_body(request)?,
+        _ => body::json(request)?,
     };
     let name = object::name(&wanted);
     if name != &*key.name {
