@@ -77,6 +77,7 @@ pub(super) fn answer(
         }
         "bindings" => {
             let key = Key::new("", "pods", namespace, object::name(&review));
+            super::write::bindable(&review)?;
             cluster.bind(&key, object::text(&review, &["target", "name"]), false)?;
             return Ok(Reply::new(StatusCode::CREATED, Content::Json(super::created())));
         }

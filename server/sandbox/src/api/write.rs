@@ -200,9 +200,29 @@ pub(super) fn evict(cluster: &mut Cluster, request: &Request, key: &Key) -> Resu
 
 pub(super) fn bind(cluster: &mut Cluster, request: &Request, key: &Key) -> Result<Reply, Status> {
     let binding = body::json(request)?;
+    bindable(&binding)?;
     let dry_run = options_dry_run(request, "CreateOptions")?;
     cluster.bind(key, object::text(&binding, &["target", "name"]), dry_run)?;
     Ok(Reply::new(StatusCode::CREATED, Content::Json(created())))
+}
+
+/// `ValidatePodBinding`, whose errors nobody gives a code.
+pub(super) fn bindable(binding: &Value) -> Result<(), Status> {
+    let mut wrong = vec![];
+    match object::text(binding, &["target", "kind"]) {
+        "" | "Node" => {}
+        kind => wrong.push(format!(
+            "target.kind: Unsupported value: {kind:?}: supported values: \"Node\", \"<empty>\""
+        )),
+    }
+    if object::text(binding, &["target", "name"]).is_empty() {
+        wrong.push("target.name: Required value".into());
+    }
+    match wrong.as_slice() {
+        [] => Ok(()),
+        [one] => Err(Status::plain(500, one)),
+        all => Err(Status::plain(500, &format!("[{}]", all.join(", ")))),
+    }
 }
 
 /// What the query says about a write.

@@ -182,10 +182,6 @@ impl Cluster {
         if !bound.is_empty() {
             return refuse(&format!("pod {name} is already assigned to node {bound:?}"));
         }
-        if node.is_empty() {
-            let cause = Cause::required("target.name", "");
-            return Err(Status::invalid("", "Binding", name, vec![cause]));
-        }
         let now = self.now();
         let mut object = Value::clone(&pod);
         object::set(&mut object, &["spec", "nodeName"], json!(node));

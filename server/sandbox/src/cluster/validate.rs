@@ -211,6 +211,15 @@ pub(super) fn update(
     if !kind.is_custom() {
         finalizers(kind, new, &mut causes);
     }
+    if subresource == "finalize" {
+        for (index, one) in object::texts(new, &["spec", "finalizers"]).enumerate() {
+            let field = format!("spec.finalizers[{index}]");
+            for why in wrong_qualified_name(one) {
+                causes.push(Cause::invalid(&field, &json!(one), &why));
+            }
+            standard_or_qualified(&field, one, &mut causes);
+        }
+    }
     if subresource.is_empty() {
         rules::spec(kind, new, &mut causes);
         spec(kind, new, &mut causes);
@@ -256,6 +265,18 @@ fn standard_or_qualified(field: &str, name: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// The references to owners with their members in the order in which Go declares them.
+fn references(object: &Value) -> String {
+    let one = |reference: &Value| {
+        let members = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+        let set = members.into_iter().filter(|name| !reference[*name].is_null());
+        let members: Vec<_> = set.map(|name| format!("{name:?}:{}", reference[name])).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    let all: Vec<_> = object::owner_references(object).map(one).collect();
+    format!("[{}]", all.join(","))
+}
+
 fn common(object: &Value, causes: &mut Vec<Cause>) {
     let mut controller: Option<String> = None;
     for reference in object::owner_references(object) {
@@ -291,7 +312,12 @@ fn common(object: &Value, causes: &mut Vec<Cause>) {
                 let why = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
                 );
-                causes.push(Cause::invalid(field, &object["metadata"]["ownerReferences"], &why));
+                let value = references(object);
+                causes.push(Cause {
+                    reason: "FieldValueInvalid".into(),
+                    message: format!("Invalid value: {value}: {why}"),
+                    field: field.into(),
+                });
             }
             controller.get_or_insert(this);
         }
