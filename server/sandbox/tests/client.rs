@@ -395,7 +395,8 @@ async fn definitions_bring_kinds_and_webhooks_refuse() {
     let (sandbox, client) = start();
     sandbox.with(|world| {
         let names = json!({"plural": "widgets", "kind": "Widget"});
-        let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}}});
+        let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}});
         let definition = json!({
             "metadata": {"name": "widgets.example.com"},
             "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},

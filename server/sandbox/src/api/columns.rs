@@ -82,6 +82,15 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
             number("Up-to-date", |one, _| json!(int(&one["status"]["updatedReplicas"]))),
             number("Available", |one, _| json!(int(&one["status"]["availableReplicas"]))),
             AGE,
+            wide("Containers", |one, _| of_containers(one, "name")),
+            wide("Images", |one, _| of_containers(one, "image")),
+            wide("Selector", |one, _| {
+                let labels = one["spec"]["selector"]["matchLabels"].as_object();
+                let pair = |(key, value): (&String, &Value)| {
+                    format!("{key}={}", value.as_str().unwrap_or_default())
+                };
+                json!(labels.into_iter().flatten().map(pair).collect::<Vec<_>>().join(","))
+            }),
         ],
         ("apps", "replicasets") | ("", "replicationcontrollers") => vec![
             number("Desired", |one, _| json!(int(&one["spec"]["replicas"]))),
@@ -345,4 +354,12 @@ fn age(since: &Value, now: Timestamp) -> String {
         691_200..63_072_000 => format!("{days}d"),
         _ => two(days / 365, "y", days % 365, "d"),
     }
+}
+
+/// A field of each container of a workload's template.
+fn of_containers(workload: &Value, field: &str) -> Value {
+    let containers = workload["spec"]["template"]["spec"]["containers"].as_array();
+    let texts: Vec<_> =
+        containers.into_iter().flatten().map(|one| object::text(one, &[field])).collect();
+    json!(texts.join(","))
 }

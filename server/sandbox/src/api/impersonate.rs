@@ -30,8 +30,12 @@ pub(super) fn actor(cluster: &Cluster, request: &Request) -> Result<Actor, Statu
         if groups.is_empty() && uid.is_empty() && as_actor.extra.is_empty() {
             return Ok(request.actor.clone());
         }
-        let why = format!("requested {groups:?} without impersonating a user");
-        return Err(Status::internal(&why));
+        let all: Vec<String> = groups.iter().map(|group| format!("{group:?}")).collect();
+        return Err(Status::bad_request(format!(
+            "requested &user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:[]string{{{}}}, Extra:map[string][]string(nil)}} \
+             without impersonating a user name",
+            all.join(", ")
+        )));
     }
     let account = user.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
     let may = |attributes: Attributes<'_>| {
