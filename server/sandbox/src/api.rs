@@ -144,7 +144,7 @@ pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Ac
     let early = fault.and_then(|fault| faulty(fault, false, verb, cluster, request));
     let mut reply = early.unwrap_or_else(|| {
         let request = Request { query: stale(request, fault, before), ..request.clone() };
-        let answered = impersonate::actor(cluster, &request).and_then(|as_actor| {
+        let answered = impersonate::actor(cluster, &request, verb, &target).and_then(|as_actor| {
             actor = as_actor;
             authorize::check(cluster, &actor, verb, &target, &request.query)?;
             route(cluster, &Request { actor: actor.clone(), ..request }, verb, &target)

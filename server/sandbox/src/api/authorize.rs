@@ -56,7 +56,7 @@ pub(super) fn refused(actor: &Actor, verb: Verb, target: &Target) -> Status {
     refusal(actor, &of_request(verb, target))
 }
 
-fn of_request(verb: Verb, target: &Target) -> Attributes<'_> {
+pub(super) fn of_request(verb: Verb, target: &Target) -> Attributes<'_> {
     match target {
         Target::Path(path) => Attributes { verb: verb.name(), path, ..Attributes::default() },
         Target::Resource { group, namespace, plural, name, subresource, .. } => Attributes {

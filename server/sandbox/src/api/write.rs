@@ -80,8 +80,9 @@ pub(super) fn patch(
     subresource: &str,
 ) -> Result<Reply, Status> {
     let view = View::negotiate(request, kind)?;
-    let write = options(request, "PatchOptions")?;
+    let mut write = options(request, "PatchOptions")?;
     let patch = read_patch(request, kind)?;
+    write.apply = matches!(patch, Patch::Apply { .. });
     if !matches!(patch, Patch::Apply { .. }) && !request.query.get("force").is_empty() {
         let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
         return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", vec![cause]));
@@ -252,7 +253,7 @@ pub(super) fn options(request: &Request, kind: &str) -> Result<Write, Status> {
     if !causes.is_empty() {
         return Err(Status::invalid("meta.k8s.io", kind, "", causes));
     }
-    Ok(Write { dry_run, field_manager: field_manager.into() })
+    Ok(Write { dry_run, field_manager: field_manager.into(), apply: false })
 }
 
 /// As Go's `%q` writes a text.

@@ -1,5 +1,7 @@
 //! The built-in kinds, as `kubectl api-resources` of a 1.36 control plane lists them.
 
+use serde_json::Value;
+
 use super::{Dependents, Kind, Subresource};
 
 /// Version, kind, plural, short names, then words: `-` for cluster-scoped, `+` for one that keeps a generation,
@@ -94,6 +96,8 @@ fn row(line: &str) -> Option<Kind> {
         unconditional_update: true,
         definition: String::new(),
         api_service: String::new(),
+        declared: Value::Null,
+        since: 0,
     };
     if plural == "namespaces" {
         row.verbs.retain(|verb| verb != "deletecollection");
