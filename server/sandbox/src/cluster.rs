@@ -90,6 +90,8 @@ pub struct Write {
     pub dry_run: bool,
     /// Who is noted in managedFields.
     pub field_manager: String,
+    /// Whether it is a server-side apply.
+    pub apply: bool,
 }
 
 /// The whole cluster at this moment.
@@ -337,5 +339,5 @@ fn manager_of(actor: &Actor) -> Write {
         Some(name) if name.starts_with("node:") => "kubelet",
         _ => "sandbox",
     };
-    Write { dry_run: false, field_manager: manager.into() }
+    Write { field_manager: manager.into(), ..Write::default() }
 }

@@ -6,6 +6,8 @@ mod table;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde_json::Value;
+
 pub use custom::{accepted, kinds_of};
 
 /// What a DELETE does to dependents when the request says nothing
@@ -42,6 +44,10 @@ pub struct Kind {
     pub definition: String,
     /// Name of the APIService behind which another server has it; empty for what this one serves itself.
     pub api_service: String,
+    /// The version as its definition declares it: schema, columns, subresources. Null for built-in kinds.
+    pub declared: Value,
+    /// The revision before which the server knows nothing of it.
+    pub since: u64,
 }
 
 /// A path below an object's.

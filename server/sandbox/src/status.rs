@@ -341,6 +341,19 @@ impl Status {
         Self::new(406, "NotAcceptable", message)
     }
 
+    #[must_use]
+    pub fn not_acceptable_as(message: &str) -> Self {
+        Self::new(406, "NotAcceptable", message.into())
+    }
+
+    /// 406 before a handler is found.
+    #[must_use]
+    pub fn not_representable(available: &[&str]) -> Self {
+        let message =
+            format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
+        Self::new(406, "NotAcceptable", message)
+    }
+
     /// Whether it says that the object is not there.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

@@ -159,15 +159,19 @@ pub(super) fn in_go(error: &serde_json::Error, body: &[u8]) -> String {
     let said = error.to_string();
     let line = body.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1));
     let odd = line.and_then(|line| {
-        let rest = line.get(error.column().saturating_sub(1)..)?;
-        String::from_utf8_lossy(rest).chars().next()
+        // Go takes the byte for a character.
+        line.get(error.column().saturating_sub(1)).map(|byte| match char::from(*byte) {
+            odd if odd.is_ascii_control() => format!("'\\x{byte:02x}'"),
+            odd if odd.is_control() => format!("'\\u{byte:04x}'"),
+            odd => format!("{odd:?}"),
+        })
     });
     match odd {
         Some(odd) if said.starts_with("expected value") => {
-            format!("invalid character {odd:?} looking for beginning of value")
+            format!("invalid character {odd} looking for beginning of value")
         }
         Some(odd) if said.starts_with("recursion limit") => {
-            format!("invalid character {odd:?} exceeded max depth")
+            format!("invalid character {odd} exceeded max depth")
         }
         _ => said,
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-use super::{encode::View, request::Request};
+use super::{body, encode::View, request::Request};
 use crate::{
     cluster::Cluster,
     kind::Kind,
@@ -267,7 +267,7 @@ impl Token {
         };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| wrong(&error.to_string()))?;
         let token: Value =
-            serde_json::from_slice(&bytes).map_err(|error| wrong(&error.to_string()))?;
+            serde_json::from_slice(&bytes).map_err(|error| wrong(&body::in_go(&error, &bytes)))?;
         if token["v"] != "meta.k8s.io/v1" {
             return Err(wrong("server does not recognize this encoded version"));
         }

@@ -80,8 +80,13 @@ pub(super) fn patch(
     subresource: &str,
 ) -> Result<Reply, Status> {
     let view = View::negotiate(request, kind)?;
-    let write = options(request, "PatchOptions")?;
+    let mut write = options(request, "PatchOptions")?;
     let patch = read_patch(request, kind)?;
+    write.apply = matches!(patch, Patch::Apply { .. });
+    if !matches!(patch, Patch::Apply { .. }) && !request.query.get("force").is_empty() {
+        let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
+        return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", vec![cause]));
+    }
     if let Patch::Apply { object, .. } = &patch {
         check_apply(request, kind, key, object)?;
         if cluster.get(key).is_none() && subresource.is_empty() {
@@ -121,6 +126,12 @@ pub(super) fn read_patch(request: &Request, kind: &Kind) -> Result<Patch, Status
         "application/apply-patch+yaml" => {
             Ok(Patch::Apply { object: read()?, force: request.query.is("force") })
         }
+        // The handler of custom resources has words of its own.
+        "application/strategic-merge-patch+json" => Err(Status::unsupported_media_type(&[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/apply-patch+yaml",
+        ])),
         _ => Err(Status::unsupported_patch()),
     }
 }
@@ -131,6 +142,10 @@ fn check_apply(request: &Request, kind: &Kind, key: &Key, object: &Value) -> Res
         return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", vec![cause]));
     }
     let version = object::text(object, &["apiVersion"]);
+    if version.is_empty() {
+        let said = object::text(object, &["kind"]);
+        return Err(Status::bad_request(format!("invalid object type: /, Kind={said}")));
+    }
     if version != kind.api_version() {
         let why = format!(
             "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {}",
@@ -258,7 +273,7 @@ pub(super) fn options(request: &Request, kind: &str) -> Result<Write, Status> {
     if !causes.is_empty() {
         return Err(Status::invalid("meta.k8s.io", kind, "", causes));
     }
-    Ok(Write { dry_run, field_manager: field_manager.into() })
+    Ok(Write { dry_run, field_manager: field_manager.into(), apply: false })
 }
 
 /// As Go's `%q` writes a text.

@@ -146,7 +146,7 @@ impl Cluster {
         delete::precondition(&kind, pod, &options)?;
         if !options.dry_run {
             let now = self.now();
-            let write = Write { dry_run: false, field_manager: "kube-apiserver".into() };
+            let write = Write { field_manager: "kube-apiserver".into(), ..Write::default() };
             let mut marked = Value::clone(pod);
             object::set_condition(
                 &mut marked,

@@ -38,6 +38,11 @@ impl Cluster {
     ) -> Result<Arc<Value>, Status> {
         self.change(actor, write, key, subresource, |kind, existing| {
             let mut patched = patch.apply(kind, existing)?;
+            if let Patch::Apply { object: applied, .. } = patch {
+                for one in managed::given_up(existing, applied, &write.field_manager) {
+                    object::remove_finalizer(&mut patched, &one);
+                }
+            }
             // A patch that names no version means the one that is there.
             if object::resource_version(&patched).is_empty() {
                 let version = existing["metadata"]["resourceVersion"].clone();

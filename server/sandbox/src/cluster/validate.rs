@@ -5,6 +5,7 @@ mod budget;
 mod config;
 mod definition;
 mod name;
+mod schema;
 
 use std::collections::BTreeSet;
 
@@ -167,6 +168,9 @@ pub(super) fn create(kind: &Kind, object: &Value) -> Result<(), Status> {
     common(object, &mut causes);
     rules::spec(kind, object, &mut causes);
     spec(kind, object, &mut causes);
+    if kind.is_custom() {
+        causes.extend(schema::check(&kind.declared["schema"]["openAPIV3Schema"], object));
+    }
     if causes.is_empty() {
         Ok(())
     } else {
@@ -219,6 +223,12 @@ pub(super) fn update(
             }
             standard_or_qualified(&field, one, &mut causes);
         }
+    }
+    if kind.is_custom() {
+        // Ratcheting: what was wrong before may stay so.
+        let of_kind = &kind.declared["schema"]["openAPIV3Schema"];
+        let before = schema::check(of_kind, old);
+        causes.extend(schema::check(of_kind, new).into_iter().filter(|one| !before.contains(one)));
     }
     if subresource.is_empty() {
         rules::spec(kind, new, &mut causes);
@@ -377,6 +387,14 @@ fn immutable(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::invalid("roleRef", &is, "cannot change roleRef"));
         }
         ("", "configmaps" | "secrets") => config::immutable(old, new, causes),
+        ("", "services") => {
+            let address = |one: &Value| object::text(one, &["spec", "clusterIP"]).to_owned();
+            let (was, is) = (address(old), address(new));
+            if !was.is_empty() && !is.is_empty() && was != is {
+                let why = "may not change once set";
+                causes.push(Cause::invalid("spec.clusterIPs[0]", &json!([is]), why));
+            }
+        }
         ("storage.k8s.io", "storageclasses") => {
             fixed(old, new, &["provisioner"], causes);
             fixed(old, new, &["reclaimPolicy"], causes);
