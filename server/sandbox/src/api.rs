@@ -2,6 +2,7 @@
 //! [`crate::cluster`] is asked, and back to bytes. All of it is synchronous; [`crate::service`] moves the bytes.
 
 mod authorize;
+mod body;
 mod columns;
 mod discovery;
 mod encode;
@@ -29,7 +30,10 @@ pub(crate) use request::Verb;
 pub(crate) use review::account_of;
 pub(crate) use watch::{BOOKMARKS, Watch, WatchFault};
 
-use self::{encode::View, request::Target};
+use self::{
+    encode::{Form, View},
+    request::Target,
+};
 use crate::{
     cluster::Cluster,
     fault::{Action, Asked, Strike},
@@ -140,9 +144,9 @@ pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Ac
     let early = fault.and_then(|fault| faulty(fault, false, verb, cluster, request));
     let mut reply = early.unwrap_or_else(|| {
         let request = Request { query: stale(request, fault, before), ..request.clone() };
-        let answered = impersonate::actor(cluster, &request).and_then(|as_actor| {
+        let answered = impersonate::actor(cluster, &request, verb, &target).and_then(|as_actor| {
             actor = as_actor;
-            authorize::check(cluster, &actor, verb, &target)?;
+            authorize::check(cluster, &actor, verb, &target, &request.query)?;
             route(cluster, &Request { actor: actor.clone(), ..request }, verb, &target)
         });
         answered.unwrap_or_else(Reply::from)
@@ -247,18 +251,11 @@ fn route(
         return Ok(refusal);
     }
     let Some(kind) = cluster.kinds.served(group, version, plural).cloned() else {
-        let built_in = |kind: &Arc<Kind>| {
-            kind.group == *group && kind.version == *version && !kind.is_custom()
-        };
-        return if cluster.kinds.iter_versions().any(built_in) {
-            Err(Status::unknown_resource())
-        } else {
-            Ok(Reply::nowhere())
-        };
+        return discovery::nothing_at(cluster, group);
     };
     let in_namespace = !namespace.is_empty();
     if in_namespace && !kind.namespaced || !in_namespace && kind.namespaced && !name.is_empty() {
-        return Ok(Reply::nowhere());
+        return discovery::nothing_at(cluster, group);
     }
     if !kind.is_stored() {
         return review::answer(cluster, request, &kind, namespace, verb);
@@ -316,6 +313,14 @@ fn aggregated_is_away(cluster: &Cluster, group: &str, version: &str) -> Option<R
 
 fn get(cluster: &Cluster, request: &Request, kind: &Arc<Kind>, key: &Key) -> Result<Reply, Status> {
     let view = View::negotiate(request, kind)?;
+    if view.form == (Form::Metadata { list: true }) {
+        let group = kind.group.split('.').next().filter(|group| !group.is_empty());
+        return Err(Status::not_acceptable_as(&format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*{}.{})",
+            group.unwrap_or("core"),
+            kind.kind
+        )));
+    }
     if let Some(asked) = request.query.version("resourceVersion")?
         && asked > cluster.store.revision()
     {
@@ -334,7 +339,13 @@ fn of_subresource(
     key: &Key,
     name: &str,
 ) -> Result<Reply, Status> {
-    let Some(subresource) = kind.subresource(name) else { return Ok(Reply::nowhere()) };
+    let Some(subresource) = kind.subresource(name) else {
+        return Err(if kind.is_custom() {
+            Status::not_found(&key.group, &key.plural, &key.name)
+        } else {
+            Status::unknown_resource()
+        });
+    };
     if !subresource.verbs.iter().any(|one| one == verb.name()) {
         let resource = format!("{}/{name}", kind.plural);
         return Err(refused_method(kind, &resource, verb));
@@ -346,8 +357,11 @@ fn of_subresource(
         ("binding", _) => write::bind(cluster, request, key),
         ("token", _) => review::token(cluster, request, key),
         ("log", _) => {
-            cluster.get(key).ok_or_else(found)?;
-            Ok(Reply::new(StatusCode::OK, Content::Text(String::new())))
+            let pod = cluster.get(key).ok_or_else(found)?;
+            // What runs nowhere has said nothing.
+            let on_node = !object::text(pod, &["spec", "nodeName"]).is_empty();
+            let code = if on_node { StatusCode::OK } else { StatusCode::NO_CONTENT };
+            Ok(Reply::new(code, Content::Text(String::new())))
         }
         ("exec" | "attach" | "portforward", _) => {
             cluster.get(key).ok_or_else(found)?;
@@ -360,6 +374,6 @@ fn of_subresource(
 }
 
 /// A `Status` that says it went well.
-fn success() -> Value {
-    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+fn created() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }

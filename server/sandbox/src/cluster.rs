@@ -12,6 +12,7 @@ mod definition;
 mod delete;
 mod eviction;
 mod managed;
+mod rules;
 mod update;
 mod validate;
 mod webhook;
@@ -23,6 +24,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 pub use delete::{DeleteOptions, Deleted, Propagation};
+pub(crate) use validate::{LABEL_VALUE, has_the_form, sort_of};
 pub use webhook::Decider;
 
 use crate::{
@@ -88,6 +90,8 @@ pub struct Write {
     pub dry_run: bool,
     /// Who is noted in managedFields.
     pub field_manager: String,
+    /// Whether it is a server-side apply.
+    pub apply: bool,
 }
 
 /// The whole cluster at this moment.
@@ -335,5 +339,5 @@ fn manager_of(actor: &Actor) -> Write {
         Some(name) if name.starts_with("node:") => "kubelet",
         _ => "sandbox",
     };
-    Write { dry_run: false, field_manager: manager.into() }
+    Write { field_manager: manager.into(), ..Write::default() }
 }

@@ -6,7 +6,8 @@
 //! seed, since the real one leaves both open.
 //!
 //! [`Controllers`] can switch each off (as if its process had been killed: it forgets, and lists everything when it
-//! comes back), slow it down, or make all its requests fail.
+//! comes back), slow it down, or make all its requests fail. One that panics has fallen, like a process that crashed:
+//! that is noted, the others go on, and it is started anew after a while.
 
 pub(crate) mod client;
 pub(crate) mod queue;
@@ -48,6 +49,9 @@ mod kubelet;
 mod gitops;
 mod operator;
 
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,8 +65,15 @@ use client::Client;
 use queue::{Queue, later};
 use timing::Timing;
 
+pub(crate) use schedule::wrong as wrong_schedule;
+
 /// How often controllers may answer each other without time moving on. Reached only by two that fight for ever.
 const TURNS_PER_INSTANT: usize = 10_000;
+
+/// How long a controller that panicked stays down: the first wait of a container that crashes.
+const RESTART: Duration = Duration::from_secs(10);
+/// How many panics are kept in mind.
+const FALLS: usize = 100;
 
 /// What one thing's reconciliation asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +82,16 @@ pub(crate) enum Next {
     Rest,
     /// Another look after a while.
     After(Duration),
+}
+
+impl Next {
+    /// This, or another look after a while, whatever is earlier.
+    pub(crate) fn or_after(self, wait: Duration) -> Self {
+        match self {
+            Self::After(earlier) if earlier <= wait => self,
+            _ => Self::After(wait),
+        }
+    }
 }
 
 /// What a controller does with what it does not cover: the part that differs from one to the other.
@@ -166,12 +187,24 @@ struct Post {
     due: Option<Timestamp>,
     /// Until when it is not told of what happened, because it is slow.
     late: Option<Timestamp>,
+    /// Until when it stays down after a panic.
+    down: Option<Timestamp>,
+}
+
+/// A panic of a controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fall {
+    pub controller: &'static str,
+    pub time: Timestamp,
+    /// What it said last.
+    pub message: String,
 }
 
 /// All controllers, and what is broken under them.
 pub struct Controllers {
     posts: Vec<Post>,
     timing: Timing,
+    falls: VecDeque<Fall>,
     /// What is broken on the machines; kubelets and drivers meet it.
     pub breakage: Breakage,
 }
@@ -217,12 +250,21 @@ impl Controllers {
             post::<gitops::GitOps>(),
             post::<operator::Operators>(),
         ];
-        Self { posts, timing, breakage: Breakage::default() }
+        Self::of(posts, timing)
+    }
+
+    fn of(posts: Vec<Post>, timing: Timing) -> Self {
+        Self { posts, timing, falls: VecDeque::new(), breakage: Breakage::default() }
     }
 
     /// The controllers and how they are.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Condition)> {
         self.posts.iter().map(|post| (post.name, post.condition))
+    }
+
+    /// The latest panics of controllers, oldest first.
+    pub fn falls(&self) -> impl Iterator<Item = &Fall> {
+        self.falls.iter()
     }
 
     /// Switches a controller off or on, slows it, makes it fail; whether there is one of this name.
@@ -231,7 +273,7 @@ impl Controllers {
         if condition == Condition::Off {
             post.running = None;
         }
-        post.late = None;
+        (post.late, post.down) = (None, None);
         post.condition = condition;
         true
     }
@@ -249,7 +291,11 @@ impl Controllers {
             }
             cluster.rng.shuffle(&mut ready);
             for at in ready {
-                self.posts[at].run(cluster, &mut self.breakage, &self.timing);
+                let fall = self.posts[at].run(cluster, &mut self.breakage, &self.timing);
+                if let Some(fall) = fall {
+                    self.falls.push_back(fall);
+                    self.falls.drain(..self.falls.len().saturating_sub(FALLS));
+                }
             }
         }
         Some(later(start, Duration::from_millis(1)))
@@ -272,13 +318,20 @@ fn post<R: Reconcile + 'static>() -> Post {
         seen: None,
         due: None,
         late: None,
+        down: None,
     }
+}
+
+/// The text a panic was raised with.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 impl Post {
     /// Whether it has something to do now. A slow one only makes a note of when it will.
     fn ready(&mut self, cluster: &Cluster, now: Timestamp) -> bool {
-        if self.condition == Condition::Off {
+        if self.condition == Condition::Off || self.down.is_some_and(|down| down > now) {
             return false;
         }
         if self.running.is_some()
@@ -298,11 +351,28 @@ impl Post {
     }
 
     fn next(&self) -> Option<Timestamp> {
-        if self.condition == Condition::Off { None } else { self.late.or(self.due) }
+        if self.condition == Condition::Off { None } else { self.down.or(self.late).or(self.due) }
     }
 
-    fn run(&mut self, cluster: &mut Cluster, breakage: &mut Breakage, timing: &Timing) {
-        self.late = None;
+    /// Lets it do what is due. One that panics while it does is taken down, since nobody knows what it was about to
+    /// keep in mind; the cluster is whole, as its verbs change one object at a time.
+    fn run(
+        &mut self,
+        cluster: &mut Cluster,
+        breakage: &mut Breakage,
+        timing: &Timing,
+    ) -> Option<Fall> {
+        let now = cluster.now();
+        let work = AssertUnwindSafe(|| self.sync(cluster, breakage, timing));
+        let panic = catch_unwind(work).err()?;
+        self.running = None;
+        self.due = None;
+        self.down = Some(later(now, RESTART));
+        Some(Fall { controller: self.name, time: now, message: message(&*panic) })
+    }
+
+    fn sync(&mut self, cluster: &mut Cluster, breakage: &mut Breakage, timing: &Timing) {
+        (self.late, self.down) = (None, None);
         let now = cluster.now();
         if self.running.is_none() {
             // Its process starts: it lists everything.
@@ -320,5 +390,86 @@ impl Post {
             self.condition == Condition::Failing,
         );
         self.due = running.sync(&mut client, &events);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::read::text;
+    use super::*;
+    use crate::cluster::Actor;
+    use crate::store::Key;
+
+    /// Cannot bear a ConfigMap that says so, and answers every other one.
+    struct Fragile;
+
+    impl Reconcile for Fragile {
+        type Work = Key;
+        const NAME: &'static str = "fragile-controller";
+        const USER: &'static str = "fragile-controller";
+
+        fn new(_: &Timing) -> Self {
+            Self
+        }
+
+        fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
+            if event.key.is_of("", "configmaps") {
+                queue.add(event.key.clone());
+            }
+        }
+
+        fn reconcile(
+            &mut self,
+            key: &Key,
+            client: &mut Client<'_>,
+            _: &mut Queue<Key>,
+        ) -> Result<Next, Status> {
+            if let Some(map) = client.get(key) {
+                assert_ne!(text(&map, "/data/mood"), "bad", "a bad mood");
+                client.modify(key, |it| it["data"]["seen"] = json!("yes"))?;
+            }
+            Ok(Next::Rest)
+        }
+    }
+
+    fn mood(cluster: &mut Cluster, name: &str, mood: &str) -> Key {
+        let object = json!({"metadata": {"name": name}, "data": {"mood": mood}});
+        cluster.create(&Actor::admin(), "", "configmaps", "default", object).unwrap();
+        Key::new("", "configmaps", "default", name)
+    }
+
+    #[test]
+    fn a_panic_takes_down_one_controller_for_a_while() {
+        let mut cluster = Cluster::new("2026-11-21T08:00:00Z".parse().unwrap(), 1);
+        cluster.clock.set_speed(0);
+        let posts = vec![post::<Fragile>(), post::<service_account::ServiceAccounts>()];
+        let mut controllers = Controllers::of(posts, Timing::default());
+        controllers.turn(&mut cluster);
+        let bad = mood(&mut cluster, "bad", "bad");
+        let start = cluster.now();
+        assert_eq!(controllers.turn(&mut cluster), Some(later(start, RESTART)));
+        let falls: Vec<_> = controllers.falls().map(|it| it.controller).collect();
+        assert_eq!(falls, ["fragile-controller"]);
+        assert!(
+            controllers.falls().all(|it| it.time == start && it.message.contains("a bad mood"))
+        );
+
+        // The others go on at once; it comes back after its time, and sees what it missed.
+        let made = json!({"metadata": {"name": "shop"}});
+        cluster.create(&Actor::admin(), "", "namespaces", "", made).unwrap();
+        let good = mood(&mut cluster, "good", "good");
+        controllers.turn(&mut cluster);
+        assert!(cluster.get(&Key::new("", "serviceaccounts", "shop", "default")).is_some());
+        assert_eq!(cluster.get(&good).unwrap()["data"]["seen"], json!(null));
+        let better = |it: &mut serde_json::Value| it["data"]["mood"] = json!("good");
+        cluster.modify(&Actor::admin(), &bad, "", better).unwrap();
+        cluster.clock.jump(SignedDuration::try_from(RESTART).unwrap());
+        controllers.turn(&mut cluster);
+        for key in [&bad, &good] {
+            assert_eq!(cluster.get(key).unwrap()["data"]["seen"], "yes");
+        }
+        assert_eq!(controllers.falls().count(), 1);
     }
 }

@@ -6,6 +6,8 @@ mod table;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde_json::Value;
+
 pub use custom::{accepted, kinds_of};
 
 /// What a DELETE does to dependents when the request says nothing
@@ -42,6 +44,10 @@ pub struct Kind {
     pub definition: String,
     /// Name of the APIService behind which another server has it; empty for what this one serves itself.
     pub api_service: String,
+    /// The version as its definition declares it: schema, columns, subresources. Null for built-in kinds.
+    pub declared: Value,
+    /// The revision before which the server knows nothing of it.
+    pub since: u64,
 }
 
 /// A path below an object's.
@@ -80,6 +86,18 @@ impl Kind {
     #[must_use]
     pub fn is_stored(&self) -> bool {
         self.has("list")
+    }
+
+    /// Why an object of a kind `other` of the same version is none of this, as Go's schemes say it.
+    #[must_use]
+    pub fn no_conversion(&self, other: &str) -> String {
+        let of_group = self.group.split('.').next().filter(|group| !group.is_empty());
+        format!(
+            "converting ({}.{other}) to ({}.{}): unknown conversion",
+            self.version,
+            of_group.unwrap_or("core"),
+            self.kind
+        )
     }
 
     /// Whether it comes from a CustomResourceDefinition.

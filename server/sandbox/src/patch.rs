@@ -5,7 +5,7 @@ mod strategic;
 
 use serde_json::Value;
 
-use crate::{kind::Kind, object, status::Status};
+use crate::{cluster::sort_of, kind::Kind, object, status::Status};
 
 /// As many operations as a JSON patch may have (`handlers/patch.go`).
 const OPERATIONS: usize = 10_000;
@@ -62,14 +62,10 @@ impl Patch {
 }
 
 fn is_map(patch: &Value) -> Result<(), Status> {
-    let sort = match patch {
-        Value::Object(_) => return Ok(()),
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-    };
+    if patch.is_object() {
+        return Ok(());
+    }
+    let sort = sort_of(patch);
     let why =
         format!("json: cannot unmarshal {sort} into Go value of type map[string]interface {{}}");
     Err(Status::bad_request(format!("error decoding patch: {why}")))
@@ -77,20 +73,23 @@ fn is_map(patch: &Value) -> Result<(), Status> {
 
 /// One operation after the other, so that neither many copies of copies nor a deep one can grow without end.
 fn json(object: &Value, patch: &Value) -> Result<Value, Status> {
-    if !patch.as_array().is_some_and(|all| all.iter().all(Value::is_object)) {
-        return Err(Status::bad_request(
-            "error decoding patch: json: cannot unmarshal into Go value of type jsonpatch.Patch",
-        ));
+    let whole = (!patch.is_array()).then_some((patch, "[]handlers.jsonPatchOp"));
+    let part = || patch.as_array()?.iter().find(|one| !one.is_object());
+    if let Some((odd, expected)) = whole.or_else(|| Some((part()?, "handlers.jsonPatchOp"))) {
+        return Err(Status::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type {expected}",
+            sort_of(odd)
+        )));
     }
     // What is no operation is found when it is its turn.
     let operations: json_patch::Patch =
         serde_json::from_value(patch.clone()).map_err(|_| Status::unfit())?;
     if operations.0.len() > OPERATIONS {
         let allowed = format!(
-            "The allowed maximum operations in a JSON patch is {OPERATIONS}, got {}",
+            "Request entity too large: The allowed maximum operations in a JSON patch is {OPERATIONS}, got {}",
             operations.0.len()
         );
-        return Err(Status::plain(413, &allowed));
+        return Err(Status::entity_too_large(allowed));
     }
     let (mut patched, mut copied) = (object.clone(), 0);
     for operation in operations.0 {

@@ -1,10 +1,11 @@
 //! Label and field selectors, from objects and from query strings.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
-use crate::object;
+use crate::{
+    cluster::{LABEL_VALUE, has_the_form},
+    object,
+};
 
 /// A label selector. All requirements must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,7 +80,17 @@ impl Labels {
             if part.is_empty() {
                 continue;
             }
+            if let Some(odd) = part.chars().next().filter(|one| "=<>)(".contains(*one)) {
+                return Err(format!("found '{odd}', expected: !, identifier, or 'end of string'"));
+            }
             let words: Vec<&str> = part.splitn(2, char::is_whitespace).collect();
+            if let [_, rest] = words.as_slice()
+                && let Some(("in" | "notin", values)) = rest.trim().split_once(char::is_whitespace)
+                && !values.trim().starts_with('(')
+            {
+                let found = values.split_whitespace().next().unwrap_or_default();
+                return Err(format!("unable to parse requirement: found '{found}' expected: '('"));
+            }
             let requirement = if let Some(key) = part.strip_prefix('!') {
                 (key.trim(), Operator::DoesNotExist)
             } else if let [key, rest] = words.as_slice()
@@ -115,6 +126,16 @@ impl Labels {
                 || key.contains(|one: char| one.is_whitespace() || "()=!<>,".contains(one))
             {
                 return Err(unable());
+            }
+            if let Operator::In(values) | Operator::NotIn(values) = &operator {
+                let odd = |value: &String| !value.is_empty() && !has_the_form(value);
+                if let Some((index, value)) =
+                    values.iter().enumerate().find(|(_, value)| odd(value))
+                {
+                    return Err(format!(
+                        "unable to parse requirement: values[{index}][{key}]: Invalid value: {value:?}: {LABEL_VALUE}"
+                    ));
+                }
             }
             requirements.push(Requirement { key: key.into(), operator });
         }
@@ -175,7 +196,8 @@ fn split_outside_parentheses(text: &str) -> Vec<&str> {
 /// A field selector: `status.phase=Running,spec.nodeName!=n1`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields {
-    terms: BTreeMap<String, (bool, String)>,
+    /// Field, whether it is to be so or not, value.
+    terms: Vec<(String, bool, String)>,
 }
 
 impl Fields {
@@ -185,7 +207,7 @@ impl Fields {
     ///
     /// A sentence for what cannot be read.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut terms = BTreeMap::new();
+        let mut terms = vec![];
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let (field, equal, value) = if let Some((field, value)) = part.split_once("!=") {
                 (field, false, value)
@@ -196,7 +218,7 @@ impl Fields {
             } else {
                 return Err(format!("invalid selector: '{text}'; can't understand '{part}'"));
             };
-            terms.insert(field.into(), (equal, value.into()));
+            terms.push((field.into(), equal, value.into()));
         }
         Ok(Self { terms })
     }
@@ -208,18 +230,20 @@ impl Fields {
 
     /// The fields that are asked for.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.terms.keys().map(String::as_str)
+        self.terms.iter().map(|(field, ..)| field.as_str())
     }
 
     /// The one name that is asked for, if it is.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.terms.get("metadata.name").filter(|(equal, _)| *equal).map(|(_, name)| name.as_str())
+        let mut names =
+            self.terms.iter().filter(|(field, equal, _)| field == "metadata.name" && *equal);
+        names.next().map(|(.., name)| name.as_str())
     }
 
     #[must_use]
     pub fn matches(&self, object: &Value) -> bool {
-        self.terms.iter().all(|(field, (equal, wanted))| {
+        self.terms.iter().all(|(field, equal, wanted)| {
             let path: Vec<&str> = field.split('.').collect();
             let is = match object::at(object, &path) {
                 Value::Bool(value) => *wanted == value.to_string(),

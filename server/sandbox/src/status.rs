@@ -61,6 +61,16 @@ impl Cause {
         Self { reason: "FieldValueRequired".into(), message, field: field.into() }
     }
 
+    /// A field of more than `limit` bytes.
+    #[must_use]
+    pub fn too_long(field: &str, limit: usize) -> Self {
+        Self {
+            reason: "FieldValueTooLong".into(),
+            message: format!("Too long: may not be more than {limit} bytes"),
+            field: field.into(),
+        }
+    }
+
     /// A field that may not be set or changed.
     #[must_use]
     pub fn forbidden(field: &str, why: &str) -> Self {
@@ -307,7 +317,11 @@ impl Status {
 
     #[must_use]
     pub fn too_large(limit: usize) -> Self {
-        let message = format!("Request entity too large: limit is {limit}");
+        Self::entity_too_large(format!("Request entity too large: limit is {limit}"))
+    }
+
+    #[must_use]
+    pub fn entity_too_large(message: String) -> Self {
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
@@ -324,6 +338,19 @@ impl Status {
     pub fn not_acceptable(accepted: &[&str]) -> Self {
         let message =
             format!("only the following media types are accepted: {}", accepted.join(", "));
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    #[must_use]
+    pub fn not_acceptable_as(message: &str) -> Self {
+        Self::new(406, "NotAcceptable", message.into())
+    }
+
+    /// 406 before a handler is found.
+    #[must_use]
+    pub fn not_representable(available: &[&str]) -> Self {
+        let message =
+            format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
         Self::new(406, "NotAcceptable", message)
     }
 

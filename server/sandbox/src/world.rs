@@ -1,5 +1,7 @@
 //! A whole sandbox at one moment, and the worlds it can begin with.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -114,8 +116,8 @@ impl World {
     pub fn turn(&mut self) -> Option<Timestamp> {
         let now = self.cluster.now();
         for happening in self.cluster.faults.take_due(now) {
-            // What cannot be done to something that is not there, is not done.
-            drop(self.happen(happening));
+            // What cannot be done to something that is not there, is not done; nothing of it ends what follows.
+            drop(catch_unwind(AssertUnwindSafe(|| self.happen(happening))));
         }
         let due = self.controllers.turn(&mut self.cluster);
         due.into_iter().chain(self.cluster.faults.next()).min()

@@ -28,9 +28,9 @@ use serde_json::{Value, json};
 
 fn start() -> (Sandbox, Client) {
     let begin: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    // The API alone: controllers would have their say on what these tests set by hand.
+    // These tests are about the API alone: nobody furnishes namespaces or writes a status in between.
     let mut controllers = Controllers::default();
-    let names: Vec<&str> = controllers.iter().map(|(name, _)| name).collect();
+    let names: Vec<_> = controllers.iter().map(|(name, _)| name).collect();
     for name in names {
         controllers.set(name, Condition::Off);
     }
@@ -401,7 +401,8 @@ async fn definitions_bring_kinds_and_webhooks_refuse() {
     let (sandbox, client) = start();
     sandbox.with(|world| {
         let names = json!({"plural": "widgets", "kind": "Widget"});
-        let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}}});
+        let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}});
         let definition = json!({
             "metadata": {"name": "widgets.example.com"},
             "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},

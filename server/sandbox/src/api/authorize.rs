@@ -3,10 +3,14 @@
 
 use serde_json::Value;
 
-use super::request::{Target, Verb};
+use super::{
+    query::Query,
+    request::{Target, Verb},
+};
 use crate::{
     cluster::{Actor, Cluster},
     object,
+    selector::Fields,
     status::Status,
     store::Key,
 };
@@ -34,8 +38,16 @@ pub(super) fn check(
     actor: &Actor,
     verb: Verb,
     target: &Target,
+    query: &Query,
 ) -> Result<(), Status> {
-    let attributes = of_request(verb, target);
+    let mut attributes = of_request(verb, target);
+    // What selects by one name asks for that one alone.
+    let selected = Fields::parse(query.get("fieldSelector")).unwrap_or_default();
+    if matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
+        && let Some(name) = selected.name()
+    {
+        attributes.name = name;
+    }
     if allows(cluster, actor, &attributes) { Ok(()) } else { Err(refusal(actor, &attributes)) }
 }
 
@@ -44,7 +56,7 @@ pub(super) fn refused(actor: &Actor, verb: Verb, target: &Target) -> Status {
     refusal(actor, &of_request(verb, target))
 }
 
-fn of_request(verb: Verb, target: &Target) -> Attributes<'_> {
+pub(super) fn of_request(verb: Verb, target: &Target) -> Attributes<'_> {
     match target {
         Target::Path(path) => Attributes { verb: verb.name(), path, ..Attributes::default() },
         Target::Resource { group, namespace, plural, name, subresource, .. } => Attributes {
@@ -87,26 +99,53 @@ pub(super) fn refusal(actor: &Actor, attributes: &Attributes<'_>) -> Status {
 
 /// Whether somebody may.
 pub(super) fn allows(cluster: &Cluster, actor: &Actor, attributes: &Attributes<'_>) -> bool {
+    reason(cluster, actor, attributes).is_some()
+}
+
+/// Why somebody may; empty for those whom roles are not needed for.
+pub(super) fn reason(
+    cluster: &Cluster,
+    actor: &Actor,
+    attributes: &Attributes<'_>,
+) -> Option<String> {
     if actor.groups.iter().any(|group| group == MASTERS) {
-        return true;
+        return Some(String::new());
     }
     // The node authorizer, without its graph.
     if actor.groups.iter().any(|group| group == "system:nodes") && !attributes.resource.is_empty() {
-        return true;
-    }
-    let of_cluster = cluster.list(GROUP, "clusterrolebindings", None);
-    if of_cluster
-        .filter(|binding| binds(binding, actor))
-        .any(|binding| grants(cluster, binding, "", attributes))
-    {
-        return true;
+        return Some(String::new());
     }
     let namespace = attributes.namespace;
-    !namespace.is_empty()
-        && cluster
-            .list(GROUP, "rolebindings", Some(namespace))
-            .filter(|binding| binds(binding, actor))
-            .any(|binding| grants(cluster, binding, namespace, attributes))
+    let of_cluster = cluster.list(GROUP, "clusterrolebindings", None);
+    let here =
+        (!namespace.is_empty()).then(|| cluster.list(GROUP, "rolebindings", Some(namespace)));
+    of_cluster.chain(here.into_iter().flatten()).find_map(|binding| {
+        let subject = subject(binding, actor)?;
+        grants(cluster, binding, object::namespace(binding), attributes)
+            .then(|| because(binding, subject))
+    })
+}
+
+/// `RBAC: allowed by …`
+fn because(binding: &Value, subject: &Value) -> String {
+    let text = |of: &Value, field: &str| object::text(of, &[field]).to_owned();
+    let (name, namespace) = (object::name(binding), object::namespace(binding));
+    let binding_of = if namespace.is_empty() {
+        format!("ClusterRoleBinding {name:?}")
+    } else {
+        let full = format!("{name}/{namespace}");
+        format!("RoleBinding {full:?}")
+    };
+    let role = &binding["roleRef"];
+    let (sort, mut who) = (text(subject, "kind"), text(subject, "name"));
+    if sort == "ServiceAccount" {
+        who = format!("{who}/{}", text(subject, "namespace"));
+    }
+    format!(
+        "RBAC: allowed by {binding_of} of {} {:?} to {sort} {who:?}",
+        text(role, "kind"),
+        text(role, "name")
+    )
 }
 
 /// Every rule that holds for somebody in a namespace.
@@ -125,7 +164,12 @@ pub(super) fn rules<'a>(
 }
 
 fn binds(binding: &Value, actor: &Actor) -> bool {
-    binding["subjects"].as_array().into_iter().flatten().any(|subject| {
+    subject(binding, actor).is_some()
+}
+
+/// The subject of a binding that somebody is.
+fn subject<'a>(binding: &'a Value, actor: &Actor) -> Option<&'a Value> {
+    binding["subjects"].as_array().into_iter().flatten().find(|subject| {
         let name = object::text(subject, &["name"]);
         match object::text(subject, &["kind"]) {
             "User" => actor.name == name,

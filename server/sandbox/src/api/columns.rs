@@ -1,5 +1,7 @@
 //! The columns of tables, per kind, as `kubernetes/pkg/printers/internalversion` has them.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -7,16 +9,50 @@ use crate::{clock, kind::Kind, object};
 
 /// A column, and how its cell is made.
 pub(super) struct Column {
-    name: &'static str,
-    sort: &'static str,
+    name: Cow<'static, str>,
+    sort: Cow<'static, str>,
     /// Shown with `-o wide` only.
     wide: bool,
-    cell: fn(&Value, Timestamp) -> Value,
+    cell: Cell,
+}
+
+enum Cell {
+    Made(fn(&Value, Timestamp) -> Value),
+    /// What is at a path, as a definition names it: `.spec.size`.
+    At(String),
 }
 
 impl Column {
+    const fn made(
+        name: &'static str,
+        sort: &'static str,
+        wide: bool,
+        cell: fn(&Value, Timestamp) -> Value,
+    ) -> Self {
+        let (name, sort) = (Cow::Borrowed(name), Cow::Borrowed(sort));
+        Self { name, sort, wide, cell: Cell::Made(cell) }
+    }
+
+    /// One of `additionalPrinterColumns`.
+    fn declared(column: &Value) -> Self {
+        let text = |field: &str| Cow::Owned(object::text(column, &[field]).to_owned());
+        Self {
+            name: text("name"),
+            sort: text("type"),
+            wide: column["priority"].as_i64().is_some_and(|priority| priority > 0),
+            cell: Cell::At(text("jsonPath").into_owned()),
+        }
+    }
+
     pub(super) fn cell(&self, object: &Value, now: Timestamp) -> Value {
-        (self.cell)(object, now)
+        match &self.cell {
+            Cell::Made(make) => make(object, now),
+            Cell::At(path) => {
+                let path: Vec<&str> = path.split('.').filter(|part| !part.is_empty()).collect();
+                let value = object::at(object, &path);
+                if self.sort == "date" { json!(age(value, now)) } else { value.clone() }
+            }
+        }
     }
 
     pub(super) fn definition(&self) -> Value {
@@ -29,15 +65,15 @@ impl Column {
 }
 
 const fn text(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
-    Column { name, sort: "string", wide: false, cell }
+    Column::made(name, "string", false, cell)
 }
 
 const fn wide(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
-    Column { name, sort: "string", wide: true, cell }
+    Column::made(name, "string", true, cell)
 }
 
 const fn number(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
-    Column { name, sort: "integer", wide: false, cell }
+    Column::made(name, "integer", false, cell)
 }
 
 const NAME: Column = text("Name", |object, _| json!(object::name(object)));
@@ -82,6 +118,15 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
             number("Up-to-date", |one, _| json!(int(&one["status"]["updatedReplicas"]))),
             number("Available", |one, _| json!(int(&one["status"]["availableReplicas"]))),
             AGE,
+            wide("Containers", |one, _| of_containers(one, "name")),
+            wide("Images", |one, _| of_containers(one, "image")),
+            wide("Selector", |one, _| {
+                let labels = one["spec"]["selector"]["matchLabels"].as_object();
+                let pair = |(key, value): (&String, &Value)| {
+                    format!("{key}={}", value.as_str().unwrap_or_default())
+                };
+                json!(labels.into_iter().flatten().map(pair).collect::<Vec<_>>().join(","))
+            }),
         ],
         ("apps", "replicasets") | ("", "replicationcontrollers") => vec![
             number("Desired", |one, _| json!(int(&one["spec"]["replicas"]))),
@@ -256,7 +301,10 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
             text("Message", |one, _| one["message"].clone()),
         ],
         ("rbac.authorization.k8s.io" | "apiextensions.k8s.io", _) => vec![CREATED],
-        _ => vec![AGE],
+        _ => match kind.declared["additionalPrinterColumns"].as_array() {
+            Some(columns) => columns.iter().map(Column::declared).collect(),
+            None => vec![AGE],
+        },
     };
     std::iter::once(NAME).chain(middle).collect()
 }
@@ -345,4 +393,12 @@ fn age(since: &Value, now: Timestamp) -> String {
         691_200..63_072_000 => format!("{days}d"),
         _ => two(days / 365, "y", days % 365, "d"),
     }
+}
+
+/// A field of each container of a workload's template.
+fn of_containers(workload: &Value, field: &str) -> Value {
+    let containers = workload["spec"]["template"]["spec"]["containers"].as_array();
+    let texts: Vec<_> =
+        containers.into_iter().flatten().map(|one| object::text(one, &[field])).collect();
+    json!(texts.join(","))
 }

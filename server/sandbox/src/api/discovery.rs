@@ -2,31 +2,33 @@
 
 use serde_json::{Value, json};
 
-use super::{Content, Reply, openapi, request::Request};
+use super::{Content, Reply, encode::ACCEPTED, openapi, request::Request};
 use crate::{
     cluster::Cluster,
     kind::{Kind, Subresource},
     object,
+    status::Status,
 };
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-const V2_BETA: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
 
 pub(super) fn answer(cluster: &Cluster, request: &Request, path: &str) -> Reply {
     let trimmed = path.trim_end_matches('/');
     let parts: Vec<&str> = trimmed.split('/').skip(1).collect();
-    let aggregated = aggregated_version(request);
+    let aggregated = || aggregated_version(request);
     match parts.as_slice() {
-        ["api"] => match aggregated {
-            Some((version, sort)) => typed(aggregate(cluster, true, version), sort),
-            None => Reply::json(json!({
+        ["api"] => match aggregated() {
+            Err(status) => status.into(),
+            Ok(true) => typed(aggregate(cluster, true), V2),
+            Ok(false) => Reply::json(json!({
                 "kind": "APIVersions", "versions": ["v1"],
                 "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:443"}],
             })),
         },
-        ["apis"] => match aggregated {
-            Some((version, sort)) => typed(aggregate(cluster, false, version), sort),
-            None => {
+        ["apis"] => match aggregated() {
+            Err(status) => status.into(),
+            Ok(true) => typed(aggregate(cluster, false), V2),
+            Ok(false) => {
                 let groups: Vec<Value> = groups(cluster)
                     .iter()
                     .filter(|(group, _)| !group.is_empty())
@@ -89,18 +91,19 @@ fn typed(value: Value, sort: &'static str) -> Reply {
 }
 
 /// Whether aggregated discovery is asked for, in the version that is preferred.
-fn aggregated_version(request: &Request) -> Option<(&'static str, &'static str)> {
-    request.header("accept").split(',').find_map(|one| {
+///
+/// 406 where only forms are accepted that are none, as `v2beta1`, which is gone.
+fn aggregated_version(request: &Request) -> Result<bool, Status> {
+    let accept = request.header("accept");
+    let mut plain = accept.is_empty();
+    for one in accept.split(',') {
         let has = |text: &str| one.split(';').any(|part| part.trim() == text);
-        if !has("as=APIGroupDiscoveryList") || !has("g=apidiscovery.k8s.io") {
-            return None;
+        if has("as=APIGroupDiscoveryList") && has("g=apidiscovery.k8s.io") && has("v=v2") {
+            return Ok(true);
         }
-        if has("v=v2") {
-            Some(("v2", V2))
-        } else {
-            has("v=v2beta1").then_some(("v2beta1", V2_BETA))
-        }
-    })
+        plain |= !one.split(';').any(|part| part.trim().starts_with("as="));
+    }
+    if plain { Ok(false) } else { Err(Status::not_acceptable(&ACCEPTED)) }
 }
 
 /// The groups with their versions, the preferred first, in the order of their APIServices' priorities.
@@ -154,7 +157,7 @@ fn resources(cluster: &Cluster, group: &str, version: &str) -> Reply {
         return refusal;
     }
     if kinds_of(cluster, group, version).next().is_none() {
-        return Reply::nowhere();
+        return nothing_at(cluster, group).unwrap_or_else(Reply::from);
     }
     let mut listed = vec![];
     for kind in kinds_of(cluster, group, version) {
@@ -187,7 +190,18 @@ fn resources(cluster: &Cluster, group: &str, version: &str) -> Reply {
     )
 }
 
-fn aggregate(cluster: &Cluster, legacy: bool, api: &str) -> Value {
+/// What is answered where a group has no such version or resource: a `Status` for groups of the server's own, which
+/// look after all that is below them; for others, and of definitions, the page of a server without such a path.
+pub(super) fn nothing_at(cluster: &Cluster, group: &str) -> Result<Reply, Status> {
+    let built_in = |kind: &Kind| kind.group == group && !kind.is_custom();
+    if cluster.kinds.iter_versions().any(|kind| built_in(kind)) {
+        Err(Status::unknown_resource())
+    } else {
+        Ok(Reply::nowhere())
+    }
+}
+
+fn aggregate(cluster: &Cluster, legacy: bool) -> Value {
     let groups = groups(cluster);
     let shown: Vec<Value> = groups
         .iter()
@@ -200,7 +214,7 @@ fn aggregate(cluster: &Cluster, legacy: bool, api: &str) -> Value {
         })
         .collect();
     json!({
-        "kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{api}"), "metadata": {},
+        "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {},
         "items": shown,
     })
 }
@@ -229,7 +243,11 @@ fn version_of(cluster: &Cluster, group: &str, version: &str) -> Value {
         })
         .collect();
     let freshness = if stale { "Stale" } else { "Current" };
-    json!({"version": version, "freshness": freshness, "resources": resources})
+    let mut shown = json!({"version": version, "freshness": freshness});
+    if !resources.is_empty() {
+        shown["resources"] = resources.into();
+    }
+    shown
 }
 
 fn subresource(one: &Subresource) -> Value {

@@ -22,8 +22,10 @@ pub(crate) struct View {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Whole,
-    /// `PartialObjectMetadata`
-    Metadata,
+    /// `PartialObjectMetadata`, or asked for as a list of them.
+    Metadata {
+        list: bool,
+    },
     Table {
         include: Include,
     },
@@ -37,7 +39,7 @@ pub(crate) enum Include {
     Object,
 }
 
-const ACCEPTED: [&str; 3] =
+pub(super) const ACCEPTED: [&str; 3] =
     ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 impl View {
@@ -56,7 +58,7 @@ impl View {
             // A Status is a Status, whatever was asked for.
             _ if object["kind"] == "Status" && object["apiVersion"] == "v1" => value(object),
             Form::Whole => value(&Whole { object, api_version: Some(&self.api_version()) }),
-            Form::Metadata => value(&metadata_of(object)),
+            Form::Metadata { .. } => value(&metadata_of(object)),
             Form::Table { include } => {
                 value(&table::table(self, [object].into_iter(), include, &meta_of(object), true))
             }
@@ -73,7 +75,7 @@ impl View {
         }
         let kind = match self.form {
             Form::Whole => format!("{}List", self.kind.kind),
-            Form::Metadata => "PartialObjectMetadataList".into(),
+            Form::Metadata { .. } => "PartialObjectMetadataList".into(),
             Form::Table { include } => {
                 let objects = list.items.iter().map(|one| &**one);
                 return value(&table::table(self, objects, include, &meta, true));
@@ -95,7 +97,7 @@ impl View {
                 bytes.push(b',');
             }
             match self.form {
-                Form::Metadata => append(&mut bytes, &metadata_of(object)),
+                Form::Metadata { .. } => append(&mut bytes, &metadata_of(object)),
                 // Typed lists do not repeat what their elements are; lists of custom objects do.
                 _ if self.kind.is_custom() => {
                     append(&mut bytes, &Whole { object, api_version: Some(&api_version) });
@@ -141,7 +143,7 @@ impl View {
             Form::Whole => {
                 append(&mut bytes, &Whole { object, api_version: Some(&self.api_version()) })
             }
-            Form::Metadata => append(&mut bytes, &metadata_of(object)),
+            Form::Metadata { .. } => append(&mut bytes, &metadata_of(object)),
             Form::Table { include } => {
                 let meta = json!({"resourceVersion": revision.to_string()});
                 append(
@@ -184,17 +186,26 @@ fn form(request: &Request) -> Result<Form, Status> {
                 let include = match request.query.get("includeObject") {
                     "None" => Include::None,
                     "Object" => Include::Object,
-                    _ => Include::Metadata,
+                    "" | "Metadata" => Include::Metadata,
+                    odd => {
+                        return Err(Status::bad_request(format!(
+                            "Unable to convert to Table as requested: includeObject: Invalid value: {odd:?}: must be \
+                             'Metadata', 'Object', 'None', or empty"
+                        )));
+                    }
                 };
                 return Ok(Form::Table { include });
             }
-            "PartialObjectMetadata" | "PartialObjectMetadataList" if of_meta => {
-                return Ok(Form::Metadata);
-            }
+            "PartialObjectMetadata" if of_meta => return Ok(Form::Metadata { list: false }),
+            "PartialObjectMetadataList" if of_meta => return Ok(Form::Metadata { list: true }),
             _ => {}
         }
     }
-    Err(Status::not_acceptable(&ACCEPTED[..1]))
+    // The filters before the handlers know nothing of forms, and have words of their own.
+    if !accept.contains("as=") {
+        return Err(Status::not_representable(&ACCEPTED));
+    }
+    Err(Status::not_acceptable(&ACCEPTED))
 }
 
 fn meta_of(object: &Value) -> Value {

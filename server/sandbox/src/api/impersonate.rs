@@ -1,8 +1,8 @@
 //! Speaking as somebody else (`apiserver/pkg/endpoints/filters/impersonation`).
 
 use super::{
-    authorize::{Attributes, allows, refusal},
-    request::Request,
+    authorize::{Attributes, allows, of_request, refusal},
+    request::{Request, Target, Verb},
 };
 use crate::{
     cluster::{Actor, Cluster},
@@ -10,7 +10,12 @@ use crate::{
 };
 
 /// Who a request speaks as: whoever sent it, or whom its headers name, if the sender may.
-pub(super) fn actor(cluster: &Cluster, request: &Request) -> Result<Actor, Status> {
+pub(super) fn actor(
+    cluster: &Cluster,
+    request: &Request,
+    verb: Verb,
+    target: &Target,
+) -> Result<Actor, Status> {
     let all = |name: &str| {
         let values = request.headers.get_all(name).iter();
         values.filter_map(|value| value.to_str().ok()).map(String::from).collect::<Vec<_>>()
@@ -30,15 +35,22 @@ pub(super) fn actor(cluster: &Cluster, request: &Request) -> Result<Actor, Statu
         if groups.is_empty() && uid.is_empty() && as_actor.extra.is_empty() {
             return Ok(request.actor.clone());
         }
-        let why = format!("requested {groups:?} without impersonating a user");
-        return Err(Status::internal(&why));
+        let all: Vec<String> = groups.iter().map(|group| format!("{group:?}")).collect();
+        return Err(Status::bad_request(format!(
+            "requested &user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:[]string{{{}}}, Extra:map[string][]string(nil)}} \
+             without impersonating a user name",
+            all.join(", ")
+        )));
     }
     let account = user.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
     let may = |attributes: Attributes<'_>| {
         if allows(cluster, &request.actor, &attributes) {
             Ok(())
         } else {
-            Err(refusal(&request.actor, &attributes))
+            // It is told what it would need for this one request (ConstrainedImpersonation).
+            let sort = if account.is_some() { "serviceaccount" } else { "user-info" };
+            let wanted = format!("impersonate-on:{sort}:{}", verb.name());
+            Err(refusal(&request.actor, &Attributes { verb: &wanted, ..of_request(verb, target) }))
         }
     };
     let impersonate = |resource, name| Attributes {

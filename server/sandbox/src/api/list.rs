@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-use super::{encode::View, request::Request};
+use super::{body, encode::View, request::Request};
 use crate::{
     cluster::Cluster,
     kind::Kind,
@@ -14,6 +14,9 @@ use crate::{
     selector::{Fields, Labels},
     status::{Cause, Status},
 };
+
+const UNVERSIONED_MATCH: &str =
+    "resourceVersionMatch is forbidden unless resourceVersion is provided";
 
 /// One page, or all.
 #[derive(Debug)]
@@ -114,13 +117,18 @@ pub(super) fn list(
     check_match(request, false)?;
     let within = (!namespace.is_empty()).then_some(namespace);
     let current = cluster.store.revision();
-    let asked = request.query.version("resourceVersion")?;
+    let asked = request.query.version_of_list("resourceVersion")?;
+    request.query.number("timeoutSeconds")?;
     let limit =
         request.query.number("limit")?.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(0);
     let token = match request.query.get("continue") {
         "" => None,
         text => Some(Token::read(text)?),
     };
+    if token.is_some() && asked.is_some() {
+        let why = "specifying resource version is not allowed when using continue";
+        return Err(Status::bad_request(why));
+    }
     if let Some(asked) = asked.filter(|asked| *asked > current) {
         return Err(Status::too_large_version(asked, current));
     }
@@ -175,9 +183,8 @@ fn place(object: &Value) -> (&str, &str) {
 pub(super) fn check_match(request: &Request, watching: bool) -> Result<(), Status> {
     let query = &request.query;
     let word = query.get("resourceVersionMatch");
-    let refuse = |field: &str, why: &str| {
-        Err(Status::invalid("meta.k8s.io", "ListOptions", "", vec![Cause::forbidden(field, why)]))
-    };
+    let invalid = |causes| Err(Status::invalid("meta.k8s.io", "ListOptions", "", causes));
+    let refuse = |field: &str, why: &str| invalid(vec![Cause::forbidden(field, why)]);
     let initial = query.get("sendInitialEvents");
     if watching {
         return match (initial, word) {
@@ -187,24 +194,32 @@ pub(super) fn check_match(request: &Request, watching: bool) -> Result<(), Statu
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
             ),
             (_, "NotOlderThan") => Ok(()),
-            _ => refuse(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            ),
+            _ => {
+                let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+                let mut causes = vec![Cause::forbidden("resourceVersionMatch", why)];
+                if !word.is_empty() {
+                    let words = ["NotOlderThan"];
+                    causes.push(Cause::not_supported("resourceVersionMatch", &json!(word), &words));
+                }
+                invalid(causes)
+            }
         };
     }
     if !initial.is_empty() {
-        return refuse("sendInitialEvents", "sendInitialEvents is forbidden for list");
+        let mut causes = vec![];
+        if !word.is_empty() && query.get("resourceVersion").is_empty() {
+            causes.push(Cause::forbidden("resourceVersionMatch", UNVERSIONED_MATCH));
+        }
+        let why = "sendInitialEvents is forbidden for list";
+        causes.push(Cause::forbidden("sendInitialEvents", why));
+        return invalid(causes);
     }
     if word.is_empty() {
         return Ok(());
     }
     let version = query.get("resourceVersion");
     if version.is_empty() {
-        return refuse(
-            "resourceVersionMatch",
-            "resourceVersionMatch is forbidden unless resourceVersion is provided",
-        );
+        return refuse("resourceVersionMatch", UNVERSIONED_MATCH);
     }
     if !query.get("continue").is_empty() {
         return refuse(
@@ -252,7 +267,7 @@ impl Token {
         };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| wrong(&error.to_string()))?;
         let token: Value =
-            serde_json::from_slice(&bytes).map_err(|error| wrong(&error.to_string()))?;
+            serde_json::from_slice(&bytes).map_err(|error| wrong(&body::in_go(&error, &bytes)))?;
         if token["v"] != "meta.k8s.io/v1" {
             return Err(wrong("server does not recognize this encoded version"));
         }

@@ -36,10 +36,12 @@ impl Query {
         Self { pairs }
     }
 
-    /// Whether a switch is on: `1`, `t`, `true` in the ways Go reads them.
+    /// Whether a switch is on: it is there, whatever it says, but for `0` and `false`
+    /// (`Convert_Slice_string_To_bool`).
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
-        ["1", "t", "T", "true", "TRUE", "True"].contains(&self.get(name))
+        let said = self.all(name).next();
+        said.is_some_and(|said| said != "0" && !said.eq_ignore_ascii_case("false"))
     }
 
     /// A number, if there is one.
@@ -60,16 +62,30 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// 400 for what is none.
+    /// 500 for what is none; see [`Self::version_of_list`].
     pub(crate) fn version(&self, name: &str) -> Result<Option<u64>, Status> {
         match self.get(name) {
             "" | "0" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| {
-                Status::bad_request(format!(
-                    "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing \
-                     {text:?}: invalid syntax"
-                ))
-            }),
+            text => text.parse().map(Some).map_err(|_| Status::plain(500, &unparsable(text))),
         }
     }
+
+    /// The same for a list, which says that it was badly asked.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what is none.
+    pub(crate) fn version_of_list(&self, name: &str) -> Result<Option<u64>, Status> {
+        let unread = |_| {
+            let why = unparsable(self.get(name));
+            Status::bad_request(format!("invalid resource version: {why}"))
+        };
+        self.version(name).map_err(unread)
+    }
+}
+
+fn unparsable(version: &str) -> String {
+    format!(
+        "resourceVersion: Invalid value: {version:?}: strconv.ParseUint: parsing {version:?}: invalid syntax"
+    )
 }

@@ -63,12 +63,9 @@ pub(crate) enum Target {
 impl Target {
     pub(crate) fn parse(path: &str) -> Self {
         let nowhere = || Self::Path(path.into());
-        let mut parts = vec![];
-        for part in path.split('/').filter(|part| !part.is_empty()) {
-            let Ok(part) = percent_decode_str(part).decode_utf8() else { return nowhere() };
-            parts.push(part.into_owned());
-        }
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        // As Go reads a path: decoded first, so that a slash is a slash however it was written.
+        let Ok(decoded) = percent_decode_str(path).decode_utf8() else { return nowhere() };
+        let parts: Vec<&str> = decoded.trim_matches('/').split('/').collect();
         let (group, version, rest) = match parts.as_slice() {
             ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
             ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
@@ -88,6 +85,20 @@ impl Target {
             [plural] => (*plural, "", ""),
             [plural, name] => (*plural, *name, ""),
             [plural, name, subresource] => (*plural, *name, *subresource),
+            // Of what a group has, and yet nothing: a subresource that no kind knows.
+            [plural, name, deeper @ ..] if !deeper.is_empty() => {
+                let deeper = deeper.join("/");
+                let of_all = [group, version, namespace, plural, name].map(String::from);
+                let [group, version, namespace, plural, name] = of_all;
+                return Self::Resource {
+                    group,
+                    version,
+                    namespace,
+                    plural,
+                    name,
+                    subresource: deeper,
+                };
+            }
             _ => return nowhere(),
         };
         let [group, version, namespace, plural, name, subresource] =
@@ -195,7 +206,7 @@ mod tests {
         check("/api/v1/namespaces/shop/pods/a/eviction", "|v1|shop|pods|a|eviction");
         check("/apis/apps/v1/namespaces/shop/deployments/web", "apps|v1|shop|deployments|web|");
         check("/apis/apps/v1", "/apis/apps/v1");
-        check("/api/v1/namespaces/a%2Fb/pods", "|v1|a/b|pods||");
+        check("/api/v1/namespaces/a%2Fb/pods", "|v1|a|b|pods|");
         check("/api/v1/%ff", "/api/v1/%ff");
         check("/a/b/c/d/e/f/g/h/i", "/a/b/c/d/e/f/g/h/i");
         check("", "");

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{
     Content, Reply,
     authorize::{self, Attributes},
+    body,
     request::{Request, Verb},
-    write,
 };
 use crate::{
     clock,
@@ -28,9 +28,9 @@ pub(super) fn answer(
     verb: Verb,
 ) -> Result<Reply, Status> {
     if verb != Verb::Create {
-        return Err(Status::method_not_allowed(&kind.group, &kind.plural, verb.name()));
+        return Err(Status::method_refused());
     }
-    let mut review = write::body(request, kind)?;
+    let mut review = body::object(cluster, request, kind)?;
     object::set(&mut review, &["apiVersion"], json!(kind.api_version()));
     object::set(&mut review, &["kind"], json!(kind.kind));
     object::set_default(&mut review, &["metadata"], json!({}));
@@ -41,6 +41,7 @@ pub(super) fn answer(
             object::set(&mut review, &["status"], json!({"userInfo": user_info(&request.actor)}));
         }
         "selfsubjectaccessreviews" => {
+            one_question(kind, &review["spec"])?;
             let status = verdict(cluster, &request.actor, &review["spec"]);
             object::set(&mut review, &["status"], status);
         }
@@ -55,7 +56,7 @@ pub(super) fn answer(
                     value,
                     "must match metadata.namespace",
                 );
-                return Err(Status::invalid(&kind.group, &kind.kind, "", vec![cause]));
+                return Err(Status::invalid(&kind.group, "", "", vec![cause]));
             }
             let actor = Actor {
                 name: object::text(&spec, &["user"]).into(),
@@ -65,8 +66,9 @@ pub(super) fn answer(
             if actor.name.is_empty() && actor.groups.is_empty() {
                 let why = "at least one of user or group must be specified";
                 let cause = Cause::invalid("spec.user", &json!(""), why);
-                return Err(Status::invalid(&kind.group, &kind.kind, "", vec![cause]));
+                return Err(Status::invalid(&kind.group, "", "", vec![cause]));
             }
+            one_question(kind, &spec)?;
             let status = verdict(cluster, &actor, &spec);
             object::set(&mut review, &["status"], status);
         }
@@ -77,12 +79,33 @@ pub(super) fn answer(
         }
         "bindings" => {
             let key = Key::new("", "pods", namespace, object::name(&review));
+            super::write::bindable(&review)?;
             cluster.bind(&key, object::text(&review, &["target", "name"]), false)?;
-            return Ok(Reply::new(StatusCode::CREATED, Content::Json(super::success())));
+            return Ok(Reply::new(StatusCode::CREATED, Content::Json(super::created())));
         }
         _ => object::set(&mut review, &["status"], json!({"authenticated": false})),
     }
     Ok(Reply::new(StatusCode::CREATED, Content::Json(review)))
+}
+
+/// `ValidateSubjectAccessReviewSpec`: either a resource or a path.
+fn one_question(kind: &Kind, spec: &Value) -> Result<(), Status> {
+    let (of_resource, of_path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
+    if of_resource.is_null() != of_path.is_null() {
+        return Ok(());
+    }
+    let (field, value) = if of_resource.is_null() {
+        ("spec.resourceAttributes", of_resource)
+    } else {
+        ("spec.nonResourceAttributes", of_path)
+    };
+    let why = if of_resource.is_null() {
+        "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+    } else {
+        "cannot be specified in combination with resourceAttributes"
+    };
+    let cause = Cause::invalid(field, value, why);
+    Err(Status::invalid(&kind.group, "", "", vec![cause]))
 }
 
 fn verdict(cluster: &Cluster, actor: &Actor, spec: &Value) -> Value {
@@ -98,7 +121,11 @@ fn verdict(cluster: &Cluster, actor: &Actor, spec: &Value) -> Value {
         name: text("name"),
         path: text("path"),
     };
-    json!({"allowed": authorize::allows(cluster, actor, &attributes)})
+    match authorize::reason(cluster, actor, &attributes) {
+        Some(reason) if reason.is_empty() => json!({"allowed": true}),
+        Some(reason) => json!({"allowed": true, "reason": reason}),
+        None => json!({"allowed": false}),
+    }
 }
 
 fn rules(cluster: &Cluster, actor: &Actor, namespace: &str) -> Value {
@@ -128,7 +155,7 @@ fn user_info(actor: &Actor) -> Value {
 /// The subresource `token` of a ServiceAccount. The token says whose it is; nothing here is a secret.
 pub(super) fn token(cluster: &mut Cluster, request: &Request, key: &Key) -> Result<Reply, Status> {
     cluster.get(key).ok_or_else(|| Status::not_found("", "serviceaccounts", &key.name))?;
-    let mut answer = write::json_body(request)?;
+    let mut answer = body::json(request)?;
     let seconds = answer["spec"]["expirationSeconds"].as_i64().unwrap_or(3_600).clamp(0, 1 << 32);
     let until = cluster
         .now()

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    Content, Reply,
+    Content, Reply, body,
     request::{Request, Verb},
     write,
 };
@@ -28,7 +28,7 @@ pub(super) fn answer(
 ) -> Result<Reply, Status> {
     let existing = cluster.get(key).cloned();
     let existing = existing.ok_or_else(|| Status::not_found(&key.group, &key.plural, &key.name))?;
-    let scale = scale_of(&existing);
+    let scale = scale_of(kind, &existing);
     let wanted = match verb {
         Verb::Get => return Ok(Reply::json(scale)),
         Verb::Patch => match write::read_patch(request, kind)? {
@@ -36,7 +36,7 @@ pub(super) fn answer(
             Patch::Strategic(patch) => Patch::Merge(patch).apply(kind, &scale)?,
             patch => patch.apply(kind, &scale)?,
         },
-        _ => write::json_body(request)?,
+        _ => body::json(request)?,
     };
     let name = object::name(&wanted);
     if name != &*key.name {
@@ -54,7 +54,8 @@ pub(super) fn answer(
     }
     let write = write::options(request, "UpdateOptions")?;
     let mut next = Value::clone(&existing);
-    object::set(&mut next, &["spec", "replicas"], json!(replicas));
+    let path = path_of(kind, "specReplicasPath", ".spec.replicas");
+    object::set(&mut next, &path, json!(replicas));
     for (field, asked) in
         [("resourceVersion", object::resource_version(&wanted)), ("uid", object::uid(&wanted))]
     {
@@ -63,10 +64,16 @@ pub(super) fn answer(
         }
     }
     let stored = cluster.update_with(&request.actor, &write, key, "", next)?;
-    Ok(Reply::new(StatusCode::OK, Content::Json(scale_of(&stored))))
+    Ok(Reply::new(StatusCode::OK, Content::Json(scale_of(kind, &stored))))
 }
 
-fn scale_of(object: &Value) -> Value {
+/// Where a number of a scale is: a definition says it, for built-in kinds it is always there.
+fn path_of<'a>(kind: &'a Kind, field: &str, otherwise: &'a str) -> Vec<&'a str> {
+    let declared = kind.declared["subresources"]["scale"][field].as_str();
+    declared.unwrap_or(otherwise).split('.').filter(|part| !part.is_empty()).collect()
+}
+
+fn scale_of(kind: &Kind, object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut scale = json!({
         "kind": "Scale", "apiVersion": "autoscaling/v1",
@@ -75,10 +82,11 @@ fn scale_of(object: &Value) -> Value {
             "resourceVersion": metadata["resourceVersion"], "creationTimestamp": metadata["creationTimestamp"],
         },
         "spec": {},
-        "status": {"replicas": object["status"]["replicas"].as_i64().unwrap_or_default()},
+        "status": {"replicas": object::at(object, &path_of(kind, "statusReplicasPath", ".status.replicas")).as_i64().unwrap_or_default()},
     });
     // Nought is not written.
-    if let Some(replicas) = object["spec"]["replicas"].as_i64().filter(|replicas| *replicas != 0) {
+    let wanted = object::at(object, &path_of(kind, "specReplicasPath", ".spec.replicas")).as_i64();
+    if let Some(replicas) = wanted.filter(|replicas| *replicas != 0) {
         scale["spec"]["replicas"] = json!(replicas);
     }
     let labels = object["spec"]["selector"]["matchLabels"].as_object();

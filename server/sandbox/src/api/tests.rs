@@ -17,13 +17,13 @@ use crate::{
 fn cluster() -> Cluster {
     let mut cluster = Cluster::new(Timestamp::UNIX_EPOCH, 1);
     let admin = Actor::admin();
-    let pod = json!({"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": {"containers": [{"name": "c"}]}});
+    let pod = json!({"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": {"containers": [{"name": "c", "image": "example.com/c"}]}});
     cluster.create(&admin, "", "pods", "default", pod).unwrap();
     let definition = json!({
         "metadata": {"name": "widgets.example.com"},
         "spec": {
             "group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": true, "storage": true}],
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
         },
     });
     cluster
@@ -275,7 +275,7 @@ fn what_is_too_much_is_refused() {
     let mut cluster = cluster();
     let maps = "/api/v1/namespaces/default/configmaps";
     let huge = json!({"metadata": {"name": "m"}, "data": {"x": "y".repeat(2_000_000)}}).to_string();
-    assert_eq!(ask(&mut cluster, "POST", maps, JSON, huge).code, 500);
+    assert_eq!(ask(&mut cluster, "POST", maps, JSON, huge).code, 422);
     assert_eq!(ask(&mut cluster, "POST", maps, "application/toml", "{}").code, 415);
     assert_eq!(ask(&mut cluster, "POST", maps, JSON, vec![0xff, 0xfe]).code, 400);
     assert_eq!(

@@ -108,6 +108,9 @@ impl Watch {
         if sends_initial {
             let all = cluster.list(&kind.group, &kind.plural, watch.namespace.as_deref());
             watch.initial = all.filter(|object| watch.selection.matches(object)).cloned().collect();
+        } else if watch.cursor < kind.since {
+            let too_old = format!("too old resource version: {} ({})", watch.cursor, kind.since);
+            watch.refused = Some(Status::expired(too_old));
         } else if let Err(compacted) = cluster.store.since(watch.cursor) {
             watch.refused = Some(Status::expired(compacted.to_string()));
         }

@@ -5,18 +5,15 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Content, Reply, encode::View, list, protobuf, request::Request, success};
+use super::{Content, Reply, body, created, encode::View, list, request::Request};
 use crate::{
-    cluster::{Cluster, DeleteOptions, Propagation, Write},
+    cluster::{Cluster, DeleteOptions, Propagation, Write, sort_of},
     kind::Kind,
     object,
     patch::Patch,
     status::{Cause, Status},
     store::Key,
 };
-
-const JSON: &str = "application/json";
-const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 pub(super) fn create(
     cluster: &mut Cluster,
@@ -26,7 +23,7 @@ pub(super) fn create(
 ) -> Result<Reply, Status> {
     let view = View::negotiate(request, kind)?;
     let write = options(request, "CreateOptions")?;
-    let object = body(request, kind)?;
+    let object = body::object(cluster, request, kind)?;
     let actor = &request.actor;
     let made =
         cluster.create_with(actor, &write, &key.group, &key.plural, &key.namespace, object)?;
@@ -42,11 +39,14 @@ pub(super) fn update(
 ) -> Result<Reply, Status> {
     let view = View::negotiate(request, kind)?;
     let write = options(request, "UpdateOptions")?;
-    let object = body(request, kind)?;
+    let object = body::object(cluster, request, kind)?;
     let name = object::name(&object);
     if name != &*key.name {
         let why = if name.is_empty() {
-            "name must be provided".into()
+            format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                key.name
+            )
         } else {
             format!(
                 "the name of the object ({name}) does not match the name on the URL ({})",
@@ -80,8 +80,13 @@ pub(super) fn patch(
     subresource: &str,
 ) -> Result<Reply, Status> {
     let view = View::negotiate(request, kind)?;
-    let write = options(request, "PatchOptions")?;
+    let mut write = options(request, "PatchOptions")?;
     let patch = read_patch(request, kind)?;
+    write.apply = matches!(patch, Patch::Apply { .. });
+    if !matches!(patch, Patch::Apply { .. }) && !request.query.get("force").is_empty() {
+        let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
+        return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", vec![cause]));
+    }
     if let Patch::Apply { object, .. } = &patch {
         check_apply(request, kind, key, object)?;
         if cluster.get(key).is_none() && subresource.is_empty() {
@@ -108,7 +113,8 @@ pub(super) fn read_patch(request: &Request, kind: &Kind) -> Result<Patch, Status
     let media = request.header("content-type").split(';').next().unwrap_or_default().trim();
     let read = || {
         serde_json::from_slice::<Value>(&request.body).map_err(|error| {
-            Status::bad_request(format!("error decoding patch: {}", in_go(&error)))
+            let why = body::in_go(&error, &request.body);
+            Status::bad_request(format!("error decoding patch: {why}"))
         })
     };
     match media {
@@ -120,6 +126,12 @@ pub(super) fn read_patch(request: &Request, kind: &Kind) -> Result<Patch, Status
         "application/apply-patch+yaml" => {
             Ok(Patch::Apply { object: read()?, force: request.query.is("force") })
         }
+        // The handler of custom resources has words of its own.
+        "application/strategic-merge-patch+json" => Err(Status::unsupported_media_type(&[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/apply-patch+yaml",
+        ])),
         _ => Err(Status::unsupported_patch()),
     }
 }
@@ -130,6 +142,10 @@ fn check_apply(request: &Request, kind: &Kind, key: &Key, object: &Value) -> Res
         return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", vec![cause]));
     }
     let version = object::text(object, &["apiVersion"]);
+    if version.is_empty() {
+        let said = object::text(object, &["kind"]);
+        return Err(Status::bad_request(format!("invalid object type: /, Kind={said}")));
+    }
     if version != kind.api_version() {
         let why = format!(
             "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {}",
@@ -186,7 +202,7 @@ pub(super) fn delete_collection(
 }
 
 pub(super) fn evict(cluster: &mut Cluster, request: &Request, key: &Key) -> Result<Reply, Status> {
-    let eviction = json_body(request)?;
+    let eviction = body::json(request)?;
     let name = object::name(&eviction);
     if name != &*key.name {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
@@ -194,70 +210,34 @@ pub(super) fn evict(cluster: &mut Cluster, request: &Request, key: &Key) -> Resu
     let mut options = read_delete_options(&eviction["deleteOptions"])?;
     options.dry_run |= options_dry_run(request, "CreateOptions")?;
     cluster.evict(&request.actor, key, &options)?;
-    Ok(Reply::new(StatusCode::CREATED, Content::Json(success())))
+    Ok(Reply::new(StatusCode::CREATED, Content::Json(created())))
 }
 
 pub(super) fn bind(cluster: &mut Cluster, request: &Request, key: &Key) -> Result<Reply, Status> {
-    let binding = json_body(request)?;
+    let binding = body::json(request)?;
+    bindable(&binding)?;
     let dry_run = options_dry_run(request, "CreateOptions")?;
     cluster.bind(key, object::text(&binding, &["target", "name"]), dry_run)?;
-    Ok(Reply::new(StatusCode::CREATED, Content::Json(success())))
+    Ok(Reply::new(StatusCode::CREATED, Content::Json(created())))
 }
 
-/// The object in the body, which must be of the kind that the path says.
-pub(super) fn body(request: &Request, kind: &Kind) -> Result<Value, Status> {
-    let object = json_body(request)?;
-    let unreadable = |why: &str| {
-        Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): {why}",
-            kind.kind
-        ))
-    };
-    if !object.is_object() {
-        return Err(unreadable(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal",
-        ));
+/// `ValidatePodBinding`, whose errors nobody gives a code.
+pub(super) fn bindable(binding: &Value) -> Result<(), Status> {
+    let mut wrong = vec![];
+    match object::text(binding, &["target", "kind"]) {
+        "" | "Node" => {}
+        kind => wrong.push(format!(
+            "target.kind: Unsupported value: {kind:?}: supported values: \"Node\", \"<empty>\""
+        )),
     }
-    let (version, said) =
-        (object::text(&object, &["apiVersion"]), object::text(&object, &["kind"]));
-    if kind.is_custom() && said.is_empty() {
-        return Err(unreadable("Object 'Kind' is missing"));
+    if object::text(binding, &["target", "name"]).is_empty() {
+        wrong.push("target.name: Required value".into());
     }
-    if !version.is_empty() && version != kind.api_version() {
-        return Err(Status::bad_request(format!(
-            "the API version in the data ({version}) does not match the expected API version ({})",
-            kind.api_version()
-        )));
+    match wrong.as_slice() {
+        [] => Ok(()),
+        [one] => Err(Status::plain(500, one)),
+        all => Err(Status::plain(500, &format!("[{}]", all.join(", ")))),
     }
-    if !said.is_empty() && said != kind.kind {
-        return Err(Status::bad_request(format!(
-            "{said} in version {:?} cannot be handled as a {}: converting ({said}) to ({}): unknown conversion",
-            kind.version, kind.kind, kind.kind
-        )));
-    }
-    Ok(object)
-}
-
-pub(super) fn json_body(request: &Request) -> Result<Value, Status> {
-    let media = request.header("content-type").split(';').next().unwrap_or_default().trim();
-    if media == PROTOBUF {
-        return protobuf::read(&request.body)
-            .ok_or_else(|| Status::unsupported_media_type(&[JSON]));
-    }
-    if !["", JSON, "*/*"].contains(&media) {
-        return Err(Status::unsupported_media_type(&[JSON, "application/yaml", PROTOBUF]));
-    }
-    serde_json::from_slice(&request.body).map_err(|error| {
-        Status::bad_request(format!(
-            "couldn't get version/kind; json parse error: {}",
-            in_go(&error)
-        ))
-    })
-}
-
-/// A syntax error as Go words it, where it is the one that people meet.
-fn in_go(error: &serde_json::Error) -> String {
-    if error.is_eof() { "unexpected end of JSON input".into() } else { error.to_string() }
 }
 
 /// What the query says about a write.
@@ -272,12 +252,37 @@ pub(super) fn options(request: &Request, kind: &str) -> Result<Write, Status> {
             .unwrap_or("unknown"),
         name => name,
     };
+    let mut causes = vec![];
     if field_manager.len() > 128 {
-        let cause =
-            Cause::invalid("fieldManager", &json!(field_manager), "may not be longer than 128");
-        return Err(Status::invalid("meta.k8s.io", kind, "", vec![cause]));
+        causes.push(Cause::too_long("fieldManager", 128));
     }
-    Ok(Write { dry_run, field_manager: field_manager.into() })
+    if let Some((at, odd)) = field_manager.char_indices().find(|(_, one)| one.is_control()) {
+        let why = format!(
+            "Invalid value: {}: invalid character U+{:04X} (at position {at})",
+            in_quotes(field_manager),
+            u32::from(odd)
+        );
+        let reason = "FieldValueInvalid".into();
+        causes.push(Cause { reason, message: why, field: "fieldManager".into() });
+    }
+    let validation = request.query.get("fieldValidation");
+    let words = ["", "Ignore", "Strict", "Warn"];
+    if !words.contains(&validation) {
+        causes.push(Cause::not_supported("fieldValidation", &json!(validation), &words));
+    }
+    if !causes.is_empty() {
+        return Err(Status::invalid("meta.k8s.io", kind, "", causes));
+    }
+    Ok(Write { dry_run, field_manager: field_manager.into(), apply: false })
+}
+
+/// As Go's `%q` writes a text.
+fn in_quotes(text: &str) -> String {
+    let shown = |one: char| match one {
+        '\0'..='\x06' | '\x0e'..='\x1f' | '\x7f' => format!("\\x{:02x}", u32::from(one)),
+        _ => one.escape_debug().to_string(),
+    };
+    format!("\"{}\"", text.chars().map(shown).collect::<String>())
 }
 
 fn options_dry_run(request: &Request, kind: &str) -> Result<bool, Status> {
@@ -304,14 +309,14 @@ pub(super) fn uid_precondition(request: &Request) -> Option<String> {
     if request.body.is_empty() {
         return None;
     }
-    let options = json_body(request).ok()?;
+    let options = body::json(request).ok()?;
     let of = |value: &Value| value["preconditions"]["uid"].as_str().map(String::from);
     of(&options).or_else(|| of(&options["deleteOptions"]))
 }
 
 fn delete_options(request: &Request) -> Result<DeleteOptions, Status> {
     if !request.body.is_empty() {
-        let body = json_body(request)?;
+        let body = body::json(request)?;
         return read_delete_options(&body);
     }
     let query = &request.query;
@@ -332,6 +337,11 @@ fn delete_options(request: &Request) -> Result<DeleteOptions, Status> {
 }
 
 fn read_delete_options(options: &Value) -> Result<DeleteOptions, Status> {
+    let (version, kind) =
+        (object::text(options, &["apiVersion"]), object::text(options, &["kind"]));
+    if !["", "DeleteOptions"].contains(&kind) {
+        return Err(Status::bad_request(body::unregistered(version, kind)));
+    }
     let invalid = |cause| Status::invalid("meta.k8s.io", "DeleteOptions", "", vec![cause]);
     let propagation = match &options["propagationPolicy"] {
         Value::Null => None,
@@ -348,15 +358,19 @@ fn read_delete_options(options: &Value) -> Result<DeleteOptions, Status> {
                 )));
             }
         },
-        _ => return Err(unreadable("propagationPolicy", "string")),
+        odd => return Err(unreadable("propagationPolicy", odd, "v1.DeletionPropagation")),
     };
     let number = &options["gracePeriodSeconds"];
     if !number.is_null() && !number.is_i64() && !number.is_u64() {
-        return Err(unreadable("gracePeriodSeconds", "int64"));
+        return Err(unreadable("gracePeriodSeconds", number, "int64"));
     }
     let orphan = &options["orphanDependents"];
     if !orphan.is_null() && !orphan.is_boolean() {
-        return Err(unreadable("orphanDependents", "bool"));
+        return Err(unreadable("orphanDependents", orphan, "bool"));
+    }
+    let preconditions = &options["preconditions"];
+    if !preconditions.is_null() && !preconditions.is_object() {
+        return Err(unreadable("preconditions", preconditions, "v1.Preconditions"));
     }
     let words: Vec<&str> = object::texts(options, &["dryRun"]).collect();
     let text = |field: &str| options["preconditions"][field].as_str().map(String::from);
@@ -370,8 +384,9 @@ fn read_delete_options(options: &Value) -> Result<DeleteOptions, Status> {
     })
 }
 
-fn unreadable(field: &str, expected: &str) -> Status {
+fn unreadable(field: &str, is: &Value, expected: &str) -> Status {
+    let sort = sort_of(is);
     Status::bad_request(format!(
-        "json: cannot unmarshal into Go struct field DeleteOptions.{field} of type {expected}"
+        "json: cannot unmarshal {sort} into Go struct field DeleteOptions.{field} of type {expected}"
     ))
 }

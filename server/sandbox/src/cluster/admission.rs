@@ -101,6 +101,7 @@ impl Cluster {
                 }
             }
             if key.is_of("", "pods") {
+                self.has_account(key, object)?;
                 tolerate_for_a_while(object, self.toleration);
             }
             if key.is_of("", "persistentvolumeclaims") {
@@ -108,6 +109,21 @@ impl Cluster {
             }
         }
         self.ask_webhooks(actor, write, operation, key, subresource, object, existing)
+    }
+
+    /// `ServiceAccount`: nobody runs as who is not there. The real one waits a while for the account `default`, which
+    /// comes after its namespace; here nobody can wait, so it is taken to come.
+    fn has_account(&self, key: &Key, pod: &Value) -> Result<(), Status> {
+        let name = object::text(pod, &["spec", "serviceAccountName"]);
+        let account = Key::new("", "serviceaccounts", &key.namespace, name);
+        if ["", "default"].contains(&name) || self.get(&account).is_some() {
+            return Ok(());
+        }
+        let why = format!(
+            "error looking up service account {}/{name}: serviceaccount {name:?} not found",
+            key.namespace
+        );
+        Err(Status::forbidden("", "pods", &key.name, &why))
     }
 
     /// `DefaultStorageClass`.

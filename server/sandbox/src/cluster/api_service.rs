@@ -104,11 +104,20 @@ impl Cluster {
                 format!("service/{name} in {namespace:?} is not present"),
             );
         }
+        let slices = self.list("discovery.k8s.io", "endpointslices", Some(namespace));
+        let mut of_service =
+            slices.filter(|slice| object::label(slice, "kubernetes.io/service-name") == name);
+        if of_service.next().is_none() {
+            return no(
+                "EndpointsNotFound",
+                format!("cannot find endpointslices for service/{name} in {namespace:?}"),
+            );
+        }
         match self.no_way_to(namespace, name, port) {
             Some(_) => no(
                 "MissingEndpoints",
                 format!(
-                    "endpoints for service/{name} in {namespace:?} have no addresses with port name \"\""
+                    "endpointslices for service/{name} in {namespace:?} have no addresses with port name \"\""
                 ),
             ),
             None => ("True", "Passed".into(), "all checks passed".into()),

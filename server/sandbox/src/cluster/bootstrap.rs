@@ -26,6 +26,18 @@ impl Cluster {
             "/version",
             "/version/",
         ]);
+        // Of the core group all but Secrets, with which a reader could become somebody else, and of RBAC nothing.
+        let read = json!(["get", "list", "watch"]);
+        let readable = json!([
+            {"apiGroups": [""], "verbs": read.clone(), "resources": [
+                "bindings", "configmaps", "endpoints", "events", "limitranges", "namespaces", "namespaces/status",
+                "persistentvolumeclaims", "persistentvolumeclaims/status", "pods", "pods/log", "pods/status",
+                "replicationcontrollers", "replicationcontrollers/scale", "replicationcontrollers/status",
+                "resourcequotas", "resourcequotas/status", "serviceaccounts", "services", "services/status",
+            ]},
+            {"apiGroups": ["apps", "autoscaling", "batch", "networking.k8s.io", "policy"], "verbs": read.clone(), "resources": ["*"]},
+            {"apiGroups": ["discovery.k8s.io"], "verbs": read, "resources": ["endpointslices"]},
+        ]);
         let roles = [
             (
                 "cluster-admin",
@@ -60,7 +72,7 @@ impl Cluster {
                     "watch"
                 ])),
             ),
-            ("view", all(json!(["get", "list", "watch"]))),
+            ("view", readable),
             ("system:discovery", json!([{"nonResourceURLs": paths, "verbs": ["get"]}])),
             (
                 "system:public-info-viewer",
@@ -84,16 +96,19 @@ impl Cluster {
             let role = json!({"metadata": {"name": name, "labels": label}, "rules": rules});
             self.bootstrap("clusterroles", role);
         }
-        for (role, group) in [
-            ("cluster-admin", "system:masters"),
-            ("system:discovery", "system:authenticated"),
-            ("system:basic-user", "system:authenticated"),
-            ("system:public-info-viewer", "system:authenticated"),
+        let authenticated: &[&str] = &["system:authenticated"];
+        for (role, groups) in [
+            ("cluster-admin", &["system:masters"][..]),
+            ("system:discovery", authenticated),
+            ("system:basic-user", authenticated),
+            ("system:public-info-viewer", &["system:authenticated", "system:unauthenticated"]),
         ] {
+            let subject = |group: &&str| json!({"apiGroup": GROUP, "kind": "Group", "name": group});
+            let subjects: Vec<Value> = groups.iter().map(subject).collect();
             let binding = json!({
                 "metadata": {"name": role, "labels": label},
                 "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
-                "subjects": [{"apiGroup": GROUP, "kind": "Group", "name": group}],
+                "subjects": subjects,
             });
             self.bootstrap("clusterrolebindings", binding);
         }

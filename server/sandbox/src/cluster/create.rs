@@ -22,6 +22,7 @@ impl Cluster {
         let kind = kind.ok_or_else(|| Status::not_found(group, plural, object::name(&object)))?;
         let mut object = object;
         validate::shape(&kind, &object)?;
+        validate::convert(&kind, &mut object);
         self.fill(&kind, namespace, &mut object)?;
         let name = object::name(&object).to_owned();
         let key = Key::new(group, plural, if kind.namespaced { namespace } else { "" }, &name);
@@ -32,11 +33,19 @@ impl Cluster {
         self.admit(actor, write, Operation::Create, &key, "", &mut object, None)?;
         validate::create(&kind, &object)?;
         managed::note(None, &mut object, &kind, write, "", self.now());
-        if self.get(&key).is_some() {
-            return Err(match object::text(&object, &["metadata", "generateName"]) {
+        if !object::resource_version(&object).is_empty() {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Status::plain(500, why));
+        }
+        if let Some(existing) = self.get(&key) {
+            let mut status = match object::text(&object, &["metadata", "generateName"]) {
                 "" => Status::already_exists(group, plural, &name),
                 _ => Status::generated_name_exists(group, plural, &name),
-            });
+            };
+            if object::is_deleting(existing) {
+                status.message.insert_str(0, "object is being deleted: ");
+            }
+            return Err(status);
         }
         if write.dry_run {
             return Ok(Arc::new(object));
@@ -72,13 +81,7 @@ impl Cluster {
         let uid = self.uid();
         let now = clock::written(self.now());
         let metadata = object::map_at(object, &["metadata"]);
-        for gone in [
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "selfLink",
-            "resourceVersion",
-            "generation",
-        ] {
+        for gone in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             metadata.remove(gone);
         }
         metadata.insert("uid".into(), json!(uid));

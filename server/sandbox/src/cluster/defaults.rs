@@ -197,7 +197,10 @@ fn apps(plural: &str, object: &mut Value) {
 
 fn job(object: &mut Value, spec: &[&str]) {
     let of = |name| [spec, &[name]].concat();
-    set_default(object, &of("completions"), json!(1));
+    // One that says how many at once, but not how many in all, ends when its Pods say so.
+    if object::at(object, &of("parallelism")).is_null() {
+        set_default(object, &of("completions"), json!(1));
+    }
     set_default(object, &of("parallelism"), json!(1));
     set_default(object, &of("backoffLimit"), json!(6));
     set_default(object, &of("completionMode"), json!("NonIndexed"));

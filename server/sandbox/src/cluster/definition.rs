@@ -49,29 +49,57 @@ impl Cluster {
         let Some(definition) = definition else {
             self.kinds.remove_definition(&key.name);
             self.register_api_services();
+            self.reconsider();
             return;
         };
-        let established = object::condition(definition, "Established")["status"] == "True";
-        if !established || definition["status"]["acceptedNames"] != definition["spec"]["names"] {
-            let now = clock::written(self.now());
-            let accepted = kind::accepted(definition, &now);
+        let group = &definition["spec"]["group"];
+        let taken: Vec<&Value> = self
+            .list(EXTENSIONS, "customresourcedefinitions", None)
+            .filter(|one| one["spec"]["group"] == *group && object::name(one) != &*key.name)
+            .map(|one| &one["status"]["acceptedNames"])
+            .collect();
+        let judged = kind::accepted(definition, &taken, &clock::written(self.now()));
+        if judged != definition["status"] {
             let mut next = Value::clone(definition);
-            next["status"] = accepted;
-            // The write comes back here, with the names accepted. A refusal leaves it as it is: not served.
+            next["status"] = judged;
+            // The write comes back here, with the names judged. A refusal leaves it as it is: not served.
             let _ = self.update_status(&Actor::admin(), key, next);
             return;
         }
+        let before: Vec<Arc<Kind>> = self
+            .kinds
+            .iter_versions()
+            .filter(|one| *one.definition == *key.name)
+            .cloned()
+            .collect();
         self.kinds.remove_definition(&key.name);
+        let revision = self.store.revision();
         for kind in kind::kinds_of(definition) {
             let free = self
                 .kinds
                 .get(&kind.group, &kind.plural)
                 .is_none_or(|one| one.definition == kind.definition);
             if free {
-                self.kinds.insert(kind);
+                // A changed definition is served anew, with no memory of what was.
+                let known = before.iter().find(|one| one.declared == kind.declared);
+                let since = known.map_or(revision, |one| one.since);
+                self.kinds.insert(Kind { since, ..kind });
             }
         }
         self.register_api_services();
+    }
+
+    /// Names that are free now may be another's.
+    fn reconsider(&mut self) {
+        let waiting: Vec<Arc<Value>> = self
+            .list(EXTENSIONS, "customresourcedefinitions", None)
+            .filter(|one| object::condition(one, "NamesAccepted")["status"] == "False")
+            .cloned()
+            .collect();
+        for one in waiting {
+            let key = Key::new(EXTENSIONS, "customresourcedefinitions", "", object::name(&one));
+            self.define(&key, Some(&one));
+        }
     }
 
     /// Nothing new of a kind whose definition ends.

@@ -238,7 +238,7 @@ impl Cluster {
 }
 
 fn write_of_server() -> Write {
-    Write { dry_run: false, field_manager: "kube-apiserver".into() }
+    Write { field_manager: "kube-apiserver".into(), ..Write::default() }
 }
 
 fn texts_at(object: &Value, path: &[&str]) -> bool {

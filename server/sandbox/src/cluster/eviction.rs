@@ -146,7 +146,7 @@ impl Cluster {
         delete::precondition(&kind, pod, &options)?;
         if !options.dry_run {
             let now = self.now();
-            let write = Write { dry_run: false, field_manager: "kube-apiserver".into() };
+            let write = Write { field_manager: "kube-apiserver".into(), ..Write::default() };
             let mut marked = Value::clone(pod);
             object::set_condition(
                 &mut marked,
@@ -181,10 +181,6 @@ impl Cluster {
         let bound = object::text(&pod, &["spec", "nodeName"]);
         if !bound.is_empty() {
             return refuse(&format!("pod {name} is already assigned to node {bound:?}"));
-        }
-        if node.is_empty() {
-            let cause = Cause::required("target.name", "");
-            return Err(Status::invalid("", "Binding", name, vec![cause]));
         }
         let now = self.now();
         let mut object = Value::clone(&pod);

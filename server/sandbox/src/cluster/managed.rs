@@ -37,14 +37,15 @@ pub(super) fn note(
         });
     }
     if !added.is_empty() {
+        let operation = if write.apply { "Apply" } else { "Update" };
         let mine = |entry: &Value| {
             entry["manager"] == *write.field_manager
-                && entry["operation"] == "Update"
+                && entry["operation"] == operation
                 && entry["subresource"].as_str().unwrap_or_default() == subresource
         };
         let index = entries.iter().position(mine).unwrap_or_else(|| {
             let mut entry = json!({
-                "manager": write.field_manager, "operation": "Update", "apiVersion": kind.api_version(),
+                "manager": write.field_manager, "operation": operation, "apiVersion": kind.api_version(),
                 "fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:finalizers": {".": {}}}},
             });
             if !subresource.is_empty() {
@@ -65,6 +66,22 @@ pub(super) fn note(
     } else {
         object::set(new, &["metadata", "managedFields"], entries.into());
     }
+}
+
+/// The finalizers that a manager once applied, and applies no more.
+pub(super) fn given_up(existing: &Value, applied: &Value, manager: &str) -> Vec<String> {
+    let mut entries = existing["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let mine = |entry: &&mut Value| entry["manager"] == *manager && entry["operation"] == "Apply";
+    let once: Vec<String> = entries
+        .iter_mut()
+        .filter(mine)
+        .filter_map(finalizers_of)
+        .flat_map(|fields| fields.keys().cloned())
+        .collect();
+    object::finalizers(existing)
+        .filter(|one| once.contains(&field(one)) && !object::has_finalizer(applied, one))
+        .map(String::from)
+        .collect()
 }
 
 fn field(finalizer: &str) -> String {

@@ -22,7 +22,10 @@ impl Cluster {
         subresource: &str,
         object: Value,
     ) -> Result<Arc<Value>, Status> {
-        self.change(actor, write, key, subresource, |_, _| Ok(object))
+        self.change(actor, write, key, subresource, |_, existing| {
+            same_uid(key, existing, &object)?;
+            Ok(object)
+        })
     }
 
     pub(crate) fn patch_with(
@@ -35,15 +38,23 @@ impl Cluster {
     ) -> Result<Arc<Value>, Status> {
         self.change(actor, write, key, subresource, |kind, existing| {
             let mut patched = patch.apply(kind, existing)?;
+            if let Patch::Apply { object: applied, .. } = patch {
+                for one in managed::given_up(existing, applied, &write.field_manager) {
+                    object::remove_finalizer(&mut patched, &one);
+                }
+            }
             // A patch that names no version means the one that is there.
             if object::resource_version(&patched).is_empty() {
                 let version = existing["metadata"]["resourceVersion"].clone();
                 object::set(&mut patched, &["metadata", "resourceVersion"], version);
             }
-            validate::shape(kind, &patched).map_err(|status| {
-                let cause = Cause::invalid("patch", &json!(patched.to_string()), &status.message);
-                Status::invalid("", "", "", vec![cause])
-            })?;
+            same_place(key, existing, &patched)?;
+            same_kind(kind, &patched).and_then(|()| validate::misfit(kind, &patched)).map_err(
+                |why| {
+                    let cause = Cause::invalid("patch", &json!(patched.to_string()), &why);
+                    Status::invalid("", "", "", vec![cause])
+                },
+            )?;
             Ok(patched)
         })
     }
@@ -63,7 +74,8 @@ impl Cluster {
             existing.ok_or_else(|| Status::not_found(&key.group, &key.plural, &key.name))?;
         let mut object = change(&kind, &existing)?;
         validate::shape(&kind, &object)?;
-        same_object(&kind, key, &existing, &object)?;
+        validate::convert(&kind, &mut object);
+        same_version(&kind, key, &existing, &object)?;
         keep_system_fields(&kind, &existing, &mut object);
         // The label with a namespace's name comes back whatever is written.
         if subresource.is_empty() || key.is_of("", "namespaces") {
@@ -96,8 +108,30 @@ impl Cluster {
     }
 }
 
-/// Whether what is sent is the object that is stored: by UID, by resource version.
-fn same_object(kind: &Kind, key: &Key, existing: &Value, object: &Value) -> Result<(), Status> {
+/// `checkName`: a patch leaves an object where it is.
+fn same_place(key: &Key, existing: &Value, patched: &Value) -> Result<(), Status> {
+    let name = object::name(patched);
+    if !name.is_empty() && name != &*key.name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            key.name
+        )));
+    }
+    let namespace = object::namespace(patched);
+    if !namespace.is_empty() && namespace != object::namespace(existing) {
+        return Err(Status::bad_request(validate::NAMESPACE_DIFFERS));
+    }
+    Ok(())
+}
+
+/// A patch leaves an object what it is.
+fn same_kind(kind: &Kind, patched: &Value) -> Result<(), String> {
+    let said = object::text(patched, &["kind"]);
+    if said == kind.kind { Ok(()) } else { Err(kind.no_conversion(said)) }
+}
+
+/// Whether a PUT means the object that is stored, by its UID. A patch cannot mean another; it may not change it.
+fn same_uid(key: &Key, existing: &Value, object: &Value) -> Result<(), Status> {
     let (is, asked) = (object::uid(existing), object::uid(object));
     if !asked.is_empty() && asked != is {
         let Key { group, plural, namespace, name } = key;
@@ -110,6 +144,11 @@ fn same_object(kind: &Kind, key: &Key, existing: &Value, object: &Value) -> Resu
         );
         return Err(Status::conflict(group, plural, name, &why));
     }
+    Ok(())
+}
+
+/// Whether what is sent was made of what is stored, by its resource version.
+fn same_version(kind: &Kind, key: &Key, existing: &Value, object: &Value) -> Result<(), Status> {
     match object::resource_version(object) {
         "" | "0" if kind.unconditional_update => Ok(()),
         "" | "0" => {
@@ -121,6 +160,10 @@ fn same_object(kind: &Kind, key: &Key, existing: &Value, object: &Value) -> Resu
             Err(Status::invalid(&key.group, &key.plural, &key.name, vec![cause]))
         }
         asked if asked == object::resource_version(existing) => Ok(()),
+        asked if asked.parse::<u64>().is_err() => Err(Status::plain(
+            500,
+            &format!("strconv.ParseUint: parsing {asked:?}: invalid syntax"),
+        )),
         _ => Err(Status::conflict(&key.group, &key.plural, &key.name, MODIFIED)),
     }
 }
@@ -142,12 +185,12 @@ fn keep_system_fields(kind: &Kind, existing: &Value, object: &mut Value) {
             };
         }
     };
-    for field in ["uid", "creationTimestamp", "name", "namespace"] {
+    for field in ["uid", "name", "namespace"] {
         keep(field, false);
     }
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
-        keep(field, deleting);
-    }
+    keep("creationTimestamp", true);
+    keep("deletionTimestamp", deleting);
+    keep("deletionGracePeriodSeconds", false);
     for field in ["generation", "resourceVersion", "selfLink", "generateName"] {
         keep(field, field != "generateName");
     }

@@ -1,10 +1,19 @@
 //! What an object must be to be stored, as far as it is about the object alone: `ValidateObjectMeta`, its counterpart
 //! for updates, and the few rules of kinds that others rely on.
 
+mod budget;
+mod config;
+mod definition;
+mod name;
+mod schema;
+
 use std::collections::BTreeSet;
 
+pub(crate) use name::{LABEL, LABEL_VALUE, has_the_form, is_label};
+use name::{wrong_name, wrong_qualified_name};
 use serde_json::{Value, json};
 
+use super::rules;
 use crate::{
     kind::Kind,
     object::{self, FOREGROUND, ORPHAN},
@@ -18,27 +27,32 @@ pub(super) const NAMESPACE_DIFFERS: &str =
 const DEPTH: usize = 110;
 /// etcd's `--max-request-bytes`.
 const SIZE: usize = 1_572_864;
+/// `TotalAnnotationSizeLimitB`, in bytes of names and values.
+const ANNOTATIONS: usize = 256 * 1024;
 
 /// What must hold before anything else is read.
 pub(super) fn shape(kind: &Kind, object: &Value) -> Result<(), Status> {
-    if !object.is_object() || !object["metadata"].is_object() && !object["metadata"].is_null() {
-        let why = format!(
-            "{} in version {:?} cannot be handled as a {}: json: cannot unmarshal",
-            kind.kind, kind.version, kind.kind
-        );
-        return Err(Status::bad_request(why));
+    misfit(kind, object).map_err(|why| {
+        let Kind { kind, version, .. } = kind;
+        Status::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+        ))
+    })
+}
+
+/// Why something cannot be read as an object of a kind, in the words of Go's decoder.
+pub(super) fn misfit(kind: &Kind, object: &Value) -> Result<(), String> {
+    let metadata = &object["metadata"];
+    let wrong = |at: &str, is: &Value, expected: &str| {
+        let sort = sort_of(is);
+        Err(format!("json: cannot unmarshal {sort} into Go struct field {at} of type {expected}"))
+    };
+    if !object.is_object() || !metadata.is_object() && !metadata.is_null() {
+        return wrong(&format!("{}.metadata", kind.kind), metadata, "v1.ObjectMeta");
     }
     if object::is_deeper_than(object, DEPTH) {
-        return Err(Status::bad_request("the object nests too deeply"));
+        return Err("the object nests too deeply".into());
     }
-    let metadata = &object["metadata"];
-    let wrong = |field: &str, expected: &str| {
-        Err(Status::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: json: cannot unmarshal into Go struct field \
-             ObjectMeta.metadata.{field} of type {expected}",
-            kind.kind, kind.version, kind.kind
-        )))
-    };
     for field in [
         "name",
         "generateName",
@@ -49,41 +63,69 @@ pub(super) fn shape(kind: &Kind, object: &Value) -> Result<(), Status> {
         "deletionTimestamp",
     ] {
         if !metadata[field].is_string() && !metadata[field].is_null() {
-            return wrong(field, "string");
+            return wrong(&format!("ObjectMeta.metadata.{field}"), &metadata[field], "string");
         }
     }
+    let texts = |at: &str, value: &Value| match value {
+        Value::Null => Ok(()),
+        Value::Object(map) => match map.values().find(|one| !one.is_string() && !one.is_null()) {
+            Some(odd) => wrong(at, odd, "string"),
+            None => Ok(()),
+        },
+        odd => wrong(at, odd, "map[string]string"),
+    };
     for field in ["labels", "annotations"] {
-        let texts =
-            metadata[field].as_object().is_some_and(|map| map.values().all(Value::is_string));
-        if !texts && !metadata[field].is_null() {
-            return wrong(field, "map[string]string");
-        }
+        texts(&format!("ObjectMeta.metadata.{field}"), &metadata[field])?;
     }
     let finalizers = &metadata["finalizers"];
     if !finalizers.is_null()
         && !finalizers.as_array().is_some_and(|all| all.iter().all(Value::is_string))
     {
-        return wrong("finalizers", "[]string");
+        return wrong("ObjectMeta.metadata.finalizers", finalizers, "[]string");
     }
     let owners = &metadata["ownerReferences"];
     if !owners.is_null() && !owners.as_array().is_some_and(|all| all.iter().all(Value::is_object)) {
-        return wrong("ownerReferences", "[]v1.OwnerReference");
+        return wrong("ObjectMeta.metadata.ownerReferences", owners, "[]v1.OwnerReference");
     }
     if kind.group.is_empty() && ["configmaps", "secrets"].contains(&kind.plural.as_str()) {
         for field in ["data", "binaryData", "stringData"] {
-            let texts =
-                object[field].as_object().is_some_and(|map| map.values().all(Value::is_string));
-            if !texts && !object[field].is_null() {
-                return wrong(field, "map[string]string");
-            }
+            texts(&format!("{}.{field}", kind.kind), &object[field])?;
         }
+        let bytes = if kind.plural == "secrets" { "data" } else { "binaryData" };
+        config::decodable(&object[bytes])?;
+    }
+    if kind.is_custom() {
+        return Ok(());
     }
     for field in ["spec", "status"] {
-        if !kind.is_custom() && !object[field].is_object() && !object[field].is_null() {
-            return wrong(field, "struct");
+        if !object[field].is_object() && !object[field].is_null() {
+            return wrong(&format!("{}.{field}", kind.kind), &object[field], "struct");
         }
     }
+    let replicas = &object["spec"]["replicas"];
+    if kind.subresource("scale").is_some() && !replicas.is_null() && !replicas.is_i64() {
+        return wrong(&format!("{}Spec.spec.replicas", kind.kind), replicas, "int32");
+    }
     Ok(())
+}
+
+/// What Go's decoder calls a value.
+pub(crate) fn sort_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// From what is sent to what is kept, where the two differ.
+pub(super) fn convert(kind: &Kind, object: &mut Value) {
+    if kind.group.is_empty() && kind.plural == "secrets" {
+        config::encode_text(object);
+    }
 }
 
 /// Whether the store takes an object of this size.
@@ -108,7 +150,6 @@ pub(super) fn size(object: &Value) -> Result<(), Status> {
 
 pub(super) fn create(kind: &Kind, object: &Value) -> Result<(), Status> {
     let mut causes = vec![];
-    let metadata = &object["metadata"];
     let base = object::text(object, &["metadata", "generateName"]);
     if !base.is_empty()
         && let Some(why) = wrong_name(kind, base.trim_end_matches('-'))
@@ -123,20 +164,13 @@ pub(super) fn create(kind: &Kind, object: &Value) -> Result<(), Status> {
             }
         }
     }
-    let finalizers: Vec<&str> = object::finalizers(object).collect();
-    for one in &finalizers {
-        if names_finalizers_strictly(kind) {
-            finalizer_name(one, &mut causes);
-        } else if !is_qualified(one) {
-            causes.push(Cause::invalid("metadata.finalizers", &json!(one), QUALIFIED));
-        }
-    }
-    if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND) {
-        let why = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
-        causes.push(Cause::invalid("metadata.finalizers", &metadata["finalizers"], &why));
-    }
+    finalizers(kind, object, &mut causes);
     common(object, &mut causes);
+    rules::spec(kind, object, &mut causes);
     spec(kind, object, &mut causes);
+    if kind.is_custom() {
+        causes.extend(schema::check(&kind.declared["schema"]["openAPIV3Schema"], object));
+    }
     if causes.is_empty() {
         Ok(())
     } else {
@@ -178,15 +212,28 @@ pub(super) fn update(
         }
     }
     common(new, &mut causes);
-    // The strategy looks at the metadata once more, and at the names of finalizers.
-    causes.extend(causes.clone());
-    if names_finalizers_strictly(kind) {
-        for one in object::finalizers(new) {
-            finalizer_name(one, &mut causes);
+    if !kind.is_custom() {
+        finalizers(kind, new, &mut causes);
+    }
+    if subresource == "finalize" {
+        for (index, one) in object::texts(new, &["spec", "finalizers"]).enumerate() {
+            let field = format!("spec.finalizers[{index}]");
+            for why in wrong_qualified_name(one) {
+                causes.push(Cause::invalid(&field, &json!(one), &why));
+            }
+            standard_or_qualified(&field, one, &mut causes);
         }
     }
+    if kind.is_custom() {
+        // Ratcheting: what was wrong before may stay so.
+        let of_kind = &kind.declared["schema"]["openAPIV3Schema"];
+        let before = schema::check(of_kind, old);
+        causes.extend(schema::check(of_kind, new).into_iter().filter(|one| !before.contains(one)));
+    }
     if subresource.is_empty() {
+        rules::spec(kind, new, &mut causes);
         spec(kind, new, &mut causes);
+        rules::change(kind, old, new, &mut causes);
         immutable(kind, old, new, &mut causes);
     }
     if causes.is_empty() {
@@ -196,21 +243,48 @@ pub(super) fn update(
     }
 }
 
-/// Whether finalizers are checked as those of the core API server's kinds: definitions have a server, and a finalizer
-/// without a domain, of their own.
-fn names_finalizers_strictly(kind: &Kind) -> bool {
-    !kind.is_custom() && kind.group != "apiextensions.k8s.io"
+/// `ValidateFinalizers`, and for the kinds of the core groups `validateKubeFinalizerName`.
+fn finalizers(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
+    let field = "metadata.finalizers";
+    let finalizers: Vec<&str> = object::finalizers(object).collect();
+    for one in &finalizers {
+        for why in wrong_qualified_name(one) {
+            causes.push(Cause::invalid(field, &json!(one), &why));
+        }
+    }
+    if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND) {
+        let why = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
+        causes.push(Cause::invalid(field, &object["metadata"]["finalizers"], &why));
+    }
+    // Definitions and APIServices are validated by servers of their own, which ask for less.
+    if kind.is_custom()
+        || ["apiextensions.k8s.io", "apiregistration.k8s.io"].contains(&kind.group.as_str())
+    {
+        return;
+    }
+    for (index, one) in finalizers.iter().enumerate() {
+        standard_or_qualified(&format!("{field}[{index}]"), one, causes);
+    }
 }
 
-/// A finalizer of a built-in kind is a qualified name, and one without a domain is one of three.
-fn finalizer_name(name: &str, causes: &mut Vec<Cause>) {
-    if !is_qualified(name) {
-        causes.push(Cause::invalid("metadata.finalizers", &json!(name), QUALIFIED));
-    }
+/// A finalizer without a domain is one of three.
+fn standard_or_qualified(field: &str, name: &str, causes: &mut Vec<Cause>) {
     if !name.contains('/') && !["kubernetes", ORPHAN, FOREGROUND].contains(&name) {
         let why = "name is neither a standard finalizer name nor is it fully qualified";
-        causes.push(Cause::invalid("metadata.finalizers", &json!(name), why));
+        causes.push(Cause::invalid(field, &json!(name), why));
     }
+}
+
+/// The references to owners with their members in the order in which Go declares them.
+fn references(object: &Value) -> String {
+    let one = |reference: &Value| {
+        let members = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+        let set = members.into_iter().filter(|name| !reference[*name].is_null());
+        let members: Vec<_> = set.map(|name| format!("{name:?}:{}", reference[name])).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    let all: Vec<_> = object::owner_references(object).map(one).collect();
+    format!("[{}]", all.join(","))
 }
 
 fn common(object: &Value, causes: &mut Vec<Cause>) {
@@ -248,82 +322,84 @@ fn common(object: &Value, causes: &mut Vec<Cause>) {
                 let why = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
                 );
-                causes.push(Cause::invalid(field, &object["metadata"]["ownerReferences"], &why));
+                let value = references(object);
+                causes.push(Cause {
+                    reason: "FieldValueInvalid".into(),
+                    message: format!("Invalid value: {value}: {why}"),
+                    field: field.into(),
+                });
             }
             controller.get_or_insert(this);
         }
     }
-    let labels = object["metadata"]["labels"].as_object();
-    for (name, value) in labels.into_iter().flatten() {
-        if !is_qualified(name) {
-            causes.push(Cause::invalid("metadata.labels", &json!(name), QUALIFIED));
-        }
-        let value = value.as_str().unwrap_or_default();
-        if !value.is_empty() && !is_qualified_end(value) {
-            causes.push(Cause::invalid("metadata.labels", &json!(value), LABEL_VALUE));
-        }
-    }
+    name::labels("metadata.labels", &object["metadata"]["labels"], causes);
     let annotations = object["metadata"]["annotations"].as_object();
     for (name, _) in annotations.into_iter().flatten() {
-        if !is_qualified(&name.to_lowercase()) {
-            causes.push(Cause::invalid("metadata.annotations", &json!(name), QUALIFIED));
+        for why in wrong_qualified_name(&name.to_lowercase()) {
+            causes.push(Cause::invalid("metadata.annotations", &json!(name), &why));
         }
+    }
+    let size = |(name, value): (&String, &Value)| name.len() + value.as_str().map_or(0, str::len);
+    if annotations.into_iter().flatten().map(size).sum::<usize>() > ANNOTATIONS {
+        causes.push(Cause::too_long("metadata.annotations", ANNOTATIONS));
     }
 }
 
 /// The few fields of specs without which the rest of the sandbox would have to guess.
 fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
-    if !kind.group.is_empty() && kind.group != "apps" {
-        return;
-    }
-    match kind.plural.as_str() {
-        "deployments" | "replicasets" | "statefulsets" | "daemonsets" => {
-            let selector = &object["spec"]["selector"];
-            if selector.is_null() {
-                causes.push(Cause::required("spec.selector", ""));
-            } else if !crate::selector::Labels::from_object(selector)
-                .is_some_and(|labels| labels.matches(&object["spec"]["template"]))
-            {
-                let labels = &object["spec"]["template"]["metadata"]["labels"];
-                let why = "`selector` does not match template `labels`";
-                causes.push(Cause::invalid("spec.template.metadata.labels", labels, why));
-            }
-        }
-        "pods" if object["spec"]["containers"].as_array().is_none_or(Vec::is_empty) => {
-            causes.push(Cause::required("spec.containers", ""));
-        }
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "configmaps") => config::map(object, causes),
+        ("", "secrets") => config::secret(object, causes),
+        ("", "services") => name::labels("spec.selector", &object["spec"]["selector"], causes),
+        ("policy", "poddisruptionbudgets") => budget::spec(object, causes),
+        ("apiextensions.k8s.io", _) => definition::spec(object, causes),
+        (
+            "admissionregistration.k8s.io",
+            "validatingwebhookconfigurations" | "mutatingwebhookconfigurations",
+        ) => side_effects(object, causes),
         _ => {}
+    }
+}
+
+/// A webhook may not have effects of which nobody knows.
+fn side_effects(object: &Value, causes: &mut Vec<Cause>) {
+    for (index, webhook) in object["webhooks"].as_array().into_iter().flatten().enumerate() {
+        let field = format!("webhooks[{index}].sideEffects");
+        let words = ["None", "NoneOnDryRun"];
+        match webhook["sideEffects"].as_str() {
+            None => causes.push(Cause::required(&field, "must specify one of None, NoneOnDryRun")),
+            Some(word) if !words.contains(&word) => {
+                causes.push(Cause::not_supported(&field, &json!(word), &words));
+            }
+            Some(_) => {}
+        }
     }
 }
 
 /// Fields that cannot be changed where a teardown might trip over it.
 fn immutable(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     match (kind.group.as_str(), kind.plural.as_str()) {
-        ("apps", "statefulsets") if kept_of_set(old) != kept_of_set(new) => {
-            let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
-                'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' \
-                are forbidden";
-            causes.push(Cause::forbidden("spec", why));
+        ("rbac.authorization.k8s.io", _) if old["roleRef"] != new["roleRef"] => {
+            // As Go's JSON writes a struct without tags.
+            let text = |field: &str| json!(object::text(new, &["roleRef", field]));
+            let is =
+                json!({"APIGroup": text("apiGroup"), "Kind": text("kind"), "Name": text("name")});
+            causes.push(Cause::invalid("roleRef", &is, "cannot change roleRef"));
         }
-        ("apps", "deployments" | "replicasets" | "daemonsets") => {
-            fixed(old, new, &["spec", "selector"], causes)
+        ("", "configmaps" | "secrets") => config::immutable(old, new, causes),
+        ("", "services") => {
+            let address = |one: &Value| object::text(one, &["spec", "clusterIP"]).to_owned();
+            let (was, is) = (address(old), address(new));
+            if !was.is_empty() && !is.is_empty() && was != is {
+                let why = "may not change once set";
+                causes.push(Cause::invalid("spec.clusterIPs[0]", &json!([is]), why));
+            }
         }
-        ("batch", "jobs") => {
-            fixed(old, new, &["spec", "selector"], causes);
-            fixed(old, new, &["spec", "template"], causes);
-        }
-        ("rbac.authorization.k8s.io", _) => fixed(old, new, &["roleRef"], causes),
         ("storage.k8s.io", "storageclasses") => {
             fixed(old, new, &["provisioner"], causes);
             fixed(old, new, &["reclaimPolicy"], causes);
         }
         ("storage.k8s.io", "volumeattachments") => fixed(old, new, &["spec"], causes),
-        ("", "pods") if kept_of_pod(old) != kept_of_pod(new) => {
-            let why = "pod updates may not change fields other than `spec.containers[*].image`,\
-                `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
-                tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-            causes.push(Cause::forbidden("spec", why));
-        }
         _ => {}
     }
 }
@@ -334,101 +410,4 @@ fn fixed(old: &Value, new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
     if was != is && !was.is_null() {
         causes.push(Cause::invalid(&path.join("."), is, "field is immutable"));
     }
-}
-
-/// The spec of a StatefulSet without what may change.
-fn kept_of_set(set: &Value) -> Value {
-    let mut spec = set["spec"].clone();
-    for field in [
-        "replicas",
-        "ordinals",
-        "template",
-        "updateStrategy",
-        "revisionHistoryLimit",
-        "persistentVolumeClaimRetentionPolicy",
-        "minReadySeconds",
-    ] {
-        object::unset(&mut spec, &[field]);
-    }
-    spec
-}
-
-/// The spec of a Pod without what may change.
-fn kept_of_pod(pod: &Value) -> Value {
-    let mut spec = pod["spec"].clone();
-    for field in ["activeDeadlineSeconds", "tolerations"] {
-        object::unset(&mut spec, &[field]);
-    }
-    for list in ["containers", "initContainers"] {
-        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
-        for container in containers.into_iter().flatten() {
-            object::unset(container, &["image"]);
-        }
-    }
-    spec
-}
-
-const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
-    and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-    '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
-    and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
-    '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-    character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is \
-    '[a-z]([-a-z0-9]*[a-z0-9])?')";
-const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
-    alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
-    '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
-    must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
-    validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-
-/// Why a name is none for this kind.
-fn wrong_name(kind: &Kind, name: &str) -> Option<&'static str> {
-    if name == "." || name == ".." {
-        return Some("may not be '.' or '..'");
-    }
-    if name.contains('/') {
-        return Some("may not contain '/'");
-    }
-    if name.contains('%') {
-        return Some("may not contain '%'");
-    }
-    match (kind.group.as_str(), kind.plural.as_str()) {
-        // Any path segment will do.
-        ("rbac.authorization.k8s.io", _) | ("apiregistration.k8s.io", _) => None,
-        ("", "namespaces") if name.len() > 63 => Some("must be no more than 63 characters"),
-        ("", "namespaces") => (!is_label(name)).then_some(LABEL),
-        ("", "services") if name.len() > 63 => Some("must be no more than 63 characters"),
-        ("", "services") => (!is_label(name) || name.starts_with(|one: char| one.is_ascii_digit()))
-            .then_some(DNS_1035),
-        _ if name.len() > 253 => Some("must be no more than 253 characters"),
-        _ => (!name.split('.').all(is_label)).then_some(SUBDOMAIN),
-    }
-}
-
-fn is_label(name: &str) -> bool {
-    let inside = |one: u8| one.is_ascii_lowercase() || one.is_ascii_digit() || one == b'-';
-    !name.is_empty() && name.bytes().all(inside) && !name.starts_with('-') && !name.ends_with('-')
-}
-
-/// `IsQualifiedName`: an optional DNS subdomain, a slash, a name of at most 63 characters.
-fn is_qualified(name: &str) -> bool {
-    match name.split_once('/') {
-        Some((prefix, end)) => {
-            prefix.len() <= 253 && prefix.split('.').all(is_label) && is_qualified_end(end)
-        }
-        None => is_qualified_end(name),
-    }
-}
-
-fn is_qualified_end(name: &str) -> bool {
-    let inside = |one: u8| one.is_ascii_alphanumeric() || b"-_.".contains(&one);
-    let edge = |one: Option<&u8>| one.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = name.as_bytes();
-    bytes.len() <= 63
-        && bytes.iter().all(|one| inside(*one))
-        && edge(bytes.first())
-        && edge(bytes.last())
 }

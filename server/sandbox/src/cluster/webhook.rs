@@ -145,14 +145,16 @@ impl Cluster {
         if service.is_null() {
             // Nothing outside the cluster is there.
             let url = object::text(config, &["url"]);
-            let host = url
-                .split("://")
-                .nth(1)
-                .unwrap_or(url)
-                .split(['/', ':', '?'])
-                .next()
-                .unwrap_or_default();
-            return Some(format!("dial tcp: lookup {host}: no such host"));
+            let authority =
+                url.split("://").nth(1).unwrap_or(url).split(['/', '?']).next().unwrap_or_default();
+            let host = authority.split(':').next().unwrap_or_default();
+            // An address needs no look-up, and nobody listens there.
+            return Some(if host.parse::<std::net::Ipv4Addr>().is_ok() {
+                let port = if authority.contains(':') { "" } else { ":443" };
+                format!("dial tcp {authority}{port}: connect: connection refused")
+            } else {
+                format!("dial tcp: lookup {host}: no such host")
+            });
         }
         let port = service["port"].as_i64().unwrap_or(443);
         self.no_way_to(

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::client::{Client, EventType};
 use super::queue::Queue;
-use super::read::{annotation, is_deleting, namespace, number, set, set_condition, text};
+use super::read::{annotation, is_deleting, namespace, number, set, set_condition, small, text};
 use super::resource::AUTOSCALERS;
 use super::timing::Timing;
 use super::{Next, Reconcile};
@@ -17,6 +17,9 @@ use crate::store::{Change, Event, Key};
 
 /// The number of replicas that metrics would ask for.
 const WANTED: &str = "unwind.test/desired-replicas";
+/// As many replicas as it asks for, whatever its bounds say: no cluster that it stands in for runs more, and the
+/// sandbox would be busy with nothing else.
+const MOST: i64 = 100;
 
 pub(super) struct Autoscalers {
     period: Duration,
@@ -69,10 +72,10 @@ impl Reconcile for Autoscalers {
         };
         let current = number(&target, "/spec/replicas").unwrap_or(1);
         let asked = annotation(&scaler, WANTED).and_then(|it| it.parse().ok()).unwrap_or(current);
-        let least = number(&scaler, "/spec/minReplicas").unwrap_or(1);
-        let most = number(&scaler, "/spec/maxReplicas").unwrap_or(asked).max(least);
+        let least = small(number(&scaler, "/spec/minReplicas").unwrap_or(1));
+        let most = small(number(&scaler, "/spec/maxReplicas").unwrap_or(asked)).max(least);
         // Zero replicas mean that somebody switched scaling off.
-        let wanted = if current == 0 { 0 } else { asked.clamp(least, most) };
+        let wanted = if current == 0 { 0 } else { asked.clamp(least, most).min(MOST.max(current)) };
         set_condition(
             &mut changed,
             "AbleToScale",

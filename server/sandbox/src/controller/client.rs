@@ -125,6 +125,11 @@ impl<'a> Client<'a> {
         self.cluster.list(resource.group, resource.plural, namespace).cloned().collect()
     }
 
+    /// How many objects of a resource there are.
+    pub(crate) fn count(&self, resource: Resource) -> usize {
+        self.cluster.store.count(resource.group, resource.plural)
+    }
+
     /// All objects of a resource that has no name here.
     pub(crate) fn list_any(&self, group: &str, plural: &str) -> Vec<Arc<Value>> {
         self.cluster.list(group, plural, None).cloned().collect()

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::client::{Client, Deletion, EventType};
 use super::pods::controllers_of;
 use super::queue::Queue;
 use super::read::{
-    controller_reference, flag, is_deleting, is_true, name, namespace, number, set, text, time,
-    uid, written,
+    controller_reference, flag, is_deleting, is_true, list, name, namespace, number, set, text,
+    time, uid, written,
 };
 use super::resource::{CRON_JOBS, JOBS};
 use super::schedule::Schedule;
@@ -48,12 +49,17 @@ impl Reconcile for CronJobs {
         client: &mut Client<'_>,
         _: &mut Queue<Key>,
     ) -> Result<Next, Status> {
-        let Some(cron) = client.get(key).filter(|it| !is_deleting(it)) else {
-            return Ok(Next::Rest);
-        };
+        let Some(cron) = client.get(key) else { return Ok(Next::Rest) };
         let jobs = client.controlled(JOBS, uid(&cron));
         let (finished, active): (Vec<_>, Vec<_>) =
             jobs.into_iter().partition(|it| is_true(it, "Complete") || is_true(it, "Failed"));
+        let mut changed = Value::clone(&cron);
+        observe_finished(&cron, &finished, &mut changed, client);
+        if is_deleting(&cron) {
+            refer(&mut changed, &active);
+            client.update_status(CRON_JOBS, &changed)?;
+            return Ok(Next::Rest);
+        }
         forget(&cron, finished, client)?;
         let Some(schedule) = Schedule::parse(text(&cron, "/spec/schedule")) else {
             let message = format!("unparseable schedule: {:?}", text(&cron, "/spec/schedule"));
@@ -63,16 +69,9 @@ impl Reconcile for CronJobs {
         let now = client.now();
         let last = time(&cron, "/status/lastScheduleTime")
             .or_else(|| time(&cron, "/metadata/creationTimestamp"));
-        // Only the latest of the times that were missed is made up for.
-        let mut due = None;
-        let mut next = schedule.after(last.unwrap_or(now));
-        while let Some(at) = next.filter(|it| *it <= now) {
-            due = Some(at);
-            next = schedule.after(at);
-        }
-        let mut changed = Value::clone(&cron);
+        let (due, next) = missed(&schedule, last.unwrap_or(now), now);
         let mut running = active;
-        let late = |at: jiff::Timestamp| {
+        let late = |at: Timestamp| {
             number(&cron, "/spec/startingDeadlineSeconds")
                 .is_some_and(|it| now.duration_since(at).as_secs() > it)
         };
@@ -91,15 +90,7 @@ impl Reconcile for CronJobs {
                 set(&mut changed, &["status", "lastScheduleTime"], written(at));
             }
         }
-        let references: Vec<Value> = running
-            .iter()
-            .map(|it| json!({"apiVersion": "batch/v1", "kind": "Job", "namespace": namespace(it), "name": name(it), "uid": uid(it)}))
-            .collect();
-        if references.is_empty() {
-            super::read::unset(&mut changed, &["status", "active"]);
-        } else {
-            set(&mut changed, &["status", "active"], Value::Array(references));
-        }
+        refer(&mut changed, &running);
         client.update_status(CRON_JOBS, &changed)?;
         let wait = next.map(|it| Duration::try_from(it.duration_since(now)).unwrap_or_default());
         Ok(match wait {
@@ -109,11 +100,75 @@ impl Reconcile for CronJobs {
     }
 }
 
+/// Only the latest of the times that were missed is made up for. It is looked for where it has to be if the schedule is
+/// about regular, not from the beginning, which may be long ago (`mostRecentScheduleTime`). With the time that follows.
+fn missed(
+    schedule: &Schedule,
+    last: Timestamp,
+    now: Timestamp,
+) -> (Option<Timestamp>, Option<Timestamp>) {
+    let first = schedule.after(last);
+    let second = first.and_then(|it| schedule.after(it));
+    let (Some(first), Some(second)) = (first, second) else {
+        return (first.filter(|it| *it <= now), first.filter(|it| *it > now));
+    };
+    if now < first {
+        return (None, Some(first));
+    }
+    if now < second {
+        return (Some(first), Some(second));
+    }
+    let between = second.duration_since(first).as_secs().max(1);
+    let skipped = now.duration_since(first).as_secs() / between - 1;
+    let start = first.checked_add(SignedDuration::from_secs(skipped.saturating_mul(between)));
+    let mut due = None;
+    let mut next = schedule.after(start.unwrap_or(first));
+    while let Some(at) = next.filter(|it| *it <= now) {
+        due = Some(at);
+        next = schedule.after(at);
+    }
+    (due, next)
+}
+
+/// Notes Jobs that are done: they are active no more, and the last success is remembered.
+fn observe_finished(
+    cron: &Value,
+    finished: &[Arc<Value>],
+    changed: &mut Value,
+    client: &mut Client<'_>,
+) {
+    for job in finished {
+        if list(cron, "/status/active").iter().any(|it| text(it, "/uid") == uid(job)) {
+            let condition = if is_true(job, "Complete") { "Complete" } else { "Failed" };
+            let message = format!("Saw completed job: {}, condition: {condition}", name(job));
+            client.event(cron, EventType::Normal, "SawCompletedJob", &message);
+        }
+        let success = time(job, "/status/completionTime").filter(|_| is_true(job, "Complete"));
+        if success > time(changed, "/status/lastSuccessfulTime") {
+            let success = job["status"]["completionTime"].clone();
+            set(changed, &["status", "lastSuccessfulTime"], success);
+        }
+    }
+}
+
+/// Writes which Jobs are active.
+fn refer(cron: &mut Value, jobs: &[Arc<Value>]) {
+    let references: Vec<Value> = jobs
+        .iter()
+        .map(|it| json!({"apiVersion": "batch/v1", "kind": "Job", "namespace": namespace(it), "name": name(it), "uid": uid(it)}))
+        .collect();
+    if references.is_empty() {
+        super::read::unset(cron, &["status", "active"]);
+    } else {
+        set(cron, &["status", "active"], Value::Array(references));
+    }
+}
+
 fn background(job: &Value) -> Deletion {
     Deletion::of(job).propagation(Propagation::Background)
 }
 
-fn job_for(cron: &Value, at: jiff::Timestamp) -> Value {
+fn job_for(cron: &Value, at: Timestamp) -> Value {
     let template = &cron["spec"]["jobTemplate"];
     let mut annotations =
         template.pointer("/metadata/annotations").cloned().unwrap_or_else(|| json!({}));
@@ -145,4 +200,29 @@ fn forget(cron: &Value, finished: Vec<Arc<Value>>, client: &mut Client<'_>) -> R
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_latest_missed_time_counts_however_long_ago_the_last_was() {
+        for (schedule, last, now, due, next) in [
+            ("*/5 * * * *", "21T08:00", "21T08:03", None, "21T08:05"),
+            ("*/5 * * * *", "21T08:00", "21T08:06", Some("21T08:05"), "21T08:10"),
+            ("*/5 * * * *", "21T08:00", "21T08:59", Some("21T08:55"), "21T09:00"),
+            ("0,1 * * * *", "21T08:00", "21T11:30", Some("21T11:01"), "21T12:00"),
+            // Less regular than that, the real one misses it too.
+            ("59 8,9 * * *", "21T08:00", "21T11:30", None, "22T08:59"),
+        ] {
+            let at = |text: &str| format!("2026-11-{text}:00Z").parse::<Timestamp>().unwrap();
+            let found = missed(&Schedule::parse(schedule).unwrap(), at(last), at(now));
+            assert_eq!(found, (due.map(at), Some(at(next))), "{schedule}");
+        }
+        let long_ago = Timestamp::MIN;
+        let now = "2026-11-21T08:00:30Z".parse().unwrap();
+        let (due, _) = missed(&Schedule::parse("* * * * *").unwrap(), long_ago, now);
+        assert_eq!(due, Some("2026-11-21T08:00:00Z".parse().unwrap()));
+    }
 }

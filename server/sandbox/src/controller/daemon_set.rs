@@ -147,6 +147,7 @@ fn publish(key: &Key, counts: [usize; 4], client: &mut Client<'_>) -> Result<(),
     if desired > ready {
         status["numberUnavailable"] = json!(desired - ready);
     }
+    super::read::keep(&stored, &mut status);
     set(&mut changed, &["status"], status);
     match client.update_status(DAEMON_SETS, &changed) {
         Err(status) if !status.is_not_found() => Err(status),

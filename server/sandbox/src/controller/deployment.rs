@@ -256,9 +256,7 @@ fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
             status[member] = json!(value);
         }
     }
-    if let Some(conditions) = stored.pointer("/status/conditions") {
-        status["conditions"] = conditions.clone();
-    }
+    super::read::keep(&stored, &mut status);
     set(&mut changed, &["status"], status);
     let least =
         wanted - rollout.limit("/spec/strategy/rollingUpdate/maxUnavailable", wanted, false);

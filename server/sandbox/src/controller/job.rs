@@ -1,16 +1,21 @@
 //! Jobs: Pods that run to their end, each held by a finalizer until it is counted: pkg/controller/job. Also what that
 //! controller does for Pods whose Job is gone, and what ttlafterfinished does for Jobs that are done.
 
+mod tally;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::client::{Client, Deletion, EventType};
 use super::pods;
 use super::queue::{Queue, later};
 use super::read::{
-    controlled_by, ended, flag, has_finalizer, is_deleting, is_true, name, namespace, number,
-    phase, remove_finalizer, set, set_condition, small, time, uid, written,
+    condition, controlled_by, ended, flag, has_finalizer, is_deleting, is_true, name, namespace,
+    number, remove_finalizer, set, set_condition, small, text, time, uid, written,
 };
 use super::resource::{JOBS, PODS};
 use super::timing::Timing;
@@ -18,10 +23,15 @@ use super::{Next, Reconcile};
 use crate::cluster::Propagation;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
+use tally::{Backoff, Tally};
 
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
-pub(super) struct Jobs;
+#[derive(Default)]
+pub(super) struct Jobs {
+    /// By the UID of the Job.
+    backoffs: BTreeMap<String, Backoff>,
+}
 
 /// A Job, or a Pod that once had one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +46,7 @@ impl Reconcile for Jobs {
     const USER: &'static str = "job-controller";
 
     fn new(_: &Timing) -> Self {
-        Self
+        Self::default()
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Work>) {
@@ -50,6 +60,7 @@ impl Reconcile for Jobs {
                 queue.add(Work::Orphan(event.key.clone()));
             }
         } else if JOBS.has(&event.key) {
+            self.backoffs.remove(uid(&event.object));
             queue.add(Work::Job(event.key.clone()));
         }
     }
@@ -67,12 +78,10 @@ impl Reconcile for Jobs {
                 };
                 // One that another kind controls is not this controller's: deletion.md, P16.
                 let job = match super::read::controller(&pod) {
-                    Some(owner) if super::read::text(owner, "/kind") != JOBS.kind => {
+                    Some(owner) if text(owner, "/kind") != JOBS.kind => {
                         return Ok(Next::Rest);
                     }
-                    Some(owner) => {
-                        client.find(JOBS, namespace(&pod), super::read::text(owner, "/name"))
-                    }
+                    Some(owner) => client.find(JOBS, namespace(&pod), text(owner, "/name")),
                     None => None,
                 };
                 let counted = job
@@ -84,7 +93,7 @@ impl Reconcile for Jobs {
                 Ok(Next::Rest)
             }
             Work::Job(key) => match client.get(key) {
-                Some(job) => sync(key, &job, client),
+                Some(job) => self.sync(key, &job, client),
                 None => {
                     let pods = client.list(PODS, Some(&key.namespace));
                     for pod in pods.iter().filter(|it| has_finalizer(it, TRACKING)) {
@@ -112,114 +121,197 @@ fn release(pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     }
 }
 
-fn sync(key: &Key, job: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
-    if is_finished(job) {
-        return expire(key, job, client);
+/// How a Job ended, or is about to: an interim condition, then, when none of its Pods is left, the final one.
+struct Outcome {
+    succeeded: bool,
+    reason: String,
+    message: String,
+}
+
+impl Outcome {
+    fn of(reason: &str, message: &str) -> Self {
+        let succeeded = reason == "CompletionsReached";
+        Self { succeeded, reason: reason.to_owned(), message: message.to_owned() }
     }
-    if is_deleting(job) {
-        // Nobody counts any more: `canRemoveFinalizer`.
-        for pod in client.controlled(PODS, uid(job)).iter().filter(|it| has_finalizer(it, TRACKING))
-        {
-            release(pod, client)?;
+
+    /// What an earlier look decided.
+    fn decided(job: &Value) -> Option<Self> {
+        let interim = ["SuccessCriteriaMet", "FailureTarget"];
+        let found = interim.into_iter().find(|it| is_true(job, it))?;
+        let condition = condition(job, found);
+        Some(Self {
+            succeeded: found == "SuccessCriteriaMet",
+            reason: text(condition, "/reason").to_owned(),
+            message: text(condition, "/message").to_owned(),
+        })
+    }
+
+    fn write(&self, condition: &str, job: &mut Value, client: &Client<'_>) {
+        set_condition(job, condition, "True", &self.reason, &self.message, client.now());
+    }
+}
+
+impl Jobs {
+    fn sync(&mut self, key: &Key, job: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
+        if !["", "kubernetes.io/job-controller"].contains(&text(job, "/spec/managedBy")) {
+            return Ok(Next::Rest);
         }
-    }
-    let owned = client.controlled(PODS, uid(job));
-    let count = |pointer: &str, default: i64| small(number(job, pointer).unwrap_or(default));
-    let (mut succeeded, mut failed) = (count("/status/succeeded", 0), count("/status/failed", 0));
-    let uncounted: Vec<_> =
-        owned.iter().filter(|it| has_finalizer(it, TRACKING) && ended(it)).collect();
-    for pod in &uncounted {
-        match phase(pod) {
-            "Succeeded" => succeeded += 1,
-            _ => failed += 1,
+        if is_finished(job) {
+            self.backoffs.remove(uid(job));
+            return expire(key, job, client);
         }
-    }
-    let running: Vec<_> = owned.iter().filter(|it| super::read::active(it)).collect();
-    let terminating = owned.iter().filter(|it| is_deleting(it) && !ended(it)).count();
-    let ready = running.iter().filter(|it| pods::is_ready(it)).count();
-    let parallelism = count("/spec/parallelism", 1);
-    let completions = number(job, "/spec/completions").map(small);
-    let limit = count("/spec/backoffLimit", 6);
-    let suspended = flag(job, "/spec/suspend");
-    let complete = match completions {
-        Some(wanted) => succeeded >= wanted,
-        None => succeeded > 0 && running.is_empty(),
-    };
-    let too_many = failed > limit;
-    let mut active = running.len();
-    let mut refused = Ok(());
-    if !is_deleting(job) {
-        if complete || too_many || suspended {
-            for pod in &running {
-                pods::delete(job, pod, client)?;
-                active -= 1;
-            }
-        } else {
-            let left =
-                completions.map_or(parallelism, |wanted| (wanted - succeeded).min(parallelism));
-            let room = usize::try_from(left)
-                .unwrap_or_default()
-                .saturating_sub(running.len() + terminating);
-            for _ in 0..room {
-                refused = pods::create(job, pod_for(job), client);
-                if refused.is_err() {
-                    break;
-                }
-                active += 1;
-            }
+        let now = client.now();
+        let pods = client.controlled(PODS, uid(job));
+        let tally = Tally::of(job, &pods);
+        let backoff = self.backoffs.entry(uid(job).to_owned()).or_default();
+        backoff.note(&tally, now);
+        let suspended = flag(job, "/spec/suspend");
+        let mut changed = job.clone();
+        if !suspended && job.pointer("/status/startTime").is_none() {
+            set(&mut changed, &["status", "startTime"], written(now));
         }
-    }
-    let mut changed = job.clone();
-    let now = client.now();
-    for (member, count) in [
-        ("succeeded", succeeded),
-        ("failed", failed),
-        ("active", i64::try_from(active).unwrap_or_default()),
-    ] {
-        if count > 0 {
-            set(&mut changed, &["status", member], json!(count));
-        } else {
-            super::read::unset(&mut changed, &["status", member]);
-        }
-    }
-    set(&mut changed, &["status", "ready"], json!(ready));
-    set(&mut changed, &["status", "terminating"], json!(terminating));
-    set(&mut changed, &["status", "uncountedTerminatedPods"], json!({}));
-    if !suspended && job.pointer("/status/startTime").is_none() {
-        set(&mut changed, &["status", "startTime"], written(now));
-    }
-    if complete && active == 0 {
-        for condition in ["SuccessCriteriaMet", "Complete"] {
-            let message = "Reached expected number of succeeded pods";
-            set_condition(&mut changed, condition, "True", "CompletionsReached", message, now);
-        }
-        set(&mut changed, &["status", "completionTime"], written(now));
-    } else if too_many && active == 0 {
-        for condition in ["FailureTarget", "Failed"] {
+        let mut next = Next::Rest;
+        let mut outcome = Outcome::decided(job);
+        let limit = small(number(job, "/spec/backoffLimit").unwrap_or(6));
+        if outcome.is_none() && tally.failed > limit {
             let message = "Job has reached the specified backoff limit";
-            set_condition(&mut changed, condition, "True", "BackoffLimitExceeded", message, now);
+            outcome = Some(Outcome::of("BackoffLimitExceeded", message));
+        } else if outcome.is_none() && !suspended {
+            match remaining(&changed, now) {
+                Some(wait) if wait.is_zero() => {
+                    let message = "Job was active longer than specified deadline";
+                    outcome = Some(Outcome::of("DeadlineExceeded", message));
+                }
+                Some(wait) => next = Next::After(wait),
+                None => {}
+            }
         }
-    }
-    let written = client.update_status(JOBS, &changed)?;
-    for pod in uncounted {
-        release(pod, client)?;
-    }
-    if is_finished(&written) {
-        let (severity, reason, message) = if complete {
-            (EventType::Normal, "Completed", "Job completed")
+        let mut crew: Vec<_> = pods.iter().filter(|it| super::read::active(it)).cloned().collect();
+        let mut terminating = pods.iter().filter(|it| is_deleting(it) && !ended(it)).count();
+        let mut refused = Ok(());
+        let mut made = 0;
+        if outcome.is_some() {
+            terminating += dismiss(job, &mut crew, 0, client)?;
         } else {
-            (
-                EventType::Warning,
-                "BackoffLimitExceeded",
-                "Job has reached the specified backoff limit",
-            )
-        };
-        client.event(job, severity, reason, message);
-        for pod in owned.iter().filter(|it| has_finalizer(it, TRACKING)) {
-            release(pod, client)?;
+            if !is_deleting(job) {
+                let wanted = wanted(job, tally.succeeded, crew.len());
+                let gone = dismiss(job, &mut crew, wanted, client)?;
+                terminating += gone;
+                let leaving = if only_when_failed(job) { terminating } else { 0 };
+                let missing = wanted.saturating_sub(crew.len() + leaving);
+                let wait = backoff.remaining(now);
+                if gone == 0 && missing > 0 && !wait.is_zero() {
+                    next = next.or_after(wait);
+                } else if gone == 0 {
+                    for _ in 0..missing.min(pods::BURST) {
+                        refused = pods::create(job, pod_for(job), client);
+                        if refused.is_err() {
+                            break;
+                        }
+                        made += 1;
+                    }
+                }
+            }
+            if is_complete(job, tally.succeeded, crew.len() + made) {
+                let message = "Reached expected number of succeeded pods";
+                outcome = Some(Outcome::of("CompletionsReached", message));
+            } else if !is_deleting(job) {
+                suspend(job, &mut changed, client);
+            }
         }
+        let ready = crew.iter().filter(|it| pods::is_ready(it)).count();
+        tally::count(&mut changed, "active", i64::try_from(crew.len() + made).unwrap_or_default());
+        set(&mut changed, &["status", "ready"], json!(ready));
+        set(&mut changed, &["status", "terminating"], json!(terminating));
+        if let Some(outcome) = &outcome {
+            let interim = if outcome.succeeded { "SuccessCriteriaMet" } else { "FailureTarget" };
+            outcome.write(interim, &mut changed, client);
+        }
+        let counted = tally::settle(changed, &pods, outcome.as_ref(), client)?;
+        if let Some(outcome) = outcome.filter(|_| terminating == 0) {
+            finish(counted, &outcome, client)?;
+        }
+        refused.map(|()| next)
     }
-    refused.map(|()| Next::Rest)
+}
+
+/// Writes the final condition of a Job none of whose Pods is left (`enactJobFinished`).
+fn finish(mut job: Value, outcome: &Outcome, client: &mut Client<'_>) -> Result<(), Status> {
+    outcome.write(if outcome.succeeded { "Complete" } else { "Failed" }, &mut job, client);
+    if outcome.succeeded {
+        set(&mut job, &["status", "completionTime"], written(client.now()));
+    }
+    client.update_status(JOBS, &job)?;
+    if outcome.succeeded {
+        client.event(&job, EventType::Normal, "Completed", "Job completed");
+    } else {
+        client.event(&job, EventType::Warning, &outcome.reason, &outcome.message);
+    }
+    Ok(())
+}
+
+/// How long a Job may still be active, if it has a deadline.
+fn remaining(job: &Value, now: Timestamp) -> Option<Duration> {
+    let seconds = u64::try_from(number(job, "/spec/activeDeadlineSeconds")?).ok()?;
+    let due = later(time(job, "/status/startTime")?, Duration::from_secs(seconds));
+    Some(Duration::try_from(due.duration_since(now)).unwrap_or_default())
+}
+
+/// How many Pods a Job should have now (`manageJob`).
+fn wanted(job: &Value, succeeded: i64, active: usize) -> usize {
+    let parallelism = small(number(job, "/spec/parallelism").unwrap_or(1));
+    let wanted = match number(job, "/spec/completions").map(small) {
+        _ if flag(job, "/spec/suspend") => 0,
+        Some(completions) => (completions - succeeded).min(parallelism),
+        None if succeeded > 0 => return active,
+        None => parallelism,
+    };
+    usize::try_from(wanted).unwrap_or_default()
+}
+
+fn is_complete(job: &Value, succeeded: i64, active: usize) -> bool {
+    let enough = match number(job, "/spec/completions").map(small) {
+        Some(wanted) => succeeded >= wanted,
+        None => succeeded > 0,
+    };
+    enough && active == 0
+}
+
+/// Whether a Pod is replaced only once it has ended (`onlyReplaceFailedPods`).
+fn only_when_failed(job: &Value) -> bool {
+    text(job, "/spec/podReplacementPolicy") == "Failed"
+        || job.pointer("/spec/podFailurePolicy").is_some()
+}
+
+/// Deletes the Pods beyond as many as are wanted; says how many.
+fn dismiss(
+    job: &Value,
+    crew: &mut Vec<Arc<Value>>,
+    wanted: usize,
+    client: &mut Client<'_>,
+) -> Result<usize, Status> {
+    let extra = crew.len().saturating_sub(wanted);
+    crew.sort_by_cached_key(|it| pods::rank(it));
+    for pod in crew.drain(..extra) {
+        pods::delete(job, &pod, client)?;
+    }
+    Ok(extra)
+}
+
+/// Notes whether a Job is suspended. One that never was has no condition for it.
+fn suspend(job: &Value, changed: &mut Value, client: &mut Client<'_>) {
+    let now = client.now();
+    if flag(job, "/spec/suspend") {
+        if set_condition(changed, "Suspended", "True", "JobSuspended", "Job suspended", now) {
+            client.event(job, EventType::Normal, "Suspended", "Job suspended");
+            super::read::unset(changed, &["status", "startTime"]);
+        }
+    } else if !condition(job, "Suspended").is_null()
+        && set_condition(changed, "Suspended", "False", "JobResumed", "Job resumed", now)
+    {
+        client.event(job, EventType::Normal, "Resumed", "Job resumed");
+        set(changed, &["status", "startTime"], written(now));
+    }
 }
 
 fn pod_for(job: &Value) -> Value {

@@ -34,6 +34,10 @@ pub(super) struct NodeLifecycle {
     /// Whether no node at all was ready at the last look.
     disrupted: bool,
     /// When the next node may be tainted.
+    /// When it wants to look next.
+    due: Timestamp,
+    /// Whether a look that came late was put off.
+    deferred: bool,
     next_taint: Timestamp,
 }
 
@@ -58,6 +62,8 @@ impl Reconcile for NodeLifecycle {
             health: BTreeMap::new(),
             pods: BTreeMap::new(),
             disrupted: false,
+            due: Timestamp::MAX,
+            deferred: false,
             next_taint: Timestamp::MIN,
         }
     }
@@ -91,6 +97,14 @@ impl Reconcile for NodeLifecycle {
         client: &mut Client<'_>,
         _: &mut Queue<()>,
     ) -> Result<Next, Status> {
+        let now = client.now();
+        if later(self.due, self.period) < now && !self.deferred {
+            // Nobody had a turn for a while. That is not the nodes' silence: they speak first.
+            self.deferred = true;
+            return Ok(Next::After(Duration::from_millis(1)));
+        }
+        self.deferred = false;
+        self.due = later(now, self.period);
         let nodes = client.list(NODES, None);
         let names: BTreeSet<&str> = nodes.iter().map(|it| name(it)).collect();
         self.health.retain(|node, _| names.contains(node.as_str()));

@@ -15,6 +15,10 @@ pub(super) const BURST: usize = 500;
 /// When the next look follows; the real one is slowed by its client's rate limit.
 pub(super) const BURST_PERIOD: Duration = Duration::from_secs(10);
 
+/// As many Pods as controllers make in all. The real one knows no such limit, but is slowed by its clients and its disk;
+/// here a slip of a finger in a number of replicas would leave time for nothing else.
+const MOST: usize = 1_000;
+
 /// A Pod made from a workload's template and controlled by it. Its name is generated unless the caller sets one.
 pub(super) fn from_template(owner: &Value, template: &Value) -> Value {
     let empty = Value::Object(Map::new());
@@ -35,7 +39,13 @@ pub(super) fn from_template(owner: &Value, template: &Value) -> Value {
 
 /// Creates a Pod and says so in an event about its owner.
 pub(super) fn create(owner: &Value, pod: Value, client: &mut Client<'_>) -> Result<(), Status> {
-    match client.create(PODS, pod) {
+    let made = if client.count(PODS) < MOST {
+        client.create(PODS, pod)
+    } else {
+        let why = format!("the sandbox holds no more than {MOST} Pods of controllers");
+        Err(Status::forbidden("", PODS.plural, text(&pod, "/metadata/name"), &why))
+    };
+    match made {
         Ok(made) => {
             let message = format!("Created pod: {}", name(&made));
             client.event(owner, EventType::Normal, "SuccessfulCreate", &message);

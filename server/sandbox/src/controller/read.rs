@@ -91,6 +91,15 @@ pub(crate) fn is_true(object: &Value, condition: &str) -> bool {
     crate::object::condition(object, condition)["status"] == "True"
 }
 
+/// Takes over into a new status what is not this controller's to count.
+pub(crate) fn keep(stored: &Value, status: &mut Value) {
+    for member in ["conditions", "collisionCount"] {
+        if let Some(value) = stored.pointer("/status").and_then(|it| it.get(member)) {
+            status[member] = value.clone();
+        }
+    }
+}
+
 pub(crate) fn annotate(object: &mut Value, key: &str, value: &str) {
     set(object, &["metadata", "annotations", key], json!(value));
 }

@@ -157,16 +157,20 @@ fn publish(resource: Resource, key: &Key, client: &mut Client<'_>) -> Result<(),
     let ready = live.iter().filter(|it| pods::is_ready(it)).count();
     let terminating = owned.iter().filter(|it| is_deleting(it) && !super::read::ended(it)).count();
     let mut changed = Value::clone(&set_now);
-    let mut status = json!({
-        "replicas": live.len(),
-        "fullyLabeledReplicas": live.len(),
-        "terminatingReplicas": terminating,
-        "observedGeneration": generation(&set_now),
-    });
-    if ready > 0 {
-        status["readyReplicas"] = json!(ready);
-        status["availableReplicas"] = json!(ready);
+    let mut status = json!({"replicas": live.len(), "observedGeneration": generation(&set_now)});
+    if resource == REPLICA_SETS {
+        status["terminatingReplicas"] = json!(terminating);
     }
+    for (member, count) in [
+        ("fullyLabeledReplicas", live.len()),
+        ("readyReplicas", ready),
+        ("availableReplicas", ready),
+    ] {
+        if count > 0 {
+            status[member] = json!(count);
+        }
+    }
+    super::read::keep(&set_now, &mut status);
     set(&mut changed, &["status"], status);
     match client.update_status(resource, &changed) {
         Err(status) if !status.is_not_found() => Err(status),

@@ -76,6 +76,20 @@ impl Schedule {
     }
 }
 
+/// Why a text is no schedule, in the words of robfig/cron.
+pub(crate) fn wrong(text: &str) -> Option<String> {
+    // Read by the real one; here nothing comes of it.
+    if text.starts_with("@every ") || Schedule::parse(text).is_some() {
+        return None;
+    }
+    let fields: Vec<_> = text.split_whitespace().collect();
+    Some(match fields.len() {
+        _ if text.starts_with('@') => format!("unrecognized descriptor: {text}"),
+        5 => format!("failed to parse int from {text}"),
+        found => format!("expected exactly 5 fields, found {found}: [{}]", fields.join(" ")),
+    })
+}
+
 /// One field: a list of `*`, a value or a range, each with an optional step.
 fn field(text: &str, least: u32, most: u32, names: &[&str]) -> Option<u64> {
     let value = |text: &str| {

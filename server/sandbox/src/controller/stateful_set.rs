@@ -226,6 +226,7 @@ fn publish(key: &Key, hash: &str, client: &mut Client<'_>) -> Result<(), Status>
             status[member] = json!(count);
         }
     }
+    super::read::keep(&stored, &mut status);
     set(&mut changed, &["status"], status);
     match client.update_status(STATEFUL_SETS, &changed) {
         Err(status) if !status.is_not_found() => Err(status),

@@ -39,6 +39,8 @@ pub fn kinds_of(definition: &Value) -> Vec<Kind> {
             unconditional_update: false,
             definition: text(&definition["metadata"]["name"]),
             api_service: String::new(),
+            declared: version.clone(),
+            since: 0,
         };
         for name in ["status", "scale"] {
             if version["subresources"].get(name).is_some_and(|value| !value.is_null()) {
@@ -51,37 +53,90 @@ pub fn kinds_of(definition: &Value) -> Vec<Kind> {
     kinds.into_iter().map(|(_, kind)| kind).collect()
 }
 
-/// The definition's status once its names are accepted and it is served, as the naming and establishing controllers
-/// leave it.
+/// The definition's status once its names were judged, as the naming and establishing controllers leave it. `taken` are
+/// the names that other definitions of its group have.
 #[must_use]
-pub fn accepted(definition: &Value, now: &Value) -> Value {
+pub fn accepted(definition: &Value, taken: &[&Value], now: &Value) -> Value {
     let names = &definition["spec"]["names"];
     let mut status = definition["status"].clone();
     if !status.is_object() {
         status = json!({});
     }
-    let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message});
-    let stored = definition["spec"]["versions"].as_array().into_iter().flatten();
-    let stored: Vec<_> = stored
-        .filter(|version| version["storage"] == true)
-        .map(|version| version["name"].clone())
-        .collect();
-    let mut conditions = vec![
-        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-        condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-    ];
-    let others = status["conditions"].as_array().into_iter().flatten();
+    let conflict = conflict(names, taken);
+    let before = status["conditions"].as_array().cloned().unwrap_or_default();
+    let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
+        let word = if holds { "True" } else { "False" };
+        let same = before.iter().find(|one| one["type"] == kind && one["status"] == word);
+        let since = same.map_or(now, |one| &one["lastTransitionTime"]);
+        json!({"type": kind, "status": word, "lastTransitionTime": since, "reason": reason, "message": message})
+    };
+    let established =
+        before.iter().find(|one| one["type"] == "Established" && one["status"] == "True");
+    let mut conditions = match &conflict {
+        None => vec![
+            condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
+            condition(
+                "Established",
+                true,
+                "InitialNamesAccepted",
+                "the initial names have been accepted",
+            ),
+        ],
+        Some((reason, name)) => vec![
+            condition("NamesAccepted", false, reason, &format!("{name:?} is already in use")),
+            // What was established once stays so, with the names it has.
+            established.cloned().unwrap_or_else(|| {
+                condition("Established", false, "NotAccepted", "not all names are accepted")
+            }),
+        ],
+    };
     conditions.extend(
-        others
+        before
+            .iter()
             .filter(|one| !["NamesAccepted", "Established"].map(Value::from).contains(&one["type"]))
             .cloned(),
     );
     status["conditions"] = conditions.into();
-    status["acceptedNames"] = names.clone();
+    if conflict.is_none() {
+        status["acceptedNames"] = names.clone();
+    }
     if status["storedVersions"].as_array().is_none_or(Vec::is_empty) {
+        let stored = definition["spec"]["versions"].as_array().into_iter().flatten();
+        let stored: Vec<_> = stored
+            .filter(|version| version["storage"] == true)
+            .map(|version| version["name"].clone())
+            .collect();
         status["storedVersions"] = stored.into();
     }
     status
+}
+
+/// Which name is another's already; the last that is, as the naming controller says it.
+fn conflict(names: &Value, taken: &[&Value]) -> Option<(&'static str, String)> {
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(String::from);
+    let resources = |names: &Value| {
+        let short = names["shortNames"].as_array().into_iter().flatten();
+        let long = [&names["plural"], &names["singular"]];
+        long.into_iter().chain(short).filter_map(text).collect::<Vec<_>>()
+    };
+    let kinds = |names: &Value| {
+        [&names["kind"], &names["listKind"]].into_iter().filter_map(text).collect::<Vec<_>>()
+    };
+    let all_resources: Vec<String> = taken.iter().flat_map(|names| resources(names)).collect();
+    let all_kinds: Vec<String> = taken.iter().flat_map(|names| kinds(names)).collect();
+    let mut found = None;
+    let mut look = |reason, name: Option<String>, among: &[String]| {
+        found =
+            name.filter(|name| among.contains(name)).map(|name| (reason, name)).or(found.take());
+    };
+    look("PluralConflict", text(&names["plural"]), &all_resources);
+    look("SingularConflict", text(&names["singular"]), &all_resources);
+    for short in names["shortNames"].as_array().into_iter().flatten() {
+        look("ShortNamesConflict", text(short), &all_resources);
+    }
+    look("KindConflict", text(&names["kind"]), &all_kinds);
+    look("ListKindConflict", text(&names["listKind"]), &all_kinds);
+    found
 }
 
 #[cfg(test)]
@@ -103,7 +158,7 @@ mod tests {
             },
         });
         assert_eq!(kinds_of(&definition), []);
-        definition["status"] = accepted(&definition, &json!("2026-01-01T00:00:00Z"));
+        definition["status"] = accepted(&definition, &[], &json!("2026-01-01T00:00:00Z"));
         let kinds = kinds_of(&definition);
         assert_eq!(
             kinds.iter().map(|kind| kind.version.as_str()).collect::<Vec<_>>(),

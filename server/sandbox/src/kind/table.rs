@@ -1,9 +1,11 @@
 //! The built-in kinds, as `kubectl api-resources` of a 1.36 control plane lists them.
 
+use serde_json::Value;
+
 use super::{Dependents, Kind, Subresource};
 
 /// Version, kind, plural, short names, then words: `-` for cluster-scoped, `+` for one that keeps a generation,
-/// `=` for one whose PUT needs a resource version, `*` for the category `all`, `@verb` for the only verbs it has,
+/// `=` for one whose PUT needs a resource version, `*` for the category `all`, `%` for `api-extensions`, `@verb` for the only verbs it has,
 /// `/name` for subresources.
 const TABLE: &str = "
 v1 Namespace namespaces ns - /status /finalize
@@ -49,12 +51,12 @@ rbac.authorization.k8s.io/v1 Role roles
 rbac.authorization.k8s.io/v1 RoleBinding rolebindings
 rbac.authorization.k8s.io/v1 ClusterRole clusterroles -
 rbac.authorization.k8s.io/v1 ClusterRoleBinding clusterrolebindings -
-admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations - + =
-admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations - + =
+admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations - + = %
+admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations - + = %
 admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy validatingadmissionpolicies - + = /status
 admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings - + =
-apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions crd,crds - + = /status
-apiregistration.k8s.io/v1 APIService apiservices - = /status
+apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions crd,crds - + = % /status
+apiregistration.k8s.io/v1 APIService apiservices - = % /status
 flowcontrol.apiserver.k8s.io/v1 FlowSchema flowschemas - + /status
 flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigurations - + /status
 certificates.k8s.io/v1 CertificateSigningRequest certificatesigningrequests csr - /status /approval
@@ -94,6 +96,8 @@ fn row(line: &str) -> Option<Kind> {
         unconditional_update: true,
         definition: String::new(),
         api_service: String::new(),
+        declared: Value::Null,
+        since: 0,
     };
     if plural == "namespaces" {
         row.verbs.retain(|verb| verb != "deletecollection");
@@ -103,6 +107,7 @@ fn row(line: &str) -> Option<Kind> {
             Some(("-", "")) => row.namespaced = false,
             Some(("+", "")) => row.generation = true,
             Some(("=", "")) => row.unconditional_update = false,
+            Some(("%", "")) => row.categories = vec!["api-extensions".into()],
             Some(("*", "")) => row.categories = vec!["all".into()],
             Some(("@", verb)) => row.verbs = vec![verb.into()],
             Some(("/", name)) => row.subresources.push(subresource(&row, name)),

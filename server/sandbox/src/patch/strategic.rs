@@ -90,11 +90,9 @@ fn merge_list(field: &str, old: &mut Value, patch: &[Value]) {
     if is_set(field)
         && let Value::Array(old) = old
     {
-        for one in patch {
-            if !old.contains(one) {
-                old.push(one.clone());
-            }
-        }
+        let had = std::mem::take(old);
+        *old = patch.iter().filter(|one| !had.contains(one)).cloned().collect();
+        old.extend(had);
         return;
     }
     let replaced = patch.iter().any(|one| one["$patch"] == "replace");
@@ -107,6 +105,8 @@ fn merge_list(field: &str, old: &mut Value, patch: &[Value]) {
         *old = rest.cloned().collect();
         return;
     };
+    // Without a word about the order, what the patch adds comes first.
+    let mut added = vec![];
     for one in patch {
         let at =
             old.iter().position(|other| other.get(key).is_some() && other.get(key) == one.get(key));
@@ -117,10 +117,11 @@ fn merge_list(field: &str, old: &mut Value, patch: &[Value]) {
             (None, false) => {
                 let mut new = Value::Null;
                 merge(&mut new, one);
-                old.push(new);
+                added.push(new);
             }
         }
     }
+    old.splice(..0, added);
 }
 
 fn without_directives(patch: &Map<String, Value>) -> Value {
@@ -150,8 +151,8 @@ mod tests {
         assert_eq!(
             merged(&object, &patch),
             json!({
-                "metadata": {"finalizers": ["b", "c"]},
-                "spec": {"containers": [{"name": "x", "image": "2"}, {"name": "z"}], "args": [3]},
+                "metadata": {"finalizers": ["c", "b"]},
+                "spec": {"containers": [{"name": "z"}, {"name": "x", "image": "2"}], "args": [3]},
             })
         );
     }

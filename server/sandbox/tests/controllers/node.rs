@@ -238,3 +238,16 @@ fn a_volume_of_a_dead_node_is_detached_by_force() {
     assert_eq!(world.ready("web"), 0, "six minutes after nobody needs it there");
     world.until(90, "attached elsewhere", |it| it.ready("web") == 1);
 }
+
+#[test]
+fn a_moment_in_which_nobody_had_a_turn_is_no_silence_of_the_nodes() {
+    for seed in 0..8 {
+        let mut world = World::with_seed(seed);
+        world.cluster.clock.jump(jiff::SignedDuration::from_mins(5));
+        world.run(2);
+        for node in world.list("nodes") {
+            assert_eq!(sandbox::object::condition(node, "Ready")["status"], "True");
+        }
+        assert!(world.events("NodeNotReady").is_empty());
+    }
+}

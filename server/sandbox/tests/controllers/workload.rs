@@ -1,3 +1,4 @@
+use sandbox::cluster::Actor;
 use sandbox::cluster::Propagation::{Background, Foreground, Orphan};
 use sandbox::object;
 use serde_json::json;
@@ -243,6 +244,87 @@ fn the_tracking_finalizer_holds_while_the_job_controller_is_away() {
     assert_eq!(pod["metadata"]["deletionGracePeriodSeconds"], 0, "the node is done with it");
     world.on("job-controller");
     world.until(5, "nothing", |it| it.pods("once").is_empty());
+}
+
+#[test]
+fn a_pod_of_a_job_that_is_told_to_go_has_failed_and_is_let_go_at_once() {
+    let mut world = shop();
+    let mut once = job("once");
+    once["spec"]["template"]["metadata"]["annotations"] = json!({});
+    world.create([once]);
+    world.until(3, "a Pod", |it| it.ready("once") == 1);
+    let first = object::name(world.pods("once")[0]).to_owned();
+    let path = format!("pods/shop/{first}");
+    world.delete(&path, Background);
+    world.run(0);
+    assert!(object::is_deleting(world.at(&path)));
+    assert_eq!(object::finalizers(world.at(&path)).count(), 0);
+    let status = &world.at("batch/jobs/shop/once")["status"];
+    assert_eq!((&status["failed"], &status["terminating"]), (&json!(1), &json!(1)));
+    assert_eq!(world.pods("once").len(), 1, "the next comes after the first wait");
+    world.until(12, "another", |it| it.pods("once").iter().any(|pod| object::name(pod) != first));
+    world.run(60);
+    assert_eq!(world.at("batch/jobs/shop/once")["status"]["failed"], 1, "counted once");
+}
+
+#[test]
+fn a_suspended_job_has_no_pods_and_a_late_one_fails() {
+    let mut world = shop();
+    let mut once = job("once");
+    once["spec"]["template"]["metadata"]["annotations"] = json!({});
+    once["spec"]["activeDeadlineSeconds"] = json!(60);
+    world.create([once]);
+    world.until(3, "a Pod", |it| it.ready("once") == 1);
+    world.change("batch/jobs/shop/once", |it| it["spec"]["suspend"] = json!(true));
+    world.until(40, "none", |it| it.pods("once").is_empty());
+    let condition = |it: &World, of: &str| {
+        let condition = object::condition(it.at("batch/jobs/shop/once"), of);
+        (condition["status"].clone(), condition["reason"].clone())
+    };
+    assert_eq!(condition(&world, "Suspended"), (json!("True"), json!("JobSuspended")));
+    world.run(120);
+    world.change("batch/jobs/shop/once", |it| it["spec"]["suspend"] = json!(false));
+    world.until(15, "a Pod", |it| it.ready("once") == 1);
+    assert_eq!(condition(&world, "Suspended"), (json!("False"), json!("JobResumed")));
+    world.until(60, "too late", |it| condition(it, "FailureTarget").0 == "True");
+    assert_eq!(condition(&world, "Failed").0, json!(null), "its Pod still ends");
+    world.until(40, "the end", |it| {
+        condition(it, "Failed") == (json!("True"), json!("DeadlineExceeded"))
+    });
+}
+
+#[test]
+fn absurd_numbers_keep_nobody_busy() {
+    let mut world = shop();
+    let mut once = job("once");
+    once["spec"]["completions"] = json!(2_000_000_000);
+    once["spec"]["parallelism"] = json!(2_000_000_000);
+    let mut odd = job("odd");
+    odd["spec"]["parallelism"] = json!(-1);
+    let scaler = |least: i64, most: i64| {
+        json!({
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "minReplicas": least,
+                "maxReplicas": most,
+            },
+        })
+    };
+    for refused in [odd, deployment("web", -1, &[]), scaler(3, 2), scaler(0, 2), scaler(-1, 0)] {
+        let key = world.cluster.key_of(&refused).unwrap();
+        let made =
+            world.cluster.create(&Actor::admin(), &key.group, &key.plural, &key.namespace, refused);
+        assert_eq!(made.map_err(|it| it.code), Err(422));
+    }
+    world.create([deployment("web", 1, &[]), scaler(2_000_000_000, 2_000_000_000)]);
+    world.run(60);
+    assert_eq!(world.at("apps/deployments/shop/web")["spec"]["replicas"], 100);
+    world.create([once]);
+    world.run(1);
+    assert!(world.pods("once").len() <= 1_000);
 }
 
 #[test]

@@ -71,9 +71,8 @@ pub(super) fn run(
     let now = client.now();
     let mut changed = pod.clone();
     let ready = |changed: &mut Value, kind: &str| conclude(changed, kind, "True", None, now);
-    for kind in
-        ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
-    {
+    // That it is scheduled is for the scheduler to say, who has nothing to do with one that names its node.
+    for kind in ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"] {
         ready(&mut changed, kind);
     }
     let containers: Vec<Value> = list(pod, "/spec/containers")

@@ -1,0 +1,80 @@
+//! What the kinds that controllers work on refuse beyond what all kinds do: `ValidateX` and `ValidateXUpdate` of
+//! pkg/apis/*/validation, as far as something in a cluster would go on differently.
+
+mod autoscaler;
+mod claim;
+mod job;
+mod pod;
+mod workload;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::{kind::Kind, object, status::Cause};
+
+/// What is wrong with what an object asks for.
+pub(super) fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
+    let spec = &object["spec"];
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "pods") => pod::spec(spec, "spec", causes),
+        ("", "persistentvolumeclaims") => claim::spec(spec, causes),
+        ("", "replicationcontrollers") => workload::controller(spec, causes),
+        ("apps", "deployments") => workload::deployment(spec, causes),
+        ("apps", "replicasets" | "statefulsets") => workload::replicated(spec, causes),
+        ("apps", "daemonsets") => workload::selected(spec, causes),
+        ("batch", "jobs") => job::spec(spec, "spec", causes),
+        ("batch", "cronjobs") => job::schedule(spec, causes),
+        ("autoscaling", "horizontalpodautoscalers") => autoscaler::spec(spec, causes),
+        _ => {}
+    }
+}
+
+/// What of a change is not allowed.
+pub(super) fn change(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "pods") => pod::change(&old["spec"], &new["spec"], causes),
+        ("", "persistentvolumeclaims") => claim::change(old, new, causes),
+        ("apps", "statefulsets") => workload::change_of_set(&old["spec"], &new["spec"], causes),
+        ("apps", "deployments" | "replicasets" | "daemonsets") => {
+            fixed(old, new, &["spec", "selector"], causes);
+        }
+        ("batch", "jobs") => job::change(&old["spec"], &new["spec"], causes),
+        _ => {}
+    }
+}
+
+/// Refuses a change of what is at a path (`ValidateImmutableField`).
+fn fixed(old: &Value, new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
+    let (was, is) = (object::at(old, path), object::at(new, path));
+    if was != is {
+        causes.push(Cause::invalid(&path.join("."), is, "field is immutable"));
+    }
+}
+
+/// Refuses a number below zero (`ValidateNonnegativeField`).
+fn not_negative(spec: &Value, path: &str, field: &str, causes: &mut Vec<Cause>) {
+    let value = &spec[field];
+    if value.as_i64().is_some_and(|it| it < 0) {
+        let field = format!("{path}.{field}");
+        causes.push(Cause::invalid(&field, value, "must be greater than or equal to 0"));
+    }
+}
+
+/// Refuses a word that is none of these. What is absent has a default.
+fn one_of(value: &Value, field: &str, words: &[&str], causes: &mut Vec<Cause>) {
+    if value.as_str().is_some_and(|it| !words.contains(&it)) {
+        causes.push(Cause::not_supported(field, value, words));
+    }
+}
+
+/// A unified diff of the members that differ; the real one's is of Go structs.
+fn difference(old: &Value, new: &Value) -> String {
+    let members = [old, new].into_iter().filter_map(Value::as_object).flat_map(|it| it.keys());
+    let names: BTreeSet<&str> =
+        members.map(String::as_str).filter(|name| old[*name] != new[*name]).collect();
+    let count = names.len();
+    let lines = names.iter().map(|it| format!("-{it}: {}\n+{it}: {}", old[*it], new[*it]));
+    let lines: Vec<_> = lines.collect();
+    format!("@@ -1,{count} +1,{count} @@\n{}", lines.join("\n"))
+}

@@ -1,0 +1,90 @@
+//! Jobs and CronJobs: pkg/apis/batch/validation.
+
+use serde_json::Value;
+
+use super::{fixed, not_negative, one_of, pod};
+use crate::{controller, object, status::Cause};
+
+/// What is wrong with a Job's spec, which is at `path` of what is sent.
+pub(super) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
+    for field in [
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+    ] {
+        not_negative(spec, path, field, causes);
+    }
+    let modes = ["NonIndexed", "Indexed"];
+    one_of(&spec["completionMode"], &format!("{path}.completionMode"), &modes, causes);
+    let policies = ["Failed", "TerminatingOrFailed"];
+    let field = format!("{path}.podReplacementPolicy");
+    one_of(&spec["podReplacementPolicy"], &field, &policies, causes);
+    let template = &spec["template"]["spec"];
+    pod::spec(template, &format!("{path}.template.spec"), causes);
+    // What names no policy has been given `Always` before.
+    if ["", "Always"].contains(&object::text(template, &["restartPolicy"])) {
+        let field = format!("{path}.template.spec.restartPolicy");
+        causes.push(Cause::required(&field, "valid values: \"OnFailure\", \"Never\""));
+    }
+}
+
+/// What is wrong with a CronJob's spec.
+pub(super) fn schedule(it: &Value, causes: &mut Vec<Cause>) {
+    match object::text(it, &["schedule"]) {
+        "" => causes.push(Cause::required("spec.schedule", "")),
+        text => {
+            if let Some(why) = controller::wrong_schedule(text) {
+                causes.push(Cause::invalid("spec.schedule", &it["schedule"], &why));
+            }
+            if text.contains("TZ") {
+                let why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+                causes.push(Cause::invalid("spec.schedule", &it["schedule"], why));
+            }
+        }
+    }
+    not_negative(it, "spec", "startingDeadlineSeconds", causes);
+    let policies = ["Allow", "Forbid", "Replace"];
+    one_of(&it["concurrencyPolicy"], "spec.concurrencyPolicy", &policies, causes);
+    spec(&it["jobTemplate"]["spec"], "spec.jobTemplate.spec", causes);
+    for field in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
+        not_negative(it, "spec", field, causes);
+    }
+}
+
+/// What of a Job may not change. Where its Pods are to run may, while it is suspended.
+pub(super) fn change(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    let wrap = |spec: &Value| serde_json::json!({ "spec": spec });
+    let (old, mut new) = (wrap(old), wrap(new));
+    if new["spec"]["completionMode"] != "Indexed" {
+        fixed(&old, &new, &["spec", "completions"], causes);
+    }
+    fixed(&old, &new, &["spec", "selector"], causes);
+    if old["spec"]["suspend"] == true {
+        for path in [
+            ["spec", "nodeSelector"],
+            ["spec", "tolerations"],
+            ["spec", "affinity"],
+            ["spec", "schedulingGates"],
+            ["metadata", "labels"],
+            ["metadata", "annotations"],
+        ] {
+            let path = [&["spec", "template"], &path[..]].concat();
+            match object::at(&old, &path).clone() {
+                Value::Null => object::unset(&mut new, &path),
+                value => object::set(&mut new, &path, value),
+            }
+        }
+    }
+    for field in [
+        "template",
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ] {
+        fixed(&old, &new, &["spec", field], causes);
+    }
+}

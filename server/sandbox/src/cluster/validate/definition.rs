@@ -1,0 +1,30 @@
+//! CustomResourceDefinitions (`apiextensions-apiserver/pkg/apis/apiextensions/validation`).
+
+use serde_json::{Value, json};
+
+use crate::{object, status::Cause};
+
+pub(super) fn spec(object: &Value, causes: &mut Vec<Cause>) {
+    let spec = &object["spec"];
+    let (plural, group) =
+        (object::text(spec, &["names", "plural"]), object::text(spec, &["group"]));
+    if object::name(object) != format!("{plural}.{group}") {
+        let why = "must be spec.names.plural+\".\"+spec.group";
+        causes.push(Cause::invalid("metadata.name", &json!(object::name(object)), why));
+    }
+    let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    for (index, version) in versions.iter().enumerate() {
+        if version["schema"]["openAPIV3Schema"].is_null() {
+            let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
+            causes.push(Cause::required(&field, ""));
+        }
+    }
+    if versions.iter().filter(|version| version["storage"] == true).count() != 1 {
+        let why = "must have exactly one version marked as storage version";
+        causes.push(Cause::invalid("spec.versions", &spec["versions"], why));
+        if object["status"]["storedVersions"].is_null() {
+            let why = "must have at least one stored version";
+            causes.push(Cause::invalid("status.storedVersions", &Value::Null, why));
+        }
+    }
+}
