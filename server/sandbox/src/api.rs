@@ -14,6 +14,7 @@ mod query;
 mod request;
 mod review;
 mod scale;
+mod strict;
 mod table;
 #[cfg(test)]
 mod tests;
