@@ -14,6 +14,7 @@ mod query;
 mod request;
 mod review;
 mod scale;
+mod strict;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -67,7 +68,12 @@ pub(crate) enum Content {
     /// The connection is cut.
     Reset,
     /// JSON of a type of its own, as the aggregated discovery.
-    Typed(Value, &'static str),
+    Typed {
+        value: Value,
+        sort: &'static str,
+        /// Of these bytes and no others.
+        tag: String,
+    },
 }
 
 impl Reply {
@@ -88,6 +94,14 @@ impl Reply {
         Self::new(StatusCode::NOT_FOUND, Content::Text("404 page not found\n".into()))
     }
 
+    /// What a client may ask with next time, so as to be told only what changed.
+    pub(crate) fn tag(&self) -> Option<HeaderValue> {
+        match &self.content {
+            Content::Typed { tag, .. } => HeaderValue::from_str(tag).ok(),
+            _ => None,
+        }
+    }
+
     /// The type of the content, and its bytes. A watch has its own.
     pub(crate) fn bytes(&self) -> (HeaderValue, Vec<u8>) {
         let json = HeaderValue::from_static("application/json");
@@ -99,7 +113,9 @@ impl Reply {
             Content::Object { object, view } => (json, view.object(object)),
             Content::List { list, view } => (json, view.list(list)),
             Content::Watch(_) | Content::Reset => (json, vec![]),
-            Content::Typed(value, sort) => (HeaderValue::from_static(sort), encode::value(value)),
+            Content::Typed { value, sort, .. } => {
+                (HeaderValue::from_static(sort), encode::value(value))
+            }
         }
     }
 }

@@ -177,6 +177,9 @@ fn respond(reply: &Reply) -> Response<Body> {
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = reply.code;
     response.headers_mut().insert(header::CONTENT_TYPE, sort);
+    if let Some(tag) = reply.tag() {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
     if let Some(seconds) = reply.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::{protobuf, request::Request};
+use super::{protobuf, request::Request, strict};
 use crate::{
     cluster::{Cluster, sort_of, split_api_version},
     kind::Kind,
@@ -35,7 +35,7 @@ pub(super) fn object(cluster: &Cluster, request: &Request, kind: &Kind) -> Resul
         serde_json::from_slice(&request.body)
             .map_err(|error| no_head(in_go(&error, &request.body)))?
     };
-    let object = if object.is_null() { json!({}) } else { object };
+    let mut object = if object.is_null() { json!({}) } else { object };
     if !object.is_object() {
         let sort = sort_of(&object);
         return Err(no_head(format!("json: cannot unmarshal {sort} into Go value of type {HEAD}")));
@@ -49,8 +49,9 @@ pub(super) fn object(cluster: &Cluster, request: &Request, kind: &Kind) -> Resul
             )));
         }
     }
-    let (version, said) =
-        (object::text(&object, &["apiVersion"]), object::text(&object, &["kind"]));
+    let text = |field: &str| object::text(&object, &[field]).to_owned();
+    let (version, said) = (text("apiVersion"), text("kind"));
+    let (version, said) = (version.as_str(), said.as_str());
     if version.matches('/').count() > 1 {
         return Err(unreadable(format!("unexpected GroupVersion string: {version}")));
     }
@@ -61,6 +62,10 @@ pub(super) fn object(cluster: &Cluster, request: &Request, kind: &Kind) -> Resul
     let own = kind.api_version();
     let version = if version.is_empty() { &own } else { version };
     if version == own && said == kind.kind {
+        if request.query.get("fieldValidation") == "Strict" && !is_protobuf(request) {
+            check_strictly(kind, request, &object)?;
+        }
+        strict::drop_unknown(kind, &mut object);
         return Ok(object);
     }
     let (group, short) = split_api_version(version);
@@ -71,6 +76,18 @@ pub(super) fn object(cluster: &Cluster, request: &Request, kind: &Kind) -> Resul
     Err(Status::bad_request(format!(
         "{said} in version {short:?} cannot be handled as a {}: {why}",
         kind.kind
+    )))
+}
+
+fn check_strictly(kind: &Kind, request: &Request, object: &Value) -> Result<(), Status> {
+    let complaints = strict::complaints(kind, &request.body, object);
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    let Kind { kind, version, .. } = kind;
+    Err(Status::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {}",
+        complaints.join(", ")
     )))
 }
 

@@ -1,8 +1,16 @@
 //! What is served: discovery, plain and aggregated (`apidiscovery.k8s.io/v2`), version and health.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Content, Reply, encode::ACCEPTED, openapi, request::Request};
+use super::{
+    Content, Reply,
+    encode::{self, ACCEPTED},
+    openapi,
+    request::Request,
+};
 use crate::{
     cluster::Cluster,
     kind::{Kind, Subresource},
@@ -19,7 +27,7 @@ pub(super) fn answer(cluster: &Cluster, request: &Request, path: &str) -> Reply 
     match parts.as_slice() {
         ["api"] => match aggregated() {
             Err(status) => status.into(),
-            Ok(true) => typed(aggregate(cluster, true), V2),
+            Ok(true) => typed(request, aggregate(cluster, true), V2),
             Ok(false) => Reply::json(json!({
                 "kind": "APIVersions", "versions": ["v1"],
                 "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:443"}],
@@ -27,7 +35,7 @@ pub(super) fn answer(cluster: &Cluster, request: &Request, path: &str) -> Reply 
         },
         ["apis"] => match aggregated() {
             Err(status) => status.into(),
-            Ok(true) => typed(aggregate(cluster, false), V2),
+            Ok(true) => typed(request, aggregate(cluster, false), V2),
             Ok(false) => {
                 let groups: Vec<Value> = groups(cluster)
                     .iter()
@@ -55,7 +63,7 @@ pub(super) fn answer(cluster: &Cluster, request: &Request, path: &str) -> Reply 
             "buildDate": "2026-07-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "sandbox",
         })),
         ["healthz" | "livez" | "readyz", ..] => {
-            Reply::new(http::StatusCode::OK, Content::Text("ok".into()))
+            Reply::new(StatusCode::OK, Content::Text("ok".into()))
         }
         ["openapi", "v3"] => Reply::json(openapi::index(cluster)),
         ["openapi", "v3", rest @ ..] => match openapi::document(cluster, &rest.join("/")) {
@@ -86,8 +94,14 @@ pub(super) fn answer(cluster: &Cluster, request: &Request, path: &str) -> Reply 
     }
 }
 
-fn typed(value: Value, sort: &'static str) -> Reply {
-    Reply::new(http::StatusCode::OK, Content::Typed(value, sort))
+fn typed(request: &Request, value: Value, sort: &'static str) -> Reply {
+    let mut hasher = DefaultHasher::new();
+    encode::value(&value).hash(&mut hasher);
+    let tag = format!("\"{:016X}\"", hasher.finish());
+    if request.header("if-none-match") == tag {
+        return Reply::new(StatusCode::NOT_MODIFIED, Content::Text(String::new()));
+    }
+    Reply::new(StatusCode::OK, Content::Typed { value, sort, tag })
 }
 
 /// Whether aggregated discovery is asked for, in the version that is preferred.

@@ -19,11 +19,12 @@ fn cluster() -> Cluster {
     let admin = Actor::admin();
     let pod = json!({"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": {"containers": [{"name": "c", "image": "example.com/c"}]}});
     cluster.create(&admin, "", "pods", "default", pod).unwrap();
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let definition = json!({
         "metadata": {"name": "widgets.example.com"},
         "spec": {
             "group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": open}}],
         },
     });
     cluster
@@ -276,6 +277,11 @@ fn what_is_too_much_is_refused() {
     let maps = "/api/v1/namespaces/default/configmaps";
     let huge = json!({"metadata": {"name": "m"}, "data": {"x": "y".repeat(2_000_000)}}).to_string();
     assert_eq!(ask(&mut cluster, "POST", maps, JSON, huge).code, 422);
+    let widgets = "/apis/example.com/v1/namespaces/default/widgets";
+    let mut huge =
+        json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "m"}});
+    huge["spec"] = json!("y".repeat(2_000_000));
+    assert_eq!(ask(&mut cluster, "POST", widgets, JSON, huge.to_string()).code, 500);
     assert_eq!(ask(&mut cluster, "POST", maps, "application/toml", "{}").code, 415);
     assert_eq!(ask(&mut cluster, "POST", maps, JSON, vec![0xff, 0xfe]).code, 400);
     assert_eq!(

@@ -126,6 +126,10 @@ pub(super) fn convert(kind: &Kind, object: &mut Value) {
     if kind.group.is_empty() && kind.plural == "secrets" {
         config::encode_text(object);
     }
+    let schema = &kind.declared["schema"]["openAPIV3Schema"];
+    if schema.is_object() {
+        schema::prune(schema, object);
+    }
 }
 
 /// Whether the store takes an object of this size.

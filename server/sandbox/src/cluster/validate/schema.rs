@@ -13,6 +13,31 @@ pub(super) fn check(schema: &Value, object: &Value) -> Vec<Cause> {
     causes
 }
 
+/// Takes away what the schema does not know, unless it keeps all.
+pub(super) fn prune(schema: &Value, object: &mut Value) {
+    prune_value(schema, object, true);
+}
+
+fn prune_value(schema: &Value, is: &mut Value, root: bool) {
+    for one in is.as_array_mut().into_iter().flatten() {
+        prune_value(&schema["items"], one, false);
+    }
+    let Some(map) = is.as_object_mut() else { return };
+    let (properties, others) = (&schema["properties"], &schema["additionalProperties"]);
+    let keeps = schema["x-kubernetes-preserve-unknown-fields"] == true || *others == true;
+    let of_object = |name: &str| root && ["metadata", "apiVersion", "kind"].contains(&name);
+    map.retain(|name, _| {
+        keeps || others.is_object() || of_object(name) || !properties[name].is_null()
+    });
+    for (name, one) in map.iter_mut().filter(|(name, _)| !of_object(name)) {
+        let property = &properties[name];
+        let property = if property.is_null() { others } else { property };
+        if property.is_object() {
+            prune_value(property, one, false);
+        }
+    }
+}
+
 fn value(schema: &Value, is: &Value, field: &str, causes: &mut Vec<Cause>) {
     if is.is_null() && schema["nullable"] == true {
         return;
