@@ -30,25 +30,32 @@ pub(crate) struct Arrival {
 
 /// The arrivals of all lives, and at which the server dies.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Arrivals(Arc<Mutex<(Vec<Arrival>, Option<(usize, bool)>)>>);
+pub(crate) struct Arrivals(Arc<Mutex<Book>>);
+
+#[derive(Debug, Default)]
+struct Book {
+    all: Vec<Arrival>,
+    /// The DELETE at which the server dies, and whether after its effect.
+    cut: Option<(usize, bool)>,
+}
 
 impl Arrivals {
     /// Lets the server die at a DELETE, counted from now: before its effect, or after it.
     pub(crate) fn cut(&self, after: usize, with_effect: bool) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.1 = Some((inner.0.len() + after, with_effect));
+        inner.cut = Some((inner.all.len() + after, with_effect));
     }
 
     pub(crate) fn all(&self) -> Vec<Arrival> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
 
     /// Notes one. Says whether the server dies of it, and if so whether after its effect.
     fn note(&self, arrival: Arrival) -> Option<bool> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = inner.0.len();
-        inner.0.push(arrival);
-        inner.1.take_if(|(at, _)| *at <= number).map(|(_, with_effect)| with_effect)
+        let number = inner.all.len();
+        inner.all.push(arrival);
+        inner.cut.take_if(|(at, _)| *at <= number).map(|(_, with_effect)| with_effect)
     }
 }
 

@@ -1,4 +1,5 @@
 //! Each rule convicts once and acquits once.
+#![expect(clippy::needless_pass_by_value, reason = "objects are written where they are given")]
 
 use serde_json::json;
 
