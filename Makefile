@@ -40,7 +40,6 @@ check: prerequisites $(deny)
 unit: prerequisites $(nextest)
 	cargo nextest run --workspace --features teardown/fixture
 	cargo test --workspace --doc
-	node --test end2end/cluster/world.test.mjs
 
 ## simulate: the whole server against the sandbox, SEEDS=n random games of faults, clicks and crashes; SEED=n tells one.
 .PHONY: simulate
