@@ -450,35 +450,83 @@ fn data(
     data
 }
 
-/// How a new plan of the same unit differs from an old one; empty where the old one may still be performed.
+/// How a new plan of the same unit differs from what a person confirmed; empty where the old one may still be performed.
+///
+/// What a controller makes or removes on behalf of an object of both plans is no difference: the Job of a CronJob, the
+/// Pods of a rollout. The garbage collector takes it with its owner, and what its Pods use waits until its owner has no
+/// Pods. A claim always is one: nobody has confirmed the end of its data.
 pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
     let olds: BTreeMap<&ObjectRef, &Step> =
         old.steps.iter().map(|step| (&step.object, step)).collect();
     let news: BTreeMap<&ObjectRef, &Step> =
         new.steps.iter().map(|step| (&step.object, step)).collect();
+    let vanished = taken_by_owners(old, new);
+    let appeared = taken_by_owners(new, old);
+    let kept: BTreeSet<&Uid> = new.kept.iter().map(|kept| &kept.uid).collect();
     let gone = olds.iter().filter_map(|(object, before)| match news.get(object) {
+        None if vanished.contains(&before.uid) && !kept.contains(&before.uid) => None,
         None => Some(Difference::Removed { object: (*object).clone() }),
         Some(after) if after.uid != before.uid => {
-            Some(Difference::Recreated { object: (*object).clone() })
+            let replaced = vanished.contains(&before.uid) && appeared.contains(&after.uid);
+            (!replaced).then(|| Difference::Recreated { object: (*object).clone() })
         }
-        Some(after) if way(old, before) != way(new, after) => {
-            Some(Difference::Changed { object: (*object).clone() })
-        }
-        Some(_) => None,
+        Some(after) => (before.deed != after.deed
+            || waits_for_more((old, before), (new, after), &appeared))
+        .then(|| Difference::Changed { object: (*object).clone() }),
     });
-    let added = news.keys().filter(|object| !olds.contains_key(*object));
-    gone.chain(added.map(|object| Difference::Added { object: (*object).clone() })).collect()
+    let added = news
+        .iter()
+        .filter(|(object, step)| !olds.contains_key(*object) && !appeared.contains(&step.uid));
+    gone.chain(added.map(|(object, _)| Difference::Added { object: (*object).clone() })).collect()
 }
 
-/// How a step is taken: what binds, without the numbers, which differ from plan to plan.
-fn way<'a>(plan: &'a Plan, step: &'a Step) -> (Deed, Vec<(&'a ObjectRef, Rung)>) {
-    let mut after: Vec<(&ObjectRef, Rung)> = step
+/// The objects of a plan that the other one lacks and that the garbage collector takes with an owner both have.
+fn taken_by_owners<'a>(plan: &'a Plan, other: &'a Plan) -> BTreeSet<&'a Uid> {
+    let others: BTreeMap<&Uid, &Step> = other.steps.iter().map(|step| (&step.uid, step)).collect();
+    let with_dependents =
+        |step: &Step| step.deed == Deed::Delete { propagation: Propagation::Background };
+    let mut taken = BTreeSet::new();
+    // Owners stand before what they own.
+    for step in &plan.steps {
+        if others.contains_key(&step.uid) || step.holds_storage {
+            continue;
+        }
+        let mut owners = step
+            .after
+            .iter()
+            .filter(|blocker| blocker.edge == EdgeKind::Owns)
+            .filter_map(|blocker| plan.step(blocker.step))
+            .peekable();
+        let follows = |owner: &Step| {
+            with_dependents(owner)
+                && (taken.contains(&owner.uid)
+                    || others.get(&owner.uid).is_some_and(|same| with_dependents(same)))
+        };
+        if owners.peek().is_some() && owners.all(follows) {
+            taken.insert(&step.uid);
+        }
+    }
+    taken
+}
+
+/// Whether something is in front of a step that was not, by name, or has to get further. Less in front changes nothing:
+/// what has gone is proven gone at once.
+fn waits_for_more(
+    (old, before): (&Plan, &Step),
+    (new, after): (&Plan, &Step),
+    appeared: &BTreeSet<&Uid>,
+) -> bool {
+    let known: BTreeMap<&ObjectRef, Rung> = before
         .after
         .iter()
-        .filter_map(|b| plan.step(b.step).map(|first| (&first.object, b.rung)))
+        .filter_map(|blocker| Some((&old.step(blocker.step)?.object, blocker.rung)))
         .collect();
-    after.sort();
-    (step.deed, after)
+    after.after.iter().any(|blocker| {
+        new.step(blocker.step).is_some_and(|first| {
+            !appeared.contains(&first.uid)
+                && known.get(&first.object).is_none_or(|rung| *rung < blocker.rung)
+        })
+    })
 }
 
 #[cfg(test)]

@@ -185,17 +185,34 @@ fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
     assert_eq!(first, again);
     assert_eq!(differences(&first, &again), []);
 
-    let renewed = CONSORTIUM.replace("pod org1/peer-1-a ", "pod org1/peer-1-a uid=younger ");
+    let renewed = CONSORTIUM.replace("cm org1/core ", "cm org1/core uid=younger ");
     let moved = plan_of(&renewed, "consortium").unwrap();
     assert_ne!(first.hash, moved.hash);
-    assert!(
-        matches!(&differences(&first, &moved)[..], [Difference::Recreated { object }] if &*object.name == "peer-1-a")
-    );
+    assert_eq!(told(&first, &moved), ["recreated ConfigMap org1/core"]);
 
-    let fewer =
-        CONSORTIUM.lines().filter(|line| !line.contains("hpa ")).collect::<Vec<_>>().join("\n");
-    let fewer = plan_of(&fewer, "consortium").unwrap();
-    let kinds: Vec<_> = differences(&first, &fewer)
+    let fewer = without("hpa ");
+    assert_eq!(
+        told(&first, &plan_of(&fewer, "consortium").unwrap()),
+        ["removed HorizontalPodAutoscaler org1/peer"]
+    );
+    // Whoever confirmed the plan without the autoscaler had nothing in front of the Deployment.
+    assert_eq!(
+        told(&plan_of(&fewer, "consortium").unwrap(), &first),
+        [
+            "changed Namespace org1",
+            "changed Deployment org1/peer",
+            "added HorizontalPodAutoscaler org1/peer"
+        ]
+    );
+}
+
+/// The fixture without the lines that contain this.
+fn without(line: &str) -> String {
+    CONSORTIUM.lines().filter(|text| !text.contains(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn told(old: &Plan, new: &Plan) -> Vec<String> {
+    differences(old, new)
         .into_iter()
         .map(|difference| match difference {
             Difference::Added { object } => format!("added {object}"),
@@ -203,15 +220,54 @@ fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
             Difference::Recreated { object } => format!("recreated {object}"),
             Difference::Changed { object } => format!("changed {object}"),
         })
-        .collect();
-    assert_eq!(
-        kinds,
-        [
-            "changed Namespace org1",
-            "changed Deployment org1/peer",
-            "removed HorizontalPodAutoscaler org1/peer"
-        ]
+        .collect()
+}
+
+#[test]
+fn what_controllers_make_for_a_planned_object_is_no_difference() {
+    let before = format!(
+        "{CONSORTIUM}\n cronjob org1/report of=consortium template=app:report uses=config:core"
     );
+    let fired = format!(
+        "{before}
+        job org1/report-1 owner=cronjob/report template=app:report uses=config:core
+        pod org1/report-1-a owner=job/report-1 labels=app:report uses=config:core"
+    );
+    let old = plan_of(&before, "consortium").unwrap();
+    let new = plan_of(&fired, "consortium").unwrap();
+    assert_ne!(old.hash, new.hash);
+    assert_eq!(told(&old, &new), Vec::<String>::new());
+    assert_eq!(told(&new, &old), Vec::<String>::new(), "the Job was cleaned up");
+
+    let rolled = CONSORTIUM.replace("peer-1", "peer-2");
+    let old = plan_of(CONSORTIUM, "consortium").unwrap();
+    assert_eq!(told(&old, &plan_of(&rolled, "consortium").unwrap()), Vec::<String>::new());
+}
+
+#[test]
+fn what_its_owner_would_leave_behind_or_would_take_data_is_a_difference() {
+    let old = plan_of(CONSORTIUM, "consortium").unwrap();
+    // A claim, although the StatefulSet owns it.
+    let scaled = format!("{CONSORTIUM}\n pvc org1/data-couch-1 owner=sts/couch volume=pv-couch-1");
+    let scaled = plan_of(&scaled, "consortium").unwrap();
+    assert!(
+        told(&old, &scaled).contains(&"added PersistentVolumeClaim org1/data-couch-1".to_owned())
+    );
+
+    // A Pod of a workload that is deleted with its dependents orphaned.
+    let owning =
+        CONSORTIUM.replace("pvc org1/data-couch-0 ", "pvc org1/data-couch-0 owner=sts/couch ");
+    let more = format!("{owning}\n pod org1/couch-1 owner=sts/couch labels=app:couch");
+    let (owning, more) =
+        (plan_of(&owning, "consortium").unwrap(), plan_of(&more, "consortium").unwrap());
+    assert!(told(&owning, &more).contains(&"added Pod org1/couch-1".to_owned()));
+
+    // One that is owned but stays now, because somebody else came to need it.
+    let owned = CONSORTIUM.replace("cm org1/core ", "cm org1/core owner=deploy/peer ");
+    let used = format!("{owned}\n deploy org1/reader of=bystander template=app:r uses=config:core");
+    let (owned, used) =
+        (plan_of(&owned, "consortium").unwrap(), plan_of(&used, "consortium").unwrap());
+    assert!(told(&owned, &used).contains(&"removed ConfigMap org1/core".to_owned()));
 }
 
 #[test]
