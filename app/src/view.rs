@@ -2,6 +2,7 @@
 
 pub mod attention;
 pub mod banner;
+pub mod camera;
 pub mod confirm;
 pub mod connection;
 pub mod drawer;

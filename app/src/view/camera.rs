@@ -1,0 +1,249 @@
+//! Which part of the graph is seen, and how large: the scroller, its scale, and what wheels and fingers do to both.
+
+use std::sync::Arc;
+
+use leptos::{html, prelude::*};
+use teardown::object::Uid;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, PointerEvent, TouchEvent, WheelEvent};
+
+use crate::{address::Address, drawing::Drawing, erased::alive, layout::Area};
+
+/// The scale of a first render, where the address has none.
+const SCALE: f64 = 0.8;
+/// The smallest and the largest scale.
+const SCALES: (f64, f64) = (0.05, 2.0);
+/// Below these, cards have one line, and cards are blocks.
+pub(super) const DETAIL: (f64, f64) = (0.6, 0.25);
+/// Room below the drawing for the note and the buttons.
+const NOTE: i32 = 40;
+/// The part that is seen, and how large.
+#[derive(Clone, Copy)]
+pub(super) struct Camera {
+    pub(super) zoom: RwSignal<f64>,
+    pub(super) window: RwSignal<Option<Area>>,
+    pub(super) scroller: NodeRef<html::Div>,
+    pub(super) drawing: Memo<Arc<Drawing>>,
+}
+
+impl Camera {
+    /// As large as the address says.
+    pub(super) fn new(address: Address, drawing: Memo<Arc<Drawing>>) -> Self {
+        let zoom = address
+            .zoom
+            .get_untracked()
+            .map_or(SCALE, |percent| f64::from(percent) / 100.0)
+            .clamp(SCALES.0, SCALES.1);
+        Self {
+            zoom: RwSignal::new(zoom),
+            window: RwSignal::new(None),
+            scroller: NodeRef::new(),
+            drawing,
+        }
+    }
+
+    /// Once alive: measures, follows the selection, and keeps the scale in the address.
+    pub(super) fn watch(self, address: Address) {
+        alive(move || {
+            self.zoom.track();
+            self.drawing.track();
+            request_animation_frame(move || self.moved());
+        });
+        alive(move || {
+            let resized = window_event_listener(leptos::ev::resize, move |_| self.moved());
+            on_cleanup(move || resized.remove());
+        });
+        Effect::new(move |before: Option<Option<String>>| {
+            let selected = address.selected.get();
+            if let Some(uid) = selected.as_ref().filter(|_| before.as_ref() != Some(&selected)) {
+                let uid = Uid::new(uid.as_str());
+                request_animation_frame(move || self.reveal(&uid));
+            }
+            selected
+        });
+        let unasked = address.zoom.get_untracked().is_none();
+        Effect::new(move |before: Option<f64>| {
+            if before.is_none() && unasked {
+                self.fit_width();
+            }
+            let zoom = self.zoom.get();
+            if before.is_some_and(|before| (before - zoom).abs() > f64::EPSILON) {
+                address.keep_zoom((zoom * 100.0).round() as u32);
+            }
+            zoom
+        });
+    }
+
+    /// The first sight: as much of the width as can be read.
+    fn fit_width(self) {
+        let Some(frame) = self.scroller.get_untracked() else { return };
+        let width = self.drawing.with_untracked(|drawing| drawing.layout.width);
+        let zoom = f64::from(frame.client_width()) / width;
+        if zoom.is_finite() && zoom > 0.0 {
+            self.zoom.set(zoom.clamp(DETAIL.0, SCALE));
+        }
+    }
+
+    /// Takes note of the visible part, with a margin of one screen; silent as long as the old margin is not used up.
+    pub(super) fn moved(self) {
+        let Some(seen) = self.seen() else { return };
+        let inside = |area: Area| {
+            area.x <= seen.x
+                && area.y <= seen.y
+                && area.x + area.width >= seen.x + seen.width
+                && area.y + area.height >= seen.y + seen.height
+                && area.width <= seen.width * 4.0
+        };
+        if !self.window.get_untracked().is_some_and(inside) {
+            self.window.set(Some(Area {
+                x: seen.x - seen.width,
+                y: seen.y - seen.height,
+                width: seen.width * 3.0,
+                height: seen.height * 3.0,
+            }));
+        }
+    }
+
+    /// The visible part in the drawing's own measure; none while the graph is not shown.
+    fn seen(self) -> Option<Area> {
+        let frame = self.scroller.get_untracked()?;
+        let zoom = self.zoom.get_untracked();
+        let (width, height) = (f64::from(frame.client_width()), f64::from(frame.client_height()));
+        (width > 0.0 && height > 0.0).then(|| Area {
+            x: f64::from(frame.scroll_left()) / zoom,
+            y: f64::from(frame.scroll_top()) / zoom,
+            width: width / zoom,
+            height: height / zoom,
+        })
+    }
+
+    pub(super) fn set(self, zoom: f64) {
+        self.scale(zoom / self.zoom.get_untracked(), None);
+    }
+
+    /// Scales around a point of the frame, or its middle.
+    pub(super) fn scale(self, by: f64, around: Option<(f64, f64)>) {
+        let (Some(frame), Some(seen)) = (self.scroller.get_untracked(), self.seen()) else {
+            return;
+        };
+        let old = self.zoom.get_untracked();
+        let zoom = (old * by).clamp(SCALES.0, SCALES.1);
+        let (x, y) = around.unwrap_or((seen.width * old / 2.0, seen.height * old / 2.0));
+        let (to_x, to_y) = ((seen.x + x / old) * zoom - x, (seen.y + y / old) * zoom - y);
+        self.zoom.set(zoom);
+        request_animation_frame(move || {
+            frame.set_scroll_left(to_x as i32);
+            frame.set_scroll_top(to_y as i32);
+            self.moved();
+        });
+    }
+
+    /// The whole drawing, never larger than life.
+    pub(super) fn fit(self) {
+        let Some(frame) = self.scroller.get_untracked() else { return };
+        let (width, height) =
+            self.drawing.with_untracked(|drawing| (drawing.layout.width, drawing.layout.height));
+        let high = f64::from(frame.client_height() - NOTE);
+        let zoom = (f64::from(frame.client_width()) / width).min(high / height);
+        self.set(zoom.min(1.0));
+    }
+
+    /// A wheel scrolls; with the key that means zoom, and from a touchpad's pinch, it scales.
+    pub(super) fn wheel(self, event: &WheelEvent) {
+        if event.ctrl_key() || event.meta_key() {
+            event.prevent_default();
+            let by = (-event.delta_y() * 0.004).exp().clamp(0.5, 2.0);
+            self.scale(by, self.point(f64::from(event.client_x()), f64::from(event.client_y())));
+        }
+    }
+
+    fn point(self, x: f64, y: f64) -> Option<(f64, f64)> {
+        let frame = self.scroller.get_untracked()?.get_bounding_client_rect();
+        Some((x - frame.left(), y - frame.top()))
+    }
+
+    /// Drags the drawing by its background until the pointer is let go.
+    pub(super) fn grab(self, event: &PointerEvent) {
+        let Some(frame) = self.scroller.get_untracked() else { return };
+        let on_node = event
+            .target()
+            .and_then(|target| target.dyn_into::<Element>().ok())
+            .and_then(|target| target.closest("[data-uid]").ok().flatten());
+        if event.pointer_type() != "mouse" || event.button() != 0 || on_node.is_some() {
+            return;
+        }
+        let from = (event.client_x() + frame.scroll_left(), event.client_y() + frame.scroll_top());
+        let held = StoredValue::new(None::<WindowListenerHandle>);
+        let moved = window_event_listener(leptos::ev::pointermove, move |event| {
+            if event.buttons() == 0 {
+                if let Some(held) = held.try_update_value(Option::take).flatten() {
+                    held.remove();
+                }
+                return;
+            }
+            frame.set_scroll_left(from.0 - event.client_x());
+            frame.set_scroll_top(from.1 - event.client_y());
+        });
+        held.set_value(Some(moved));
+    }
+
+    /// Two fingers scale by how their distance changes.
+    pub(super) fn pinch(self, event: &TouchEvent) {
+        thread_local! {
+            static LAST: std::cell::Cell<Option<f64>> = const { std::cell::Cell::new(None) };
+        }
+        let touches = event.touches();
+        let (Some(a), Some(b)) = (touches.get(0), touches.get(1)) else {
+            LAST.set(None);
+            return;
+        };
+        event.prevent_default();
+        let (ax, ay, bx, by) = (
+            f64::from(a.client_x()),
+            f64::from(a.client_y()),
+            f64::from(b.client_x()),
+            f64::from(b.client_y()),
+        );
+        let distance = (ax - bx).hypot(ay - by).max(1.0);
+        if let Some(last) = LAST.replace(Some(distance)) {
+            self.scale(distance / last, self.point(f64::midpoint(ax, bx), f64::midpoint(ay, by)));
+        }
+    }
+
+    /// Scrolls as little as needed for a card to be seen.
+    fn reveal(self, uid: &Uid) {
+        let (Some(frame), Some(seen)) = (self.scroller.get_untracked(), self.seen()) else {
+            return;
+        };
+        let place = self.drawing.with_untracked(|drawing| {
+            drawing.places().find(|(key, _)| key == uid).map(|(_, place)| place.area)
+        });
+        let Some(area) = place else { return };
+        let zoom = self.zoom.get_untracked();
+        let towards = |start: f64, length: f64, from: f64, size: f64| {
+            let room = 24.0;
+            if from < start {
+                from - room
+            } else if from + size > start + length {
+                from + size + room - length
+            } else {
+                start
+            }
+        };
+        frame.set_scroll_left((towards(seen.x, seen.width, area.x, area.width) * zoom) as i32);
+        frame.set_scroll_top((towards(seen.y, seen.height, area.y, area.height) * zoom) as i32);
+        self.moved();
+    }
+
+    /// Brings a card into the document and gives it the focus.
+    pub(super) fn focus(self, uid: Uid) {
+        self.reveal(&uid);
+        request_animation_frame(move || {
+            let card = document().get_element_by_id(&format!("node-{uid}"));
+            if let Some(card) = card.and_then(|card| card.dyn_into::<web_sys::SvgElement>().ok()) {
+                // A card that cannot take the focus is not shown.
+                let _ = card.focus();
+            }
+        });
+    }
+}
