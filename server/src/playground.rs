@@ -153,10 +153,7 @@ impl Playground {
                 Ok(())
             }
             Play::Speed { times } => Game::set_speed(world, *times),
-            Play::Reset {} => {
-                // What could be set up once can be set up again.
-                game.reset(world).map_err(|_| NoSuchPlay::Mishap)
-            }
+            Play::Reset {} => game.reset(world),
         });
         drop(game);
         self.sandbox.wake();

@@ -1,82 +1,69 @@
-//! A sandbox on a loopback port:
-//! `sandbox [--port N] [--kubeconfig FILE] [--seed N] [--speed N] [--world NAME|FILE] [--timing real|brisk] [--faults FILE]`.
-//! Prints one line of JSON once it is ready and serves until it is told to end.
+//! A sandbox on a loopback port. Prints one line of JSON once it is ready, and serves until it is told to end.
 
 use std::{env, fs, io::Write, path::PathBuf};
 
+use clap::{Parser, ValueEnum};
 use jiff::Timestamp;
 use sandbox::{
-    controller::timing::Timing,
+    controller::timing,
     service::{Port, Sandbox, kubeconfig},
     world::World,
 };
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
+/// A Kubernetes API server in memory, on a port of this machine.
+#[derive(Parser)]
+#[command(name = "sandbox")]
 struct Args {
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, default_value_t = 0)]
     port: u16,
-    kubeconfig: PathBuf,
+    /// Where to write the kubeconfig [default: a file in the directory for temporary files]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// What decides all that chance decides
+    #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Seconds of the cluster per second.
+    /// Seconds of the cluster per second
+    #[arg(long, default_value_t = 1)]
     speed: u32,
-    /// A world by name, or a file with its objects.
-    world: Option<String>,
+    /// A world by name, or a file with its objects as a JSON list; `empty` for none
+    #[arg(long, value_name = "NAME|FILE", default_value = "empty")]
+    world: String,
+    /// How long controllers wait
+    #[arg(long, value_enum, default_value_t = Timing::Real)]
     timing: Timing,
+    /// A script of faults
+    #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
 }
 
-fn args() -> Result<Args, String> {
-    let kubeconfig = env::temp_dir().join(format!("sandbox-{}.kubeconfig", std::process::id()));
-    let mut args = Args {
-        port: 0,
-        kubeconfig,
-        seed: 1,
-        speed: 1,
-        world: None,
-        timing: Timing::default(),
-        faults: None,
-    };
-    let mut words = env::args().skip(1);
-    while let Some(word) = words.next() {
-        let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
-        let number = || value.parse::<u64>().map_err(|_| format!("{value:?} is no number"));
-        match word.as_str() {
-            "--port" => {
-                args.port = u16::try_from(number()?).map_err(|_| format!("{value} is no port"))?
-            }
-            "--kubeconfig" => args.kubeconfig = value.into(),
-            "--seed" => args.seed = number()?,
-            "--speed" => {
-                args.speed = u32::try_from(number()?).map_err(|_| format!("{value} is too fast"))?
-            }
-            "--world" => args.world = Some(value).filter(|name| name != "empty"),
-            "--timing" if value == "real" => args.timing = Timing::default(),
-            "--timing" if value == "brisk" => args.timing = Timing::brisk(),
-            "--timing" => return Err(format!("timing is real or brisk, not {value:?}")),
-            "--faults" => args.faults = Some(value.into()),
-            _ => {
-                return Err(format!(
-                    "{word:?} is not known; there are --port, --kubeconfig, --seed, --speed, --world, \
-                     --timing, --faults"
-                ));
-            }
-        }
-    }
-    Ok(args)
+#[derive(Clone, Copy, ValueEnum)]
+enum Timing {
+    /// As the real ones do
+    Real,
+    /// As those of the tests' control plane
+    Brisk,
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let Args { port, kubeconfig: path, seed, speed, world: name, timing, faults } = args()?;
+    let Args { port, kubeconfig: path, seed, speed, world: name, timing, faults } = Args::parse();
+    let temporary = || env::temp_dir().join(format!("sandbox-{}.kubeconfig", std::process::id()));
+    let path = path.unwrap_or_else(temporary);
+    let timing = match timing {
+        Timing::Real => timing::Timing::default(),
+        Timing::Brisk => timing::Timing::brisk(),
+    };
     let mut world = World::new(Timestamp::now(), seed, timing);
     world.cluster.clock.set_speed(speed);
     // Machines register, namespaces are furnished.
     world.turn();
-    if let Some(name) = name {
-        match World::text(&name) {
-            Some((objects, faults)) => world.load(objects, faults)?,
-            None => world.load(&fs::read_to_string(name)?, "")?,
-        }
+    match World::text(&name) {
+        _ if name == "empty" => {}
+        Some((objects, faults)) => world.load(objects, faults)?,
+        None => world.load(&fs::read_to_string(name)?, "")?,
     }
     if let Some(faults) = faults {
         world.load("[]", &fs::read_to_string(faults)?)?;

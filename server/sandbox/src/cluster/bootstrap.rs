@@ -8,11 +8,9 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 
 impl Cluster {
     pub(super) fn register_bootstrap_roles(&mut self) {
-        let all = |verbs: Value| {
-            json!([
-                {"apiGroups": ["*"], "resources": ["*"], "verbs": verbs.clone()},
-            ])
-        };
+        let verbs =
+            ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+        let everything = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": verbs}]);
         let paths = json!([
             "/api",
             "/api/*",
@@ -46,32 +44,8 @@ impl Cluster {
                     {"nonResourceURLs": ["*"], "verbs": ["*"]},
                 ]),
             ),
-            (
-                "admin",
-                all(json!([
-                    "create",
-                    "delete",
-                    "deletecollection",
-                    "get",
-                    "list",
-                    "patch",
-                    "update",
-                    "watch"
-                ])),
-            ),
-            (
-                "edit",
-                all(json!([
-                    "create",
-                    "delete",
-                    "deletecollection",
-                    "get",
-                    "list",
-                    "patch",
-                    "update",
-                    "watch"
-                ])),
-            ),
+            ("admin", everything.clone()),
+            ("edit", everything),
             ("view", readable),
             ("system:discovery", json!([{"nonResourceURLs": paths, "verbs": ["get"]}])),
             (

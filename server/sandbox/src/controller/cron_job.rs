@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::client::{Client, Deletion, EventType};
-use super::pods::controllers_of;
+use super::pods;
 use super::queue::Queue;
 use super::read::{
     controller_reference, flag, is_deleting, is_true, list, name, namespace, number, set, text,
@@ -20,7 +20,7 @@ use super::timing::Timing;
 use super::{Next, Reconcile};
 use crate::cluster::Propagation;
 use crate::status::Status;
-use crate::store::{Change, Event, Key};
+use crate::store::{Event, Key};
 
 pub(super) struct CronJobs;
 
@@ -34,13 +34,7 @@ impl Reconcile for CronJobs {
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
-        if CRON_JOBS.has(&event.key) && event.change != Change::Deleted {
-            queue.add(event.key.clone());
-        } else if JOBS.has(&event.key) {
-            for key in controllers_of(event, CRON_JOBS) {
-                queue.add(key);
-            }
-        }
+        pods::notice(CRON_JOBS, JOBS, event, queue);
     }
 
     fn reconcile(

@@ -17,7 +17,7 @@ use super::timing::Timing;
 use super::{Next, Reconcile};
 use crate::cluster::Propagation;
 use crate::status::Status;
-use crate::store::{Change, Event, Key};
+use crate::store::{Event, Key};
 
 const HASH: &str = "pod-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
@@ -34,14 +34,8 @@ impl Reconcile for Deployments {
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
-        if DEPLOYMENTS.has(&event.key) && event.change != Change::Deleted {
-            queue.add(event.key.clone());
-        } else if REPLICA_SETS.has(&event.key) {
-            // Its status counts the Pods that still end, so a Recreate that waits for them hears of it.
-            for key in pods::controllers_of(event, DEPLOYMENTS) {
-                queue.add(key);
-            }
-        }
+        // The status of a ReplicaSet counts the Pods that still end, so a Recreate that waits for them hears of it.
+        pods::notice(DEPLOYMENTS, REPLICA_SETS, event, queue);
     }
 
     fn reconcile(

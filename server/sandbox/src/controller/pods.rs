@@ -5,10 +5,11 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::client::{Client, Deletion, EventType, fingerprint};
+use super::queue::Queue;
 use super::read::{controller, controller_reference, is_true, name, namespace, text};
 use super::resource::{PODS, Resource};
 use crate::status::Status;
-use crate::store::{Event, Key};
+use crate::store::{Change, Event, Key};
 
 /// As many Pods as one look makes: `BurstReplicas` in pkg/controller/replicaset/replica_set.go.
 pub(super) const BURST: usize = 500;
@@ -82,6 +83,17 @@ pub(super) fn rank(pod: &Value) -> impl Ord + use<> {
     let running = text(pod, "/status/phase") == "Running";
     let created = std::cmp::Reverse(text(pod, "/metadata/creationTimestamp").to_owned());
     (!text(pod, "/spec/nodeName").is_empty(), running, is_ready(pod), created, name(pod).to_owned())
+}
+
+/// Queues what a controller of this kind has to look at: one of its own that is there, and the owner of a dependent.
+pub(super) fn notice(own: Resource, dependents: Resource, event: &Event, queue: &mut Queue<Key>) {
+    if own.has(&event.key) && event.change != Change::Deleted {
+        queue.add(event.key.clone());
+    } else if dependents.has(&event.key) {
+        for key in controllers_of(event, own) {
+            queue.add(key);
+        }
+    }
 }
 
 /// The key of the controller of this kind that an object has or had.

@@ -14,7 +14,7 @@ use super::resource::{PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource};
 use super::timing::Timing;
 use super::{Next, Reconcile};
 use crate::status::Status;
-use crate::store::{Change, Event, Key};
+use crate::store::{Event, Key};
 
 pub(super) struct ReplicaSets;
 pub(super) struct ReplicationControllers;
@@ -29,7 +29,7 @@ impl Reconcile for ReplicaSets {
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
-        notice(REPLICA_SETS, event, queue);
+        pods::notice(REPLICA_SETS, PODS, event, queue);
     }
 
     fn reconcile(
@@ -53,7 +53,7 @@ impl Reconcile for ReplicationControllers {
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
-        notice(REPLICATION_CONTROLLERS, event, queue);
+        pods::notice(REPLICATION_CONTROLLERS, PODS, event, queue);
     }
 
     fn reconcile(
@@ -63,16 +63,6 @@ impl Reconcile for ReplicationControllers {
         _: &mut Queue<Key>,
     ) -> Result<Next, Status> {
         sync(REPLICATION_CONTROLLERS, key, client)
-    }
-}
-
-fn notice(resource: Resource, event: &Event, queue: &mut Queue<Key>) {
-    if resource.has(&event.key) && event.change != Change::Deleted {
-        queue.add(event.key.clone());
-    } else if PODS.has(&event.key) {
-        for key in pods::controllers_of(event, resource) {
-            queue.add(key);
-        }
     }
 }
 

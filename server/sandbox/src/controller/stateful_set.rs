@@ -16,7 +16,7 @@ use super::resource::{CLAIMS, PODS, STATEFUL_SETS};
 use super::timing::Timing;
 use super::{Next, Reconcile, revision, stateful_set_claim};
 use crate::status::Status;
-use crate::store::{Change, Event, Key};
+use crate::store::{Event, Key};
 
 pub(super) struct StatefulSets;
 
@@ -30,13 +30,7 @@ impl Reconcile for StatefulSets {
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
-        if STATEFUL_SETS.has(&event.key) && event.change != Change::Deleted {
-            queue.add(event.key.clone());
-        } else if PODS.has(&event.key) {
-            for key in pods::controllers_of(event, STATEFUL_SETS) {
-                queue.add(key);
-            }
-        }
+        pods::notice(STATEFUL_SETS, PODS, event, queue);
     }
 
     fn reconcile(
