@@ -36,6 +36,7 @@ use crate::{
     life::{Life, Stage},
     log::Log,
     oracle::{self, Evidence, Offence, USER},
+    outcome::Outcome,
     reader::{Seen, differences, read},
     saboteur::{Confirmed, Saboteur},
     state::{text, uid, unit},
@@ -52,30 +53,6 @@ const PATIENCE: Duration = Duration::from_secs(30 * 60);
 const STAY: Duration = Duration::from_secs(60);
 /// How long the hub may take for an answer.
 const ANSWER: Duration = Duration::from_secs(5);
-
-/// What came of a game.
-pub(crate) struct Outcome {
-    pub(crate) seed: u64,
-    pub(crate) offences: Vec<Offence>,
-    pub(crate) story: Story,
-    pub(crate) script: String,
-    pub(crate) events: Vec<Arc<Event>>,
-    /// The revision that was reached, by milliseconds.
-    moments: Vec<(u64, u64)>,
-    pub(crate) objects: usize,
-    /// Whether a run was started.
-    pub(crate) ran: bool,
-    /// How long it took in the sandbox.
-    pub(crate) lasted: Duration,
-}
-
-impl Outcome {
-    /// When the store reached a revision, in milliseconds since the beginning, to the second.
-    pub(crate) fn moment(&self, revision: u64) -> u64 {
-        let at = self.moments.partition_point(|(_, reached)| *reached < revision);
-        self.moments.get(at).map_or(u64::MAX, |(at, _)| *at)
-    }
-}
 
 /// Plays the game of a seed.
 pub(crate) fn play(seed: u64, saboteur: Option<Saboteur>) -> Outcome {
@@ -589,8 +566,12 @@ impl Game {
     async fn compare(&mut self, hub: &Hub, topic: &Topic, seen: &Seen) {
         let mut difference = String::new();
         for _ in 0..8 {
-            let looked = timeout(ANSWER, hub.look(topic.clone())).await;
-            let Ok(Ok(Ok(fresh))) = looked else { return };
+            let Ok(looked) = timeout(ANSWER, hub.look(topic.clone())).await else {
+                difference = format!("no answer within {} s", ANSWER.as_secs());
+                continue;
+            };
+            // A topic that is no more, or a hub that has ended, has nothing to be compared with.
+            let Ok(Ok(fresh)) = looked else { return };
             let folded = seen.message();
             if folded.as_ref() == Some(&fresh) {
                 return;

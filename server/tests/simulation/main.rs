@@ -11,6 +11,7 @@ mod life;
 mod log;
 mod oracle;
 mod order;
+mod outcome;
 mod reader;
 mod saboteur;
 mod state;
@@ -23,7 +24,8 @@ use std::{
     thread,
 };
 
-use game::{Outcome, play};
+use game::play;
+use outcome::Outcome;
 use saboteur::Saboteur;
 
 /// Games of `make test`.
