@@ -94,6 +94,7 @@ help:
 prerequisites:
 	@command -v cargo >/dev/null || { echo "cargo is missing. Install Rust: https://rustup.rs" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "a C linker is missing. On Debian or Ubuntu: apt-get install build-essential" >&2; exit 1; }
+	@app/toolchain
 
 $(nextest):
 	@echo "installing cargo-nextest $(NEXTEST_VERSION), once (some minutes)"

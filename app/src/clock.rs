@@ -1,21 +1,65 @@
 //! Time for the reader. The first render knows none, so it shows absolute times; after hydration a clock ticks once a
-//! second and times become relative. It stands still while the page is stale, so that nothing seems fresher than it is.
+//! second and times become relative. It shows the cluster's time as the server tells it, for every time on the page is of
+//! that clock and the browser's may be wrong. It stands still while the page is stale, so that nothing seems fresher than
+//! it is.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use leptos::prelude::*;
+use teardown::message::Playground;
 
 use crate::{erased::alive, live::Connection};
 
-/// Seconds since 1970, once the browser runs.
-#[derive(Clone, Copy, Default)]
-pub struct Clock(RwSignal<Option<i64>>);
+/// The reader's clock.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    /// Seconds since 1970, once the browser runs.
+    shown: RwSignal<Option<i64>>,
+    hand: StoredValue<Hand>,
+}
+
+/// What a clock counts from.
+#[derive(Clone, Copy)]
+struct Hand {
+    /// Seconds since 1970, by the cluster's clock.
+    cluster: f64,
+    /// Seconds since 1970, by the browser's clock, at that moment.
+    browser: f64,
+    /// Seconds of the cluster per second.
+    pace: f64,
+}
+
+impl Hand {
+    fn shows(self) -> f64 {
+        self.cluster + (seconds() - self.browser) * self.pace
+    }
+}
 
 impl Clock {
+    /// A clock that does not run yet; the cluster's showed this when the page was rendered.
+    pub fn new(rendered: Timestamp) -> Self {
+        let hand = Hand { cluster: rendered.as_second() as f64, browser: 0.0, pace: 1.0 };
+        Self { shown: RwSignal::new(None), hand: StoredValue::new(hand) }
+    }
+
     /// Seconds since `at`, once the clock runs.
     pub fn since(self, at: Timestamp) -> Option<i64> {
-        self.0.get().map(|now| (now - at.as_second()).max(0))
+        self.shown.get().map(|now| (now - at.as_second()).max(0))
+    }
+
+    /// The cluster's clock shows this now.
+    pub fn set(self, cluster: Timestamp) {
+        self.hand.update_value(|hand| {
+            (hand.cluster, hand.browser) = (cluster.as_second() as f64, seconds());
+        });
+    }
+
+    fn set_pace(self, pace: u32) {
+        self.hand.update_value(|hand| {
+            (hand.cluster, hand.browser) = (hand.shows(), seconds());
+            hand.pace = f64::from(pace);
+        });
     }
 }
 
@@ -24,13 +68,15 @@ pub fn start() {
     let clock = expect_context::<Clock>();
     let connection = expect_context::<Connection>();
     alive(move || {
-        clock.0.set(Some(seconds()));
-        let tick = move || {
+        clock.hand.update_value(|hand| hand.browser = seconds());
+        let tick = move || clock.shown.set(Some(clock.hand.get_value().shows() as i64));
+        tick();
+        let beat = move || {
             if connection.is_live_untracked() {
-                clock.0.set(Some(seconds()));
+                tick();
             }
         };
-        let timer = set_interval_with_handle(tick, Duration::from_secs(1)).ok();
+        let timer = set_interval_with_handle(beat, Duration::from_secs(1)).ok();
         on_cleanup(move || {
             if let Some(timer) = timer {
                 timer.clear();
@@ -39,6 +85,14 @@ pub fn start() {
     });
 }
 
-fn seconds() -> i64 {
-    (js_sys::Date::now() / 1000.0) as i64
+/// Lets the clock run as fast as the game's time does.
+pub fn keep_pace(game: Memo<Option<Playground>>) {
+    let clock = expect_context::<Clock>();
+    Effect::new(move || {
+        clock.set_pace(game.with(|game| game.as_ref().map_or(1, |game| game.speed)));
+    });
+}
+
+fn seconds() -> f64 {
+    js_sys::Date::now() / 1000.0
 }

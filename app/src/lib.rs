@@ -83,8 +83,9 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
 #[component]
 pub fn App() -> impl IntoView {
     let seed = seed::Luggage::carry();
-    provide_context(clock::Clock::default());
-    provide_context(live::Connection::new(&seed));
+    let clock = clock::Clock::new(seed.now);
+    provide_context(clock);
+    provide_context(live::Connection::new(&seed, clock));
     provide_context(seed::Arrival::new(seed));
     let place = route::Place::new();
     provide_context(place);

@@ -11,13 +11,16 @@
 
 use std::{cell::RefCell, time::Duration};
 
+use jiff::Timestamp;
 use leptos::{leptos_dom::helpers::TimeoutHandle, prelude::*};
 use teardown::message::{Message, Topic};
 use wasm_bindgen::{JsCast, closure::Closure};
 use web_sys::{Event, EventSource, MessageEvent};
 
 use crate::{
-    address, command,
+    address,
+    clock::Clock,
+    command,
     erased::alive,
     scene::Scene,
     seed::Seed,
@@ -65,12 +68,14 @@ pub struct Connection {
     newer: RwSignal<bool>,
     said: RwSignal<String>,
     hash: StoredValue<String>,
+    clock: Clock,
 }
 
 impl Connection {
     /// A connection that was not opened.
-    pub fn new(seed: &Seed) -> Self {
+    pub fn new(seed: &Seed, clock: Clock) -> Self {
         Self {
+            clock,
             link: RwSignal::new(Link::Connecting),
             signed_in: RwSignal::new(seed.signed_in),
             newer: RwSignal::new(false),
@@ -251,7 +256,7 @@ fn on_message(event: &MessageEvent) {
     let data = event.data().as_string().unwrap_or_default();
     heard();
     match event.type_().as_str() {
-        "ping" => build(&data),
+        "ping" => ping(&data),
         "bye" => retry(Some(1_000.0)),
         _ => take(&data),
     }
@@ -259,15 +264,18 @@ fn on_message(event: &MessageEvent) {
 
 /// What a ping says, as far as it matters here.
 struct Ping {
+    /// The cluster's time.
+    now: Timestamp,
     /// The build of the assets the server serves now.
     hash: String,
 }
 
-structs! { Ping { hash } }
+structs! { Ping { now, hash } }
 
-fn build(data: &str) {
-    let Some(Ping { hash }) = wire::read(data) else { return };
+fn ping(data: &str) {
+    let Some(Ping { now, hash }) = wire::read(data) else { return };
     with(|line| {
+        line.connection.clock.set(now);
         let ours = line.connection.hash.get_value();
         if !ours.is_empty() && !hash.is_empty() && ours != hash {
             line.connection.newer.set(true);

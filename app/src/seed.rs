@@ -16,7 +16,7 @@ pub struct Seed {
     pub plan: Option<Plan>,
     /// Why the page has nothing to show, as a sentence.
     pub refusal: Option<String>,
-    /// The server's clock when it rendered.
+    /// The cluster's time when the server rendered.
     pub now: Timestamp,
     /// The build of the assets, letters and digits only; also what tells the browser that a newer build is served.
     pub hash: String,

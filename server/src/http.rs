@@ -41,7 +41,7 @@
 //! |------------|------------|------|
 //! | `snapshot` | boot:count | everything; comes first, and again whenever the reader fell behind |
 //! | `delta`    | boot:count | what changed since the revision it names |
-//! | `ping`     | none       | every 15 s: the server's clock and the name of the page's build, `{"now":…,"hash":…}` |
+//! | `ping`     | none       | at once and every 15 s: the cluster's time and the name of the page's build, `{"now":…,"hash":…}` |
 //! | `bye`      | none       | the stream ends; `retry` says when to come back: `{"reason":"shuttingDown"}` |
 //!
 //! `after` is the last id that was read; the header `Last-Event-ID` goes before it. What is no id counts as none.

@@ -214,6 +214,7 @@ impl Keeper {
                 let message = self.look(&topic);
                 answer(reply, message);
             }
+            Incoming::Time { reply } => answer(reply, now),
             Incoming::MakePlan { unit, reply } => {
                 let plan = self.make_plan(&unit);
                 answer(reply, plan);
@@ -235,6 +236,17 @@ impl Keeper {
     }
 
     fn observe(&mut self, observations: Vec<Observation>, now: Timestamp) {
+        for observation in &observations {
+            match observation {
+                Observation::Time(cluster) => {
+                    let mut runs = self.performances.values();
+                    let is_idle = runs.all(|performance| performance.run.state().is_ended());
+                    self.clock.follow(*cluster, is_idle);
+                }
+                Observation::Played(game) => self.clock.set_pace(game.speed),
+                _ => {}
+            }
+        }
         self.index.apply(observations, now);
         self.stale = true;
     }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     address::decoded,
-    command,
+    clock, command,
     erased::{alive, memo, now},
     live::Connection,
     route::Place,
@@ -39,6 +39,7 @@ pub fn Frame(children: Children) -> impl IntoView {
     alive(move || document().set_title(&title(&place.path())));
     let game =
         memo(move || badge.0.with(|card| card.as_ref().and_then(|card| card.playground.clone())));
+    clock::keep_pace(game);
     let crumbs = move || {
         crumbs(&place.path())
             .into_iter()

@@ -133,25 +133,26 @@ impl Sandbox {
                     let strike = api::strike(&mut world.cluster, &request);
                     (request, strike)
                 }
-                (Err(status), _) | (_, Err(status)) => return Ok(respond(&status.into())),
+                (Err(status), _) | (_, Err(status)) => return Ok(respond(&status.into(), now)),
             }
         };
         if !strike.latency.is_zero() {
             tokio::time::sleep(strike.latency).await;
         }
-        let reply = {
+        let (reply, now) = {
             let mut world = self.shared.lock();
-            let request = Request { time: world.cluster.now(), ..request };
+            let now = world.cluster.now();
+            let request = Request { time: now, ..request };
             let reply = api::answer(&mut world.cluster, &request, strike.action.as_ref());
             let revision = world.cluster.store.revision();
             drop(world);
             self.shared.tell(revision);
-            reply
+            (reply, now)
         };
         match reply.content {
             api::Content::Reset => Err(io::Error::from(io::ErrorKind::ConnectionReset)),
             api::Content::Watch(watch) => Ok(body::watching(&self.shared, *watch)),
-            _ => Ok(respond(&reply)),
+            _ => Ok(respond(&reply, now)),
         }
     }
 
@@ -170,13 +171,18 @@ impl Sandbox {
     }
 }
 
-fn respond(reply: &Reply) -> Response<Body> {
+/// The answer, dated by the cluster's clock.
+fn respond(reply: &Reply, now: Timestamp) -> Response<Body> {
     let (sort, bytes) = reply.bytes();
     let body =
         http_body_util::Full::new(Bytes::from(bytes)).map_err(|never: Infallible| match never {});
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = reply.code;
     response.headers_mut().insert(header::CONTENT_TYPE, sort);
+    let date = now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    if let Ok(date) = http::HeaderValue::from_str(&date) {
+        response.headers_mut().insert(header::DATE, date);
+    }
     if let Some(tag) = reply.tag() {
         response.headers_mut().insert(header::ETAG, tag);
     }

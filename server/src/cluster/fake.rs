@@ -48,6 +48,8 @@ pub(super) enum Reply {
     Answer(u16, String),
     /// As [`Reply::Answer`], with a `Retry-After`.
     Later(u16, &'static str, String),
+    /// As [`Reply::Answer`], with a `Date`.
+    Dated(&'static str, String),
     /// The connection breaks.
     Broken,
     /// Nothing ever comes.
@@ -78,9 +80,12 @@ pub(super) fn client(
                 body: String::from_utf8(body.to_vec()).unwrap(),
             };
             log.lock().unwrap().push(seen.clone());
-            let (code, after, body) = match answer(seen).await {
+            let (code, header, body) = match answer(seen).await {
                 Reply::Answer(code, body) => (code, None, Body::from(body)),
-                Reply::Later(code, after, body) => (code, Some(after), Body::from(body)),
+                Reply::Later(code, after, body) => {
+                    (code, Some(("retry-after", after)), Body::from(body))
+                }
+                Reply::Dated(date, body) => (200, Some(("date", date)), Body::from(body)),
                 Reply::Broken => {
                     return Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
                 }
@@ -95,8 +100,8 @@ pub(super) fn client(
             };
             let mut response = Response::new(body);
             *response.status_mut() = StatusCode::from_u16(code).unwrap();
-            if let Some(after) = after {
-                response.headers_mut().insert("retry-after", after.parse().unwrap());
+            if let Some((name, value)) = header {
+                response.headers_mut().insert(name, value.parse().unwrap());
             }
             Ok::<_, std::io::Error>(response)
         }

@@ -135,6 +135,7 @@ impl Known {
             | Observation::Withdrawn(_)
             | Observation::Blind { .. }
             | Observation::Sighted { .. }
+            | Observation::Time(_)
             | Observation::Played(_)
             | Observation::Reached { .. }
             | Observation::Unreachable { .. } => false,

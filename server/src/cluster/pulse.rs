@@ -6,10 +6,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde::Deserialize;
 use teardown::observation::{AwayCause, Observation};
-use tokio::{sync::Notify, time::sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 
 use super::{
     report::{HubGone, Report},
@@ -69,11 +73,16 @@ impl Pulse {
         let mut version: Option<String> = None;
         let mut told: Option<AwayCause> = None;
         let mut failures = 0;
+        let mut time = Reading::default();
         loop {
             match self.ask().await {
-                Ok(answer) => {
+                Ok((answer, date)) => {
                     failures = 0;
                     let back = version.is_none();
+                    if let Some(date) = date.filter(|date| !time.is_expected(*date)) {
+                        time = Reading { date, at: Some(Instant::now()) };
+                        self.report.tell(Observation::Time(date)).await?;
+                    }
                     // An answer without a version does not make a known one unknown.
                     let answer =
                         answer.or_else(|| version.clone()).unwrap_or_else(|| "unknown".to_owned());
@@ -111,8 +120,9 @@ impl Pulse {
         }
     }
 
-    /// The version, or why there is no answer. An API server that does not tell its version is there all the same.
-    async fn ask(&self) -> Result<Option<String>, Away> {
+    /// The version and what its clock shows, or why there is no answer. An API server that does not tell its version is
+    /// there all the same.
+    async fn ask(&self) -> Result<(Option<String>, Option<Timestamp>), Away> {
         let request = request::get("/version", request::JSON)?;
         let answer = request::ask(&self.client, request, PATIENCE).await?;
         match answer.code {
@@ -122,9 +132,9 @@ impl Pulse {
                         cause: AwayCause::Failing,
                         message: "what answers is no API server".to_owned(),
                     })?;
-                Ok(Some(bounded(&version.git_version)))
+                Ok((Some(bounded(&version.git_version)), answer.date))
             }
-            403 | 404 | 429 => Ok(None),
+            403 | 404 | 429 => Ok((None, answer.date)),
             401 => Err(Away {
                 cause: AwayCause::Unauthorized,
                 message: format!("401: {}", answer.message()),
@@ -134,6 +144,23 @@ impl Pulse {
                 message: format!("the API server answers {code}: {}", answer.message()),
             }),
         }
+    }
+}
+
+/// What the API server's clock showed, and when.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    date: Timestamp,
+    at: Option<Instant>,
+}
+
+impl Reading {
+    /// Whether this date is what the clock must show by now. Dates have whole seconds and have been under way.
+    fn is_expected(self, date: Timestamp) -> bool {
+        self.at.is_some_and(|at| {
+            let passed = SignedDuration::try_from(at.elapsed()).unwrap_or(SignedDuration::MAX);
+            (date.duration_since(self.date) - passed).abs() <= SignedDuration::from_secs(2)
+        })
     }
 }
 
@@ -254,6 +281,31 @@ mod tests {
         let task = tokio::spawn(Pulse::new(client, report, Chance::default()).run());
         assert!(matches!(told.recv().await, Some(Observation::Reached { .. })));
         assert!(timeout(Duration::from_secs(60), told.recv()).await.is_err());
+        task.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_is_told_once_and_when_it_is_another_than_expected() {
+        static NUMBER: AtomicU16 = AtomicU16::new(0);
+        let (client, _) = fake::client(|_| {
+            let date = match NUMBER.fetch_add(1, Ordering::SeqCst) {
+                0 => "Fri, 15 Jan 2027 08:00:00 GMT",
+                // Ten seconds later, as far as whole seconds can tell.
+                1 => "Fri, 15 Jan 2027 08:00:11 GMT",
+                2 => "not a date",
+                _ => "Fri, 15 Jan 2027 07:30:00 GMT",
+            };
+            let reply = Reply::Dated(date, r#"{"gitVersion":"v1.36.3"}"#.into());
+            Box::pin(std::future::ready(reply))
+        });
+        let (report, mut told) = Report::channel();
+        let task = tokio::spawn(Pulse::new(client, report, Chance::default()).run());
+        let time = |text: &str| Some(Observation::Time(text.parse().unwrap()));
+        assert_eq!(told.recv().await, time("2027-01-15T08:00:00Z"));
+        assert!(matches!(told.recv().await, Some(Observation::Reached { .. })));
+        let begin = Instant::now();
+        assert_eq!(told.recv().await, time("2027-01-15T07:30:00Z"));
+        assert_eq!(begin.elapsed().as_secs(), 30);
         task.abort();
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use http::{Method, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
+use jiff::{Timestamp, fmt::rfc2822};
 use kube::client::{Body, Client};
 use tokio::time::timeout;
 
@@ -25,6 +26,8 @@ pub(super) struct Answer {
     pub(super) code: u16,
     /// `Retry-After`, where it was given in seconds, as the API server gives it.
     pub(super) retry_after: Option<Duration>,
+    /// `Date`: what the clock at the other end showed.
+    pub(super) date: Option<Timestamp>,
     /// The body, complete.
     pub(super) body: Bytes,
 }
@@ -129,6 +132,12 @@ async fn read(response: Response<Body>) -> Result<Answer, Failure> {
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.trim().parse::<u32>().ok())
         .map(|seconds| Duration::from_secs(seconds.into()));
+    // RFC 2822 has what HTTP's dates are: a weekday, a day, a time, GMT.
+    let date = response
+        .headers()
+        .get(header::DATE)
+        .and_then(|value| rfc2822::parse(value.to_str().ok()?).ok())
+        .map(|date| date.timestamp());
     let body = Limited::new(response.into_body(), LARGEST).collect().await.map_err(|error| {
         if error.is::<http_body_util::LengthLimitError>() {
             Failure::TooLarge
@@ -136,7 +145,7 @@ async fn read(response: Response<Body>) -> Result<Answer, Failure> {
             Failure::Connection(bounded(&error.to_string()))
         }
     })?;
-    Ok(Answer { code, retry_after, body: body.to_bytes() })
+    Ok(Answer { code, retry_after, date, body: body.to_bytes() })
 }
 
 /// The lines of an answer that does not end by itself: a watch.

@@ -25,7 +25,7 @@ use serde_json::json;
 use teardown::message::{Revision, Topic};
 use tokio::{
     sync::broadcast,
-    time::{Instant, Interval, MissedTickBehavior},
+    time::{Interval, MissedTickBehavior},
 };
 
 use super::{
@@ -104,7 +104,8 @@ impl Stream {
         subscription: Subscription,
         place: Place,
     ) -> Self {
-        let mut ping = tokio::time::interval_at(Instant::now() + PING, PING);
+        // The first at once: a reader reckons all ages from the time it tells.
+        let mut ping = tokio::time::interval(PING);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let Subscription { first, rest } = subscription;
         Self {
@@ -134,7 +135,7 @@ impl Stream {
                 _ = self.ping.tick() => {
                     // An open page is in use.
                     self.state.access.touch(&self.session, Timestamp::now());
-                    return Some(self.pulse());
+                    return Some(self.pulse().await);
                 }
                 frame = self.rest.recv() => match frame {
                     Ok(frame) => return Some(event(&frame)),
@@ -169,10 +170,13 @@ impl Stream {
         }
     }
 
-    fn pulse(&self) -> Event {
-        Event::default()
-            .event("ping")
-            .data(json!({ "now": Timestamp::now(), "hash": self.state.site.hash() }).to_string())
+    async fn pulse(&mut self) -> Event {
+        match self.state.hub.time().await {
+            Ok(now) => Event::default()
+                .event("ping")
+                .data(json!({ "now": now, "hash": self.state.site.hash() }).to_string()),
+            Err(closed) => self.bye(Failure::from(closed).code()),
+        }
     }
 
     fn bye(&mut self, reason: &str) -> Event {

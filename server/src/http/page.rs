@@ -36,12 +36,16 @@ pub(super) fn routes(state: &AppState) -> Router<AppState> {
 }
 
 /// A page that the app does not have; it says so itself.
-pub(super) async fn unknown(State(state): State<AppState>, mut request: Request) -> Response {
+pub(super) async fn unknown(
+    State(state): State<AppState>,
+    mut request: Request,
+) -> Result<Response, Failure> {
+    let now = state.hub.time().await?;
     request.extensions_mut().insert(Sowing {
-        seed: seed(&state, Sight::default(), Some(Failure::UnknownPath.code())),
+        seed: seed(&state, Sight::default(), Some(Failure::UnknownPath.code()), now),
         status: Failure::UnknownPath.status(),
     });
-    render(State(state), request).await
+    Ok(render(State(state), request).await)
 }
 
 async fn render(State(state): State<AppState>, request: Request) -> Response {
@@ -67,12 +71,14 @@ async fn look(
     next: Next,
 ) -> Result<Response, Failure> {
     let parameters = parameters.map_err(|rejection| Failure::Malformed(rejection.body_text()))?;
-    let sowing = match sight(&Subject::of(&parameters), &state.hub).await? {
-        Ok(sight) => Sowing { seed: seed(&state, sight, None), status: StatusCode::OK },
+    let sight = sight(&Subject::of(&parameters), &state.hub).await?;
+    let now = state.hub.time().await?;
+    let sowing = match sight {
+        Ok(sight) => Sowing { seed: seed(&state, sight, None, now), status: StatusCode::OK },
         Err(refusal) => {
             let failure = Failure::from(refusal);
             Sowing {
-                seed: seed(&state, Sight::default(), Some(failure.code())),
+                seed: seed(&state, Sight::default(), Some(failure.code()), now),
                 status: failure.status(),
             }
         }
@@ -164,12 +170,17 @@ fn performed(message: &Message, id: &RunId) -> Option<PlanId> {
     })
 }
 
-fn seed(state: &AppState, Sight { message, plan }: Sight, refusal: Option<&str>) -> Seed {
+fn seed(
+    state: &AppState,
+    Sight { message, plan }: Sight,
+    refusal: Option<&str>,
+    now: Timestamp,
+) -> Seed {
     Seed {
         message,
         plan,
         refusal: refusal.map(str::to_owned),
-        now: Timestamp::now(),
+        now,
         hash: state.site.hash().to_owned(),
         signed_in: true,
     }

@@ -1,38 +1,114 @@
-//! Wall-clock times that never jump: the time at the start plus what the monotonic clock has counted since. Under
-//! paused time in tests it stands still with everything else.
+//! The hub's clock. It shows the cluster's time, because every time an object carries is of that clock, and it counts with
+//! the monotonic one. Under paused time in tests it stands still with everything else.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
+/// What an answer's `Date` cannot tell: it has whole seconds, and was under way for a while.
+const TOLERANCE: SignedDuration = SignedDuration::from_secs(2);
+
 /// The hub's clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    wall: Timestamp,
     start: Instant,
+    /// What it showed at `anchor`.
+    shown: Timestamp,
+    anchor: Instant,
+    /// Seconds of the cluster per second.
+    pace: u32,
+    /// Whether the cluster has told it the time.
+    is_told: bool,
 }
 
 impl Clock {
     /// A clock that reads `wall` now.
     pub(super) fn start(wall: Timestamp) -> Self {
-        Self { wall, start: Instant::now() }
+        let now = Instant::now();
+        Self { start: now, shown: wall, anchor: now, pace: 1, is_told: false }
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        let elapsed = SignedDuration::try_from(self.start.elapsed()).unwrap_or(SignedDuration::MAX);
-        self.wall.checked_add(elapsed).unwrap_or(Timestamp::MAX)
+        let passed = self.anchor.elapsed().saturating_mul(self.pace);
+        let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
+        self.shown.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// Milliseconds since the start.
+    /// Follows the cluster's clock; from the second time on back only where it `may_go_back`, for what was put off until
+    /// a time would be put off for longer.
+    pub(super) fn follow(&mut self, cluster: Timestamp, may_go_back: bool) {
+        let ahead = cluster.duration_since(self.now());
+        let may_go_back = may_go_back || !self.is_told;
+        if ahead > TOLERANCE || may_go_back && ahead < -TOLERANCE {
+            (self.shown, self.anchor) = (cluster, Instant::now());
+        }
+        self.is_told = true;
+    }
+
+    /// Runs this many times as fast from now on.
+    pub(super) fn set_pace(&mut self, pace: u32) {
+        if pace != self.pace {
+            (self.shown, self.anchor) = (self.now(), Instant::now());
+            self.pace = pace.max(1);
+        }
+    }
+
+    /// Milliseconds since the start, by the monotonic clock.
     pub(super) fn milliseconds(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The instant of a time; the start for times before it.
+    /// The instant of a time; at once for times that have passed.
     pub(super) fn instant(&self, at: Timestamp) -> Instant {
-        let after = Duration::try_from(at.duration_since(self.wall)).unwrap_or_default();
-        // A year from now is never for a timer.
-        self.start + after.min(Duration::from_secs(365 * 24 * 3600))
+        let after = Duration::try_from(at.duration_since(self.shown)).unwrap_or_default();
+        // A year from now is never for a timer. A nanosecond more: division must not wake anybody a moment early.
+        let after = after.min(Duration::from_secs(365 * 24 * 3600)) / self.pace;
+        self.anchor + after + Duration::from_nanos(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn seconds(seconds: i64) -> SignedDuration {
+        SignedDuration::from_secs(seconds)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_follows_the_cluster_and_never_back_where_something_waits() {
+        let wall = Timestamp::from_second(1_800_000_000).unwrap();
+        let mut clock = Clock::start(wall + seconds(600));
+        clock.follow(wall, false);
+        assert_eq!(clock.now(), wall, "the first time there is nothing that waits");
+        clock.follow(wall + seconds(1), false);
+        assert_eq!(clock.now(), wall, "an answer's Date is no finer than that");
+        clock.follow(wall + seconds(300), false);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(clock.now(), wall + seconds(305));
+        clock.follow(wall, false);
+        assert_eq!(clock.now(), wall + seconds(305));
+        clock.follow(wall, true);
+        assert_eq!(clock.now(), wall);
+        assert_eq!(clock.milliseconds(), 5_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pace_counts_from_its_beginning_and_timers_keep_it() {
+        let wall = Timestamp::from_second(1_800_000_000).unwrap();
+        let mut clock = Clock::start(wall);
+        tokio::time::advance(Duration::from_secs(3)).await;
+        clock.set_pace(10);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(clock.now(), wall + seconds(23));
+        let due = wall + seconds(43);
+        tokio::time::sleep_until(clock.instant(due)).await;
+        assert!(clock.now() >= due && clock.now() < due + seconds(1), "{}", clock.now());
+        clock.set_pace(1);
+        let then = clock.now();
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(clock.now(), then + seconds(2));
+        assert!(clock.instant(wall) <= Instant::now());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
@@ -43,6 +44,11 @@ pub enum Incoming {
         topic: Topic,
         /// Where the answer goes.
         reply: oneshot::Sender<Result<Message, Refusal>>,
+    },
+    /// Somebody wants to know the time.
+    Time {
+        /// Where the answer goes.
+        reply: oneshot::Sender<Timestamp>,
     },
     /// Somebody wants a plan.
     MakePlan {
@@ -228,6 +234,14 @@ impl Hub {
     /// As [`Hub::subscribe`].
     pub async fn look(&self, topic: Topic) -> Result<Result<Message, Refusal>, HubClosed> {
         self.ask(|reply| Incoming::Look { topic, reply }).await
+    }
+
+    /// The cluster's time, as far as it is known: what every age is reckoned from.
+    ///
+    /// # Errors
+    /// [`HubClosed`] when the process ends.
+    pub async fn time(&self) -> Result<Timestamp, HubClosed> {
+        self.ask(|reply| Incoming::Time { reply }).await
     }
 
     /// Makes a plan of a unit as it is now.

@@ -178,6 +178,8 @@ impl Index {
                 self.version = Some(version);
                 self.unreachable = None;
             }
+            // The caller's clock: this one is told the time.
+            Observation::Time(_) => {}
             Observation::Played(playground) => self.playground = Some(playground),
             Observation::Unreachable { cause, message } => {
                 let since = self.unreachable.as_ref().map_or(now, |unreachable| unreachable.since);

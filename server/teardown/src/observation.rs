@@ -89,6 +89,8 @@ pub enum Observation {
         /// Its version, such as `v1.36.3`.
         version: String,
     },
+    /// What the API server's clock shows.
+    Time(Timestamp),
     /// The cluster is only played, and this is how the game stands.
     Played(Playground),
     /// The API server does not answer, or not as it should.

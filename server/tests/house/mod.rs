@@ -88,6 +88,9 @@ pub(crate) fn play() -> (Hub, PlayedHub) {
                     let answer = known(&Topic::Unit(unit)).map(|()| Arc::new(plan()));
                     let _ = reply.send(answer);
                 }
+                Incoming::Time { reply } => {
+                    let _ = reply.send(Timestamp::UNIX_EPOCH);
+                }
                 Incoming::ReadPlan { plan: id, reply } => {
                     let known = id == PlanId::new("p1");
                     let _ = reply.send(if known {

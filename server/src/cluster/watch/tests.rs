@@ -96,7 +96,9 @@ impl Scene {
                 .expect("nothing is told")
                 .unwrap();
             return match told {
-                Observation::Reached { .. } | Observation::Played(_) => continue,
+                Observation::Reached { .. } | Observation::Time(_) | Observation::Played(_) => {
+                    continue;
+                }
                 Observation::Listed { objects, .. } => {
                     format!("listed [{}]", all_in_short(&objects))
                 }
