@@ -49,6 +49,32 @@ test('the page is there at once, says that nothing real is touched, and an incid
 	});
 });
 
+test('each incident ends in something that is stuck, and what is repaired goes on', async ({ visit }) => {
+	await playing([], async (unwind) => {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		const sandbox = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+		await sandbox.getByText('Sandbox.').click();
+		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
+		const incidents = ['s1', 's2', 's4', 's5'];
+		const row = (unit) => page.getByRole('row').filter({ has: page.getByRole('link', { name: unit, exact: true }) });
+		for (const unit of incidents) await sandbox.getByRole('button', { name: new RegExp(`^${unit}`, 'i') }).click();
+		for (const unit of incidents) await expect(row(unit), unit).toContainText('stuck', { timeout: 60_000 });
+
+		// Why: the finalizer that nobody removes any more.
+		await page.getByRole('link', { name: 's4', exact: true }).click();
+		await page.getByRole('link', { name: 'List' }).click();
+		await page.getByRole('row').filter({ hasText: 'Topic orders' }).click();
+		const drawer = page.getByRole('complementary').filter({ hasText: 'orders' });
+		await expect(drawer).toContainText('queue.example/topic');
+		await expect(drawer).toContainText('Stuck');
+		await page.getByRole('link', { name: 'Units', exact: true }).first().click();
+
+		await sandbox.getByRole('button', { name: 'Repair everything' }).click();
+		for (const unit of incidents) await expect(row(unit), unit).not.toContainText('stuck', { timeout: 60_000 });
+	});
+});
+
 test('a well-behaved application is taken apart to the end', async ({ visit }) => {
 	await playing(['shop'], async (unwind) => {
 		const page = await visit();

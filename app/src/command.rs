@@ -146,6 +146,7 @@ pub async fn play(body: &str) -> Result<(), Refusal> {
 pub fn lever(what: Mishap, subject: &str) -> impl Fn(bool) -> String + Send + use<> {
     let what = match what {
         Mishap::Incident => "incident",
+        Mishap::Operator => "operator",
         Mishap::Node => "node",
         Mishap::Metrics => "metrics",
         Mishap::Nfs => "nfs",

@@ -159,7 +159,7 @@ names! {
         Running "running", Paused "paused", Stopping "stopping", Finished "finished", Stopped "stopped",
     }
     Found { PartOf "partOf", Namespace "namespace" }
-    Mishap { Incident "incident", Node "node", Metrics "metrics", Nfs "nfs", Volume "volume" }
+    Mishap { Incident "incident", Operator "operator", Node "node", Metrics "metrics", Nfs "nfs", Volume "volume" }
     AwayCause { Silent "silent", Unauthorized "unauthorized", Failing "failing" }
     BlindCause { Forbidden "forbidden", Discovery "discovery", Failing "failing" }
     DetailName {

@@ -12,6 +12,7 @@ use sandbox::{
     controller::timing::Timing,
     play::{self, Game, NoSuchPlay},
     service::{Port, Sandbox, kubeconfig},
+    store::Key,
     world::{BadWorld, World},
 };
 use teardown::{
@@ -146,10 +147,10 @@ impl Playground {
         let mut game = self.game();
         let played = self.sandbox.with(|world| match play {
             Play::Pull { what: Mishap::Incident, subject } => game.begin(world, subject),
-            Play::Pull { what, subject } => Game::set(world, &mishap(*what, subject)?, true),
-            Play::Release { what, subject } => Game::set(world, &mishap(*what, subject)?, false),
+            Play::Pull { what, subject } => game.set(world, &mishap(*what, subject)?, true),
+            Play::Release { what, subject } => game.set(world, &mishap(*what, subject)?, false),
             Play::Repair {} => {
-                Game::repair(world);
+                game.repair(world);
                 Ok(())
             }
             Play::Speed { times } => Game::set_speed(world, *times),
@@ -167,9 +168,11 @@ impl Playground {
             |what, subject: &str, pulled| Lever { what, subject: subject.to_owned(), pulled };
         let mut levers: Vec<Lever> =
             game.incidents().map(|(name, begun)| lever(Mishap::Incident, name, begun)).collect();
-        drop(game);
         self.sandbox.with(|world| {
-            levers.extend(Game::mishaps(world).into_iter().map(|(mishap, broken)| match mishap {
+            levers.extend(game.mishaps(world).into_iter().map(|(mishap, broken)| match mishap {
+                play::Mishap::Operator(key) => {
+                    lever(Mishap::Operator, &format!("{}/{}", key.namespace, key.name), broken)
+                }
                 play::Mishap::Node(name) => lever(Mishap::Node, &name, broken),
                 play::Mishap::Metrics => lever(Mishap::Metrics, "", broken),
                 play::Mishap::Nfs(server) => lever(Mishap::Nfs, &server, broken),
@@ -185,12 +188,16 @@ impl Playground {
 }
 
 fn mishap(what: Mishap, subject: &str) -> Result<play::Mishap, NoSuchPlay> {
-    let subject = || subject.to_owned();
+    let owned = || subject.to_owned();
     Ok(match what {
-        Mishap::Node => play::Mishap::Node(subject()),
+        Mishap::Operator => {
+            let (namespace, name) = subject.split_once('/').ok_or(NoSuchPlay::Mishap)?;
+            play::Mishap::Operator(Key::new("apps", "deployments", namespace, name))
+        }
+        Mishap::Node => play::Mishap::Node(owned()),
         Mishap::Metrics => play::Mishap::Metrics,
-        Mishap::Nfs => play::Mishap::Nfs(subject()),
-        Mishap::Volume => play::Mishap::Volume(subject()),
+        Mishap::Nfs => play::Mishap::Nfs(owned()),
+        Mishap::Volume => play::Mishap::Volume(owned()),
         // What has happened has happened.
         Mishap::Incident => return Err(NoSuchPlay::Mishap),
     })

@@ -205,6 +205,7 @@ pub fn lever(what: Mishap, subject: &str) -> String {
             "s5" => "S5: node dies in silence".to_owned(),
             subject => format!("Incident {subject}"),
         },
+        Mishap::Operator => format!("Uninstall {subject}"),
         Mishap::Node => format!("Break {subject}"),
         Mishap::Metrics => "Stop the metrics API".to_owned(),
         Mishap::Nfs => format!("Make {subject} stale"),

@@ -47,7 +47,7 @@ mod taint_eviction;
 mod pod_gc;
 mod kubelet;
 mod gitops;
-mod operator;
+pub(crate) mod operator;
 
 use std::any::Any;
 use std::collections::VecDeque;

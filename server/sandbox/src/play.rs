@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::Actor,
-    controller::{Controllers, timing::Timing},
+    cluster::{Actor, DeleteOptions},
+    controller::{Controllers, operator::FINALIZES, timing::Timing},
     fault::{Faults, NodeFault},
     object,
     patch::Patch,
@@ -22,6 +22,8 @@ const SPEEDS: std::ops::RangeInclusive<u32> = 1..=10;
 /// Something that can be broken.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mishap {
+    /// The operator of this key, a Deployment, is not there: what only its Pods finalize is not.
+    Operator(Key),
     /// The kubelet of this node says and does nothing.
     Node(String),
     /// The server behind the metrics API has no Pod.
@@ -41,6 +43,8 @@ pub enum NoSuchPlay {
     Incident(String),
     #[error("time goes 1 to 10 times as fast, not {0} times")]
     Speed(u32),
+    #[error("it cannot be installed again: {0}")]
+    Install(BadWorld),
     #[error("the world cannot be set up again")]
     World(#[from] BadWorld),
 }
@@ -151,11 +155,18 @@ impl Game {
         Ok(())
     }
 
-    /// What can be broken in a world, and whether it is; of the volumes only those that are.
+    /// What can be broken in a world, and whether it is; of the volumes only those that are, of the operators those whose
+    /// namespace is there.
     #[must_use]
-    pub fn mishaps(world: &World) -> Vec<(Mishap, bool)> {
+    pub fn mishaps(&self, world: &World) -> Vec<(Mishap, bool)> {
         let breakage = &world.controllers.breakage;
         let mut mishaps: Vec<(Mishap, bool)> = Vec::new();
+        for (key, _) in self.operators(world) {
+            let missing = world.cluster.get(&key).is_none();
+            if world.cluster.get(&Key::new("", "namespaces", "", &key.namespace)).is_some() {
+                mishaps.push((Mishap::Operator(key), missing));
+            }
+        }
         for machine in &breakage.machines {
             let silent = world.cluster.faults.node(machine) == Some(NodeFault::Silent);
             mishaps.push((Mishap::Node(machine.clone()), silent));
@@ -179,19 +190,21 @@ impl Game {
     /// Breaks something, or repairs it.
     ///
     /// # Errors
-    /// [`NoSuchPlay::Mishap`] where there is no such thing.
-    pub fn set(world: &mut World, mishap: &Mishap, broken: bool) -> Result<(), NoSuchPlay> {
+    /// [`NoSuchPlay::Mishap`] where there is no such thing, [`NoSuchPlay::Install`] where its namespace is going.
+    pub fn set(&self, world: &mut World, mishap: &Mishap, broken: bool) -> Result<(), NoSuchPlay> {
         let known = match mishap {
             Mishap::Volume(name) => {
                 world.cluster.get(&Key::new("", "persistentvolumes", "", name)).is_some()
             }
-            mishap => Self::mishaps(world).iter().any(|(known, _)| known == mishap),
+            mishap => self.mishaps(world).iter().any(|(known, _)| known == mishap),
         };
         if !known {
             return Err(NoSuchPlay::Mishap);
         }
         let breakage = &mut world.controllers.breakage;
         match mishap {
+            Mishap::Operator(key) if broken => uninstall(world, key),
+            Mishap::Operator(key) => self.install(world, key)?,
             Mishap::Node(name) => {
                 world.cluster.faults.set_node(name, broken.then_some(NodeFault::Silent));
             }
@@ -205,9 +218,35 @@ impl Game {
     }
 
     /// Repairs everything that is broken; nothing more happens by itself.
-    pub fn repair(world: &mut World) {
+    pub fn repair(&self, world: &mut World) {
         world.repair();
         scale_metrics(world, REPLICAS);
+        for (mishap, _) in self.mishaps(world) {
+            if let Mishap::Operator(key) = mishap {
+                // In a namespace that is going there is no place for it any more.
+                drop(self.install(world, &key));
+            }
+        }
+    }
+
+    /// The operators of the game: Deployments whose Pods finalize.
+    fn operators<'a>(&'a self, world: &'a World) -> impl Iterator<Item = (Key, &'a Value)> {
+        let objects = self.scenes.iter().flat_map(|scene| &scene.objects);
+        objects
+            .filter(|it| {
+                let annotations = &it["spec"]["template"]["metadata"]["annotations"];
+                it["kind"] == "Deployment" && annotations[FINALIZES].is_string()
+            })
+            .filter_map(|it| Some((world.cluster.key_of(it)?, it)))
+    }
+
+    fn install(&self, world: &mut World, key: &Key) -> Result<(), NoSuchPlay> {
+        let found = self.operators(world).find(|(known, _)| known == key);
+        let object = found.map(|(_, object)| object.clone()).ok_or(NoSuchPlay::Mishap)?;
+        if world.cluster.get(key).is_none() {
+            world.furnish(vec![object]).map_err(NoSuchPlay::Install)?;
+        }
+        Ok(())
     }
 
     /// Lets time go this many times as fast.
@@ -221,6 +260,12 @@ impl Game {
         world.cluster.clock.set_speed(speed);
         Ok(())
     }
+}
+
+/// As `kubectl delete deployment` does.
+fn uninstall(world: &mut World, operator: &Key) {
+    // One that is being deleted already need not be.
+    drop(world.cluster.delete(&Actor::admin(), operator, &DeleteOptions::default()));
 }
 
 fn metrics_key() -> Key {
@@ -305,6 +350,11 @@ mod tests {
         pass(&mut world, 40);
         assert!(game.incidents().any(|it| it == ("s4", true)));
         assert_ne!(names(&world, "deployments", "apps"), before);
+        pass(&mut world, 600);
+        assert_eq!(names(&world, "topics", "queue.example").len(), 2, "nobody finalizes them");
+        game.repair(&mut world);
+        pass(&mut world, 60);
+        assert_eq!(names(&world, "topics", "queue.example"), Vec::<String>::new());
 
         let uids: BTreeSet<String> = world
             .cluster
@@ -327,7 +377,7 @@ mod tests {
         let game = Game::everything().unwrap();
         game.set_up(&mut world).unwrap();
         pass(&mut world, 60);
-        let all = Game::mishaps(&world);
+        let all = game.mishaps(&world);
         for wanted in ["Node(\"node-a\")", "Metrics", "Nfs("] {
             assert!(
                 all.iter().any(|(it, on)| format!("{it:?}").starts_with(wanted) && !on),
@@ -335,18 +385,18 @@ mod tests {
             );
         }
         for (mishap, _) in &all {
-            Game::set(&mut world, mishap, true).unwrap();
+            game.set(&mut world, mishap, true).unwrap();
         }
-        Game::set(&mut world, &Mishap::Volume("s2-archive".into()), true).unwrap();
-        assert!(Game::mishaps(&world).iter().all(|(_, on)| *on));
-        assert_eq!(Game::mishaps(&world).len(), all.len() + 1);
+        game.set(&mut world, &Mishap::Volume("s2-archive".into()), true).unwrap();
+        assert!(game.mishaps(&world).iter().all(|(_, on)| *on));
+        assert_eq!(game.mishaps(&world).len(), all.len() + 1);
         pass(&mut world, 10);
         assert!(!world.cluster.is_available("v1beta1.metrics.k8s.io"));
-        Game::repair(&mut world);
-        assert!(Game::mishaps(&world).iter().all(|(_, on)| !on));
+        game.repair(&mut world);
+        assert!(game.mishaps(&world).iter().all(|(_, on)| !on));
         pass(&mut world, 30);
         assert!(world.cluster.is_available("v1beta1.metrics.k8s.io"));
-        let unknown = Game::set(&mut world, &Mishap::Node("node-z".into()), true);
+        let unknown = game.set(&mut world, &Mishap::Node("node-z".into()), true);
         assert!(matches!(unknown, Err(NoSuchPlay::Mishap)));
         assert!(matches!(Game::set_speed(&mut world, 0), Err(NoSuchPlay::Speed(0))));
         Game::set_speed(&mut world, 10).unwrap();

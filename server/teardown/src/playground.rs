@@ -29,6 +29,8 @@ pub struct Lever {
 pub enum Mishap {
     /// An incident begins, by name; it cannot be taken back, only repaired.
     Incident,
+    /// An operator is uninstalled: what only its Pods finalize is not. Named as namespace/name.
+    Operator,
     /// A node's kubelet says and does nothing.
     Node,
     /// The server behind the metrics API has no Pod.

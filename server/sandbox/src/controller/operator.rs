@@ -15,7 +15,7 @@ use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
 /// The finalizer that the controller in a Pod is for.
-const FINALIZES: &str = "unwind.test/finalizes";
+pub(crate) const FINALIZES: &str = "unwind.test/finalizes";
 /// How long it takes to clean up outside the cluster.
 const CLEANUP: Duration = Duration::from_secs(1);
 
