@@ -12,6 +12,7 @@ mod definition;
 mod delete;
 mod eviction;
 mod managed;
+mod quota;
 mod rules;
 mod update;
 mod validate;

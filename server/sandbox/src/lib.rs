@@ -6,10 +6,12 @@
 pub mod clock;
 pub mod kind;
 pub mod object;
+pub mod quantity;
 pub mod selector;
 pub mod status;
 pub mod patch;
 pub mod store;
+pub mod usage;
 pub mod cluster;
 pub mod controller;
 pub mod fault;

@@ -92,6 +92,7 @@ impl Cluster {
             Some(&existing),
         )?;
         validate::update(&kind, &existing, &object, subresource)?;
+        self.charge(write, key, subresource, &object, Some(&existing))?;
         managed::note(Some(&existing), &mut object, &kind, write, subresource, self.now());
         // ShouldDeleteDuringUpdate: the last finalizer went, and nothing else is waited for.
         let waits = object::finalizers(&object).next().is_some()
