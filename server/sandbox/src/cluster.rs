@@ -84,8 +84,11 @@ impl Actor {
     }
 }
 
+/// What who brings a write asks before it is taken: from who writes, the key, what is there and what shall be.
+pub(crate) type Guard = fn(&Cluster, &Actor, &Key, Option<&Value>, &Value) -> Result<(), Status>;
+
 /// How a write is meant, beside what is written.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Write {
     /// Everything is checked and answered, nothing is stored.
     pub dry_run: bool,
@@ -93,6 +96,8 @@ pub struct Write {
     pub field_manager: String,
     /// Whether it is a server-side apply.
     pub apply: bool,
+    /// RBAC's own rules, where the API is who brings it.
+    pub(crate) guard: Option<Guard>,
 }
 
 /// The whole cluster at this moment.
@@ -198,6 +203,18 @@ impl Cluster {
     pub fn kind_of(&self, object: &Value) -> Option<&Arc<Kind>> {
         let (group, _) = split_api_version(object::text(object, &["apiVersion"]));
         self.kinds.by_kind(group, object::text(object, &["kind"]))
+    }
+
+    /// Asks what is to be asked before a write is taken.
+    fn ask_guard(
+        &self,
+        actor: &Actor,
+        write: &Write,
+        key: &Key,
+        existing: Option<&Value>,
+        object: &Value,
+    ) -> Result<(), Status> {
+        write.guard.map_or(Ok(()), |guard| guard(self, actor, key, existing, object))
     }
 
     /// The kind of a key.
