@@ -32,6 +32,7 @@ use crate::{
     clock::Clock,
     fault::Faults,
     kind::{Kind, Kinds},
+    line::Lines,
     log::Log,
     object,
     patch::Patch,
@@ -114,6 +115,8 @@ pub struct Cluster {
     pub toleration: std::time::Duration,
     /// What answers for admission webhooks, by the name of the webhook.
     pub deciders: BTreeMap<String, Decider>,
+    /// What watches were told lately.
+    pub(crate) lines: Lines,
 }
 
 impl Cluster {
@@ -130,6 +133,7 @@ impl Cluster {
             log: Log::default(),
             toleration: std::time::Duration::from_secs(300),
             deciders: BTreeMap::new(),
+            lines: Lines::default(),
         };
         cluster.boot();
         cluster

@@ -3,6 +3,8 @@
 //! Everything that happens is decided by one synchronous state machine, [`cluster::Cluster`], from requests, the
 //! cluster's clock and a seed. The same seed and the same requests give the same log.
 
+mod line;
+
 pub mod clock;
 pub mod kind;
 pub mod object;
