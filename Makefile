@@ -21,7 +21,7 @@ deny := $(TOOLS)/bin/cargo-deny-$(DENY_VERSION)
 run: prerequisites
 	@end2end/run $(if $(CONTEXT),--context $(CONTEXT)) $(if $(SANDBOX),--sandbox $(SANDBOX))
 
-## test: everything that has to hold: checks, tests, a real control plane, a real browser.
+## test: everything that has to hold: checks, tests, a real control plane, a sandbox that is like it, a real browser.
 .PHONY: test
 test: check unit e2e
 
@@ -47,14 +47,15 @@ simulate: export SEEDS ?= 10000
 simulate: prerequisites
 	cargo test -p server --test simulation -- --nocapture $(if $(SEED),one_seed,all_seeds)
 
-## e2e: the real control plane and the real browser.
+## e2e: the real control plane, the sandbox held against it, and the real browser.
 .PHONY: e2e
 e2e: prerequisites
 	end2end/setup
 	end2end/cluster/build
 	app/build
 	cargo build -p server -p sandbox
-	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs
+	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs end2end/conformance/*.test.mjs
+	node end2end/conformance/run.mjs both
 	cd end2end && npx playwright test
 
 ## conformance: the sandbox against the real control plane, case by case; a difference fails.
