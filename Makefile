@@ -12,8 +12,10 @@ export PATH := $(HOME)/.cargo/bin:$(TOOLS)/bin:$(PATH)
 
 NEXTEST_VERSION := 0.9.151
 DENY_VERSION := 0.20.2
+FUZZ_VERSION := 0.13.2
 nextest := $(TOOLS)/bin/cargo-nextest-$(NEXTEST_VERSION)
 deny := $(TOOLS)/bin/cargo-deny-$(DENY_VERSION)
+fuzz := $(TOOLS)/bin/cargo-fuzz-$(FUZZ_VERSION)
 
 ## run: build everything and start the dashboard on the sandbox; prints its URL. CONTEXT=name or KUBECONFIG serves that
 ## cluster, SANDBOX=world another sandbox.
@@ -21,7 +23,7 @@ deny := $(TOOLS)/bin/cargo-deny-$(DENY_VERSION)
 run: prerequisites
 	@end2end/run $(if $(CONTEXT),--context $(CONTEXT)) $(if $(SANDBOX),--sandbox $(SANDBOX))
 
-## test: everything that has to hold: checks, tests, a real control plane, a real browser.
+## test: everything that has to hold: checks, tests, a real control plane, a sandbox that is like it, a real browser.
 .PHONY: test
 test: check unit e2e
 
@@ -47,14 +49,25 @@ simulate: export SEEDS ?= 10000
 simulate: prerequisites
 	cargo test -p server --test simulation -- --nocapture $(if $(SEED),one_seed,all_seeds)
 
-## e2e: the real control plane and the real browser.
+## fuzz: requests and patches that nobody should send, for SECONDS each; what was found lies in server/sandbox/fuzz/artifacts.
+.PHONY: fuzz
+fuzz: prerequisites $(fuzz)
+	@command -v c++ >/dev/null || { echo "a C++ compiler is missing. On Debian or Ubuntu: apt-get install build-essential" >&2; exit 1; }
+	cd server/sandbox && for target in request patch; do \
+		mkdir -p fuzz/corpus/$$target; \
+		cargo fuzz run --sanitizer none $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+			-dict=fuzz/kubernetes.dict -max_len=8192 -timeout=20 -max_total_time=$(or $(SECONDS),60); \
+	done
+
+## e2e: the real control plane, the sandbox held against it, and the real browser.
 .PHONY: e2e
 e2e: prerequisites
 	end2end/setup
 	end2end/cluster/build
 	app/build
 	cargo build -p server -p sandbox
-	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs
+	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs end2end/conformance/*.test.mjs
+	node end2end/conformance/run.mjs both
 	cd end2end && npx playwright test
 
 ## conformance: the sandbox against the real control plane, case by case; a difference fails.
@@ -105,3 +118,8 @@ $(deny):
 	@echo "installing cargo-deny $(DENY_VERSION), once (some minutes)"
 	cargo install --root $(TOOLS) --version $(DENY_VERSION) --locked --force cargo-deny
 	@cp $(TOOLS)/bin/cargo-deny $@
+
+$(fuzz):
+	@echo "installing cargo-fuzz $(FUZZ_VERSION), once (some minutes)"
+	cargo install --root $(TOOLS) --version $(FUZZ_VERSION) --locked --force cargo-fuzz
+	@cp $(TOOLS)/bin/cargo-fuzz $@

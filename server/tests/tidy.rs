@@ -116,7 +116,7 @@ impl Source {
             .nth(1)
             .unwrap_or_default();
         ["src/lib.rs", "src/main.rs", "/build.rs"].iter().any(|ending| self.path.ends_with(ending))
-            || ["tests", "benches", "examples", "bin"].contains(&dir)
+            || ["tests", "benches", "examples", "bin", "fuzz_targets"].contains(&dir)
                 && !self.path.contains("/src/")
     }
 }

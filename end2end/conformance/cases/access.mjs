@@ -134,6 +134,55 @@ export default [
 		const as = await grant(t, [{ apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'], verbs: ['create'] }]);
 		await t.create(role('more', [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]), { as });
 	}),
+	define('rbac-escalation-listed', 'A refusal lists what is missing, and nothing else', async (t) => {
+		const rbac = ['rbac.authorization.k8s.io'];
+		const as = await grant(t, [
+			{ apiGroups: rbac, resources: ['roles'], verbs: ['create', 'update', 'patch'] },
+			{ apiGroups: [''], resources: ['pods', '*/log'], verbs: ['get', 'list'] },
+			{ apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['mine'] },
+		]);
+		const of = (/** @type {Record<string, any>[]} */ ...rules) => role('more', rules);
+		await t.create(of({ apiGroups: [''], resources: ['pods', 'secrets'], verbs: ['get', 'delete'] }), { as });
+		await t.create(of({ apiGroups: ['', 'apps'], resources: ['pods'], verbs: ['list'] }), { as });
+		await t.create(of({ apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['mine', 'yours'] }), { as });
+		await t.create(of({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }), { as });
+		await t.create(
+			of(
+				{ apiGroups: [''], resources: ['pods', 'pods/log'], verbs: ['get'] },
+				{ apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['mine'] },
+			),
+			{ as },
+		);
+		await t.patch('roles/more', 'merge', { metadata: { finalizers: ['example.com/x'] } }, { as });
+		await t.patch('roles/more', 'merge', { metadata: { finalizers: null } }, { as });
+		await t.patch('roles/more', 'merge', { rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }] }, { as });
+		await t.put('roles/more', of({ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }), { as });
+	}),
+	define('rbac-escalate', 'Who may escalate gives any rights', async (t) => {
+		const rbac = ['rbac.authorization.k8s.io'];
+		const as = await grant(t, [{ apiGroups: rbac, resources: ['roles'], verbs: ['create', 'escalate'] }]);
+		await t.create(role('more', [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]), { as });
+	}),
+	define('rbac-bind', 'Nobody binds to rights that they do not have, unless they may', async (t) => {
+		const rbac = ['rbac.authorization.k8s.io'];
+		const as = await grant(t, [
+			{ apiGroups: rbac, resources: ['rolebindings'], verbs: ['create', 'patch'] },
+			{ apiGroups: rbac, resources: ['roles'], verbs: ['bind'], resourceNames: ['free'] },
+			{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
+		]);
+		const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }];
+		for (const name of ['free', 'kept']) await t.create(role(name, rules), { silent: true });
+		await t.create(role('less', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }]), { silent: true });
+		for (const name of ['free', 'kept', 'less']) await t.create(roleBinding(name, 'x'), { as });
+		const { roleRef, ...rest } = roleBinding('strange', 'x');
+		await t.create({ ...rest, roleRef: { ...roleRef, name: 'none' } }, { as });
+		await t.create(roleBinding('cluster-admin', 'x', 'ClusterRole'), { as });
+		await t.patch('rolebindings/less', 'merge', { subjects: null }, { as });
+		await t.create(roleBinding('kept', 'x'), { silent: true });
+		await t.patch('rolebindings/kept', 'merge', { metadata: { labels: { a: 'b' } } }, { as });
+		await t.patch('rolebindings/kept', 'merge', { metadata: { finalizers: ['example.com/x'] } }, { as });
+		await t.patch('rolebindings/kept', 'merge', { metadata: { finalizers: null } }, { as });
+	}),
 	define('rbac-binding-immutable', 'A binding does not change its role', async (t) => {
 		await t.create(role('some', []), { silent: true });
 		await t.create(roleBinding('some', 'x'), { silent: true });

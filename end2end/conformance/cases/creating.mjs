@@ -4,6 +4,18 @@
 import { configMap, deployment, pod, service, unplacedPod } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
+/** @param {Record<string, any>} spec */
+const quota = (spec) => ({ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'q' }, spec });
+const nowhere = { nodeSelector: { nowhere: 'ever' } };
+/** Waits until a quota knows what there is. @param {import('../scene.mjs').Scene} t */
+const counted = (t, how = {}) =>
+	t.until(
+		'resourcequotas/q',
+		'has been counted',
+		(one) => Object.keys(one?.spec.hard ?? { none: 0 }).every((name) => one?.status.used?.[name] !== undefined),
+		how,
+	);
+
 export default [
 	define('create-stamps', 'The server stamps UID, time and revision, whatever the client says', async (t) => {
 		const { body } = await t.create(
@@ -163,6 +175,51 @@ export default [
 		await t.create(service('one'));
 		await t.create(service('two'));
 		await t.delete('services/one', undefined, { silent: true });
+	}),
+	define('create-quota-compute', 'What containers ask for is added up, and has to be said', async (t) => {
+		await t.create(quota({ hard: { 'requests.cpu': '1.50', 'limits.memory': '1024Mi', pods: '3' } }));
+		await counted(t, { see: ['spec', 'status'] });
+		const asks = (/** @type {string} */ name, /** @type {Record<string, any>} */ resources) =>
+			pod(name, {}, { ...nowhere, containers: [{ name: 'c', image: 'example.com/c', resources }] });
+		const limits = { cpu: '1000m', memory: '512Mi' };
+		await t.create(asks('one', { limits }), { see: ['spec.containers.0.resources', 'status.qosClass'] });
+		await t.get('resourcequotas/q', { see: ['status'] });
+		await t.create(asks('two', { limits }));
+		await t.create(asks('three', { limits: { memory: '600Mi' }, requests: { cpu: 1 } }));
+		await t.create(unplacedPod('four'));
+		await t.create(asks('five', { requests: { cpu: 'much' } }));
+		await t.get('resourcequotas/q', { see: ['status.used'] });
+		await t.delete('pods/one', undefined, { silent: true });
+		await t.until('resourcequotas/q', 'is free again', (one) => one?.status.used.pods === '0', { see: ['status.used'] });
+	}),
+	define('create-quota-scopes', 'A quota with scopes is about some Pods', async (t) => {
+		await t.create(quota({ hard: { pods: '0' }, scopes: ['BestEffort', 'NotTerminating'] }));
+		await counted(t);
+		await t.create(unplacedPod('lasting'));
+		await t.create(pod('ending', {}, { ...nowhere, activeDeadlineSeconds: 60 }));
+		await t.create(configMap('a'));
+	}),
+	define('create-quota-twice', 'What is refused for its name is charged', async (t) => {
+		await t.create(quota({ hard: { configmaps: '9' } }));
+		await counted(t);
+		const used = async () => (await t.get('resourcequotas/q', { silent: true })).body.status.used.configmaps;
+		const before = Number(await used());
+		await t.create(configMap('a'));
+		await t.create(configMap('a'));
+		t.note('charged', Number(await used()) - before);
+		await t.create(configMap('b'), { query: { dryRun: 'All' } });
+		t.note('charged', Number(await used()) - before);
+	}),
+	define('create-quota-invalid', 'A quota limits what can be limited', async (t) => {
+		await t.create(quota({ hard: { things: '1' } }));
+		await t.create(quota({ hard: { pods: '-1' } }));
+		await t.create(quota({ hard: { pods: '500m' } }));
+		await t.create(quota({ hard: { pods: 'one' } }));
+		await t.create(quota({ hard: { cpu: '1' }, scopes: ['BestEffort'] }));
+		await t.create(quota({ hard: { pods: '1' }, scopes: ['BestEffort', 'NotBestEffort'] }));
+		await t.create(quota({ hard: { pods: '1' }, scopes: ['Good'] }));
+		await t.create(quota({ hard: { pods: '1' } }), { silent: true });
+		await t.patch('resourcequotas/q', 'merge', { spec: { scopes: ['BestEffort'] } });
 	}),
 	define('create-pod-binds-at-once', 'A Pod that names its node is on it', async (t) => {
 		await t.create(pod('p', {}, { nodeName: 'node-c' }), { see: ['spec.nodeName', 'status.phase'] });

@@ -186,7 +186,8 @@ export default [
 			});
 			t.note('again', again.status === 304 || again.status === 200);
 		},
-		{ bare: true },
+		// What other cases define meanwhile would be another discovery.
+		{ bare: true, alone: true },
 	),
 	define(
 		'server-version',

@@ -6,6 +6,7 @@ mod body;
 mod columns;
 mod discovery;
 mod encode;
+mod escalation;
 mod impersonate;
 mod list;
 mod openapi;

@@ -12,6 +12,7 @@ mod definition;
 mod delete;
 mod eviction;
 mod managed;
+mod quota;
 mod rules;
 mod update;
 mod validate;
@@ -31,6 +32,7 @@ use crate::{
     clock::Clock,
     fault::Faults,
     kind::{Kind, Kinds},
+    line::Lines,
     log::Log,
     object,
     patch::Patch,
@@ -83,8 +85,11 @@ impl Actor {
     }
 }
 
+/// What who brings a write asks before it is taken: from who writes, the key, what is there and what shall be.
+pub(crate) type Guard = fn(&Cluster, &Actor, &Key, Option<&Value>, &Value) -> Result<(), Status>;
+
 /// How a write is meant, beside what is written.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Write {
     /// Everything is checked and answered, nothing is stored.
     pub dry_run: bool,
@@ -92,6 +97,8 @@ pub struct Write {
     pub field_manager: String,
     /// Whether it is a server-side apply.
     pub apply: bool,
+    /// RBAC's own rules, where the API is who brings it.
+    pub(crate) guard: Option<Guard>,
 }
 
 /// The whole cluster at this moment.
@@ -108,6 +115,8 @@ pub struct Cluster {
     pub toleration: std::time::Duration,
     /// What answers for admission webhooks, by the name of the webhook.
     pub deciders: BTreeMap<String, Decider>,
+    /// What watches were told lately.
+    pub(crate) lines: Lines,
 }
 
 impl Cluster {
@@ -124,6 +133,7 @@ impl Cluster {
             log: Log::default(),
             toleration: std::time::Duration::from_secs(300),
             deciders: BTreeMap::new(),
+            lines: Lines::default(),
         };
         cluster.boot();
         cluster
@@ -197,6 +207,18 @@ impl Cluster {
     pub fn kind_of(&self, object: &Value) -> Option<&Arc<Kind>> {
         let (group, _) = split_api_version(object::text(object, &["apiVersion"]));
         self.kinds.by_kind(group, object::text(object, &["kind"]))
+    }
+
+    /// Asks what is to be asked before a write is taken.
+    fn ask_guard(
+        &self,
+        actor: &Actor,
+        write: &Write,
+        key: &Key,
+        existing: Option<&Value>,
+        object: &Value,
+    ) -> Result<(), Status> {
+        write.guard.map_or(Ok(()), |guard| guard(self, actor, key, existing, object))
     }
 
     /// The kind of a key.

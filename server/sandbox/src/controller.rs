@@ -45,6 +45,7 @@ mod scheduler;
 mod node_lifecycle;
 mod taint_eviction;
 mod pod_gc;
+mod resource_quota;
 mod kubelet;
 mod gitops;
 pub(crate) mod operator;
@@ -246,6 +247,7 @@ impl Controllers {
             post::<node_lifecycle::NodeLifecycle>(),
             post::<taint_eviction::TaintEviction>(),
             post::<pod_gc::PodGc>(),
+            post::<resource_quota::ResourceQuotas>(),
             post::<kubelet::Kubelets>(),
             post::<gitops::GitOps>(),
             post::<operator::Operators>(),

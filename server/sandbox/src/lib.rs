@@ -3,13 +3,17 @@
 //! Everything that happens is decided by one synchronous state machine, [`cluster::Cluster`], from requests, the
 //! cluster's clock and a seed. The same seed and the same requests give the same log.
 
+mod line;
+
 pub mod clock;
 pub mod kind;
 pub mod object;
+pub mod quantity;
 pub mod selector;
 pub mod status;
 pub mod patch;
 pub mod store;
+pub mod usage;
 pub mod cluster;
 pub mod controller;
 pub mod fault;

@@ -15,7 +15,7 @@ use crate::{
     store::Key,
 };
 
-const GROUP: &str = "rbac.authorization.k8s.io";
+pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 /// Its members may do everything, whatever roles say.
 const MASTERS: &str = "system:masters";
 
@@ -102,13 +102,18 @@ pub(super) fn allows(cluster: &Cluster, actor: &Actor, attributes: &Attributes<'
     reason(cluster, actor, attributes).is_some()
 }
 
+/// Whether somebody may do everything, whatever roles say.
+pub(super) fn is_master(actor: &Actor) -> bool {
+    actor.groups.iter().any(|group| group == MASTERS)
+}
+
 /// Why somebody may; empty for those whom roles are not needed for.
 pub(super) fn reason(
     cluster: &Cluster,
     actor: &Actor,
     attributes: &Attributes<'_>,
 ) -> Option<String> {
-    if actor.groups.iter().any(|group| group == MASTERS) {
+    if is_master(actor) {
         return Some(String::new());
     }
     // The node authorizer, without its graph.

@@ -262,5 +262,6 @@ pub(super) fn value(value: &(impl Serialize + ?Sized)) -> Vec<u8> {
 }
 
 fn append(bytes: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    bytes.extend_from_slice(&self::value(value));
+    // A Vec takes all, and see above.
+    _ = serde_json::to_writer(bytes, value);
 }

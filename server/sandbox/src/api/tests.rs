@@ -246,7 +246,7 @@ proptest! {
             prop_assert!((200..=599).contains(&reply.code.as_u16()));
             let _ = reply.bytes();
             if let Content::Watch(watch) = &mut reply.content {
-                let _ = watch.poll(&cluster, true);
+                let _ = watch.poll(&mut cluster, true);
             }
         }
         for object in cluster.kinds.iter().flat_map(|kind| cluster.list(&kind.group, &kind.plural, None)) {

@@ -3,16 +3,18 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use super::{
-    encode::{View, error_line},
+    encode::{Form, View, error_line},
     list::{Selection, check_match},
     request::Request,
 };
 use crate::{
     cluster::Cluster,
     kind::Kind,
+    line::{Lines, Listener, Shape},
     object,
     status::Status,
     store::{Change, Event},
@@ -44,6 +46,7 @@ pub(crate) struct Watch {
     view: View,
     selection: Selection,
     namespace: Option<String>,
+    listener: Listener,
     /// Up to where it has told everything.
     cursor: u64,
     /// What is told before anything else.
@@ -60,7 +63,8 @@ pub(crate) struct Watch {
 /// What a watch has to tell at this moment.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    pub(crate) bytes: Vec<u8>,
+    /// Line by line, as all have them who watch in the same form.
+    pub(crate) lines: Vec<Bytes>,
     /// How many events.
     pub(crate) events: usize,
     pub(crate) ends: bool,
@@ -104,6 +108,7 @@ impl Watch {
             view,
             selection,
             namespace: within,
+            listener: cluster.lines.listen(&kind.group, &kind.plural),
         };
         if sends_initial {
             let all = cluster.list(&kind.group, &kind.plural, watch.namespace.as_deref());
@@ -118,7 +123,7 @@ impl Watch {
     }
 
     /// What happened since it was asked last. `beat` asks for a bookmark as well.
-    pub(crate) fn poll(&mut self, cluster: &Cluster, beat: bool) -> Batch {
+    pub(crate) fn poll(&mut self, cluster: &mut Cluster, beat: bool) -> Batch {
         let mut batch = Batch::default();
         if self.fault == Some(WatchFault::Expire) {
             let oldest = cluster.store.revision();
@@ -128,71 +133,84 @@ impl Watch {
             )));
         }
         if let Some(status) = self.refused.take() {
-            batch.bytes = error_line(&status);
+            batch.lines = vec![error_line(&status).into()];
             batch.ends = true;
             return batch;
         }
         self.view.now = cluster.now();
+        let Cluster { store, kinds, lines, .. } = cluster;
         for object in std::mem::take(&mut self.initial) {
-            self.tell(&mut batch, Change::Added, &object);
+            self.tell(&mut batch, lines, Change::Added, &object);
         }
         if std::mem::take(&mut self.marks_initial) && self.bookmarks {
-            batch.bytes.extend(self.view.bookmark(self.cursor, true));
+            batch.lines.push(self.view.bookmark(self.cursor, true).into());
         }
         let kind = self.view.kind.clone();
-        match cluster.store.since(self.cursor) {
+        match store.since(self.cursor) {
             Ok(events) => {
                 for event in events {
                     if event.key.is_of(&kind.group, &kind.plural)
                         && self.namespace.as_ref().is_none_or(|one| **one == *event.key.namespace)
                     {
-                        self.pass(&mut batch, event);
+                        self.pass(&mut batch, lines, event);
                     }
                 }
                 // A watch from a version that has not come yet waits for it.
-                self.cursor = self.cursor.max(cluster.store.revision());
+                self.cursor = self.cursor.max(store.revision());
+                lines.pass(&self.listener, self.cursor);
             }
             Err(compacted) => {
-                batch.bytes.extend(error_line(&Status::expired(compacted.to_string())));
+                batch.lines.push(error_line(&Status::expired(compacted.to_string())).into());
                 batch.ends = true;
             }
         }
         if beat && self.bookmarks && self.fault != Some(WatchFault::NoBookmarks) {
-            batch.bytes.extend(self.view.bookmark(self.cursor, false));
+            batch.lines.push(self.view.bookmark(self.cursor, false).into());
         }
         // What is not served any more has nobody to tell of it.
-        batch.ends |= cluster.kinds.served(&kind.group, &kind.version, &kind.plural).is_none();
+        batch.ends |= kinds.served(&kind.group, &kind.version, &kind.plural).is_none();
         if self.fault == Some(WatchFault::Truncate) && batch.events > 0 {
-            batch.bytes.truncate(batch.bytes.len() / 2);
+            let mut whole = batch.lines.concat();
+            whole.truncate(whole.len() / 2);
+            batch.lines = vec![whole.into()];
             batch.ends = true;
         }
         batch
     }
 
     /// An event as it looks through the selectors: what comes to be selected was added, what ceases was deleted.
-    fn pass(&mut self, batch: &mut Batch, event: &Event) {
+    fn pass(&mut self, batch: &mut Batch, lines: &mut Lines, event: &Event) {
         let is = event.change != Change::Deleted && self.selection.matches(&event.object);
         let was = event.previous.as_ref().is_some_and(|previous| self.selection.matches(previous));
         match (was, is) {
             (false, false) => {}
-            (false, true) => self.tell(batch, Change::Added, &event.object),
-            (true, true) => self.tell(batch, Change::Modified, &event.object),
+            (false, true) => self.tell(batch, lines, Change::Added, &event.object),
+            (true, true) => self.tell(batch, lines, Change::Modified, &event.object),
             (true, false) if event.change == Change::Deleted => {
-                self.tell(batch, Change::Deleted, &event.object)
+                self.tell(batch, lines, Change::Deleted, &event.object)
             }
             (true, false) => {
                 // As it was, at the version at which it left.
                 let mut last = event.previous.as_deref().cloned().unwrap_or_default();
                 let version = event.object["metadata"]["resourceVersion"].clone();
                 object::set(&mut last, &["metadata", "resourceVersion"], version);
-                self.tell(batch, Change::Deleted, &last);
+                self.tell(batch, lines, Change::Deleted, &last);
             }
         }
     }
 
-    fn tell(&mut self, batch: &mut Batch, change: Change, object: &Value) {
+    fn tell(&mut self, batch: &mut Batch, lines: &mut Lines, change: Change, object: &Value) {
         let revision = object::resource_version(object).parse().unwrap_or(self.cursor);
-        batch.bytes.extend(self.view.event(change, object, revision, self.first));
+        let write = || self.view.event(change, object, revision, self.first);
+        let line = match self.view.form {
+            Form::Table { .. } => write().into(),
+            Form::Whole | Form::Metadata { .. } => {
+                let partial = self.view.form != Form::Whole;
+                let version = &self.view.kind.version;
+                lines.get(&self.listener, revision, Shape { change, partial, version }, write)
+            }
+        };
+        batch.lines.push(line);
         batch.events += 1;
         self.first = false;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Content, Reply, body, created, encode::View, list, request::Request};
+use super::{Content, Reply, body, created, encode::View, escalation, list, request::Request};
 use crate::{
     cluster::{Cluster, DeleteOptions, Propagation, Write, sort_of},
     kind::Kind,
@@ -273,7 +273,8 @@ pub(super) fn options(request: &Request, kind: &str) -> Result<Write, Status> {
     if !causes.is_empty() {
         return Err(Status::invalid("meta.k8s.io", kind, "", causes));
     }
-    Ok(Write { dry_run, field_manager: field_manager.into(), apply: false })
+    let field_manager = field_manager.into();
+    Ok(Write { dry_run, field_manager, apply: false, guard: Some(escalation::check) })
 }
 
 /// As Go's `%q` writes a text.

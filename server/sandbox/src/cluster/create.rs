@@ -31,7 +31,9 @@ impl Cluster {
         defaults::apply(&kind, &mut object);
         self.allocate(&kind, &mut object);
         self.admit(actor, write, Operation::Create, &key, "", &mut object, None)?;
+        self.ask_guard(actor, write, &key, None, &object)?;
         validate::create(&kind, &object)?;
+        self.charge(write, &key, "", &object, None)?;
         managed::note(None, &mut object, &kind, write, "", self.now());
         if !object::resource_version(&object).is_empty() {
             let why = "resourceVersion should not be set on objects to be created";

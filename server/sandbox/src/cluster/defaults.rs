@@ -7,6 +7,7 @@ use super::Cluster;
 use crate::{
     kind::Kind,
     object::{self, set, set_default},
+    usage,
 };
 
 /// Fills in what the client left out. Done for every write of the main resource, so it never overrides.
@@ -15,7 +16,9 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
         ("", "namespaces") => namespace(object),
         ("", "pods") => {
             pod_spec(object, &["spec"]);
-            set_default(object, &["status"], json!({"phase": "Pending", "qosClass": "BestEffort"}));
+            requests(object);
+            let class = usage::qos_class(object);
+            set_default(object, &["status"], json!({"phase": "Pending", "qosClass": class}));
         }
         ("", "services") => service(object),
         ("", "persistentvolumes") => {
@@ -273,6 +276,21 @@ fn pod_spec(object: &mut Value, spec: &[&str]) {
                     if tag.is_none_or(|tag| tag == "latest") { "Always" } else { "IfNotPresent" };
                 set_default(container, &["imagePullPolicy"], json!(policy));
                 set_default(container, &["resources"], json!({}));
+            }
+        }
+    }
+}
+
+/// Who says a limit and no request asks for as much (`SetDefaults_Pod`).
+fn requests(pod: &mut Value) {
+    for list in ["containers", "initContainers"] {
+        for container in spec_list(pod, &["spec"], list).into_iter().flatten() {
+            let limits = object::at(container, &["resources", "limits"])
+                .as_object()
+                .cloned()
+                .unwrap_or_default();
+            for (name, limit) in limits {
+                set_default(container, &["resources", "requests", &name], limit);
             }
         }
     }

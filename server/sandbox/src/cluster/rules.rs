@@ -5,6 +5,7 @@ mod autoscaler;
 mod claim;
 mod job;
 mod pod;
+mod quota;
 mod workload;
 
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ pub(super) fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
         ("", "pods") => pod::spec(spec, "spec", causes),
         ("", "persistentvolumeclaims") => claim::spec(spec, causes),
         ("", "replicationcontrollers") => workload::controller(spec, causes),
+        ("", "resourcequotas") => quota::spec(spec, causes),
         ("apps", "deployments") => workload::deployment(spec, causes),
         ("apps", "replicasets" | "statefulsets") => workload::replicated(spec, causes),
         ("apps", "daemonsets") => workload::selected(spec, causes),
@@ -35,6 +37,7 @@ pub(super) fn change(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cau
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "pods") => pod::change(&old["spec"], &new["spec"], causes),
         ("", "persistentvolumeclaims") => claim::change(old, new, causes),
+        ("", "resourcequotas") => quota::change(&old["spec"], &new["spec"], causes),
         ("apps", "statefulsets") => workload::change_of_set(&old["spec"], &new["spec"], causes),
         ("apps", "deployments" | "replicasets" | "daemonsets") => {
             fixed(old, new, &["spec", "selector"], causes);

@@ -75,6 +75,7 @@ impl Cluster {
         let mut object = change(&kind, &existing)?;
         validate::shape(&kind, &object)?;
         validate::convert(&kind, &mut object);
+        self.ask_guard(actor, write, key, Some(&existing), &object)?;
         same_version(&kind, key, &existing, &object)?;
         keep_system_fields(&kind, &existing, &mut object);
         // The label with a namespace's name comes back whatever is written.
@@ -92,6 +93,7 @@ impl Cluster {
             Some(&existing),
         )?;
         validate::update(&kind, &existing, &object, subresource)?;
+        self.charge(write, key, subresource, &object, Some(&existing))?;
         managed::note(Some(&existing), &mut object, &kind, write, subresource, self.now());
         // ShouldDeleteDuringUpdate: the last finalizer went, and nothing else is waited for.
         let waits = object::finalizers(&object).next().is_some()

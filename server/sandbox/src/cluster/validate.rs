@@ -5,12 +5,13 @@ mod budget;
 mod config;
 mod definition;
 mod name;
+mod resources;
 mod schema;
 
 use std::collections::BTreeSet;
 
-pub(crate) use name::{LABEL, LABEL_VALUE, has_the_form, is_label};
-use name::{wrong_name, wrong_qualified_name};
+use name::wrong_name;
+pub(crate) use name::{LABEL, LABEL_VALUE, has_the_form, is_label, wrong_qualified_name};
 use serde_json::{Value, json};
 
 use super::rules;
@@ -102,6 +103,9 @@ pub(super) fn misfit(kind: &Kind, object: &Value) -> Result<(), String> {
             return wrong(&format!("{}.{field}", kind.kind), &object[field], "struct");
         }
     }
+    if let Some(why) = resources::unreadable(kind, object) {
+        return Err(why);
+    }
     let replicas = &object["spec"]["replicas"];
     if kind.subresource("scale").is_some() && !replicas.is_null() && !replicas.is_i64() {
         return wrong(&format!("{}Spec.spec.replicas", kind.kind), replicas, "int32");
@@ -126,6 +130,7 @@ pub(super) fn convert(kind: &Kind, object: &mut Value) {
     if kind.group.is_empty() && kind.plural == "secrets" {
         config::encode_text(object);
     }
+    resources::canonicalize(kind, object);
     let schema = &kind.declared["schema"]["openAPIV3Schema"];
     if schema.is_object() {
         schema::prune(schema, object);

@@ -51,6 +51,8 @@ pub(crate) const CONFIG_MAPS: Resource = Resource::new("", "v1", "configmaps", "
 pub(crate) const SECRETS: Resource = Resource::new("", "v1", "secrets", "Secret");
 pub(crate) const SERVICE_ACCOUNTS: Resource =
     Resource::new("", "v1", "serviceaccounts", "ServiceAccount");
+pub(crate) const RESOURCE_QUOTAS: Resource =
+    Resource::new("", "v1", "resourcequotas", "ResourceQuota");
 pub(crate) const CLAIMS: Resource =
     Resource::new("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim");
 pub(crate) const VOLUMES: Resource =

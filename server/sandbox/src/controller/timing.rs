@@ -71,6 +71,8 @@ pub(crate) const FORCE_DETACH: Duration = Duration::from_secs(360);
 /// How often the attach-detach controller reconciles: `reconcilerLoopPeriod`... 100 ms, with a look at Pods each minute;
 /// here it looks when something changes, and this often at what it waits for.
 pub(crate) const DETACH_PERIOD: Duration = Duration::from_secs(1);
+/// How often quotas are counted anyway: `--resource-quota-sync-period` of kube-controller-manager.
+pub(crate) const QUOTA_PERIOD: Duration = Duration::from_secs(300);
 /// How long the CRD finalizer waits between two looks at what is left: pkg/controller/finalizer/crd_finalizer.go of
 /// apiextensions-apiserver polls every 5 seconds.
 pub(crate) const INSTANCE_CHECK: Duration = Duration::from_secs(5);

@@ -1,6 +1,7 @@
 //! The body of a watch: lines as they come.
 
 use std::{
+    collections::VecDeque,
     io,
     sync::{Arc, Weak},
     time::Duration,
@@ -20,6 +21,8 @@ struct Flow {
     shared: Weak<Shared>,
     ear: Ear,
     watch: Watch,
+    /// What is still to be sent of what it had to tell.
+    lines: VecDeque<Bytes>,
     deadline: Instant,
     beat: Instant,
     ended: bool,
@@ -34,6 +37,7 @@ pub(super) fn watching(shared: &Arc<Shared>, watch: Watch) -> Response<Body> {
         deadline: now + watch.timeout.min(far),
         beat: now + BOOKMARKS,
         watch,
+        lines: VecDeque::new(),
         ended: false,
     };
     let body = StreamBody::new(stream::unfold(flow, Flow::next));
@@ -45,8 +49,11 @@ pub(super) fn watching(shared: &Arc<Shared>, watch: Watch) -> Response<Body> {
 }
 
 impl Flow {
-    /// The next lines, once there are some.
+    /// The next line, once there is one.
     async fn next(mut self) -> Option<(io::Result<Frame<Bytes>>, Self)> {
+        if let Some(line) = self.lines.pop_front() {
+            return Some((Ok(Frame::data(line)), self));
+        }
         if self.ended {
             return None;
         }
@@ -69,12 +76,13 @@ impl Flow {
             self.ear.mark();
             let batch = {
                 let shared = self.shared.upgrade()?;
-                let world = shared.lock();
-                self.watch.poll(&world.cluster, beats)
+                let mut world = shared.lock();
+                self.watch.poll(&mut world.cluster, beats)
             };
             self.ended = batch.ends || over;
-            if !batch.bytes.is_empty() {
-                return Some((Ok(Frame::data(batch.bytes.into())), self));
+            self.lines = batch.lines.into();
+            if let Some(line) = self.lines.pop_front() {
+                return Some((Ok(Frame::data(line)), self));
             }
             if self.ended {
                 return None;

@@ -10,6 +10,7 @@ mod namespace;
 mod storage;
 mod node;
 mod network;
+mod quota;
 mod handling;
 mod worlds;
 mod incident;

@@ -48,7 +48,7 @@ pub(crate) fn is_label(name: &str) -> bool {
 }
 
 /// `IsQualifiedName`: what is wrong with an optional DNS subdomain, a slash, a name of at most 63 characters.
-pub(super) fn wrong_qualified_name(name: &str) -> Vec<String> {
+pub(crate) fn wrong_qualified_name(name: &str) -> Vec<String> {
     let (prefix, end) = match name.split_once('/') {
         Some((_, rest)) if rest.contains('/') => {
             return vec![format!(

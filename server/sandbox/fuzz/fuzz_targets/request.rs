@@ -1,0 +1,126 @@
+//! Whole requests against a world: nothing panics, neither what answers nor a controller that meets what was stored, and
+//! who is refused is told so with a Status.
+//!
+//! An input is requests as one would write them down, with a line of `%%` between them.
+#![no_main]
+
+use bytes::Bytes;
+use futures::FutureExt;
+use http::{HeaderName, HeaderValue, Method, Request, header};
+use http_body_util::{BodyExt, Full};
+use jiff::{SignedDuration, Timestamp};
+use libfuzzer_sys::{Corpus, fuzz_target};
+use sandbox::{
+    controller::timing::Timing,
+    service::{Body, Sandbox},
+    world::World,
+};
+use serde_json::Value;
+use tower::ServiceExt;
+
+/// As many requests as one input may have.
+const REQUESTS: usize = 8;
+/// As many moments as controllers get to live with what was stored.
+const MOMENTS: usize = 40;
+
+fuzz_target!(|input: &[u8]| -> Corpus { play(input) });
+
+fn play(input: &[u8]) -> Corpus {
+    let requests: Option<Vec<_>> = split(input, b"\n%%\n").into_iter().map(request).collect();
+    let Some(requests) = requests.filter(|all| all.len() <= REQUESTS) else {
+        return Corpus::Reject;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without input and output needs nothing");
+    runtime.block_on(async {
+        let world = World::new(Timestamp::UNIX_EPOCH, 1, Timing::brisk());
+        let sandbox = Sandbox::of(world);
+        let mut watches = vec![];
+        for request in requests {
+            let head = request.method() == Method::HEAD;
+            let Ok(response) = sandbox.clone().oneshot(request).await else { continue };
+            let (parts, mut body) = response.into_parts();
+            let bytes = at_once(&mut body);
+            if parts.status.is_client_error() || parts.status.is_server_error() {
+                let sort = parts.headers.get(header::CONTENT_TYPE);
+                check(parts.status.as_u16(), sort, &bytes, head);
+            }
+            watches.push(body);
+        }
+        sandbox.with(|world| live(world));
+        for watch in &mut watches {
+            at_once(watch);
+        }
+    });
+    Corpus::Keep
+}
+
+/// An answer that refuses is a Status of the same code, or a word to a browser.
+fn check(code: u16, sort: Option<&HeaderValue>, bytes: &[u8], head: bool) {
+    let sort = sort.and_then(|sort| sort.to_str().ok()).unwrap_or_default();
+    if head && bytes.is_empty() || sort.starts_with("text/plain") {
+        return;
+    }
+    let status: Value = serde_json::from_slice(bytes).expect("a refusal is JSON");
+    assert_eq!(status["kind"], "Status", "{code}: {status}");
+    assert_eq!(status["status"], "Failure", "{code}: {status}");
+    assert_eq!(status["code"], code, "{status}");
+    assert!(status["message"].is_string(), "{status}");
+}
+
+/// Lets the controllers work, which must not fall over what was stored.
+fn live(world: &mut World) {
+    for _ in 0..MOMENTS {
+        let Some(next) = world.turn() else { break };
+        let step = next.duration_since(world.cluster.now());
+        world.cluster.clock.jump(step.max(SignedDuration::from_millis(1)));
+    }
+    let falls: Vec<_> = world.controllers.falls().collect();
+    assert!(falls.is_empty(), "{falls:?}");
+}
+
+/// What of a body is there already: all of it, or of a watch the beginning.
+fn at_once(body: &mut Body) -> Vec<u8> {
+    let mut bytes = vec![];
+    while let Some(Some(Ok(frame))) = body.frame().now_or_never() {
+        bytes.extend(frame.into_data().unwrap_or_default());
+    }
+    bytes
+}
+
+/// Method, address, headers, an empty line, body. `None` for what never gets through the door of an HTTP server.
+fn request(text: &[u8]) -> Option<Request<Full<Bytes>>> {
+    let (head, body) = match text.windows(2).position(|pair| pair == b"\n\n") {
+        Some(at) => (&text[..at], &text[at + 2..]),
+        None => (text, &b""[..]),
+    };
+    let mut lines = split(head, b"\n").into_iter();
+    let first = lines.next()?;
+    let space = first.iter().position(|byte| *byte == b' ')?;
+    let mut request = Request::builder()
+        .method(&first[..space])
+        .uri(&first[space + 1..])
+        .body(Full::new(Bytes::copy_from_slice(body)))
+        .ok()?;
+    for line in lines {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let name = HeaderName::from_bytes(&line[..colon]).ok()?;
+        let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).ok()?;
+        request.headers_mut().append(name, value);
+    }
+    Some(request)
+}
+
+fn split<'a>(text: &'a [u8], by: &[u8]) -> Vec<&'a [u8]> {
+    let mut parts = vec![];
+    let mut rest = text;
+    while let Some(at) = rest.windows(by.len()).position(|part| part == by) {
+        parts.push(&rest[..at]);
+        rest = &rest[at + by.len()..];
+    }
+    parts.push(rest);
+    parts
+}

@@ -1,0 +1,169 @@
+//! What watches tell, as bytes: an event is written once for all who hear of it in the same form, since nothing of it
+//! depends on who that is. Tables are not kept: theirs have ages, and columns in the first row.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+
+use crate::store::Change;
+
+/// How many bytes are kept; those of the oldest revisions go first. Whoever is so far behind has theirs written anew.
+const KEPT: usize = 16 << 20;
+
+/// Somebody who watches a resource, until it is dropped, and up to where they were told everything.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    resource: (String, String),
+    cursor: Arc<AtomicU64>,
+}
+
+/// In which form an object is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape<'a> {
+    pub(crate) change: Change,
+    /// Whether its metadata is all that is told.
+    pub(crate) partial: bool,
+    /// The version of its group.
+    pub(crate) version: &'a str,
+}
+
+#[derive(Debug)]
+struct Line {
+    change: Change,
+    partial: bool,
+    version: String,
+    bytes: Bytes,
+}
+
+/// The lines that somebody may still ask for.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    by_resource: BTreeMap<(String, String), Told>,
+    size: usize,
+}
+
+/// Of one resource.
+#[derive(Debug, Default)]
+struct Told {
+    /// Up to where each who watches was told.
+    cursors: Vec<Weak<AtomicU64>>,
+    /// By the revision of the object in them, which no other object has.
+    by_revision: BTreeMap<u64, Vec<Line>>,
+}
+
+impl Lines {
+    /// One more who watches a resource.
+    pub(crate) fn listen(&mut self, group: &str, plural: &str) -> Listener {
+        let resource = (group.to_owned(), plural.to_owned());
+        let cursor = Arc::new(AtomicU64::new(0));
+        let told = self.by_resource.entry(resource.clone()).or_default();
+        told.cursors.push(Arc::downgrade(&cursor));
+        Listener { resource, cursor }
+    }
+
+    /// The line of an object in a shape, written if it is not there, and kept if others watch.
+    pub(crate) fn get(
+        &mut self,
+        listener: &Listener,
+        revision: u64,
+        shape: Shape<'_>,
+        write: impl FnOnce() -> Vec<u8>,
+    ) -> Bytes {
+        let written = || Bytes::from(write().into_boxed_slice());
+        let told = self.by_resource.get_mut(&listener.resource);
+        let Some(told) = told.filter(|told| told.cursors.len() > 1) else { return written() };
+        let Shape { change, partial, version } = shape;
+        let lines = told.by_revision.entry(revision).or_default();
+        let known = lines.iter().find(|line| {
+            line.change == change && line.partial == partial && line.version == version
+        });
+        if let Some(line) = known {
+            return line.bytes.clone();
+        }
+        let bytes = written();
+        lines.push(Line { change, partial, version: version.into(), bytes: bytes.clone() });
+        self.size += bytes.len();
+        while self.size > KEPT
+            && let Some((_, lines)) = told.by_revision.pop_first()
+        {
+            self.size -= length(&lines);
+        }
+        bytes
+    }
+
+    /// Notes that somebody was told everything up to a revision. What everybody was told goes.
+    pub(crate) fn pass(&mut self, listener: &Listener, revision: u64) {
+        listener.cursor.store(revision, Ordering::Relaxed);
+        let Some(told) = self.by_resource.get_mut(&listener.resource) else { return };
+        told.cursors.retain(|cursor| cursor.strong_count() > 0);
+        let cursors = told.cursors.iter().filter_map(Weak::upgrade);
+        let all = cursors.map(|cursor| cursor.load(Ordering::Relaxed)).min();
+        while let Some(line) = told.by_revision.first_entry()
+            && all.is_none_or(|all| *line.key() <= all)
+        {
+            self.size -= length(&line.remove());
+        }
+    }
+}
+
+fn length(lines: &[Line]) -> usize {
+    lines.iter().map(|line| line.bytes.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: Shape<'_> = Shape { change: Change::Added, partial: false, version: "v1" };
+
+    #[test]
+    fn a_line_is_written_once_in_each_shape() {
+        let mut lines = Lines::default();
+        let two = [(); 2].map(|()| lines.listen("", "pods"));
+        let mut get = |shape, text: &[u8]| lines.get(&two[0], 7, shape, || text.into());
+        assert_eq!(get(WHOLE, b"whole"), "whole");
+        assert_eq!(get(Shape { partial: true, ..WHOLE }, b"part"), "part");
+        assert_eq!(get(Shape { version: "v2", ..WHOLE }, b"new"), "new");
+        assert_eq!(get(Shape { change: Change::Deleted, ..WHOLE }, b"gone"), "gone");
+        assert_eq!(get(WHOLE, b"again"), "whole");
+        assert_eq!(lines.size, "wholepartnewgone".len());
+    }
+
+    #[test]
+    fn a_line_goes_once_all_who_watch_are_past_it() {
+        let mut lines = Lines::default();
+        let (one, two) = (lines.listen("", "pods"), lines.listen("", "pods"));
+        lines.listen("", "secrets");
+        lines.get(&one, 7, WHOLE, || b"seven".into());
+        lines.get(&one, 8, WHOLE, || b"eight".into());
+        lines.pass(&one, 8);
+        assert_eq!(lines.get(&two, 7, WHOLE, || b"other".into()), "seven");
+        lines.pass(&two, 7);
+        assert_eq!(lines.size, "eight".len());
+        drop(two);
+        lines.pass(&one, 8);
+        assert_eq!(lines.size, 0);
+        assert_eq!(lines.get(&one, 9, WHOLE, || b"alone".into()), "alone");
+        assert_eq!(lines.size, 0);
+    }
+
+    #[test]
+    fn the_oldest_go_when_there_are_too_many() {
+        let mut lines = Lines::default();
+        let two = [(); 2].map(|()| lines.listen("", "pods"));
+        let mut get = |revision, text: &[u8]| lines.get(&two[0], revision, WHOLE, || text.into());
+        get(1, b"first");
+        let long = vec![b'x'; KEPT - 5];
+        assert_eq!(get(2, &long).len(), KEPT - 5);
+        assert_eq!(get(1, b"second"), "first");
+        get(3, b"third");
+        assert_eq!(get(1, b"second"), "second");
+        assert!(lines.size <= KEPT);
+    }
+}
