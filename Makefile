@@ -67,7 +67,7 @@ e2e: prerequisites
 	app/build
 	cargo build -p server -p sandbox
 	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs end2end/conformance/*.test.mjs
-	node end2end/conformance/run.mjs both
+	node end2end/conformance/run.mjs sandbox
 	cd end2end && npx playwright test
 
 ## conformance: the sandbox against the real control plane, case by case; a difference fails.

@@ -89,7 +89,7 @@ export class Watch {
 	tell() {
 		/** @type {Map<string, string[]>} */
 		const threads = new Map();
-		for (const event of this.events) {
+		for (const event of this.events.filter(isTold)) {
 			const thread = this.#how.events === 'each' ? '' : (event.object.metadata?.name ?? '');
 			const seen = threads.get(thread) ?? [];
 			threads.set(thread, seen);
@@ -104,7 +104,14 @@ export class Watch {
 	/** @param {WatchEvent} event */
 	#view({ type, object }) {
 		if (type !== 'BOOKMARK') return `${type} ${viewOf(object, this.#how.see)}`;
-		const end = object.metadata.annotations?.['k8s.io/initial-events-end'];
-		return `BOOKMARK ${object.kind}${end ? ` initial-events-end=${end}` : ''}`;
+		return `BOOKMARK ${object.kind} initial-events-end=${object.metadata.annotations['k8s.io/initial-events-end']}`;
 	}
+}
+
+/**
+ * Whether an event is told: a bookmark that ends nothing comes when the server has time for one, every minute or so.
+ * @param {WatchEvent} event
+ */
+function isTold({ type, object }) {
+	return type !== 'BOOKMARK' || object.metadata.annotations?.['k8s.io/initial-events-end'] !== undefined;
 }

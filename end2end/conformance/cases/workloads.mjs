@@ -47,7 +47,13 @@ async function withClaims(t, policy, rest = {}) {
 	await t.until(
 		'persistentvolumeclaims',
 		'both bound',
-		(all) => all.length === 2 && all.every((/** @type {any} */ { status }) => status.phase === 'Bound'),
+		// Owners are set by another sync than the one that makes the claims.
+		(all) =>
+			all.length === 2 &&
+			all.every(
+				(/** @type {any} */ { metadata, status }) =>
+					status.phase === 'Bound' && (policy?.whenDeleted !== 'Delete' || metadata.ownerReferences),
+			),
 		{ see: ['status.phase'] },
 	);
 }
