@@ -1,7 +1,7 @@
 //! One game: an application, a server, a person, and what goes wrong; from a seed.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, PoisonError},
     time::Duration,
 };
@@ -13,7 +13,7 @@ use sandbox::{
     controller::{Controllers, timing::Timing},
     fault::Faults,
     service::Sandbox,
-    store::{Event, Key},
+    store::{Change, Event, Key},
 };
 use serde_json::{Value, json};
 use server::hub::{Hub, Refusal, Start, Steer};
@@ -30,7 +30,7 @@ use tokio::{
 };
 
 use crate::{
-    adversity::{Adversity, Happening},
+    adversity::{Adversity, Happening, Stir},
     application::{Application, BYSTANDER, FINALIZER, UNIT, object},
     ledger::Ledger,
     life::{Life, Stage},
@@ -39,7 +39,7 @@ use crate::{
     outcome::Outcome,
     reader::{Seen, differences, read},
     saboteur::{Confirmed, Saboteur},
-    state::{text, uid, unit},
+    state::{owners, text, uid, unit},
     story::Story,
     wire::Arrivals,
 };
@@ -86,6 +86,7 @@ struct Game {
     planned: u64,
     plan: Option<Arc<Plan>>,
     run: Option<RunId>,
+    newcomers: usize,
     offences: Vec<Offence>,
     begun: Instant,
 }
@@ -130,6 +131,7 @@ impl Game {
             planned: 0,
             plan: None,
             run: None,
+            newcomers: 0,
             offences: vec![],
             begun: Instant::now(),
         };
@@ -309,12 +311,17 @@ impl Game {
                 Some(plan.clone());
             self.pull();
             self.planned = self.events.last().map_or(0, |event| event.revision);
+            if let Some(stir) = self.adversity.stir.take() {
+                self.stir(stir);
+            }
+            sleep(std::mem::take(&mut self.adversity.reading)).await;
             let start = Start {
                 plan: plan.id.clone(),
                 hash: plan.hash.clone(),
                 confirm: UNIT.to_owned(),
                 by: "Li".to_owned(),
             };
+            self.pull();
             let started = timeout(ANSWER, hub.start(start)).await;
             refused = format!("{started:?}");
             if let Ok(Ok(Ok(run))) = started {
@@ -323,6 +330,7 @@ impl Game {
                     plan.steps.len(),
                     plan.kept.len()
                 ));
+                self.newcomers = self.newcomers();
                 self.plan = Some(plan);
                 self.read(Topic::Run(run.clone()));
                 // The largest page, and the dearest to publish.
@@ -337,10 +345,19 @@ impl Game {
         false
     }
 
+    /// How many objects there are that controllers made since the plan.
+    fn newcomers(&self) -> usize {
+        let new = self.events.iter().filter(|event| event.revision > self.planned);
+        let made = new.filter(|event| {
+            event.change == Change::Added && owners(&event.object).next().is_some()
+        });
+        made.count()
+    }
+
     fn strike(&mut self) {
         let script = self.adversity.script.clone();
         let parsed = self.stage.sandbox.with(|world| {
-            let now = world.cluster.now();
+            let now = world.cluster.steady();
             let faults = Faults::parse(&script, now);
             faults.map(|faults| world.cluster.faults = faults)
         });
@@ -354,14 +371,12 @@ impl Game {
     fn heal(&mut self) {
         self.tell("ALL IS WELL from here on");
         self.stage.sandbox.with(|world| {
-            world.cluster.faults = Faults::default();
-            world.controllers.breakage.repair();
-            let names: Vec<&str> = world.controllers.iter().map(|(name, _)| name).collect();
-            for name in names {
-                world.controllers.set(name, sandbox::controller::Condition::Running);
-            }
+            world.repair();
         });
         self.stage.sandbox.wake();
+        for (namespace, name) in self.application.answering.clone() {
+            self.scale(&namespace, &name, 1);
+        }
     }
 
     /// What people do in the end: resume what is paused, remove what came back and what strangers made.
@@ -395,7 +410,23 @@ impl Game {
                 .list("", "configmaps", None)
                 .filter(|it| with_newcomers && text(it, "/metadata/name") == "stranger");
             let newcomer = newcomer.filter_map(|it| cluster.key_of(it)).collect::<Vec<_>>();
-            for key in again.chain(strangers).chain(newcomer).collect::<Vec<_>>() {
+            // What a StatefulSet made in the moment before it was orphaned is nobody's: the page names it.
+            let planned = |it: &Value| plan.steps.iter().any(|step| step.uid.as_str() == uid(it));
+            let is_left = |it: &Value| {
+                with_newcomers
+                    && text(it, "/metadata/namespace").starts_with(UNIT)
+                    && it["metadata"]["deletionTimestamp"].is_null()
+                    && unit(it) != BYSTANDER
+                    && !planned(it)
+                    && owners(it).all(|owner| cluster.get_by_uid(text(owner, "/uid")).is_none())
+                    && !plan.kept.iter().any(|kept| kept.uid.as_str() == uid(it))
+            };
+            let pods = cluster.list("", "pods", None);
+            let left = pods.chain(cluster.list("", "persistentvolumeclaims", None));
+            let left: Vec<Key> =
+                left.filter(|it| is_left(it)).filter_map(|it| cluster.key_of(it)).collect();
+            let all = again.chain(strangers).chain(newcomer).chain(left);
+            for key in all.collect::<BTreeSet<_>>() {
                 story.tell(format!("somebody deletes {key}, which is no part of the plan"));
                 _ = cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
             }
@@ -439,6 +470,7 @@ impl Game {
                 let config = object("v1", "ConfigMap", &namespace, "stranger");
                 self.put(&namespace, "configmaps", config);
             }
+            Happening::Unanswered(namespace, name) => self.scale(&namespace, &name, 0),
             Happening::Stranger(namespace, claim) => self.stranger(&namespace, &claim),
             Happening::Pause => self.steer(Steer::Pause).await,
             Happening::Resume => self.steer(Steer::Resume).await,
@@ -520,6 +552,48 @@ impl Game {
         self.tell(format!("  {:?}", made.map_err(|status| status.message)));
     }
 
+    /// Somebody scales a Deployment, if it is there.
+    fn scale(&self, namespace: &str, name: &str, replicas: u32) {
+        let key = Key::new("apps", "deployments", namespace, name);
+        self.stage.sandbox.with(|world| {
+            let scaled = |it: &mut Value| it["spec"]["replicas"] = json!(replicas);
+            // One that is gone needs no more.
+            _ = world.cluster.modify(&Actor::admin(), &key, "", scaled);
+        });
+    }
+
+    /// What controllers have to do while a person reads a plan.
+    fn stir(&self, stir: Stir) {
+        self.tell(format!("{stir:?}"));
+        self.stage.sandbox.with(|world| {
+            let cluster = &mut world.cluster;
+            let ours = |it: &Value| text(it, "/metadata/namespace").starts_with(UNIT);
+            match stir {
+                Stir::PodsLost => {
+                    let pods = cluster.list("", "pods", None);
+                    let lost = pods.filter(|pod| ours(pod) && owners(pod).next().is_some());
+                    let lost: Vec<Key> = lost.filter_map(|pod| cluster.key_of(pod)).collect();
+                    for key in lost {
+                        _ = cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
+                    }
+                }
+                Stir::ScaledUp => {
+                    for plural in ["deployments", "statefulsets"] {
+                        let all = cluster.list("apps", plural, None).filter(|it| ours(it));
+                        let keys: Vec<Key> = all.filter_map(|it| cluster.key_of(it)).collect();
+                        for key in keys {
+                            let one_more = |it: &mut Value| {
+                                let replicas = it["spec"]["replicas"].as_u64().unwrap_or_default();
+                                it["spec"]["replicas"] = json!(replicas + 1);
+                            };
+                            _ = cluster.modify(&Actor::admin(), &key, "", one_more);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
     async fn end(mut self) -> Outcome {
         // What was published last has arrived a moment later.
         sleep(Duration::from_secs(3)).await;
@@ -558,6 +632,7 @@ impl Game {
             moments: self.moments,
             objects: self.application.objects.len(),
             ran: self.run.is_some(),
+            newcomers: self.newcomers,
             lasted: self.begun.elapsed(),
         }
     }

@@ -52,6 +52,7 @@ const NAMED: [(u64, &str); 5] = [
 fn search(seeds: u64, most: usize) -> Vec<Outcome> {
     let next = AtomicU64::new(0);
     let (found, ran) = (AtomicU64::new(0), AtomicU64::new(0));
+    let among_newcomers = AtomicU64::new(0);
     let work = || {
         let mut bad = vec![];
         loop {
@@ -61,6 +62,7 @@ fn search(seeds: u64, most: usize) -> Vec<Outcome> {
             }
             let outcome = play(seed, None);
             ran.fetch_add(u64::from(outcome.ran), Ordering::Relaxed);
+            among_newcomers.fetch_add(u64::from(outcome.newcomers > 0), Ordering::Relaxed);
             if !outcome.offences.is_empty() {
                 found.fetch_add(1, Ordering::Relaxed);
                 bad.push(outcome);
@@ -74,7 +76,13 @@ fn search(seeds: u64, most: usize) -> Vec<Outcome> {
     });
     bad.sort_by_key(|outcome| outcome.seed);
     let (played, ran) = (next.into_inner().min(seeds), ran.into_inner());
+    let among_newcomers = among_newcomers.into_inner();
+    eprintln!("{played} games, {ran} runs, {among_newcomers} of them begun among newcomers");
     assert!(played < 100 || ran * 10 >= played * 9, "only {ran} of {played} games came to a run");
+    assert!(
+        played < 100 || among_newcomers * 10 >= played * 2,
+        "only {among_newcomers} of {played} begun so"
+    );
     bad
 }
 

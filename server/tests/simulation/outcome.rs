@@ -18,6 +18,8 @@ pub(crate) struct Outcome {
     pub(crate) objects: usize,
     /// Whether a run was started.
     pub(crate) ran: bool,
+    /// How many objects controllers had made between the plan and the start of its run.
+    pub(crate) newcomers: usize,
     /// How long it took in the sandbox.
     pub(crate) lasted: Duration,
 }
