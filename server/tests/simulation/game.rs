@@ -7,7 +7,7 @@ use std::{
 };
 
 use fastrand::Rng;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sandbox::{
     cluster::{Actor, DeleteOptions},
     controller::{Controllers, timing::Timing},
@@ -35,12 +35,14 @@ use crate::{
     ledger::Ledger,
     life::{Life, Stage},
     log::Log,
+    moments::Moments,
     oracle::{self, Evidence, Offence, USER},
     outcome::Outcome,
     reader::{Seen, differences, read},
     saboteur::{Confirmed, Saboteur},
     state::{owners, text, uid, unit},
     story::Story,
+    told::Told,
     wire::Arrivals,
 };
 
@@ -82,7 +84,9 @@ struct Game {
     readers: JoinSet<()>,
     seen: BTreeMap<Topic, Seen>,
     events: Vec<Arc<Event>>,
-    moments: Vec<(u64, u64)>,
+    moments: Moments,
+    healed: Option<u64>,
+    turns: Vec<u64>,
     planned: u64,
     plan: Option<Arc<Plan>>,
     run: Option<RunId>,
@@ -111,6 +115,7 @@ impl Game {
             sandbox: sandbox.speaking_as(Some(actor)),
             ledger,
             arrivals: Arrivals::default(),
+            told: Told::default(),
             story,
             saboteur,
             confirmed: Confirmed::default(),
@@ -127,7 +132,9 @@ impl Game {
             readers: JoinSet::new(),
             seen: BTreeMap::new(),
             events: vec![],
-            moments: vec![],
+            moments: Moments::default(),
+            healed: None,
+            turns: vec![],
             planned: 0,
             plan: None,
             run: None,
@@ -177,13 +184,14 @@ impl Game {
             Ok(events) => {
                 let reached = events.last().map_or(seen, |event| event.revision);
                 self.events.extend(events);
-                self.moments.push((self.stage.story.now(), reached));
+                self.moments.note(self.stage.story.now(), reached);
             }
             Err(compacted) => self.offend("draw", compacted.to_string()),
         }
     }
 
     fn start_server(&mut self) {
+        self.turns.push(self.stage.story.now());
         match Life::start(&self.stage, self.lives) {
             Ok(life) => {
                 self.hubs.send_replace(Some(life.hub.clone()));
@@ -196,6 +204,7 @@ impl Game {
 
     async fn kill(&mut self, why: &str) {
         self.hubs.send_replace(None);
+        self.turns.push(self.stage.story.now());
         if let Some(life) = self.life.take() {
             life.kill(why).await;
         }
@@ -211,7 +220,7 @@ impl Game {
 
     async fn play(&mut self) {
         self.start_server();
-        if self.stage.seed.is_multiple_of(2) {
+        if self.stage.seed.is_multiple_of(4) {
             self.read(Topic::Units);
         }
         if !self.confirm().await {
@@ -334,7 +343,7 @@ impl Game {
                 self.plan = Some(plan);
                 self.read(Topic::Run(run.clone()));
                 // The largest page, and the dearest to publish.
-                if self.stage.seed % 4 == 1 {
+                if self.stage.seed % 8 == 1 {
                     self.read(Topic::Unit(UnitId::new(UNIT)));
                 }
                 self.run = Some(run);
@@ -370,6 +379,7 @@ impl Game {
     /// All is well again, and somebody sees to it that it goes on.
     fn heal(&mut self) {
         self.tell("ALL IS WELL from here on");
+        self.healed = Some(self.stage.story.now());
         self.stage.sandbox.with(|world| {
             world.repair();
         });
@@ -595,6 +605,7 @@ impl Game {
     }
 
     async fn end(mut self) -> Outcome {
+        let over = self.stage.story.now();
         // What was published last has arrived a moment later.
         sleep(Duration::from_secs(3)).await;
         self.pull();
@@ -614,12 +625,14 @@ impl Game {
             planned: self.planned,
             arrivals: self.stage.arrivals.all(),
             known,
-            // Longer than a watch that died without a word can go unnoticed; a moment, where none did.
-            sight: SignedDuration::from_secs(if self.adversity.script.contains("on ") {
-                480
-            } else {
-                2
-            }),
+            told: self.stage.told.clone(),
+            // As long as calls are held back when the API server asks for patience; a moment, where it does not.
+            held: if self.adversity.script.contains("429") { 45_000 } else { 2_000 },
+            start: self.stage.start,
+            moments: self.moments.clone(),
+            healed: self.healed,
+            turns: self.turns.clone(),
+            over,
         };
         self.offences.extend(oracle::judge(&evidence));
         self.kill("the game is over").await;
