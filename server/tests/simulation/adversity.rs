@@ -31,6 +31,8 @@ pub(crate) enum Happening {
     Stranger(String, String),
     /// Somebody puts something of their own into a namespace of the unit.
     Newcomer(String),
+    /// Somebody who must not tries all that changes anything.
+    Intrusion,
     /// Old revisions are forgotten.
     Compact,
     /// Nothing answers any more behind a Service, as its Deployment is scaled to nothing; by namespace and name.
@@ -159,6 +161,14 @@ impl Adversity {
         let reading = Duration::from_secs([0, 0, 2, 15, 70][rng.usize(..5)]);
         let stir = [None, Some(Stir::PodsLost), Some(Stir::ScaledUp)][rng.usize(..3)];
         Self { script, happenings, heals, away, reading, stir }
+    }
+}
+
+impl Adversity {
+    /// Lets somebody try the door, while the run is young.
+    pub(crate) fn intrude(&mut self) {
+        self.happenings.push((Duration::from_millis(300), Happening::Intrusion));
+        self.happenings.sort_by_key(|(at, _)| *at);
     }
 }
 

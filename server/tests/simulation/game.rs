@@ -32,13 +32,14 @@ use tokio::{
 use crate::{
     adversity::{Adversity, Happening, Stir},
     application::{Application, BYSTANDER, FINALIZER, UNIT, object},
+    door::Door,
     ledger::Ledger,
     life::{Life, Stage},
     log::Log,
     moments::Moments,
     oracle::{self, Evidence, Offence, USER},
     outcome::Outcome,
-    reader::{Seen, differences, read},
+    reader::{Seen, browse, differences, read},
     saboteur::{Confirmed, Saboteur},
     state::{owners, text, uid, unit},
     story::Story,
@@ -83,6 +84,8 @@ struct Game {
     hubs: watch::Sender<Option<Hub>>,
     readers: JoinSet<()>,
     seen: BTreeMap<Topic, Seen>,
+    /// What was seen through the router.
+    browsed: Option<(Topic, Seen)>,
     events: Vec<Arc<Event>>,
     moments: Moments,
     healed: Option<u64>,
@@ -104,7 +107,10 @@ impl Game {
         let sandbox = Sandbox::start(start, rng.u64(..), controllers);
         let story = Story::begin();
         let application = Application::draw(&mut rng.fork());
-        let adversity = Adversity::draw(&mut rng.fork(), &application);
+        let mut adversity = Adversity::draw(&mut rng.fork(), &application);
+        if seed % 8 == 3 {
+            adversity.intrude();
+        }
         let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
         let ledger = Ledger::default();
         if saboteur == Some(Saboteur::LateIntent) {
@@ -131,6 +137,7 @@ impl Game {
             hubs: watch::Sender::new(None),
             readers: JoinSet::new(),
             seen: BTreeMap::new(),
+            browsed: None,
             events: vec![],
             moments: Moments::default(),
             healed: None,
@@ -216,6 +223,11 @@ impl Game {
             self.readers.spawn(read(topic.clone(), self.hubs.subscribe(), seen.clone()));
             self.seen.insert(topic, seen);
         }
+    }
+
+    /// Whether this is one of the games with somebody at the router: it costs as much as the rest.
+    fn has_door(&self) -> bool {
+        self.stage.seed % 8 == 3
     }
 
     async fn play(&mut self) {
@@ -346,6 +358,11 @@ impl Game {
                 if self.stage.seed % 8 == 1 {
                     self.read(Topic::Unit(UnitId::new(UNIT)));
                 }
+                if self.has_door() {
+                    let (topic, seen) = (Topic::Run(run.clone()), Seen::default());
+                    self.readers.spawn(browse(topic.clone(), self.hubs.subscribe(), seen.clone()));
+                    self.browsed = Some((topic, seen));
+                }
                 self.run = Some(run);
                 return true;
             }
@@ -469,6 +486,7 @@ impl Game {
             Happening::Kill => self.kill_and_ring("it is killed").await,
             Happening::CutWrite(after, cut) => self.stage.ledger.cut(after, cut),
             Happening::CutDelete(after, with_effect) => self.stage.arrivals.cut(after, with_effect),
+            Happening::Intrusion => self.intrusion().await,
             Happening::Compact => {
                 self.pull();
                 self.stage.sandbox.with(|world| {
@@ -508,6 +526,19 @@ impl Game {
         let steered = life.hub.steer(run.clone(), steer, "Li".to_owned());
         let answer = timeout(ANSWER, steered).await;
         self.tell(format!("  {answer:?}"));
+    }
+
+    async fn intrusion(&mut self) {
+        let (Some(life), Some(plan), Some(run)) = (&self.life, &self.plan, &self.run) else {
+            return;
+        };
+        let borrowed = self.stage.saboteur == Some(Saboteur::BorrowedCookie);
+        let tried = match Door::open(life.hub.clone()).await {
+            Ok(door) => timeout(ANSWER, door.intrude(plan, run, borrowed)).await,
+            Err(error) => return self.offend("draw", error),
+        };
+        // A server that is just dying answers nobody.
+        self.offences.extend(tried.unwrap_or_default());
     }
 
     async fn second_run(&mut self, namespace: bool) {
@@ -611,11 +642,11 @@ impl Game {
         self.pull();
         if let Some(life) = &self.life {
             let hub = life.hub.clone();
-            for (topic, seen) in self.seen.clone() {
+            for (topic, seen) in self.seen.clone().into_iter().chain(self.browsed.clone()) {
                 self.compare(&hub, &topic, &seen).await;
             }
         }
-        for seen in self.seen.values() {
+        for seen in self.seen.values().chain(self.browsed.iter().map(|(_, seen)| seen)) {
             self.offences.extend(seen.offences());
         }
         let known = self.stage.ledger.known();

@@ -4,6 +4,7 @@
 
 mod adversity;
 mod application;
+mod door;
 mod game;
 mod gate;
 mod ledger;
@@ -179,6 +180,7 @@ fn each_saboteur_is_caught() {
         (Saboteur::RepeatByName, "I2", "ended an object of no confirmed plan"),
         (Saboteur::CallOutlives, "I6", "is on its way"),
         (Saboteur::Idle, "I9", "could go"),
+        (Saboteur::BorrowedCookie, "I5", "of a stranger was answered Ok"),
     ] {
         let caught = (0..CAUGHT_WITHIN).find_map(|seed| {
             let offences = play(seed, Some(saboteur)).offences;

@@ -18,7 +18,7 @@ use crate::{
     ledger::{Known, event_name},
     moments::Moments,
     order::{self, Case},
-    state::{State, kind, list, name, namespace, text, title, uid, unit},
+    state::{State, kind, list, name, namespace, owners, text, title, uid, unit},
     told::Told,
     wire::Arrival,
 };
@@ -249,6 +249,7 @@ fn standstill(evidence: &Evidence, offences: &mut Vec<Offence>) {
 
 /// An object that a run which is open at a time is to delete, and that nothing is in front of.
 fn free(evidence: &Evidence, state: &State, at: u64) -> Option<String> {
+    let planned = planned_uids(&evidence.known);
     evidence.known.runs.iter().find_map(|(run, plan)| {
         let happened = evidence.known.events.get(run)?.iter().filter(|event| {
             let time = text(event, "/at").parse::<Timestamp>();
@@ -271,10 +272,20 @@ fn free(evidence: &Evidence, state: &State, at: u64) -> Option<String> {
             let is_ours = !step["deed"]["delete"].is_null()
                 && step["id"].as_u64().is_none_or(|id| !skipped.contains(&id))
                 && object["metadata"]["deletionTimestamp"].is_null();
+            // A Pod that nobody planned and no controller has is for a person to see to, and the page says so.
+            let mut pods = state.within("Pod", namespace(object));
+            let is_ours =
+                is_ours && !pods.any(|pod| !planned.contains(uid(pod)) && is_orphan(pod, state));
             let case = Case { state, object, read: None, seen: &|_| true };
             (is_ours && order::offences(&case).is_empty()).then(|| title(object))
         })
     })
+}
+
+/// A Pod whose owners are gone, or that never had one, and whose end nobody asked for.
+fn is_orphan(pod: &Value, state: &State) -> bool {
+    pod["metadata"]["deletionTimestamp"].is_null()
+        && owners(pod).all(|owner| state.by_uid(text(owner, "/uid")).is_none())
 }
 
 /// I3: each run ends exactly once, and says so last.

@@ -25,6 +25,8 @@ pub(crate) enum Saboteur {
     RepeatByName,
     /// Calls go on when the process that made them is dead.
     CallOutlives,
+    /// Somebody who is not signed in has the cookie of somebody who is.
+    BorrowedCookie,
     /// The steps of a run that come free are not started.
     Idle,
 }
