@@ -174,7 +174,7 @@ fn a_seed_repeats() {
 fn each_saboteur_is_caught() {
     for (saboteur, invariant, offence) in [
         (Saboteur::NoPrecondition, "I2", "insists on no UID"),
-        (Saboteur::NoGate, "I1", "is there"),
+        (Saboteur::NoGate, "I1", ""),
         (Saboteur::CachedGone, "I1", "uses it"),
         (Saboteur::LateIntent, "I7", "before its intent was durable"),
         (Saboteur::RepeatByName, "I2", "ended an object of no confirmed plan"),
