@@ -43,12 +43,14 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }
 
-/// Seeds in which a bug was found once, with what it was. Whoever changes what is drawn looks for others.
-const NAMED: [(u64, &str); 5] = [
+/// Seeds in which a bug was found once, with what it was. Whoever changes what is drawn looks for others: the first two
+/// still fail where the bug is put back. What 25 and 46 found in the sandbox (a Pod whose turn came while its node was
+/// silent for a moment was never ended; a definition's own finalizer was refused as a name) they find no more, and is held
+/// by its tests of nodes and of definitions. 111 found that a run waited for a Pod that an orphaning DELETE had left, and
+/// did not say so; the hub's tests hold that.
+const NAMED: [(u64, &str); 3] = [
     (20, "server: a namespace was deleted with a ConfigMap in it that came after the plan"),
     (115, "server: a namespace was deleted with a Pod in it that came after the plan"),
-    (25, "sandbox: a Pod whose turn came while its node was silent for a moment was never ended"),
-    (46, "sandbox: a definition's own finalizer was refused as a name, so that no definition went"),
     (293, "simulation: an application that others need all of was taken for a planner that fails"),
 ];
 

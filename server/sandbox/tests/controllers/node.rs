@@ -269,3 +269,15 @@ fn a_clock_that_is_set_moves_no_timer() {
         world.until(31, "the Pod's end", |it| it.pods("web").is_empty());
     }
 }
+
+#[test]
+fn a_pod_whose_turn_comes_while_its_node_is_silent_for_a_moment_ends_all_the_same() {
+    let (mut world, node) = web();
+    world.delete("apps/deployments/shop/web", Background);
+    world.silence(&node);
+    world.run(2);
+    assert_eq!(world.pods("web").len(), 1, "nobody ends it");
+    world.revive();
+    world.until(60, "the Pod's end", |it| it.pods("web").is_empty());
+    assert!(world.events("NodeNotReady").is_empty(), "nobody noticed");
+}
