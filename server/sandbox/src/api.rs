@@ -144,7 +144,7 @@ pub(crate) fn strike(cluster: &mut Cluster, request: &Request) -> Strike {
         name: part(|key| &key.name),
         user: &request.actor.name,
     };
-    let now = cluster.now();
+    let now = cluster.steady();
     let Cluster { faults, rng, .. } = cluster;
     faults.strike(&asked, now, rng)
 }
@@ -176,7 +176,7 @@ pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Ac
     let revision = cluster.store.revision();
     let code = if matches!(reply.content, Content::Reset) { 0 } else { reply.code.as_u16() };
     cluster.log.push(log::Entry {
-        time: cluster.now(),
+        time: cluster.steady(),
         actor: actor.name,
         verb: verb.name().into(),
         subresource: target.subresource().into(),

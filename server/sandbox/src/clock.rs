@@ -1,5 +1,8 @@
 //! The sandbox's time: it starts where it is told to, runs as fast as it is told to, and jumps only when a fault says so.
 //!
+//! Every process has two clocks. What is written into objects comes from the wall clock, which somebody may set; what is
+//! waited for is counted by one that nobody can, as Go's `time.Now` and `time.After` count in the real components.
+//!
 //! It counts with tokio's clock, so a test that pauses tokio's time pauses the cluster.
 
 use std::time::Duration;
@@ -11,28 +14,43 @@ use tokio::time::Instant;
 /// Reads the time of the cluster. Changing the speed never moves it back; [`Clock::jump`] may.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// What it read at `anchor`.
+    /// What [`Clock::steady`] read at `anchor`.
     base: Timestamp,
     anchor: Instant,
     speed: u32,
+    /// How far the wall clock was set from the steady one.
+    skew: SignedDuration,
 }
 
 impl Clock {
     /// A clock that reads `start` now.
     #[must_use]
     pub fn new(start: Timestamp) -> Self {
-        Self { base: start, anchor: Instant::now(), speed: 1 }
+        Self { base: start, anchor: Instant::now(), speed: 1, skew: SignedDuration::ZERO }
     }
 
-    /// What the clock reads. A time beyond what can be written stays at the last one that can.
+    /// A clock that reads `start` and stands still.
+    #[must_use]
+    pub fn still(start: Timestamp) -> Self {
+        Self { speed: 0, ..Self::new(start) }
+    }
+
+    /// What the wall clock reads: for what is written, and for what is compared with it.
     #[must_use]
     pub fn now(&self) -> Timestamp {
+        moved(self.steady(), self.skew)
+    }
+
+    /// What it would read had it never jumped: for what is waited for. A time beyond what can be written stays at the
+    /// last one that can.
+    #[must_use]
+    pub fn steady(&self) -> Timestamp {
         let passed = self.anchor.elapsed().saturating_mul(self.speed);
         let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
         self.base.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// When tokio's clock will be there, if the speed stays. `None` for a time that never comes.
+    /// When tokio's clock will be at a steady time, if the speed stays. `None` for a time that never comes.
     #[must_use]
     pub fn instant(&self, time: Timestamp) -> Option<Instant> {
         let left = Duration::try_from(time.duration_since(self.base)).unwrap_or(Duration::ZERO);
@@ -49,18 +67,32 @@ impl Clock {
 
     /// Runs `speed` times as fast from now on; 0 stands still.
     pub fn set_speed(&mut self, speed: u32) {
-        self.base = self.now();
+        self.base = self.steady();
         self.anchor = Instant::now();
         self.speed = speed;
     }
 
-    /// Moves the clock, also backwards: a fault, as when a virtual machine wakes up.
+    /// Sets the wall clock, also backwards: a fault, as when a virtual machine wakes up.
     pub fn jump(&mut self, by: SignedDuration) {
-        let now = self.now();
-        let limit = if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
-        self.base = now.checked_add(by).unwrap_or(limit);
+        self.skew = self.skew.saturating_add(by);
+    }
+
+    /// Sets the wall clock right again.
+    pub fn unskew(&mut self) {
+        self.skew = SignedDuration::ZERO;
+    }
+
+    /// Lets so much time pass at once: for a clock that stands still otherwise.
+    pub fn advance(&mut self, by: Duration) {
+        self.base =
+            moved(self.steady(), SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX));
         self.anchor = Instant::now();
     }
+}
+
+fn moved(time: Timestamp, by: SignedDuration) -> Timestamp {
+    let limit = if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
+    time.checked_add(by).unwrap_or(limit)
 }
 
 /// A time as metadata has it (`metav1.Time`): whole seconds, UTC.
@@ -99,8 +131,15 @@ mod tests {
         let due = clock.instant(start + SignedDuration::from_secs(20)).unwrap();
         tokio::time::sleep_until(due).await;
         assert!(clock.now() >= start + SignedDuration::from_secs(20));
+        let steady = clock.steady();
         clock.jump(SignedDuration::from_secs(-15));
         assert!(clock.now() < start + SignedDuration::from_secs(6));
+        assert_eq!(clock.steady(), steady);
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(clock.steady(), steady + SignedDuration::from_secs(1));
+        assert!(clock.now() < start + SignedDuration::from_secs(7));
+        clock.unskew();
+        assert_eq!(clock.now(), clock.steady());
         assert_eq!(written(start), "2026-01-01T00:00:00Z");
         assert_eq!(written_micro(start), "2026-01-01T00:00:00.000000Z");
     }
@@ -109,7 +148,11 @@ mod tests {
     fn the_end_of_time_is_no_panic() {
         let mut clock = Clock::new(Timestamp::MAX);
         clock.jump(SignedDuration::MAX);
+        assert_eq!(clock.now(), Timestamp::MAX);
         clock.jump(SignedDuration::MIN);
+        clock.jump(SignedDuration::MIN);
+        assert_eq!(clock.now(), Timestamp::MIN);
+        clock.advance(Duration::MAX);
         clock.set_speed(u32::MAX);
         clock.set_speed(0);
         assert_eq!(clock.instant(Timestamp::MAX), None);

@@ -171,6 +171,12 @@ impl Cluster {
         self.clock.now()
     }
 
+    /// What the clock would read had nobody set it: what waits counts by this one.
+    #[must_use]
+    pub fn steady(&self) -> Timestamp {
+        self.clock.steady()
+    }
+
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<&Arc<Value>> {
         self.store.get(key)

@@ -7,6 +7,7 @@ use crate::store::Key;
 /// One request that was answered, or cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
+    /// By the clock that nobody sets.
     pub time: Timestamp,
     pub actor: String,
     /// As in RBAC: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.

@@ -149,7 +149,7 @@ impl Game {
         let scene = scene.ok_or_else(unknown)?;
         if self.begun.insert(name.to_owned()) {
             let faults =
-                Faults::parse(&scene.faults, world.cluster.now()).map_err(|_| unknown())?;
+                Faults::parse(&scene.faults, world.cluster.steady()).map_err(|_| unknown())?;
             world.cluster.faults.join(faults);
         }
         Ok(())
@@ -305,7 +305,7 @@ fn identity(it: &Value) -> [String; 4] {
 
 #[cfg(test)]
 mod tests {
-    use jiff::SignedDuration;
+    use std::time::Duration;
 
     use super::*;
 
@@ -317,7 +317,7 @@ mod tests {
 
     fn pass(world: &mut World, seconds: i64) {
         for _ in 0..seconds {
-            world.cluster.clock.jump(SignedDuration::from_secs(1));
+            world.cluster.clock.advance(Duration::from_secs(1));
             world.turn();
         }
     }

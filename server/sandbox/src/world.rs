@@ -79,7 +79,7 @@ impl World {
     ///
     /// The first thing that cannot be read or is refused. What was created before it stays.
     pub fn load(&mut self, objects: &str, faults: &str) -> Result<(), BadWorld> {
-        let faults = Faults::parse(faults, self.cluster.now()).map_err(BadWorld::Faults)?;
+        let faults = Faults::parse(faults, self.cluster.steady()).map_err(BadWorld::Faults)?;
         let objects: Vec<Value> = serde_json::from_str(objects).map_err(BadWorld::Objects)?;
         self.furnish(objects)?;
         self.cluster.faults.join(faults);
@@ -114,7 +114,7 @@ impl World {
 
     /// Lets happen what is due, and controllers act until all is quiet. Says when something is due next.
     pub fn turn(&mut self) -> Option<Timestamp> {
-        let now = self.cluster.now();
+        let now = self.cluster.steady();
         for happening in self.cluster.faults.take_due(now) {
             // What cannot be done to something that is not there, is not done; nothing of it ends what follows.
             drop(catch_unwind(AssertUnwindSafe(|| self.happen(happening))));
@@ -123,9 +123,12 @@ impl World {
         due.into_iter().chain(self.cluster.faults.next()).min()
     }
 
-    /// Repairs everything that is broken: nodes, mounts, exports, controllers; nothing more happens by itself.
+    /// Repairs everything that is broken: nodes, mounts, exports, controllers, webhooks, the clock; nothing more happens
+    /// by itself.
     pub fn repair(&mut self) {
         self.cluster.faults = Faults::default();
+        self.cluster.deciders.clear();
+        self.cluster.clock.unskew();
         self.controllers.breakage.repair();
         let names: Vec<&str> = self.controllers.iter().map(|(name, _)| name).collect();
         for name in names {

@@ -7,7 +7,7 @@ use teardown::{
     fixture,
     message::{Key, Record, State, View},
     object::Object,
-    run::RunState,
+    run::{RunState, Trouble},
 };
 
 use super::*;
@@ -158,6 +158,48 @@ async fn a_run_goes_step_by_step_and_journals_before_it_acts() {
     assert_eq!(process.run_state(&run).await, RunState::Running);
     process.gone("ns shop").await;
     assert_eq!(process.run_state(&run).await, RunState::Finished);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
+    const STATEFUL: &str = "
+        ns shop
+        sts shop/db of=shop selector=app:db template=app:db templates=data
+        pod shop/db-0 owner=sts/db labels=app:db uses=claim:data-db-0
+        pvc shop/data-db-0 owner=sts/db
+    ";
+    let mut process = Process::start(&Disk::default());
+    process.list(STATEFUL).await;
+    let run = process.start_run("shop").await;
+    process.expect("DELETE StatefulSet shop/db", Outcome::Accepted).await;
+    // It was scaled up in the moment before.
+    let late = "pod shop/db-1 owner=sts/db labels=app:db uses=claim:data-db-1";
+    process.see(vec![Observation::Applied(Box::new(fixture::object(late)))]).await;
+    process.gone("sts shop/db").await;
+    process.expect("DELETE Pod shop/db-0", Outcome::Accepted).await;
+    process.gone("pod shop/db-0 owner=sts/db").await;
+    process.quiet().await;
+    let records = process.records(Topic::Run(run.clone())).await;
+    let doubts: Vec<String> = records
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Step(step) => Some((step.object, step.trouble?)),
+            _ => None,
+        })
+        .map(|(object, trouble)| match trouble {
+            Trouble::CannotTell { message } => format!("{object}: {message}"),
+            other => format!("{object}: {other:?}"),
+        })
+        .collect();
+    let expected = "PersistentVolumeClaim shop/data-db-0: Pod shop/db-1 is left of StatefulSet shop/db, and was not there \
+                    when the plan was made";
+    assert_eq!(doubts, [expected]);
+
+    // A person sees to it, and it goes on by itself.
+    process.gone(late).await;
+    process.expect("LIST pods in shop", Outcome::Pods(vec![])).await;
+    process.expect("DELETE PersistentVolumeClaim shop/data-db-0", Outcome::Accepted).await;
+    assert_eq!(process.run_state(&run).await, RunState::Running);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::{application::Application, ledger::Cut};
+use crate::{
+    application::{Application, NFS},
+    ledger::Cut,
+};
 
 /// Something that happens at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +31,21 @@ pub(crate) enum Happening {
     Stranger(String, String),
     /// Somebody puts something of their own into a namespace of the unit.
     Newcomer(String),
+    /// Somebody who must not tries all that changes anything.
+    Intrusion,
     /// Old revisions are forgotten.
     Compact,
+    /// Nothing answers any more behind a Service, as its Deployment is scaled to nothing; by namespace and name.
+    Unanswered(String, String),
+}
+
+/// What happens between a person's look at a plan and their word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stir {
+    /// Pods are lost, and made anew by who controls them.
+    PodsLost,
+    /// Deployments and StatefulSets get a Pod more each.
+    ScaledUp,
 }
 
 /// All that happens after the run has started.
@@ -43,6 +59,10 @@ pub(crate) struct Adversity {
     pub(crate) heals: Duration,
     /// How long the process is away after each death.
     pub(crate) away: Duration,
+    /// How long a person reads the plan before they confirm it.
+    pub(crate) reading: Duration,
+    /// What stirs while they read.
+    pub(crate) stir: Option<Stir>,
 }
 
 /// Controllers that may be away for a while.
@@ -126,7 +146,60 @@ impl Adversity {
         }
         happenings.sort_by_key(|(at, _)| *at);
         let away = Duration::from_millis([0, 500, 5_000, 30_000][rng.usize(..4)]);
-        Self { script, happenings, heals, away }
+        // Drawn apart from the rest, so that what was drawn for a seed before there was this stays as it was.
+        let mut rng = rng.fork();
+        for _ in 0..[0, 0, 1, 2][rng.usize(..4)] {
+            script.push_str(&mishap(&mut rng, length, application));
+        }
+        if let Some((namespace, name)) = application.answering.first()
+            && rng.u32(..3) == 0
+        {
+            let when = Duration::from_millis(early(&mut rng, length * 1_000));
+            happenings.push((when, Happening::Unanswered(namespace.clone(), name.clone())));
+        }
+        happenings.sort_by_key(|(at, _)| *at);
+        let reading = Duration::from_secs([0, 0, 2, 15, 70][rng.usize(..5)]);
+        let stir = [None, Some(Stir::PodsLost), Some(Stir::ScaledUp)][rng.usize(..3)];
+        Self { script, happenings, heals, away, reading, stir }
+    }
+}
+
+impl Adversity {
+    /// Lets somebody try the door, while the run is young.
+    pub(crate) fn intrude(&mut self) {
+        self.happenings.push((Duration::from_millis(300), Happening::Intrusion));
+        self.happenings.sort_by_key(|(at, _)| *at);
+    }
+}
+
+/// What goes wrong below the API, with its clock, its admission, or with the rights of the server, until all heals.
+fn mishap(rng: &mut Rng, length: u64, application: &Application) -> String {
+    let from = early(rng, length);
+    let node = ["node-1", "node-2"][rng.usize(..2)];
+    let webhooks = &application.webhooks;
+    let volumes = &application.volumes;
+    match rng.u32(..12) {
+        0..4 => {
+            let by = ["-10m", "-40s", "-3s", "5s", "90s", "10m", "26h"][rng.usize(..7)];
+            format!("at {from}s clock {by}\n")
+        }
+        4 => format!("at {from}s node {node} busy\n"),
+        5 => format!("at {from}s node {node} stale-nfs\n"),
+        6 => format!("at {from}s nfs {NFS} stale\n"),
+        7 if !volumes.is_empty() => {
+            format!("at {from}s volume {} busy\n", volumes[rng.usize(..volumes.len())])
+        }
+        8 | 9 if !webhooks.is_empty() => {
+            let name = &webhooks[rng.usize(..webhooks.len())];
+            let how = ["fail context deadline exceeded", "deny not today"][rng.usize(..2)];
+            format!("at {from}s webhook {name} {how}\n")
+        }
+        _ => {
+            let verbs = ["list,watch", "delete", "get", "*"][rng.usize(..4)];
+            let resource = ["*", "pods", "configmaps", "namespaces"][rng.usize(..4)];
+            let code = ["401", "403"][rng.usize(..2)];
+            format!("on {verbs} {resource} as=unwind from={from}s -> {code}\n")
+        }
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) const UNIT: &str = "alpha";
 pub(crate) const BYSTANDER: &str = "beta";
 /// The finalizer that custom resources carry, and that only their operator removes.
 pub(crate) const FINALIZER: &str = "widgets.example.com/cleanup";
+/// The server that the volumes made by hand are on.
+pub(crate) const NFS: &str = "nfs.example.com";
 pub(crate) const PART_OF: &str = "app.kubernetes.io/part-of";
 
 /// Objects in an order in which they can be created.
@@ -23,6 +25,12 @@ pub(crate) struct Application {
     pub(crate) objects: Vec<Value>,
     /// Claims of the unit, by namespace and name: what a stranger's Pod may mount while the run goes on.
     pub(crate) claims: Vec<(String, String)>,
+    /// Volumes that were made by hand.
+    pub(crate) volumes: Vec<String>,
+    /// Webhooks of the unit.
+    pub(crate) webhooks: Vec<String>,
+    /// Deployments that answer for a webhook or an aggregated API, by namespace and name.
+    pub(crate) answering: Vec<(String, String)>,
     /// Objects of the unit that somebody may insist on, as kind, namespace, name.
     pub(crate) recreated: Vec<(&'static str, String, String)>,
 }
@@ -171,6 +179,7 @@ impl Draw<'_> {
         service["spec"] =
             json!({"selector": {"app": name}, "ports": [{"name": "https", "port": 443}]});
         self.add(service);
+        self.application.answering.push((namespace.to_owned(), name.clone()));
         name
     }
 
@@ -179,9 +188,11 @@ impl Draw<'_> {
         let name = self.name("check");
         let mut configuration =
             object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", &name);
+        let webhook = format!("{name}.example.com");
+        self.application.webhooks.push(webhook.clone());
         let fails = if self.chance(50) { "Fail" } else { "Ignore" };
         configuration["webhooks"] = json!([{
-            "name": format!("{name}.example.com"),
+            "name": webhook,
             "clientConfig": {"service": {"namespace": namespace, "name": service, "port": 443}},
             "rules": [{
                 "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps", "secrets"],

@@ -1,19 +1,19 @@
 //! One game: an application, a server, a person, and what goes wrong; from a seed.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, PoisonError},
     time::Duration,
 };
 
 use fastrand::Rng;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sandbox::{
     cluster::{Actor, DeleteOptions},
     controller::{Controllers, timing::Timing},
     fault::Faults,
     service::Sandbox,
-    store::{Event, Key},
+    store::{Change, Event, Key},
 };
 use serde_json::{Value, json};
 use server::hub::{Hub, Refusal, Start, Steer};
@@ -30,24 +30,26 @@ use tokio::{
 };
 
 use crate::{
-    adversity::{Adversity, Happening},
+    adversity::{Adversity, Happening, Stir},
     application::{Application, BYSTANDER, FINALIZER, UNIT, object},
+    door::Door,
     ledger::Ledger,
     life::{Life, Stage},
     log::Log,
+    moments::Moments,
     oracle::{self, Evidence, Offence, USER},
     outcome::Outcome,
-    reader::{Seen, differences, read},
+    reader::{Seen, browse, differences, read},
     saboteur::{Confirmed, Saboteur},
-    state::{text, uid, unit},
+    state::{owners, text, uid, unit},
     story::Story,
+    told::Told,
     wire::Arrivals,
 };
 
 /// How long an application gets to come to rest.
 const SETTLING: Duration = Duration::from_secs(20);
-/// How long a run may take once all is well: a watch that stalled is found out after six minutes, a volume is unmounted
-/// anew after two.
+/// How long a run may take once all is well: what failed often is tried again late by controllers, after minutes.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// How long a newcomer stays after all is well.
 const STAY: Duration = Duration::from_secs(60);
@@ -81,11 +83,16 @@ struct Game {
     hubs: watch::Sender<Option<Hub>>,
     readers: JoinSet<()>,
     seen: BTreeMap<Topic, Seen>,
+    /// What was seen through the router.
+    browsed: Option<(Topic, Seen)>,
     events: Vec<Arc<Event>>,
-    moments: Vec<(u64, u64)>,
+    moments: Moments,
+    healed: Option<u64>,
+    turns: Vec<u64>,
     planned: u64,
     plan: Option<Arc<Plan>>,
     run: Option<RunId>,
+    newcomers: usize,
     offences: Vec<Offence>,
     begun: Instant,
 }
@@ -99,7 +106,10 @@ impl Game {
         let sandbox = Sandbox::start(start, rng.u64(..), controllers);
         let story = Story::begin();
         let application = Application::draw(&mut rng.fork());
-        let adversity = Adversity::draw(&mut rng.fork(), &application);
+        let mut adversity = Adversity::draw(&mut rng.fork(), &application);
+        if seed % 8 == 3 {
+            adversity.intrude();
+        }
         let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
         let ledger = Ledger::default();
         if saboteur == Some(Saboteur::LateIntent) {
@@ -110,6 +120,7 @@ impl Game {
             sandbox: sandbox.speaking_as(Some(actor)),
             ledger,
             arrivals: Arrivals::default(),
+            told: Told::default(),
             story,
             saboteur,
             confirmed: Confirmed::default(),
@@ -125,11 +136,15 @@ impl Game {
             hubs: watch::Sender::new(None),
             readers: JoinSet::new(),
             seen: BTreeMap::new(),
+            browsed: None,
             events: vec![],
-            moments: vec![],
+            moments: Moments::default(),
+            healed: None,
+            turns: vec![],
             planned: 0,
             plan: None,
             run: None,
+            newcomers: 0,
             offences: vec![],
             begun: Instant::now(),
         };
@@ -175,13 +190,14 @@ impl Game {
             Ok(events) => {
                 let reached = events.last().map_or(seen, |event| event.revision);
                 self.events.extend(events);
-                self.moments.push((self.stage.story.now(), reached));
+                self.moments.note(self.stage.story.now(), reached);
             }
             Err(compacted) => self.offend("draw", compacted.to_string()),
         }
     }
 
     fn start_server(&mut self) {
+        self.turns.push(self.stage.story.now());
         match Life::start(&self.stage, self.lives) {
             Ok(life) => {
                 self.hubs.send_replace(Some(life.hub.clone()));
@@ -194,6 +210,7 @@ impl Game {
 
     async fn kill(&mut self, why: &str) {
         self.hubs.send_replace(None);
+        self.turns.push(self.stage.story.now());
         if let Some(life) = self.life.take() {
             life.kill(why).await;
         }
@@ -207,9 +224,14 @@ impl Game {
         }
     }
 
+    /// Whether this is one of the games with somebody at the router: it costs as much as the rest.
+    fn has_door(&self) -> bool {
+        self.stage.seed % 8 == 3
+    }
+
     async fn play(&mut self) {
         self.start_server();
-        if self.stage.seed.is_multiple_of(2) {
+        if self.stage.seed.is_multiple_of(4) {
             self.read(Topic::Units);
         }
         if !self.confirm().await {
@@ -309,12 +331,17 @@ impl Game {
                 Some(plan.clone());
             self.pull();
             self.planned = self.events.last().map_or(0, |event| event.revision);
+            if let Some(stir) = self.adversity.stir.take() {
+                self.stir(stir);
+            }
+            sleep(std::mem::take(&mut self.adversity.reading)).await;
             let start = Start {
                 plan: plan.id.clone(),
                 hash: plan.hash.clone(),
                 confirm: UNIT.to_owned(),
                 by: "Li".to_owned(),
             };
+            self.pull();
             let started = timeout(ANSWER, hub.start(start)).await;
             refused = format!("{started:?}");
             if let Ok(Ok(Ok(run))) = started {
@@ -323,11 +350,19 @@ impl Game {
                     plan.steps.len(),
                     plan.kept.len()
                 ));
+                self.newcomers = self.newcomers();
                 self.plan = Some(plan);
-                self.read(Topic::Run(run.clone()));
-                // The largest page, and the dearest to publish.
-                if self.stage.seed % 4 == 1 {
+                // A quarter of a game is publishing, so pages are read in some: the largest in the fewest.
+                if self.stage.seed.is_multiple_of(2) {
+                    self.read(Topic::Run(run.clone()));
+                }
+                if self.stage.seed % 8 == 1 {
                     self.read(Topic::Unit(UnitId::new(UNIT)));
+                }
+                if self.has_door() {
+                    let (topic, seen) = (Topic::Run(run.clone()), Seen::default());
+                    self.readers.spawn(browse(topic.clone(), self.hubs.subscribe(), seen.clone()));
+                    self.browsed = Some((topic, seen));
                 }
                 self.run = Some(run);
                 return true;
@@ -337,10 +372,19 @@ impl Game {
         false
     }
 
+    /// How many objects there are that controllers made since the plan.
+    fn newcomers(&self) -> usize {
+        let new = self.events.iter().filter(|event| event.revision > self.planned);
+        let made = new.filter(|event| {
+            event.change == Change::Added && owners(&event.object).next().is_some()
+        });
+        made.count()
+    }
+
     fn strike(&mut self) {
         let script = self.adversity.script.clone();
         let parsed = self.stage.sandbox.with(|world| {
-            let now = world.cluster.now();
+            let now = world.cluster.steady();
             let faults = Faults::parse(&script, now);
             faults.map(|faults| world.cluster.faults = faults)
         });
@@ -353,15 +397,14 @@ impl Game {
     /// All is well again, and somebody sees to it that it goes on.
     fn heal(&mut self) {
         self.tell("ALL IS WELL from here on");
+        self.healed = Some(self.stage.story.now());
         self.stage.sandbox.with(|world| {
-            world.cluster.faults = Faults::default();
-            world.controllers.breakage.repair();
-            let names: Vec<&str> = world.controllers.iter().map(|(name, _)| name).collect();
-            for name in names {
-                world.controllers.set(name, sandbox::controller::Condition::Running);
-            }
+            world.repair();
         });
         self.stage.sandbox.wake();
+        for (namespace, name) in self.application.answering.clone() {
+            self.scale(&namespace, &name, 1);
+        }
     }
 
     /// What people do in the end: resume what is paused, remove what came back and what strangers made.
@@ -395,7 +438,23 @@ impl Game {
                 .list("", "configmaps", None)
                 .filter(|it| with_newcomers && text(it, "/metadata/name") == "stranger");
             let newcomer = newcomer.filter_map(|it| cluster.key_of(it)).collect::<Vec<_>>();
-            for key in again.chain(strangers).chain(newcomer).collect::<Vec<_>>() {
+            // What a StatefulSet made in the moment before it was orphaned is nobody's: the page names it.
+            let planned = |it: &Value| plan.steps.iter().any(|step| step.uid.as_str() == uid(it));
+            let is_left = |it: &Value| {
+                with_newcomers
+                    && text(it, "/metadata/namespace").starts_with(UNIT)
+                    && it["metadata"]["deletionTimestamp"].is_null()
+                    && unit(it) != BYSTANDER
+                    && !planned(it)
+                    && owners(it).all(|owner| cluster.get_by_uid(text(owner, "/uid")).is_none())
+                    && !plan.kept.iter().any(|kept| kept.uid.as_str() == uid(it))
+            };
+            let pods = cluster.list("", "pods", None);
+            let left = pods.chain(cluster.list("", "persistentvolumeclaims", None));
+            let left: Vec<Key> =
+                left.filter(|it| is_left(it)).filter_map(|it| cluster.key_of(it)).collect();
+            let all = again.chain(strangers).chain(newcomer).chain(left);
+            for key in all.collect::<BTreeSet<_>>() {
                 story.tell(format!("somebody deletes {key}, which is no part of the plan"));
                 _ = cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
             }
@@ -428,6 +487,7 @@ impl Game {
             Happening::Kill => self.kill_and_ring("it is killed").await,
             Happening::CutWrite(after, cut) => self.stage.ledger.cut(after, cut),
             Happening::CutDelete(after, with_effect) => self.stage.arrivals.cut(after, with_effect),
+            Happening::Intrusion => self.intrusion().await,
             Happening::Compact => {
                 self.pull();
                 self.stage.sandbox.with(|world| {
@@ -439,6 +499,7 @@ impl Game {
                 let config = object("v1", "ConfigMap", &namespace, "stranger");
                 self.put(&namespace, "configmaps", config);
             }
+            Happening::Unanswered(namespace, name) => self.scale(&namespace, &name, 0),
             Happening::Stranger(namespace, claim) => self.stranger(&namespace, &claim),
             Happening::Pause => self.steer(Steer::Pause).await,
             Happening::Resume => self.steer(Steer::Resume).await,
@@ -466,6 +527,19 @@ impl Game {
         let steered = life.hub.steer(run.clone(), steer, "Li".to_owned());
         let answer = timeout(ANSWER, steered).await;
         self.tell(format!("  {answer:?}"));
+    }
+
+    async fn intrusion(&mut self) {
+        let (Some(life), Some(plan), Some(run)) = (&self.life, &self.plan, &self.run) else {
+            return;
+        };
+        let borrowed = self.stage.saboteur == Some(Saboteur::BorrowedCookie);
+        let tried = match Door::open(life.hub.clone()).await {
+            Ok(door) => timeout(ANSWER, door.intrude(plan, run, borrowed)).await,
+            Err(error) => return self.offend("draw", error),
+        };
+        // A server that is just dying answers nobody.
+        self.offences.extend(tried.unwrap_or_default());
     }
 
     async fn second_run(&mut self, namespace: bool) {
@@ -520,17 +594,60 @@ impl Game {
         self.tell(format!("  {:?}", made.map_err(|status| status.message)));
     }
 
+    /// Somebody scales a Deployment, if it is there.
+    fn scale(&self, namespace: &str, name: &str, replicas: u32) {
+        let key = Key::new("apps", "deployments", namespace, name);
+        self.stage.sandbox.with(|world| {
+            let scaled = |it: &mut Value| it["spec"]["replicas"] = json!(replicas);
+            // One that is gone needs no more.
+            _ = world.cluster.modify(&Actor::admin(), &key, "", scaled);
+        });
+    }
+
+    /// What controllers have to do while a person reads a plan.
+    fn stir(&self, stir: Stir) {
+        self.tell(format!("{stir:?}"));
+        self.stage.sandbox.with(|world| {
+            let cluster = &mut world.cluster;
+            let ours = |it: &Value| text(it, "/metadata/namespace").starts_with(UNIT);
+            match stir {
+                Stir::PodsLost => {
+                    let pods = cluster.list("", "pods", None);
+                    let lost = pods.filter(|pod| ours(pod) && owners(pod).next().is_some());
+                    let lost: Vec<Key> = lost.filter_map(|pod| cluster.key_of(pod)).collect();
+                    for key in lost {
+                        _ = cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
+                    }
+                }
+                Stir::ScaledUp => {
+                    for plural in ["deployments", "statefulsets"] {
+                        let all = cluster.list("apps", plural, None).filter(|it| ours(it));
+                        let keys: Vec<Key> = all.filter_map(|it| cluster.key_of(it)).collect();
+                        for key in keys {
+                            let one_more = |it: &mut Value| {
+                                let replicas = it["spec"]["replicas"].as_u64().unwrap_or_default();
+                                it["spec"]["replicas"] = json!(replicas + 1);
+                            };
+                            _ = cluster.modify(&Actor::admin(), &key, "", one_more);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
     async fn end(mut self) -> Outcome {
+        let over = self.stage.story.now();
         // What was published last has arrived a moment later.
         sleep(Duration::from_secs(3)).await;
         self.pull();
         if let Some(life) = &self.life {
             let hub = life.hub.clone();
-            for (topic, seen) in self.seen.clone() {
+            for (topic, seen) in self.seen.clone().into_iter().chain(self.browsed.clone()) {
                 self.compare(&hub, &topic, &seen).await;
             }
         }
-        for seen in self.seen.values() {
+        for seen in self.seen.values().chain(self.browsed.iter().map(|(_, seen)| seen)) {
             self.offences.extend(seen.offences());
         }
         let known = self.stage.ledger.known();
@@ -540,12 +657,14 @@ impl Game {
             planned: self.planned,
             arrivals: self.stage.arrivals.all(),
             known,
-            // Longer than a watch that died without a word can go unnoticed; a moment, where none did.
-            sight: SignedDuration::from_secs(if self.adversity.script.contains("on ") {
-                480
-            } else {
-                2
-            }),
+            told: self.stage.told.clone(),
+            // As long as calls are held back when the API server asks for patience; a moment, where it does not.
+            held: if self.adversity.script.contains("429") { 45_000 } else { 2_000 },
+            start: self.stage.start,
+            moments: self.moments.clone(),
+            healed: self.healed,
+            turns: self.turns.clone(),
+            over,
         };
         self.offences.extend(oracle::judge(&evidence));
         self.kill("the game is over").await;
@@ -558,6 +677,7 @@ impl Game {
             moments: self.moments,
             objects: self.application.objects.len(),
             ran: self.run.is_some(),
+            newcomers: self.newcomers,
             lasted: self.begun.elapsed(),
         }
     }

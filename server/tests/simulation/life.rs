@@ -20,6 +20,7 @@ use crate::{
     ledger::Ledger,
     saboteur::{Confirmed, Saboteur, relay},
     story::Story,
+    told::Told,
     wire::{Arrivals, Wire},
 };
 
@@ -30,6 +31,7 @@ pub(crate) struct Stage {
     pub(crate) sandbox: sandbox::service::Sandbox,
     pub(crate) ledger: Ledger,
     pub(crate) arrivals: Arrivals,
+    pub(crate) told: Told,
     pub(crate) story: Story,
     pub(crate) saboteur: Option<Saboteur>,
     pub(crate) confirmed: Confirmed,
@@ -58,8 +60,10 @@ impl Life {
             gate: gate.clone(),
             ledger: stage.ledger.clone(),
             arrivals: stage.arrivals.clone(),
+            told: stage.told.clone(),
             story: stage.story.clone(),
             saboteur: stage.saboteur,
+            life: number,
         };
         let cluster = Cluster::served_by(wire, "sandbox").repeatable(chance.clone());
         let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);

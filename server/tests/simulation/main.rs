@@ -4,11 +4,13 @@
 
 mod adversity;
 mod application;
+mod door;
 mod game;
 mod gate;
 mod ledger;
 mod life;
 mod log;
+mod moments;
 mod oracle;
 mod order;
 mod outcome;
@@ -16,6 +18,7 @@ mod reader;
 mod saboteur;
 mod state;
 mod story;
+mod told;
 mod wire;
 
 use std::{
@@ -25,6 +28,7 @@ use std::{
 };
 
 use game::play;
+use oracle::Offence;
 use outcome::Outcome;
 use saboteur::Saboteur;
 
@@ -39,12 +43,14 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }
 
-/// Seeds in which a bug was found once, with what it was. Whoever changes what is drawn looks for others.
-const NAMED: [(u64, &str); 5] = [
+/// Seeds in which a bug was found once, with what it was. Whoever changes what is drawn looks for others: the first two
+/// still fail where the bug is put back. What 25 and 46 found in the sandbox (a Pod whose turn came while its node was
+/// silent for a moment was never ended; a definition's own finalizer was refused as a name) they find no more, and is held
+/// by its tests of nodes and of definitions. 111 found that a run waited for a Pod that an orphaning DELETE had left, and
+/// did not say so; the hub's tests hold that.
+const NAMED: [(u64, &str); 3] = [
     (20, "server: a namespace was deleted with a ConfigMap in it that came after the plan"),
     (115, "server: a namespace was deleted with a Pod in it that came after the plan"),
-    (25, "sandbox: a Pod whose turn came while its node was silent for a moment was never ended"),
-    (46, "sandbox: a definition's own finalizer was refused as a name, so that no definition went"),
     (293, "simulation: an application that others need all of was taken for a planner that fails"),
 ];
 
@@ -52,6 +58,7 @@ const NAMED: [(u64, &str); 5] = [
 fn search(seeds: u64, most: usize) -> Vec<Outcome> {
     let next = AtomicU64::new(0);
     let (found, ran) = (AtomicU64::new(0), AtomicU64::new(0));
+    let among_newcomers = AtomicU64::new(0);
     let work = || {
         let mut bad = vec![];
         loop {
@@ -61,6 +68,7 @@ fn search(seeds: u64, most: usize) -> Vec<Outcome> {
             }
             let outcome = play(seed, None);
             ran.fetch_add(u64::from(outcome.ran), Ordering::Relaxed);
+            among_newcomers.fetch_add(u64::from(outcome.newcomers > 0), Ordering::Relaxed);
             if !outcome.offences.is_empty() {
                 found.fetch_add(1, Ordering::Relaxed);
                 bad.push(outcome);
@@ -74,7 +82,13 @@ fn search(seeds: u64, most: usize) -> Vec<Outcome> {
     });
     bad.sort_by_key(|outcome| outcome.seed);
     let (played, ran) = (next.into_inner().min(seeds), ran.into_inner());
+    let among_newcomers = among_newcomers.into_inner();
+    eprintln!("{played} games, {ran} runs, {among_newcomers} of them begun among newcomers");
     assert!(played < 100 || ran * 10 >= played * 9, "only {ran} of {played} games came to a run");
+    assert!(
+        played < 100 || among_newcomers * 10 >= played * 2,
+        "only {among_newcomers} of {played} begun so"
+    );
     bad
 }
 
@@ -87,7 +101,7 @@ fn told(outcome: &Outcome, whole: bool) -> String {
     }
     let mut lines: Vec<(u64, String)> = story.lines();
     for event in &outcome.events {
-        let at = outcome.moment(event.revision);
+        let at = outcome.moments.of(event.revision);
         lines.push((at, format!("  [{}] {:?} {}", event.revision, event.change, event.key)));
     }
     lines.sort_by_key(|(at, _)| *at);
@@ -160,17 +174,20 @@ fn a_seed_repeats() {
 /// An oracle that lets a mutant pass is blind. Each is caught for the promise that it breaks.
 #[test]
 fn each_saboteur_is_caught() {
-    for (saboteur, invariant) in [
-        (Saboteur::NoPrecondition, "I2"),
-        (Saboteur::NoGate, "I1"),
-        (Saboteur::CachedGone, "I1"),
-        (Saboteur::LateIntent, "I7"),
-        (Saboteur::RepeatByName, "I2"),
+    for (saboteur, invariant, offence) in [
+        (Saboteur::NoPrecondition, "I2", "insists on no UID"),
+        (Saboteur::NoGate, "I1", ""),
+        (Saboteur::CachedGone, "I1", "uses it"),
+        (Saboteur::LateIntent, "I7", "before its intent was durable"),
+        (Saboteur::RepeatByName, "I2", "ended an object of no confirmed plan"),
+        (Saboteur::CallOutlives, "I6", "is on its way"),
+        (Saboteur::Idle, "I9", "could go"),
+        (Saboteur::BorrowedCookie, "I5", "of a stranger was answered Ok"),
     ] {
         let caught = (0..CAUGHT_WITHIN).find_map(|seed| {
             let offences = play(seed, Some(saboteur)).offences;
-            let offence = offences.into_iter().find(|offence| offence.invariant == invariant);
-            offence.map(|offence| (seed, offence))
+            let is_it = |it: &Offence| it.invariant == invariant && it.text.contains(offence);
+            Some((seed, offences.into_iter().find(is_it)?))
         });
         let (seed, offence) = caught.unwrap_or_else(|| panic!("{saboteur:?} was not caught"));
         eprintln!("{saboteur:?}: seed {seed}: {}", offence.text);

@@ -9,15 +9,17 @@ use std::{
     sync::Arc,
 };
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use sandbox::{log::Entry, store::Event};
 use serde_json::Value;
 
 use crate::{
     application::{BYSTANDER, CANARY, UNIT},
     ledger::{Known, event_name},
+    moments::Moments,
     order::{self, Case},
-    state::{State, kind, list, name, namespace, text, title, uid, unit},
+    state::{State, kind, list, name, namespace, owners, text, title, uid, unit},
+    told::Told,
     wire::Arrival,
 };
 
@@ -25,6 +27,11 @@ use crate::{
 pub(crate) const USER: &str = "unwind";
 /// How long a read of the Pods may wait for its DELETE to leave: the longest hold-back, and some for the way.
 const LOOK: SignedDuration = SignedDuration::from_secs(45);
+/// How long nobody can be blamed for not having seen something, in milliseconds: a watch that died without a word is
+/// found out after 50 s, and what is asked anew may be refused for a while.
+const OUT_OF_SIGHT: u64 = 240_000;
+/// How long everything may stand still although something could go, in milliseconds.
+const STANDSTILL: u64 = 60_000;
 
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,9 +58,37 @@ pub(crate) struct Evidence {
     /// The revision at which the first plan was confirmed.
     pub(crate) planned: u64,
     pub(crate) arrivals: Vec<Arrival>,
-    /// How long the server may not have seen what is there.
-    pub(crate) sight: SignedDuration,
+    pub(crate) told: Told,
+    /// How long a DELETE may have been on its way since it was decided, in milliseconds.
+    pub(crate) held: u64,
     pub(crate) known: Known,
+    /// The wall clock of the server at the beginning.
+    pub(crate) start: Timestamp,
+    pub(crate) moments: Moments,
+    /// When all was well again, in milliseconds since the beginning; `None` where the game ended before.
+    pub(crate) healed: Option<u64>,
+    /// When lives of the server began and ended, in milliseconds since the beginning.
+    pub(crate) turns: Vec<u64>,
+    /// When the game was over.
+    pub(crate) over: u64,
+}
+
+impl Evidence {
+    /// Milliseconds from the beginning to a time by the server's clock.
+    fn since_start(&self, time: Timestamp) -> u64 {
+        u64::try_from(time.duration_since(self.start).as_millis()).unwrap_or_default()
+    }
+
+    /// How a request was sent that the sandbox logged.
+    fn arrival(&self, entry: &Entry) -> Option<&Arrival> {
+        let (at, asked) = (self.since_start(entry.time), entry.uid.as_deref().unwrap_or_default());
+        let name = entry.key.as_ref().map(|key| &*key.name).unwrap_or_default();
+        self.arrivals.iter().rev().find(|arrival| {
+            arrival.at <= at
+                && text(&arrival.body, "/preconditions/uid") == asked
+                && arrival.path.rsplit('/').next() == Some(name)
+        })
+    }
 }
 
 /// Every promise that was broken.
@@ -61,6 +96,8 @@ pub(crate) fn judge(evidence: &Evidence) -> Vec<Offence> {
     let mut offences = vec![];
     requests(evidence, &mut offences);
     arrivals(evidence, &mut offences);
+    lives(evidence, &mut offences);
+    standstill(evidence, &mut offences);
     runs(evidence, &mut offences);
     leftovers(evidence, &mut offences);
     if String::from_utf8_lossy(&evidence.known.bytes).contains(CANARY) {
@@ -104,6 +141,9 @@ fn requests(evidence: &Evidence, offences: &mut Vec<Offence>) {
                 offences.push(Offence { invariant, text, revision: entry.revision })
             };
             match (&entry.uid, &entry.met) {
+                (None, Some(met)) if !steps.contains(met) && entry.effect => {
+                    offend("I2", format!("DELETE of {key} ended an object of no confirmed plan"));
+                }
                 (None, _) => offend("I2", format!("DELETE of {key} insists on no UID")),
                 (Some(asked), Some(met)) if asked != met && entry.effect => {
                     offend("I2", format!("DELETE of {key} met another object, and had effect"));
@@ -118,13 +158,16 @@ fn requests(evidence: &Evidence, offences: &mut Vec<Offence>) {
                 let read = reads.get(&*key.namespace);
                 let read = read.filter(|(at, _)| entry.time.duration_since(*at) <= LOOK);
                 let read = read.map(|(_, pods)| pods);
-                for reason in order::offences(&Case {
-                    state: &state,
-                    object,
-                    read,
-                    now: entry.time,
-                    sight: evidence.sight,
-                }) {
+                let arrival = evidence.arrival(entry);
+                let seen = |object: &Value| {
+                    let Some((arrival, (key, since))) = arrival.zip(state.born(object)) else {
+                        return false;
+                    };
+                    let decided = arrival.at.saturating_sub(evidence.held);
+                    evidence.told.knew(arrival.life, decided, key, *since)
+                        || evidence.moments.of(*since).saturating_add(OUT_OF_SIGHT) < decided
+                };
+                for reason in order::offences(&Case { state: &state, object, read, seen: &seen }) {
                     offend("I1", format!("DELETE of {}: {reason}", title(object)));
                 }
             }
@@ -149,6 +192,100 @@ fn arrivals(evidence: &Evidence, offences: &mut Vec<Offence>) {
             offences.push(Offence::new("I8", text));
         }
     }
+}
+
+/// I6: what one life of the server sends is not on its way any more when the next one sends something.
+fn lives(evidence: &Evidence, offences: &mut Vec<Offence>) {
+    for (number, arrival) in evidence.arrivals.iter().enumerate() {
+        let mut earlier = evidence.arrivals[..number].iter();
+        let other = earlier.find(|other| {
+            other.life != arrival.life && other.until.is_none_or(|until| until > arrival.at)
+        });
+        if let Some(other) = other {
+            let (path, life, others) = (&arrival.path, arrival.life, other.life);
+            let text = format!(
+                "life {life} sends DELETE {path} while DELETE {} of life {others} is on its way",
+                other.path
+            );
+            offences.push(Offence::new("I6", text));
+        }
+    }
+}
+
+/// I9: once all is well, not a minute passes in which nothing moves although something could go.
+fn standstill(evidence: &Evidence, offences: &mut Vec<Offence>) {
+    let Some(healed) = evidence.healed else { return };
+    // Nodes say every few seconds that they are there.
+    let is_noise = |event: &Event| {
+        event.key.is_of("coordination.k8s.io", "leases") || event.key.is_of("", "nodes")
+    };
+    let changes = evidence.events.iter().filter(|event| !is_noise(event));
+    let changes = changes.map(|event| evidence.moments.of(event.revision));
+    let calls = evidence.arrivals.iter().map(|arrival| arrival.at);
+    let mut moves: Vec<u64> = changes
+        .chain(calls)
+        .chain(evidence.turns.iter().copied())
+        .chain([healed, evidence.over])
+        .filter(|at| (healed..=evidence.over).contains(at))
+        .collect();
+    moves.sort_unstable();
+    let pauses = moves.windows(2).filter(|pair| pair[1] - pair[0] > STANDSTILL);
+    let mut state = State::before(evidence.planned);
+    let mut events = evidence.events.iter().peekable();
+    for pair in pauses {
+        while let Some(event) =
+            events.next_if(|event| evidence.moments.of(event.revision) <= pair[0])
+        {
+            state.apply(event);
+        }
+        let until = pair[0] + STANDSTILL;
+        if let Some(free) = free(evidence, &state, until) {
+            let revision = state.reached();
+            let text = format!("nothing moves for a minute, and {free} could go");
+            offences.push(Offence { revision, ..Offence::new("I9", text) });
+        }
+    }
+}
+
+/// An object that a run which is open at a time is to delete, and that nothing is in front of.
+fn free(evidence: &Evidence, state: &State, at: u64) -> Option<String> {
+    let planned = planned_uids(&evidence.known);
+    evidence.known.runs.iter().find_map(|(run, plan)| {
+        let happened = evidence.known.events.get(run)?.iter().filter(|event| {
+            let time = text(event, "/at").parse::<Timestamp>();
+            time.is_ok_and(|time| evidence.since_start(time) <= at)
+        });
+        let happened: Vec<&Value> = happened.collect();
+        let is = |name: &str| happened.iter().rposition(|event| event_name(event) == name);
+        let is_held = is("paused") > is("resumed");
+        let is_over = is("finished").or(is("stopped")).or(is("stopping")).is_some();
+        if happened.is_empty() || is_held || is_over {
+            return None;
+        }
+        let skipped: BTreeSet<u64> = happened
+            .iter()
+            .filter(|event| event_name(event) == "skipped")
+            .filter_map(|event| event["event"]["step"].as_u64())
+            .collect();
+        list(evidence.known.plans.get(plan)?, "/steps").iter().find_map(|step| {
+            let object = state.by_uid(text(step, "/uid"))?;
+            let is_ours = !step["deed"]["delete"].is_null()
+                && step["id"].as_u64().is_none_or(|id| !skipped.contains(&id))
+                && object["metadata"]["deletionTimestamp"].is_null();
+            // A Pod that nobody planned and no controller has is for a person to see to, and the page says so.
+            let mut pods = state.within("Pod", namespace(object));
+            let is_ours =
+                is_ours && !pods.any(|pod| !planned.contains(uid(pod)) && is_orphan(pod, state));
+            let case = Case { state, object, read: None, seen: &|_| true };
+            (is_ours && order::offences(&case).is_empty()).then(|| title(object))
+        })
+    })
+}
+
+/// A Pod whose owners are gone, or that never had one, and whose end nobody asked for.
+fn is_orphan(pod: &Value, state: &State) -> bool {
+    pod["metadata"]["deletionTimestamp"].is_null()
+        && owners(pod).all(|owner| state.by_uid(text(owner, "/uid")).is_none())
 }
 
 /// I3: each run ends exactly once, and says so last.

@@ -6,7 +6,6 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::{
@@ -18,10 +17,8 @@ use crate::{
 pub(crate) struct Case<'a> {
     pub(crate) state: &'a State,
     pub(crate) object: &'a Value,
-    /// When it arrived, by the cluster's clock.
-    pub(crate) now: Timestamp,
-    /// How old something must be before nobody can say that they have not seen it.
-    pub(crate) sight: SignedDuration,
+    /// Whether the server must have known of something that no plan could know of.
+    pub(crate) seen: &'a dyn Fn(&Value) -> bool,
     /// UIDs of the Pods that were there when the server last read the Pods of the namespace; none where it did not.
     pub(crate) read: Option<&'a BTreeSet<String>>,
 }
@@ -124,9 +121,7 @@ fn namespace_with_content(case: &Case<'_>) -> Option<String> {
     let inside = name(case.object);
     let mut content = case.state.all().filter(|it| namespace(it) == inside);
     let left = content.find(|it| {
-        let created = text(it, "/metadata/creationTimestamp").parse::<Timestamp>();
-        let is_old = created.is_ok_and(|created| case.now.duration_since(created) > case.sight);
-        (case.state.knows(it) || is_old)
+        (case.state.knows(it) || (case.seen)(it))
             && !is_made_by_the_cluster(it)
             && !is_of_people(it, case.state)
     })?;

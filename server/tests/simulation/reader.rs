@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use server::hub::{Frame, Hub};
+use server::hub::Hub;
 use teardown::message::{Message, Revision, Topic, View};
 use tokio::sync::{broadcast::error::RecvError, watch};
 
-use crate::{application::CANARY, oracle::Offence};
+use crate::{application::CANARY, door::Door, oracle::Offence};
 
 /// What a reader has seen.
 #[derive(Clone, Debug, Default)]
@@ -37,14 +37,14 @@ impl Seen {
     }
 
     /// Takes a frame in.
-    fn fold(&self, topic: &Topic, frame: &Frame) {
+    fn fold(&self, topic: &Topic, json: &str) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Inner { view, offences, frames } = &mut *inner;
         *frames += 1;
-        if frame.json.contains(CANARY) {
+        if json.contains(CANARY) {
             offences.push(Offence::new("I10", format!("a secret is on page {topic}")));
         }
-        let message: Message = match serde_json::from_str(&frame.json) {
+        let message: Message = match serde_json::from_str(json) {
             Ok(message) => message,
             Err(error) => {
                 offences.push(Offence::new("I4", format!("{topic}: no message: {error}")));
@@ -87,11 +87,11 @@ pub(crate) async fn read(topic: Topic, mut hubs: watch::Receiver<Option<Hub>>, s
             continue;
         };
         for frame in &subscription.first {
-            seen.fold(&topic, frame);
+            seen.fold(&topic, &frame.json);
         }
         loop {
             match subscription.rest.recv().await {
-                Ok(frame) => seen.fold(&topic, &frame),
+                Ok(frame) => seen.fold(&topic, &frame.json),
                 Err(RecvError::Lagged(_)) => break,
                 Err(RecvError::Closed) => {
                     if hubs.changed().await.is_err() {
@@ -100,6 +100,39 @@ pub(crate) async fn read(topic: Topic, mut hubs: watch::Receiver<Option<Hub>>, s
                     break;
                 }
             }
+        }
+    }
+}
+
+/// Reads a topic as a browser does, through the router and as server-sent events, for as long as there are servers.
+pub(crate) async fn browse(topic: Topic, mut hubs: watch::Receiver<Option<Hub>>, seen: Seen) {
+    loop {
+        let hub = hubs.borrow_and_update().clone();
+        let door = match hub {
+            Some(hub) => Door::open(hub).await,
+            None => Err("there is no server".to_owned()),
+        };
+        if let Ok(door) = door {
+            // A life ends its streams without a word; a stream that ended is opened again after a moment.
+            tokio::select! {
+                biased;
+                changed = hubs.changed() => if changed.is_err() { return } else { continue },
+                () = follow(&door, &topic, &seen) => {}
+            }
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        } else if hubs.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn follow(door: &Door, topic: &Topic, seen: &Seen) {
+    let Ok(mut events) = door.follow(topic, seen.revision()).await else { return };
+    while let Some((name, data)) = events.next().await {
+        match name.as_str() {
+            "snapshot" | "delta" => seen.fold(topic, &data),
+            "ping" => {}
+            _ => return,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use sandbox::store::{Change, Event};
+use sandbox::store::{Change, Event, Key};
 use serde_json::Value;
 
 /// All objects of a moment, as plain JSON by kind, namespace and name.
@@ -14,8 +14,11 @@ pub(crate) struct State {
     objects: BTreeMap<(String, String, String), Arc<Value>>,
     /// UIDs of what was there when the plan was made, and of all that came of it since. Everything else is new.
     known: BTreeSet<String>,
+    /// Where each object is, and since which revision, by UID.
+    born: BTreeMap<String, (Key, u64)>,
     /// No newcomers before this revision.
     planned: u64,
+    reached: u64,
 }
 
 impl State {
@@ -44,6 +47,7 @@ impl State {
     /// Takes in one change.
     pub(crate) fn apply(&mut self, event: &Event) {
         let object = &event.object;
+        self.reached = event.revision;
         match event.change {
             Change::Deleted => _ = self.objects.remove(&place(object)),
             Change::Added | Change::Modified => {
@@ -53,6 +57,10 @@ impl State {
                 {
                     self.known.insert(uid(object).to_owned());
                 }
+                if event.change == Change::Added {
+                    let born = (event.key.clone(), event.revision);
+                    self.born.insert(uid(object).to_owned(), born);
+                }
                 self.objects.insert(place(object), object.clone());
             }
         }
@@ -61,6 +69,16 @@ impl State {
     /// Whether the plan could know it, or it came of something that the plan could know.
     pub(crate) fn knows(&self, object: &Value) -> bool {
         self.known.contains(uid(object))
+    }
+
+    /// The revision of the last change.
+    pub(crate) fn reached(&self) -> u64 {
+        self.reached
+    }
+
+    /// Where an object is, and since which revision.
+    pub(crate) fn born(&self, object: &Value) -> Option<&(Key, u64)> {
+        self.born.get(uid(object))
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Value> {

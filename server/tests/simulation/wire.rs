@@ -17,7 +17,10 @@ use serde_json::Value;
 use server::cluster::RequestBody;
 use tower::Service;
 
-use crate::{gate::Gate, ledger::Ledger, saboteur::Saboteur, story::Story};
+use crate::{gate::Gate, ledger::Ledger, saboteur::Saboteur, story::Story, told::Told};
+
+/// How long the network holds a call, with the saboteur whose calls outlive the process.
+const HELD: Duration = Duration::from_secs(5);
 
 /// A DELETE as it arrived.
 #[derive(Clone, Debug)]
@@ -26,6 +29,28 @@ pub(crate) struct Arrival {
     pub(crate) body: Value,
     /// How many DELETEs of its UID had been announced durably by then.
     pub(crate) intents: u64,
+    /// The life of the server that sent it, from 0.
+    pub(crate) life: u64,
+    /// When it was sent, in milliseconds since the beginning.
+    pub(crate) at: u64,
+    /// When it was answered, or given up because its sender was dead; `None` while it is on its way.
+    pub(crate) until: Option<u64>,
+}
+
+/// A DELETE on its way. It is until this goes.
+struct Call {
+    arrivals: Arrivals,
+    number: usize,
+    story: Story,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let mut inner = self.arrivals.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(arrival) = inner.all.get_mut(self.number) {
+            arrival.until = Some(self.story.now());
+        }
+    }
 }
 
 /// The arrivals of all lives, and at which the server dies.
@@ -50,12 +75,13 @@ impl Arrivals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
 
-    /// Notes one. Says whether the server dies of it, and if so whether after its effect.
-    fn note(&self, arrival: Arrival) -> Option<bool> {
+    /// Notes one. Says its number, and whether the server dies of it, and if so whether after its effect.
+    fn note(&self, arrival: Arrival) -> (usize, Option<bool>) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = inner.all.len();
         inner.all.push(arrival);
-        inner.cut.take_if(|(at, _)| *at <= number).map(|(_, with_effect)| with_effect)
+        let cut = inner.cut.take_if(|(at, _)| *at <= number);
+        (number, cut.map(|(_, with_effect)| with_effect))
     }
 }
 
@@ -66,8 +92,11 @@ pub(crate) struct Wire {
     pub(crate) gate: Gate,
     pub(crate) ledger: Ledger,
     pub(crate) arrivals: Arrivals,
+    pub(crate) told: Told,
     pub(crate) story: Story,
     pub(crate) saboteur: Option<Saboteur>,
+    /// Which life of the server it is the way of.
+    pub(crate) life: u64,
 }
 
 impl Wire {
@@ -100,7 +129,14 @@ impl Wire {
         let body: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
         let uid = body["preconditions"]["uid"].as_str().unwrap_or_default().to_owned();
         let intents = self.ledger.intents(&uid);
-        let dies = self.arrivals.note(Arrival { path, body, intents });
+        let (life, at) = (self.life, self.story.now());
+        let (number, dies) =
+            self.arrivals.note(Arrival { path, body, intents, life, at, until: None });
+        let (arrivals, story) = (self.arrivals.clone(), self.story.clone());
+        let call = Call { arrivals, number, story };
+        if self.saboteur == Some(Saboteur::CallOutlives) {
+            return self.outlive(request, call).await;
+        }
         if dies == Some(false) {
             self.gate.shut("before a DELETE had its effect");
         }
@@ -112,6 +148,21 @@ impl Wire {
         answer
     }
 
+    /// The network holds the request for a while, and delivers it whether its sender still lives or not.
+    async fn outlive(
+        &self,
+        request: Request<Full<Bytes>>,
+        call: Call,
+    ) -> io::Result<Response<Body>> {
+        let mut sandbox = self.sandbox.clone();
+        let held = tokio::spawn(async move {
+            let _call = call;
+            tokio::time::sleep(HELD).await;
+            sandbox.call(request).await
+        });
+        held.await.map_err(io::Error::other)?
+    }
+
     async fn pass(&self, request: Request<Full<Bytes>>) -> io::Result<Response<Body>> {
         if self.gate.is_shut() {
             std::future::pending::<()>().await;
@@ -120,6 +171,10 @@ impl Wire {
         let watches = request.uri().query().unwrap_or_default().contains("watch=");
         let path = request.uri().path().to_owned();
         let answer = self.sandbox.clone().call(request).await;
+        let answer = answer.map(|answer| match (&method, answer.status().as_u16()) {
+            (&Method::GET, 200) => self.told.listen(answer, self.life, &path, &self.story),
+            _ => answer,
+        });
         let said = match &answer {
             Ok(answer) => answer.status().as_u16().to_string(),
             Err(error) => error.to_string(),

@@ -126,7 +126,8 @@ impl AttachDetach {
         node: &str,
         client: &mut Client<'_>,
     ) -> Result<bool, Status> {
-        let since = *self.idle.entry(name(attachment).to_owned()).or_insert_with(|| client.now());
+        let since =
+            *self.idle.entry(name(attachment).to_owned()).or_insert_with(|| client.steady());
         if let Some(object) = client.find(NODES, "", node) {
             let volume =
                 client.find(VOLUMES, "", text(attachment, "/spec/source/persistentVolumeName"));
@@ -137,7 +138,8 @@ impl AttachDetach {
             let out_of_service = list(&object, "/spec/taints")
                 .iter()
                 .any(|it| text(it, "/key") == "node.kubernetes.io/out-of-service");
-            let given_up = !is_true(&object, "Ready") && later(since, FORCE_DETACH) <= client.now();
+            let given_up =
+                !is_true(&object, "Ready") && later(since, FORCE_DETACH) <= client.steady();
             if in_use && !out_of_service && !given_up {
                 return Ok(false);
             }

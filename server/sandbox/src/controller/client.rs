@@ -95,8 +95,21 @@ impl<'a> Client<'a> {
         self.cluster.faults.node(node)
     }
 
+    /// The wall clock: for what is written.
     pub(crate) fn now(&self) -> Timestamp {
         self.cluster.now()
+    }
+
+    /// The clock that nobody sets: for what is kept in mind and waited for.
+    pub(crate) fn steady(&self) -> Timestamp {
+        self.cluster.steady()
+    }
+
+    /// When by the steady clock a written time is, if nobody sets the wall clock meanwhile.
+    pub(crate) fn steady_at(&self, written: Timestamp) -> Timestamp {
+        let left = written.duration_since(self.now());
+        let limit = if left.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
+        self.steady().checked_add(left).unwrap_or(limit)
     }
 
     pub(crate) fn random(&mut self) -> &mut Rng {

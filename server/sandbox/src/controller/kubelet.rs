@@ -241,7 +241,7 @@ impl Held {
         self.mounts = mount::mounts(pod, client).unwrap_or_default();
         self.address = text(pod, "/status/podIP").to_owned();
         self.started = started;
-        self.stage = Stage::Running { since: started };
+        self.stage = Stage::Running { since: client.steady_at(started) };
         self
     }
 
@@ -268,7 +268,7 @@ impl Held {
     }
 
     fn start(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
-        let now = client.now();
+        let now = client.steady();
         let Some(pod) = pod.filter(|it| !is_deleting(it)) else {
             // It never ran. Its phase says so before its volumes are let go.
             if let Some(pod) = pod {
@@ -307,7 +307,7 @@ impl Held {
         since: Timestamp,
         client: &mut Client<'_>,
     ) -> Result<Next, Status> {
-        let now = client.now();
+        let now = client.steady();
         let Some(pod) = pod else {
             self.stage = Stage::Stopping { until: later(now, life::FORCED_STOP) };
             return Ok(Next::Rest);
@@ -315,7 +315,8 @@ impl Held {
         if is_deleting(pod) {
             life::announce(pod, client);
             let wanted = later(now, life::stop_time(pod));
-            let deadline = time(pod, "/metadata/deletionTimestamp").unwrap_or(wanted);
+            let deadline = time(pod, "/metadata/deletionTimestamp");
+            let deadline = deadline.map_or(wanted, |it| client.steady_at(it));
             self.stage = Stage::Stopping { until: wanted.min(deadline.max(now)) };
             return Ok(Next::Rest);
         }
@@ -339,13 +340,14 @@ impl Held {
         until: Timestamp,
         client: &mut Client<'_>,
     ) -> Result<Next, Status> {
-        let now = client.now();
+        let now = client.steady();
         if pod.is_some_and(|it| life::hold(it) == Some("kill")) {
             life::complain_of_kill(pod, client)?;
             return Ok(Next::Rest);
         }
         // The grace may have been shortened since.
-        let deadline = pod.and_then(|it| time(it, "/metadata/deletionTimestamp")).unwrap_or(until);
+        let deadline = pod.and_then(|it| time(it, "/metadata/deletionTimestamp"));
+        let deadline = deadline.map_or(until, |it| client.steady_at(it));
         let until = until.min(deadline.max(now));
         if now < until {
             return Ok(after(now, until));
@@ -371,7 +373,7 @@ impl Held {
         failures: u32,
         client: &mut Client<'_>,
     ) -> Result<Next, Status> {
-        let now = client.now();
+        let now = client.steady();
         if pod.is_some_and(|it| life::hold(it) == Some("unmount")) {
             return Ok(Next::Rest);
         }
@@ -382,12 +384,12 @@ impl Held {
         let (first, last) = UNMOUNT_RETRY;
         let wait = first.saturating_mul(1 << failures.min(20)).min(last);
         let before = self.mounts.len();
-        let fault = client.node_fault(&self.node);
+        let (fault, said) = (client.node_fault(&self.node), client.now());
         let (node, breakage) = (&self.node, &mut *client.breakage);
         self.mounts.retain(|it| match it.unmount(&uid_of, fault, breakage) {
             Ok(()) => false,
             Err(cause) => {
-                breakage.log(node, mount::log_line(it, &uid_of, &cause, now, wait));
+                breakage.log(node, mount::log_line(it, &uid_of, &cause, said, wait));
                 true
             }
         });

@@ -97,7 +97,7 @@ impl Reconcile for NodeLifecycle {
         client: &mut Client<'_>,
         _: &mut Queue<()>,
     ) -> Result<Next, Status> {
-        let now = client.now();
+        let now = client.steady();
         if later(self.due, self.period) < now && !self.deferred {
             // Nobody had a turn for a while. That is not the nodes' silence: they speak first.
             self.deferred = true;
@@ -120,7 +120,7 @@ impl Reconcile for NodeLifecycle {
         if self.disrupted && !disrupted {
             // Everybody was silent, so nobody's silence counts.
             for health in self.health.values_mut() {
-                health.heard = client.now();
+                health.heard = client.steady();
             }
         }
         self.disrupted = disrupted;
@@ -136,16 +136,16 @@ impl Reconcile for NodeLifecycle {
 impl NodeLifecycle {
     /// Looks at one node; returns it as it is then.
     fn look(&mut self, node: &Arc<Value>, client: &mut Client<'_>) -> Result<Arc<Value>, Status> {
-        let now = client.now();
+        let now = client.steady();
         let ready = condition(node, "Ready");
         let heartbeat = text(ready, "/lastHeartbeatTime").to_owned();
         let lease = client.find(LEASES, "kube-node-lease", name(node));
         let renewed = lease.as_deref().map_or("", |it| text(it, "/spec/renewTime")).to_owned();
-        let created = time(node, "/metadata/creationTimestamp").unwrap_or(now);
+        let created = time(node, "/metadata/creationTimestamp").unwrap_or_else(|| client.now());
         let health = self.health.entry(name(node).to_owned()).or_insert_with(|| {
             let message = format!("Registered Node {} in Controller", name(node));
             client.event(node, EventType::Normal, "RegisteredNode", &message);
-            let heard = if ready.is_null() { created } else { now };
+            let heard = if ready.is_null() { client.steady_at(created) } else { now };
             Health { heard, heartbeat: heartbeat.clone(), renewed: renewed.clone() }
         });
         if health.heartbeat != heartbeat || health.renewed != renewed {
@@ -163,7 +163,7 @@ impl NodeLifecycle {
                 ("NodeStatusUnknown", "Kubelet stopped posting node status.")
             };
             let beat = condition(node, kind)["lastHeartbeatTime"].clone();
-            set_condition(&mut changed, kind, "Unknown", reason, message, now);
+            set_condition(&mut changed, kind, "Unknown", reason, message, client.now());
             let beat = if beat.is_null() { written(created) } else { beat };
             keep_heartbeat(&mut changed, kind, beat);
         }
@@ -216,7 +216,7 @@ impl NodeLifecycle {
         };
         let evicting = has(NOT_READY, "NoExecute") || has(UNREACHABLE, "NoExecute");
         // A node whose taint only changes its name does not wait its turn.
-        let may_evict = evicting || (!partial && client.now() >= self.next_taint);
+        let may_evict = evicting || (!partial && client.steady() >= self.next_taint);
         let evicts =
             wanted.filter(|_| !disrupted && may_evict && !condition(node, "Ready").is_null());
         let mut taints: Vec<Value> = list(node, "/spec/taints").to_vec();
@@ -244,7 +244,7 @@ impl NodeLifecycle {
             return Ok(());
         }
         if evicts.is_some() && !evicting {
-            self.next_taint = later(client.now(), EVICTION_PERIOD);
+            self.next_taint = later(client.steady(), EVICTION_PERIOD);
         }
         let key = NODES.key("", name(node));
         let uid_now = uid(node).to_owned();

@@ -45,7 +45,7 @@ impl Reconcile for PodGc {
         client: &mut Client<'_>,
         _: &mut Queue<()>,
     ) -> Result<Next, Status> {
-        let now = client.now();
+        let now = client.steady();
         let nodes: BTreeMap<String, _> =
             client.list(NODES, None).into_iter().map(|it| (name(&it).to_owned(), it)).collect();
         let mut pods = client.list(PODS, None);

@@ -83,7 +83,7 @@ impl Reconcile for TaintEviction {
             .flat_map(|it| list(it, "/spec/taints"))
             .filter(|it| text(it, "/effect") == "NoExecute")
             .collect();
-        let now = client.now();
+        let now = client.steady();
         let wait = match patience(&pod, &taints) {
             Patience::Endless => {
                 self.cancel(&pod, key, client);

@@ -243,11 +243,41 @@ fn a_volume_of_a_dead_node_is_detached_by_force() {
 fn a_moment_in_which_nobody_had_a_turn_is_no_silence_of_the_nodes() {
     for seed in 0..8 {
         let mut world = World::with_seed(seed);
-        world.cluster.clock.jump(jiff::SignedDuration::from_mins(5));
+        world.cluster.clock.advance(std::time::Duration::from_secs(300));
         world.run(2);
         for node in world.list("nodes") {
             assert_eq!(sandbox::object::condition(node, "Ready")["status"], "True");
         }
         assert!(world.events("NodeNotReady").is_empty());
     }
+}
+
+#[test]
+fn a_clock_that_is_set_moves_no_timer() {
+    for minutes in [10, -10, 3 * 60] {
+        let mut world = World::new();
+        world.namespace("shop");
+        world.create([deployment("web", 1, &[])]);
+        world.until(5, "a Pod", |it| it.ready("web") == 1);
+        world.cluster.clock.jump(jiff::SignedDuration::from_mins(minutes));
+        world.run(90);
+        assert!(world.events("NodeNotReady").is_empty(), "{minutes}");
+        world.delete("apps/deployments/shop/web", Background);
+        world.run(0);
+        assert!(object::is_deleting(world.pods("web")[0]), "its containers have their time");
+        world.cluster.clock.jump(jiff::SignedDuration::from_mins(-2 * minutes));
+        world.until(31, "the Pod's end", |it| it.pods("web").is_empty());
+    }
+}
+
+#[test]
+fn a_pod_whose_turn_comes_while_its_node_is_silent_for_a_moment_ends_all_the_same() {
+    let (mut world, node) = web();
+    world.delete("apps/deployments/shop/web", Background);
+    world.silence(&node);
+    world.run(2);
+    assert_eq!(world.pods("web").len(), 1, "nobody ends it");
+    world.revive();
+    world.until(60, "the Pod's end", |it| it.pods("web").is_empty());
+    assert!(world.events("NodeNotReady").is_empty(), "nobody noticed");
 }

@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use sandbox::clock::Clock;
 use sandbox::cluster::{Actor, DeleteOptions, Propagation};
 use sandbox::controller::{Condition, timing::Timing};
 use sandbox::fault::NodeFault;
@@ -36,22 +37,20 @@ impl World {
     pub(crate) fn with_seed(seed: u64) -> Self {
         let start: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
         let mut world = Self(sandbox::world::World::new(start, seed, Timing::default()));
-        let clock = &mut world.cluster.clock;
-        clock.set_speed(0);
-        clock.jump(start.duration_since(clock.now()));
+        world.cluster.clock = Clock::still(start);
         world.run(5);
         world
     }
 
     /// Lets this many seconds pass.
     pub(crate) fn run(&mut self, seconds: i64) {
-        let end = self.cluster.now() + SignedDuration::from_secs(seconds);
+        let end = self.cluster.steady() + SignedDuration::from_secs(seconds);
         while let Some(next) = self.turn().filter(|next| *next < end) {
-            let step = next.duration_since(self.cluster.now());
-            self.cluster.clock.jump(step.max(SignedDuration::from_millis(1)));
+            let step = next.duration_since(self.cluster.steady());
+            self.cluster.clock.advance(step.max(SignedDuration::from_millis(1)).unsigned_abs());
         }
-        let rest = end.duration_since(self.cluster.now());
-        self.cluster.clock.jump(rest);
+        let rest = end.duration_since(self.cluster.steady());
+        self.cluster.clock.advance(rest.unsigned_abs());
         self.turn();
     }
 

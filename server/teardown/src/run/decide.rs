@@ -313,6 +313,7 @@ impl Run {
         for blocker in step.after.iter().filter(|blocker| blocker.rung == Rung::Childless) {
             let Some(workload) = self.plan.step(blocker.step) else { continue };
             if !look.is_childless(workload)? {
+                self.names_orphan(workload, look.index)?;
                 return Ok(false);
             }
         }
@@ -321,6 +322,23 @@ impl Run {
             self.is_empty(&step.object.name, look.index)?;
         }
         Ok(true)
+    }
+
+    /// Names a Pod that is left of a workload whose DELETE orphaned its Pods, and that no step ends: one that was made
+    /// in the moment before the DELETE arrived. Nobody confirmed its end, and no garbage collector brings it.
+    fn names_orphan(&self, workload: &Step, index: &Index) -> Result<(), String> {
+        if workload.deed != (Deed::Delete { propagation: Propagation::Orphan }) {
+            return Ok(());
+        }
+        let namespace = workload.object.namespace.as_deref();
+        let pods = index.pods_of(&workload.uid, namespace, workload.pods.as_ref())?;
+        let unplanned = pods.into_iter().filter(|pod| {
+            pod.deletion.is_none() && self.plan.steps.iter().all(|step| step.uid != pod.uid)
+        });
+        unplanned.map(|pod| pod.reference()).min().map_or(Ok(()), |pod| {
+            let workload = &workload.object;
+            Err(format!("{pod} is left of {workload}, and was not there when the plan was made"))
+        })
     }
 
     /// Whether nothing is in a namespace but what goes with it. What came after the plan was made is in no step, and

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{BYSTANDER, Draw, UNIT, object};
+use super::{BYSTANDER, Draw, NFS, UNIT, object};
 
 impl Draw<'_> {
     /// The class of volumes that are made on demand, once.
@@ -45,8 +45,9 @@ impl Draw<'_> {
             "persistentVolumeReclaimPolicy": "Retain",
             "storageClassName": "",
             "claimRef": {"namespace": namespace, "name": name},
-            "nfs": {"server": "nfs.example.com", "path": format!("/export/{name}")},
+            "nfs": {"server": NFS, "path": format!("/export/{name}")},
         });
+        self.application.volumes.push(volume_name.clone());
         // Most belong to the unit only through their claim, and are retained.
         if self.chance(30) {
             self.add_for(UNIT, volume);
@@ -68,7 +69,7 @@ impl Draw<'_> {
             "persistentVolumeReclaimPolicy": "Retain",
             "storageClassName": "",
             "claimRef": {"namespace": BYSTANDER, "name": "data"},
-            "nfs": {"server": "nfs.example.com", "path": "/export/other"},
+            "nfs": {"server": NFS, "path": "/export/other"},
         });
         self.add_for(BYSTANDER, volume);
         let claim = claim(BYSTANDER, "data", "", "volume-other");

@@ -67,7 +67,21 @@ impl Hand {
     }
 
     fn arrival(&mut self, body: Value, intents: u64) {
-        self.evidence.arrivals.push(Arrival { path: "x".into(), body, intents });
+        self.evidence.arrivals.push(Arrival {
+            path: "x".into(),
+            body,
+            intents,
+            life: 0,
+            at: 0,
+            until: Some(0),
+        });
+    }
+
+    /// A DELETE of a life of the server, from when to when it was on its way.
+    fn call(&mut self, life: u64, at: u64, until: Option<u64>) {
+        let path = format!("/api/v1/{life}-{at}");
+        let call = Arrival { path, body: json!({}), intents: 0, life, at, until };
+        self.evidence.arrivals.push(call);
     }
 
     #[track_caller]
@@ -169,4 +183,63 @@ fn a_secret_in_the_journal_is_found() {
     let mut hand = well();
     hand.evidence.known.bytes = format!("x{CANARY}y").into_bytes();
     hand.check("I10");
+}
+
+#[test]
+fn two_lives_never_call_at_once() {
+    let mut hand = well();
+    hand.call(0, 10, Some(20));
+    hand.call(0, 15, Some(25));
+    hand.call(1, 25, Some(30));
+    hand.check("");
+    hand.call(2, 29, Some(40));
+    hand.check("I6");
+    let mut hand = well();
+    hand.call(0, 10, None);
+    hand.call(1, 90, Some(91));
+    hand.check("I6");
+}
+
+/// A run of one step that nobody started, at rest for so long.
+fn idle(over: u64) -> Hand {
+    let mut hand = Hand::new(&["a"]);
+    let step = json!({"id": 0, "uid": "a", "deed": {"delete": {"propagation": "background"}}});
+    hand.evidence.known.plans.insert("p".into(), json!({"steps": [step], "kept": []}));
+    hand.event(Change::Added, "a", UNIT);
+    hand.evidence.moments.note(0, 1);
+    hand.evidence.known.events.get_mut("r").unwrap()[0]["at"] = json!(Timestamp::UNIX_EPOCH);
+    (hand.evidence.healed, hand.evidence.over) = (Some(1_000), over);
+    hand
+}
+
+#[test]
+fn what_could_go_does_not_wait_for_a_minute() {
+    // That the run has no end is said as well.
+    idle(61_000).check("I3");
+    idle(61_001).check("I9 I3");
+    let mut hand = idle(90_000);
+    hand.evidence.turns.push(40_000);
+    hand.check("I3");
+    let mut hand = idle(90_000);
+    hand.evidence.healed = None;
+    hand.check("I3");
+    for (held, expected) in [("paused", "I3"), ("resumed", "I9 I3")] {
+        let mut hand = idle(90_000);
+        hand.tell(held);
+        hand.evidence.known.events.get_mut("r").unwrap()[1]["at"] = json!(Timestamp::UNIX_EPOCH);
+        hand.check(expected);
+    }
+    let mut hand = idle(90_000);
+    let skipped = json!({"at": Timestamp::UNIX_EPOCH, "event": {"event": "skipped", "step": 0}});
+    hand.evidence.known.events.get_mut("r").unwrap().push(skipped);
+    hand.check("I3");
+}
+
+#[test]
+fn an_object_of_nobody_s_plan_is_not_ended_by_name() {
+    let mut hand = well();
+    hand.event(Change::Added, "b", "");
+    hand.entry("delete", None, "b", true);
+    let offences = judge(&hand.evidence);
+    assert_eq!(offences[0].text, "DELETE of configmaps b ended an object of no confirmed plan");
 }

@@ -27,7 +27,7 @@ impl Machine {
     /// Says what is due to be said; returns when the next word is. A Node that was deleted is not registered again, as
     /// by a kubelet that is not started anew.
     pub(super) fn tend(&mut self, name: &str, client: &mut Client<'_>) -> Result<Duration, Status> {
-        let now = client.now();
+        let now = client.steady();
         if !self.registered {
             client.furnish(NODES, node(name))?;
             self.registered = true;
@@ -36,7 +36,7 @@ impl Machine {
             let stale = self.reported.is_none_or(|it| later(it, STATUS_REPORT) <= now);
             if stale || !is_true(&object, "Ready") {
                 let mut changed = Value::clone(&object);
-                report(&mut changed, name, now);
+                report(&mut changed, name, client.now());
                 client.update_status(NODES, &changed)?;
                 self.reported = Some(now);
             }

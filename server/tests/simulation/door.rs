@@ -1,0 +1,167 @@
+//! The server's door: its router, asked in process by somebody who is signed in, and by somebody who must not come in.
+
+use std::{
+    io,
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, LazyLock},
+};
+
+use axum::{Router, body::Body};
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::BodyExt;
+use jiff::Timestamp;
+use serde_json::json;
+use server::{
+    http::{AppState, LocalAccess, Site, router},
+    hub::Hub,
+};
+use teardown::{
+    message::{Revision, Topic},
+    plan::Plan,
+    run::RunId,
+};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::oracle::Offence;
+
+/// Nobody listens here: requests are handed to the router.
+const HOST: &str = "127.0.0.1:7433";
+
+/// A page without anything on it, once for all games.
+static SITE: LazyLock<io::Result<Site>> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulation-site");
+    std::fs::create_dir_all(root.join("pkg"))?;
+    std::fs::write(root.join("pkg/unwind.js"), "")?;
+    Site::open(&root).map_err(io::Error::other)
+});
+
+/// The router of one life of the server, with the cookie of Li.
+#[derive(Clone)]
+pub(crate) struct Door {
+    router: Router,
+    cookie: String,
+}
+
+impl Door {
+    /// Opens it, and signs Li in.
+    ///
+    /// # Errors
+    /// What kept it shut, in words.
+    pub(crate) async fn open(hub: Hub) -> Result<Self, String> {
+        let site = SITE.as_ref().map_err(ToString::to_string)?.clone();
+        let address: SocketAddr = HOST.parse().map_err(|error| format!("{HOST}: {error}"))?;
+        let (access, link) = LocalAccess::open(address, None, "Li", Timestamp::now());
+        let state = AppState::new(hub, Arc::new(access), site, CancellationToken::new());
+        let mut door = Self { router: router(state), cookie: String::new() };
+        let url = link.url();
+        let token = url.split_once("#k=").map_or("", |(_, token)| token);
+        let body = json!({ "token": token }).to_string();
+        let answer = door.ask(Method::POST, "/api/session", &[], body).await?;
+        let cookie = answer.headers().get(header::SET_COOKIE).and_then(|it| it.to_str().ok());
+        let cookie = cookie.and_then(|it| it.split(';').next());
+        door.cookie = cookie.ok_or("signing in gave no cookie")?.to_owned();
+        Ok(door)
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Result<Response<Body>, String> {
+        let request = Request::builder().method(method).uri(path).header(header::HOST, HOST);
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        let request =
+            headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let request = request.body(Body::from(body)).map_err(|error| error.to_string())?;
+        self.router.clone().oneshot(request).await.map_err(|error| error.to_string())
+    }
+
+    /// Follows a topic from a revision on.
+    ///
+    /// # Errors
+    /// The answer, where it is none that can be followed.
+    pub(crate) async fn follow(
+        &self,
+        topic: &Topic,
+        after: Option<Revision>,
+    ) -> Result<Events, String> {
+        let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
+        let path = format!("/api/events?topic={topic}{after}");
+        let cookie = [("cookie", self.cookie.as_str())];
+        let answer = self.ask(Method::GET, &path, &cookie, String::new()).await?;
+        if answer.status() != StatusCode::OK {
+            return Err(answer.status().to_string());
+        }
+        Ok(Events { body: answer.into_body(), rest: String::new() })
+    }
+
+    /// I5: somebody without a session, and somebody on another site who has Li's browser, try all that changes anything.
+    /// Tells what they were let do. `borrowed`: the cookie is put into their hands.
+    pub(crate) async fn intrude(&self, plan: &Plan, run: &RunId, borrowed: bool) -> Vec<Offence> {
+        let cookie = ("cookie", self.cookie.as_str());
+        let visitors: [&[(&str, &str)]; 4] = [
+            if borrowed { &[cookie] } else { &[] },
+            &[(
+                "cookie",
+                "unwind_7433=0000000000000000000000000000000000000000000000000000000000000000",
+            )],
+            &[cookie, ("origin", "http://elsewhere.example")],
+            &[cookie, ("sec-fetch-site", "same-site")],
+        ];
+        let confirmed = json!({"plan": plan.id, "hash": plan.hash, "confirm": plan.unit});
+        let deeds = [
+            ("/api/plans".to_owned(), json!({"unit": plan.unit})),
+            ("/api/runs".to_owned(), confirmed),
+            (format!("/api/runs/{run}/pause"), json!({})),
+            (format!("/api/runs/{run}/steps/0/skip"), json!({})),
+            (format!("/api/runs/{run}/stop"), json!({})),
+            ("/api/session/link".to_owned(), json!({})),
+        ];
+        let mut offences = vec![];
+        for visitor in visitors {
+            for (path, body) in &deeds {
+                let answer = self.ask(Method::POST, path, visitor, body.to_string()).await;
+                let refused = matches!(
+                    answer.as_ref().map(Response::status),
+                    Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+                );
+                if !refused {
+                    let answer = answer.map(|answer| answer.status());
+                    let text = format!("POST {path} of a stranger was answered {answer:?}");
+                    offences.push(Offence::new("I5", text));
+                }
+            }
+        }
+        offences
+    }
+}
+
+/// A stream of server-sent events, read one by one.
+pub(crate) struct Events {
+    body: Body,
+    rest: String,
+}
+
+impl Events {
+    /// The name and the data of the next one; none at the end.
+    pub(crate) async fn next(&mut self) -> Option<(String, String)> {
+        loop {
+            if let Some((event, rest)) = self.rest.split_once("\n\n") {
+                let field = |name: &str| {
+                    let mut lines = event.lines();
+                    let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+                    line.unwrap_or_default().to_owned()
+                };
+                let found = (field("event"), field("data"));
+                self.rest = rest.to_owned();
+                return Some(found);
+            }
+            let bytes = self.body.frame().await?.ok()?.into_data().ok()?;
+            self.rest.push_str(std::str::from_utf8(&bytes).ok()?);
+        }
+    }
+}
