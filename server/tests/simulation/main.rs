@@ -48,10 +48,9 @@ fn number(name: &str) -> Option<u64> {
 /// silent for a moment was never ended; a definition's own finalizer was refused as a name) they find no more, and is held
 /// by its tests of nodes and of definitions. 111 found that a run waited for a Pod that an orphaning DELETE had left, and
 /// did not say so; the hub's tests hold that.
-const NAMED: [(u64, &str); 4] = [
+const NAMED: [(u64, &str); 3] = [
     (20, "server: a namespace was deleted with a ConfigMap in it that came after the plan"),
     (115, "server: a namespace was deleted with a Pod in it that came after the plan"),
-    (585, "server: that a right had been given back was noticed after minutes, and a run waited"),
     (293, "simulation: an application that others need all of was taken for a planner that fails"),
 ];
 

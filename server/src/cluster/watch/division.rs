@@ -22,9 +22,8 @@ use crate::cluster::report::HubGone;
 /// How soon the whole is asked for again, doubled for each time up to [`LONGEST`]: an API server that has just started
 /// refuses what it allows a moment later.
 const FIRST: Duration = Duration::from_secs(15);
-/// Rights change by hand, and whoever gave one back waits to see it: with the spread it is noticed within a minute, for one
-/// request per kind.
-const LONGEST: Duration = Duration::from_secs(40);
+/// Rights change by hand.
+const LONGEST: Duration = Duration::from_secs(240);
 
 /// Watches the parts until the whole may be seen. Nothing is said of a part after that, or after this is dropped.
 pub(super) async fn run(whole: &Watch, Refused(message): Refused) -> Result<(), HubGone> {
