@@ -165,6 +165,15 @@ impl Adversity {
 }
 
 impl Adversity {
+    /// How long nothing may move once all is well, in milliseconds: a minute, unless the server was kept from seeing. It
+    /// asks ever more rarely whether it may see again, at last every four minutes, give or take a quarter.
+    pub(crate) fn standstill(&self) -> u64 {
+        let hides = |line: &str| {
+            line.ends_with("403") && ["on *", "on list"].iter().any(|it| line.starts_with(it))
+        };
+        if self.script.lines().any(hides) { 310_000 } else { 60_000 }
+    }
+
     /// Lets somebody try the door, while the run is young.
     pub(crate) fn intrude(&mut self) {
         self.happenings.push((Duration::from_millis(300), Happening::Intrusion));

@@ -30,8 +30,6 @@ const LOOK: SignedDuration = SignedDuration::from_secs(45);
 /// How long nobody can be blamed for not having seen something, in milliseconds: a watch that died without a word is
 /// found out after 50 s, and what is asked anew may be refused for a while.
 const OUT_OF_SIGHT: u64 = 240_000;
-/// How long everything may stand still although something could go, in milliseconds.
-const STANDSTILL: u64 = 60_000;
 
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +65,8 @@ pub(crate) struct Evidence {
     pub(crate) moments: Moments,
     /// When all was well again, in milliseconds since the beginning; `None` where the game ended before.
     pub(crate) healed: Option<u64>,
+    /// How long everything may stand still although something could go, in milliseconds.
+    pub(crate) standstill: u64,
     /// When lives of the server began and ended, in milliseconds since the beginning.
     pub(crate) turns: Vec<u64>,
     /// When the game was over.
@@ -212,7 +212,7 @@ fn lives(evidence: &Evidence, offences: &mut Vec<Offence>) {
     }
 }
 
-/// I9: once all is well, not a minute passes in which nothing moves although something could go.
+/// I9: once all is well, it is not long that nothing moves although something could go.
 fn standstill(evidence: &Evidence, offences: &mut Vec<Offence>) {
     let Some(healed) = evidence.healed else { return };
     // Nodes say every few seconds that they are there.
@@ -229,7 +229,7 @@ fn standstill(evidence: &Evidence, offences: &mut Vec<Offence>) {
         .filter(|at| (healed..=evidence.over).contains(at))
         .collect();
     moves.sort_unstable();
-    let pauses = moves.windows(2).filter(|pair| pair[1] - pair[0] > STANDSTILL);
+    let pauses = moves.windows(2).filter(|pair| pair[1] - pair[0] > evidence.standstill);
     let mut state = State::before(evidence.planned);
     let mut events = evidence.events.iter().peekable();
     for pair in pauses {
@@ -238,10 +238,10 @@ fn standstill(evidence: &Evidence, offences: &mut Vec<Offence>) {
         {
             state.apply(event);
         }
-        let until = pair[0] + STANDSTILL;
+        let until = pair[0] + evidence.standstill;
         if let Some(free) = free(evidence, &state, until) {
             let revision = state.reached();
-            let text = format!("nothing moves for a minute, and {free} could go");
+            let text = format!("nothing moves, and {free} could go");
             offences.push(Offence { revision, ..Offence::new("I9", text) });
         }
     }

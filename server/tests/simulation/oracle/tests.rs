@@ -209,6 +209,7 @@ fn idle(over: u64) -> Hand {
     hand.evidence.moments.note(0, 1);
     hand.evidence.known.events.get_mut("r").unwrap()[0]["at"] = json!(Timestamp::UNIX_EPOCH);
     (hand.evidence.healed, hand.evidence.over) = (Some(1_000), over);
+    hand.evidence.standstill = 60_000;
     hand
 }
 
