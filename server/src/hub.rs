@@ -238,11 +238,7 @@ impl Keeper {
     fn observe(&mut self, observations: Vec<Observation>, now: Timestamp) {
         for observation in &observations {
             match observation {
-                Observation::Time(cluster) => {
-                    let mut runs = self.performances.values();
-                    let is_idle = runs.all(|performance| performance.run.state().is_ended());
-                    self.clock.follow(*cluster, is_idle);
-                }
+                Observation::Time(cluster) => self.clock.follow(*cluster),
                 Observation::Played(game) => self.clock.set_pace(game.speed),
                 _ => {}
             }

@@ -18,15 +18,13 @@ pub(super) struct Clock {
     anchor: Instant,
     /// Seconds of the cluster per second.
     pace: u32,
-    /// Whether the cluster has told it the time.
-    is_told: bool,
 }
 
 impl Clock {
     /// A clock that reads `wall` now.
     pub(super) fn start(wall: Timestamp) -> Self {
         let now = Instant::now();
-        Self { start: now, shown: wall, anchor: now, pace: 1, is_told: false }
+        Self { start: now, shown: wall, anchor: now, pace: 1 }
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -35,15 +33,11 @@ impl Clock {
         self.shown.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// Follows the cluster's clock; from the second time on back only where it `may_go_back`, for what was put off until
-    /// a time would be put off for longer.
-    pub(super) fn follow(&mut self, cluster: Timestamp, may_go_back: bool) {
-        let ahead = cluster.duration_since(self.now());
-        let may_go_back = may_go_back || !self.is_told;
-        if ahead > TOLERANCE || may_go_back && ahead < -TOLERANCE {
+    /// Follows the cluster's clock, forward or back.
+    pub(super) fn follow(&mut self, cluster: Timestamp) {
+        if cluster.duration_since(self.now()).abs() > TOLERANCE {
             (self.shown, self.anchor) = (cluster, Instant::now());
         }
-        self.is_told = true;
     }
 
     /// Runs this many times as fast from now on.
@@ -77,19 +71,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_follows_the_cluster_and_never_back_where_something_waits() {
+    async fn it_follows_the_cluster_and_counts_by_itself() {
         let wall = Timestamp::from_second(1_800_000_000).unwrap();
-        let mut clock = Clock::start(wall + seconds(600));
-        clock.follow(wall, false);
-        assert_eq!(clock.now(), wall, "the first time there is nothing that waits");
-        clock.follow(wall + seconds(1), false);
+        let mut clock = Clock::start(wall);
+        clock.follow(wall + seconds(1));
         assert_eq!(clock.now(), wall, "an answer's Date is no finer than that");
-        clock.follow(wall + seconds(300), false);
+        clock.follow(wall + seconds(300));
         tokio::time::advance(Duration::from_secs(5)).await;
         assert_eq!(clock.now(), wall + seconds(305));
-        clock.follow(wall, false);
-        assert_eq!(clock.now(), wall + seconds(305));
-        clock.follow(wall, true);
+        clock.follow(wall);
         assert_eq!(clock.now(), wall);
         assert_eq!(clock.milliseconds(), 5_000);
     }

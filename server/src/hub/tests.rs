@@ -203,6 +203,21 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nothing_waits_because_the_clock_was_set_back() {
+    let mut process = Process::start(&Disk::default());
+    process.see(vec![Observation::Time("2027-01-15T09:00:00Z".parse().unwrap())]).await;
+    process.list(SHOP).await;
+    process.start_run("shop").await;
+    let refused = Outcome::Refused { code: 403, message: "no".into() };
+    process.expect("DELETE Deployment shop/web", refused).await;
+    process.quiet().await;
+    process.see(vec![Observation::Time("2027-01-15T08:00:00Z".parse().unwrap())]).await;
+    let begin = Instant::now();
+    process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_killed_process_goes_on_by_itself_once_it_has_read_the_cluster() {
     let disk = Disk::default();
     let mut process = Process::start(&disk);

@@ -107,7 +107,7 @@ impl Game {
         let story = Story::begin();
         let application = Application::draw(&mut rng.fork());
         let mut adversity = Adversity::draw(&mut rng.fork(), &application);
-        if seed % 8 == 3 {
+        if has_door(seed) {
             adversity.intrude();
         }
         let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
@@ -222,11 +222,6 @@ impl Game {
             self.readers.spawn(read(topic.clone(), self.hubs.subscribe(), seen.clone()));
             self.seen.insert(topic, seen);
         }
-    }
-
-    /// Whether this is one of the games with somebody at the router: it costs as much as the rest.
-    fn has_door(&self) -> bool {
-        self.stage.seed % 8 == 3
     }
 
     async fn play(&mut self) {
@@ -359,7 +354,7 @@ impl Game {
                 if self.stage.seed % 8 == 1 {
                     self.read(Topic::Unit(UnitId::new(UNIT)));
                 }
-                if self.has_door() {
+                if has_door(self.stage.seed) {
                     let (topic, seen) = (Topic::Run(run.clone()), Seen::default());
                     self.readers.spawn(browse(topic.clone(), self.hubs.subscribe(), seen.clone()));
                     self.browsed = Some((topic, seen));
@@ -702,4 +697,9 @@ impl Game {
         }
         self.offend("I4", format!("{topic}: what was folded is not what is there: {difference}"));
     }
+}
+
+/// Whether this is one of the games with somebody at the router: it costs as much as the rest.
+fn has_door(seed: u64) -> bool {
+    seed % 16 == 3
 }

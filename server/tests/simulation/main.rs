@@ -48,10 +48,15 @@ fn number(name: &str) -> Option<u64> {
 /// silent for a moment was never ended; a definition's own finalizer was refused as a name) they find no more, and is held
 /// by its tests of nodes and of definitions. 111 found that a run waited for a Pod that an orphaning DELETE had left, and
 /// did not say so; the hub's tests hold that.
-const NAMED: [(u64, &str); 3] = [
+const NAMED: [(u64, &str); 5] = [
     (20, "server: a namespace was deleted with a ConfigMap in it that came after the plan"),
     (115, "server: a namespace was deleted with a Pod in it that came after the plan"),
     (293, "simulation: an application that others need all of was taken for a planner that fails"),
+    (504, "server: what was refused waited for as long as the cluster's clock was set back"),
+    (
+        1796,
+        "oracle: a claim was thought free although its set, gone already, had an orphaned Pod left",
+    ),
 ];
 
 /// Plays seeds from 0 on two threads until `most` were bad or there are no more; gives the bad ones.

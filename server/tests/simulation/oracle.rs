@@ -276,6 +276,12 @@ fn free(evidence: &Evidence, state: &State, at: u64) -> Option<String> {
             let mut pods = state.within("Pod", namespace(object));
             let is_ours =
                 is_ours && !pods.any(|pod| !planned.contains(uid(pod)) && is_orphan(pod, state));
+            // Of a workload that is gone itself, only its plan says which Pods are left; and those are on their way.
+            let waits_for_pods = list(step, "/after").iter().any(|it| it["rung"] == "childless");
+            let is_going = |pod: &Value| !pod["metadata"]["deletionTimestamp"].is_null();
+            let mut pods = state.within("Pod", namespace(object));
+            let is_ours = is_ours
+                && !(waits_for_pods && pods.any(|pod| planned.contains(uid(pod)) && is_going(pod)));
             let case = Case { state, object, read: None, seen: &|_| true };
             (is_ours && order::offences(&case).is_empty()).then(|| title(object))
         })

@@ -21,7 +21,7 @@ pub(crate) enum Saboteur {
     CachedGone,
     /// The journal acknowledges what is not durable yet.
     LateIntent,
-    /// A DELETE whose answer was lost is repeated by name.
+    /// Every DELETE is repeated by name a little later, as if its answer had been lost.
     RepeatByName,
     /// Calls go on when the process that made them is dead.
     CallOutlives,

@@ -111,8 +111,7 @@ impl Wire {
             _ => body,
         };
         let answer = self.delete(Request::from_parts(parts.clone(), Full::new(body.clone()))).await;
-        let lost = answer.as_ref().map_or(true, |answer| answer.status().is_server_error());
-        if self.saboteur == Some(Saboteur::RepeatByName) && lost {
+        if self.saboteur == Some(Saboteur::RepeatByName) {
             tokio::time::sleep(Duration::from_secs(2)).await;
             let body = Full::new(without_precondition(&body));
             return self.delete(Request::from_parts(parts, body)).await;

@@ -201,7 +201,10 @@ impl Run {
         }
         self.steps()
             .filter(|(_, progress)| !progress.is_settled())
-            .flat_map(|(step, progress)| [progress.not_before, self.overdue_at(step, progress)])
+            .flat_map(|(step, progress)| {
+                let again = progress.put_off.as_ref().map(|span| span.end);
+                [again, self.overdue_at(step, progress)]
+            })
             .flatten()
             .filter(|at| *at > now)
             .min()
@@ -278,7 +281,7 @@ impl Run {
             }
             return;
         }
-        let early = progress.not_before.is_some_and(|not_before| look.now < not_before);
+        let early = progress.put_off.as_ref().is_some_and(|span| span.contains(&look.now));
         if self.state != RunState::Running || progress.stage != Stage::Waiting || early {
             return;
         }

@@ -1,5 +1,7 @@
 //! How far one step of a run has got.
 
+use std::ops::Range;
+
 use jiff::Timestamp;
 
 use super::{Call, RunEvent, Trouble};
@@ -39,8 +41,9 @@ pub struct Progress {
     pub gone: Option<Timestamp>,
     /// Tries that did not bring it on, in a row.
     pub attempts: u32,
-    /// Not before this is it tried again.
-    pub not_before: Option<Timestamp>,
+    /// It is not tried again within this span. A clock that is set back before its beginning ends it: nothing waits
+    /// longer than was meant.
+    pub put_off: Option<Range<Timestamp>>,
     /// The effect of its DELETE is open: a read comes first.
     pub unsure: bool,
     /// How overdue it is.
@@ -58,7 +61,7 @@ impl Progress {
             grace: 0,
             gone: None,
             attempts: 0,
-            not_before: None,
+            put_off: None,
             unsure: false,
             overdue: Overdue::No,
             trouble: None,
@@ -75,7 +78,7 @@ impl Progress {
         match event {
             RunEvent::Asked { call, .. } => {
                 self.stage = Stage::Asked(*call);
-                self.not_before = None;
+                self.put_off = None;
                 if *call == Call::Delete {
                     self.requested.get_or_insert(at);
                 }
@@ -87,7 +90,7 @@ impl Progress {
             RunEvent::Postponed { until, unsure, trouble, .. } => {
                 self.stage = Stage::Waiting;
                 self.attempts += 1;
-                self.not_before = Some(*until);
+                self.put_off = Some(at..*until);
                 self.unsure = *unsure;
                 self.trouble = Some(trouble.clone());
             }
@@ -135,7 +138,7 @@ impl Progress {
 
     fn calm(&mut self) {
         self.attempts = 0;
-        self.not_before = None;
+        self.put_off = None;
         self.unsure = false;
         self.overdue = Overdue::No;
         self.trouble = None;
