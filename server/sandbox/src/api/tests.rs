@@ -228,7 +228,7 @@ fn a_number_stays_the_number_that_was_sent() {
     let mut cluster = cluster();
     let number = r#"{"spec":{"amount":1.9933402168531042e-187}}"#;
     let url = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
-    let reply = ask(&mut cluster, "PATCH", url, "application/merge-patch+json", number.into());
+    let reply = ask(&mut cluster, "PATCH", url, "application/merge-patch+json", number);
     let (_, bytes) = reply.bytes();
     assert!(String::from_utf8(bytes).unwrap().contains("1.9933402168531042e-187"));
 }
