@@ -103,6 +103,8 @@ export default [
 	define('deployment-scaled-to-zero', '§7 Scaled to 0 a Deployment has no Pods, and is still there', async (t) => {
 		await t.create(deployment('web', { replicas: 2 }), { silent: true });
 		await t.until('pods', 'both run', run(2), { show: count });
+		// The scale's status is the Deployment's, which counts later than the Pods run.
+		await t.until('deployments/web', 'has counted them', (one) => one?.status.replicas === 2, { silent: true });
 		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: 0 } }, { see: ['spec', 'status'] });
 		await t.until('pods', 'are gone', (all) => all.length === 0);
 		await t.until(
