@@ -17,7 +17,7 @@ use std::{
 use bytes::Bytes;
 use http::{Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited, combinators::UnsyncBoxBody};
-use jiff::Timestamp;
+use jiff::{Timestamp, fmt::rfc2822::DateTimePrinter};
 
 pub use port::{Port, kubeconfig};
 
@@ -179,8 +179,9 @@ fn respond(reply: &Reply, now: Timestamp) -> Response<Body> {
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = reply.code;
     response.headers_mut().insert(header::CONTENT_TYPE, sort);
-    let date = now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-    if let Ok(date) = http::HeaderValue::from_str(&date) {
+    // A year that HTTP cannot write has no date.
+    let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&now).unwrap_or_default();
+    if let Ok(date) = date.parse() {
         response.headers_mut().insert(header::DATE, date);
     }
     if let Some(tag) = reply.tag() {

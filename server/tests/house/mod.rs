@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test file uses another part of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+mod stream;
+
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
@@ -29,6 +31,8 @@ use tempfile::TempDir;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
+
+use self::stream::{Sent, Stream};
 
 /// Frames that wait for a reader before it has fallen behind.
 const RING: usize = 4;
@@ -311,11 +315,7 @@ impl House {
     pub(crate) async fn follow(&self, query: &str, headers: &[(&str, &str)]) -> Events {
         let response = self.send(Method::GET, &format!("/api/events?{query}"), headers, "").await;
         assert_eq!(response.status(), StatusCode::OK);
-        Events {
-            headers: response.headers().clone(),
-            body: response.into_body(),
-            rest: String::new(),
-        }
+        Events { headers: response.headers().clone(), stream: Stream::of(response.into_body()) }
     }
 }
 
@@ -355,30 +355,14 @@ impl Answer {
 /// A stream that is read event by event.
 pub(crate) struct Events {
     pub(crate) headers: HeaderMap,
-    body: Body,
-    rest: String,
+    stream: Stream,
 }
 
 impl Events {
     /// The fields of the next event, `event id`, with its data; none at the end.
     pub(crate) async fn next(&mut self) -> Option<(String, String)> {
-        loop {
-            if let Some((event, rest)) = self.rest.split_once("\n\n") {
-                let field = |name: &str| {
-                    let line =
-                        event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-                    line.unwrap_or_default().to_owned()
-                };
-                let found = (
-                    format!("{} {}", field("event"), field("id")).trim().to_owned(),
-                    field("data"),
-                );
-                self.rest = rest.to_owned();
-                return Some(found);
-            }
-            let chunk = self.body.frame().await?.unwrap().into_data().unwrap();
-            self.rest.push_str(std::str::from_utf8(&chunk).unwrap());
-        }
+        let Sent { name, id, data } = self.stream.next().await?;
+        Some((format!("{name} {id}").trim().to_owned(), data))
     }
 
     pub(crate) async fn names(&mut self, count: usize) -> Vec<String> {

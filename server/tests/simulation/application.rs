@@ -6,8 +6,10 @@ mod workload;
 
 use fastrand::Rng;
 use serde_json::{Value, json};
+use teardown::unit::UnitId;
 
 pub(crate) use self::workload::CANARY;
+use crate::state::{text, unit};
 
 /// The unit that is taken apart.
 pub(crate) const UNIT: &str = "alpha";
@@ -63,6 +65,19 @@ impl Application {
         }
         draw.bystander();
         draw.application
+    }
+
+    /// The unit that is a namespace in which nobody else is; taken whole, it takes nothing of others'.
+    pub(crate) fn lonely(&self) -> UnitId {
+        let mut names = self.objects.iter().filter_map(|object| {
+            let name = text(object, "/metadata/name");
+            (object["kind"] == "Namespace" && unit(object) == UNIT).then_some(name)
+        });
+        let others = |name: &str| {
+            let mut objects = self.objects.iter();
+            objects.any(|it| text(it, "/metadata/namespace") == name && unit(it) == BYSTANDER)
+        };
+        names.find(|name| !others(name)).map_or(UnitId::new(UNIT), UnitId::of_namespace)
     }
 }
 

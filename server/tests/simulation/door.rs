@@ -9,7 +9,6 @@ use std::{
 
 use axum::{Router, body::Body};
 use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::BodyExt;
 use jiff::Timestamp;
 use serde_json::json;
 use server::{
@@ -24,7 +23,7 @@ use teardown::{
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::oracle::Offence;
+use crate::{oracle::Offence, stream::Stream};
 
 /// Nobody listens here: requests are handed to the router.
 const HOST: &str = "127.0.0.1:7433";
@@ -88,7 +87,7 @@ impl Door {
         &self,
         topic: &Topic,
         after: Option<Revision>,
-    ) -> Result<Events, String> {
+    ) -> Result<Stream, String> {
         let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
         let path = format!("/api/events?topic={topic}{after}");
         let cookie = [("cookie", self.cookie.as_str())];
@@ -96,7 +95,7 @@ impl Door {
         if answer.status() != StatusCode::OK {
             return Err(answer.status().to_string());
         }
-        Ok(Events { body: answer.into_body(), rest: String::new() })
+        Ok(Stream::of(answer.into_body()))
     }
 
     /// I5: somebody without a session, and somebody on another site who has Li's browser, try all that changes anything.
@@ -137,31 +136,5 @@ impl Door {
             }
         }
         offences
-    }
-}
-
-/// A stream of server-sent events, read one by one.
-pub(crate) struct Events {
-    body: Body,
-    rest: String,
-}
-
-impl Events {
-    /// The name and the data of the next one; none at the end.
-    pub(crate) async fn next(&mut self) -> Option<(String, String)> {
-        loop {
-            if let Some((event, rest)) = self.rest.split_once("\n\n") {
-                let field = |name: &str| {
-                    let mut lines = event.lines();
-                    let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-                    line.unwrap_or_default().to_owned()
-                };
-                let found = (field("event"), field("data"));
-                self.rest = rest.to_owned();
-                return Some(found);
-            }
-            let bytes = self.body.frame().await?.ok()?.into_data().ok()?;
-            self.rest.push_str(std::str::from_utf8(&bytes).ok()?);
-        }
     }
 }

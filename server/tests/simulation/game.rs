@@ -1,5 +1,7 @@
 //! One game: an application, a server, a person, and what goes wrong; from a seed.
 
+mod others;
+
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, PoisonError},
@@ -15,7 +17,7 @@ use sandbox::{
     service::Sandbox,
     store::{Change, Event, Key},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use server::hub::{Hub, Refusal, Start, Steer};
 use teardown::{
     message::{Message, Record, Topic},
@@ -30,8 +32,8 @@ use tokio::{
 };
 
 use crate::{
-    adversity::{Adversity, Happening, Stir},
-    application::{Application, BYSTANDER, FINALIZER, UNIT, object},
+    adversity::{Adversity, Happening},
+    application::{Application, BYSTANDER, UNIT, object},
     door::Door,
     ledger::Ledger,
     life::{Life, Stage},
@@ -456,26 +458,6 @@ impl Game {
         });
     }
 
-    /// The operator of the custom resources: cleans up behind those that go.
-    fn operate(&mut self) {
-        self.stage.sandbox.with(|world| {
-            let cluster = &mut world.cluster;
-            let going: Vec<Key> = cluster
-                .list("example.com", "widgets", None)
-                .filter(|it| {
-                    sandbox::object::is_deleting(it)
-                        && sandbox::object::has_finalizer(it, FINALIZER)
-                })
-                .filter_map(|it| cluster.key_of(it))
-                .collect();
-            for key in going {
-                _ = cluster.modify(&Actor::admin(), &key, "", |it| {
-                    sandbox::object::remove_finalizer(it, FINALIZER);
-                });
-            }
-        });
-    }
-
     async fn happen(&mut self, happening: Happening) {
         self.tell(format!("{happening:?}"));
         match happening {
@@ -540,7 +522,7 @@ impl Game {
     async fn second_run(&mut self, namespace: bool) {
         let Some(life) = &self.life else { return };
         let hub = life.hub.clone();
-        let unit = if namespace { self.lonely() } else { UnitId::new(UNIT) };
+        let unit = if namespace { self.application.lonely() } else { UnitId::new(UNIT) };
         self.tell(format!("  of {unit}"));
         let made = timeout(ANSWER, hub.make_plan(unit.clone())).await;
         let Ok(Ok(Ok(plan))) = made else { return self.tell(format!("  {made:?}")) };
@@ -553,82 +535,6 @@ impl Game {
         } else {
             self.tell(format!("  {started:?}"));
         }
-    }
-
-    /// The unit that is a namespace in which nobody else is; taken whole, it takes nothing of others'.
-    fn lonely(&self) -> UnitId {
-        let mut names = self.application.objects.iter().filter_map(|object| {
-            let name = text(object, "/metadata/name");
-            (object["kind"] == "Namespace" && unit(object) == UNIT).then_some(name)
-        });
-        let others = |name: &str| {
-            let mut objects = self.application.objects.iter();
-            objects.any(|it| text(it, "/metadata/namespace") == name && unit(it) == BYSTANDER)
-        };
-        names.find(|name| !others(name)).map_or(UnitId::new(UNIT), UnitId::of_namespace)
-    }
-
-    fn stranger(&mut self, namespace: &str, claim: &str) {
-        let pod = json!({
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"namespace": namespace, "name": "stranger"},
-            "spec": {
-                "containers": [{"name": "main", "image": "example.com/main"}],
-                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
-            },
-        });
-        self.put(namespace, "pods", pod);
-    }
-
-    /// Somebody makes something.
-    fn put(&self, namespace: &str, plural: &str, object: Value) {
-        let made = self.stage.sandbox.with(|world| {
-            let cluster = &mut world.cluster;
-            cluster.create(&Actor::admin(), "", plural, namespace, object).map(|_| ())
-        });
-        self.tell(format!("  {:?}", made.map_err(|status| status.message)));
-    }
-
-    /// Somebody scales a Deployment, if it is there.
-    fn scale(&self, namespace: &str, name: &str, replicas: u32) {
-        let key = Key::new("apps", "deployments", namespace, name);
-        self.stage.sandbox.with(|world| {
-            let scaled = |it: &mut Value| it["spec"]["replicas"] = json!(replicas);
-            // One that is gone needs no more.
-            _ = world.cluster.modify(&Actor::admin(), &key, "", scaled);
-        });
-    }
-
-    /// What controllers have to do while a person reads a plan.
-    fn stir(&self, stir: Stir) {
-        self.tell(format!("{stir:?}"));
-        self.stage.sandbox.with(|world| {
-            let cluster = &mut world.cluster;
-            let ours = |it: &Value| text(it, "/metadata/namespace").starts_with(UNIT);
-            match stir {
-                Stir::PodsLost => {
-                    let pods = cluster.list("", "pods", None);
-                    let lost = pods.filter(|pod| ours(pod) && owners(pod).next().is_some());
-                    let lost: Vec<Key> = lost.filter_map(|pod| cluster.key_of(pod)).collect();
-                    for key in lost {
-                        _ = cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
-                    }
-                }
-                Stir::ScaledUp => {
-                    for plural in ["deployments", "statefulsets"] {
-                        let all = cluster.list("apps", plural, None).filter(|it| ours(it));
-                        let keys: Vec<Key> = all.filter_map(|it| cluster.key_of(it)).collect();
-                        for key in keys {
-                            let one_more = |it: &mut Value| {
-                                let replicas = it["spec"]["replicas"].as_u64().unwrap_or_default();
-                                it["spec"]["replicas"] = json!(replicas + 1);
-                            };
-                            _ = cluster.modify(&Actor::admin(), &key, "", one_more);
-                        }
-                    }
-                }
-            }
-        });
     }
 
     async fn end(mut self) -> Outcome {

@@ -18,6 +18,8 @@ mod reader;
 mod saboteur;
 mod state;
 mod story;
+#[path = "../house/stream.rs"]
+mod stream;
 mod told;
 mod wire;
 

@@ -7,7 +7,7 @@ use server::hub::Hub;
 use teardown::message::{Message, Revision, Topic, View};
 use tokio::sync::{broadcast::error::RecvError, watch};
 
-use crate::{application::CANARY, door::Door, oracle::Offence};
+use crate::{application::CANARY, door::Door, oracle::Offence, stream::Sent};
 
 /// What a reader has seen.
 #[derive(Clone, Debug, Default)]
@@ -128,7 +128,7 @@ pub(crate) async fn browse(topic: Topic, mut hubs: watch::Receiver<Option<Hub>>,
 
 async fn follow(door: &Door, topic: &Topic, seen: &Seen) {
     let Ok(mut events) = door.follow(topic, seen.revision()).await else { return };
-    while let Some((name, data)) = events.next().await {
+    while let Some(Sent { name, data, .. }) = events.next().await {
         match name.as_str() {
             "snapshot" | "delta" => seen.fold(topic, &data),
             "ping" => {}
