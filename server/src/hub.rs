@@ -289,8 +289,10 @@ impl Keeper {
         }
         performance.record(&mut self.journal, now, turn.events)?;
         self.stale = true;
-        for action in turn.actions {
-            if let Err(error) = self.orders.try_send(Order { run: id.clone(), action }) {
+        let orders: Vec<Order> =
+            turn.actions.into_iter().map(|action| performance.order(action)).collect();
+        for order in orders {
+            if let Err(error) = self.orders.try_send(order) {
                 let (mpsc::error::TrySendError::Full(order)
                 | mpsc::error::TrySendError::Closed(order)) = error;
                 let message = "too many calls are waiting".to_owned();

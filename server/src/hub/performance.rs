@@ -5,12 +5,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teardown::{
+    action::Action,
     index::Index,
     plan::Plan,
     run::{Run, RunEvent, RunId},
 };
+use tokio_util::sync::CancellationToken;
 
-use super::HubError;
+use super::{HubError, Order};
 use crate::journal::{Journal, JournalError, RunHead};
 
 /// One event as the journal keeps it.
@@ -27,6 +29,8 @@ pub(super) struct Performance {
     pub(super) is_recovering: bool,
     /// The cluster it is about; in front of another one it is neither shown nor performed.
     pub(super) cluster: String,
+    /// Recalls the orders that wait for their turn. Another one for those that come after a pause.
+    recall: CancellationToken,
     journaled: u64,
 }
 
@@ -51,7 +55,8 @@ impl Performance {
         journal.begin(&head, &[Entry { at: now, event: event.clone() }])?;
         let mut run = Run::new(id, plan);
         run.apply(now, &event).unwrap_or_default();
-        Ok(Self { run, is_recovering: false, cluster, journaled: 1 })
+        let recall = CancellationToken::new();
+        Ok(Self { run, is_recovering: false, cluster, recall, journaled: 1 })
     }
 
     /// The run as the journal tells it.
@@ -65,7 +70,8 @@ impl Performance {
         }
         let is_recovering = !run.state().is_ended();
         let cluster = head.cluster.clone();
-        Ok(Self { run, is_recovering, cluster, journaled: entries.len() as u64 })
+        let recall = CancellationToken::new();
+        Ok(Self { run, is_recovering, cluster, recall, journaled: entries.len() as u64 })
     }
 
     /// Whether the run may look at the cluster: not before everything that can be seen has been listed, when it comes
@@ -73,6 +79,11 @@ impl Performance {
     pub(super) fn is_looking(&self, index: &Index, cluster: &str) -> bool {
         let is_ready = !self.is_recovering || index.is_synced() && self.cluster == cluster;
         !self.run.state().is_ended() && is_ready
+    }
+
+    /// The order for an action of the run.
+    pub(super) fn order(&self, action: Action) -> Order {
+        Order { run: self.run.id.clone(), action, recall: self.recall.clone() }
     }
 
     /// Journals events, and only then lets them happen.
@@ -87,6 +98,9 @@ impl Performance {
         journal.append(&self.run.id, self.journaled, &entries)?;
         self.journaled += entries.len() as u64;
         for entry in &entries {
+            if matches!(entry.event, RunEvent::Paused { .. } | RunEvent::Stopping { .. }) {
+                std::mem::take(&mut self.recall).cancel();
+            }
             self.is_recovering &= entry.event != RunEvent::Recovered;
             self.run
                 .apply(entry.at, &entry.event)

@@ -95,7 +95,7 @@ impl Process {
     }
 
     async fn answer(&self, order: Order, outcome: Outcome) {
-        let Order { run, action } = order;
+        let Order { run, action, recall: _ } = order;
         self.mailbox.send(Incoming::Performed { run, action, outcome }).await.unwrap();
     }
 

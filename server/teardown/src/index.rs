@@ -528,18 +528,35 @@ impl Index {
         namespace: Option<&str>,
         selector: Option<&Selector>,
     ) -> Result<Vec<&Arc<Object>>, String> {
-        match self.outlook("pods", namespace) {
-            Outlook::Clear => {}
-            Outlook::Hidden(why) => return Err(why),
-            Outlook::Unlisted | Outlook::Unserved => {
-                return Err("pods have not been listed yet".to_owned());
-            }
-        }
+        self.sees_pods(namespace)?;
         Ok(self
             .of_resource("pods")
             .filter(|pod| pod.namespace.as_deref() == namespace)
             .filter(|pod| self.is_pod_of(&pod.owners, &pod.labels, workload, selector))
             .collect())
+    }
+
+    /// Whether the Pods of a namespace can be seen.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn sees_pods(&self, namespace: Option<&str>) -> Result<(), String> {
+        match self.outlook("pods", namespace) {
+            Outlook::Clear => Ok(()),
+            Outlook::Hidden(why) => Err(why),
+            Outlook::Unlisted | Outlook::Unserved => Err("pods have not been listed yet".to_owned()),
+        }
+    }
+
+    /// The Pods of a namespace that have not run to their end, as far as they are known.
+    pub fn running_pods(&self, namespace: &str) -> impl Iterator<Item = &Object> {
+        let has_ended = |pod: &Object| match &pod.facts {
+            Facts::Pod(pod) => matches!(pod.phase.as_deref(), Some("Succeeded" | "Failed")),
+            _ => false,
+        };
+        self.of_resource("pods")
+            .filter(move |pod| pod.namespace.as_deref() == Some(namespace) && !has_ended(pod))
+            .map(|pod| &**pod)
     }
 
     /// Whether a Pod with these owners and labels is (left) of this workload.
@@ -552,6 +569,14 @@ impl Index {
     ) -> bool {
         if owners.iter().any(|owner| self.descends(&owner.uid, workload)) {
             return true;
+        }
+        // A CronJob has no selector, and a Job that is gone is remembered by this process only: the Pod of a Job that
+        // nobody knows may be any CronJob's.
+        let is_unknown = |owner: &OwnerRef| {
+            !self.objects.contains(&owner.uid) && !self.graves.contains_key(&owner.uid)
+        };
+        if selector.is_none() && !self.objects.contains(workload) {
+            return owners.iter().any(|it| it.controller && &*it.kind == "Job" && is_unknown(it));
         }
         let controlled_by_another =
             owners.iter().any(|owner| owner.controller && self.objects.contains(&owner.uid));

@@ -283,7 +283,7 @@ async fn pods_that_cannot_be_read_completely_are_not_reported() {
 }
 
 fn order() -> Order {
-    Order { run: RunId::new("r"), action: delete_action() }
+    Order { run: RunId::new("r"), action: delete_action(), recall: CancellationToken::new() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -370,4 +370,36 @@ async fn draining_waits_for_what_has_left_and_drops_the_rest() {
         answered += 1;
     }
     assert_eq!((log.lock().unwrap().len(), answered), (8, 8));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_recalled_while_it_waits_does_not_leave() {
+    let (client, log) = fake::client(|_| {
+        Box::pin(async {
+            sleep(Duration::from_secs(3)).await;
+            Reply::Answer(200, "{}".into())
+        })
+    });
+    let (mailbox, mut incoming) = mpsc::channel(64);
+    let (sender, orders) = mpsc::channel(64);
+    let drain = CancellationToken::new();
+    let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    let recall = CancellationToken::new();
+    for _ in 0..20 {
+        sender.send(Order { recall: recall.clone(), ..order() }).await.unwrap();
+    }
+    sender.send(order()).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    recall.cancel();
+    let mut outcomes = Vec::new();
+    for _ in 0..21 {
+        let Some(Incoming::Performed { outcome, .. }) = incoming.recv().await else { panic!() };
+        outcomes.push(outcome);
+    }
+    // At once, and before those that have left are answered; the order of another run leaves after them.
+    assert!(outcomes[..12].iter().all(|outcome| *outcome == Outcome::Recalled), "{outcomes:?}");
+    assert!(outcomes[12..].iter().all(|outcome| *outcome == Outcome::Accepted), "{outcomes:?}");
+    assert_eq!(log.lock().unwrap().len(), 9);
+    drain.cancel();
+    task.await.unwrap();
 }
