@@ -1,9 +1,6 @@
 //! What a run does next.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -382,8 +379,7 @@ impl Run {
             Patience::of(&pod.kind, grace).overdue(waited) > Overdue::No
         };
         let strays = pods.into_iter().filter(|pod| {
-            !self.is_planned(&pod.uid)
-                && (is_orphaned && pod.deletion.is_none() || takes_long(pod))
+            !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long(pod))
         });
         strays.map(|pod| pod.reference()).min().map_or(Ok(()), |pod| {
             let workload = &workload.object;
@@ -407,9 +403,7 @@ impl Run {
             .filter(|pod| !self.is_planned(&pod.uid))
             .map(|pod| pod.reference())
             .min();
-        user.map_or(Ok(()), |pod| {
-            Err(format!("{pod} uses it, and did not when the plan was made"))
-        })
+        user.map_or(Ok(()), |pod| Err(format!("{pod} uses it, and did not when the plan was made")))
     }
 
     fn is_planned(&self, uid: &Uid) -> bool {
@@ -551,7 +545,9 @@ impl<'a> Look<'a> {
     /// The Pods of a namespace that use something: those that have run to their end use nothing any more.
     fn users(&mut self, namespace: &Arc<str>) -> &[&'a Object] {
         let index = self.index;
-        self.users.entry(namespace.clone()).or_insert_with(|| index.running_pods(namespace).collect())
+        self.users
+            .entry(namespace.clone())
+            .or_insert_with(|| index.running_pods(namespace).collect())
     }
 
     fn is_childless(&mut self, workload: &Step) -> Result<bool, String> {
@@ -632,7 +628,8 @@ fn is_early(progress: &Progress, index: &Index, now: Timestamp) -> bool {
         return false;
     };
     let Some(Trouble::InUse { pods }) = &progress.trouble else { return true };
-    now.duration_since(span.start) < READ_AGAIN.0 || pods.iter().any(|pod| index.named(pod).is_some())
+    now.duration_since(span.start) < READ_AGAIN.0
+        || pods.iter().any(|pod| index.named(pod).is_some())
 }
 
 /// Kinds that a Pod needs while it runs: what it names, what routes to it and isolates it, and its rights. A claim is

@@ -197,7 +197,9 @@ fn a_pod_that_came_later_and_does_not_go_is_named() {
     assert_eq!(play.progress("cm:shop/c").trouble, None, "Pods take a moment");
     play.pass(600);
     assert!(play.look().is_empty());
-    let Some(Trouble::CannotTell { message }) = &play.progress("cm:shop/c").trouble else { panic!() };
+    let Some(Trouble::CannotTell { message }) = &play.progress("cm:shop/c").trouble else {
+        panic!()
+    };
     insta::assert_snapshot!(message, @"Pod shop/report-1-a is left of CronJob shop/report, and was not there when the plan was made");
 }
 
@@ -207,7 +209,9 @@ fn what_a_pod_uses_that_came_later_stays() {
     play.applied("pod shop/stranger uses=config:c,account:web");
     play.applied("pod shop/done uses=config:c phase=Succeeded");
     assert!(play.look().is_empty());
-    let Some(Trouble::CannotTell { message }) = &play.progress("cm:shop/c").trouble else { panic!() };
+    let Some(Trouble::CannotTell { message }) = &play.progress("cm:shop/c").trouble else {
+        panic!()
+    };
     insta::assert_snapshot!(message, @"Pod shop/stranger uses it, and did not when the plan was made");
     play.gone("pod shop/stranger");
     assert_eq!(play.look(), ["DELETE ConfigMap shop/c", "DELETE ServiceAccount shop/web"]);
@@ -216,7 +220,9 @@ fn what_a_pod_uses_that_came_later_stays() {
 
 #[test]
 fn nothing_that_pods_need_goes_while_pods_cannot_be_seen() {
-    let mut play = Play::of("ns shop of=shop\n cm shop/c of=shop\n netpol shop/n of=shop\n ing shop/i of=shop");
+    let mut play = Play::of(
+        "ns shop of=shop\n cm shop/c of=shop\n netpol shop/n of=shop\n ing shop/i of=shop",
+    );
     play.blind("pods");
     assert_eq!(play.look(), ["DELETE Ingress shop/i"]);
     for step in ["cm:shop/c", "netpol:shop/n"] {
@@ -246,7 +252,8 @@ fn the_same_trouble_is_told_once() {
         play.pass(1);
     }
     assert!((20..30).contains(&reads), "{reads} reads in ten minutes");
-    let told = play.run.feed().iter().filter(|it| matches!(it.happening, Happening::Trouble { .. }));
+    let told =
+        play.run.feed().iter().filter(|it| matches!(it.happening, Happening::Trouble { .. }));
     assert_eq!(told.count(), 1);
     play.gone("pod shop/debug");
     play.pass(1);
@@ -311,7 +318,9 @@ fn what_was_left_out_after_it_was_requested_cannot_be_taken_back() {
 
 #[test]
 fn what_was_on_its_way_when_what_is_in_front_was_left_out_is_left_out_as_well() {
-    let mut play = Play::of("ns shop of=shop\n hpa shop/h of=shop target=deploy/web\n deploy shop/web of=shop");
+    let mut play = Play::of(
+        "ns shop of=shop\n hpa shop/h of=shop target=deploy/web\n deploy shop/web of=shop",
+    );
     assert_eq!(play.look(), ["DELETE HorizontalPodAutoscaler shop/h"]);
     accepted(&mut play, "hpa:shop/h");
     play.gone("hpa shop/h");
