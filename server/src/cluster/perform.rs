@@ -114,7 +114,7 @@ async fn send_back_recalled(queue: &mut VecDeque<Order>, mailbox: &mpsc::Sender<
     if !queue.front().is_some_and(|order| order.recall.is_cancelled()) {
         return;
     }
-    let (recalled, left): (Vec<_>, _) =
+    let (recalled, left): (VecDeque<_>, VecDeque<_>) =
         queue.drain(..).partition(|order| order.recall.is_cancelled());
     *queue = left;
     for order in recalled {
@@ -213,7 +213,8 @@ async fn delete(
             Propagation::Orphan => "Orphan",
         },
     });
-    let request = match request::delete(&path, options.to_string().into_bytes()) {
+    let accept = convert::sight_media_type(kind);
+    let request = match request::delete(&path, accept, options.to_string().into_bytes()) {
         Ok(request) => request,
         Err(failure) => return outcome::of_failure(&failure),
     };

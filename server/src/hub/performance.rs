@@ -13,7 +13,7 @@ use teardown::{
 use tokio_util::sync::CancellationToken;
 
 use super::{HubError, Order};
-use crate::journal::{Journal, JournalError, RunHead};
+use crate::journal::{ClusterId, Journal, JournalError, RunHead};
 
 /// One event as the journal keeps it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -27,8 +27,8 @@ pub(super) struct Performance {
     pub(super) run: Run,
     /// It was open when the server started, and has not gone on yet.
     pub(super) is_recovering: bool,
-    /// The cluster it is about; in front of another one it is neither shown nor performed.
-    pub(super) cluster: String,
+    /// The cluster it is about; in front of another one it is neither shown, steered nor performed.
+    pub(super) cluster: ClusterId,
     /// Recalls the orders that wait for their turn. Another one for those that come after a pause.
     recall: CancellationToken,
     journaled: u64,
@@ -41,7 +41,7 @@ impl Performance {
         id: RunId,
         plan: Arc<Plan>,
         by: &str,
-        cluster: String,
+        cluster: ClusterId,
         now: Timestamp,
     ) -> Result<Self, JournalError> {
         journal.put_plan(&plan)?;
@@ -76,8 +76,8 @@ impl Performance {
 
     /// Whether the run may look at the cluster: not before everything that can be seen has been listed, when it comes
     /// from before a restart, only in front of the cluster it is about, and not after its end.
-    pub(super) fn is_looking(&self, index: &Index, cluster: &str) -> bool {
-        let is_ready = !self.is_recovering || index.is_synced() && self.cluster == cluster;
+    pub(super) fn is_looking(&self, index: &Index, cluster: &ClusterId) -> bool {
+        let is_ready = !self.is_recovering || index.is_synced() && self.cluster.is(cluster);
         !self.run.state().is_ended() && is_ready
     }
 

@@ -65,6 +65,16 @@ async fn a_delete_names_uid_and_propagation() {
     );
 }
 
+/// The answer to the DELETE of an object that does not go at once is the object.
+#[tokio::test]
+async fn a_delete_asks_for_no_more_than_metadata() {
+    let (client, log) = fake::client(|_| now(200, "{}"));
+    let (_, object, uid) = deployment();
+    let secret = kind("", "Secret", "secrets", true);
+    delete(&client, &secret, &object, &uid, Propagation::Background).await;
+    assert_eq!(log.lock().unwrap()[0].accept, convert::METADATA);
+}
+
 #[tokio::test]
 async fn odd_names_are_escaped_and_impossible_ones_not_sent() {
     let (client, log) = fake::client(|_| now(200, "{}"));
