@@ -73,7 +73,7 @@ impl Sandbox {
     /// Starts a sandbox: a cluster that begins at `start`, with these controllers. Needs a tokio runtime.
     #[must_use]
     pub fn start(start: Timestamp, seed: u64, controllers: Controllers) -> Self {
-        Self::of(World { cluster: Cluster::new(start, seed), controllers })
+        Self::of(World::of(Cluster::new(start, seed), controllers))
     }
 
     /// Lets a world live. Needs a tokio runtime.

@@ -52,6 +52,7 @@ impl World {
         let rest = end.duration_since(self.cluster.steady());
         self.cluster.clock.advance(rest.unsigned_abs());
         self.turn();
+        assert_eq!(self.take_failures(), [], "everything that is planned can happen");
     }
 
     /// Lets time pass until something is so; says after how many seconds.
