@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 pub use request::Request;
 pub(crate) use request::Verb;
 pub(crate) use review::account_of;
-pub(crate) use watch::{BOOKMARKS, Watch, WatchFault};
+pub(crate) use watch::{BOOKMARKS, Batch, End, Watch};
 
 use self::{
     encode::{Form, View},
@@ -143,6 +143,7 @@ pub(crate) fn strike(cluster: &mut Cluster, request: &Request) -> Strike {
         namespace: part(|key| &key.namespace),
         name: part(|key| &key.name),
         user: &request.actor.name,
+        telling: None,
     };
     let now = cluster.steady();
     let Cluster { faults, rng, .. } = cluster;
@@ -169,7 +170,7 @@ pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Ac
         answered.unwrap_or_else(Reply::from)
     });
     if let Content::Watch(watch) = &mut reply.content {
-        watch.fault = fault.and_then(watch_fault);
+        watch.meet(fault, &request.actor.name);
     } else if let Some(late) = fault.and_then(|fault| faulty(fault, true, verb, cluster, request)) {
         reply = late;
     }
@@ -220,25 +221,12 @@ fn faulty(
                 Status::expired(format!("too old resource version: {}", cluster.store.revision()))
             }
             503 => Status::unavailable("apiserver is shutting down"),
-            504 => Status::timeout("request did not complete within the allotted timeout", 0),
+            504 => Status::timeout("request did not complete within the allotted timeout"),
             _ => Status::internal("etcdserver: request timed out"),
         },
         _ => return None,
     };
     Some(status.into())
-}
-
-fn watch_fault(fault: &Action) -> Option<WatchFault> {
-    match fault {
-        Action::Stall => Some(WatchFault::Stall),
-        Action::Truncate => Some(WatchFault::Truncate),
-        Action::NoBookmarks => Some(WatchFault::NoBookmarks),
-        Action::Reset { .. } => Some(WatchFault::Reset),
-        Action::Code { code: 410, .. } => Some(WatchFault::Expire),
-        Action::Latency(_) | Action::TooMany { .. } | Action::Code { .. } | Action::Stale(_) => {
-            None
-        }
-    }
 }
 
 /// The query, made to ask for the past where a cache would be behind: only lists from resource version 0 are
