@@ -45,6 +45,8 @@ use crate::{
     store::Key,
 };
 
+const JSON: &str = "application/json";
+
 /// An answer, before it is bytes.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -75,6 +77,10 @@ pub(crate) enum Content {
         /// Of these bytes and no others.
         tag: String,
     },
+    /// What the client has already, under this tag.
+    Unchanged {
+        tag: String,
+    },
 }
 
 impl Reply {
@@ -98,26 +104,26 @@ impl Reply {
     /// What a client may ask with next time, so as to be told only what changed.
     pub(crate) fn tag(&self) -> Option<HeaderValue> {
         match &self.content {
-            Content::Typed { tag, .. } => HeaderValue::from_str(tag).ok(),
+            Content::Typed { tag, .. } | Content::Unchanged { tag } => {
+                HeaderValue::from_str(tag).ok()
+            }
             _ => None,
         }
     }
 
-    /// The type of the content, and its bytes. A watch has its own.
-    pub(crate) fn bytes(&self) -> (HeaderValue, Vec<u8>) {
-        let json = HeaderValue::from_static("application/json");
-        match &self.content {
-            Content::Text(text) => {
-                (HeaderValue::from_static("text/plain; charset=utf-8"), text.clone().into_bytes())
-            }
-            Content::Json(value) => (json, encode::value(value)),
-            Content::Object { object, view } => (json, view.object(object)),
-            Content::List { list, view } => (json, view.list(list)),
-            Content::Watch(_) | Content::Reset => (json, vec![]),
-            Content::Typed { value, sort, .. } => {
-                (HeaderValue::from_static(sort), encode::value(value))
-            }
-        }
+    /// The type of the content, and its bytes. A watch has its own; what is unchanged has none, for it would become that
+    /// of what the client has.
+    pub(crate) fn bytes(&self) -> (Option<HeaderValue>, Vec<u8>) {
+        let (sort, bytes) = match &self.content {
+            Content::Text(text) => ("text/plain; charset=utf-8", text.clone().into_bytes()),
+            Content::Json(value) => (JSON, encode::value(value)),
+            Content::Object { object, view } => (JSON, view.object(object)),
+            Content::List { list, view } => (JSON, view.list(list)),
+            Content::Watch(_) | Content::Reset => (JSON, vec![]),
+            Content::Typed { value, sort, .. } => (*sort, encode::value(value)),
+            Content::Unchanged { .. } => return (None, vec![]),
+        };
+        (Some(HeaderValue::from_static(sort)), bytes)
     }
 }
 
