@@ -158,7 +158,8 @@ test('scale, label, patch', async () => {
 	assert.equal(await shop('scale', 'deployment', 'web', '--replicas=2'), 'deployment.apps/web scaled\n');
 	assert.match(await shop('rollout', 'status', 'deployment/web', '--timeout=30s'), /successfully rolled out\n$/);
 	assert.equal(await shop('label', 'deployment', 'web', 'tier=front'), 'deployment.apps/web labeled\n');
-	const patch = JSON.stringify({ spec: { template: { spec: { containers: [{ name: 'main', image: 'example.com/web:2' }] } } } });
+	const containers = [{ name: 'main', image: 'example.com/web:2' }];
+	const patch = JSON.stringify({ spec: { template: { spec: { containers } } } });
 	assert.equal(await shop('patch', 'deployment', 'web', '--patch', patch), 'deployment.apps/web patched\n');
 	const path = 'jsonpath={.metadata.labels.tier} {.spec.replicas} {.spec.template.spec.containers[*].image}';
 	assert.equal(await shop('get', 'deployment', 'web', '--output', path), 'front 2 example.com/web:2');
@@ -173,7 +174,8 @@ test('who may do what', async () => {
 });
 
 test('a watch tells what happens, and ends when its time is over', async () => {
-	const watch = start(['--namespace', 'shop', 'get', 'configmaps', '--watch', '--output-watch-events', '--request-timeout=5s']);
+	const how = ['--watch', '--output-watch-events', '--request-timeout=5s'];
+	const watch = start(['--namespace', 'shop', 'get', 'configmaps', ...how]);
 	const ended = once(watch, 'close');
 	/** @type {string[]} */
 	const events = [];

@@ -211,6 +211,7 @@ async fn a_watch_is_struck_as_it_is_opened() {
     for (action, expected) in [
         ("stall", &[][..]),
         ("reset", &["cut", "end"]),
+        ("reset after", &["ADDED m", "cut", "end"]),
         ("410", &["ERROR 410", "end"]),
         ("truncate", &["part", "end"]),
     ] {

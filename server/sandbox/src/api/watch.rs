@@ -139,7 +139,7 @@ impl Watch {
     pub(crate) fn poll(&mut self, cluster: &mut Cluster, beat: bool) -> Batch {
         match &self.fault {
             Some(Action::Stall) => return Batch::ending(End::Silence),
-            Some(Action::Reset { .. }) => return Batch::ending(End::Cut),
+            Some(Action::Reset { after: false }) => return Batch::ending(End::Cut),
             Some(Action::Code { code: 410, .. }) => return self.expire(cluster),
             _ => {}
         }
@@ -197,7 +197,12 @@ impl Watch {
     /// What strikes it now that it is about to tell something.
     fn strike(&mut self, cluster: &mut Cluster, telling: Telling) -> Strike {
         let opening = std::mem::take(&mut self.opening);
-        if telling.events && self.fault == Some(Action::Truncate) {
+        let strikes_now = match self.fault {
+            Some(Action::Truncate) => telling.events,
+            Some(Action::Reset { after: true }) => true,
+            _ => false,
+        };
+        if strikes_now {
             return Strike { action: self.fault.take(), ..Strike::default() };
         }
         if opening || !(telling.events || telling.bookmark) {
