@@ -27,6 +27,10 @@ run: prerequisites
 .PHONY: test
 test: check unit e2e
 
+# A workspace of its own, which nothing else here compiles. It is not linked, so that neither a C++ compiler nor nightly is
+# needed.
+fuzzed := server/sandbox/fuzz/Cargo.toml
+
 ## check: formatting, lints, documentation, dependencies, the rules of the house.
 .PHONY: check
 check: prerequisites $(deny)
@@ -34,6 +38,8 @@ check: prerequisites $(deny)
 	cargo clippy --workspace --all-targets --features teardown/fixture -- -D warnings
 	cargo clippy -p app --target wasm32-unknown-unknown --features hydrate -- -D warnings
 	cargo check -p teardown --target wasm32-unknown-unknown
+	cargo fmt --manifest-path $(fuzzed) --check
+	CUSTOM_LIBFUZZER_PATH=/nowhere/libnothing.a cargo clippy --manifest-path $(fuzzed) --target-dir target --locked --no-deps -- -D warnings
 	RUSTDOCFLAGS="-D warnings --cfg=erase_components" cargo doc --workspace --no-deps --document-private-items
 	cargo-deny --workspace check bans licenses sources
 	cargo test -p server --test tidy

@@ -23,7 +23,7 @@ async function world(t, answer) {
 	await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
 	t.after(() => server.close());
 	const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
-	return { server: `http://127.0.0.1:${port}`, tokens: new Map(), stop: async () => {} };
+	return { server: `http://127.0.0.1:${port}`, tokens: new Map(), kubeconfig: '', stop: async () => {} };
 }
 
 /** @param {import('node:test').TestContext} t */

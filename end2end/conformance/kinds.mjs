@@ -30,6 +30,7 @@ const clusterGroupOf = {
 	nodes: 'v1',
 	persistentvolumes: 'v1',
 	storageclasses: 'storage.k8s.io/v1',
+	volumeattributesclasses: 'storage.k8s.io/v1',
 	volumeattachments: 'storage.k8s.io/v1',
 	csidrivers: 'storage.k8s.io/v1',
 	clusterroles: 'rbac.authorization.k8s.io/v1',

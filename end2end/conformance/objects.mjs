@@ -132,6 +132,15 @@ export const storageClass = (name, rest = {}) => ({
 	...rest,
 });
 
+/** @param {string} name */
+export const volumeAttributesClass = (name) => ({
+	apiVersion: 'storage.k8s.io/v1',
+	kind: 'VolumeAttributesClass',
+	metadata: { name },
+	driverName: 'csi.unwind.test',
+	parameters: { iops: '100' },
+});
+
 /** What a Pod needs to use a claim. @param {string} claimName */
 export const using = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
 

@@ -14,14 +14,14 @@ import { clusterRights } from '../cluster/users.mjs';
 import { pluralOf } from './kinds.mjs';
 import { Wire } from './wire.mjs';
 
-/** @typedef {import('./wire.mjs').Access & {speed?: number, stop: () => Promise<void>}} World  speed: of its clock, beside ours */
+/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, stop: () => Promise<void>}} World  speed: of its clock, beside ours */
 /** @typedef {(line: string) => void} Log */
 
 /** @param {Log} log @returns {Promise<World>} */
 export async function real(log) {
 	const cluster = await start({ log });
 	const access = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
-	return { ...access, stop: () => cluster.stop() };
+	return { ...access, kubeconfig: cluster.kubeconfig, stop: () => cluster.stop() };
 }
 
 /** How many times faster than ours the clock of the sandbox goes: its nodes and controllers take no less than the real ones. */
@@ -54,14 +54,14 @@ export async function sandbox(log) {
 		await ended.catch(() => {});
 		await rm(dir, { recursive: true });
 	};
-	return { ...access, speed, stop };
+	return { ...access, kubeconfig: file, speed, stop };
 }
 
 /** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<World>} */
 export async function existing(kubeconfig) {
 	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
 	const isSandbox = access.server.startsWith('http:');
-	return { ...access, ...(isSandbox ? { tokens, speed } : {}), stop: async () => {} };
+	return { ...access, kubeconfig, ...(isSandbox ? { tokens, speed } : {}), stop: async () => {} };
 }
 
 /** What the real control plane is given when it boots. @param {import('./wire.mjs').Access} access */

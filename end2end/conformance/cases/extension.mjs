@@ -1,7 +1,7 @@
 /**
  * What stands at the gate and may be away: webhooks, aggregated APIs.
  */
-import { configMap, service, unplacedPod } from '../objects.mjs';
+import { configMap, definition, ownedBy, service, unplacedPod, widget } from '../objects.mjs';
 import { longPatience } from '../scene.mjs';
 import { define } from '../suite.mjs';
 
@@ -105,6 +105,27 @@ export default [
 		await t.delete('configmaps/probe');
 		await t.delete(validating(t), undefined, { silent: true });
 	}),
+	define(
+		'webhook-does-not-hold-definition',
+		'§3 X1 X3 A webhook that is down does not hold a definition: what was made of it is deleted past admission',
+		async (t) => {
+			const group = `${t.ns}.example.com`;
+			const crd = `customresourcedefinitions/widgets.${group}`;
+			const path = `/apis/${group}/v1/namespaces/${t.ns}/widgets`;
+			await t.create(definition(t.ns), { silent: true });
+			await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
+			await t.post(path, widget(t.ns, 'w'));
+			await t.create(service('hook', { ports: [{ port: 443 }] }), { silent: true });
+			const rules = [{ apiGroups: [group], apiVersions: ['v1'], resources: ['widgets'], operations: ['DELETE'] }];
+			const clientConfig = { service: { name: 'hook', namespace: t.ns } };
+			await t.create(webhook(t, 'Validating', { clientConfig, rules }), { silent: true });
+			await t.eventually('the webhook is called', 'DELETE', `${path}/w`, ({ status }) => status === 500, dryRun);
+			await t.delete(`${path}/w`);
+			await t.delete(crd);
+			await t.gone(crd);
+			await t.delete(validating(t), undefined, { silent: true });
+		},
+	),
 	define(
 		'webhook-holds-namespace',
 		'§3 N3 X3 §8 A webhook that is down holds a namespace, which says so',
@@ -259,6 +280,26 @@ export default [
 			await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
 			await t.patch('pods/p', 'merge', { metadata: { finalizers: null } }, { silent: true });
 			await t.until(`namespaces/${t.ns}`, 'is gone', (ns) => !ns, { within: longPatience });
+		},
+		{ alone: true },
+	),
+	define(
+		'apiservice-does-not-hold-collector',
+		'§3 G4 An API that is away does not keep the garbage collector from what it knows',
+		async (t) => {
+			const group = `${t.ns}.example.com`;
+			await t.create(service('empty', { ports: [{ port: 443 }] }), { silent: true });
+			await t.create(apiService(group, { name: 'empty', namespace: t.ns }), { silent: true });
+			await t.until(`apiservices/v1.${group}`, 'is not Available', (one) => available(one)?.status === 'False', {
+				show: availability,
+			});
+			for (const policy of ['Background', 'Foreground']) {
+				const { body } = await t.create(configMap('parent'));
+				await t.create(configMap('child', ownedBy(body, { blockOwnerDeletion: true })));
+				await t.delete('configmaps/parent', { propagationPolicy: policy });
+				await t.gone('configmaps/child', 'configmaps/parent');
+			}
+			await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
 		},
 		{ alone: true },
 	),

@@ -319,6 +319,52 @@ export default [
 		});
 		await t.get('pods');
 	}),
+	define('gc-replicaset-background', '§6.2 ReplicaSet, Background: gone at once, its Pods after it', async (t) => {
+		await t.create(replicaSet('web', { pods: { labels: { app: 'web' }, ...held } }));
+		await t.until('pods', 'one runs', (all) => all.some(running));
+		await t.delete('replicasets/web', { propagationPolicy: 'Background' });
+		await t.get('replicasets/web');
+		await t.until('pods', 'are told to go, and are still there', (all) =>
+			all.every((/** @type {any} */ p) => p.metadata.deletionTimestamp),
+		);
+	}),
+	define('gc-replicaset-foreground', '§6.2 ReplicaSet, Foreground: waits for its Pods', async (t) => {
+		await t.create(replicaSet('web', { pods: { labels: { app: 'web' }, ...held } }));
+		const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
+		await t.delete('replicasets/web', { propagationPolicy: 'Foreground' });
+		await t.until(`pods/${metadata.name}`, 'is told to go', (p) => p.metadata.deletionTimestamp);
+		await t.get('replicasets/web');
+		await t.annotate(metadata.name, 'unwind.test/hold', null);
+		await t.gone('replicasets/web');
+		await t.get('pods');
+	}),
+	define(
+		'gc-replicationcontroller-foreground',
+		'§6.2 ReplicationController, Foreground: waits for its Pods',
+		async (t) => {
+			await t.create(replicationController('web', { pods: { labels: { app: 'web' }, ...held } }));
+			const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
+			await t.delete('replicationcontrollers/web', { propagationPolicy: 'Foreground' });
+			await t.until(`pods/${metadata.name}`, 'is told to go', (p) => p.metadata.deletionTimestamp);
+			await t.get('replicationcontrollers/web');
+			await t.annotate(metadata.name, 'unwind.test/hold', null);
+			await t.gone('replicationcontrollers/web');
+			await t.get('pods');
+		},
+	),
+	define(
+		'gc-replicationcontroller-background',
+		'§6.2 ReplicationController, Background: gone at once, its Pods after it',
+		async (t) => {
+			await t.create(replicationController('web', { pods: { labels: { app: 'web' }, ...held } }));
+			await t.until('pods', 'one runs', (all) => all.some(running));
+			await t.delete('replicationcontrollers/web', { propagationPolicy: 'Background' });
+			await t.get('replicationcontrollers/web');
+			await t.until('pods', 'are told to go, and are still there', (all) =>
+				all.every((/** @type {any} */ p) => p.metadata.deletionTimestamp),
+			);
+		},
+	),
 	define(
 		'gc-replicaset-orphan-then-adopt',
 		'§6.2 Orphaned Pods are adopted by the next ReplicaSet that selects them',

@@ -1,7 +1,17 @@
 /**
  * Claims and volumes: binding, protection, reclaim, attachment.
  */
-import { claim, completing, held, pod, storageClass, unplacedPod, using, volume } from '../objects.mjs';
+import {
+	claim,
+	completing,
+	held,
+	pod,
+	storageClass,
+	unplacedPod,
+	using,
+	volume,
+	volumeAttributesClass,
+} from '../objects.mjs';
 import { define } from '../suite.mjs';
 
 /** @typedef {import('../scene.mjs').Scene} Scene */
@@ -304,5 +314,41 @@ export default [
 		await provisioned(t);
 		await t.delete(`storageclasses/${t.name('class')}`);
 		await t.get('persistentvolumeclaims/data', { see: ['status.phase'] });
+	}),
+	define('attributes-class-unused', 'A VolumeAttributesClass is protected, and goes when nobody uses it', async (t) => {
+		const name = t.name('vac');
+		await t.create(volumeAttributesClass(name));
+		await t.delete(`volumeattributesclasses/${name}`);
+		await t.gone(`volumeattributesclasses/${name}`);
+	}),
+	define('attributes-class-in-use', 'A VolumeAttributesClass stays as long as a claim names it', async (t) => {
+		const [used, other] = [t.name('used'), t.name('other')];
+		for (const name of [used, other]) await t.create(volumeAttributesClass(name), { silent: true });
+		await t.create(claim('data', t.name('nothing'), {}, { volumeAttributesClassName: used }), { silent: true });
+		await t.until('persistentvolumeclaims/data', 'is Pending', is('Pending'), {
+			see: ['spec.volumeAttributesClassName'],
+		});
+		await t.delete(`volumeattributesclasses/${used}`);
+		// The controller takes one after the other: once it let this one go, it has looked at the first.
+		await t.delete(`volumeattributesclasses/${other}`, undefined, { silent: true });
+		await t.gone(`volumeattributesclasses/${other}`);
+		await t.get(`volumeattributesclasses/${used}`);
+		await t.delete('persistentvolumeclaims/data', undefined, { silent: true });
+		await t.gone('persistentvolumeclaims/data', `volumeattributesclasses/${used}`);
+	}),
+	define('attributes-class-of-volume', 'A VolumeAttributesClass stays as long as a volume names it', async (t) => {
+		const [used, other, pv] = [t.name('used'), t.name('other'), t.name('pv')];
+		for (const name of [used, other]) await t.create(volumeAttributesClass(name), { silent: true });
+		const csi = { driver: 'csi.unwind.test', volumeHandle: pv };
+		await t.create(volume(pv, { nfs: undefined, csi, volumeAttributesClassName: used }), { silent: true });
+		await t.until(`persistentvolumes/${pv}`, 'is Available', is('Available'), {
+			see: ['spec.volumeAttributesClassName'],
+		});
+		await t.delete(`volumeattributesclasses/${used}`, undefined, { silent: true });
+		await t.delete(`volumeattributesclasses/${other}`, undefined, { silent: true });
+		await t.gone(`volumeattributesclasses/${other}`);
+		await t.get(`volumeattributesclasses/${used}`);
+		await t.delete(`persistentvolumes/${pv}`, undefined, { silent: true });
+		await t.gone(`persistentvolumes/${pv}`, `volumeattributesclasses/${used}`);
 	}),
 ];

@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 pub use request::Request;
 pub(crate) use request::Verb;
 pub(crate) use review::account_of;
-pub(crate) use watch::{BOOKMARKS, Watch, WatchFault};
+pub(crate) use watch::{BOOKMARKS, Batch, End, Watch};
 
 use self::{
     encode::{Form, View},
@@ -44,6 +44,8 @@ use crate::{
     status::Status,
     store::Key,
 };
+
+const JSON: &str = "application/json";
 
 /// An answer, before it is bytes.
 #[derive(Debug)]
@@ -75,6 +77,10 @@ pub(crate) enum Content {
         /// Of these bytes and no others.
         tag: String,
     },
+    /// What the client has already, under this tag.
+    Unchanged {
+        tag: String,
+    },
 }
 
 impl Reply {
@@ -98,26 +104,26 @@ impl Reply {
     /// What a client may ask with next time, so as to be told only what changed.
     pub(crate) fn tag(&self) -> Option<HeaderValue> {
         match &self.content {
-            Content::Typed { tag, .. } => HeaderValue::from_str(tag).ok(),
+            Content::Typed { tag, .. } | Content::Unchanged { tag } => {
+                HeaderValue::from_str(tag).ok()
+            }
             _ => None,
         }
     }
 
-    /// The type of the content, and its bytes. A watch has its own.
-    pub(crate) fn bytes(&self) -> (HeaderValue, Vec<u8>) {
-        let json = HeaderValue::from_static("application/json");
-        match &self.content {
-            Content::Text(text) => {
-                (HeaderValue::from_static("text/plain; charset=utf-8"), text.clone().into_bytes())
-            }
-            Content::Json(value) => (json, encode::value(value)),
-            Content::Object { object, view } => (json, view.object(object)),
-            Content::List { list, view } => (json, view.list(list)),
-            Content::Watch(_) | Content::Reset => (json, vec![]),
-            Content::Typed { value, sort, .. } => {
-                (HeaderValue::from_static(sort), encode::value(value))
-            }
-        }
+    /// The type of the content, and its bytes. A watch has its own; what is unchanged has none, for it would become that
+    /// of what the client has.
+    pub(crate) fn bytes(&self) -> (Option<HeaderValue>, Vec<u8>) {
+        let (sort, bytes) = match &self.content {
+            Content::Text(text) => ("text/plain; charset=utf-8", text.clone().into_bytes()),
+            Content::Json(value) => (JSON, encode::value(value)),
+            Content::Object { object, view } => (JSON, view.object(object)),
+            Content::List { list, view } => (JSON, view.list(list)),
+            Content::Watch(_) | Content::Reset => (JSON, vec![]),
+            Content::Typed { value, sort, .. } => (*sort, encode::value(value)),
+            Content::Unchanged { .. } => return (None, vec![]),
+        };
+        (Some(HeaderValue::from_static(sort)), bytes)
     }
 }
 
@@ -143,6 +149,7 @@ pub(crate) fn strike(cluster: &mut Cluster, request: &Request) -> Strike {
         namespace: part(|key| &key.namespace),
         name: part(|key| &key.name),
         user: &request.actor.name,
+        telling: None,
     };
     let now = cluster.steady();
     let Cluster { faults, rng, .. } = cluster;
@@ -169,7 +176,7 @@ pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Ac
         answered.unwrap_or_else(Reply::from)
     });
     if let Content::Watch(watch) = &mut reply.content {
-        watch.fault = fault.and_then(watch_fault);
+        watch.meet(fault, &request.actor.name);
     } else if let Some(late) = fault.and_then(|fault| faulty(fault, true, verb, cluster, request)) {
         reply = late;
     }
@@ -220,25 +227,12 @@ fn faulty(
                 Status::expired(format!("too old resource version: {}", cluster.store.revision()))
             }
             503 => Status::unavailable("apiserver is shutting down"),
-            504 => Status::timeout("request did not complete within the allotted timeout", 0),
+            504 => Status::timeout("request did not complete within the allotted timeout"),
             _ => Status::internal("etcdserver: request timed out"),
         },
         _ => return None,
     };
     Some(status.into())
-}
-
-fn watch_fault(fault: &Action) -> Option<WatchFault> {
-    match fault {
-        Action::Stall => Some(WatchFault::Stall),
-        Action::Truncate => Some(WatchFault::Truncate),
-        Action::NoBookmarks => Some(WatchFault::NoBookmarks),
-        Action::Reset { .. } => Some(WatchFault::Reset),
-        Action::Code { code: 410, .. } => Some(WatchFault::Expire),
-        Action::Latency(_) | Action::TooMany { .. } | Action::Code { .. } | Action::Stale(_) => {
-            None
-        }
-    }
 }
 
 /// The query, made to ask for the past where a cache would be behind: only lists from resource version 0 are

@@ -24,6 +24,7 @@ use fastrand::Rng;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use delete::Admission;
 pub use delete::{DeleteOptions, Deleted, Propagation};
 pub(crate) use validate::{LABEL_VALUE, has_the_form, sort_of};
 pub use webhook::Decider;
@@ -330,7 +331,17 @@ impl Cluster {
         key: &Key,
         options: &DeleteOptions,
     ) -> Result<Deleted, Status> {
-        self.delete_with(actor, key, options)
+        self.delete_with(Admission::Of(actor), key, options)
+    }
+
+    /// Deletes an object, or begins to, in the storage itself: what the API server does on its own behalf, which no
+    /// webhook hears of.
+    pub(crate) fn delete_in_storage(
+        &mut self,
+        key: &Key,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Status> {
+        self.delete_with(Admission::Past, key, options)
     }
 
     /// A new UID.

@@ -37,6 +37,7 @@ mod binder;
 mod provisioner;
 mod claim_protection;
 mod volume_protection;
+mod attributes_class_protection;
 mod attach_detach;
 mod attacher;
 mod budget;
@@ -220,39 +221,12 @@ impl Controllers {
     /// All controllers, none of which has seen anything yet.
     #[must_use]
     pub fn new(timing: Timing) -> Self {
-        let posts = vec![
-            post::<garbage::Garbage>(),
-            post::<namespace::Namespaces>(),
-            post::<service_account::ServiceAccounts>(),
-            post::<root_ca::RootCa>(),
-            post::<deployment::Deployments>(),
-            post::<replica_set::ReplicaSets>(),
-            post::<replica_set::ReplicationControllers>(),
-            post::<stateful_set::StatefulSets>(),
-            post::<daemon_set::DaemonSets>(),
-            post::<job::Jobs>(),
-            post::<cron_job::CronJobs>(),
-            post::<autoscaler::Autoscalers>(),
-            post::<endpoints::Endpoints>(),
-            post::<endpoint_slice::EndpointSlices>(),
-            post::<binder::Binder>(),
-            post::<provisioner::Provisioner>(),
-            post::<claim_protection::ClaimProtection>(),
-            post::<volume_protection::VolumeProtection>(),
-            post::<attach_detach::AttachDetach>(),
-            post::<attacher::Attacher>(),
-            post::<budget::Budgets>(),
-            post::<definition::Definitions>(),
-            post::<scheduler::Scheduler>(),
-            post::<node_lifecycle::NodeLifecycle>(),
-            post::<taint_eviction::TaintEviction>(),
-            post::<pod_gc::PodGc>(),
-            post::<resource_quota::ResourceQuotas>(),
-            post::<kubelet::Kubelets>(),
-            post::<gitops::GitOps>(),
-            post::<operator::Operators>(),
-        ];
-        Self::of(posts, timing)
+        Self::of(posts(), timing)
+    }
+
+    /// The names of all there are.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        posts().into_iter().map(|post| post.name)
     }
 
     fn of(posts: Vec<Post>, timing: Timing) -> Self {
@@ -304,6 +278,42 @@ impl Controllers {
     }
 }
 
+fn posts() -> Vec<Post> {
+    vec![
+        post::<garbage::Garbage>(),
+        post::<namespace::Namespaces>(),
+        post::<service_account::ServiceAccounts>(),
+        post::<root_ca::RootCa>(),
+        post::<deployment::Deployments>(),
+        post::<replica_set::ReplicaSets>(),
+        post::<replica_set::ReplicationControllers>(),
+        post::<stateful_set::StatefulSets>(),
+        post::<daemon_set::DaemonSets>(),
+        post::<job::Jobs>(),
+        post::<cron_job::CronJobs>(),
+        post::<autoscaler::Autoscalers>(),
+        post::<endpoints::Endpoints>(),
+        post::<endpoint_slice::EndpointSlices>(),
+        post::<binder::Binder>(),
+        post::<provisioner::Provisioner>(),
+        post::<claim_protection::ClaimProtection>(),
+        post::<volume_protection::VolumeProtection>(),
+        post::<attributes_class_protection::AttributesClassProtection>(),
+        post::<attach_detach::AttachDetach>(),
+        post::<attacher::Attacher>(),
+        post::<budget::Budgets>(),
+        post::<definition::Definitions>(),
+        post::<scheduler::Scheduler>(),
+        post::<node_lifecycle::NodeLifecycle>(),
+        post::<taint_eviction::TaintEviction>(),
+        post::<pod_gc::PodGc>(),
+        post::<resource_quota::ResourceQuotas>(),
+        post::<kubelet::Kubelets>(),
+        post::<gitops::GitOps>(),
+        post::<operator::Operators>(),
+    ]
+}
+
 fn post<R: Reconcile + 'static>() -> Post {
     Post {
         name: R::NAME,
@@ -325,7 +335,7 @@ fn post<R: Reconcile + 'static>() -> Post {
 }
 
 /// The text a panic was raised with.
-fn message(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }

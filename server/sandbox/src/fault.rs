@@ -1,7 +1,6 @@
 //! What goes wrong on purpose: rules that strike requests and watches, and happenings in the cluster at a time.
-//! Written as text, one to a line, or drawn by a seed; see [`Faults::parse`].
+//! Written as text, one to a line; see [`Faults::parse`].
 
-mod draw;
 mod script;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -13,16 +12,17 @@ use crate::store::Key;
 
 pub use script::BadLine;
 
-/// What happens to a request that a rule strikes.
+/// What happens to a request that a rule strikes, or to a watch that goes on when it is about to tell something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// It is answered this much later, by the clock of tokio.
+    /// It is answered this much later, by the clock of tokio; what a watch tells arrives this much later.
     Latency(Duration),
-    /// The connection is cut; `after`: once it has had its effect.
+    /// The connection is cut; `after`: once it has had its effect, of a watch once it has told what there is.
     Reset { after: bool },
     /// It is refused with 429.
     TooMany { retry_after: Option<u32> },
-    /// It is answered with this code of 401, 403, 410, 500, 503, 504; `after`: once it has had its effect.
+    /// It is answered with this code of 401, 403, 410, 500, 503, 504; `after`: once it has had its effect. Of these a
+    /// watch that goes on knows 410 alone.
     Code { code: u16, after: bool },
     /// A list that lets the server choose the version is answered as of so many changes ago.
     Stale(u64),
@@ -30,7 +30,7 @@ pub enum Action {
     Stall,
     /// A watch is cut within an event.
     Truncate,
-    /// A watch tells no bookmarks.
+    /// A watch does not tell the bookmark that is due.
     NoBookmarks,
 }
 
@@ -140,6 +140,17 @@ pub struct Asked<'a> {
     pub namespace: &'a str,
     pub name: &'a str,
     pub user: &'a str,
+    /// Of a watch that goes on; `None` for a request that comes in.
+    pub telling: Option<Telling>,
+}
+
+/// What a watch that goes on is about to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Telling {
+    /// Whether something happened.
+    pub events: bool,
+    /// Whether a bookmark is due.
+    pub bookmark: bool,
 }
 
 /// What strikes a request.
@@ -164,7 +175,7 @@ impl Faults {
         }
     }
 
-    /// What strikes this request. Delays add up; of the rest the first counts.
+    /// What strikes this request, or this watch. Delays add up; of the rest the first counts.
     pub fn strike(&mut self, asked: &Asked<'_>, now: Timestamp, rng: &mut fastrand::Rng) -> Strike {
         let mut strike = Strike::default();
         let passed = now.duration_since(self.since);
@@ -243,14 +254,18 @@ impl Matcher {
 }
 
 impl Action {
-    /// Whether it means anything for this request.
+    /// Whether it means anything for this request, or for this watch.
     fn fits(&self, asked: &Asked<'_>) -> bool {
-        match self {
-            Self::Stall | Self::Truncate | Self::NoBookmarks => asked.verb == "watch",
-            Self::Stale(_) => asked.verb == "list",
-            Self::Latency(_) | Self::Reset { .. } | Self::TooMany { .. } | Self::Code { .. } => {
-                true
-            }
+        match (self, asked.telling) {
+            (Self::Latency(_) | Self::Reset { .. }, _)
+            | (Self::TooMany { .. } | Self::Code { .. }, None)
+            | (Self::Stall | Self::Code { code: 410, .. }, Some(_)) => true,
+            (Self::Stall | Self::Truncate, None) => asked.verb == "watch",
+            (Self::Stale(_), None) => asked.verb == "list",
+            (Self::Truncate, Some(telling)) => telling.events,
+            (Self::NoBookmarks, Some(telling)) => telling.bookmark,
+            (Self::NoBookmarks, None)
+            | (Self::TooMany { .. } | Self::Code { .. } | Self::Stale(_), Some(_)) => false,
         }
     }
 }

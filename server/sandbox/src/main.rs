@@ -1,13 +1,19 @@
 //! A sandbox on a loopback port. Prints one line of JSON once it is ready, and serves until it is told to end.
 
-use std::{env, fs, io::Write, path::PathBuf};
+use std::{
+    convert::Infallible,
+    env, fs,
+    io::{self, Write},
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::{Parser, ValueEnum};
 use jiff::Timestamp;
 use sandbox::{
     controller::timing,
     service::{Port, Sandbox, kubeconfig},
-    world::World,
+    world::{Failure, World},
 };
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -75,13 +81,25 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = port.address()?;
     fs::write(&path, kubeconfig(address, None))?;
     let ready = json!({"ready": true, "kubeconfig": path, "server": format!("http://{address}")});
-    writeln!(std::io::stdout(), "{ready}")?;
+    writeln!(io::stdout(), "{ready}")?;
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
         () = port.serve(&sandbox) => {}
+        failed = tell_failures(&sandbox) => match failed? {},
         interrupted = tokio::signal::ctrl_c() => interrupted?,
         _ = terminated.recv() => {}
     }
     fs::remove_file(&path)?;
     Ok(())
+}
+
+/// Says what of the script of faults could not happen, for as long as somebody can be told.
+async fn tell_failures(sandbox: &Sandbox) -> io::Result<Infallible> {
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        second.tick().await;
+        for Failure { happening, why, .. } in sandbox.with(World::take_failures) {
+            writeln!(io::stderr(), "{happening:?} could not happen: {why}")?;
+        }
+    }
 }

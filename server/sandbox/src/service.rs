@@ -73,7 +73,7 @@ impl Sandbox {
     /// Starts a sandbox: a cluster that begins at `start`, with these controllers. Needs a tokio runtime.
     #[must_use]
     pub fn start(start: Timestamp, seed: u64, controllers: Controllers) -> Self {
-        Self::of(World { cluster: Cluster::new(start, seed), controllers })
+        Self::of(World::of(Cluster::new(start, seed), controllers))
     }
 
     /// Lets a world live. Needs a tokio runtime.
@@ -178,7 +178,9 @@ fn respond(reply: &Reply, now: Timestamp) -> Response<Body> {
         http_body_util::Full::new(Bytes::from(bytes)).map_err(|never: Infallible| match never {});
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = reply.code;
-    response.headers_mut().insert(header::CONTENT_TYPE, sort);
+    if let Some(sort) = sort {
+        response.headers_mut().insert(header::CONTENT_TYPE, sort);
+    }
     // A year that HTTP cannot write has no date.
     let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&now).unwrap_or_default();
     if let Ok(date) = date.parse() {
@@ -186,6 +188,9 @@ fn respond(reply: &Reply, now: Timestamp) -> Response<Body> {
     }
     if let Some(tag) = reply.tag() {
         response.headers_mut().insert(header::ETAG, tag);
+        response.headers_mut().insert(header::VARY, http::HeaderValue::from_static("Accept"));
+        let public = http::HeaderValue::from_static("public");
+        response.headers_mut().insert(header::CACHE_CONTROL, public);
     }
     if let Some(seconds) = reply.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());

@@ -283,10 +283,8 @@ impl Status {
     }
 
     #[must_use]
-    pub fn timeout(message: &str, retry_after_seconds: u32) -> Self {
-        let mut status = Self::new(504, "Timeout", format!("Timeout: {message}"));
-        status.details.retry_after_seconds = Some(retry_after_seconds);
-        status
+    pub fn timeout(message: &str) -> Self {
+        Self::new(504, "Timeout", format!("Timeout: {message}"))
     }
 
     /// 429; 0 gives no Retry-After header.

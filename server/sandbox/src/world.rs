@@ -1,12 +1,13 @@
 //! A whole sandbox at one moment, and the worlds it can begin with.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::cluster::{Actor, Cluster, DeleteOptions, Propagation};
-use crate::controller::{Condition, Controllers, timing::Timing};
+use crate::controller::{Condition, Controllers, message, timing::Timing};
 use crate::fault::{BadLine, Faults, Happening};
 use crate::object;
 use crate::patch::Patch;
@@ -16,7 +17,19 @@ use crate::status::Status;
 pub struct World {
     pub cluster: Cluster,
     pub controllers: Controllers,
+    failures: VecDeque<Failure>,
 }
+
+/// Something that was to happen to the cluster, and could not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub time: Timestamp,
+    pub happening: Happening,
+    pub why: String,
+}
+
+/// How many failures are kept in mind.
+const FAILURES: usize = 100;
 
 /// The machines of a world that does not say which it has.
 const MACHINES: [&str; 3] = ["node-a", "node-b", "node-c"];
@@ -55,7 +68,13 @@ impl World {
         cluster.toleration = timing.toleration;
         let mut controllers = Controllers::new(timing);
         controllers.breakage.machines = MACHINES.map(String::from).into();
-        Self { cluster, controllers }
+        Self::of(cluster, controllers)
+    }
+
+    /// This cluster, and who acts in it.
+    #[must_use]
+    pub fn of(cluster: Cluster, controllers: Controllers) -> Self {
+        Self { cluster, controllers, failures: VecDeque::new() }
     }
 
     /// The names that [`World::text`] knows.
@@ -116,11 +135,23 @@ impl World {
     pub fn turn(&mut self) -> Option<Timestamp> {
         let now = self.cluster.steady();
         for happening in self.cluster.faults.take_due(now) {
-            // What cannot be done to something that is not there, is not done; nothing of it ends what follows.
-            drop(catch_unwind(AssertUnwindSafe(|| self.happen(happening))));
+            // Nothing of one that cannot happen ends what follows; it is said instead.
+            let done = catch_unwind(AssertUnwindSafe(|| self.happen(happening.clone())));
+            let why = match done {
+                Ok(Ok(())) => continue,
+                Ok(Err(why)) => why,
+                Err(panic) => message(&*panic),
+            };
+            self.failures.push_back(Failure { time: now, happening, why });
+            self.failures.drain(..self.failures.len().saturating_sub(FAILURES));
         }
         let due = self.controllers.turn(&mut self.cluster);
         due.into_iter().chain(self.cluster.faults.next()).min()
+    }
+
+    /// Takes what could not happen since it was asked last: the latest, oldest first.
+    pub fn take_failures(&mut self) -> Vec<Failure> {
+        self.failures.drain(..).collect()
     }
 
     /// Repairs everything that is broken: nodes, mounts, exports, controllers, webhooks, the clock; nothing more happens
@@ -136,14 +167,19 @@ impl World {
         }
     }
 
-    fn happen(&mut self, happening: Happening) -> Result<(), Status> {
-        let Self { cluster, controllers } = self;
+    fn happen(&mut self, happening: Happening) -> Result<(), String> {
+        let Self { cluster, controllers, .. } = self;
         let breakage = &mut controllers.breakage;
         let somebody = Actor::admin();
+        let refused = |status: Status| status.message;
         match happening {
             Happening::ClockJump(by) => cluster.clock.jump(by),
             Happening::Node { name, fault } => cluster.faults.set_node(&name, fault),
-            Happening::Controller { name, condition } => _ = controllers.set(&name, condition),
+            Happening::Controller { name, condition } => {
+                if !controllers.set(&name, condition) {
+                    return Err(format!("no controller is called {name:?}"));
+                }
+            }
             Happening::Webhook { name, decider: Some(decider) } => {
                 _ = cluster.deciders.insert(name, decider)
             }
@@ -158,15 +194,14 @@ impl World {
                     propagation: Some(Propagation::Background),
                     ..DeleteOptions::default()
                 };
-                cluster.delete(&somebody, &key, &options)?;
+                cluster.delete(&somebody, &key, &options).map_err(refused)?;
             }
             Happening::Unfinalize { key, finalizer } => {
-                cluster.modify(&somebody, &key, "", |it| {
-                    _ = object::remove_finalizer(it, &finalizer)
-                })?;
+                let free = |it: &mut Value| _ = object::remove_finalizer(it, &finalizer);
+                cluster.modify(&somebody, &key, "", free).map_err(refused)?;
             }
             Happening::Change { key, patch } => {
-                _ = cluster.patch(&somebody, &key, &Patch::Merge(patch), "")?
+                cluster.patch(&somebody, &key, &Patch::Merge(patch), "").map_err(refused)?;
             }
             Happening::Compact => cluster.store.compact(cluster.store.revision()),
         }

@@ -1,7 +1,9 @@
 //! The sandbox as kube's own client sees it, in one process and under paused time.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
+use http_body_util::Full;
 use jiff::Timestamp;
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -25,6 +27,7 @@ use sandbox::{
     store::Key,
 };
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
 fn start() -> (Sandbox, Client) {
     let begin: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -514,6 +517,30 @@ async fn an_api_without_endpoints_is_stale() {
     });
     assert_eq!(freshness().await, "Current");
     assert_eq!(client.request::<Value>(list()).await.unwrap()["items"], json!([]));
+}
+
+/// kubectl keeps what it discovered, and gives what it keeps the headers of the answer that says that it still holds.
+#[tokio::test(start_paused = true)]
+async fn what_a_client_knows_already_is_not_told_again() {
+    let (sandbox, _) = start();
+    for path in ["/api", "/apis"] {
+        let ask = |tag: &str| {
+            let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+            let request = http::Request::get(path).header("accept", accept);
+            let request = request.header("if-none-match", tag).body(Full::<Bytes>::default());
+            sandbox.clone().oneshot(request.unwrap())
+        };
+        let known = ask("").await.unwrap();
+        let tag = known.headers()["etag"].to_str().unwrap().to_owned();
+        assert_eq!(
+            (known.status().as_u16(), &known.headers()["vary"]),
+            (200, &"Accept".parse().unwrap())
+        );
+        let unchanged = ask(&tag).await.unwrap();
+        assert_eq!(unchanged.status(), 304);
+        assert_eq!(unchanged.headers()["etag"], *tag);
+        assert_eq!(unchanged.headers().get("content-type"), None);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,11 +4,13 @@
 //! An input is requests as one would write them down, with a line of `%%` between them.
 #![no_main]
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::FutureExt;
 use http::{HeaderName, HeaderValue, Method, Request, header};
 use http_body_util::{BodyExt, Full};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use sandbox::{
     controller::timing::Timing,
@@ -21,7 +23,9 @@ use tower::ServiceExt;
 /// As many requests as one input may have.
 const REQUESTS: usize = 8;
 /// As many moments as controllers get to live with what was stored.
-const MOMENTS: usize = 40;
+const MOMENTS: usize = 60;
+/// None is shorter, so that a Pod's grace, what is tried again and what is given up all come within them.
+const MOMENT: Duration = Duration::from_secs(1);
 
 fuzz_target!(|input: &[u8]| -> Corpus { play(input) });
 
@@ -50,7 +54,7 @@ fn play(input: &[u8]) -> Corpus {
             }
             watches.push(body);
         }
-        sandbox.with(|world| live(world));
+        sandbox.with(live);
         for watch in &mut watches {
             at_once(watch);
         }
@@ -75,8 +79,8 @@ fn check(code: u16, sort: Option<&HeaderValue>, bytes: &[u8], head: bool) {
 fn live(world: &mut World) {
     for _ in 0..MOMENTS {
         let Some(next) = world.turn() else { break };
-        let step = next.duration_since(world.cluster.now());
-        world.cluster.clock.jump(step.max(SignedDuration::from_millis(1)));
+        let step = Duration::try_from(next.duration_since(world.cluster.steady()));
+        world.cluster.clock.advance(step.unwrap_or(MOMENT).max(MOMENT));
     }
     let falls: Vec<_> = world.controllers.falls().collect();
     assert!(falls.is_empty(), "{falls:?}");

@@ -72,6 +72,25 @@ const fn wide(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Colum
     Column::made(name, "string", true, cell)
 }
 
+const fn containers() -> Column {
+    wide("Containers", |one, _| of_containers(one, "name"))
+}
+
+const fn images() -> Column {
+    wide("Images", |one, _| of_containers(one, "image"))
+}
+
+/// The labels that a workload or a Service selects by; expressions are left out.
+const fn selector() -> Column {
+    wide("Selector", |one, _| {
+        let selector = &one["spec"]["selector"];
+        let labels = selector.get("matchLabels").unwrap_or(selector).as_object();
+        let pair = |(key, value): (&String, &Value)| Some(format!("{key}={}", value.as_str()?));
+        let pairs: Vec<_> = labels.into_iter().flatten().filter_map(pair).collect();
+        json!(if pairs.is_empty() { "<none>".into() } else { pairs.join(",") })
+    })
+}
+
 const fn number(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
     Column::made(name, "integer", false, cell)
 }
@@ -118,21 +137,18 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
             number("Up-to-date", |one, _| json!(int(&one["status"]["updatedReplicas"]))),
             number("Available", |one, _| json!(int(&one["status"]["availableReplicas"]))),
             AGE,
-            wide("Containers", |one, _| of_containers(one, "name")),
-            wide("Images", |one, _| of_containers(one, "image")),
-            wide("Selector", |one, _| {
-                let labels = one["spec"]["selector"]["matchLabels"].as_object();
-                let pair = |(key, value): (&String, &Value)| {
-                    format!("{key}={}", value.as_str().unwrap_or_default())
-                };
-                json!(labels.into_iter().flatten().map(pair).collect::<Vec<_>>().join(","))
-            }),
+            containers(),
+            images(),
+            selector(),
         ],
         ("apps", "replicasets") | ("", "replicationcontrollers") => vec![
             number("Desired", |one, _| json!(int(&one["spec"]["replicas"]))),
             number("Current", |one, _| json!(int(&one["status"]["replicas"]))),
             number("Ready", |one, _| json!(int(&one["status"]["readyReplicas"]))),
             AGE,
+            containers(),
+            images(),
+            selector(),
         ],
         ("apps", "statefulsets") => vec![
             text("Ready", |one, _| {
@@ -143,6 +159,8 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
                 ))
             }),
             AGE,
+            containers(),
+            images(),
         ],
         ("apps", "daemonsets") => vec![
             number("Desired", |one, _| json!(int(&one["status"]["desiredNumberScheduled"]))),
@@ -152,6 +170,9 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
             number("Available", |one, _| json!(int(&one["status"]["numberAvailable"]))),
             text("Node Selector", |_, _| json!("<none>")),
             AGE,
+            containers(),
+            images(),
+            selector(),
         ],
         ("batch", "jobs") => vec![
             text("Status", |job, _| {
@@ -220,6 +241,7 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
                 json!(if shown.is_empty() { "<none>".into() } else { shown.join(",") })
             }),
             AGE,
+            selector(),
         ],
         ("", "persistentvolumeclaims") => vec![
             text("Status", |one, _| json!(phase_or_terminating(one))),
@@ -227,8 +249,9 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
             text("Capacity", |one, _| json!(object::text(one, &["status", "capacity", "storage"]))),
             text("Access Modes", |one, _| json!(access_modes(&one["spec"]["accessModes"]))),
             text("StorageClass", |one, _| json!(object::text(one, &["spec", "storageClassName"]))),
-            text("VolumeAttributesClass", |_, _| json!("<unset>")),
+            text("VolumeAttributesClass", |one, _| attributes_class(one)),
             AGE,
+            wide("VolumeMode", |one, _| one["spec"]["volumeMode"].clone()),
         ],
         ("", "persistentvolumes") => vec![
             text("Capacity", |one, _| json!(object::text(one, &["spec", "capacity", "storage"]))),
@@ -242,9 +265,10 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
                 json!(if name.is_empty() { String::new() } else { format!("{namespace}/{name}") })
             }),
             text("StorageClass", |one, _| json!(object::text(one, &["spec", "storageClassName"]))),
-            text("VolumeAttributesClass", |_, _| json!("<unset>")),
+            text("VolumeAttributesClass", |one, _| attributes_class(one)),
             text("Reason", |one, _| json!(object::text(one, &["status", "reason"]))),
             AGE,
+            wide("VolumeMode", |one, _| one["spec"]["volumeMode"].clone()),
         ],
         ("policy", "poddisruptionbudgets") => vec![
             text("Min Available", |one, _| or_not_available(&one["spec"]["minAvailable"])),
@@ -401,4 +425,12 @@ fn of_containers(workload: &Value, field: &str) -> Value {
     let texts: Vec<_> =
         containers.into_iter().flatten().map(|one| object::text(one, &[field])).collect();
     json!(texts.join(","))
+}
+
+/// The class whose attributes a claim shall have, or a volume has.
+fn attributes_class(one: &Value) -> Value {
+    match &one["spec"]["volumeAttributesClassName"] {
+        Value::Null => json!("<unset>"),
+        name => name.clone(),
+    }
 }

@@ -99,7 +99,7 @@ fn typed(request: &Request, value: Value, sort: &'static str) -> Reply {
     encode::value(&value).hash(&mut hasher);
     let tag = format!("\"{:016X}\"", hasher.finish());
     if request.header("if-none-match") == tag {
-        return Reply::new(StatusCode::NOT_MODIFIED, Content::Text(String::new()));
+        return Reply::new(StatusCode::NOT_MODIFIED, Content::Unchanged { tag });
     }
     Reply::new(StatusCode::OK, Content::Typed { value, sort, tag })
 }

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     cluster::Cluster,
+    fault::{Action, Asked, Strike, Telling},
     kind::Kind,
     line::{Lines, Listener, Shape},
     object,
@@ -24,21 +25,6 @@ use crate::{
 pub(crate) const BOOKMARKS: Duration = Duration::from_secs(60);
 /// `--min-request-timeout`: a watch without a timeout of its own lives at least this long, at most twice.
 const LIFETIME: u64 = 1_800;
-
-/// What is wrong with a watch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WatchFault {
-    /// Nothing comes any more, and it does not end.
-    Stall,
-    /// The next event is cut in the middle, and the connection with it.
-    Truncate,
-    /// The connection is cut without a word.
-    Reset,
-    /// It ends with 410.
-    Expire,
-    /// It tells no bookmarks.
-    NoBookmarks,
-}
 
 /// A watch that goes on.
 #[derive(Debug)]
@@ -57,7 +43,12 @@ pub(crate) struct Watch {
     refused: Option<Status>,
     first: bool,
     pub(crate) timeout: Duration,
-    pub(crate) fault: Option<WatchFault>,
+    /// Who watches, as rules see them.
+    user: String,
+    /// What struck it when it was opened, and waits for what it strikes.
+    fault: Option<Action>,
+    /// Whether it was never asked: what it tells then belongs to the request that opened it.
+    opening: bool,
 }
 
 /// What a watch has to tell at this moment.
@@ -66,8 +57,22 @@ pub(crate) struct Batch {
     /// Line by line, as all have them who watch in the same form.
     pub(crate) lines: Vec<Bytes>,
     /// How many events.
-    pub(crate) events: usize,
-    pub(crate) ends: bool,
+    events: usize,
+    /// How much later it arrives.
+    pub(crate) later: Duration,
+    /// What comes after it; `None` for more.
+    pub(crate) end: Option<End>,
+}
+
+/// How a watch ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// All is said.
+    Whole,
+    /// The connection is cut.
+    Cut,
+    /// Never, although nothing comes any more.
+    Silence,
 }
 
 impl Watch {
@@ -104,7 +109,9 @@ impl Watch {
             refused: None,
             first: true,
             timeout: Duration::from_secs(timeout),
+            user: String::new(),
             fault: None,
+            opening: true,
             view,
             selection,
             namespace: within,
@@ -122,23 +129,26 @@ impl Watch {
         Ok(watch)
     }
 
+    /// Notes who opened it, and what struck the request that did.
+    pub(super) fn meet(&mut self, fault: Option<&Action>, user: &str) {
+        user.clone_into(&mut self.user);
+        self.fault = fault.cloned();
+    }
+
     /// What happened since it was asked last. `beat` asks for a bookmark as well.
     pub(crate) fn poll(&mut self, cluster: &mut Cluster, beat: bool) -> Batch {
-        let mut batch = Batch::default();
-        if self.fault == Some(WatchFault::Expire) {
-            let oldest = cluster.store.revision();
-            self.refused = Some(Status::expired(format!(
-                "too old resource version: {} ({oldest})",
-                self.cursor
-            )));
+        match &self.fault {
+            Some(Action::Stall) => return Batch::ending(End::Silence),
+            Some(Action::Reset { after: false }) => return Batch::ending(End::Cut),
+            Some(Action::Code { code: 410, .. }) => return self.expire(cluster),
+            _ => {}
         }
         if let Some(status) = self.refused.take() {
-            batch.lines = vec![error_line(&status).into()];
-            batch.ends = true;
-            return batch;
+            return Batch::refusing(&status);
         }
+        let mut batch = Batch::default();
         self.view.now = cluster.now();
-        let Cluster { store, kinds, lines, .. } = cluster;
+        let Cluster { store, kinds, lines, .. } = &mut *cluster;
         for object in std::mem::take(&mut self.initial) {
             self.tell(&mut batch, lines, Change::Added, &object);
         }
@@ -161,21 +171,61 @@ impl Watch {
             }
             Err(compacted) => {
                 batch.lines.push(error_line(&Status::expired(compacted.to_string())).into());
-                batch.ends = true;
+                batch.end = Some(End::Whole);
             }
         }
-        if beat && self.bookmarks && self.fault != Some(WatchFault::NoBookmarks) {
+        // What is not served any more has nobody to tell of it.
+        if kinds.served(&kind.group, &kind.version, &kind.plural).is_none() {
+            batch.end = Some(End::Whole);
+        }
+        let telling = Telling { events: batch.events > 0, bookmark: beat && self.bookmarks };
+        let strike = self.strike(cluster, telling);
+        batch.later = strike.latency;
+        if telling.bookmark && strike.action != Some(Action::NoBookmarks) {
             batch.lines.push(self.view.bookmark(self.cursor, false).into());
         }
-        // What is not served any more has nobody to tell of it.
-        batch.ends |= kinds.served(&kind.group, &kind.version, &kind.plural).is_none();
-        if self.fault == Some(WatchFault::Truncate) && batch.events > 0 {
-            let mut whole = batch.lines.concat();
-            whole.truncate(whole.len() / 2);
-            batch.lines = vec![whole.into()];
-            batch.ends = true;
+        match strike.action {
+            Some(Action::Stall) => Batch::ending(End::Silence),
+            Some(Action::Reset { after: false }) => Batch::ending(End::Cut),
+            Some(Action::Reset { after: true }) => Batch { end: Some(End::Cut), ..batch },
+            Some(Action::Code { .. }) => self.expire(cluster),
+            Some(Action::Truncate) => batch.truncated(),
+            _ => batch,
         }
-        batch
+    }
+
+    /// What strikes it now that it is about to tell something.
+    fn strike(&mut self, cluster: &mut Cluster, telling: Telling) -> Strike {
+        let opening = std::mem::take(&mut self.opening);
+        let strikes_now = match self.fault {
+            Some(Action::Truncate) => telling.events,
+            Some(Action::Reset { after: true }) => true,
+            _ => false,
+        };
+        if strikes_now {
+            return Strike { action: self.fault.take(), ..Strike::default() };
+        }
+        if opening || !(telling.events || telling.bookmark) {
+            return Strike::default();
+        }
+        let asked = Asked {
+            verb: "watch",
+            group: &self.view.kind.group,
+            plural: &self.view.kind.plural,
+            namespace: self.namespace.as_deref().unwrap_or_default(),
+            user: &self.user,
+            telling: Some(telling),
+            ..Asked::default()
+        };
+        let now = cluster.steady();
+        let Cluster { faults, rng, .. } = cluster;
+        faults.strike(&asked, now, rng)
+    }
+
+    fn expire(&self, cluster: &Cluster) -> Batch {
+        let oldest = cluster.store.revision();
+        let why = format!("too old resource version: {} ({oldest})", self.cursor);
+        Batch::refusing(&Status::expired(why))
     }
 
     /// An event as it looks through the selectors: what comes to be selected was added, what ceases was deleted.
@@ -213,5 +263,30 @@ impl Watch {
         batch.lines.push(line);
         batch.events += 1;
         self.first = false;
+    }
+}
+
+impl Batch {
+    fn ending(end: End) -> Self {
+        Self { end: Some(end), ..Self::default() }
+    }
+
+    fn refusing(status: &Status) -> Self {
+        Self { lines: vec![error_line(status).into()], ..Self::ending(End::Whole) }
+    }
+
+    /// The first half, and half of the line after it.
+    fn truncated(mut self) -> Self {
+        let half = self.lines.len() / 2;
+        self.lines.truncate(half + 1);
+        if let Some(cut) = self.lines.last_mut() {
+            cut.truncate(cut.len() / 2);
+        }
+        Self { end: Some(End::Whole), ..self }
+    }
+
+    /// Whether there is nothing in it, and nothing ends.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.end.is_none()
     }
 }

@@ -276,6 +276,10 @@ fn pod_spec(object: &mut Value, spec: &[&str]) {
                     if tag.is_none_or(|tag| tag == "latest") { "Always" } else { "IfNotPresent" };
                 set_default(container, &["imagePullPolicy"], json!(policy));
                 set_default(container, &["resources"], json!({}));
+                let ports = container.get_mut("ports").and_then(Value::as_array_mut);
+                for port in ports.into_iter().flatten().filter(|port| port.is_object()) {
+                    set_default(port, &["protocol"], json!("TCP"));
+                }
             }
         }
     }

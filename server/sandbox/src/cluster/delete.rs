@@ -75,6 +75,15 @@ pub struct Deleted {
     pub answer: Arc<Value>,
 }
 
+/// Whether a DELETE is asked of the API, or of the storage behind it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Admission<'a> {
+    /// Plugins and webhooks hear of it, and who asks.
+    Of(&'a Actor),
+    /// Nobody is asked.
+    Past,
+}
+
 /// What `rest.BeforeDelete` found.
 enum Grace {
     /// No grace: the kind has none, or it is over.
@@ -86,9 +95,9 @@ enum Grace {
 }
 
 impl Cluster {
-    pub(crate) fn delete_with(
+    pub(super) fn delete_with(
         &mut self,
-        actor: &Actor,
+        admission: Admission<'_>,
         key: &Key,
         options: &DeleteOptions,
     ) -> Result<Deleted, Status> {
@@ -105,7 +114,7 @@ impl Cluster {
             precondition_of_storage(key, &existing, &options)?;
             options.uid = Some(object::uid(&existing).into());
             if !object::is_deleting(&existing) {
-                self.admit_delete(actor, &write, key, &existing)?;
+                self.admit_delete(admission, &write, key, &existing)?;
                 let marked = self.mark_first(key, &existing, &options);
                 let object = self.put(key, &existing, marked, options.dry_run)?;
                 return Ok(Deleted { answer: object.clone(), object, gone: false });
@@ -127,7 +136,7 @@ impl Cluster {
         }
         let had_finalizers = object::finalizers(&existing).next().is_some();
         let wanted = finalizers_for_collection(&kind, &existing, &options);
-        self.admit_delete(actor, &write, key, &existing)?;
+        self.admit_delete(admission, &write, key, &existing)?;
         let graceful = matches!(grace, Grace::Given);
         if graceful || had_finalizers || wanted.is_some() {
             if let Some(wanted) = &wanted {
@@ -165,11 +174,12 @@ impl Cluster {
 
     fn admit_delete(
         &mut self,
-        actor: &Actor,
+        admission: Admission<'_>,
         write: &Write,
         key: &Key,
         existing: &Value,
     ) -> Result<(), Status> {
+        let Admission::Of(actor) = admission else { return Ok(()) };
         let mut unchanged = Value::Null;
         self.admit(actor, write, Operation::Delete, key, "", &mut unchanged, Some(existing))
     }

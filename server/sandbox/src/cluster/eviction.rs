@@ -161,7 +161,7 @@ impl Cluster {
                 options.resource_version = Some(object::resource_version(&marked).into());
             }
         }
-        self.delete_with(actor, key, &options)?;
+        self.delete(actor, key, &options)?;
         Ok(())
     }
 

@@ -290,6 +290,16 @@ impl<'a> Client<'a> {
         self.cluster.delete(&self.actor, key, &deletion.0).map(|_| ())
     }
 
+    /// Deletes past admission, as only a controller within the API server can.
+    pub(crate) fn delete_in_storage(
+        &mut self,
+        key: &Key,
+        deletion: &Deletion,
+    ) -> Result<(), Status> {
+        self.allowed()?;
+        self.cluster.delete_in_storage(key, &deletion.0).map(|_| ())
+    }
+
     /// Emits an event about an object, or counts it once more. As with the real recorder, nobody hears if it is refused.
     pub(crate) fn event(
         &mut self,

@@ -124,7 +124,7 @@ fn delete_instances(definition: &Value, client: &mut Client<'_>) -> Option<Strin
     let mut refused = Vec::new();
     for instance in client.list_any(group, plural).iter().filter(|it| !is_deleting(it)) {
         let key = Key::new(group, plural, namespace(instance), name(instance));
-        match client.delete(&key, &Deletion::of(instance)) {
+        match client.delete_in_storage(&key, &Deletion::of(instance)) {
             Err(status) if !status.is_not_found() => refused.push(status.message),
             _ => {}
         }

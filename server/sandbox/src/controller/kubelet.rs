@@ -19,7 +19,7 @@ use super::client::{Client, Deletion};
 use super::queue::{Queue, later};
 use super::read::{ended, is_deleting, list, number, text, time, uid};
 use super::resource::{NODES, PODS};
-use super::timing::{CONTAINER_START, LEASE_RENEWAL, Timing, UNMOUNT, UNMOUNT_RETRY};
+use super::timing::{CONTAINER_START, Timing, UNMOUNT, UNMOUNT_RETRY};
 use super::{Next, Reconcile};
 use crate::fault::NodeFault;
 use crate::status::Status;
@@ -35,6 +35,7 @@ pub(super) struct Kubelets {
     nodes: BTreeMap<String, machine::Machine>,
     /// How many addresses were given to Pods.
     addresses: u32,
+    timing: Timing,
 }
 
 /// A machine or a Pod on one.
@@ -91,8 +92,9 @@ impl Reconcile for Kubelets {
     const NAME: &'static str = "kubelet";
     const USER: &'static str = "kubelet";
 
-    fn new(_: &Timing) -> Self {
-        Self { pods: BTreeMap::new(), nodes: BTreeMap::new(), addresses: 0 }
+    fn new(timing: &Timing) -> Self {
+        let timing = timing.clone();
+        Self { pods: BTreeMap::new(), nodes: BTreeMap::new(), addresses: 0, timing }
     }
 
     fn begin(&mut self, queue: &mut Queue<Work>) {
@@ -124,7 +126,7 @@ impl Reconcile for Kubelets {
                         queue.add(Work::Machine(name));
                     }
                 }
-                Ok(Next::After(LEASE_RENEWAL))
+                Ok(Next::After(self.timing.lease_renewal()))
             }
             Work::Machine(name) => self.tend_machine(name, client, queue),
             Work::Pod { key, uid, node } => {
@@ -175,7 +177,7 @@ impl Kubelets {
                 queue.add(Work::Pod { key, uid: uid(pod).to_owned(), node: name.to_owned() });
             }
         }
-        let wait = machine.tend(name, &mut client.node(name))?;
+        let wait = machine.tend(name, &self.timing, &mut client.node(name))?;
         // Its power may go at any moment.
         Ok(Next::After(wait))
     }

@@ -77,6 +77,8 @@ pub(crate) const BUDGETS: Resource =
 pub(crate) const LEASES: Resource = Resource::new("coordination.k8s.io", "v1", "leases", "Lease");
 pub(crate) const STORAGE_CLASSES: Resource =
     Resource::new("storage.k8s.io", "v1", "storageclasses", "StorageClass");
+pub(crate) const ATTRIBUTES_CLASSES: Resource =
+    Resource::new("storage.k8s.io", "v1", "volumeattributesclasses", "VolumeAttributesClass");
 pub(crate) const CSI_DRIVERS: Resource =
     Resource::new("storage.k8s.io", "v1", "csidrivers", "CSIDriver");
 pub(crate) const ATTACHMENTS: Resource =

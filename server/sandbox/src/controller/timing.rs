@@ -8,6 +8,8 @@ pub struct Timing {
     /// How long a node may be silent before it is `Unknown`: `--node-monitor-grace-period`,
     /// pkg/controller/nodelifecycle/config/v1alpha1/defaults.go.
     pub node_monitor_grace: Duration,
+    /// How long a kubelet's Lease is good for: `nodeLeaseDurationSeconds` in pkg/kubelet/apis/config/v1beta1/defaults.go.
+    pub lease: Duration,
     /// How often nodes are looked at: `--node-monitor-period`, kube-controller-manager.
     pub node_monitor_period: Duration,
     /// How often the autoscaler looks: `--horizontal-pod-autoscaler-sync-period`.
@@ -23,6 +25,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             node_monitor_grace: Duration::from_secs(50),
+            lease: Duration::from_secs(40),
             node_monitor_period: Duration::from_secs(5),
             autoscaler_period: Duration::from_secs(15),
             binder_period: Duration::from_secs(15),
@@ -37,10 +40,16 @@ impl Timing {
     pub fn brisk() -> Self {
         Self {
             node_monitor_grace: Duration::from_secs(8),
+            lease: Duration::from_secs(8),
             node_monitor_period: Duration::from_secs(1),
             toleration: Duration::from_secs(3),
             ..Self::default()
         }
+    }
+
+    /// How often a kubelet renews its Lease: `nodeLeaseRenewIntervalFraction` in pkg/kubelet/kubelet.go.
+    pub(crate) fn lease_renewal(&self) -> Duration {
+        self.lease / 4
     }
 }
 
@@ -54,11 +63,6 @@ pub(crate) const FINALIZER_ESTIMATE: i64 = 15;
 pub(crate) const POD_GC_PERIOD: Duration = Duration::from_secs(20);
 /// `quarantineTime` in the same file.
 pub(crate) const POD_GC_QUARANTINE: Duration = Duration::from_secs(40);
-/// How often a kubelet renews its Lease: a quarter of `nodeLeaseDurationSeconds` (40) in
-/// pkg/kubelet/apis/config/v1beta1/defaults.go and kubelet.go.
-pub(crate) const LEASE_RENEWAL: Duration = Duration::from_secs(10);
-/// `nodeLeaseDurationSeconds`.
-pub(crate) const LEASE_SECONDS: i64 = 40;
 /// `nodeStatusReportFrequency` in pkg/kubelet/apis/config/v1beta1/defaults.go.
 pub(crate) const STATUS_REPORT: Duration = Duration::from_secs(300);
 /// First and longest wait after a failed unmount: `initialDurationBeforeRetry` and `maxDurationBeforeRetry` in

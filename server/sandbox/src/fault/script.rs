@@ -5,7 +5,11 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Action, Faults, Happening, Matcher, NodeFault, Rule};
-use crate::{cluster::Decider, controller::Condition, store::Key};
+use crate::{
+    cluster::Decider,
+    controller::{Condition, Controllers},
+    store::Key,
+};
 
 /// A line that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +43,9 @@ impl Faults {
     /// Times count from `now`. Actions are `latency TIME`, `reset`, `429`, `401`, `403`, `410`, `500`, `503`, `504`,
     /// `stale CHANGES`, `stall`, `truncate`, `no-bookmarks`; `reset` and the codes from 500 on may be followed by
     /// `after`: the request has had its effect.
+    ///
+    /// A watch is struck when it is opened, and again whenever it is about to tell something: by `latency`, `reset`,
+    /// `410`, `stall`, `truncate` and `no-bookmarks`. One that stalled stays silent when the rule no longer holds.
     ///
     /// # Errors
     ///
@@ -158,6 +165,10 @@ fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), 
             Happening::Node { name: (*name).into(), fault }
         }
         ["controller", name, how @ ..] => {
+            if !Controllers::names().any(|known| known == *name) {
+                let known: Vec<_> = Controllers::names().collect();
+                return Err(format!("no controller is called {name:?}: {}", known.join(", ")));
+            }
             let condition = match how {
                 ["off"] => Condition::Off,
                 ["on"] => Condition::Running,
@@ -248,6 +259,20 @@ mod tests {
         assert_eq!(faults.strike(&asked, later, &mut rng).action, refused);
         assert_eq!(faults.next(), Some(start + SignedDuration::from_secs(5)));
         assert_eq!(faults.take_due(later).len(), 2);
+    }
+
+    #[test]
+    fn a_controller_that_is_not_there_is_named_with_those_that_are() {
+        let parse = |name: &str| {
+            Faults::parse(&format!("at 0s controller {name} off"), Timestamp::UNIX_EPOCH)
+        };
+        let bad = parse("garbage-colector").unwrap_err().to_string();
+        let beginning = "line 1: no controller is called \"garbage-colector\": ";
+        assert!(bad.starts_with(beginning), "{bad}");
+        for name in Controllers::names() {
+            assert!(bad.contains(name), "{name}: {bad}");
+            assert!(parse(name).is_ok(), "{name}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    future::pending,
     io,
     sync::{Arc, Weak},
     time::Duration,
@@ -15,17 +16,22 @@ use http_body_util::{BodyExt, StreamBody};
 use tokio::time::Instant;
 
 use super::{Body, Shared, bell::Ear};
-use crate::api::{BOOKMARKS, Watch, WatchFault};
+use crate::api::{BOOKMARKS, Batch, End, Watch};
 
 struct Flow {
     shared: Weak<Shared>,
     ear: Ear,
     watch: Watch,
-    /// What is still to be sent of what it had to tell.
+    /// What it had to tell, each with when it arrives: none before the one in front of it, as on a connection.
+    held: VecDeque<(Instant, Batch)>,
+    /// What is still to be sent of what has arrived.
     lines: VecDeque<Bytes>,
+    /// What comes after them.
+    end: Option<End>,
+    /// Whether the watch has nothing to tell any more, be it that not all has arrived.
+    told: bool,
     deadline: Instant,
     beat: Instant,
-    ended: bool,
 }
 
 pub(super) fn watching(shared: &Arc<Shared>, watch: Watch) -> Response<Body> {
@@ -37,8 +43,10 @@ pub(super) fn watching(shared: &Arc<Shared>, watch: Watch) -> Response<Body> {
         deadline: now + watch.timeout.min(far),
         beat: now + BOOKMARKS,
         watch,
+        held: VecDeque::new(),
         lines: VecDeque::new(),
-        ended: false,
+        end: None,
+        told: false,
     };
     let body = StreamBody::new(stream::unfold(flow, Flow::next));
     let mut response = Response::new(body.boxed_unsync());
@@ -51,48 +59,70 @@ pub(super) fn watching(shared: &Arc<Shared>, watch: Watch) -> Response<Body> {
 impl Flow {
     /// The next line, once there is one.
     async fn next(mut self) -> Option<(io::Result<Frame<Bytes>>, Self)> {
-        if let Some(line) = self.lines.pop_front() {
-            return Some((Ok(Frame::data(line)), self));
-        }
-        if self.ended {
-            return None;
-        }
-        match self.watch.fault {
-            // Not even its timeout ends it.
-            Some(WatchFault::Stall) => std::future::pending::<()>().await,
-            Some(WatchFault::Reset) => {
-                self.ended = true;
-                return Some((Err(io::ErrorKind::ConnectionReset.into()), self));
-            }
-            _ => {}
-        }
         loop {
-            let now = Instant::now();
-            let over = now >= self.deadline;
-            let beats = now >= self.beat || over;
-            if now >= self.beat {
-                self.beat = now + BOOKMARKS;
-            }
-            self.ear.mark();
-            let batch = {
-                let shared = self.shared.upgrade()?;
-                let mut world = shared.lock();
-                self.watch.poll(&mut world.cluster, beats)
-            };
-            self.ended = batch.ends || over;
-            self.lines = batch.lines.into();
             if let Some(line) = self.lines.pop_front() {
                 return Some((Ok(Frame::data(line)), self));
             }
-            if self.ended {
-                return None;
+            match self.end {
+                Some(End::Whole) => return None,
+                Some(End::Cut) => {
+                    self.end = Some(End::Whole);
+                    return Some((Err(io::ErrorKind::ConnectionReset.into()), self));
+                }
+                // Not even its timeout ends it.
+                Some(End::Silence) => pending::<()>().await,
+                None => {}
             }
-            let until = self.deadline.min(self.beat);
+            if !self.told {
+                self.ask()?;
+            }
+            let now = Instant::now();
+            if let Some((_, batch)) = self.held.pop_front_if(|(arrives, _)| *arrives <= now) {
+                self.lines = batch.lines.into();
+                self.end = batch.end;
+                continue;
+            }
+            let mut until = if self.told { None } else { Some(self.deadline.min(self.beat)) };
+            if let Some((arrives, _)) = self.held.front() {
+                until = Some(until.map_or(*arrives, |until| until.min(*arrives)));
+            }
+            let sleep = async {
+                match until {
+                    Some(until) => tokio::time::sleep_until(until).await,
+                    None => pending().await,
+                }
+            };
             tokio::select! {
                 biased;
-                () = self.ear.wait() => {}
-                () = tokio::time::sleep_until(until) => {}
+                () = self.ear.wait(), if !self.told => {}
+                () = sleep => {}
             }
         }
+    }
+
+    /// Asks the watch what there is to tell by now. `None` if there is nobody any more who could know.
+    fn ask(&mut self) -> Option<()> {
+        let now = Instant::now();
+        let over = now >= self.deadline;
+        let beats = now >= self.beat || over;
+        if now >= self.beat {
+            self.beat = now + BOOKMARKS;
+        }
+        self.ear.mark();
+        let mut batch = {
+            let shared = self.shared.upgrade()?;
+            let mut world = shared.lock();
+            self.watch.poll(&mut world.cluster, beats)
+        };
+        if over {
+            batch.end.get_or_insert(End::Whole);
+        }
+        self.told = batch.end.is_some();
+        if !batch.is_empty() {
+            let arrives = now + batch.later;
+            let last = self.held.back().map_or(arrives, |(last, _)| arrives.max(*last));
+            self.held.push_back((last, batch));
+        }
+        Some(())
     }
 }

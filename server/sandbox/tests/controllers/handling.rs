@@ -1,6 +1,7 @@
 use jiff::SignedDuration;
 use sandbox::cluster::{Actor, Propagation::Background};
 use sandbox::controller::Condition;
+use sandbox::fault::Faults;
 use sandbox::object;
 use sandbox::store::Key;
 
@@ -171,4 +172,25 @@ fn absurd_numbers_stop_nobody() {
         world.create([deployment("web", 1, &[])]);
         world.until(10, "life goes on", |it| it.ready("web") == 1);
     }
+}
+
+#[test]
+fn what_cannot_happen_is_said_and_the_rest_happens() {
+    let mut world = World::new();
+    world.namespace("shop");
+    world.create([config_map("settings", &serde_json::json!({}))]);
+    let script = "
+        at 0s delete configmaps shop/nothing
+        at 0s unfinalize configmaps shop/nothing example.com/x
+        at 0s change widgets.example.com shop/nothing {}
+        at 0s delete configmaps shop/settings
+    ";
+    let faults = Faults::parse(script, world.cluster.steady()).unwrap();
+    world.cluster.faults.join(faults);
+    world.turn();
+    let whys: Vec<_> = world.take_failures().into_iter().map(|it| it.why).collect();
+    let nothing = "configmaps \"nothing\" not found";
+    assert_eq!(whys, [nothing, nothing, "widgets.example.com \"nothing\" not found"]);
+    assert!(!world.has("configmaps/shop/settings"));
+    world.run(1);
 }

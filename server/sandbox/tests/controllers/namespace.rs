@@ -1,4 +1,4 @@
-use sandbox::cluster::Propagation::Background;
+use sandbox::cluster::{DeleteOptions, Propagation::Background};
 use sandbox::object;
 use serde_json::{Value, json};
 
@@ -149,11 +149,8 @@ fn without_its_controller_a_namespace_stays_as_it_was() {
     world.until(10, "the end", |it| !it.has("namespaces//shop"));
 }
 
-#[test]
-fn a_definition_waits_for_its_objects() {
-    let mut world = World::new();
-    world.namespace("shop");
-    world.create([json!({
+fn widgets() -> Value {
+    json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.example.com"},
@@ -164,7 +161,60 @@ fn a_definition_waits_for_its_objects() {
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
                 "type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
         },
-    })]);
+    })
+}
+
+#[test]
+fn a_webhook_that_is_down_does_not_hold_a_definition() {
+    let mut world = World::new();
+    world.namespace("shop");
+    world.create([widgets()]);
+    world.run(1);
+    world.create([
+        json!({
+            "apiVersion": "example.com/v1",
+            "kind": "Widget",
+            "metadata": {"name": "one", "namespace": "shop"},
+        }),
+        json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "hook", "namespace": "shop"},
+            "spec": {"ports": [{"port": 443}], "selector": {"app": "hook"}},
+        }),
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "hook"},
+            "webhooks": [{
+                "name": "widgets.example.com",
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+                "failurePolicy": "Fail",
+                "clientConfig": {"service": {"namespace": "shop", "name": "hook"}},
+                "rules": [{
+                    "operations": ["DELETE"],
+                    "apiGroups": ["example.com"],
+                    "apiVersions": ["v1"],
+                    "resources": ["widgets"],
+                }],
+            }],
+        }),
+    ]);
+    world.run(1);
+    let refused = world.try_delete("example.com/widgets/shop/one", &DeleteOptions::default());
+    assert!(refused.unwrap_err().message.contains("no endpoints available for service"));
+    let definition = "apiextensions.k8s.io/customresourcedefinitions//widgets.example.com";
+    world.delete(definition, Background);
+    world.until(10, "the end", |it| !it.has(definition));
+    assert!(!world.has("example.com/widgets/shop/one"));
+}
+
+#[test]
+fn a_definition_waits_for_its_objects() {
+    let mut world = World::new();
+    world.namespace("shop");
+    world.create([widgets()]);
     world.run(1);
     world.create([json!({
         "apiVersion": "example.com/v1",

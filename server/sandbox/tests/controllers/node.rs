@@ -1,4 +1,5 @@
 use sandbox::cluster::Propagation::Background;
+use sandbox::controller::timing::Timing;
 use sandbox::object;
 use serde_json::{Value, json};
 
@@ -280,4 +281,18 @@ fn a_pod_whose_turn_comes_while_its_node_is_silent_for_a_moment_ends_all_the_sam
     world.revive();
     world.until(60, "the Pod's end", |it| it.pods("web").is_empty());
     assert!(world.events("NodeNotReady").is_empty(), "nobody noticed");
+}
+
+#[test]
+fn a_machine_that_speaks_is_never_taken_for_lost() {
+    for timing in [Timing::default(), Timing::brisk()] {
+        let mut world = World::with_timing(1, timing);
+        world.run(120);
+        assert_eq!(world.list("nodes").len(), 3);
+        for node in world.list("nodes") {
+            let ready = object::condition(node, "Ready");
+            assert_eq!(ready["status"], "True");
+            assert_eq!(ready["lastTransitionTime"], node["metadata"]["creationTimestamp"]);
+        }
+    }
 }

@@ -1,5 +1,7 @@
-use sandbox::cluster::Propagation::Background;
+use sandbox::cluster::{Actor, Propagation::Background};
 use sandbox::object;
+use sandbox::patch::Patch;
+use sandbox::store::Key;
 use serde_json::{Value, json};
 
 use crate::world::{World, claim, csi_class, deployment, nfs_class};
@@ -241,4 +243,49 @@ fn a_pod_waits_for_what_it_mounts() {
     );
     world.create([json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web-tls", "namespace": "shop"}})]);
     world.until(5, "a ready Pod", |it| it.ready("web") == 1);
+}
+
+#[test]
+fn a_class_of_attributes_stays_while_a_claim_or_a_volume_names_it() {
+    let class = |name: &str| {
+        json!({
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "VolumeAttributesClass",
+            "metadata": {"name": name},
+            "driverName": "csi.unwind.test",
+        })
+    };
+    let path = |name: &str| format!("storage.k8s.io/volumeattributesclasses//{name}");
+    let mut world = World::new();
+    world.namespace("shop");
+    world.create(["idle", "wanted", "had", "coming", "of-volume"].map(class));
+    let mut wanting = claim("data", "nowhere", "ReadWriteOnce");
+    wanting["spec"]["volumeAttributesClassName"] = json!("wanted");
+    let mut small = volume("small", "by-hand", "Retain");
+    small["spec"]["volumeAttributesClassName"] = json!("of-volume");
+    world.create([wanting, small]);
+    let status = json!({"status": {
+        "currentVolumeAttributesClassName": "had",
+        "modifyVolumeStatus": {"status": "InProgress", "targetVolumeAttributesClassName": "coming"},
+    }});
+    let key = Key::new("", "persistentvolumeclaims", "shop", "data");
+    let patch = Patch::Merge(status);
+    world.cluster.patch(&Actor::admin(), &key, &patch, "status").unwrap();
+    for name in ["idle", "wanted", "had", "coming", "of-volume"] {
+        world.delete(&path(name), Background);
+    }
+    world.run(1);
+    assert!(!world.has(&path("idle")));
+    for name in ["wanted", "had", "coming", "of-volume"] {
+        let held = object::has_finalizer(world.at(&path(name)), "kubernetes.io/vac-protection");
+        assert!(held, "{name}");
+    }
+    world.delete("persistentvolumeclaims/shop/data", Background);
+    world.run(1);
+    for name in ["wanted", "had", "coming"] {
+        assert!(!world.has(&path(name)), "{name}");
+    }
+    world.delete("persistentvolumes//small", Background);
+    world.run(1);
+    assert!(!world.has(&path("of-volume")));
 }

@@ -35,8 +35,12 @@ impl World {
     }
 
     pub(crate) fn with_seed(seed: u64) -> Self {
+        Self::with_timing(seed, Timing::default())
+    }
+
+    pub(crate) fn with_timing(seed: u64, timing: Timing) -> Self {
         let start: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
-        let mut world = Self(sandbox::world::World::new(start, seed, Timing::default()));
+        let mut world = Self(sandbox::world::World::new(start, seed, timing));
         world.cluster.clock = Clock::still(start);
         world.run(5);
         world
@@ -52,6 +56,7 @@ impl World {
         let rest = end.duration_since(self.cluster.steady());
         self.cluster.clock.advance(rest.unsigned_abs());
         self.turn();
+        assert_eq!(self.take_failures(), [], "everything that is planned can happen");
     }
 
     /// Lets time pass until something is so; says after how many seconds.

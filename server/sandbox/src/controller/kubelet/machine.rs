@@ -9,7 +9,7 @@ use crate::controller::client::Client;
 use crate::controller::queue::later;
 use crate::controller::read::{controller_reference, is_true, written, written_micro};
 use crate::controller::resource::{LEASES, NODES};
-use crate::controller::timing::{LEASE_RENEWAL, LEASE_SECONDS, STATUS_REPORT};
+use crate::controller::timing::{STATUS_REPORT, Timing};
 use crate::status::Status;
 
 const LEASE_NAMESPACE: &str = "kube-node-lease";
@@ -26,7 +26,13 @@ pub(super) struct Machine {
 impl Machine {
     /// Says what is due to be said; returns when the next word is. A Node that was deleted is not registered again, as
     /// by a kubelet that is not started anew.
-    pub(super) fn tend(&mut self, name: &str, client: &mut Client<'_>) -> Result<Duration, Status> {
+    pub(super) fn tend(
+        &mut self,
+        name: &str,
+        timing: &Timing,
+        client: &mut Client<'_>,
+    ) -> Result<Duration, Status> {
+        let renewal = timing.lease_renewal();
         let now = client.steady();
         if !self.registered {
             client.furnish(NODES, node(name))?;
@@ -40,12 +46,12 @@ impl Machine {
                 client.update_status(NODES, &changed)?;
                 self.reported = Some(now);
             }
-            if self.renewed.is_none_or(|it| later(it, LEASE_RENEWAL) <= now) {
-                renew(&object, name, client)?;
+            if self.renewed.is_none_or(|it| later(it, renewal) <= now) {
+                renew(&object, name, timing, client)?;
                 self.renewed = Some(now);
             }
         }
-        let due = self.renewed.map_or(now, |it| later(it, LEASE_RENEWAL));
+        let due = self.renewed.map_or(now, |it| later(it, renewal));
         Ok(Duration::try_from(due.duration_since(now))
             .unwrap_or_default()
             .max(Duration::from_millis(1)))
@@ -103,7 +109,7 @@ fn report(node: &mut Value, name: &str, now: Timestamp) {
     crate::object::set(node, &["status", "nodeInfo"], info);
 }
 
-fn renew(node: &Value, name: &str, client: &mut Client<'_>) -> Result<(), Status> {
+fn renew(node: &Value, name: &str, timing: &Timing, client: &mut Client<'_>) -> Result<(), Status> {
     let now = written_micro(client.now());
     let key = LEASES.key(LEASE_NAMESPACE, name);
     if client.get(&key).is_some() {
@@ -117,7 +123,7 @@ fn renew(node: &Value, name: &str, client: &mut Client<'_>) -> Result<(), Status
     }
     let lease = json!({
         "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
-        "spec": {"holderIdentity": name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": timing.lease.as_secs(), "renewTime": now},
     });
     client.furnish(LEASES, lease)
 }

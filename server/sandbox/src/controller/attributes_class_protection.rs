@@ -1,0 +1,79 @@
+//! Keeps a VolumeAttributesClass that is to go while a claim or a volume names it: pkg/controller/volume/vacprotection.
+
+use serde_json::Value;
+
+use super::client::Client;
+use super::queue::Queue;
+use super::read::{add_finalizer, has_finalizer, is_deleting, name, remove_finalizer, text};
+use super::resource::{ATTRIBUTES_CLASSES, CLAIMS, VOLUMES};
+use super::timing::Timing;
+use super::{Next, Reconcile};
+use crate::status::Status;
+use crate::store::{Change, Event, Key};
+
+const FINALIZER: &str = "kubernetes.io/vac-protection";
+
+pub(super) struct AttributesClassProtection;
+
+impl Reconcile for AttributesClassProtection {
+    type Work = Key;
+    const NAME: &'static str = "volumeattributesclass-protection-controller";
+    const USER: &'static str = "volumeattributesclass-protection-controller";
+
+    fn new(_: &Timing) -> Self {
+        Self
+    }
+
+    fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
+        if ATTRIBUTES_CLASSES.has(&event.key) && event.change != Change::Deleted {
+            queue.add(event.key.clone());
+        } else if CLAIMS.has(&event.key) || VOLUMES.has(&event.key) {
+            // Whatever no longer names a class may have been the last.
+            let left = match event.change {
+                Change::Deleted => Some(&event.object),
+                Change::Added | Change::Modified => event.previous.as_ref(),
+            };
+            for class in left.into_iter().flat_map(|it| named(it)) {
+                queue.add(ATTRIBUTES_CLASSES.key("", class));
+            }
+        }
+    }
+
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
+        let Some(class) = client.get(key) else { return Ok(Next::Rest) };
+        if is_deleting(&class) {
+            if has_finalizer(&class, FINALIZER) && !is_used(name(&class), client) {
+                client.modify(key, |it| {
+                    remove_finalizer(it, FINALIZER);
+                })?;
+            }
+        } else if !has_finalizer(&class, FINALIZER) {
+            client.modify(key, |it| {
+                add_finalizer(it, FINALIZER);
+            })?;
+        }
+        Ok(Next::Rest)
+    }
+}
+
+fn is_used(class: &str, client: &Client<'_>) -> bool {
+    let names = |it: &Value| named(it).any(|one| one == class);
+    [VOLUMES, CLAIMS]
+        .into_iter()
+        .any(|resource| client.list(resource, None).iter().any(|it| names(it)))
+}
+
+/// The classes that a claim or a volume names: what it shall have, what it has, and what it is being changed to.
+fn named(it: &Value) -> impl Iterator<Item = &str> {
+    let places = [
+        "/spec/volumeAttributesClassName",
+        "/status/currentVolumeAttributesClassName",
+        "/status/modifyVolumeStatus/targetVolumeAttributesClassName",
+    ];
+    places.into_iter().map(|place| text(it, place)).filter(|class| !class.is_empty())
+}

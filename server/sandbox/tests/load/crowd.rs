@@ -1,0 +1,61 @@
+//! Many Pods, and many who watch them: the setting of the benchmark and of the gate.
+
+use std::{error::Error, fs};
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use sandbox::service::{Body, Sandbox};
+use serde_json::json;
+use tower::ServiceExt;
+
+pub(crate) const OBJECTS: usize = 5_000;
+pub(crate) const WATCHES: usize = 50;
+
+/// Opens the watches, which have everything before them.
+pub(crate) async fn watches(sandbox: &Sandbox) -> Result<Vec<Body>, Box<dyn Error>> {
+    let mut watches = vec![];
+    for _ in 0..WATCHES {
+        let request =
+            Request::get("/api/v1/pods?watch=1&resourceVersion=0").body(Full::<Bytes>::default())?;
+        watches.push(sandbox.clone().oneshot(request).await?.into_body());
+    }
+    Ok(watches)
+}
+
+/// Creates the Pod of this number.
+pub(crate) async fn create(sandbox: &Sandbox, number: usize) -> Result<(), Box<dyn Error>> {
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": format!("web-{number}"), "labels": {"app": "web", "part": (number % 50).to_string()},
+            "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": true},
+            ],
+        },
+        "spec": {
+            "nodeName": "n1",
+            "containers": [{"name": "c", "image": "i", "env": [{"name": "A", "value": "b"}], "volumeMounts": [{"name": "d", "mountPath": "/d"}]}],
+            "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": format!("data-{number}")}}],
+        },
+    });
+    let request = Request::post("/api/v1/namespaces/default/pods")
+        .body(Full::new(Bytes::from(pod.to_string())))?;
+    let response = sandbox.clone().oneshot(request).await?;
+    if response.status().is_success() { Ok(()) } else { Err(response.status().to_string().into()) }
+}
+
+/// How many events a piece of a watch ends.
+pub(crate) fn lines(chunk: &[u8]) -> usize {
+    chunk.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// What this process has of the machine's memory, in bytes: now, and at most so far.
+pub(crate) fn resident() -> [usize; 2] {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ["VmRSS:", "VmHWM:"].map(|field| {
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
+        let kib: usize = line.trim().trim_end_matches(" kB").parse().unwrap_or(0);
+        kib << 10
+    })
+}
