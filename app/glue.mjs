@@ -24,14 +24,19 @@ function replace(pattern, by) {
 }
 
 replace(/^export class Into\w+ \{\n[^]*?^\}\n/gm, () => '');
+replace(/^if \(Symbol\.dispose\) Into\w+\..*\n/gm, () => '');
 replace(/^const Into\w+Finalization = [^]*?;\n/gm, () => '');
-replace(/^ {8}(\w+): (function\([^]*?\n {8}\},)\n/gm, (_, name, what) => {
+replace(/^ {8}(\w+): (function\([^]*?\n {8}\}(?:, arguments\); \})?,)\n/gm, (_, name, what) => {
 	const short = imported.get(name);
+	imported.delete(name);
 	return short === undefined ? '' : `        ${short}: ${what}\n`;
 });
+if (imported.size > 0) throw new Error(`${file} has no ${[...imported.keys()].join(', ')}`);
 // All that is imported is imported from one place, which is called this.
 replace(/^ {8}"\.\/\w+_bg\.js": /gm, () => '        a: ');
 replace(/\bwasm\.(\w+)/g, (_, name) => `wasm.${exported.get(name) ?? name}`);
 // What is not loaded in turn with everything else is not loaded at all.
 replace(/^export \{ initSync, /m, () => 'export { ');
+const left = /\bInto[A-Z]\w+/.exec(glue);
+if (left) throw new Error(`${file} still speaks of ${left[0]}`);
 writeFileSync(file, glue);
