@@ -443,7 +443,11 @@ impl Keeper {
         };
         match topic {
             Topic::Units => Ok(world.overview()),
-            Topic::Unit(id) => world.unit(id).ok_or_else(|| Refusal::UnknownUnit(id.clone())),
+            Topic::Unit(id) => world.unit(id).ok_or_else(|| {
+                // What was not read yet is not missing.
+                let read = self.index.is_synced();
+                if read { Refusal::UnknownUnit(id.clone()) } else { Refusal::NotReady }
+            }),
             Topic::Run(id) => match self.performances.get(id) {
                 Some(performance) => Ok(world.run(&performance.run)),
                 None => Err(Refusal::UnknownRun(id.clone())),
@@ -477,7 +481,7 @@ impl Keeper {
                 Ok(())
             }
             // A unit that had readers and is gone now: they see its last member go, and then an empty page.
-            Err(Refusal::UnknownUnit(_)) if self.boards.contains_key(topic) => {
+            Err(Refusal::UnknownUnit(_) | Refusal::NotReady) if self.boards.contains_key(topic) => {
                 let records = self.records(&Topic::Units)?.into_iter().filter(is_frame).collect();
                 if let Some(board) = self.boards.get_mut(topic) {
                     board.publish(records);
