@@ -1,8 +1,14 @@
 /**
- * Takes out of a module what is linked into it and never called. A view without its type holds pointers to all that can
- * be done with it, so the linker keeps a second, asynchronous hydration of every view, which only `hydrate_lazy` begins;
- * we begin with `hydrate_body`. Their bodies become one trap; wasm-opt then drops what only they needed. The names by
- * which they are found are left out of what is written.
+ * Takes out of a module what is linked into it and never called; wasm-opt then drops what only that needed.
+ *
+ * A view or an attribute without its type holds pointers to all that can be done with it. So the linker keeps a second,
+ * asynchronous hydration of every view, which only `hydrate_lazy` begins, while we begin with `hydrate_body`; the
+ * hydration of attributes from a template, which only islands have; and their cloning, for attributes that are given to
+ * a component, which none of ours are. The bodies become one trap. The names by which they are found are left out of
+ * what is written.
+ *
+ * What is exported is kept too, the streams of server functions among it, and the promises they make of futures. We have
+ * no server functions: the exports are left out, and the promises trapped.
  *
  *     node app/snip.mjs FROM TO
  */
@@ -12,10 +18,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
  * The pointer's target, and the future it makes. Only these: functions with the same code are one under either's name,
  * so a name proves nothing for short ones; a future names the place it was written at, should it be polled too often.
  */
-const dead = /::into_any::hydrate_async(::\{\{closure\}\})?(::h[0-9a-f]{16})?$/;
+const dead = /::(into_any::hydrate_async(::\{\{closure\}\})?|into_any_attr::(clone|hydrate_from_template)|future_to_promise(::\{\{closure\}\})+)(::h[0-9a-f]{16})?$/;
+/** Each type of attribute has one of both, and its number in it: where they are as many, none is under a dead one's name. */
+const [alive, witness] = [/::into_any_attr::hydrate_from_server(::h[0-9a-f]{16})?$/, /::into_any_attr::clone(::h[0-9a-f]{16})?$/];
+const unasked = /^(__wbg_)?intounderlying(bytesource|source|sink)_/;
 /** No locals, `unreachable`, `end`, and how long that is. */
 const trap = Buffer.from([3, 0, 0x00, 0x0b]);
-const [sectionOfImports, sectionOfCode, sectionOfOwn] = [2, 10, 0];
+const [sectionOfImports, sectionOfExports, sectionOfCode, sectionOfOwn] = [2, 7, 10, 0];
 
 const [from, to] = process.argv.slice(2);
 const module = readFileSync(from);
@@ -100,16 +109,31 @@ while (at < module.length) {
 	at = start + size;
 }
 if (names.size === 0) throw new Error(`${from} does not name its functions`);
+/** @param {RegExp} pattern */
+const count = (pattern) => [...names.values()].filter((name) => pattern.test(name)).length;
+if (count(alive) !== count(witness)) throw new Error(`in ${from} something alive may have the name of something dead`);
 
 const parts = [module.subarray(0, 8)];
 let snipped = 0;
 for (const { id, start, end } of sections) {
 	let content = module.subarray(start, end);
+	if (id === sectionOfExports) {
+		at = start;
+		const kept = [];
+		for (let left = number(); left > 0; left--) {
+			const begin = at;
+			const take = unasked.test(text());
+			at++;
+			number();
+			if (!take) kept.push(module.subarray(begin, at));
+		}
+		content = Buffer.concat([written(kept.length), ...kept]);
+	}
 	if (id === sectionOfCode) {
 		at = start;
-		const count = number();
-		const bodies = [written(count)];
-		for (let index = 0; index < count; index++) {
+		const functions = number();
+		const bodies = [written(functions)];
+		for (let index = 0; index < functions; index++) {
 			const begin = at;
 			const size = number();
 			at += size;

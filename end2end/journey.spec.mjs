@@ -7,6 +7,13 @@ import { kept, unitLabel, bystanderLabel, canaries } from './cluster/sample/name
 import { Judge } from './judge/judge.mjs';
 import { anotherLink, expect, signIn, tearDown, test } from './world.mjs';
 
+/** Until something is gone, and not everything. @param {import('@playwright/test').Page} page */
+const halfway = (page) =>
+	page.waitForFunction(() => {
+		const [, gone, total] = /(\d+) of (\d+) gone/.exec(document.querySelector('.progress')?.textContent ?? '') ?? [];
+		return Number(gone) > 0 && Number(gone) < Number(total);
+	});
+
 test('an application is taken apart in order, through a kill, before two people', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
 	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, accused: 'developer' });
 	const li = await visit();
@@ -16,10 +23,10 @@ test('an application is taken apart in order, through a kill, before two people'
 
 	await tearDown(li, 'consortium');
 	const run = li.url();
-	await expect(li.getByText(/\d+ of \d+ gone/)).toBeVisible();
 	await wang.goto(run);
 	await expect(wang.getByRole('heading', { name: 'Taking consortium apart' })).toBeVisible();
 
+	await halfway(li);
 	await unwind.kill();
 	await expect(li.getByText(/Reconnecting|Offline/).first()).toBeVisible();
 	await unwind.launch();
@@ -27,6 +34,8 @@ test('an application is taken apart in order, through a kill, before two people'
 		await expect(page.getByText('Live', { exact: true })).toBeVisible({ timeout: 40_000 });
 		await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 		await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
+		await expect(page.getByText(/went on after a restart of the server/)).toBeVisible();
+		await expect(page.getByText('The server was restarted; the run goes on')).toHaveCount(1);
 		// A screen reader is told the same, some seconds later and further down.
 		await expect(page.getByText(/^(\d+) of \1 gone$/).first()).toBeVisible();
 	}

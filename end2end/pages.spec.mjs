@@ -3,6 +3,7 @@
  */
 import AxeBuilder from '@axe-core/playwright';
 import { canaries } from './cluster/sample/names.mjs';
+import { Unwind } from './unwind.mjs';
 import { expect, signIn, tearDown, test } from './world.mjs';
 
 // The bystander lives where the developer has no rights.
@@ -17,15 +18,72 @@ async function violations(page) {
 	return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`);
 }
 
-/** Texts that are cut off although nothing says so, and pages wider than their window. @param {import('@playwright/test').Page} page */
-const cutOff = (page) =>
+/**
+ * Texts that are cut off although nothing says so, texts that lie on each other, and pages wider than their window.
+ * @param {import('@playwright/test').Page} page
+ */
+const illegible = (page) =>
 	page.evaluate(() => {
 		const wide = document.documentElement.scrollWidth > window.innerWidth ? [`the page is ${document.documentElement.scrollWidth} wide`] : [];
-		const buttons = [...document.querySelectorAll('button, h1, h2, .pill, .badge')]
+		const cut = [...document.querySelectorAll('button, h1, h2, .pill, .badge')]
 			.filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== 'visible')
 			.map((element) => `cut off: ${element.textContent?.trim().slice(0, 60)}`);
-		return [...wide, ...buttons];
+
+		/** What of a box is not clipped by what is around it. @param {DOMRect} box @param {Element | null} element */
+		function clipped({ left, top, right, bottom }, element) {
+			for (; element && element !== document.body; element = element.parentElement) {
+				const { overflowX, position } = getComputedStyle(element);
+				if (overflowX !== 'visible') {
+					const frame = element.getBoundingClientRect();
+					[left, top, right, bottom] = [Math.max(left, frame.left), Math.max(top, frame.top), Math.min(right, frame.right), Math.min(bottom, frame.bottom)];
+				}
+				if (position === 'fixed') break;
+			}
+			return { left, top, right, bottom };
+		}
+		/** What lies above the rest of the page by design: it covers what is below. @param {Element | null} element */
+		function layer(element) {
+			for (; element && element !== document.body; element = element.parentElement) {
+				if (['sticky', 'fixed', 'absolute'].includes(getComputedStyle(element).position)) return element;
+			}
+			return document.body;
+		}
+		const root = document.querySelector('dialog[open]') ?? document.body;
+		const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+		const boxes = [];
+		for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+			const element = text.parentElement;
+			if (!text.data.trim() || !element?.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+			const range = document.createRange();
+			range.selectNodeContents(text);
+			for (const rect of range.getClientRects()) {
+				const box = clipped(rect, element);
+				if (box.right - box.left > 2 && box.bottom - box.top > 2) boxes.push({ ...box, layer: layer(element), said: text.data.trim().slice(0, 40) });
+			}
+		}
+		boxes.sort((a, b) => a.top - b.top);
+		const overlaps = [];
+		for (const [i, a] of boxes.entries()) {
+			for (const b of boxes.slice(i + 1)) {
+				if (b.top >= a.bottom) break;
+				// Line boxes of a tight type touch; letters do not.
+				const [across, down] = [Math.min(a.right, b.right) - Math.max(a.left, b.left), Math.min(a.bottom, b.bottom) - b.top];
+				if (a.layer === b.layer && across > 2 && down > 4) overlaps.push(`on each other: ${a.said} | ${b.said}`);
+			}
+		}
+		return [...wide, ...cut, ...overlaps];
 	});
+
+/** Looks at what is open at every width, and has axe look at it. @param {import('@playwright/test').Page} page @param {string} what */
+async function inspect(page, what) {
+	for (const width of widths) {
+		await page.setViewportSize({ width, height: width < 500 ? 844 : 900 });
+		await expect(page.locator('main')).toBeVisible();
+		expect(await illegible(page), `${what} at ${width}`).toEqual([]);
+	}
+	await page.setViewportSize({ width: 1440, height: 900 });
+	expect(await violations(page), what).toEqual([]);
+}
 
 test('every route is readable at every width, in light and dark, and axe finds nothing', async ({ unwind, visit }) => {
 	test.setTimeout(240_000);
@@ -49,13 +107,7 @@ test('every route is readable at every width, in light and dark, and axe finds n
 			const missing = route.startsWith('/u/nothing') || route === '/nowhere';
 			await page.goto(unwind.origin + route);
 			if (!missing) await expect(page.getByText('Live', { exact: true })).toBeVisible();
-			for (const width of widths) {
-				await page.setViewportSize({ width, height: width < 500 ? 844 : 900 });
-				await expect(page.locator('main')).toBeVisible();
-				expect(await cutOff(page), `${route} at ${width}`).toEqual([]);
-			}
-			await page.setViewportSize({ width: 1440, height: 900 });
-			expect(await violations(page), `${route} in ${colorScheme}`).toEqual([]);
+			await inspect(page, `${route} in ${colorScheme}`);
 		}
 	}
 });
@@ -119,7 +171,52 @@ test('without JavaScript a unit and a run can be read', async ({ unwind, visit }
 	await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
 });
 
-test('the map is walked with the keyboard, and an object says everything that is known of it', async ({ unwind, visit }) => {
+test('a run in trouble is readable at every width, with what is opened in it, and axe finds nothing', async ({ cluster, visit }) => {
+	test.setTimeout(240_000);
+	// Who may only read has every deletion refused.
+	const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'reader' });
+	try {
+		const first = await visit();
+		await signIn(first, unwind.link);
+		const cookies = await first.context().cookies();
+		await tearDown(first, 'consortium');
+		const run = new URL(first.url()).pathname;
+		await expect(first.getByText('The API server refused with 403.').first()).toBeVisible({ timeout: 30_000 });
+		for (const colorScheme of schemes) {
+			const page = await visit({ colorScheme });
+			await page.context().addCookies(cookies);
+			const dialog = page.getByRole('dialog');
+			/** @param {string} button @param {string} what */
+			const opened = async (button, what) => {
+				await page.getByRole('button', { name: button }).first().click();
+				await expect(dialog).toBeVisible();
+				await inspect(page, `${what} in ${colorScheme}`);
+				await dialog.getByRole('button', { name: 'Cancel' }).click();
+				await expect(dialog).toBeHidden();
+			};
+			await page.goto(unwind.origin + run);
+			await expect(page.getByText('Running', { exact: true })).toBeVisible();
+			await expect(page.getByText('The API server refused with 403.').first()).toBeVisible();
+			await inspect(page, `a run in ${colorScheme}`);
+			await opened('Skip…', 'the question before a step is left out');
+			await opened('Stop…', 'the question before a stop');
+			await page.goto(`${unwind.origin}${run}?view=map`);
+			await page.getByRole('button', { name: /Refused/ }).first().press('Enter');
+			await expect(page.getByRole('complementary')).toBeVisible();
+			await inspect(page, `a run with the drawer open in ${colorScheme}`);
+			await page.goto(`${unwind.origin}/u/bystander?view=list`);
+			await page.getByRole('row').getByRole('link').first().click();
+			await expect(page.getByRole('complementary')).toBeVisible();
+			await inspect(page, `a unit with the drawer open in ${colorScheme}`);
+			await page.getByRole('button', { name: 'Plan teardown…' }).click();
+			await opened('Start teardown…', 'the confirmation');
+		}
+	} finally {
+		await unwind.stop();
+	}
+});
+
+test('an object says everything that is known of it', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium?view=list&q=org2-shared`);
@@ -129,6 +226,103 @@ test('the map is walked with the keyboard, and an object says everything that is
 	await expect(drawer.getByText(/claimName = org2-shared/).first()).toBeVisible();
 	await page.keyboard.press('Escape');
 	await expect(drawer).toBeHidden();
+});
+
+test('the map is walked, opened, searched and scaled by keys alone', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/consortium?view=map`);
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	const keys = page.keyboard;
+	/** The card with the focus: which, and where it is drawn. */
+	const here = () =>
+		page.evaluate(() => {
+			const card = document.activeElement?.closest('[id^="node-"]');
+			const [x, y] = /translate\((-?\d+) (-?\d+)\)/.exec(card?.getAttribute('transform') ?? '')?.slice(1).map(Number) ?? [];
+			return { id: card?.id, label: card?.getAttribute('aria-label'), x, y };
+		});
+	/** A key that leads to another card. @param {string} key */
+	async function walk(key) {
+		const before = await here();
+		await keys.press(key);
+		await expect.poll(async () => (await here()).id).not.toBe(before.id);
+		const after = await here();
+		expect(after.id, key).toBeDefined();
+		return { before, after };
+	}
+
+	await page.getByRole('group', { name: 'Dependency graph' }).focus();
+	// Past the headings of the namespaces, which can be opened as well, there is one stop for all cards.
+	await expect(async () => {
+		await keys.press('Tab');
+		expect((await here()).id).toBeDefined();
+	}).toPass();
+	const [first] = [await here()];
+	await keys.press('Tab');
+	expect((await here()).id).toBeUndefined();
+	await keys.press('Shift+Tab');
+	expect(await here()).toEqual(first);
+
+	// Along an edge and back, and within a column.
+	const orderer = page.getByRole('button', { name: /consortium-orderers\/orderer-0,/ });
+	await orderer.focus();
+	const right = await walk('ArrowRight');
+	expect(right.after.x).toBeGreaterThan(right.before.x);
+	const left = await walk('ArrowLeft');
+	expect(left.after.x).toBeLessThan(left.before.x);
+	const down = await walk('ArrowDown');
+	expect([down.after.x, down.after.y > down.before.y]).toEqual([down.before.x, true]);
+	const up = await walk('ArrowUp');
+	expect(up.after).toEqual(down.before);
+
+	// Opened and closed, without losing the place.
+	const drawer = page.getByRole('complementary');
+	const { label } = await here();
+	await keys.press('Enter');
+	const name = /: (\S+),/.exec(label ?? '')?.[1].split('/').at(-1) ?? '';
+	await expect(drawer).toContainText(name);
+	await expect(page).toHaveURL(/sel=/);
+	await keys.press('Escape');
+	await expect(drawer).toBeHidden();
+	expect((await here()).label).toBe(label);
+
+	// Scale.
+	const svg = page.locator('svg.graph');
+	const width = async () => Number(await svg.getAttribute('width'));
+	const whole = Number((await svg.getAttribute('viewBox'))?.split(' ')[2]);
+	await keys.press('0');
+	await expect.poll(width).toBe(whole);
+	await keys.press('-');
+	await expect.poll(width).toBeLessThan(whole);
+	await keys.press('+');
+	await expect.poll(width).toBe(whole);
+	const fits = () =>
+		svg.evaluate((svg) => {
+			const [frame, box] = [svg.parentElement, svg.getBoundingClientRect()];
+			return frame !== null && box.width <= frame.clientWidth + 1 && box.height <= frame.clientHeight + 1;
+		});
+	expect(await fits()).toBe(false);
+	await keys.press('f');
+	await expect.poll(fits).toBe(true);
+	await expect(page).toHaveURL(/[?&]z=\d+/);
+
+	// The search takes keys that would scale.
+	const fitted = await width();
+	await keys.press('/');
+	await expect(page.getByRole('searchbox')).toBeFocused();
+	await keys.type('f0+-');
+	await expect(page.getByRole('searchbox')).toHaveValue('f0+-');
+	expect(await width()).toBe(fitted);
+
+	// The same with a mouse.
+	await page.getByRole('button', { name: 'Actual size' }).click();
+	await expect.poll(width).toBe(whole);
+	await page.getByRole('button', { name: 'Zoom in' }).click();
+	await expect.poll(width).toBeGreaterThan(whole);
+	await page.getByRole('button', { name: 'Zoom out' }).click();
+	await expect.poll(width).toBe(whole);
+	await page.getByRole('button', { name: 'Fit the whole graph' }).click();
+	await expect.poll(width).toBe(fitted);
 });
 
 test('links, the way back and the address agree, and the page is loaded once', async ({ unwind, visit }) => {

@@ -4,6 +4,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import { Client } from './cluster/client.mjs';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { Unwind } from './unwind.mjs';
@@ -46,6 +47,17 @@ test('the page is there at once, says that nothing real is touched, and an incid
 		await sandbox.getByRole('button', { name: 'Start over' }).click();
 		await expect(row).toContainText('present', { timeout: 30_000 });
 		await expect(sandbox.getByRole('button', { name: /^S3/ })).toBeEnabled();
+	});
+});
+
+test('the page as it is served is no larger than the budget of the first load takes it for', async ({ visit }) => {
+	await playing([], async (unwind) => {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		const served = await (await page.request.get(unwind.origin)).body();
+		expect(served.toString()).toContain('consortium');
+		// As in app/build.
+		expect(brotliCompressSync(served).length).toBeLessThanOrEqual(4 * 1024);
 	});
 });
 

@@ -37,7 +37,7 @@ export class Unwind {
 		return unwind;
 	}
 
-	/** Starts the process; after a kill, again, with the same state. */
+	/** Starts the process; once it has ended, again, with the same state. */
 	async launch() {
 		const { before, state } = this.options;
 		const words = [...before, '--state', state, '--site', join(root, 'target', 'site')];
@@ -62,12 +62,16 @@ export class Unwind {
 		await once(this.#process, 'exit');
 	}
 
-	/** Ends it as a person would, and removes what it kept. */
+	/** Ends it as a person would; it says farewell to its pages. */
+	async quit() {
+		if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+		this.#process.kill('SIGTERM');
+		await once(this.#process, 'exit');
+	}
+
+	/** Ends it, and removes what it kept. */
 	async stop() {
-		if (this.#process.exitCode === null && this.#process.signalCode === null) {
-			this.#process.kill('SIGTERM');
-			await once(this.#process, 'exit');
-		}
+		await this.quit();
 		await rm(this.options.state, { recursive: true, force: true });
 	}
 }

@@ -13,10 +13,11 @@ import { Unwind } from './unwind.mjs';
 export { expect };
 
 /**
- * What the browser notes although all is as it should be: that the server was away, which some journeys see to, and that
- * an answer was a refusal that the page explains: 401, 404, 409.
+ * What the browser notes although all is as it should be: that server or network were away, which some journeys see to,
+ * and that an answer was a refusal that the page explains: 401, 404, 409, and 503 until the cluster was read.
  */
-const expected = /net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE|CONNECTION_CLOSED)|status of (401|404|409)/;
+const expected =
+	/net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE|CONNECTION_CLOSED|INTERNET_DISCONNECTED)|status of (401|404|409|503)/;
 
 /**
  * Everything the browser complains of on this page: errors, warnings of hydration, violations of the content policy.
@@ -64,6 +65,24 @@ export const test = base.extend({
 		expect(complaints, 'what the browser complained of').toEqual([]);
 	},
 });
+
+/**
+ * Gives a page a clock that the test can move on. The clock's timers have numbers beyond the 32 bits that a browser's
+ * keep to, and so does the page; they get others.
+ * @param {import('@playwright/test').Page} page
+ */
+export async function ownTime(page) {
+	await page.clock.install();
+	await page.addInitScript(() => {
+		/** @type {Map<number, number>} */
+		const timers = new Map();
+		for (const what of ['Timeout', 'Interval']) {
+			const [start, stop] = [window[`set${what}`], window[`clear${what}`]];
+			window[`set${what}`] = (...given) => timers.set(timers.size + 1, start(...given)) && timers.size;
+			window[`clear${what}`] = (number) => stop(timers.get(number) ?? number);
+		}
+	});
+}
 
 /** Signs a browser in with the printed link, as a person would. @param {import('@playwright/test').Page} page @param {string} link */
 export async function signIn(page, link) {

@@ -132,9 +132,13 @@ pub async fn session_link() -> Result<String, Refusal> {
     ask::<Made>("POST", "/api/session/link", Some("{}")).await.map(|made| made.url)
 }
 
-/// Whether the server no longer knows the reader: a closed stream does not say why it was closed.
-pub async fn is_refused() -> bool {
-    matches!(fetch("GET", "/api/units", None).await, Ok(response) if response.status() == 401)
+/// With which status the server answers who asks for a topic: a closed stream does not say why it was closed.
+pub async fn status_of(topic: &str) -> Option<u16> {
+    let path = match topic.split_once(':') {
+        Some((what, id)) => format!("/api/{what}s/{}", encoded(id)),
+        None => "/api/units".to_owned(),
+    };
+    fetch("GET", &path, None).await.ok().map(|response| response.status())
 }
 
 /// Plays, where the cluster is only played; `body` is a [`teardown::playground::Play`] as JSON.

@@ -26,6 +26,7 @@ pub mod erased;
 pub mod layout;
 pub mod live;
 pub mod page;
+pub mod reach;
 pub mod route;
 pub mod scene;
 pub mod seed;

@@ -3,11 +3,13 @@
 //! ```text
 //!  follow(topic) ─► open ──open──► heard ──snapshot, delta──► scene.apply ──Gap──► open from nothing
 //!                    ▲               │ silent for 25 s, or closed by the server
-//!                    └── after 0.5 … 15 s, without end ◄───┘      hidden for 60 s: closed until it is seen again
+//!                    ├── after 0.5 … 15 s, without end ◄───┤      hidden for 60 s: closed until it is seen again
+//!                    └── once a person does something ◄────┘ not signed in
 //! ```
 //! Messages are folded in the EventSource's own callback: an Effect's wake-up is one boolean, so two messages would
 //! become one. A stream that was closed by an HTTP error is never retried by the browser, so it is opened anew here, with
-//! the revision the scene is at.
+//! the revision the scene is at. The browser does not say which error it was, so the topic is asked for once: what the
+//! server does not know, or no longer, is shown as such, and who is not signed in is told so.
 
 use std::{cell::RefCell, time::Duration};
 
@@ -99,9 +101,16 @@ impl Connection {
         self.signed_in.get()
     }
 
-    /// The server no longer knows the reader.
-    pub fn sign_out(self) {
-        self.signed_in.set(false);
+    fn know(self, signed_in: bool) {
+        if self.signed_in.get_untracked() != signed_in {
+            self.signed_in.set(signed_in);
+        }
+    }
+
+    fn stand(self, link: Link) {
+        if self.link.get_untracked() != link {
+            self.link.set(link);
+        }
     }
 
     /// Whether the server serves another build than this one.
@@ -142,6 +151,17 @@ pub fn follow(topic: Signal<Topic>, scene: Scene) {
     });
 }
 
+/// Opens the stream at once, whatever is on its way.
+pub fn try_now() {
+    with(|line| line.source = None);
+    reopen_now();
+}
+
+/// Whether the code of a refusal says that the server knows nothing under this name, or no longer.
+pub fn is_unknown(code: &str) -> bool {
+    matches!(code, "unknownUnit" | "unknownRun")
+}
+
 /// Watches the silence, the tab's visibility and the network, once the page is alive.
 pub fn start() {
     alive(move || {
@@ -172,10 +192,23 @@ struct Line {
     connection: Connection,
     source: Option<Source>,
     attempts: i32,
+    asked: f64,
     heard: f64,
+    answer: Answer,
     hidden: Option<f64>,
     retry: Option<TimeoutHandle>,
     catching_up: bool,
+}
+
+/// What the server said last.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Answer {
+    /// It streams, or has not said anything else.
+    Stream,
+    /// It knows nothing of this topic.
+    Unknown,
+    /// It does not know the reader.
+    NotSignedIn,
 }
 
 /// An open EventSource with its callbacks; dropping it closes both.
@@ -204,7 +237,9 @@ fn begin(topic: &Topic, scene: Scene, connection: Connection) -> u64 {
         connection,
         source: None,
         attempts: 0,
+        asked: 0.0,
         heard: js_sys::Date::now(),
+        answer: Answer::Stream,
         hidden: None,
         retry: None,
         catching_up: false,
@@ -235,7 +270,7 @@ fn open(resume: bool) {
             url.push_str(&format!("&after={}", address::encoded(&after.to_string())));
         }
         line.retry = None;
-        line.heard = js_sys::Date::now().max(line.heard);
+        line.asked = js_sys::Date::now();
         line.source = source(&url);
     });
 }
@@ -257,7 +292,7 @@ fn on_message(event: &MessageEvent) {
     heard();
     match event.type_().as_str() {
         "ping" => ping(&data),
-        "bye" => retry(Some(1_000.0)),
+        "bye" => bye(&data),
         _ => take(&data),
     }
 }
@@ -283,6 +318,22 @@ fn ping(data: &str) {
     });
 }
 
+/// Why the server ends a stream.
+struct Bye {
+    /// The code of a refusal, or what the server is about to do.
+    reason: String,
+}
+
+structs! { Bye { reason } }
+
+fn bye(data: &str) {
+    with(|line| line.catching_up = true);
+    retry(Some(1_000.0));
+    if wire::read::<Bye>(data).is_some_and(|bye| is_unknown(&bye.reason)) {
+        answered(Answer::Unknown);
+    }
+}
+
 fn take(data: &str) {
     let Some((scene, connection)) = with(|line| (line.scene, line.connection)) else { return };
     let Some(message) = wire::read::<Message>(data) else {
@@ -301,15 +352,15 @@ fn take(data: &str) {
 }
 
 fn heard() {
-    let link = with(|line| {
+    let connection = with(|line| {
         line.heard = js_sys::Date::now();
         line.attempts = 0;
-        line.connection.link
+        line.answer = Answer::Stream;
+        line.connection
     });
-    if let Some(link) = link
-        && link.get_untracked() != Link::Live
-    {
-        link.set(Link::Live);
+    if let Some(connection) = connection {
+        connection.know(true);
+        connection.stand(Link::Live);
     }
 }
 
@@ -320,26 +371,56 @@ fn on_state(event: &Event) {
     }
     let closed = with(|line| {
         line.catching_up = true;
-        line.source.as_ref().is_none_or(|source| source.events.ready_state() == EventSource::CLOSED)
+        let closed = line
+            .source
+            .as_ref()
+            .is_none_or(|source| source.events.ready_state() == EventSource::CLOSED);
+        closed.then(|| (line.ticket, line.topic.clone()))
     });
     tell_link();
-    if closed == Some(true) {
+    if let Some(Some((ticket, topic))) = closed {
         retry(None);
-        leptos::task::spawn_local(async {
-            if command::is_refused().await
-                && let Some(connection) = with(|line| line.connection)
-            {
-                connection.sign_out();
+        leptos::task::spawn_local(async move {
+            let status = command::status_of(&topic).await;
+            if with(|line| line.ticket) == Some(ticket) {
+                match status {
+                    Some(401) => answered(Answer::NotSignedIn),
+                    Some(404) => answered(Answer::Unknown),
+                    _ => {}
+                }
             }
         });
     }
+}
+
+/// The server answered something other than a stream.
+fn answered(answer: Answer) {
+    let told = with(|line| {
+        line.answer = answer;
+        if answer == Answer::NotSignedIn {
+            // Asking again would be answered in the same way until a person has signed in.
+            line.source = None;
+            line.forget_retry();
+        } else {
+            line.heard = js_sys::Date::now();
+        }
+        (line.scene, line.connection)
+    });
+    let Some((scene, connection)) = told else { return };
+    match answer {
+        Answer::NotSignedIn => connection.know(false),
+        Answer::Unknown => scene.empty(),
+        Answer::Stream => {}
+    }
+    tell_link();
 }
 
 /// Opens the stream again after a pause that grows; the random part keeps a thousand tabs apart.
 fn retry(pause: Option<f64>) {
     with(|line| {
         line.source = None;
-        if line.retry.is_some() || line.hidden.is_some() {
+        let refused = line.answer == Answer::NotSignedIn;
+        if line.retry.is_some() || line.hidden.is_some() || refused {
             return;
         }
         let grown = PAUSES.0 * 2.0_f64.powi(line.attempts.min(8));
@@ -352,8 +433,9 @@ fn retry(pause: Option<f64>) {
 
 fn reopen_now() {
     let pending = with(|line| {
-        if let Some(retry) = line.retry.take() {
-            retry.clear();
+        line.forget_retry();
+        if line.answer == Answer::NotSignedIn {
+            line.answer = Answer::Stream;
         }
         line.source.is_none() && line.hidden.is_none()
     });
@@ -373,7 +455,7 @@ fn watch() {
             }
             return false;
         }
-        line.source.is_some() && now - line.heard > SILENCE
+        line.source.is_some() && now - line.heard.max(line.asked) > SILENCE
     });
     if silent == Some(true) {
         with(|line| line.catching_up = true);
@@ -385,6 +467,12 @@ fn watch() {
 impl Line {
     fn hidden_since(&mut self, now: f64) -> &f64 {
         self.hidden.get_or_insert(now)
+    }
+
+    fn forget_retry(&mut self) {
+        if let Some(retry) = self.retry.take() {
+            retry.clear();
+        }
     }
 }
 
@@ -399,30 +487,67 @@ fn seen() {
 }
 
 fn tell_link() {
-    let Some((connection, source, heard)) = with(|line| {
+    let told = with(|line| {
         let open = line
             .source
             .as_ref()
             .is_some_and(|source| source.events.ready_state() == EventSource::OPEN);
-        (line.connection, open, line.heard)
-    }) else {
-        return;
-    };
-    let now = js_sys::Date::now();
+        let before = line.connection.link.get_untracked();
+        let online = window().navigator().on_line();
+        let link = link(before, online, open, line.answer, line.heard, js_sys::Date::now());
+        (line.connection, link)
+    });
+    if let Some((connection, link)) = told {
+        connection.stand(link);
+    }
+}
+
+/// How a page stands that was heard of last at `heard`; both times in milliseconds.
+fn link(before: Link, online: bool, open: bool, answer: Answer, heard: f64, now: f64) -> Link {
     let age = now - heard;
     let since = (heard / 1000.0) as i64;
-    let link = if !window().navigator().on_line() {
+    let answered = open || answer == Answer::Unknown;
+    if !online {
         Link::Offline
-    } else if source && age <= SILENCE {
+    } else if answer == Answer::NotSignedIn {
+        Link::Stale { since }
+    } else if answered && age <= SILENCE {
         Link::Live
-    } else if connection.link.get_untracked() == Link::Connecting && age < 3_000.0 {
+    } else if before == Link::Connecting && age < 3_000.0 {
         Link::Connecting
     } else if age > STALE {
         Link::Stale { since }
     } else {
         Link::Reconnecting { since, seconds: (age / 1000.0) as i64 }
-    };
-    if connection.link.get_untracked() != link {
-        connection.link.set(link);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_as_old_as_what_was_heard_last_however_often_was_asked_since() {
+        let heard = 1_000_000.0;
+        let at = |age: f64, open, answer| link(Link::Live, true, open, answer, heard, heard + age);
+        assert_eq!(at(5_000.0, true, Answer::Stream), Link::Live);
+        let broken = Link::Reconnecting { since: 1_000, seconds: 12 };
+        assert_eq!(at(12_000.0, false, Answer::Stream), broken);
+        assert_eq!(at(31_000.0, false, Answer::Stream), Link::Stale { since: 1_000 });
+        // An open stream that says nothing is none.
+        assert_eq!(at(31_000.0, true, Answer::Stream), Link::Stale { since: 1_000 });
+        // That the server knows nothing of a topic is news as well, and gets old in the same way.
+        assert_eq!(at(15_000.0, false, Answer::Unknown), Link::Live);
+        assert_eq!(at(31_000.0, false, Answer::Unknown), Link::Stale { since: 1_000 });
+        assert_eq!(at(0.0, false, Answer::NotSignedIn), Link::Stale { since: 1_000 });
+    }
+
+    #[test]
+    fn a_page_that_has_just_been_opened_is_connecting() {
+        let at = |age: f64| link(Link::Connecting, true, false, Answer::Stream, 0.0, age);
+        assert_eq!(at(2_000.0), Link::Connecting);
+        assert_eq!(at(4_000.0), Link::Reconnecting { since: 0, seconds: 4 });
+        let offline = link(Link::Connecting, false, false, Answer::Stream, 0.0, 0.0);
+        assert_eq!(offline, Link::Offline);
     }
 }

@@ -50,7 +50,11 @@ fn taken<T: Clone + PartialEq + Send + Sync + 'static>(
 
 /// A page's scene: what arrived with the page, kept at its topic, and the cluster's card passed on to the frame.
 fn open(topic: Signal<Topic>) -> Scene {
-    let scene = Scene::new(expect_context::<Arrival>().take_message());
+    let arrival = expect_context::<Arrival>();
+    let scene = Scene::new(arrival.take_message());
+    if arrival.take_refusal().is_some_and(|code| live::is_unknown(&code)) {
+        scene.empty();
+    }
     let badge = expect_context::<Badge>();
     live::follow(topic, scene);
     alive(move || {

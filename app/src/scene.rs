@@ -84,6 +84,13 @@ impl Scene {
         self.pulse.update(|count| *count += 1);
     }
 
+    /// Knows that there is nothing.
+    pub fn empty(self) {
+        let message = Message::Snapshot { revision: NOWHERE, records: Vec::new() };
+        // A snapshot follows whatever was there.
+        let _ = self.apply(message);
+    }
+
     /// The revision the scene is at, once it is at one.
     pub fn revision(self) -> Option<Revision> {
         self.known.get_untracked().then(|| self.view.with_value(View::revision))
@@ -166,8 +173,11 @@ fn remove<K: Eq + Hash + Send + Sync + 'static, T: Send + Sync + 'static>(
     signals.try_update_value(|signals| signals.remove(key).is_some()).unwrap_or_default()
 }
 
+/// What no server is ever at.
+const NOWHERE: Revision = Revision { boot: 0, count: 0 };
+
 fn nothing() -> View {
-    View::new(Revision { boot: 0, count: 0 }, [])
+    View::new(NOWHERE, [])
 }
 
 /// The cluster's card.

@@ -14,7 +14,7 @@ pub struct Seed {
     pub message: Option<Message>,
     /// The plan a plan page shows.
     pub plan: Option<Plan>,
-    /// Why the page has nothing to show, as a sentence.
+    /// Why the page has nothing to show, as a code.
     pub refusal: Option<String>,
     /// The cluster's time when the server rendered.
     pub now: Timestamp,

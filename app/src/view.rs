@@ -1,5 +1,6 @@
 //! One file per thing seen. A view takes values and signals and returns what is seen; it asks the network for nothing.
 
+pub mod ask;
 pub mod attention;
 pub mod banner;
 pub mod camera;
@@ -25,10 +26,12 @@ pub mod run_head;
 pub mod run_row;
 pub mod search;
 pub mod shape;
+pub mod skip;
 pub mod state_badge;
 pub mod state_bar;
 pub mod step;
 pub mod steps;
+pub mod stop;
 pub mod theme;
 pub mod unit_head;
 pub mod unit_row;

@@ -184,11 +184,12 @@ impl Keeper {
 
     /// The run of that name, if it is of this cluster.
     fn performance(&self, id: &RunId) -> Result<&Performance, Refusal> {
-        let cluster = self.cluster();
-        self.performances
-            .get(id)
-            .filter(|performance| performance.cluster.is(&cluster))
-            .ok_or_else(|| Refusal::UnknownRun(id.clone()))
+        match self.performances.get(id) {
+            Some(performance) if performance.cluster.is(&self.cluster()) => Ok(performance),
+            // By what it goes is not read yet.
+            Some(_) if !self.index.is_synced() => Err(Refusal::NotReady),
+            _ => Err(Refusal::UnknownRun(id.clone())),
+        }
     }
 
     /// The next moment at which something may follow from time alone.
@@ -454,7 +455,11 @@ impl Keeper {
         };
         match topic {
             Topic::Units => Ok(world.overview()),
-            Topic::Unit(id) => world.unit(id).ok_or_else(|| Refusal::UnknownUnit(id.clone())),
+            Topic::Unit(id) => world.unit(id).ok_or_else(|| {
+                // What was not read yet is not missing.
+                let read = self.index.is_synced();
+                if read { Refusal::UnknownUnit(id.clone()) } else { Refusal::NotReady }
+            }),
             Topic::Run(id) => Ok(world.run(&self.performance(id)?.run)),
         }
     }
@@ -485,7 +490,7 @@ impl Keeper {
                 Ok(())
             }
             // A unit that had readers and is gone now: they see its last member go, and then an empty page.
-            Err(Refusal::UnknownUnit(_)) if self.boards.contains_key(topic) => {
+            Err(Refusal::UnknownUnit(_) | Refusal::NotReady) if self.boards.contains_key(topic) => {
                 let records = self.records(&Topic::Units)?.into_iter().filter(is_frame).collect();
                 if let Some(board) = self.boards.get_mut(topic) {
                     board.publish(records);

@@ -84,12 +84,12 @@ pub fn Run(
         let shown = memo(move || address.shape.get().unwrap_or(Shape::List));
         let kept_view = move || kept_cards(&kept.get());
         view! {
-            <RunHead card=Signal::derive(move || card_or(card.clone(), scene, id)) attention=count busy order/>
+            <RunHead scene card=Signal::derive(move || card_or(card.clone(), scene, id)) attention=count busy order/>
             {now(move || refusal.get().map(|error| banner::refusal(&error)))}
             {now(move || cluster.get().map(|card| banner::cluster(&card)))}
             <div class="run-body">
                 <div class="run-main">
-                    <Attention steps=attention busy skip/>
+                    <Attention scene steps=attention busy skip/>
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
                             <h2 id="steps-title">{text::STEPS}</h2>

@@ -10,6 +10,7 @@ use teardown::{
 };
 
 use super::path;
+use crate::reach::Reach;
 
 pub const PRODUCT: &str = "Unwind";
 pub const SKIP_LINK: &str = "Skip to content";
@@ -20,7 +21,6 @@ pub const RUN: &str = "Run";
 pub const MAIN_NAVIGATION: &str = "Main";
 pub const BREADCRUMB: &str = "Where you are";
 pub const THEME: &str = "Theme: switch between automatic, light and dark";
-pub const THEME_SHORT: &str = "Theme";
 pub const SHARE: &str = "Sign in elsewhere";
 pub const SHARE_HINT: &str = "Copy a link that signs another browser in, once";
 pub const COPIED: &str = "Link copied";
@@ -37,12 +37,12 @@ pub const NO_ANSWER_MEANS: &str = "It is not known whether the request arrived."
 pub const NO_ANSWER_DO: &str = "Look at the state shown here before trying again.";
 pub const CLOSE: &str = "Close";
 pub const CANCEL: &str = "Cancel";
-pub const DISMISS: &str = "Dismiss";
 pub const LOADING: &str = "Waiting for the first data…";
 
 pub const LIVE: &str = "Live";
 pub const CONNECTING: &str = "Connecting…";
 pub const OFFLINE: &str = "Offline";
+pub const TRY_NOW: &str = "Try now";
 
 /// The pill while the stream is broken.
 pub fn reconnecting(seconds: i64) -> String {
@@ -118,7 +118,7 @@ pub fn shared(count: usize) -> String {
 }
 
 pub const NO_UNITS: &str = "No unit was found";
-pub const NO_UNITS_MEANS: &str = "A unit is a set of objects that carry the same label app.kubernetes.io/part-of, in as many namespaces as they like. A namespace without such objects is a unit of its own, named ns:NAME. Namespaces that the cluster needs are left out.";
+pub const NO_UNITS_MEANS: &str = "A unit is a set of objects that carry the same label app.kubernetes.io/part-of, in as many namespaces as they like. Each namespace is a unit as well, named ns:NAME, but for those that the cluster needs.";
 pub const NO_UNITS_DO: &str = "kubectl label deployment web app.kubernetes.io/part-of=shop";
 pub const NOTHING_MATCHES: &str = "Nothing matches";
 pub const CLEAR_SEARCH: &str = "Clear the search";
@@ -141,8 +141,7 @@ pub fn found_hint(found: Found) -> &'static str {
 
 // The cluster.
 
-pub const AWAY_MEANS: &str =
-    "What is shown is what was last known. No deletion is sent until it answers again.";
+pub const AWAY_MEANS: &str = "What is shown is what was last known. Nothing is taken for gone until the cluster says so; a request without an answer is tried again.";
 pub const READING: &str = "Still reading the cluster";
 pub const READING_MEANS: &str = "Objects and edges may be missing until every kind has been listed once. A plan is only made after that.";
 pub const BLIND_MEANS: &str = "For these kinds Unwind cannot tell whether something is there. It never takes that for “gone”: whatever waits for such an object goes on waiting.";
@@ -297,13 +296,14 @@ pub fn show_all(hidden: usize) -> String {
     format!("Show {hidden} more")
 }
 
-/// Said under the graph: nothing is left out silently.
-pub fn drawn(objects: usize, edges: usize, lanes: usize) -> String {
+/// Said under the graph: nothing is left out silently, and of what others use there may be more.
+pub fn drawn(objects: usize, edges: usize, lanes: usize, outside: bool) -> String {
     format!(
-        "{} · {} · {} · none left out",
+        "{} · {} · {} · {}",
         self::objects(objects),
         many(edges, "edge", "edges"),
-        many(lanes, "group", "groups")
+        many(lanes, "group", "groups"),
+        if outside { "nothing of the unit left out" } else { "none left out" }
     )
 }
 
@@ -330,7 +330,6 @@ pub const ORDER: &str = "Place in the order";
 pub const GOES_AFTER: &str = "Goes after";
 pub const GOES_BEFORE: &str = "Goes before";
 pub const WHY_KEPT: &str = "Why it is kept";
-pub const NO_EDGES: &str = "No edges";
 pub const NOT_PLANNED: &str = "No plan would touch it.";
 pub const SELECTED_GONE: &str = "The selected object is no longer here.";
 
@@ -485,7 +484,9 @@ pub fn waves(count: u32) -> String {
 
 /// The blind kinds a plan depends on.
 pub fn plan_blind(kinds: &str) -> String {
-    format!("Cannot be seen, and could hold something in front of a step: {kinds}")
+    format!(
+        "Cannot be seen in this cluster: {kinds}. A step that waits for one of them goes on waiting."
+    )
 }
 
 /// What is done with an object.
@@ -594,8 +595,8 @@ pub const STOP: &str = "Stop…";
 pub const STOP_NOW: &str = "Stop the run";
 pub const STOP_TITLE: &str = "Stop this run?";
 pub const STOP_LEAD: &str = "No further DELETE is sent. What was requested goes on by itself: a deletion cannot be taken back.";
-pub const SKIP: &str = "Skip";
-pub const SKIP_HINT: &str = "Leave this object out and go on with what waits for it";
+pub const SKIP: &str = "Skip…";
+pub const SKIP_NOW: &str = "Leave out";
 pub const ATTENTION: &str = "Needs attention";
 pub const ALL_WELL: &str = "Nothing needs attention.";
 pub const STEPS: &str = "Steps";
@@ -647,6 +648,44 @@ pub fn gone_of(gone: usize, total: usize) -> String {
     format!("{gone} of {total} gone")
 }
 
+/// What leaving a step out is asked with.
+pub fn skip_title(object: &ObjectRef) -> String {
+    format!("Leave out {} {}?", object.kind, path(object))
+}
+
+/// What leaving a step out means for its object.
+pub fn skip_means(reach: Reach) -> &'static str {
+    match reach {
+        Reach::Untouched => {
+            "No DELETE is sent for it in this run. That cannot be changed later: to delete it, plan again."
+        }
+        Reach::Open => {
+            "A DELETE was sent for it, and it is not known whether it was accepted. The run no longer looks after it."
+        }
+        Reach::Accepted => {
+            "Its deletion was accepted and cannot be taken back. The run no longer looks after it."
+        }
+        Reach::Gone => "It is gone. The run no longer minds what uses its name now.",
+    }
+}
+
+/// What is left out with a step.
+pub fn skip_behind(count: usize) -> String {
+    match count {
+        0 => "Nothing else waits for it.".to_owned(),
+        1 => "1 object waits for it and is left out as well:".to_owned(),
+        _ => format!("{count} objects wait for it and are left out as well:"),
+    }
+}
+
+/// What a stop does not decide.
+pub fn stop_open(count: usize) -> String {
+    format!(
+        "For {} a DELETE was sent, and it is not known whether it was accepted.",
+        objects(count)
+    )
+}
+
 /// What stopping leaves.
 pub fn stop_counts(untouched: usize, irrevocable: usize, gone: usize) -> String {
     format!(
@@ -682,7 +721,7 @@ pub fn trouble(trouble: &Trouble) -> String {
             format!("A consistent read still shows {} that use it.", many(pods.len(), "Pod", "Pods"))
         }
         Trouble::Retrying { attempts, .. } => {
-            format!("The API server did not answer; tried {}, and it is tried again.", many(*attempts as usize, "time", "times"))
+            format!("No word yet that the API server accepted it; asked {}, and it is asked again.", many(*attempts as usize, "time", "times"))
         }
     }
 }
@@ -697,7 +736,7 @@ pub fn trouble_do(trouble: &Trouble) -> &'static str {
             "Look at the controller that clears the finalizer: is it still running?"
         }
         Trouble::Refused { .. } => {
-            "Grant the right or change the policy that refused, then it is tried with the next run; or skip it."
+            "Grant the right or change the policy that refused: while the run goes on it is tried again every 20 s. Or skip it."
         }
         Trouble::CameBack { .. } => {
             "Stop whatever re-creates it, such as a GitOps controller or an operator, and plan again."
@@ -729,8 +768,8 @@ pub fn evidence(trouble: &Trouble) -> Vec<String> {
     }
 }
 
-/// A line of the feed.
-pub fn happening(happening: &Happening) -> String {
+/// A line of the feed of a run that leaves out so many steps.
+pub fn happening(happening: &Happening, skipped: usize) -> String {
     let named = |object: &ObjectRef| format!("{} {}", object.kind, path(object));
     match happening {
         Happening::Started { by } => format!("{by} started the run"),
@@ -745,6 +784,9 @@ pub fn happening(happening: &Happening) -> String {
             format!("{}: {}", named(object), trouble(what))
         }
         Happening::Skipped { object, by, .. } => format!("{by} skipped {}", named(object)),
+        Happening::Finished if skipped > 0 => {
+            format!("Everything in the plan is gone but for {} left out", objects(skipped))
+        }
         Happening::Finished => "Everything in the plan is gone".to_owned(),
         Happening::Stopped { untouched, irrevocable, gone } => {
             format!("The run was stopped: {}", stop_counts(*untouched, *irrevocable, *gone))

@@ -6,8 +6,10 @@ use teardown::{
     plan::StepId,
 };
 
-use super::{guard::Guarded, moment::moment, object_name::object_name, state_badge::state_badge};
-use crate::{erased::now, text};
+use super::{
+    guard::Guarded, moment::moment, object_name::object_name, skip::Skip, state_badge::state_badge,
+};
+use crate::{erased::now, scene::Scene, text};
 
 /// Whether a step belongs here.
 pub fn asks(step: &StepCard) -> bool {
@@ -21,6 +23,8 @@ pub fn asks(step: &StepCard) -> bool {
 /// The list.
 #[component]
 pub fn Attention(
+    /// The run's records.
+    scene: Scene,
     /// The steps, worst first.
     #[prop(into)]
     steps: Signal<Vec<StepCard>>,
@@ -30,22 +34,29 @@ pub fn Attention(
     /// Leaves a step out.
     skip: Callback<StepId>,
 ) -> impl IntoView {
+    let asked = RwSignal::new(None);
+    let open = RwSignal::new(false);
+    let ask = Callback::new(move |step: StepId| {
+        asked.set(Some(step));
+        open.set(true);
+    });
     let list = move || {
         if steps.with(Vec::is_empty) {
             return view! { <p class="quiet">{text::ALL_WELL}</p> }.into_any();
         }
-        let cards = steps.get().iter().map(|step| card(step, busy, skip)).collect_view();
+        let cards = steps.get().iter().map(|step| card(step, busy, ask)).collect_view();
         view! { <ul class="attention">{cards}</ul> }.into_any()
     };
     view! {
         <section id="attention" aria-labelledby="attention-title">
             <h2 id="attention-title">{text::ATTENTION}</h2>
             {now(list)}
+            <Skip scene asked open busy skip/>
         </section>
     }
 }
 
-fn card(step: &StepCard, busy: Signal<bool>, skip: Callback<StepId>) -> impl IntoView + use<> {
+fn card(step: &StepCard, busy: Signal<bool>, ask: Callback<StepId>) -> impl IntoView + use<> {
     let id = step.id;
     let why = step.trouble.as_ref().map(|trouble| {
         let lines = text::evidence(trouble)
@@ -66,7 +77,7 @@ fn card(step: &StepCard, busy: Signal<bool>, skip: Callback<StepId>) -> impl Int
             <div class="attention-head">
                 {state_badge(step.state)} {object_name(&step.object)} {since}
                 <span class="grow"></span>
-                <Guarded label=text::SKIP busy act=Callback::new(move |()| skip.run(id)) class="small"/>
+                <Guarded label=text::SKIP busy act=Callback::new(move |()| ask.run(id)) class="small"/>
             </div>
             {why}
         </li>

@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 
 use crate::{
-    erased::now,
-    live::{Connection, Link},
+    erased::{memo, now},
+    live::{Connection, Link, try_now},
     text,
 };
 
@@ -35,11 +35,19 @@ pub fn ConnectionPill() -> impl IntoView {
         Link::Reconnecting { since, .. } | Link::Stale { since } => time(since),
         Link::Connecting | Link::Live | Link::Offline => String::new(),
     };
+    // A memo, so that the button stays the same while the seconds go by.
+    let broken = memo(move || !matches!(connection.link(), Link::Connecting | Link::Live));
+    let again = move || {
+        broken.get().then(|| {
+            view! { <button type="button" class="button small" on:click=move |_| try_now()>{text::TRY_NOW}</button> }
+        })
+    };
     view! {
         <span class=class>
             <span class="pill-dot" aria-hidden="true"></span>
             <span>{now(said)}</span>
             <span class="pill-age">{age}</span>
         </span>
+        {now(again)}
     }
 }

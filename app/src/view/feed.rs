@@ -1,7 +1,10 @@
 //! What happened, newest first.
 
 use leptos::prelude::*;
-use teardown::{message::EventCard, run::Happening};
+use teardown::{
+    message::{EventCard, State},
+    run::Happening,
+};
 
 use super::{
     each::{Row, each},
@@ -30,8 +33,16 @@ pub fn Feed(
             lines
         })
     });
+    // Once a run is over nothing is left out any more, so a line that says how many stays true.
+    let skipped = move || {
+        scene.read(|records| {
+            scene::steps(records).filter(|step| step.state == State::Skipped).count()
+        })
+    };
     let rows = each(move || {
-        let row = |card: EventCard| Row::new(card.number.to_string(), move || line(&card));
+        let row = |card: EventCard| {
+            Row::new(card.number.to_string(), move || line(&card, untrack(skipped)))
+        };
         lines.get().into_iter().map(row).collect()
     });
     view! {
@@ -45,7 +56,7 @@ pub fn Feed(
     }
 }
 
-fn line(card: &EventCard) -> impl IntoView + use<> {
+fn line(card: &EventCard, skipped: usize) -> impl IntoView + use<> {
     let class = match &card.happening {
         Happening::Trouble { .. } => "feed-line trouble",
         Happening::Gone { .. } | Happening::Finished => "feed-line gone",
@@ -58,5 +69,5 @@ fn line(card: &EventCard) -> impl IntoView + use<> {
         | Happening::Skipped { .. }
         | Happening::Stopped { .. } => "feed-line person",
     };
-    view! { <li class=class>{time_of_day(card.at)} <span>{text::happening(&card.happening)}</span></li> }
+    view! { <li class=class>{time_of_day(card.at)} <span>{text::happening(&card.happening, skipped)}</span></li> }
 }

@@ -180,6 +180,7 @@ pub fn Graph(
                 drawing.layout.nodes.len(),
                 drawing.structure.edges.len(),
                 drawing.lanes.len(),
+                drawing.lanes.iter().any(|(lane, _)| *lane == Lane::Outside),
             )
         })
     };

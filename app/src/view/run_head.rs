@@ -1,23 +1,26 @@
 //! The head of a run, which stays in sight: where it stands, how long, how much is gone, and what can be told to it.
 
-use leptos::{html, prelude::*};
+use leptos::prelude::*;
 use teardown::{
     message::{RunCard, State},
     run::RunState,
 };
 
-use super::{guard::Guarded, icon::icon, moment::moment};
+use super::{guard::Guarded, icon::icon, moment::moment, stop::Stop};
 use crate::{
     address,
     clock::Clock,
     command::Order,
-    erased::{alive, memo, now},
+    erased::{memo, now},
+    scene::Scene,
     text,
 };
 
 /// The head.
 #[component]
 pub fn RunHead(
+    /// The run's records.
+    scene: Scene,
     /// The run.
     card: Signal<RunCard>,
     /// How many steps need a person's eye.
@@ -97,53 +100,7 @@ pub fn RunHead(
                     }
                 }))}</span>
             </div>
-            <StopDialog open=stopping card busy order/>
+            <Stop scene open=stopping busy order/>
         </div>
-    }
-}
-
-/// Asks before stopping, and says what a stop leaves.
-#[component]
-fn StopDialog(
-    open: RwSignal<bool>,
-    card: Signal<RunCard>,
-    busy: Signal<bool>,
-    order: Callback<Order>,
-) -> impl IntoView {
-    let dialog = NodeRef::<html::Dialog>::new();
-    alive(move || {
-        if let Some(dialog) = dialog.get() {
-            if open.get() {
-                // One that is open already stays open.
-                let _ = dialog.show_modal();
-            } else {
-                dialog.close();
-            }
-        }
-    });
-    let counts = move || {
-        card.with(|card| {
-            let of = |states: &[State]| {
-                states.iter().filter_map(|state| card.counts.get(state)).sum::<usize>()
-            };
-            let untouched = of(&[State::Planned, State::Waiting, State::Skipped]);
-            let gone = of(&[State::Gone]);
-            text::stop_counts(untouched, card.total.saturating_sub(untouched + gone), gone)
-        })
-    };
-    let stop = Callback::new(move |()| {
-        open.set(false);
-        order.run(Order::Stop);
-    });
-    view! {
-        <dialog class="dialog" aria-labelledby="stop-title" node_ref=dialog on:close=move |_| open.set(false)>
-            <h2 id="stop-title">{text::STOP_TITLE}</h2>
-            <p>{text::STOP_LEAD}</p>
-            <p class="stop-counts">{counts}</p>
-            <div class="dialog-buttons">
-                <button type="button" class="button" autofocus=true on:click=move |_| open.set(false)>{text::CANCEL}</button>
-                <Guarded label=text::STOP_NOW busy act=stop class="danger"/>
-            </div>
-        </dialog>
     }
 }

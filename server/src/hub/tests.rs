@@ -319,6 +319,18 @@ async fn nothing_is_planned_before_the_cluster_was_read_completely() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_unit_is_not_called_unknown_before_the_cluster_was_read_completely() {
+    let process = Process::start(&Disk::default());
+    process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
+    let topic = Topic::Unit(UnitId::new("bank"));
+    let early = process.hub.subscribe(topic.clone(), None).await.unwrap();
+    assert_eq!(early.err(), Some(Refusal::NotReady));
+    process.list(SHOP).await;
+    let unknown = process.hub.subscribe(topic, None).await.unwrap();
+    assert_eq!(unknown.err(), Some(Refusal::UnknownUnit(UnitId::new("bank"))));
+}
+
+#[tokio::test(start_paused = true)]
 async fn pause_holds_back_and_stop_says_what_cannot_be_taken_back() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;

@@ -215,8 +215,11 @@ impl World<'_> {
     fn step_card(&self, run: &Run, step: &Step) -> StepCard {
         let progress = run.progress(step.id);
         let state = self.step_state(run, step);
-        let waits_for =
-            if state == State::Waiting { run.waits_for(step, self.index) } else { Vec::new() };
+        let waits_for = if matches!(state, State::Waiting | State::Unknown) {
+            run.waits_for(step, self.index)
+        } else {
+            Vec::new()
+        };
         StepCard {
             id: step.id,
             uid: step.uid.clone(),

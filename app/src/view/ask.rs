@@ -1,0 +1,56 @@
+//! A dialog that asks before something that cannot be taken back, and says what that comes to.
+
+use leptos::{html, prelude::*};
+
+use super::guard::Guarded;
+use crate::{
+    erased::{alive, now},
+    text,
+};
+
+/// The dialog.
+#[component]
+pub fn Ask(
+    /// Whether it is open.
+    open: RwSignal<bool>,
+    /// What its heading is called in the document.
+    id: &'static str,
+    /// The question.
+    #[prop(into)]
+    title: Signal<String>,
+    /// What the answer "yes" is called.
+    label: &'static str,
+    /// Whether an order is on its way.
+    #[prop(into)]
+    busy: Signal<bool>,
+    /// What "yes" does.
+    act: Callback<()>,
+    /// What it comes to.
+    children: Children,
+) -> impl IntoView {
+    let dialog = NodeRef::<html::Dialog>::new();
+    alive(move || {
+        if let Some(dialog) = dialog.get() {
+            if open.get() {
+                // One that is open already stays open.
+                let _ = dialog.show_modal();
+            } else {
+                dialog.close();
+            }
+        }
+    });
+    let yes = Callback::new(move |()| {
+        open.set(false);
+        act.run(());
+    });
+    view! {
+        <dialog class="dialog" aria-labelledby=id node_ref=dialog on:close=move |_| open.set(false)>
+            <h2 id=id>{now(move || title.get())}</h2>
+            {children()}
+            <div class="dialog-buttons">
+                <button type="button" class="button" autofocus=true on:click=move |_| open.set(false)>{text::CANCEL}</button>
+                <Guarded label busy act=yes class="danger"/>
+            </div>
+        </dialog>
+    }
+}

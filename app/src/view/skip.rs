@@ -1,0 +1,115 @@
+//! The question before a step is left out: what waits for it is left out with it, and nothing brings that back.
+
+use leptos::prelude::*;
+use teardown::{message::StepCard, plan::StepId};
+
+use super::{ask::Ask, object_name::object_name};
+use crate::{
+    erased::now,
+    reach::Reach,
+    scene::{self, Scene},
+    text,
+};
+
+/// Steps named in the dialog.
+const NAMED: usize = 8;
+
+/// The dialog.
+#[component]
+pub fn Skip(
+    /// The run's records.
+    scene: Scene,
+    /// The step that is to be left out.
+    asked: RwSignal<Option<StepId>>,
+    /// Whether the dialog is open.
+    open: RwSignal<bool>,
+    /// Whether an order is on its way.
+    #[prop(into)]
+    busy: Signal<bool>,
+    /// Leaves the step out.
+    skip: Callback<StepId>,
+) -> impl IntoView {
+    let card = move || {
+        let id = asked.get()?;
+        scene.read(|records| scene::steps(records).find(|step| step.id == id).cloned())
+    };
+    let title = Signal::derive(move || {
+        card().map(|step| text::skip_title(&step.object)).unwrap_or_default()
+    });
+    let what = move || {
+        let step = card()?;
+        let (behind, reach) = scene
+            .read(|records| (behind(scene::steps(records), step.id), Reach::of(&step, records)));
+        let names =
+            behind.iter().take(NAMED).map(|step| view! { <li>{object_name(&step.object)}</li> });
+        let names = names.collect_view();
+        let more = behind.len().saturating_sub(NAMED);
+        Some(view! {
+            <p>{text::skip_means(reach)}</p>
+            <p class="stop-counts">{text::skip_behind(behind.len())}</p>
+            <ul class="evidence" hidden=behind.is_empty()>
+                {names}
+                {(more > 0).then(|| view! { <li>{text::more(more)}</li> })}
+            </ul>
+        })
+    };
+    let act = Callback::new(move |()| {
+        if let Some(step) = asked.get_untracked() {
+            skip.run(step);
+        }
+    });
+    view! { <Ask open id="skip-title" title label=text::SKIP_NOW busy act>{now(what)}</Ask> }
+}
+
+/// The steps that are left out with this one: those that wait for it, those that wait for them, and so on.
+fn behind<'a>(steps: impl Iterator<Item = &'a StepCard>, step: StepId) -> Vec<StepCard> {
+    let mut left_out = vec![step];
+    // They come in the plan's order, so what waits comes after what it waits for.
+    steps
+        .filter(|card| {
+            let waits = card.waits_for.iter().any(|id| left_out.contains(id));
+            if waits {
+                left_out.push(card.id);
+            }
+            waits
+        })
+        .cloned()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use teardown::{
+        message::State,
+        object::{ObjectRef, Uid},
+    };
+
+    use super::*;
+
+    #[test]
+    fn all_that_waits_is_left_out_at_whatever_distance() {
+        let step = |id: u32, waits_for: &[u32]| StepCard {
+            id: StepId(id),
+            uid: Uid::new(id.to_string()),
+            object: ObjectRef {
+                group: "".into(),
+                kind: "Pod".into(),
+                namespace: None,
+                name: "web".into(),
+            },
+            wave: 1,
+            state: State::Waiting,
+            requested: None,
+            gone: None,
+            waits_for: waits_for.iter().map(|id| StepId(*id)).collect(),
+            trouble: None,
+        };
+        let steps = [step(0, &[]), step(1, &[]), step(2, &[0, 1]), step(3, &[2]), step(4, &[1])];
+        let behind = |id| -> Vec<u32> {
+            behind(steps.iter(), StepId(id)).iter().map(|step| step.id.0).collect()
+        };
+        assert_eq!(behind(0), [2, 3]);
+        assert_eq!(behind(1), [2, 3, 4]);
+        assert_eq!(behind(3), [0; 0]);
+    }
+}

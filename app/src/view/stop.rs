@@ -1,0 +1,48 @@
+//! The question before a run is stopped, with what a stop leaves.
+
+use leptos::prelude::*;
+
+use super::ask::Ask;
+use crate::{
+    command::Order,
+    erased::now,
+    reach::Reach,
+    scene::{self, Scene},
+    text,
+};
+
+/// The dialog.
+#[component]
+pub fn Stop(
+    /// The run's records.
+    scene: Scene,
+    /// Whether it is open.
+    open: RwSignal<bool>,
+    /// Whether an order is on its way.
+    #[prop(into)]
+    busy: Signal<bool>,
+    /// Tells the run.
+    order: Callback<Order>,
+) -> impl IntoView {
+    let left = move || {
+        // Where nobody asks, nothing is counted.
+        if !open.get() {
+            return None;
+        }
+        let reached: Vec<Reach> = scene
+            .read(|records| scene::steps(records).map(|step| Reach::of(step, records)).collect());
+        let count = |reach| reached.iter().filter(|reached| **reached == reach).count();
+        let counts =
+            text::stop_counts(count(Reach::Untouched), count(Reach::Accepted), count(Reach::Gone));
+        let unsure = Some(count(Reach::Open)).filter(|unsure| *unsure > 0).map(text::stop_open);
+        Some(view! { <p class="stop-counts">{counts}</p> <p>{unsure}</p> })
+    };
+    let title = Signal::stored(text::STOP_TITLE.to_owned());
+    let act = Callback::new(move |()| order.run(Order::Stop));
+    view! {
+        <Ask open id="stop-title" title label=text::STOP_NOW busy act>
+            <p>{text::STOP_LEAD}</p>
+            {now(left)}
+        </Ask>
+    }
+}

@@ -1,0 +1,115 @@
+/**
+ * What the page says while the server is away, after it was away, and where it no longer knows what the page is about.
+ */
+import { expect, ownTime, signIn, test } from './world.mjs';
+
+test.use({ rights: 'admin' });
+
+const label = 'app.kubernetes.io/part-of';
+/** A unit of one object. */
+const late = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'late', namespace: 'bystander', labels: { [label]: 'late' } } };
+const path = '/api/v1/namespaces/bystander/configmaps/late';
+
+/** @param {import('@playwright/test').Page} page */
+const live = (page) => page.getByText('Live', { exact: true });
+
+test('data is as old as what was heard last, however often was tried since, and is caught up with at once', async ({ unwind, visit }) => {
+	const page = await visit();
+	await ownTime(page);
+	await signIn(page, unwind.link);
+	await unwind.kill();
+	await expect(page.getByText(/^Reconnecting/)).toBeVisible();
+	await page.clock.runFor(60_000);
+	await expect(page.getByText('Stale', { exact: true })).toBeVisible();
+	const age = page.getByText(/^data as of/);
+	const since = await age.textContent();
+	await page.clock.runFor(120_000);
+	await expect(age).toHaveText(since);
+	await expect(page.getByText('Stale', { exact: true })).toBeVisible();
+
+	await unwind.launch();
+	await page.getByRole('button', { name: 'Try now' }).click();
+	await expect(live(page)).toBeVisible({ timeout: 5_000 });
+	await expect(page.getByRole('button', { name: 'Try now' })).toBeHidden();
+	await expect(page.getByText(/^Caught up/)).toBeAttached();
+});
+
+test('after a farewell the page comes back by itself and says what it caught up with', async ({ cluster, unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await unwind.quit();
+	await cluster.apply([late]);
+	await unwind.launch();
+	await expect(live(page)).toBeVisible();
+	await expect(page.getByRole('link', { name: 'late', exact: true })).toBeVisible();
+	await expect(page.getByText(/^Caught up/)).toBeAttached();
+});
+
+test('without a network the page says so, and then shows what came meanwhile', async ({ cluster, unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.context().setOffline(true);
+	await expect(page.getByText('Offline', { exact: true })).toBeVisible();
+	await expect(page.getByRole('button', { name: 'Try now' })).toBeVisible();
+	await cluster.apply([late]);
+	await page.context().setOffline(false);
+	await expect(live(page)).toBeVisible();
+	await expect(page.getByRole('link', { name: 'late', exact: true })).toBeVisible();
+});
+
+test('a unit that is no more is not shown as if it were, and is shown again when it is there again', async ({ cluster, unwind, visit }) => {
+	await cluster.apply([late]);
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/late?view=list`);
+	const row = page.getByRole('link', { name: 'ConfigMap late' });
+	await expect(row).toBeVisible();
+	await unwind.kill();
+	const { status } = await cluster.request('admin', 'DELETE', path);
+	expect(status).toBe(200);
+	await unwind.launch();
+	await expect(page.getByText('This unit is not known')).toBeVisible({ timeout: 30_000 });
+	await expect(row).toBeHidden();
+	await expect(live(page)).toBeVisible();
+
+	await cluster.apply([late]);
+	await expect(row).toBeVisible({ timeout: 30_000 });
+});
+
+test('a run that is not known is said at once, and so without JavaScript', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/r/nothing-of-that-name`);
+	await expect(page.getByRole('heading', { name: 'This run is not known' })).toBeVisible();
+	const plain = await visit({ javaScriptEnabled: false });
+	await plain.context().addCookies(await page.context().cookies());
+	await plain.goto(`${unwind.origin}/u/nothing-of-that-name`);
+	await expect(plain.getByText('This unit is not known')).toBeVisible();
+});
+
+test('who is no longer signed in is told so and asks no more, until they are signed in again', async ({ unwind, visit }) => {
+	const page = await visit();
+	await ownTime(page);
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/bystander?view=list`);
+	await expect(live(page)).toBeVisible();
+	await unwind.kill();
+	await page.context().clearCookies();
+	await unwind.launch();
+	await page.clock.runFor(5_000);
+	await expect(page.getByText('Read only')).toBeVisible();
+	await expect(page.getByText('Stale', { exact: true })).toBeVisible();
+	let asked = 0;
+	page.on('request', () => asked++);
+	await page.clock.runFor(300_000);
+	expect(asked).toBe(0);
+	// What was last known stays.
+	await expect(page.getByRole('heading', { name: 'bystander', level: 1 })).toBeVisible();
+
+	const other = await page.context().newPage();
+	await signIn(other, unwind.link);
+	await other.close();
+	await page.getByRole('button', { name: 'Try now' }).click();
+	await expect(live(page)).toBeVisible();
+	await expect(page.getByText('Read only')).toBeHidden();
+});

@@ -1,0 +1,130 @@
+/**
+ * What a person can tell a run, and what they are told before they do.
+ */
+import { Unwind } from './unwind.mjs';
+import { expect, ownTime, signIn, tearDown, test } from './world.mjs';
+
+test.use({ rights: 'admin' });
+
+const merge = { 'content-type': 'application/merge-patch+json' };
+
+/** Starts a teardown before somebody who may only read: every deletion is refused. */
+const refusing = test.extend({
+	unwind: async ({ cluster }, use) => {
+		const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'reader' });
+		await use(unwind);
+		await unwind.stop();
+	},
+});
+
+test('for ten seconds nothing is sent, Cancel has the focus, and what was cancelled is not sent later', async ({ unwind, visit }) => {
+	const page = await visit();
+	await ownTime(page);
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/bystander`);
+	await page.getByRole('button', { name: 'Plan teardown…' }).click();
+	await page.waitForURL(/\/plan\//);
+	/** @type {string[]} */
+	const sent = [];
+	page.on('request', (request) => {
+		if (request.method() === 'POST') sent.push(new URL(request.url()).pathname);
+	});
+	const dialog = page.getByRole('dialog');
+	const ask = async () => {
+		await page.getByRole('button', { name: 'Start teardown…' }).click();
+		const start = dialog.getByRole('button', { name: /^Start/ });
+		await expect(start).toBeDisabled();
+		await dialog.getByRole('textbox').fill('by');
+		await expect(dialog.getByText('That is not the unit’s name.')).toBeVisible();
+		await dialog.getByRole('textbox').fill('bystander');
+		await start.click();
+		await expect(dialog.getByText('Nothing has been sent yet.')).toBeVisible();
+		await page.clock.runFor(100);
+		await expect(dialog.getByRole('button', { name: 'Cancel' })).toBeFocused();
+	};
+	await page.clock.pauseAt(Date.now() + 5_000);
+	await ask();
+	await page.clock.runFor(8_950);
+	await expect(dialog.getByRole('button', { name: 'Starts in 1 s' })).toBeVisible();
+	await page.keyboard.press('Enter');
+	await expect(dialog).toBeHidden();
+	await page.clock.runFor(60_000);
+	expect(sent).toEqual([]);
+	expect(page.url()).toContain('/plan/');
+
+	await ask();
+	await page.clock.runFor(9_800);
+	expect(sent).toEqual([]);
+	await page.clock.runFor(200);
+	await page.waitForURL(/\/r\//);
+	expect(sent).toEqual(['/api/runs']);
+});
+
+test('a paused run sends nothing, and a resumed one goes on to the end', async ({ cluster, unwind, visit }) => {
+	const pod = '/api/v1/namespaces/consortium-orderers/pods/orderer-1';
+	const hold = (how) => cluster.request('admin', 'PATCH', pod, { metadata: { annotations: { 'unwind.test/hold': how } } }, merge);
+	expect((await hold('silent')).status).toBe(200);
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await tearDown(page, 'consortium');
+	const row = (name) => page.getByRole('row').filter({ hasText: name });
+	const claim = row('PersistentVolumeClaim consortium-orderers/ledger-orderer-1');
+	await expect(row('Namespace consortium-org1')).toContainText('Gone', { timeout: 60_000 });
+	await expect(claim).toContainText('Waiting');
+
+	await page.getByRole('button', { name: 'Pause' }).click();
+	await expect(page.getByText('Paused', { exact: true })).toBeVisible();
+	await expect(page.getByText('Li paused the run')).toBeVisible();
+	await hold(null);
+	// What was requested goes on; what was behind it is free now, and is not requested.
+	await expect(row('Pod consortium-orderers/orderer-1')).toContainText('Gone', { timeout: 60_000 });
+	await expect(claim).toContainText('Waiting');
+	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/consortium-orderers/persistentvolumeclaims/ledger-orderer-1');
+	expect(body.metadata.deletionTimestamp).toBeUndefined();
+
+	await page.getByRole('button', { name: 'Resume' }).click();
+	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+	await expect(page.getByText('Li resumed the run')).toBeVisible();
+	await expect(page.getByText('Everything in the plan is gone', { exact: true })).toBeVisible();
+});
+
+refusing('a step is left out only after it was said what is left out with it', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await tearDown(page, 'consortium');
+	const card = page.getByRole('listitem').filter({ hasText: 'The API server refused with 403.' }).filter({ has: page.getByRole('button', { name: 'Skip…' }) });
+	const stateful = card.filter({ hasText: 'StatefulSet consortium-orderers/orderer' });
+	await expect(stateful).toBeVisible({ timeout: 30_000 });
+	await expect(stateful).toContainText('tried again every 20 s');
+	const skipped = page.locator('.steps').getByRole('row').filter({ hasText: 'Skipped' });
+	const dialog = page.getByRole('dialog');
+
+	// Asked, and answered with no.
+	await stateful.getByRole('button', { name: 'Skip…' }).click();
+	await expect(dialog.getByRole('heading')).toHaveText('Leave out StatefulSet consortium-orderers/orderer?');
+	await expect(dialog).toContainText('PersistentVolumeClaim');
+	await dialog.getByRole('button', { name: 'Cancel' }).click();
+	await expect(skipped).toHaveCount(0);
+
+	await stateful.getByRole('button', { name: 'Skip…' }).click();
+	const said = await dialog.getByText(/wait for it and are left out as well/).textContent();
+	const behind = Number.parseInt(said ?? '', 10);
+	expect(behind).toBeGreaterThan(1);
+	await dialog.getByRole('button', { name: 'Leave out' }).click();
+	await expect(skipped).toHaveCount(behind + 1);
+	await expect(stateful).toHaveCount(0);
+
+	// Nothing was accepted, so a stop leaves nothing that cannot be taken back.
+	await page.getByRole('button', { name: 'Stop…' }).click();
+	await expect(dialog).toContainText(/\d+ untouched · 0 requested and not to be taken back · 0 gone/);
+	await dialog.getByRole('button', { name: 'Cancel' }).click();
+
+	while (await page.getByRole('button', { name: 'Skip…' }).count()) {
+		const left = await skipped.count();
+		await page.getByRole('button', { name: 'Skip…' }).first().click();
+		await dialog.getByRole('button', { name: 'Leave out' }).click();
+		await expect.poll(() => skipped.count()).toBeGreaterThan(left);
+	}
+	await expect(page.getByText('Finished', { exact: true })).toBeVisible();
+	await expect(page.getByText(/^Everything in the plan is gone but for \d+ objects left out$/)).toBeVisible();
+});
