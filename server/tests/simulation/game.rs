@@ -32,7 +32,7 @@ use tokio::{
 };
 
 use crate::{
-    adversity::{Adversity, Happening},
+    adversity::{Adversity, Death, Happening},
     application::{Application, BYSTANDER, UNIT, object},
     door::Door,
     ledger::Ledger,
@@ -46,6 +46,7 @@ use crate::{
     state::{owners, text, uid, unit},
     story::Story,
     told::Told,
+    variety::Variety,
     wire::Arrivals,
 };
 
@@ -55,11 +56,24 @@ const SETTLING: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// How long a newcomer stays after all is well.
 const STAY: Duration = Duration::from_secs(60);
+/// How often a person tries to start a run, a second apart, before they give up.
+const TRIES: u32 = 120;
+/// How long they try once all is well and the server sees all again.
+const START: Duration = Duration::from_secs(60);
 /// How long the hub may take for an answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Plays the game of a seed.
 pub(crate) fn play(seed: u64, saboteur: Option<Saboteur>) -> Outcome {
+    stage(async move || Game::begin(seed, saboteur).await)
+}
+
+/// Plays the application of a seed without anything that goes wrong, but for how the server dies.
+pub(crate) fn play_quietly(seed: u64, death: Option<Death>) -> Outcome {
+    stage(async move || Game::quiet(seed, death).await)
+}
+
+fn stage(begin: impl AsyncFnOnce() -> Game) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -68,7 +82,7 @@ pub(crate) fn play(seed: u64, saboteur: Option<Saboteur>) -> Outcome {
     let log = Log::default();
     let _quiet = log.listen();
     runtime.block_on(async {
-        let mut game = Game::begin(seed, saboteur).await;
+        let mut game = begin().await;
         game.play().await;
         let mut outcome = game.end().await;
         outcome.offences.extend(log.offence());
@@ -89,6 +103,8 @@ struct Game {
     browsed: Option<(Topic, Seen)>,
     events: Vec<Arc<Event>>,
     moments: Moments,
+    /// When it began to go wrong.
+    struck: Option<Instant>,
     healed: Option<u64>,
     turns: Vec<u64>,
     planned: u64,
@@ -102,16 +118,44 @@ struct Game {
 impl Game {
     async fn begin(seed: u64, saboteur: Option<Saboteur>) -> Self {
         let mut rng = Rng::with_seed(seed);
-        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
-        let mut controllers = Controllers::new(Timing::default());
-        controllers.breakage.machines = ["node-1", "node-2"].map(String::from).into();
-        let sandbox = Sandbox::start(start, rng.u64(..), controllers);
-        let story = Story::begin();
-        let application = Application::draw(&mut rng.fork());
+        let sandbox = rng.u64(..);
+        let mut application = Application::draw(&mut rng.fork());
         let mut adversity = Adversity::draw(&mut rng.fork(), &application);
         if has_door(seed) {
             adversity.intrude();
         }
+        let variety = Variety::of(seed);
+        if variety.is_dressed {
+            application.dress(&mut rng.fork());
+        }
+        if variety.is_worse {
+            adversity.worsen(&mut rng.fork(), &application);
+        }
+        if variety.is_early {
+            adversity.come_early(&mut rng.fork());
+        }
+        Self::of(seed, sandbox, application, adversity, saboteur).await
+    }
+
+    async fn quiet(seed: u64, death: Option<Death>) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let sandbox = rng.u64(..);
+        let application = Application::draw(&mut rng.fork());
+        Self::of(seed, sandbox, application, Adversity::quiet(death), None).await
+    }
+
+    async fn of(
+        seed: u64,
+        sandbox: u64,
+        application: Application,
+        adversity: Adversity,
+        saboteur: Option<Saboteur>,
+    ) -> Self {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
+        let mut controllers = Controllers::new(Timing::default());
+        controllers.breakage.machines = ["node-1", "node-2"].map(String::from).into();
+        let sandbox = Sandbox::start(start, sandbox, controllers);
+        let story = Story::begin();
         let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
         let ledger = Ledger::default();
         if saboteur == Some(Saboteur::LateIntent) {
@@ -141,6 +185,7 @@ impl Game {
             browsed: None,
             events: vec![],
             moments: Moments::default(),
+            struck: None,
             healed: None,
             turns: vec![],
             planned: 0,
@@ -221,12 +266,23 @@ impl Game {
     fn read(&mut self, topic: Topic) {
         if !self.seen.contains_key(&topic) {
             let seen = Seen::default();
-            self.readers.spawn(read(topic.clone(), self.hubs.subscribe(), seen.clone()));
+            let (hubs, saboteur) = (self.hubs.subscribe(), self.stage.saboteur);
+            self.readers.spawn(read(topic.clone(), hubs, seen.clone(), saboteur));
             self.seen.insert(topic, seen);
         }
     }
 
     async fn play(&mut self) {
+        match self.adversity.death {
+            Some(Death::AtWrite(after, cut)) => self.stage.ledger.cut(after, cut),
+            Some(Death::AtDelete(after, with_effect)) => {
+                self.stage.arrivals.cut(after, with_effect);
+            }
+            None => {}
+        }
+        if self.adversity.is_early {
+            self.strike();
+        }
         self.start_server();
         if self.stage.seed.is_multiple_of(4) {
             self.read(Topic::Units);
@@ -236,18 +292,20 @@ impl Game {
         }
         let mut happenings: VecDeque<_> = std::mem::take(&mut self.adversity.happenings).into();
         let began = Instant::now();
-        let heals = began + self.adversity.heals;
-        self.strike();
-        let mut healed = false;
+        if !self.adversity.is_early {
+            self.strike();
+        }
+        let heals = self.heals().unwrap_or(began);
+        let patience = heals.max(began) + PATIENCE;
         let mut returns: Option<Instant> = None;
         let mut tick = began;
         loop {
             let now = Instant::now();
             let is_over = self.stage.ledger.runs().iter().all(|(_, ended)| *ended);
-            if is_over && (healed || happenings.is_empty()) {
+            if is_over && (self.healed.is_some() || happenings.is_empty()) {
                 break;
             }
-            if now > heals + PATIENCE {
+            if now > patience {
                 let waiting = self.waiting().await;
                 self.offend("I9", format!("not over {PATIENCE:?} after all was well: {waiting}"));
                 break;
@@ -279,8 +337,7 @@ impl Game {
                 self.operate();
                 self.pull();
                 if now >= heals {
-                    if !healed {
-                        healed = true;
+                    if self.healed.is_none() {
                         self.heal();
                     }
                     self.tidy(now >= heals + STAY).await;
@@ -311,8 +368,10 @@ impl Game {
     /// A person makes a plan and starts a run of it, as often as it takes.
     async fn confirm(&mut self) -> bool {
         let mut refused = String::new();
-        for _ in 0..120 {
-            sleep(Duration::from_secs(1)).await;
+        let mut tries = 0;
+        while tries < TRIES || self.heals().is_some_and(|at| Instant::now() < at + self.sight()) {
+            tries += 1;
+            self.breathe().await;
             let Some(life) = &self.life else { return false };
             let hub = life.hub.clone();
             let made = timeout(ANSWER, hub.make_plan(UnitId::new(UNIT))).await;
@@ -324,6 +383,10 @@ impl Game {
                 refused = format!("{made:?}");
                 continue;
             };
+            if self.adversity.is_early && is_blind(&plan) {
+                refused = format!("cannot be seen: {:?}", plan.blind);
+                continue;
+            }
             *self.stage.confirmed.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(plan.clone());
             self.pull();
@@ -341,7 +404,12 @@ impl Game {
             self.pull();
             let started = timeout(ANSWER, hub.start(start)).await;
             refused = format!("{started:?}");
-            if let Ok(Ok(Ok(run))) = started {
+            // One of which no answer came may have begun all the same: the page shows it.
+            let run = match started {
+                Ok(Ok(Ok(run))) => Some(run),
+                _ => self.stage.ledger.run_of(&plan.id.to_string()).map(RunId::new),
+            };
+            if let Some(run) = run {
                 self.tell(format!(
                     "Li starts a run of {} steps; {} stay",
                     plan.steps.len(),
@@ -369,6 +437,33 @@ impl Game {
         false
     }
 
+    /// When all is well again, once it has begun to go wrong.
+    fn heals(&self) -> Option<Instant> {
+        self.struck.map(|struck| struck + self.adversity.heals)
+    }
+
+    /// How long the server may need, once all is well, to see all again and to start a run.
+    fn sight(&self) -> Duration {
+        Duration::from_millis(self.adversity.standstill()) + START
+    }
+
+    /// Lets a second pass. What dies meanwhile comes back, and what is to be well again is.
+    async fn breathe(&mut self) {
+        let ending = self.stage.ending.clone();
+        tokio::select! {
+            biased;
+            () = ending.notified() => {
+                self.kill("it has crashed").await;
+                sleep(self.adversity.away).await;
+                self.start_server();
+            }
+            () = sleep(Duration::from_secs(1)) => {}
+        }
+        if self.healed.is_none() && self.heals().is_some_and(|at| at <= Instant::now()) {
+            self.heal();
+        }
+    }
+
     /// How many objects there are that controllers made since the plan.
     fn newcomers(&self) -> usize {
         let new = self.events.iter().filter(|event| event.revision > self.planned);
@@ -379,6 +474,7 @@ impl Game {
     }
 
     fn strike(&mut self) {
+        self.struck = Some(Instant::now());
         let script = self.adversity.script.clone();
         let parsed = self.stage.sandbox.with(|world| {
             let now = world.cluster.steady();
@@ -552,6 +648,7 @@ impl Game {
             self.offences.extend(seen.offences());
         }
         let known = self.stage.ledger.known();
+        let (writes, deletes) = (self.stage.ledger.writes(), self.stage.arrivals.count());
         let evidence = Evidence {
             entries: self.stage.sandbox.with(|world| world.cluster.log.entries().to_vec()),
             events: self.events.clone(),
@@ -576,6 +673,9 @@ impl Game {
             story: self.stage.story,
             script: self.adversity.script,
             events: self.events,
+            entries: evidence.entries,
+            writes,
+            deletes,
             moments: self.moments,
             objects: self.application.objects.len(),
             ran: self.run.is_some(),
@@ -603,6 +703,12 @@ impl Game {
         }
         self.offend("I4", format!("{topic}: what was folded is not what is there: {difference}"));
     }
+}
+
+/// Whether a page says that a plan was made without seeing all that it depends on. The person who reads that waits. A group
+/// of the application's own has nothing in it.
+fn is_blind(plan: &Plan) -> bool {
+    plan.blind.iter().any(|resource| !resource.contains(".example."))
 }
 
 /// Whether this is one of the games with somebody at the router: it costs as much as the rest.
