@@ -175,7 +175,7 @@ names! {
     Rung { Present "present", Accepted "accepted", Absent "absent", Childless "childless" }
     Propagation { Background "Background", Orphan "Orphan" }
     Reclaim { Retain "Retain", Delete "Delete", Recycle "Recycle" }
-    Fate { Destroyed "destroyed", LeftBehind "leftBehind", Kept "kept" }
+    Fate { Destroyed "destroyed", Unknown "unknown", LeftBehind "leftBehind", Kept "kept" }
     Operator { In "In", NotIn "NotIn", Exists "Exists", DoesNotExist "DoesNotExist" }
 }
 
@@ -188,6 +188,7 @@ tagged! {
         UsedBy "usedBy" { user, edge, reason },
         NeededBy "neededBy" { user, edge, reason },
         RetainedVolume "retainedVolume" {},
+        RecycledVolume "recycledVolume" {},
         Protected "protected" {},
         Access "access" {},
         MadeByCluster "madeByCluster" {},

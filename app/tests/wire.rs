@@ -111,7 +111,7 @@ fn every_variant() {
     same::<Rung>(&json!(["present", "accepted", "absent", "childless"]));
     same::<Propagation>(&json!(["Background", "Orphan"]));
     same::<Reclaim>(&json!(["Retain", "Delete", "Recycle"]));
-    same::<Fate>(&json!(["destroyed", "leftBehind", "kept"]));
+    same::<Fate>(&json!(["destroyed", "unknown", "leftBehind", "kept"]));
     same::<Operator>(&json!(["In", "NotIn", "Exists", "DoesNotExist"]));
 }
 

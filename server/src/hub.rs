@@ -40,7 +40,7 @@ use tokio_util::sync::CancellationToken;
 use self::{board::Board, clock::Clock, performance::Performance};
 use crate::{
     chance::Chance,
-    journal::{Journal, JournalError},
+    journal::{ClusterId, Journal, JournalError},
 };
 
 pub use self::handle::{
@@ -176,11 +176,19 @@ impl Keeper {
         }
     }
 
-    /// Which cluster this is, so that a run is never performed in front of another one. The namespace is as old as the
-    /// cluster, and nobody can make it anew.
-    fn cluster(&self) -> String {
+    /// Which cluster this is, so that a run is never performed in front of another one.
+    fn cluster(&self) -> ClusterId {
         let system = self.index.find("", "Namespace", None, "kube-system");
-        system.map_or_else(|| self.name.clone(), |namespace| namespace.uid.to_string())
+        ClusterId::new(&self.name, system.map(|namespace| &namespace.uid))
+    }
+
+    /// The run of that name, if it is of this cluster.
+    fn performance(&self, id: &RunId) -> Result<&Performance, Refusal> {
+        let cluster = self.cluster();
+        self.performances
+            .get(id)
+            .filter(|performance| performance.cluster.is(&cluster))
+            .ok_or_else(|| Refusal::UnknownRun(id.clone()))
     }
 
     /// The next moment at which something may follow from time alone.
@@ -289,8 +297,10 @@ impl Keeper {
         }
         performance.record(&mut self.journal, now, turn.events)?;
         self.stale = true;
-        for action in turn.actions {
-            if let Err(error) = self.orders.try_send(Order { run: id.clone(), action }) {
+        let orders: Vec<Order> =
+            turn.actions.into_iter().map(|action| performance.order(action)).collect();
+        for order in orders {
+            if let Err(error) = self.orders.try_send(order) {
                 let (mpsc::error::TrySendError::Full(order)
                 | mpsc::error::TrySendError::Closed(order)) = error;
                 let message = "too many calls are waiting".to_owned();
@@ -408,8 +418,8 @@ impl Keeper {
         steer: Steer,
         by: String,
     ) -> Result<Result<(), Refusal>, HubError> {
-        if !self.performances.contains_key(run) {
-            return Ok(Err(Refusal::UnknownRun(run.clone())));
+        if let Err(refusal) = self.performance(run) {
+            return Ok(Err(refusal));
         }
         let input = match steer {
             Steer::Pause => Input::Pause { by },
@@ -430,7 +440,8 @@ impl Keeper {
         self.learn();
         let Some(known) = &self.known else { return Err(Refusal::NotReady) };
         let cluster = self.cluster();
-        let ours = self.performances.values().filter(|performance| performance.cluster == cluster);
+        let ours =
+            self.performances.values().filter(|performance| performance.cluster.is(&cluster));
         let mut runs: Vec<&Run> = ours.map(|performance| &performance.run).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.started()));
         let world = World {
@@ -444,10 +455,7 @@ impl Keeper {
         match topic {
             Topic::Units => Ok(world.overview()),
             Topic::Unit(id) => world.unit(id).ok_or_else(|| Refusal::UnknownUnit(id.clone())),
-            Topic::Run(id) => match self.performances.get(id) {
-                Some(performance) => Ok(world.run(&performance.run)),
-                None => Err(Refusal::UnknownRun(id.clone())),
-            },
+            Topic::Run(id) => Ok(world.run(&self.performance(id)?.run)),
         }
     }
 

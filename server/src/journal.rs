@@ -21,6 +21,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use teardown::{
+    object::Uid,
     plan::{Plan, PlanId},
     run::RunId,
 };
@@ -178,8 +179,37 @@ pub struct RunHead {
     pub plan: PlanId,
     /// When it started.
     pub started: Timestamp,
-    /// The cluster it is about: the UID of its namespace `kube-system`, or its name where that cannot be seen.
+    /// The cluster it is about.
+    #[serde(flatten)]
+    pub cluster: ClusterId,
+}
+
+/// Which cluster something is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterId {
+    /// The UID of its namespace `kube-system`, which is as old as the cluster and which nobody can make anew; the name,
+    /// where that could not be seen.
     pub cluster: String,
+    /// Its name among the clusters this server is started for. Missing in what was written before it was kept.
+    #[serde(default)]
+    pub context: Option<String>,
+}
+
+impl ClusterId {
+    /// The cluster of this name, and what it goes by if it can be seen.
+    pub fn new(name: &str, system: Option<&Uid>) -> Self {
+        let cluster = system.map_or_else(|| name.to_owned(), Uid::to_string);
+        Self { cluster, context: Some(name.to_owned()) }
+    }
+
+    /// Whether the two are the same. Rights come and go: where one of the two has a name only, the names decide.
+    pub fn is(&self, other: &Self) -> bool {
+        let has_name_only = |it: &Self| it.context.as_ref() == Some(&it.cluster);
+        self.cluster == other.cluster
+            || self.context.is_some()
+                && self.context == other.context
+                && (has_name_only(self) || has_name_only(other))
+    }
 }
 
 /// The journal over a store.
@@ -343,8 +373,24 @@ mod tests {
             run: run(id),
             plan: PlanId::new("p"),
             started: Timestamp::UNIX_EPOCH,
-            cluster: "c".into(),
+            cluster: ClusterId::new("c", None),
         }
+    }
+
+    #[test]
+    fn a_cluster_is_the_same_although_rights_come_and_go() {
+        let (one, two) = (Uid::new("u-1"), Uid::new("u-2"));
+        let seen = ClusterId::new("prod", Some(&one));
+        assert!(seen.is(&ClusterId::new("renamed", Some(&one))));
+        assert!(!seen.is(&ClusterId::new("prod", Some(&two))), "made anew under its name");
+        for (one, two) in
+            [(&seen, &ClusterId::new("prod", None)), (&ClusterId::new("prod", None), &seen)]
+        {
+            assert!(one.is(two));
+        }
+        assert!(!seen.is(&ClusterId::new("test", None)));
+        let before: ClusterId = serde_json::from_str(r#"{"cluster":"u-1"}"#).unwrap();
+        assert!(before.is(&seen) && !before.is(&ClusterId::new("prod", None)));
     }
 
     fn steps(numbers: std::ops::Range<u32>) -> Vec<Event> {

@@ -429,6 +429,9 @@ pub fn kept(why: &KeptReason) -> String {
         KeptReason::RetainedVolume => {
             "Its reclaim policy is Retain and nobody declared it part of the unit: it stays as Released, with its data".to_owned()
         }
+        KeptReason::RecycledVolume => {
+            "Its reclaim policy is Recycle: it stays, scrubbed of its data, and is offered again".to_owned()
+        }
         KeptReason::Protected => "The cluster needs this namespace".to_owned(),
         KeptReason::Access => {
             "It gives people their rights, yours perhaps among them: it goes with its namespace".to_owned()
@@ -518,6 +521,7 @@ pub fn more(count: usize) -> String {
 pub fn fate(fate: Fate) -> &'static str {
     match fate {
         Fate::Destroyed => "Destroyed for good",
+        Fate::Unknown => "Cannot tell: the volume cannot be seen",
         Fate::LeftBehind => "Left where it is",
         Fate::Kept => "Stays in use",
     }
@@ -557,6 +561,14 @@ pub fn confirm_lead(steps: usize) -> String {
 /// What data is lost.
 pub fn confirm_data(volumes: usize) -> String {
     format!("The data on {} will be destroyed for good.", many(volumes, "volume", "volumes"))
+}
+
+/// What data may be lost.
+pub fn confirm_unseen_data(volumes: usize) -> String {
+    format!(
+        "The data on {} may be destroyed: nobody can see it to tell.",
+        many(volumes, "volume", "volumes")
+    )
 }
 
 /// What to type.

@@ -86,24 +86,28 @@ pub fn Confirm(
             }
         });
     };
-    let volumes: Vec<String> = plan
-        .data
-        .iter()
-        .filter(|data| data.fate == Fate::Destroyed)
-        .map(|data| match &data.capacity {
-            Some(capacity) => format!("{} ({capacity})", data.volume.name),
-            None => data.volume.name.to_string(),
+    let lost = |fate: Fate, sentence: fn(usize) -> String| {
+        let volumes: Vec<String> = plan
+            .data
+            .iter()
+            .filter(|data| data.fate == fate)
+            .map(|data| match &data.capacity {
+                Some(capacity) => format!("{} ({capacity})", data.volume.name),
+                None => data.volume.name.to_string(),
+            })
+            .collect();
+        (!volumes.is_empty()).then(|| {
+            let names = volumes.iter().map(|name| view! { <li>{name.clone()}</li> }).collect_view();
+            view! {
+                <div class="banner bad">
+                    {icon("icon-warning")}
+                    <div><strong>{sentence(volumes.len())}</strong><ul>{names}</ul></div>
+                </div>
+            }
         })
-        .collect();
-    let lost = (!volumes.is_empty()).then(|| {
-        let names = volumes.iter().map(|name| view! { <li>{name.clone()}</li> }).collect_view();
-        view! {
-            <div class="banner bad">
-                {icon("icon-warning")}
-                <div><strong>{text::confirm_data(volumes.len())}</strong><ul>{names}</ul></div>
-            </div>
-        }
-    });
+    };
+    let lost =
+        [lost(Fate::Destroyed, text::confirm_data), lost(Fate::Unknown, text::confirm_unseen_data)];
     let holding = move || matches!(phase.get(), Phase::Holding(_));
     let countdown = move || match phase.get() {
         Phase::Typing => text::CONFIRM_START.to_owned(),

@@ -12,7 +12,7 @@ use crate::{sorted::sorted, text};
 pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
     let of = |fate: Fate| plan.data.iter().filter(move |data| data.fate == fate);
     let destroyed = of(Fate::Destroyed).count();
-    let safe = plan.data.len() - destroyed;
+    let safe = plan.data.len() - destroyed - of(Fate::Unknown).count();
     let sizes = |fate: Fate| {
         let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
         for capacity in of(fate).filter_map(|data| data.capacity.as_deref()) {
@@ -72,12 +72,13 @@ fn total(figure: String, label: &'static str, more: String, class: &'static str)
 fn data(fates: &[DataFate]) -> impl IntoView + use<> {
     let fates =
         sorted(fates.to_vec(), |a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
-    let none = fates.iter().all(|data| data.fate != Fate::Destroyed);
+    let none = fates.iter().all(|data| !matches!(data.fate, Fate::Destroyed | Fate::Unknown));
     let rows = fates
         .iter()
         .map(|data| {
             let (class, symbol) = match data.fate {
                 Fate::Destroyed => ("data destroyed", "icon-warning"),
+                Fate::Unknown => ("data destroyed", "state-unknown"),
                 Fate::LeftBehind => ("data left", "icon-disk"),
                 Fate::Kept => ("data left", "icon-lock"),
             };

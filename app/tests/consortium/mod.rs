@@ -445,7 +445,7 @@ fn plan() -> Plan {
                 claim: Some(find(&edge.from).object.clone()),
                 capacity: Some("40Gi".to_owned()),
                 source: Some("csi ebs.csi.aws.com vol-0a1b2c3d4e5f".to_owned()),
-                reclaim: if retained { Reclaim::Retain } else { Reclaim::Delete },
+                reclaim: Some(if retained { Reclaim::Retain } else { Reclaim::Delete }),
                 fate: if retained { Fate::LeftBehind } else { Fate::Destroyed },
             }
         })

@@ -46,7 +46,7 @@ const METADATA_IF_POSSIBLE: &str =
 const METADATA_LIST_IF_POSSIBLE: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
-/// As [`media_type`], for a read of one object of which only its metadata matters, whatever its kind.
+/// As [`media_type`], for a read or a DELETE of one object of which only its metadata matters, whatever its kind.
 pub(super) fn sight_media_type(kind: &Kind) -> &'static str {
     match (&*kind.group, &*kind.kind) {
         ("", "Secret" | "ConfigMap") => METADATA,

@@ -7,8 +7,9 @@
 //!  └────── Incoming::Performed ◄──┘
 //! ```
 //!
-//! Orders are taken in at once and wait here, so that the hub never waits for the cluster. On drain what waits is
-//! dropped (its intent is journaled and will be observed anew) and what has left is waited for.
+//! Orders are taken in at once and wait here, so that the hub never waits for the cluster. What waits can be recalled:
+//! no order leaves once its run is paused or stopped. On drain what waits is dropped (its intent is journaled and will be
+//! observed anew) and what has left is waited for.
 
 mod outcome;
 
@@ -59,10 +60,15 @@ pub(super) async fn perform(
     let mut calls = JoinSet::new();
     loop {
         let mut hold = None;
+        send_back_recalled(&mut queue, &mailbox).await;
         while !queue.is_empty() {
             match window.wait(calls.len(), start.elapsed()) {
                 Some(Duration::ZERO) => {
                     if let Some(order) = queue.pop_front() {
+                        if order.recall.is_cancelled() {
+                            send_back(&mailbox, order).await;
+                            continue;
+                        }
                         calls.spawn(carry_out(
                             client.clone(),
                             names.clone(),
@@ -86,12 +92,39 @@ pub(super) async fn perform(
                 Some(order) => queue.push_back(order),
                 None => break,
             },
+            () = first_recall(&queue), if !queue.is_empty() => {}
             () = sleep(hold.unwrap_or_default()), if hold.is_some() => {}
         }
     }
     while let Some(done) = calls.join_next().await {
         account(&mut window, done);
     }
+}
+
+/// Until the order that is next is recalled.
+async fn first_recall(queue: &VecDeque<Order>) {
+    match queue.front() {
+        Some(order) => order.recall.cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Answers for every order that is recalled. They are looked for when the next one is: others wait their turn anyway.
+async fn send_back_recalled(queue: &mut VecDeque<Order>, mailbox: &mpsc::Sender<Incoming>) {
+    if !queue.front().is_some_and(|order| order.recall.is_cancelled()) {
+        return;
+    }
+    let (recalled, left): (VecDeque<_>, VecDeque<_>) =
+        queue.drain(..).partition(|order| order.recall.is_cancelled());
+    *queue = left;
+    for order in recalled {
+        send_back(mailbox, order).await;
+    }
+}
+
+async fn send_back(mailbox: &mpsc::Sender<Incoming>, Order { run, action, recall: _ }: Order) {
+    // A closed mailbox means that the process ends; nobody is left to tell.
+    let _ = mailbox.send(Incoming::Performed { run, action, outcome: Outcome::Recalled }).await;
 }
 
 /// What a call says of the API server's load.
@@ -127,7 +160,7 @@ async fn carry_out(
     client: Client,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
-    Order { run, action }: Order,
+    Order { run, action, recall: _ }: Order,
     start: Instant,
 ) -> Done {
     let began = start.elapsed();
@@ -180,7 +213,8 @@ async fn delete(
             Propagation::Orphan => "Orphan",
         },
     });
-    let request = match request::delete(&path, options.to_string().into_bytes()) {
+    let accept = convert::sight_media_type(kind);
+    let request = match request::delete(&path, accept, options.to_string().into_bytes()) {
         Ok(request) => request,
         Err(failure) => return outcome::of_failure(&failure),
     };

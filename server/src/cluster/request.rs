@@ -66,9 +66,9 @@ pub(super) fn get(path: &str, accept: &str) -> Result<Request<Body>, Failure> {
     build(Method::GET, path, accept, Body::empty())
 }
 
-/// A DELETE of `path` with a JSON body.
-pub(super) fn delete(path: &str, body: Vec<u8>) -> Result<Request<Body>, Failure> {
-    build(Method::DELETE, path, JSON, Body::from(body))
+/// A DELETE of `path` with a JSON body, asking for this media type: the answer may hold the object.
+pub(super) fn delete(path: &str, accept: &str, body: Vec<u8>) -> Result<Request<Body>, Failure> {
+    build(Method::DELETE, path, accept, Body::from(body))
 }
 
 /// Plain JSON.

@@ -14,6 +14,7 @@ use teardown::{
     unit::UnitId,
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 /// Everything that can reach the hub.
 #[derive(Debug)]
@@ -107,7 +108,7 @@ pub enum Steer {
     Resume,
     /// Send nothing any more.
     Stop,
-    /// Leave one step out; what comes after it no longer waits for it, unless it holds storage or content.
+    /// Leave one step out, and everything behind it: what may not go before it may not go while it stays.
     Skip(StepId),
 }
 
@@ -166,12 +167,14 @@ pub enum Refusal {
 pub struct HubClosed;
 
 /// A call the hub asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Order {
     /// The run it is for.
     pub run: RunId,
     /// The call.
     pub action: Action,
+    /// Cancelled once the run is paused or stopped: a call that has not left by then does not leave.
+    pub recall: CancellationToken,
 }
 
 /// A message as it goes out: serialised once, shared by all readers.

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teardown::{
+    action::Action,
     index::Index,
     plan::Plan,
     run::{Run, RunEvent, RunId},
 };
+use tokio_util::sync::CancellationToken;
 
-use super::HubError;
-use crate::journal::{Journal, JournalError, RunHead};
+use super::{HubError, Order};
+use crate::journal::{ClusterId, Journal, JournalError, RunHead};
 
 /// One event as the journal keeps it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,8 +27,10 @@ pub(super) struct Performance {
     pub(super) run: Run,
     /// It was open when the server started, and has not gone on yet.
     pub(super) is_recovering: bool,
-    /// The cluster it is about; in front of another one it is neither shown nor performed.
-    pub(super) cluster: String,
+    /// The cluster it is about; in front of another one it is neither shown, steered nor performed.
+    pub(super) cluster: ClusterId,
+    /// Recalls the orders that wait for their turn. Another one for those that come after a pause.
+    recall: CancellationToken,
     journaled: u64,
 }
 
@@ -37,7 +41,7 @@ impl Performance {
         id: RunId,
         plan: Arc<Plan>,
         by: &str,
-        cluster: String,
+        cluster: ClusterId,
         now: Timestamp,
     ) -> Result<Self, JournalError> {
         journal.put_plan(&plan)?;
@@ -51,7 +55,8 @@ impl Performance {
         journal.begin(&head, &[Entry { at: now, event: event.clone() }])?;
         let mut run = Run::new(id, plan);
         run.apply(now, &event).unwrap_or_default();
-        Ok(Self { run, is_recovering: false, cluster, journaled: 1 })
+        let recall = CancellationToken::new();
+        Ok(Self { run, is_recovering: false, cluster, recall, journaled: 1 })
     }
 
     /// The run as the journal tells it.
@@ -65,14 +70,20 @@ impl Performance {
         }
         let is_recovering = !run.state().is_ended();
         let cluster = head.cluster.clone();
-        Ok(Self { run, is_recovering, cluster, journaled: entries.len() as u64 })
+        let recall = CancellationToken::new();
+        Ok(Self { run, is_recovering, cluster, recall, journaled: entries.len() as u64 })
     }
 
     /// Whether the run may look at the cluster: not before everything that can be seen has been listed, when it comes
     /// from before a restart, only in front of the cluster it is about, and not after its end.
-    pub(super) fn is_looking(&self, index: &Index, cluster: &str) -> bool {
-        let is_ready = !self.is_recovering || index.is_synced() && self.cluster == cluster;
+    pub(super) fn is_looking(&self, index: &Index, cluster: &ClusterId) -> bool {
+        let is_ready = !self.is_recovering || index.is_synced() && self.cluster.is(cluster);
         !self.run.state().is_ended() && is_ready
+    }
+
+    /// The order for an action of the run.
+    pub(super) fn order(&self, action: Action) -> Order {
+        Order { run: self.run.id.clone(), action, recall: self.recall.clone() }
     }
 
     /// Journals events, and only then lets them happen.
@@ -87,6 +98,9 @@ impl Performance {
         journal.append(&self.run.id, self.journaled, &entries)?;
         self.journaled += entries.len() as u64;
         for entry in &entries {
+            if matches!(entry.event, RunEvent::Paused { .. } | RunEvent::Stopping { .. }) {
+                std::mem::take(&mut self.recall).cancel();
+            }
             self.is_recovering &= entry.event != RunEvent::Recovered;
             self.run
                 .apply(entry.at, &entry.event)

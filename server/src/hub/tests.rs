@@ -58,9 +58,13 @@ struct Process {
 
 impl Process {
     fn start(disk: &Disk) -> Self {
+        Self::before(disk, "test")
+    }
+
+    fn before(disk: &Disk, cluster: &str) -> Self {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
         let (out, orders) = mpsc::channel(ORDERS);
-        let keeper = Keeper::open("test".into(), inbox, out, Journal::over(disk.clone())).unwrap();
+        let keeper = Keeper::open(cluster.into(), inbox, out, Journal::over(disk.clone())).unwrap();
         let keeper = tokio::spawn(keeper.run(CancellationToken::new()));
         Self { hub: Hub::new(mailbox.clone()), mailbox, orders, keeper }
     }
@@ -95,7 +99,7 @@ impl Process {
     }
 
     async fn answer(&self, order: Order, outcome: Outcome) {
-        let Order { run, action } = order;
+        let Order { run, action, recall: _ } = order;
         self.mailbox.send(Incoming::Performed { run, action, outcome }).await.unwrap();
     }
 
@@ -237,6 +241,51 @@ async fn a_killed_process_goes_on_by_itself_once_it_has_read_the_cluster() {
     assert!(
         records.iter().any(|record| matches!(record, Record::Run(card) if card.recovered == 1))
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_of_another_cluster_is_neither_shown_steered_nor_continued() {
+    let disk = Disk::default();
+    let mut process = Process::start(&disk);
+    process.list(&format!("{SHOP}\n ns kube-system uid=one")).await;
+    let run = process.start_run("shop").await;
+    process.order().await;
+    process.keeper.abort();
+    let mut process = Process::before(&disk, "other");
+    process.list(&format!("{SHOP}\n ns kube-system uid=two")).await;
+    let unknown = Err(Refusal::UnknownRun(run.clone()));
+    assert_eq!(process.hub.look(Topic::Run(run.clone())).await.unwrap().map(|_| ()), unknown);
+    assert_eq!(process.hub.steer(run.clone(), Steer::Stop, "Li".into()).await.unwrap(), unknown);
+    let records = process.records(Topic::Unit(UnitId::new("shop"))).await;
+    assert!(!records.iter().any(|record| matches!(record, Record::Run(_))));
+    assert!(process.orders.try_recv().is_err());
+    process.keeper.abort();
+    // The same cluster, with less to be seen.
+    let mut process = Process::before(&disk, "test");
+    process.list(SHOP).await;
+    assert_eq!(process.run_state(&run).await, RunState::Running);
+    assert!(process.orders.try_recv().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_its_turn_is_recalled_by_pause_and_by_stop() {
+    let disk = Disk::default();
+    let mut process = Process::start(&disk);
+    process.list("ns shop of=shop\n cm shop/a of=shop").await;
+    let run = process.start_run("shop").await;
+    let (_, order) = process.order().await;
+    assert!(!order.recall.is_cancelled());
+    process.hub.steer(run.clone(), Steer::Pause, "Li".into()).await.unwrap().unwrap();
+    assert!(order.recall.is_cancelled());
+    process.answer(order, Outcome::Recalled).await;
+    process.hub.steer(run.clone(), Steer::Resume, "Li".into()).await.unwrap().unwrap();
+    let (text, order) = process.order().await;
+    assert_eq!(text, "DELETE ConfigMap shop/a");
+    assert!(!order.recall.is_cancelled());
+    process.hub.steer(run.clone(), Steer::Stop, "Li".into()).await.unwrap().unwrap();
+    assert!(order.recall.is_cancelled());
+    process.answer(order, Outcome::Recalled).await;
+    assert_eq!(process.run_state(&run).await, RunState::Stopped);
 }
 
 #[tokio::test(start_paused = true)]

@@ -99,6 +99,8 @@ pub enum Outcome {
     },
     /// The Pods of the namespace, all of them.
     Pods(Vec<PodSight>),
+    /// The call was not made: its run was paused or stopped while it waited for its turn.
+    Recalled,
 }
 
 /// A Pod in a consistent read.

@@ -39,6 +39,8 @@ pub struct Index {
     blind: BTreeMap<String, Blind>,
     graves: HashMap<Uid, Vec<Uid>>,
     graves_by_age: VecDeque<Uid>,
+    /// Group and kind of the definitions that were seen to go.
+    undefined: HashSet<(Arc<str>, Arc<str>)>,
     version: Option<String>,
     playground: Option<Playground>,
     unreachable: Option<Unreachable>,
@@ -281,6 +283,9 @@ impl Index {
     fn put(&mut self, object: Object) {
         let object = Arc::new(object);
         let resource = object.kind.resource();
+        if let Facts::Definition(definition) = &object.facts {
+            self.undefined.remove(&(definition.group.clone(), definition.kind.clone()));
+        }
         // A name that is used again: the object before is gone even if its DELETED event was never seen.
         let before = self.names.get(&Name::of(&object)).map(|ByName(before)| before.uid.clone());
         if let Some(before) = before.filter(|before| *before != object.uid) {
@@ -298,6 +303,9 @@ impl Index {
         let name = Name::of(&object);
         if self.names.get(&name).is_some_and(|ByName(named)| named.uid == *uid) {
             self.names.remove(&name);
+        }
+        if let Facts::Definition(definition) = &object.facts {
+            self.undefined.insert((definition.group.clone(), definition.kind.clone()));
         }
         if object.owners.is_empty() {
             return;
@@ -478,14 +486,12 @@ impl Index {
         }
     }
 
+    /// Whether this was a kind of a definition, and that is gone. What an aggregated API serves has none: its objects may
+    /// be where they were when nobody serves them any more.
     fn definition_is_gone(&self, kind: &Kind) -> bool {
         let definitions = "customresourcedefinitions.apiextensions.k8s.io";
-        let seen = matches!(self.outlook(definitions, None), Outlook::Clear);
-        let defined = self.objects().any(|object| {
-            matches!(&object.facts, Facts::Definition(definition)
-                if definition.group == kind.group && definition.kind == kind.kind)
-        });
-        seen && !defined && kind.group.contains('.')
+        matches!(self.outlook(definitions, None), Outlook::Clear)
+            && self.undefined.contains(&(kind.group.clone(), kind.kind.clone()))
     }
 
     /// Whether everything that could be in this namespace can be seen, so that an empty one can be told from one whose
@@ -528,18 +534,42 @@ impl Index {
         namespace: Option<&str>,
         selector: Option<&Selector>,
     ) -> Result<Vec<&Arc<Object>>, String> {
-        match self.outlook("pods", namespace) {
-            Outlook::Clear => {}
-            Outlook::Hidden(why) => return Err(why),
-            Outlook::Unlisted | Outlook::Unserved => {
-                return Err("pods have not been listed yet".to_owned());
-            }
-        }
+        self.sees_pods(namespace)?;
         Ok(self
             .of_resource("pods")
             .filter(|pod| pod.namespace.as_deref() == namespace)
             .filter(|pod| self.is_pod_of(&pod.owners, &pod.labels, workload, selector))
             .collect())
+    }
+
+    /// Whether the Pods of a namespace can be seen.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn sees_pods(&self, namespace: Option<&str>) -> Result<(), String> {
+        match self.outlook("pods", namespace) {
+            Outlook::Clear => Ok(()),
+            Outlook::Hidden(why) => Err(why),
+            Outlook::Unlisted | Outlook::Unserved => {
+                Err("pods have not been listed yet".to_owned())
+            }
+        }
+    }
+
+    /// Whether PersistentVolumes can be seen, so that one that is not known is not there.
+    pub fn sees_volumes(&self) -> bool {
+        matches!(self.outlook("persistentvolumes", None), Outlook::Clear)
+    }
+
+    /// The Pods of a namespace that have not run to their end, as far as they are known.
+    pub fn running_pods(&self, namespace: &str) -> impl Iterator<Item = &Object> {
+        let has_ended = |pod: &Object| match &pod.facts {
+            Facts::Pod(pod) => matches!(pod.phase.as_deref(), Some("Succeeded" | "Failed")),
+            _ => false,
+        };
+        self.of_resource("pods")
+            .filter(move |pod| pod.namespace.as_deref() == Some(namespace) && !has_ended(pod))
+            .map(|pod| &**pod)
     }
 
     /// Whether a Pod with these owners and labels is (left) of this workload.
@@ -552,6 +582,14 @@ impl Index {
     ) -> bool {
         if owners.iter().any(|owner| self.descends(&owner.uid, workload)) {
             return true;
+        }
+        // A CronJob has no selector, and a Job that is gone is remembered by this process only: the Pod of a Job that
+        // nobody knows may be any CronJob's.
+        let is_unknown = |owner: &OwnerRef| {
+            !self.objects.contains(&owner.uid) && !self.graves.contains_key(&owner.uid)
+        };
+        if selector.is_none() && !self.objects.contains(workload) {
+            return owners.iter().any(|it| it.controller && &*it.kind == "Job" && is_unknown(it));
         }
         let controlled_by_another =
             owners.iter().any(|owner| owner.controller && self.objects.contains(&owner.uid));

@@ -268,6 +268,13 @@ impl Used {
             Self::ServiceAccount => "ServiceAccount",
         }
     }
+
+    /// What is referred to as an object of that kind, if Pods refer to such by name.
+    pub fn of(kind: &Kind) -> Option<Self> {
+        [Self::Claim, Self::ConfigMap, Self::Secret, Self::ServiceAccount]
+            .into_iter()
+            .find(|used| kind.is("", used.kind()))
+    }
 }
 
 /// What is kept of a Pod.

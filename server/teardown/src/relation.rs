@@ -55,7 +55,7 @@ pub enum EdgeKind {
     Admits,
     /// The object, an APIService, is answered by the target.
     Serves,
-    /// The object is of the kind that the target, a CustomResourceDefinition, defines.
+    /// The object is of a kind that the target defines, a CustomResourceDefinition, or serves, an APIService.
     Defines,
 }
 
@@ -120,7 +120,7 @@ pub fn edges_of(object: &Object, index: &Index, pods: &Makers) -> Vec<Edge> {
     runs_as(&mut found, index, pods);
     admits(&mut found, index, pods);
     serves(&mut found, index, pods);
-    defines(&mut found, index, pods);
+    defines(&mut found, pods);
     found.edges
 }
 
@@ -162,6 +162,8 @@ impl Found<'_> {
 pub struct Makers {
     by_namespace: HashMap<Arc<str>, Vec<Arc<Object>>>,
     definitions: HashMap<(Arc<str>, Arc<str>), Arc<Object>>,
+    /// APIServices behind which there is a Service, by name: `VERSION.GROUP`.
+    aggregated: HashMap<Arc<str>, Arc<Object>>,
     claims: HashMap<Arc<str>, Vec<Arc<Object>>>,
 }
 
@@ -180,6 +182,9 @@ impl Makers {
                 (Facts::Definition(definition), _) => {
                     let key = (definition.group.clone(), definition.kind.clone());
                     makers.definitions.insert(key, object.clone());
+                }
+                (Facts::ApiService(Some(_)), _) => {
+                    makers.aggregated.insert(object.name.clone(), object.clone());
                 }
                 _ => {}
             }
@@ -490,21 +495,19 @@ fn answered_by(
     }
 }
 
-/// Objects go before the definition of their kind, which would take them all at once.
-fn defines(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+/// Objects go before the definition of their kind, which would take them all at once, and before the aggregated API that
+/// serves them, without which nobody could tell whether they are gone.
+fn defines(found: &mut Found<'_>, makers: &Makers) {
     let kind = &found.from.kind;
-    let Some(definition) = makers.definitions.get(&(kind.group.clone(), kind.kind.clone())) else {
-        return;
-    };
-    if let Some(target) = index.get(&definition.uid) {
+    let order = Order::FromFirst(Rung::Absent);
+    if let Some(target) = makers.definitions.get(&(kind.group.clone(), kind.kind.clone())) {
         let value = format!("{} {}", kind.group, kind.kind);
-        found.push(
-            target,
-            EdgeKind::Defines,
-            Order::FromFirst(Rung::Absent),
-            "apiVersion, kind",
-            value,
-        );
+        found.push(target, EdgeKind::Defines, order, "apiVersion, kind", value);
+    }
+    let name = format!("{}.{}", kind.version, kind.group);
+    if let Some(target) = makers.aggregated.get(&*name).filter(|_| !kind.group.is_empty()) {
+        let value = format!("{}/{}", kind.group, kind.version);
+        found.push(target, EdgeKind::Defines, order, "apiVersion", value);
     }
 }
 

@@ -30,7 +30,7 @@ use crate::{
 pub use self::{
     decide::{Input, SteerError, Turn},
     event::{Call, RunEvent},
-    progress::{Progress, Stage},
+    progress::{LeftOut, Progress, Stage},
 };
 
 /// A run's name, chosen by the server when it starts.
@@ -182,7 +182,8 @@ impl Run {
         }
     }
 
-    /// Takes an event in; the only thing that changes a run. Events that say nothing new change nothing.
+    /// Takes an event in; the only thing that changes a run. What troubles a step in the same way as before is no news
+    /// to the feed.
     ///
     /// # Errors
     /// [`ReplayError`] where the event names a step of another plan.
@@ -192,8 +193,13 @@ impl Run {
         {
             return Err(ReplayError(step));
         }
+        let known = event.step().and_then(|step| self.progress(step)?.trouble.clone());
         self.take(at, event);
-        if let Some(happening) = self.happening(event) {
+        let news = self.happening(event).filter(|happening| match (happening, &known) {
+            (Happening::Trouble { trouble, .. }, Some(known)) => !trouble.is_like(known),
+            _ => true,
+        });
+        if let Some(happening) = news {
             let number = self.feed.len() as u64;
             self.feed.push(EventCard { number, at, happening });
         }
@@ -231,6 +237,7 @@ impl Run {
             | RunEvent::Accepted { step }
             | RunEvent::Postponed { step, .. }
             | RunEvent::Untouched { step }
+            | RunEvent::Recalled { step }
             | RunEvent::Doubted { step, .. }
             | RunEvent::Certain { step }
             | RunEvent::Terminating { step, .. }
@@ -262,6 +269,7 @@ impl Run {
             RunEvent::Asked { .. }
             | RunEvent::Accepted { .. }
             | RunEvent::Untouched { .. }
+            | RunEvent::Recalled { .. }
             | RunEvent::Certain { .. } => None,
             RunEvent::Postponed { step, trouble: what, .. } => trouble(step, what.clone()),
             RunEvent::Doubted { step, message } => {
@@ -290,14 +298,19 @@ impl Run {
     }
 
     fn stopped(&self) -> Happening {
-        let count = |wanted: &[Stage]| {
-            self.steps.iter().filter(|progress| wanted.contains(&progress.stage)).count()
-        };
-        Happening::Stopped {
-            untouched: count(&[Stage::Waiting, Stage::Skipped]),
-            irrevocable: count(&[Stage::Requested, Stage::Terminating]),
-            gone: count(&[Stage::Gone, Stage::CameBack]),
+        let [mut untouched, mut irrevocable, mut gone] = [0; 3];
+        for progress in &self.steps {
+            *match progress.reached() {
+                Stage::Gone | Stage::CameBack => &mut gone,
+                Stage::Requested | Stage::Terminating => &mut irrevocable,
+                // A DELETE that nobody has answered may have had its effect.
+                Stage::Waiting | Stage::Asked(_) | Stage::Skipped if progress.unsure => {
+                    &mut irrevocable
+                }
+                Stage::Waiting | Stage::Asked(_) | Stage::Skipped => &mut untouched,
+            } += 1;
         }
+        Happening::Stopped { untouched, irrevocable, gone }
     }
 }
 
@@ -352,6 +365,19 @@ pub enum Trouble {
         /// What it said, bounded and without line breaks.
         message: String,
     },
+}
+
+impl Trouble {
+    /// Whether the two tell a person the same: how often something was tried is no news.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Retrying { attempts: _, message },
+                Self::Retrying { attempts: _, message: other },
+            ) => message == other,
+            _ => self == other,
+        }
+    }
 }
 
 /// What a run's feed tells.
@@ -425,9 +451,12 @@ pub enum Happening {
     Stopped {
         /// Steps never touched.
         untouched: usize,
-        /// Steps requested and not gone yet: they cannot be taken back.
+        /// Steps requested and not gone yet, those left out among them: they cannot be taken back.
         irrevocable: usize,
         /// Steps gone.
         gone: usize,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,7 +61,7 @@ pub(crate) async fn relay(
         if saboteur == Some(Saboteur::CachedGone)
             && let Action::ReadPods { .. } = order.action
         {
-            let Order { run, action } = order;
+            let Order { run, action, recall: _ } = order;
             let outcome = Outcome::Pods(vec![]);
             let told = mailbox.send(Incoming::Performed { run, action, outcome }).await;
             if told.is_err() {
@@ -72,7 +72,7 @@ pub(crate) async fn relay(
         if saboteur == Some(Saboteur::NoGate) {
             let plan = confirmed.lock().unwrap_or_else(PoisonError::into_inner).take();
             for action in plan.map(|plan| all(&plan)).unwrap_or_default() {
-                if to.send(Order { run: order.run.clone(), action }).await.is_err() {
+                if to.send(Order { action, ..order.clone() }).await.is_err() {
                     return;
                 }
             }

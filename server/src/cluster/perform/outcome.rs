@@ -84,6 +84,7 @@ pub(super) fn name(outcome: &Outcome) -> &'static str {
         Outcome::Unanswered { .. } => "unanswered",
         Outcome::CannotTell { .. } => "cannot tell",
         Outcome::Pods(_) => "pods",
+        Outcome::Recalled => "recalled",
     }
 }
 

@@ -65,6 +65,16 @@ async fn a_delete_names_uid_and_propagation() {
     );
 }
 
+/// The answer to the DELETE of an object that does not go at once is the object.
+#[tokio::test]
+async fn a_delete_asks_for_no_more_than_metadata() {
+    let (client, log) = fake::client(|_| now(200, "{}"));
+    let (_, object, uid) = deployment();
+    let secret = kind("", "Secret", "secrets", true);
+    delete(&client, &secret, &object, &uid, Propagation::Background).await;
+    assert_eq!(log.lock().unwrap()[0].accept, convert::METADATA);
+}
+
 #[tokio::test]
 async fn odd_names_are_escaped_and_impossible_ones_not_sent() {
     let (client, log) = fake::client(|_| now(200, "{}"));
@@ -283,7 +293,7 @@ async fn pods_that_cannot_be_read_completely_are_not_reported() {
 }
 
 fn order() -> Order {
-    Order { run: RunId::new("r"), action: delete_action() }
+    Order { run: RunId::new("r"), action: delete_action(), recall: CancellationToken::new() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -370,4 +380,36 @@ async fn draining_waits_for_what_has_left_and_drops_the_rest() {
         answered += 1;
     }
     assert_eq!((log.lock().unwrap().len(), answered), (8, 8));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_recalled_while_it_waits_does_not_leave() {
+    let (client, log) = fake::client(|_| {
+        Box::pin(async {
+            sleep(Duration::from_secs(3)).await;
+            Reply::Answer(200, "{}".into())
+        })
+    });
+    let (mailbox, mut incoming) = mpsc::channel(64);
+    let (sender, orders) = mpsc::channel(64);
+    let drain = CancellationToken::new();
+    let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    let recall = CancellationToken::new();
+    for _ in 0..20 {
+        sender.send(Order { recall: recall.clone(), ..order() }).await.unwrap();
+    }
+    sender.send(order()).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    recall.cancel();
+    let mut outcomes = Vec::new();
+    for _ in 0..21 {
+        let Some(Incoming::Performed { outcome, .. }) = incoming.recv().await else { panic!() };
+        outcomes.push(outcome);
+    }
+    // At once, and before those that have left are answered; the order of another run leaves after them.
+    assert!(outcomes[..12].iter().all(|outcome| *outcome == Outcome::Recalled), "{outcomes:?}");
+    assert!(outcomes[12..].iter().all(|outcome| *outcome == Outcome::Accepted), "{outcomes:?}");
+    assert_eq!(log.lock().unwrap().len(), 9);
+    drain.cancel();
+    task.await.unwrap();
 }

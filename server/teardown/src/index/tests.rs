@@ -96,6 +96,33 @@ fn a_kind_that_goes_with_its_definition_takes_its_objects_along() {
 }
 
 #[test]
+fn what_an_aggregated_api_served_is_not_gone_with_it() {
+    let mut index =
+        fixture::index("apiservice v1.example.com service=shop/api\n Thing.example.com shop/one");
+    apply(&mut index, Observation::Withdrawn(kind("Thing.example.com")));
+    let service = kind("apiservice");
+    let uid = uid("apiservice:v1.example.com");
+    apply(&mut index, Observation::Deleted { kind: service, uid });
+    assert_eq!(presence(&index, "Thing.example.com", "Thing.example.com:shop/one"), "cannot tell");
+}
+
+#[test]
+fn a_pod_of_a_job_that_nobody_remembers_may_be_a_lost_cron_jobs() {
+    let mut index = fixture::index(
+        "cronjob shop/other\n pod shop/a owner=job/a-1\n pod shop/b owner=rs/b-1\n pod shop/c",
+    );
+    let pods = |index: &Index| -> Vec<String> {
+        let pods = index.pods_of(&uid("cronjob:shop/report"), Some("shop"), None).unwrap();
+        pods.iter().map(|pod| pod.name.to_string()).collect()
+    };
+    assert_eq!(pods(&index), ["a"]);
+    let left = index.pods_of(&uid("cronjob:shop/other"), Some("shop"), None).unwrap();
+    assert!(left.is_empty(), "one that is there would be known to own the Job");
+    apply(&mut index, Observation::Applied(Box::new(object("job shop/a-1 owner=cronjob/other"))));
+    assert!(pods(&index).is_empty());
+}
+
+#[test]
 fn pods_are_known_by_their_chain_of_owners_even_when_the_middle_is_gone() {
     let mut index = fixture::index(
         "deploy shop/web

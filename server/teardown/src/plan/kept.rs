@@ -47,6 +47,8 @@ pub enum KeptReason {
     },
     /// A Retain volume that nobody declared part of the unit: it is left as Released, its data with it.
     RetainedVolume,
+    /// A volume that nobody declared part of the unit and that is scrubbed and offered again: it stays, its data does not.
+    RecycledVolume,
     /// A namespace the cluster needs: `default` and those that begin with `kube-`.
     Protected,
     /// It gives people their rights in a namespace and is not declared part of the unit: it goes with the namespace,
@@ -82,8 +84,8 @@ fn kept_from_the_start(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Ui
                 KeptReason::MadeByCluster
             } else if matches!(object.facts, Facts::Namespace) && is_protected(&object.name) {
                 KeptReason::Protected
-            } else if is_retained(object, graph, unit) {
-                KeptReason::RetainedVolume
+            } else if let Some(reason) = outlives_its_claim(object, graph, unit) {
+                reason
             } else if is_access(object, index, graph, unit) {
                 KeptReason::Access
             } else {
@@ -94,11 +96,16 @@ fn kept_from_the_start(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Ui
         .collect()
 }
 
-/// A Retain volume that came into the unit only because a claim of it is bound to it.
-fn is_retained(object: &Object, graph: &Graph, unit: &Unit) -> bool {
-    let Facts::Volume(volume) = &object.facts else { return false };
+/// A volume that came into the unit only because a claim of it is bound to it, and that does not go with the claim.
+fn outlives_its_claim(object: &Object, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
+    let Facts::Volume(volume) = &object.facts else { return None };
     let bound = graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds);
-    volume.reclaim != Reclaim::Delete && bound && !is_declared(object, unit)
+    let reason = match volume.reclaim {
+        Reclaim::Retain => KeptReason::RetainedVolume,
+        Reclaim::Recycle => KeptReason::RecycledVolume,
+        Reclaim::Delete => return None,
+    };
+    (bound && !is_declared(object, unit)).then_some(reason)
 }
 
 /// A binding of people in a namespace, or a Role that only such bindings give, unless the unit claims it by its label.

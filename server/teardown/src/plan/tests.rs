@@ -1,5 +1,9 @@
 use super::*;
-use crate::{fixture, unit::units};
+use crate::{
+    fixture,
+    observation::{BlindCause, Observation},
+    unit::units,
+};
 
 /// A small consortium: one namespace of its own, one it shares with a bystander.
 const CONSORTIUM: &str = "
@@ -289,4 +293,73 @@ fn what_gives_people_their_rights_goes_with_its_namespace() {
     keep role:shop/team: Access
     keep rb:shop/team: Access
     ");
+}
+
+#[test]
+fn what_an_operator_made_meanwhile_and_has_to_go_first_is_a_difference() {
+    // K's operator makes Pods that nothing in the plan could have told of.
+    let before = "ns shop of=shop\n Widget.example.com shop/k of=shop\n secret shop/key of=shop";
+    let after = format!("{before}\n pod shop/k-1 owner=Widget.example.com/k uses=secret:key");
+    let plan = |text: &str| plan_of(text, "shop").unwrap();
+    assert_eq!(told(&plan(before), &plan(&after)), ["changed Secret shop/key"]);
+    // A webhook gave the Pods a ConfigMap that their template does not know.
+    let before = "ns shop of=shop\n deploy shop/web of=shop selector=app:web template=app:web
+        pod shop/web-1 owner=deploy/web labels=app:web uses=config:injected
+        cm shop/injected of=shop";
+    assert_eq!(
+        told(&plan(before), &plan(&before.replace("web-1", "web-2"))),
+        ["changed ConfigMap shop/injected"]
+    );
+}
+
+#[test]
+fn what_an_operator_brought_along_that_is_more_than_pods_is_a_difference() {
+    let before = "ns shop of=shop\n Widget.example.com shop/k of=shop";
+    let after = format!("{before}\n Snapshot.example.com shop/s owner=Widget.example.com/k");
+    let plan = |text: &str| plan_of(text, "shop").unwrap();
+    let told = told(&plan(before), &plan(&after));
+    assert!(told.contains(&"added Snapshot shop/s".to_owned()), "{told:?}");
+}
+
+/// `fate volume (claim)` of every volume a plan of `shop` concerns.
+fn fates(index: &Index) -> Vec<String> {
+    let graph = Graph::of(index);
+    let plan =
+        plan(index, &graph, &units(index, &graph)[&UnitId::new("shop")], fixture::now()).unwrap();
+    plan.data.iter().map(|data| format!("{:?} {}", data.fate, data.volume.name)).collect()
+}
+
+#[test]
+fn the_claim_decides_over_the_data_whosever_the_volume_is() {
+    for (volume, fate) in [
+        ("reclaim=Delete of=storage", "Destroyed pv"),
+        ("of=storage", "LeftBehind pv"),
+        ("reclaim=Recycle", "Destroyed pv"),
+        ("reclaim=Recycle of=shop", "Destroyed pv"),
+    ] {
+        let text = format!(
+            "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data {volume}"
+        );
+        assert_eq!(fates(&fixture::index(&text)), [fate], "{volume}");
+    }
+}
+
+#[test]
+fn nobody_can_tell_what_becomes_of_data_on_a_volume_that_cannot_be_seen() {
+    let mut index =
+        fixture::index("ns shop of=shop\n pvc shop/data of=shop volume=pv\n pvc shop/new of=shop");
+    assert_eq!(fates(&index), Vec::<String>::new(), "there is no such volume");
+    let (resource, cause) = ("persistentvolumes".to_owned(), BlindCause::Forbidden);
+    index.apply([Observation::Blind { resource, cause, message: "no".into() }], fixture::now());
+    assert_eq!(fates(&index), ["Unknown pv"]);
+}
+
+#[test]
+fn data_that_would_now_be_lost_is_a_difference() {
+    let text =
+        "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data of=storage";
+    let [old, new] = [text.to_owned(), format!("{text} reclaim=Delete")]
+        .map(|text| plan_of(&text, "shop").unwrap());
+    assert_eq!(told(&old, &new), ["changed PersistentVolume pv"]);
+    assert_eq!(told(&new, &old), Vec::<String>::new());
 }

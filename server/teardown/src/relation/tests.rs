@@ -268,3 +268,14 @@ fn defines() {
         "",
     );
 }
+
+#[test]
+fn objects_go_before_the_aggregated_api_that_serves_them() {
+    check(
+        "apiservice v1.example.com service=shop/api\n Thing.example.com shop/one",
+        "Thing.example.com:shop/one Defines apiservice:v1.example.com; Thing.example.com:shop/one first, Absent; apiVersion = example.com/v1",
+    );
+    check("apiservice v1.example.com service=shop/api\n Thing.example.org shop/one", "");
+    check("apiservice v2.example.com service=shop/api\n Thing.example.com shop/one", "");
+    check("apiservice v1.example.com\n Thing.example.com shop/one", "");
+}

@@ -1,6 +1,6 @@
 //! What a run does next.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,14 +8,16 @@ use super::{Call, Progress, Run, RunEvent, RunState, Stage, Trouble};
 use crate::{
     action::{Action, Outcome, PodSight},
     index::{Index, Presence},
-    object::{Deletion, Facts, Object, ObjectRef},
+    object::{Deletion, Facts, Kind, Object, ObjectRef, Uid, Use, Used},
     patience::{Overdue, Patience},
     plan::{Blocker, Deed, Propagation, Step, StepId},
     relation::Rung,
 };
 
-/// Between two consistent reads while a Pod nobody planned still uses a claim.
-const READ_AGAIN: SignedDuration = SignedDuration::from_secs(1);
+/// Between two consistent reads while a Pod nobody planned still uses a claim: doubled with each, from the first to the
+/// second; from the first on it is read as soon as none of those Pods is known any more.
+const READ_AGAIN: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(1), SignedDuration::from_secs(30));
 /// After a refusal: a person may have given the missing right, or mended the webhook.
 const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(20);
 /// After no answer: doubled with each try, from the first to the second.
@@ -131,6 +133,8 @@ struct Look<'a> {
     index: &'a Index,
     now: Timestamp,
     childless: HashMap<StepId, Result<bool, String>>,
+    /// By namespace: the Pods in it that run or will.
+    users: HashMap<Arc<str>, Vec<&'a Object>>,
     turn: Turn,
 }
 
@@ -232,14 +236,25 @@ impl Run {
     }
 
     fn look(&self, index: &Index, now: Timestamp) -> Turn {
-        let mut look = Look { index, now, childless: HashMap::new(), turn: Turn::default() };
+        let mut look = Look {
+            index,
+            now,
+            childless: HashMap::new(),
+            users: HashMap::new(),
+            turn: Turn::default(),
+        };
         for (step, progress) in self.steps() {
             self.look_at(step, progress, &mut look);
         }
         let mut turn = look.turn;
         if turn.is_empty() {
-            let on_its_way =
-                self.steps.iter().any(|progress| matches!(progress.stage, Stage::Asked(_)));
+            // A DELETE without an answer is one: it may yet have had its effect.
+            let is_open = |progress: &Progress| match progress.stage {
+                Stage::Asked(_) => true,
+                Stage::Waiting => progress.unsure,
+                _ => false,
+            };
+            let on_its_way = self.steps.iter().any(is_open);
             if self.steps.iter().all(Progress::is_settled) {
                 turn.events.push(RunEvent::Finished);
             } else if self.state == RunState::Stopping && !on_its_way {
@@ -275,14 +290,27 @@ impl Run {
     /// The object is there, and the watch shows nobody who asked for its end.
     fn look_at_the_untouched(&self, step: &Step, progress: &Progress, look: &mut Look<'_>) {
         if progress.stage == Stage::Requested {
+            look.is_seen_again(step, progress);
             // Accepted, and the watch has not shown it: only time can tell whether it will.
             if let Some(since) = progress.requested {
                 look.overdue(step, progress, since, &[]);
             }
             return;
         }
-        let early = progress.put_off.as_ref().is_some_and(|span| span.contains(&look.now));
-        if self.state != RunState::Running || progress.stage != Stage::Waiting || early {
+        if progress.stage != Stage::Waiting {
+            return;
+        }
+        // Its call was on its way when what is in front of it was left out.
+        if let Some(by) = self.who_left_out_what_is_in_front(step) {
+            return look.turn.events.push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
+        }
+        if is_early(progress, look.index, look.now) {
+            return;
+        }
+        if self.state == RunState::Stopping && progress.unsure {
+            return look.turn.ask(step, Call::Read);
+        }
+        if self.state != RunState::Running {
             return;
         }
         let free = self.is_free(step, look);
@@ -306,7 +334,15 @@ impl Run {
         }
     }
 
-    /// Whether everything in front of a step is proven to have reached its rung.
+    fn who_left_out_what_is_in_front(&self, step: &Step) -> Option<&str> {
+        step.after.iter().find_map(|blocker| {
+            let in_front = self.progress(blocker.step)?;
+            Some(in_front.left_out.as_ref()?.by.as_str())
+        })
+    }
+
+    /// Whether everything in front of a step is proven to have reached its rung, and nothing that came after the plan
+    /// was made holds it.
     fn is_free(&self, step: &Step, look: &mut Look<'_>) -> Result<bool, String> {
         let gone =
             |blocker: &Blocker| self.progress(blocker.step).is_some_and(|p| p.stage == Stage::Gone);
@@ -316,10 +352,11 @@ impl Run {
         for blocker in step.after.iter().filter(|blocker| blocker.rung == Rung::Childless) {
             let Some(workload) = self.plan.step(blocker.step) else { continue };
             if !look.is_childless(workload)? {
-                self.names_orphan(workload, look.index)?;
+                self.names_stray(workload, look)?;
                 return Ok(false);
             }
         }
+        self.is_unused(step, look)?;
         if step.kind.is("", "Namespace") {
             look.index.sees_into(&step.object.name)?;
             self.is_empty(&step.object.name, look.index)?;
@@ -327,21 +364,50 @@ impl Run {
         Ok(true)
     }
 
-    /// Names a Pod that is left of a workload whose DELETE orphaned its Pods, and that no step ends: one that was made
-    /// in the moment before the DELETE arrived. Nobody confirmed its end, and no garbage collector brings it.
-    fn names_orphan(&self, workload: &Step, index: &Index) -> Result<(), String> {
-        if workload.deed != (Deed::Delete { propagation: Propagation::Orphan }) {
-            return Ok(());
-        }
+    /// Names a Pod that is left of a workload that is gone, and that no step ends: it was made after the plan. If its
+    /// workload's DELETE orphaned it, no garbage collector brings its end; else it is named only if its end takes long.
+    fn names_stray(&self, workload: &Step, look: &Look<'_>) -> Result<(), String> {
         let namespace = workload.object.namespace.as_deref();
-        let pods = index.pods_of(&workload.uid, namespace, workload.pods.as_ref())?;
-        let unplanned = pods.into_iter().filter(|pod| {
-            pod.deletion.is_none() && self.plan.steps.iter().all(|step| step.uid != pod.uid)
+        let pods = look.index.pods_of(&workload.uid, namespace, workload.pods.as_ref())?;
+        let is_orphaned = workload.deed == (Deed::Delete { propagation: Propagation::Orphan });
+        let gone = self.progress(workload.id).and_then(|progress| progress.gone);
+        let takes_long = |pod: &Object| {
+            let going = pod.deletion.as_deref();
+            let grace = going.map_or(0, |deletion| deletion.grace);
+            let since = going.map(Deletion::accepted).or(gone).unwrap_or(look.now);
+            let waited = look.now.duration_since(since);
+            Patience::of(&pod.kind, grace).overdue(waited) > Overdue::No
+        };
+        let strays = pods.into_iter().filter(|pod| {
+            !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long(pod))
         });
-        unplanned.map(|pod| pod.reference()).min().map_or(Ok(()), |pod| {
+        strays.map(|pod| pod.reference()).min().map_or(Ok(()), |pod| {
             let workload = &workload.object;
             Err(format!("{pod} is left of {workload}, and was not there when the plan was made"))
         })
+    }
+
+    /// Whether no Pod that the plan does not know needs what the step ends. The plan has those in front of it that there
+    /// were when it was made; a claim is looked at in a consistent read instead.
+    fn is_unused(&self, step: &Step, look: &mut Look<'_>) -> Result<(), String> {
+        let Some(namespace) = &step.object.namespace else { return Ok(()) };
+        if !is_needed_by_pods(&step.kind) {
+            return Ok(());
+        }
+        look.index.sees_pods(Some(namespace))?;
+        let Some(what) = Used::of(&step.kind) else { return Ok(()) };
+        let user = look
+            .users(namespace)
+            .iter()
+            .filter(|pod| uses(pod).any(|used| used.what == what && used.name == step.object.name))
+            .filter(|pod| !self.is_planned(&pod.uid))
+            .map(|pod| pod.reference())
+            .min();
+        user.map_or(Ok(()), |pod| Err(format!("{pod} uses it, and did not when the plan was made")))
+    }
+
+    fn is_planned(&self, uid: &Uid) -> bool {
+        self.plan.steps.iter().any(|step| step.uid == *uid)
     }
 
     /// Whether nothing is in a namespace but what goes with it. What came after the plan was made is in no step, and
@@ -398,6 +464,7 @@ impl Run {
                 Turn::event(RunEvent::Untouched { step: id })
             }
             Outcome::NotFound => Turn::event(RunEvent::Gone { step: id }),
+            Outcome::Recalled => Turn::event(RunEvent::Recalled { step: id }),
             Outcome::OtherUid { uid: Some(uid) } if *uid != step.uid => {
                 Turn::event(RunEvent::CameBack { step: id, uid: uid.clone() })
             }
@@ -429,7 +496,12 @@ impl Run {
             Outcome::Pods(pods) => {
                 let using = self.in_the_way(step, pods, index);
                 if !using.is_empty() {
-                    return postpone(READ_AGAIN, progress.unsure, Trouble::InUse { pods: using });
+                    let tries = match &progress.trouble {
+                        Some(Trouble::InUse { .. }) => progress.attempts,
+                        _ => 0,
+                    };
+                    let trouble = Trouble::InUse { pods: using };
+                    return postpone(doubled(READ_AGAIN, tries), progress.unsure, trouble);
                 }
                 let mut turn = Turn::default();
                 if self.state == RunState::Running {
@@ -469,7 +541,15 @@ impl Run {
     }
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    /// The Pods of a namespace that use something: those that have run to their end use nothing any more.
+    fn users(&mut self, namespace: &Arc<str>) -> &[&'a Object] {
+        let index = self.index;
+        self.users
+            .entry(namespace.clone())
+            .or_insert_with(|| index.running_pods(namespace).collect())
+    }
+
     fn is_childless(&mut self, workload: &Step) -> Result<bool, String> {
         let index = self.index;
         self.childless
@@ -488,6 +568,13 @@ impl Look<'_> {
         }
     }
 
+    /// What was asked for and could not be seen for a while can be seen again.
+    fn is_seen_again(&mut self, step: &Step, progress: &Progress) {
+        if matches!(progress.trouble, Some(Trouble::CannotTell { .. })) {
+            self.turn.events.push(RunEvent::Certain { step: step.id });
+        }
+    }
+
     fn at_the_going(
         &mut self,
         step: &Step,
@@ -497,6 +584,7 @@ impl Look<'_> {
     ) {
         let since = deletion.accepted();
         if progress.stage == Stage::Terminating {
+            self.is_seen_again(step, progress);
             let finalizers: Vec<String> =
                 object.finalizers.iter().map(ToString::to_string).collect();
             self.overdue(step, progress, since, &finalizers);
@@ -527,5 +615,38 @@ impl Look<'_> {
 }
 
 fn backoff(attempts: u32) -> SignedDuration {
-    (RETRY.0 * 2_i32.pow(attempts.min(16))).min(RETRY.1)
+    doubled(RETRY, attempts)
+}
+
+fn doubled((first, last): (SignedDuration, SignedDuration), tries: u32) -> SignedDuration {
+    (first * 2_i32.pow(tries.min(10))).min(last)
+}
+
+/// Whether the step is put off. One that waits for Pods is so no longer once none of them is known.
+fn is_early(progress: &Progress, index: &Index, now: Timestamp) -> bool {
+    let Some(span) = progress.put_off.as_ref().filter(|span| span.contains(&now)) else {
+        return false;
+    };
+    let Some(Trouble::InUse { pods }) = &progress.trouble else { return true };
+    now.duration_since(span.start) < READ_AGAIN.0
+        || pods.iter().any(|pod| index.named(pod).is_some())
+}
+
+/// Kinds that a Pod needs while it runs: what it names, what routes to it and isolates it, and its rights. A claim is
+/// one too, and has a read of its own.
+fn is_needed_by_pods(kind: &Kind) -> bool {
+    match &*kind.group {
+        "" => matches!(&*kind.kind, "ConfigMap" | "Secret" | "ServiceAccount" | "Service"),
+        "networking.k8s.io" => &*kind.kind == "NetworkPolicy",
+        "rbac.authorization.k8s.io" => matches!(&*kind.kind, "Role" | "RoleBinding"),
+        _ => false,
+    }
+}
+
+fn uses(pod: &Object) -> impl Iterator<Item = &Use> {
+    let uses = match &pod.facts {
+        Facts::Pod(pod) => &pod.uses[..],
+        _ => &[],
+    };
+    uses.iter()
 }

@@ -60,6 +60,11 @@ pub enum RunEvent {
         /// Which step's.
         step: StepId,
     },
+    /// The call was not made, as the run was paused or stopped before its turn came.
+    Recalled {
+        /// Which step's.
+        step: StepId,
+    },
     /// Nobody can say whether the step may start.
     Doubted {
         /// Which step.
@@ -137,6 +142,7 @@ impl RunEvent {
             | Self::Accepted { step }
             | Self::Postponed { step, .. }
             | Self::Untouched { step }
+            | Self::Recalled { step }
             | Self::Doubted { step, .. }
             | Self::Certain { step }
             | Self::Terminating { step, .. }

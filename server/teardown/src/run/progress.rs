@@ -50,6 +50,17 @@ pub struct Progress {
     pub overdue: Overdue,
     /// What needs a person's eye.
     pub trouble: Option<Trouble>,
+    /// Set once a person left it out.
+    pub left_out: Option<LeftOut>,
+}
+
+/// A step that a person left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Who.
+    pub by: String,
+    /// How far it had got: what was requested cannot be taken back.
+    pub at: Stage,
 }
 
 impl Progress {
@@ -65,12 +76,18 @@ impl Progress {
             unsure: false,
             overdue: Overdue::No,
             trouble: None,
+            left_out: None,
         }
     }
 
     /// Whether nothing more will happen to it in this run.
     pub fn is_settled(&self) -> bool {
         matches!(self.stage, Stage::Gone | Stage::Skipped)
+    }
+
+    /// How far it has got, or had when it was left out.
+    pub(super) fn reached(&self) -> Stage {
+        self.left_out.as_ref().map_or(self.stage, |left_out| left_out.at)
     }
 
     /// Takes in an event about this step.
@@ -98,7 +115,16 @@ impl Progress {
                 self.stage = Stage::Waiting;
                 self.unsure = false;
             }
+            RunEvent::Recalled { .. } => {
+                // What was never sent was not requested either.
+                if self.attempts == 0 && self.stage == Stage::Asked(Call::Delete) {
+                    self.requested = None;
+                }
+                self.stage = Stage::Waiting;
+            }
+            // Whatever was late is so again once it can be told.
             RunEvent::Doubted { message, .. } => {
+                self.overdue = Overdue::No;
                 self.trouble = Some(Trouble::CannotTell { message: message.clone() });
             }
             RunEvent::Certain { .. } => self.trouble = None,
@@ -122,9 +148,12 @@ impl Progress {
                 self.stage = Stage::CameBack;
                 self.trouble = Some(Trouble::CameBack { uid: uid.clone() });
             }
-            RunEvent::Skipped { .. } => {
+            RunEvent::Skipped { by, .. } => {
+                self.left_out = Some(LeftOut { by: by.clone(), at: self.stage });
                 self.stage = Stage::Skipped;
+                let unsure = self.unsure;
                 self.calm();
+                self.unsure = unsure;
             }
             RunEvent::Started { .. }
             | RunEvent::Recovered

@@ -1,0 +1,337 @@
+//! A run with both ends played by the test: what is known is a fixture, what calls answer is said.
+
+use super::*;
+use crate::{
+    action::{Action, Outcome},
+    fixture,
+    graph::Graph,
+    index::Index,
+    observation::{BlindCause, Observation},
+    plan::plan,
+    unit::{UnitId, units},
+};
+
+struct Play {
+    run: Run,
+    index: Index,
+    now: Timestamp,
+}
+
+impl Play {
+    /// A run of the plan of `shop`.
+    fn of(text: &str) -> Self {
+        let index = fixture::index(text);
+        let graph = Graph::of(&index);
+        let units = units(&index, &graph);
+        let now = fixture::now();
+        let plan = plan(&index, &graph, &units[&UnitId::new("shop")], now).unwrap();
+        let mut play = Self { run: Run::new(RunId::new("r"), Arc::new(plan)), index, now };
+        play.happen(&RunEvent::Started { by: "Li".into() });
+        play
+    }
+
+    fn happen(&mut self, event: &RunEvent) {
+        self.run.apply(self.now, event).unwrap();
+    }
+
+    fn feed(&mut self, input: &Input) -> Turn {
+        let turn = self.run.decide(input, &self.index, self.now).unwrap();
+        turn.events.iter().for_each(|event| self.run.apply(self.now, event).unwrap());
+        turn
+    }
+
+    /// Looks until nothing follows; the calls as text, sorted.
+    fn look(&mut self) -> Vec<String> {
+        let mut calls = Vec::new();
+        loop {
+            let turn = self.feed(&Input::Look);
+            if turn.is_empty() {
+                calls.sort();
+                return calls;
+            }
+            calls.extend(turn.actions.iter().map(|action| match action {
+                Action::Delete { object, .. } => format!("DELETE {object}"),
+                Action::Read { object, .. } => format!("GET {object}"),
+                Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
+            }));
+        }
+    }
+
+    fn id(&self, uid: &str) -> StepId {
+        let uid = fixture::uid(uid);
+        self.run.plan.steps.iter().find(|step| step.uid == uid).unwrap().id
+    }
+
+    fn progress(&self, uid: &str) -> &Progress {
+        self.run.progress(self.id(uid)).unwrap()
+    }
+
+    /// What came of the step's last call.
+    fn answer(&mut self, uid: &str, outcome: Outcome) {
+        let step = self.run.plan.step(self.id(uid)).unwrap();
+        let (step, kind, object, uid) =
+            (step.id, step.kind.clone(), step.object.clone(), step.uid.clone());
+        let action = Action::Read { step, kind, object, uid };
+        _ = self.feed(&Input::Performed { action, outcome });
+    }
+
+    fn see(&mut self, observation: Observation) {
+        self.index.apply([observation], self.now);
+    }
+
+    fn applied(&mut self, line: &str) {
+        self.see(Observation::Applied(Box::new(fixture::object(line))));
+    }
+
+    fn gone(&mut self, line: &str) {
+        let object = fixture::object(line);
+        self.see(Observation::Deleted { kind: object.kind, uid: object.uid });
+    }
+
+    fn blind(&mut self, resource: &str) {
+        let (resource, cause) = (resource.to_owned(), BlindCause::Forbidden);
+        self.see(Observation::Blind { resource, cause, message: "forbidden".into() });
+    }
+
+    fn sighted(&mut self, resource: &str) {
+        self.see(Observation::Sighted { resource: resource.to_owned() });
+    }
+
+    fn pass(&mut self, seconds: i64) {
+        self.now += jiff::SignedDuration::from_secs(seconds);
+    }
+
+    fn steer(&mut self, input: &Input) {
+        _ = self.feed(input);
+    }
+
+    fn stopped(&mut self) -> Option<(usize, usize, usize)> {
+        self.run.feed().iter().find_map(|card| match card.happening {
+            Happening::Stopped { untouched, irrevocable, gone } => {
+                Some((untouched, irrevocable, gone))
+            }
+            _ => None,
+        })
+    }
+}
+
+fn by() -> String {
+    "Li".to_owned()
+}
+
+fn accepted(play: &mut Play, uid: &str) {
+    play.answer(uid, Outcome::Accepted);
+}
+
+#[test]
+fn what_is_late_is_late_again_after_it_could_not_be_seen() {
+    let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop");
+    assert_eq!(play.look(), ["DELETE ConfigMap shop/a"]);
+    accepted(&mut play, "cm:shop/a");
+    play.applied("cm shop/a of=shop deleted=0 finalizers=x");
+    play.pass(600);
+    play.look();
+    assert!(matches!(play.progress("cm:shop/a").trouble, Some(Trouble::Late { .. })));
+    play.blind("configmaps");
+    play.look();
+    assert!(matches!(play.progress("cm:shop/a").trouble, Some(Trouble::CannotTell { .. })));
+    play.sighted("configmaps");
+    play.look();
+    let progress = play.progress("cm:shop/a");
+    assert!(matches!(progress.trouble, Some(Trouble::Late { .. })), "{progress:?}");
+    assert_eq!(progress.overdue, Overdue::Stuck);
+}
+
+#[test]
+fn what_is_not_late_is_calm_again_after_it_could_not_be_seen() {
+    let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
+    play.look();
+    accepted(&mut play, "cm:shop/a");
+    accepted(&mut play, "cm:shop/b");
+    play.applied("cm shop/a of=shop deleted=0");
+    play.look();
+    play.blind("configmaps");
+    play.look();
+    play.sighted("configmaps");
+    play.look();
+    assert_eq!(play.progress("cm:shop/a").trouble, None);
+    assert_eq!(play.progress("cm:shop/b").trouble, None, "requested, and not seen to go yet");
+}
+
+#[test]
+fn a_volume_that_is_awaited_is_late_again_after_it_could_not_be_seen() {
+    let mut play = Play::of(
+        "ns shop of=shop\n pvc shop/data of=shop volume=pv
+         pv pv claim=shop/data reclaim=Delete of=shop",
+    );
+    assert_eq!(play.look(), ["LIST pods in shop"]);
+    play.answer("pvc:shop/data", Outcome::Pods(vec![]));
+    accepted(&mut play, "pvc:shop/data");
+    play.gone("pvc shop/data");
+    play.look();
+    play.pass(600);
+    play.look();
+    assert!(matches!(play.progress("pv:pv").trouble, Some(Trouble::Late { .. })));
+    play.blind("persistentvolumes");
+    play.look();
+    play.sighted("persistentvolumes");
+    play.look();
+    let trouble = &play.progress("pv:pv").trouble;
+    assert!(matches!(trouble, Some(Trouble::Late { .. })), "{trouble:?}");
+}
+
+#[test]
+fn a_pod_that_came_later_and_does_not_go_is_named() {
+    let mut play = Play::of(
+        "ns shop of=shop\n cronjob shop/report of=shop template=app:report uses=config:c
+         cm shop/c of=shop",
+    );
+    assert_eq!(play.look(), ["DELETE CronJob shop/report"]);
+    play.applied("job shop/report-1 owner=cronjob/report");
+    play.applied("pod shop/report-1-a owner=job/report-1 uses=config:c");
+    accepted(&mut play, "cronjob:shop/report");
+    play.gone("cronjob shop/report");
+    play.gone("job shop/report-1");
+    play.applied("pod shop/report-1-a owner=job/report-1 uses=config:c deleted=0");
+    assert!(play.look().is_empty());
+    assert_eq!(play.progress("cm:shop/c").trouble, None, "Pods take a moment");
+    play.pass(600);
+    assert!(play.look().is_empty());
+    let Some(Trouble::CannotTell { message }) = &play.progress("cm:shop/c").trouble else {
+        panic!()
+    };
+    insta::assert_snapshot!(message, @"Pod shop/report-1-a is left of CronJob shop/report, and was not there when the plan was made");
+}
+
+#[test]
+fn what_a_pod_uses_that_came_later_stays() {
+    let mut play = Play::of("ns shop of=shop\n cm shop/c of=shop\n sa shop/web of=shop");
+    play.applied("pod shop/stranger uses=config:c,account:web");
+    play.applied("pod shop/done uses=config:c phase=Succeeded");
+    assert!(play.look().is_empty());
+    let Some(Trouble::CannotTell { message }) = &play.progress("cm:shop/c").trouble else {
+        panic!()
+    };
+    insta::assert_snapshot!(message, @"Pod shop/stranger uses it, and did not when the plan was made");
+    play.gone("pod shop/stranger");
+    assert_eq!(play.look(), ["DELETE ConfigMap shop/c", "DELETE ServiceAccount shop/web"]);
+    assert_eq!(play.progress("cm:shop/c").trouble, None);
+}
+
+#[test]
+fn nothing_that_pods_need_goes_while_pods_cannot_be_seen() {
+    let mut play = Play::of(
+        "ns shop of=shop\n cm shop/c of=shop\n netpol shop/n of=shop\n ing shop/i of=shop",
+    );
+    play.blind("pods");
+    assert_eq!(play.look(), ["DELETE Ingress shop/i"]);
+    for step in ["cm:shop/c", "netpol:shop/n"] {
+        let trouble = &play.progress(step).trouble;
+        assert!(matches!(trouble, Some(Trouble::CannotTell { .. })), "{step}: {trouble:?}");
+    }
+    play.sighted("pods");
+    assert_eq!(play.look(), ["DELETE ConfigMap shop/c", "DELETE NetworkPolicy shop/n"]);
+}
+
+#[test]
+fn the_same_trouble_is_told_once() {
+    let mut play = Play::of("ns shop of=shop\n pvc shop/data of=shop");
+    let pod = fixture::object("pod shop/debug uses=claim:data");
+    let sight = || crate::action::PodSight {
+        uid: pod.uid.clone(),
+        object: pod.reference(),
+        labels: pod.labels.clone(),
+        owners: pod.owners.clone(),
+        claims: vec!["data".into()],
+    };
+    play.applied("pod shop/debug uses=claim:data");
+    let mut reads = 0;
+    for _ in 0..600 {
+        reads += play.look().len();
+        play.answer("pvc:shop/data", Outcome::Pods(vec![sight()]));
+        play.pass(1);
+    }
+    assert!((20..30).contains(&reads), "{reads} reads in ten minutes");
+    let told =
+        play.run.feed().iter().filter(|it| matches!(it.happening, Happening::Trouble { .. }));
+    assert_eq!(told.count(), 1);
+    play.gone("pod shop/debug");
+    play.pass(1);
+    assert_eq!(play.look(), ["LIST pods in shop"], "it is read at once when it seems free");
+}
+
+#[test]
+fn what_was_recalled_was_never_requested() {
+    let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
+    assert_eq!(play.look().len(), 2);
+    play.steer(&Input::Stop { by: by() });
+    play.answer("cm:shop/a", Outcome::Recalled);
+    play.answer("cm:shop/b", Outcome::Accepted);
+    play.look();
+    assert_eq!(play.progress("cm:shop/a").requested, None);
+    assert_eq!(play.stopped(), Some((2, 1, 0)), "the namespace and a; b; none");
+}
+
+#[test]
+fn a_run_does_not_end_before_it_knows_what_it_has_done() {
+    let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
+    play.look();
+    for step in ["cm:shop/a", "cm:shop/b"] {
+        play.answer(step, Outcome::Unanswered { message: "no answer".into() });
+    }
+    play.steer(&Input::Stop { by: by() });
+    assert!(play.look().is_empty(), "put off");
+    assert_eq!(play.run.state(), RunState::Stopping);
+    play.pass(1);
+    assert_eq!(play.look(), ["GET ConfigMap shop/a", "GET ConfigMap shop/b"]);
+    play.answer("cm:shop/a", Outcome::Present { terminating: false });
+    play.answer("cm:shop/b", Outcome::Present { terminating: true });
+    assert!(play.look().is_empty(), "what is proven untouched stays so");
+    assert_eq!((play.run.state(), play.stopped()), (RunState::Stopped, Some((2, 1, 0))));
+}
+
+#[test]
+fn what_was_left_out_after_it_was_requested_cannot_be_taken_back() {
+    let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
+    play.look();
+    accepted(&mut play, "cm:shop/a");
+    accepted(&mut play, "cm:shop/b");
+    play.gone("cm shop/b");
+    play.look();
+    let step = play.id("cm:shop/a");
+    play.steer(&Input::Skip { step, by: by() });
+    assert_eq!(play.progress("ns:shop").stage, Stage::Skipped);
+    play.steer(&Input::Stop { by: by() });
+    play.look();
+    assert_eq!(play.run.state(), RunState::Finished, "nothing is left to stop");
+
+    let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
+    play.look();
+    accepted(&mut play, "cm:shop/a");
+    let step = play.id("cm:shop/a");
+    play.steer(&Input::Skip { step, by: by() });
+    play.steer(&Input::Stop { by: by() });
+    play.answer("cm:shop/b", Outcome::Refused { code: 403, message: "no".into() });
+    play.look();
+    assert_eq!(play.stopped(), Some((2, 1, 0)));
+}
+
+#[test]
+fn what_was_on_its_way_when_what_is_in_front_was_left_out_is_left_out_as_well() {
+    let mut play = Play::of(
+        "ns shop of=shop\n hpa shop/h of=shop target=deploy/web\n deploy shop/web of=shop",
+    );
+    assert_eq!(play.look(), ["DELETE HorizontalPodAutoscaler shop/h"]);
+    accepted(&mut play, "hpa:shop/h");
+    play.gone("hpa shop/h");
+    assert_eq!(play.look(), ["DELETE Deployment shop/web"]);
+    play.applied("hpa shop/h uid=again of=shop target=deploy/web");
+    play.look();
+    let step = play.id("hpa:shop/h");
+    play.steer(&Input::Skip { step, by: by() });
+    play.answer("deploy:shop/web", Outcome::Refused { code: 403, message: "no".into() });
+    play.pass(60);
+    assert!(play.look().is_empty());
+    assert_eq!(play.progress("deploy:shop/web").stage, Stage::Skipped);
+    assert_eq!(play.run.state(), RunState::Finished);
+}
