@@ -224,6 +224,25 @@ impl Adversity {
             let line = rarity(rng, self.heals.as_secs(), application);
             self.script.push_str(&line);
         }
+        if rng.u32(..3) == 0 {
+            self.hold(rng);
+        }
+    }
+
+    /// DELETEs pile up, as the API server asks for patience, and a person says meanwhile that none is to leave.
+    fn hold(&mut self, rng: &mut Rng) {
+        let length = self.heals.as_secs();
+        self.script
+            .push_str(&format!("on delete * as=unwind until={length}s p=0.5 -> 429 retry=2\n"));
+        let said = Duration::from_millis(rng.u64(..4_000));
+        if rng.u32(..4) == 0 {
+            self.happenings.push((said, Happening::Stop));
+        } else {
+            let pause = Duration::from_secs(rng.u64(3..20));
+            self.happenings.push((said, Happening::Pause));
+            self.happenings.push((said + pause, Happening::Resume));
+        }
+        self.happenings.sort_by_key(|(at, _)| *at);
     }
 
     /// Lets what goes wrong do so before the server starts. It may die of it before a run is on its way.

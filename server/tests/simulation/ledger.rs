@@ -243,6 +243,11 @@ impl Known {
         events.zip(self.marks.get(run).into_iter().flatten())
     }
 
+    /// Whether anything of this name happened in any run.
+    pub(crate) fn has_any(&self, names: &[&str]) -> bool {
+        self.events.values().flatten().any(|event| names.contains(&event_name(event)))
+    }
+
     fn uid_of(&self, run: &str, step: &Value) -> String {
         let plan = self.runs.iter().find(|(id, _)| id == run);
         let plan = plan.and_then(|(_, plan)| self.plans.get(plan));
@@ -253,5 +258,5 @@ impl Known {
 
 /// What an entry of a run's journal says happened.
 pub(crate) fn event_name(entry: &Value) -> &str {
-    text(entry, "/event/event")
+    entry["event"]["event"].as_str().unwrap_or_default()
 }

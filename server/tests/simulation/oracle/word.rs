@@ -16,6 +16,9 @@ pub(super) const WINDOW: usize = 64;
 
 /// DELETEs that left against a person's word.
 pub(super) fn offences(evidence: &Evidence, offences: &mut Vec<Offence>) {
+    if !evidence.known.has_any(&["paused", "stopping", "skipped"]) {
+        return;
+    }
     let mut late = 0;
     let mut last = None;
     for arrival in &evidence.arrivals {
