@@ -27,7 +27,7 @@ run: prerequisites
 .PHONY: test
 test: check unit e2e
 
-## check: formatting, lints, documentation, dependencies.
+## check: formatting, lints, documentation, dependencies, the rules of the house.
 .PHONY: check
 check: prerequisites $(deny)
 	cargo fmt --all --check
@@ -36,6 +36,7 @@ check: prerequisites $(deny)
 	cargo check -p teardown --target wasm32-unknown-unknown
 	RUSTDOCFLAGS="-D warnings --cfg=erase_components" cargo doc --workspace --no-deps --document-private-items
 	cargo-deny --workspace check bans licenses sources
+	cargo test -p server --test tidy
 
 ## unit: the tests that need neither a cluster nor a browser.
 .PHONY: unit
@@ -84,14 +85,14 @@ cluster: prerequisites
 	@end2end/cluster/build
 	@node end2end/cluster/up.mjs --sample
 
-## bench: the figures of the README, on this machine.
+## bench: what it costs and how long it takes, on this machine.
 .PHONY: bench
 bench: prerequisites
 	end2end/setup
 	end2end/cluster/build
 	app/build
-	cargo build -p server
-	node end2end/bench.mjs
+	cargo build --release -p server
+	UNWIND_PROGRAM=target/release/unwind node end2end/bench.mjs
 	cargo bench -p teardown --features fixture
 
 ## clean: remove what was built here; the cache in ~/.cache/unwind stays.

@@ -93,7 +93,9 @@ use axum::{
 };
 use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
-use tower_http::{catch_panic::CatchPanicLayer, csrf::CsrfLayer};
+use tower_http::{
+    CompressionLevel, catch_panic::CatchPanicLayer, compression::CompressionLayer, csrf::CsrfLayer,
+};
 
 pub use self::{
     access::{Link, LocalAccess, Token},
@@ -164,7 +166,8 @@ pub fn router(state: AppState) -> Router {
     let pages = page::routes(&state)
         .fallback(page::unknown)
         .method_not_allowed_fallback(error::wrong_method)
-        .layer(from_fn_with_state(state.clone(), signed_in));
+        .layer(from_fn_with_state(state.clone(), signed_in))
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest));
 
     let open = Router::new()
         .route("/healthz", get(health))

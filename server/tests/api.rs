@@ -256,6 +256,19 @@ async fn pages_have_the_right_status_and_what_they_show() {
 }
 
 #[tokio::test]
+async fn a_page_travels_compressed() {
+    let house = House::new().await;
+    let plain = house.get("/").await;
+    let small = house.ask(Method::GET, "/", &[("accept-encoding", "gzip, br")], "").await;
+    assert_eq!(small.headers["content-encoding"], "br");
+    // No text: about a character a byte.
+    let (small, plain) = (small.text.chars().count(), plain.text.len());
+    assert!(small * 3 < plain * 2, "{small} of {plain}");
+    let events = house.follow("topic=units", &[("accept-encoding", "gzip, br")]).await;
+    assert!(!events.headers.contains_key("content-encoding"), "events must not wait for more");
+}
+
+#[tokio::test]
 async fn the_inline_script_of_a_page_is_the_one_its_policy_allows() {
     let house = House::new().await;
     let nonce = async |path: &str| {

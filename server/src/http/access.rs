@@ -354,6 +354,7 @@ fn store(path: &Path, kept: &Kept) -> io::Result<()> {
     }
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&next)?;
     file.write_all(&serde_json::to_vec(kept)?)?;
+    file.sync_all()?;
     fs::rename(&next, path)
 }
 

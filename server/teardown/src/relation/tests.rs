@@ -207,6 +207,8 @@ fn runs_on() {
          pod shop/web node=n1",
         "pod:shop/web RunsOn node:n1; free; spec.nodeName = n1",
     );
+    // A namesake that is no node, and one that is named by no Pod.
+    check("Node.example.com shop/n1\n pod shop/web node=n1", "");
     check("node n1\n pod shop/web node=n2", "");
 }
 
@@ -251,6 +253,12 @@ fn serves() {
         "apiservice v1beta1.metrics.k8s.io service=kube-system/metrics
          svc kube-system/metrics",
         "apiservice:v1beta1.metrics.k8s.io Serves svc:kube-system/metrics; apiservice:v1beta1.metrics.k8s.io first, Absent; clientConfig.service = kube-system/metrics",
+    );
+    check(
+        "apiservice v1beta1.metrics.k8s.io service=kube-system/metrics
+         svc other/metrics
+         Service.serving.knative.dev kube-system/metrics",
+        "",
     );
     check("apiservice v1.apps\n svc kube-system/metrics", "");
 }

@@ -351,8 +351,7 @@ impl Run {
         }
         for blocker in step.after.iter().filter(|blocker| blocker.rung == Rung::Childless) {
             let Some(workload) = self.plan.step(blocker.step) else { continue };
-            if !look.is_childless(workload)? {
-                self.names_stray(workload, look)?;
+            if !self.is_childless(workload, look)? {
                 return Ok(false);
             }
         }
@@ -364,27 +363,44 @@ impl Run {
         Ok(true)
     }
 
-    /// Names a Pod that is left of a workload that is gone, and that no step ends: it was made after the plan. If its
-    /// workload's DELETE orphaned it, no garbage collector brings its end; else it is named only if its end takes long.
-    fn names_stray(&self, workload: &Step, look: &Look<'_>) -> Result<(), String> {
-        let namespace = workload.object.namespace.as_deref();
-        let pods = look.index.pods_of(&workload.uid, namespace, workload.pods.as_ref())?;
-        let is_orphaned = workload.deed == (Deed::Delete { propagation: Propagation::Orphan });
-        let gone = self.progress(workload.id).and_then(|progress| progress.gone);
-        let takes_long = |pod: &Object| {
+    /// Whether no Pod is left of a workload that is gone.
+    ///
+    /// # Errors
+    /// Where that cannot be told, or a Pod is left that no step ends as it was made after the plan: if its workload's
+    /// DELETE orphaned it, no garbage collector brings its end; else it is named only if its end takes long.
+    fn is_childless(&self, workload: &Step, look: &mut Look<'_>) -> Result<bool, String> {
+        let Look { index, now, .. } = *look;
+        look.childless
+            .entry(workload.id)
+            .or_insert_with(|| {
+                let namespace = workload.object.namespace.as_deref();
+                let pods = index.pods_of(&workload.uid, namespace, workload.pods.as_ref())?;
+                match pods
+                    .iter()
+                    .filter(|pod| self.is_stray(pod, workload, now))
+                    .min_by_key(|pod| pod.reference())
+                {
+                    Some(stray) => Err(format!(
+                        "{} is left of {}, and was not there when the plan was made",
+                        stray.reference(),
+                        workload.object
+                    )),
+                    None => Ok(pods.is_empty()),
+                }
+            })
+            .clone()
+    }
+
+    fn is_stray(&self, pod: &Object, workload: &Step, now: Timestamp) -> bool {
+        let takes_long = || {
             let going = pod.deletion.as_deref();
             let grace = going.map_or(0, |deletion| deletion.grace);
-            let since = going.map(Deletion::accepted).or(gone).unwrap_or(look.now);
-            let waited = look.now.duration_since(since);
-            Patience::of(&pod.kind, grace).overdue(waited) > Overdue::No
+            let gone = self.progress(workload.id).and_then(|progress| progress.gone);
+            let since = going.map(Deletion::accepted).or(gone).unwrap_or(now);
+            Patience::of(&pod.kind, grace).overdue(now.duration_since(since)) > Overdue::No
         };
-        let strays = pods.into_iter().filter(|pod| {
-            !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long(pod))
-        });
-        strays.map(|pod| pod.reference()).min().map_or(Ok(()), |pod| {
-            let workload = &workload.object;
-            Err(format!("{pod} is left of {workload}, and was not there when the plan was made"))
-        })
+        let is_orphaned = workload.deed == (Deed::Delete { propagation: Propagation::Orphan });
+        !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long())
     }
 
     /// Whether no Pod that the plan does not know needs what the step ends. The plan has those in front of it that there
@@ -548,17 +564,6 @@ impl<'a> Look<'a> {
         self.users
             .entry(namespace.clone())
             .or_insert_with(|| index.running_pods(namespace).collect())
-    }
-
-    fn is_childless(&mut self, workload: &Step) -> Result<bool, String> {
-        let index = self.index;
-        self.childless
-            .entry(workload.id)
-            .or_insert_with(|| {
-                let namespace = workload.object.namespace.as_deref();
-                Ok(index.pods_of(&workload.uid, namespace, workload.pods.as_ref())?.is_empty())
-            })
-            .clone()
     }
 
     fn doubt(&mut self, step: &Step, progress: &Progress, message: String) {
