@@ -1,4 +1,5 @@
 //! What is not about order: each promise is broken once and kept once.
+#![expect(clippy::needless_pass_by_value, reason = "objects are written where they are given")]
 
 use jiff::Timestamp;
 use sandbox::store::{Change, Key};
