@@ -48,7 +48,16 @@ pub(crate) enum Stir {
     ScaledUp,
 }
 
-/// All that happens after the run has started.
+/// How the server dies first, counted from its first start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Death {
+    /// At a write of its journal.
+    AtWrite(u64, Cut),
+    /// At a DELETE; after its effect or before.
+    AtDelete(usize, bool),
+}
+
+/// All that goes wrong and all that people do, once the run has started or, where it is early, once the server does.
 #[derive(Clone, Debug)]
 pub(crate) struct Adversity {
     /// As the sandbox reads it.
@@ -63,7 +72,13 @@ pub(crate) struct Adversity {
     pub(crate) reading: Duration,
     /// What stirs while they read.
     pub(crate) stir: Option<Stir>,
+    /// Whether what goes wrong counts its time from before the server starts.
+    pub(crate) is_early: bool,
+    pub(crate) death: Option<Death>,
 }
+
+/// What a webhook says when it denies: a page shows it to who has to act on it, the log does not repeat it.
+pub(crate) const DENIAL: &str = "canary-0f-a-denial";
 
 /// Controllers that may be away for a while.
 const CONTROLLERS: [&str; 10] = [
@@ -79,7 +94,36 @@ const CONTROLLERS: [&str; 10] = [
     "external-provisioner",
 ];
 
+/// Controllers that may be away as well, where more goes wrong.
+const OTHERS: [&str; 11] = [
+    "default-scheduler",
+    "node-lifecycle-controller",
+    "taint-eviction-controller",
+    "pod-garbage-collector-controller",
+    "persistentvolume-attach-detach-controller",
+    "external-attacher",
+    "persistentvolume-protection-controller",
+    "disruption-controller",
+    "cronjob-controller",
+    "daemonset-controller",
+    "crd-finalizer",
+];
+
 impl Adversity {
+    /// Nothing goes wrong, but for how the server dies.
+    pub(crate) fn quiet(death: Option<Death>) -> Self {
+        Self {
+            script: String::new(),
+            happenings: vec![],
+            heals: Duration::ZERO,
+            away: Duration::from_millis(500),
+            reading: Duration::ZERO,
+            stir: None,
+            is_early: false,
+            death,
+        }
+    }
+
     pub(crate) fn draw(rng: &mut Rng, application: &Application) -> Self {
         let length = [5, 20, 60, 150][rng.usize(..4)];
         let heals = Duration::from_secs(length);
@@ -160,7 +204,7 @@ impl Adversity {
         happenings.sort_by_key(|(at, _)| *at);
         let reading = Duration::from_secs([0, 0, 2, 15, 70][rng.usize(..5)]);
         let stir = [None, Some(Stir::PodsLost), Some(Stir::ScaledUp)][rng.usize(..3)];
-        Self { script, happenings, heals, away, reading, stir }
+        Self { script, happenings, heals, away, reading, stir, is_early: false, death: None }
     }
 }
 
@@ -172,6 +216,42 @@ impl Adversity {
             line.ends_with("403") && ["on *", "on list"].iter().any(|it| line.starts_with(it))
         };
         if self.script.lines().any(hides) { 310_000 } else { 60_000 }
+    }
+
+    /// Lets more go wrong.
+    pub(crate) fn worsen(&mut self, rng: &mut Rng, application: &Application) {
+        for _ in 0..rng.u32(1..4) {
+            let line = rarity(rng, self.heals.as_secs(), application);
+            self.script.push_str(&line);
+        }
+        if rng.u32(..3) == 0 {
+            self.hold(rng);
+        }
+    }
+
+    /// DELETEs pile up, as the API server asks for patience, and a person says meanwhile that none is to leave.
+    fn hold(&mut self, rng: &mut Rng) {
+        let length = self.heals.as_secs();
+        self.script
+            .push_str(&format!("on delete * as=unwind until={length}s p=0.5 -> 429 retry=2\n"));
+        let said = Duration::from_millis(rng.u64(..4_000));
+        if rng.u32(..4) == 0 {
+            self.happenings.push((said, Happening::Stop));
+        } else {
+            let pause = Duration::from_secs(rng.u64(3..20));
+            self.happenings.push((said, Happening::Pause));
+            self.happenings.push((said + pause, Happening::Resume));
+        }
+        self.happenings.sort_by_key(|(at, _)| *at);
+    }
+
+    /// Lets what goes wrong do so before the server starts. It may die of it before a run is on its way.
+    pub(crate) fn come_early(&mut self, rng: &mut Rng) {
+        self.is_early = true;
+        if rng.bool() {
+            let cut = [Cut::Before, Cut::Written, Cut::Acknowledged][rng.usize(..3)];
+            self.death = Some(Death::AtWrite(rng.u64(..4), cut));
+        }
     }
 
     /// Lets somebody try the door, while the run is young.
@@ -255,6 +335,34 @@ fn rule(rng: &mut Rng, length: u64) -> String {
     format!(
         "on {verbs} {resource} as=unwind from={from}s until={until}s {times}p={chance} -> {action}"
     )
+}
+
+/// What goes wrong rarely.
+fn rarity(rng: &mut Rng, length: u64, application: &Application) -> String {
+    let from = early(rng, length);
+    let until = rng.u64(from + 1..=length);
+    let resource = ["*", "pods", "deployments.apps", "persistentvolumeclaims"][rng.usize(..4)];
+    let while_it_lasts = format!("as=unwind from={from}s until={until}s");
+    match rng.u32(..8) {
+        0 => format!("on delete {resource} {while_it_lasts} p=0.5 -> 503 after\n"),
+        1 => {
+            let action = ["429", "429 retry=2", "500"][rng.usize(..3)];
+            format!("on watch {resource} {while_it_lasts} p=0.5 -> {action}\n")
+        }
+        2 => {
+            let latency = ["200ms", "2s", "7s"][rng.usize(..3)];
+            format!("on * * {while_it_lasts} -> latency {latency}\n")
+        }
+        3 if !application.webhooks.is_empty() => {
+            let name = &application.webhooks[rng.usize(..application.webhooks.len())];
+            format!("at {from}s webhook {name} deny {DENIAL}\n")
+        }
+        _ => {
+            let name = OTHERS[rng.usize(..OTHERS.len())];
+            let how = ["off", "slow 5s", "slow 20s", "failing"][rng.usize(..4)];
+            format!("at {from}s controller {name} {how}\n")
+        }
+    }
 }
 
 fn misfortune(rng: &mut Rng, length: u64) -> String {

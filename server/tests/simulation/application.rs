@@ -1,6 +1,7 @@
 //! Random applications: the one that is taken apart, and a bystander that shares some of it. The same seed gives the same
 //! objects.
 
+mod dress;
 mod storage;
 mod workload;
 
@@ -8,7 +9,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 use teardown::unit::UnitId;
 
-pub(crate) use self::workload::CANARY;
+pub(crate) use self::workload::{CANARY, ENCODED, is_given_away};
 use crate::state::{text, unit};
 
 /// The unit that is taken apart.

@@ -1,10 +1,11 @@
 //! One game: an application, a server, a person, and what goes wrong; from a seed.
 
 mod others;
+mod start;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::{Arc, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -15,13 +16,13 @@ use sandbox::{
     controller::{Controllers, timing::Timing},
     fault::Faults,
     service::Sandbox,
-    store::{Change, Event, Key},
+    store::{Event, Key},
 };
 use serde_json::Value;
-use server::hub::{Hub, Refusal, Start, Steer};
+use server::hub::{Hub, Start, Steer};
 use teardown::{
     message::{Message, Record, Topic},
-    plan::{Plan, PlanError, StepId},
+    plan::{Plan, StepId},
     run::RunId,
     unit::UnitId,
 };
@@ -32,7 +33,7 @@ use tokio::{
 };
 
 use crate::{
-    adversity::{Adversity, Happening},
+    adversity::{Adversity, Death, Happening},
     application::{Application, BYSTANDER, UNIT, object},
     door::Door,
     ledger::Ledger,
@@ -41,11 +42,12 @@ use crate::{
     moments::Moments,
     oracle::{self, Evidence, Offence, USER},
     outcome::Outcome,
-    reader::{Seen, browse, differences, read},
+    reader::{Seen, differences, read},
     saboteur::{Confirmed, Saboteur},
     state::{owners, text, uid, unit},
     story::Story,
     told::Told,
+    variety::Variety,
     wire::Arrivals,
 };
 
@@ -60,6 +62,15 @@ const ANSWER: Duration = Duration::from_secs(5);
 
 /// Plays the game of a seed.
 pub(crate) fn play(seed: u64, saboteur: Option<Saboteur>) -> Outcome {
+    stage(async move || Game::begin(seed, saboteur).await)
+}
+
+/// Plays the application of a seed without anything that goes wrong, but for how the server dies.
+pub(crate) fn play_quietly(seed: u64, death: Option<Death>) -> Outcome {
+    stage(async move || Game::quiet(seed, death).await)
+}
+
+fn stage(begin: impl AsyncFnOnce() -> Game) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -68,7 +79,7 @@ pub(crate) fn play(seed: u64, saboteur: Option<Saboteur>) -> Outcome {
     let log = Log::default();
     let _quiet = log.listen();
     runtime.block_on(async {
-        let mut game = Game::begin(seed, saboteur).await;
+        let mut game = begin().await;
         game.play().await;
         let mut outcome = game.end().await;
         outcome.offences.extend(log.offence());
@@ -89,6 +100,8 @@ struct Game {
     browsed: Option<(Topic, Seen)>,
     events: Vec<Arc<Event>>,
     moments: Moments,
+    /// When it began to go wrong.
+    struck: Option<Instant>,
     healed: Option<u64>,
     turns: Vec<u64>,
     planned: u64,
@@ -102,16 +115,44 @@ struct Game {
 impl Game {
     async fn begin(seed: u64, saboteur: Option<Saboteur>) -> Self {
         let mut rng = Rng::with_seed(seed);
-        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
-        let mut controllers = Controllers::new(Timing::default());
-        controllers.breakage.machines = ["node-1", "node-2"].map(String::from).into();
-        let sandbox = Sandbox::start(start, rng.u64(..), controllers);
-        let story = Story::begin();
-        let application = Application::draw(&mut rng.fork());
+        let sandbox = rng.u64(..);
+        let mut application = Application::draw(&mut rng.fork());
         let mut adversity = Adversity::draw(&mut rng.fork(), &application);
         if has_door(seed) {
             adversity.intrude();
         }
+        let variety = Variety::of(seed);
+        if variety.is_dressed {
+            application.dress(&mut rng.fork());
+        }
+        if variety.is_worse {
+            adversity.worsen(&mut rng.fork(), &application);
+        }
+        if variety.is_early {
+            adversity.come_early(&mut rng.fork());
+        }
+        Self::of(seed, sandbox, application, adversity, saboteur).await
+    }
+
+    async fn quiet(seed: u64, death: Option<Death>) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let sandbox = rng.u64(..);
+        let application = Application::draw(&mut rng.fork());
+        Self::of(seed, sandbox, application, Adversity::quiet(death), None).await
+    }
+
+    async fn of(
+        seed: u64,
+        sandbox: u64,
+        application: Application,
+        adversity: Adversity,
+        saboteur: Option<Saboteur>,
+    ) -> Self {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
+        let mut controllers = Controllers::new(Timing::default());
+        controllers.breakage.machines = ["node-1", "node-2"].map(String::from).into();
+        let sandbox = Sandbox::start(start, sandbox, controllers);
+        let story = Story::begin();
         let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
         let ledger = Ledger::default();
         if saboteur == Some(Saboteur::LateIntent) {
@@ -141,6 +182,7 @@ impl Game {
             browsed: None,
             events: vec![],
             moments: Moments::default(),
+            struck: None,
             healed: None,
             turns: vec![],
             planned: 0,
@@ -221,12 +263,23 @@ impl Game {
     fn read(&mut self, topic: Topic) {
         if !self.seen.contains_key(&topic) {
             let seen = Seen::default();
-            self.readers.spawn(read(topic.clone(), self.hubs.subscribe(), seen.clone()));
+            let (hubs, saboteur) = (self.hubs.subscribe(), self.stage.saboteur);
+            self.readers.spawn(read(topic.clone(), hubs, seen.clone(), saboteur));
             self.seen.insert(topic, seen);
         }
     }
 
     async fn play(&mut self) {
+        match self.adversity.death {
+            Some(Death::AtWrite(after, cut)) => self.stage.ledger.cut(after, cut),
+            Some(Death::AtDelete(after, with_effect)) => {
+                self.stage.arrivals.cut(after, with_effect);
+            }
+            None => {}
+        }
+        if self.adversity.is_early {
+            self.strike();
+        }
         self.start_server();
         if self.stage.seed.is_multiple_of(4) {
             self.read(Topic::Units);
@@ -236,18 +289,20 @@ impl Game {
         }
         let mut happenings: VecDeque<_> = std::mem::take(&mut self.adversity.happenings).into();
         let began = Instant::now();
-        let heals = began + self.adversity.heals;
-        self.strike();
-        let mut healed = false;
+        if !self.adversity.is_early {
+            self.strike();
+        }
+        let heals = self.heals().unwrap_or(began);
+        let patience = heals.max(began) + PATIENCE;
         let mut returns: Option<Instant> = None;
         let mut tick = began;
         loop {
             let now = Instant::now();
             let is_over = self.stage.ledger.runs().iter().all(|(_, ended)| *ended);
-            if is_over && (healed || happenings.is_empty()) {
+            if is_over && (self.healed.is_some() || happenings.is_empty()) {
                 break;
             }
-            if now > heals + PATIENCE {
+            if now > patience {
                 let waiting = self.waiting().await;
                 self.offend("I9", format!("not over {PATIENCE:?} after all was well: {waiting}"));
                 break;
@@ -279,8 +334,7 @@ impl Game {
                 self.operate();
                 self.pull();
                 if now >= heals {
-                    if !healed {
-                        healed = true;
+                    if self.healed.is_none() {
                         self.heal();
                     }
                     self.tidy(now >= heals + STAY).await;
@@ -308,77 +362,8 @@ impl Game {
         left.collect()
     }
 
-    /// A person makes a plan and starts a run of it, as often as it takes.
-    async fn confirm(&mut self) -> bool {
-        let mut refused = String::new();
-        for _ in 0..120 {
-            sleep(Duration::from_secs(1)).await;
-            let Some(life) = &self.life else { return false };
-            let hub = life.hub.clone();
-            let made = timeout(ANSWER, hub.make_plan(UnitId::new(UNIT))).await;
-            let Ok(Ok(Ok(plan))) = made else {
-                if let Ok(Ok(Err(Refusal::Unplannable(PlanError::Empty)))) = made {
-                    self.tell("nothing of the unit could go: others need all of it");
-                    return false;
-                }
-                refused = format!("{made:?}");
-                continue;
-            };
-            *self.stage.confirmed.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(plan.clone());
-            self.pull();
-            self.planned = self.events.last().map_or(0, |event| event.revision);
-            if let Some(stir) = self.adversity.stir.take() {
-                self.stir(stir);
-            }
-            sleep(std::mem::take(&mut self.adversity.reading)).await;
-            let start = Start {
-                plan: plan.id.clone(),
-                hash: plan.hash.clone(),
-                confirm: UNIT.to_owned(),
-                by: "Li".to_owned(),
-            };
-            self.pull();
-            let started = timeout(ANSWER, hub.start(start)).await;
-            refused = format!("{started:?}");
-            if let Ok(Ok(Ok(run))) = started {
-                self.tell(format!(
-                    "Li starts a run of {} steps; {} stay",
-                    plan.steps.len(),
-                    plan.kept.len()
-                ));
-                self.newcomers = self.newcomers();
-                self.plan = Some(plan);
-                // A quarter of a game is publishing, so pages are read in some: the largest in the fewest.
-                if self.stage.seed.is_multiple_of(2) {
-                    self.read(Topic::Run(run.clone()));
-                }
-                if self.stage.seed % 8 == 1 {
-                    self.read(Topic::Unit(UnitId::new(UNIT)));
-                }
-                if has_door(self.stage.seed) {
-                    let (topic, seen) = (Topic::Run(run.clone()), Seen::default());
-                    self.readers.spawn(browse(topic.clone(), self.hubs.subscribe(), seen.clone()));
-                    self.browsed = Some((topic, seen));
-                }
-                self.run = Some(run);
-                return true;
-            }
-        }
-        self.offend("I3", format!("no run could be started within two minutes: {refused}"));
-        false
-    }
-
-    /// How many objects there are that controllers made since the plan.
-    fn newcomers(&self) -> usize {
-        let new = self.events.iter().filter(|event| event.revision > self.planned);
-        let made = new.filter(|event| {
-            event.change == Change::Added && owners(&event.object).next().is_some()
-        });
-        made.count()
-    }
-
     fn strike(&mut self) {
+        self.struck = Some(Instant::now());
         let script = self.adversity.script.clone();
         let parsed = self.stage.sandbox.with(|world| {
             let now = world.cluster.steady();
@@ -552,6 +537,7 @@ impl Game {
             self.offences.extend(seen.offences());
         }
         let known = self.stage.ledger.known();
+        let (writes, deletes) = (self.stage.ledger.writes(), self.stage.arrivals.count());
         let evidence = Evidence {
             entries: self.stage.sandbox.with(|world| world.cluster.log.entries().to_vec()),
             events: self.events.clone(),
@@ -576,6 +562,9 @@ impl Game {
             story: self.stage.story,
             script: self.adversity.script,
             events: self.events,
+            entries: evidence.entries,
+            writes,
+            deletes,
             moments: self.moments,
             objects: self.application.objects.len(),
             ran: self.run.is_some(),

@@ -26,6 +26,11 @@ impl Gate {
         Self { shut: Arc::default(), shutting, story }
     }
 
+    /// Milliseconds since the beginning of the story.
+    pub(crate) fn now(&self) -> u64 {
+        self.story.now()
+    }
+
     pub(crate) fn is_shut(&self) -> bool {
         self.shut.load(Ordering::SeqCst)
     }

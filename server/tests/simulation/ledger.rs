@@ -56,10 +56,25 @@ pub(crate) struct Known {
     pub(crate) runs: Vec<(String, String)>,
     /// The events by run.
     pub(crate) events: BTreeMap<String, Vec<Value>>,
+    /// When each of them was durable.
+    pub(crate) marks: BTreeMap<String, Vec<Mark>>,
+    /// How many events of all runs are durable.
+    pub(crate) count: u64,
     /// How often a DELETE of a UID was announced.
     pub(crate) intents: BTreeMap<String, u64>,
     /// All bytes, where they were asked for.
     pub(crate) bytes: Vec<u8>,
+}
+
+/// When an event was durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// How many events of all runs were durable before it.
+    pub(crate) before: u64,
+    /// The life of the server that wrote it.
+    pub(crate) life: u64,
+    /// In milliseconds since the beginning.
+    pub(crate) at: u64,
 }
 
 impl Ledger {
@@ -79,15 +94,28 @@ impl Ledger {
     }
 
     /// The store of one life of the server.
-    pub(crate) fn pages(&self, gate: Gate) -> Pages {
+    pub(crate) fn pages(&self, life: u64, gate: Gate) -> Pages {
         let mut book = self.lock();
         (book.loose, book.waiting) = (None, vec![]);
-        Pages { ledger: self.clone(), gate }
+        Pages { ledger: self.clone(), life, gate }
     }
 
-    /// How many DELETEs of this UID were announced durably.
-    pub(crate) fn intents(&self, uid: &str) -> u64 {
-        self.lock().known.intents.get(uid).copied().unwrap_or_default()
+    /// How many DELETEs of this UID were announced durably, and how many events of all runs are durable.
+    pub(crate) fn durable(&self, uid: &str) -> (u64, u64) {
+        let known = &self.lock().known;
+        (known.intents.get(uid).copied().unwrap_or_default(), known.count)
+    }
+
+    /// How often something was written.
+    pub(crate) fn writes(&self) -> u64 {
+        self.lock().writes
+    }
+
+    /// The run of a plan that is written down.
+    pub(crate) fn run_of(&self, plan: &str) -> Option<String> {
+        let book = self.lock();
+        let mut runs = book.known.runs.iter();
+        runs.find(|(_, its)| its == plan).map(|(run, _)| run.clone())
     }
 
     /// How the runs stand: each with its last event.
@@ -104,13 +132,13 @@ impl Ledger {
         self.lock().known.clone()
     }
 
-    fn settle(&self) {
+    fn settle(&self, life: u64, at: u64) {
         let mut book = self.lock();
         if let Some(store) = book.loose.take() {
             book.store = store;
         }
         for put in std::mem::take(&mut book.waiting) {
-            book.known.absorb(&put);
+            book.known.absorb(&put, life, at);
         }
     }
 }
@@ -118,6 +146,7 @@ impl Ledger {
 /// The store as the server sees it in one life.
 pub(crate) struct Pages {
     ledger: Ledger,
+    life: u64,
     gate: Gate,
 }
 
@@ -136,16 +165,17 @@ impl Store for Pages {
             store.write(puts)?;
             book.loose = Some(store);
             book.waiting.extend_from_slice(puts);
-            let (ledger, gate) = (self.ledger.clone(), self.gate.clone());
+            let (ledger, life, gate) = (self.ledger.clone(), self.life, self.gate.clone());
             tokio::spawn(async move {
                 tokio::time::sleep(LATE).await;
                 if !gate.is_shut() {
-                    ledger.settle();
+                    ledger.settle(life, gate.now());
                 }
             });
         } else {
             book.store.write(puts)?;
-            puts.iter().for_each(|put| book.known.absorb(put));
+            let at = self.gate.now();
+            puts.iter().for_each(|put| book.known.absorb(put, self.life, at));
         }
         drop(book);
         match cut {
@@ -173,7 +203,7 @@ impl Store for Pages {
 }
 
 impl Known {
-    fn absorb(&mut self, put: &Put) {
+    fn absorb(&mut self, put: &Put, life: u64, at: u64) {
         let bytes = match put {
             Put::Named { bytes, .. } | Put::Record { bytes, .. } => bytes,
         };
@@ -194,9 +224,28 @@ impl Known {
                     let uid = self.uid_of(run, &value["event"]["step"]);
                     *self.intents.entry(uid).or_default() += 1;
                 }
-                self.events.entry(run.clone()).or_default().push(value);
+                self.mark(run, value, life, at);
             }
         }
+    }
+
+    /// Takes in an event that is durable from now on.
+    pub(crate) fn mark(&mut self, run: &str, event: Value, life: u64, at: u64) {
+        let mark = Mark { before: self.count, life, at };
+        self.count += 1;
+        self.events.entry(run.to_owned()).or_default().push(event);
+        self.marks.entry(run.to_owned()).or_default().push(mark);
+    }
+
+    /// The events of a run, each with when it was durable.
+    pub(crate) fn told(&self, run: &str) -> impl Iterator<Item = (&Value, &Mark)> {
+        let events = self.events.get(run).into_iter().flatten();
+        events.zip(self.marks.get(run).into_iter().flatten())
+    }
+
+    /// Whether anything of this name happened in any run.
+    pub(crate) fn has_any(&self, names: &[&str]) -> bool {
+        self.events.values().flatten().any(|event| names.contains(&event_name(event)))
     }
 
     fn uid_of(&self, run: &str, step: &Value) -> String {
@@ -209,5 +258,5 @@ impl Known {
 
 /// What an entry of a run's journal says happened.
 pub(crate) fn event_name(entry: &Value) -> &str {
-    text(entry, "/event/event")
+    entry["event"]["event"].as_str().unwrap_or_default()
 }

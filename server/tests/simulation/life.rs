@@ -69,7 +69,7 @@ impl Life {
         let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
         let (out, ordered) = mpsc::channel(hub::ORDERS);
         let (relayed, orders) = mpsc::channel(hub::ORDERS);
-        let journal = Journal::over(stage.ledger.pages(gate.clone()));
+        let journal = Journal::over(stage.ledger.pages(number, gate.clone()));
         let passed = SignedDuration::from_millis(stage.story.now().cast_signed());
         let keeper = Keeper::open("sandbox".to_owned(), inbox, out, journal)
             .and_then(|keeper| keeper.repeatable(stage.start + passed, chance))

@@ -10,7 +10,7 @@ use std::{
 
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
-use crate::{application::CANARY, oracle::Offence};
+use crate::{adversity::DENIAL, application::is_given_away, oracle::Offence};
 
 /// The log of one game. Nothing of it is kept.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +38,8 @@ impl Log {
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if String::from_utf8_lossy(bytes).contains(CANARY) {
+        let text = String::from_utf8_lossy(bytes);
+        if is_given_away(&text) || text.contains(DENIAL) {
             self.has_canary.store(true, Ordering::Relaxed);
         }
         Ok(bytes.len())

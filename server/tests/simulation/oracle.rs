@@ -1,6 +1,9 @@
 //! Judges a run from what the sandbox saw and what the disk holds. It knows nothing of the planner: only requests, the
 //! store's history, and the rules.
 
+mod standstill;
+mod word;
+
 #[cfg(test)]
 mod tests;
 
@@ -14,11 +17,11 @@ use sandbox::{log::Entry, store::Event};
 use serde_json::Value;
 
 use crate::{
-    application::{BYSTANDER, CANARY, UNIT},
+    application::{BYSTANDER, UNIT, is_given_away},
     ledger::{Known, event_name},
     moments::Moments,
     order::{self, Case},
-    state::{State, kind, list, name, namespace, owners, text, title, uid, unit},
+    state::{State, kind, list, name, namespace, text, title, uid, unit},
     told::Told,
     wire::Arrival,
 };
@@ -97,10 +100,11 @@ pub(crate) fn judge(evidence: &Evidence) -> Vec<Offence> {
     requests(evidence, &mut offences);
     arrivals(evidence, &mut offences);
     lives(evidence, &mut offences);
-    standstill(evidence, &mut offences);
+    word::offences(evidence, &mut offences);
+    standstill::offences(evidence, &mut offences);
     runs(evidence, &mut offences);
     leftovers(evidence, &mut offences);
-    if String::from_utf8_lossy(&evidence.known.bytes).contains(CANARY) {
+    if is_given_away(&String::from_utf8_lossy(&evidence.known.bytes)) {
         offences.push(Offence::new("I10", "a secret is in the journal".to_owned()));
     }
     offences
@@ -212,88 +216,6 @@ fn lives(evidence: &Evidence, offences: &mut Vec<Offence>) {
     }
 }
 
-/// I9: once all is well, it is not long that nothing moves although something could go.
-fn standstill(evidence: &Evidence, offences: &mut Vec<Offence>) {
-    let Some(healed) = evidence.healed else { return };
-    // Nodes say every few seconds that they are there.
-    let is_noise = |event: &Event| {
-        event.key.is_of("coordination.k8s.io", "leases") || event.key.is_of("", "nodes")
-    };
-    let changes = evidence.events.iter().filter(|event| !is_noise(event));
-    let changes = changes.map(|event| evidence.moments.of(event.revision));
-    let calls = evidence.arrivals.iter().map(|arrival| arrival.at);
-    let mut moves: Vec<u64> = changes
-        .chain(calls)
-        .chain(evidence.turns.iter().copied())
-        .chain([healed, evidence.over])
-        .filter(|at| (healed..=evidence.over).contains(at))
-        .collect();
-    moves.sort_unstable();
-    let pauses = moves.windows(2).filter(|pair| pair[1] - pair[0] > evidence.standstill);
-    let mut state = State::before(evidence.planned);
-    let mut events = evidence.events.iter().peekable();
-    for pair in pauses {
-        while let Some(event) =
-            events.next_if(|event| evidence.moments.of(event.revision) <= pair[0])
-        {
-            state.apply(event);
-        }
-        let until = pair[0] + evidence.standstill;
-        if let Some(free) = free(evidence, &state, until) {
-            let revision = state.reached();
-            let text = format!("nothing moves, and {free} could go");
-            offences.push(Offence { revision, ..Offence::new("I9", text) });
-        }
-    }
-}
-
-/// An object that a run which is open at a time is to delete, and that nothing is in front of.
-fn free(evidence: &Evidence, state: &State, at: u64) -> Option<String> {
-    let planned = planned_uids(&evidence.known);
-    evidence.known.runs.iter().find_map(|(run, plan)| {
-        let happened = evidence.known.events.get(run)?.iter().filter(|event| {
-            let time = text(event, "/at").parse::<Timestamp>();
-            time.is_ok_and(|time| evidence.since_start(time) <= at)
-        });
-        let happened: Vec<&Value> = happened.collect();
-        let is = |name: &str| happened.iter().rposition(|event| event_name(event) == name);
-        let is_held = is("paused") > is("resumed");
-        let is_over = is("finished").or(is("stopped")).or(is("stopping")).is_some();
-        if happened.is_empty() || is_held || is_over {
-            return None;
-        }
-        let skipped: BTreeSet<u64> = happened
-            .iter()
-            .filter(|event| event_name(event) == "skipped")
-            .filter_map(|event| event["event"]["step"].as_u64())
-            .collect();
-        list(evidence.known.plans.get(plan)?, "/steps").iter().find_map(|step| {
-            let object = state.by_uid(text(step, "/uid"))?;
-            let is_ours = !step["deed"]["delete"].is_null()
-                && step["id"].as_u64().is_none_or(|id| !skipped.contains(&id))
-                && object["metadata"]["deletionTimestamp"].is_null();
-            // A Pod that nobody planned and no controller has is for a person to see to, and the page says so.
-            let mut pods = state.within("Pod", namespace(object));
-            let is_ours =
-                is_ours && !pods.any(|pod| !planned.contains(uid(pod)) && is_orphan(pod, state));
-            // Of a workload that is gone itself, only its plan says which Pods are left; and those are on their way.
-            let waits_for_pods = list(step, "/after").iter().any(|it| it["rung"] == "childless");
-            let is_going = |pod: &Value| !pod["metadata"]["deletionTimestamp"].is_null();
-            let mut pods = state.within("Pod", namespace(object));
-            let is_ours = is_ours
-                && !(waits_for_pods && pods.any(|pod| planned.contains(uid(pod)) && is_going(pod)));
-            let case = Case { state, object, read: None, seen: &|_| true };
-            (is_ours && order::offences(&case).is_empty()).then(|| title(object))
-        })
-    })
-}
-
-/// A Pod whose owners are gone, or that never had one, and whose end nobody asked for.
-fn is_orphan(pod: &Value, state: &State) -> bool {
-    pod["metadata"]["deletionTimestamp"].is_null()
-        && owners(pod).all(|owner| state.by_uid(text(owner, "/uid")).is_none())
-}
-
 /// I3: each run ends exactly once, and says so last.
 fn runs(evidence: &Evidence, offences: &mut Vec<Offence>) {
     for (run, _) in &evidence.known.runs {
@@ -322,6 +244,12 @@ fn leftovers(evidence: &Evidence, offences: &mut Vec<Offence>) {
         let is_well = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
         if !state.by_uid(&theirs).is_some_and(is_well) {
             offences.push(Offence::new("I1", format!("the bystander lost {title}")));
+        }
+    }
+    for object in state.all().filter(|object| !namespace(object).is_empty()) {
+        if state.find("Namespace", "", namespace(object)).is_none() {
+            let text = format!("{} is in a namespace that is gone", title(object));
+            offences.push(Offence::new("I1", text));
         }
     }
     let steps = planned_uids(&evidence.known);
@@ -353,11 +281,6 @@ fn leftovers(evidence: &Evidence, offences: &mut Vec<Offence>) {
         {
             let text = format!("{} is left over, and no plan says why", title(object));
             offences.push(Offence::new("I3", text));
-        }
-        let gone = |namespace: &str| state.find("Namespace", "", namespace).is_none();
-        if !namespace(object).is_empty() && gone(namespace(object)) {
-            let text = format!("{} is in a namespace that is gone", title(object));
-            offences.push(Offence::new("I1", text));
         }
     }
 }

@@ -25,13 +25,14 @@ pub(crate) struct Case<'a> {
 
 type Rule = fn(&Case<'_>) -> Option<String>;
 
-const RULES: [Rule; 16] = [
+const RULES: [Rule; 18] = [
     owner,
     claim,
     namespace_with_content,
     volume,
     retained,
     used_by_pods,
+    lent,
     account_rights,
     role,
     selecting,
@@ -39,6 +40,7 @@ const RULES: [Rule; 16] = [
     routed,
     defined,
     answering,
+    behind,
     made_from_template,
     bystander,
     protected,
@@ -189,10 +191,11 @@ fn used_by_pods(case: &Case<'_>) -> Option<String> {
     let target = name(case.object);
     let uses = |spec: &Value| match kind(case.object) {
         "ConfigMap" => {
-            list(spec, "/volumes").iter().any(|it| text(it, "/configMap/name") == target)
+            reads(spec, target, ["configMap/name", "configMap", "configMapRef", "configMapKeyRef"])
         }
         "Secret" => {
-            list(spec, "/volumes").iter().any(|it| text(it, "/secret/secretName") == target)
+            reads(spec, target, ["secret/secretName", "secret", "secretRef", "secretKeyRef"])
+                || list(spec, "/imagePullSecrets").iter().any(|it| it["name"] == target)
         }
         "ServiceAccount" => text(spec, "/serviceAccountName") == target,
         _ => false,
@@ -200,6 +203,42 @@ fn used_by_pods(case: &Case<'_>) -> Option<String> {
     let user = specs(case.state, namespace(case.object))
         .find(|(owner, spec)| case.state.knows(owner) && uses(spec))?;
     Some(format!("{} needs it", title(user.0)))
+}
+
+/// Whether containers get something of this name as files or in their environment; `fields` are how a volume, a part of
+/// a projected one, the whole environment and one variable name it.
+fn reads(spec: &Value, target: &str, [volume, projected, all, one]: [&str; 4]) -> bool {
+    let as_files = list(spec, "/volumes").iter().any(|it| {
+        let parts = list(it, "/projected/sources").iter();
+        text(it, &format!("/{volume}")) == target
+            || parts.into_iter().any(|part| part[projected]["name"] == target)
+    });
+    let containers = ["/initContainers", "/containers", "/ephemeralContainers"];
+    let mut containers = containers.iter().flat_map(|containers| list(spec, containers));
+    as_files
+        || containers.any(|it| {
+            list(it, "/envFrom").iter().any(|from| from[all]["name"] == target)
+                || list(it, "/env").iter().any(|env| env["valueFrom"][one]["name"] == target)
+        })
+}
+
+/// What an account lends to Pods, or an Ingress shows to clients, goes after it.
+fn lent(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "Secret" {
+        return None;
+    }
+    let within = namespace(case.object);
+    let is_it = |it: &Value, field: &str| it[field] == name(case.object);
+    let mut accounts = case.state.within("ServiceAccount", within);
+    let lender = accounts.find(|account| {
+        let mut lent = list(account, "/secrets").iter().chain(list(account, "/imagePullSecrets"));
+        lent.any(|it| is_it(it, "name"))
+    });
+    let mut ingresses = case.state.within("Ingress", within);
+    let lender = lender.or_else(|| {
+        ingresses.find(|it| list(it, "/spec/tls").iter().any(|tls| is_it(tls, "secretName")))
+    });
+    Some(format!("{} refers to it", title(lender?)))
 }
 
 /// Rights go after the Pods that have them.
@@ -262,14 +301,18 @@ fn routed(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "Service" {
         return None;
     }
-    let to_it = |path: &Value| text(path, "/backend/service/name") == name(case.object);
-    let mut ingresses = case.state.within("Ingress", namespace(case.object));
-    let ingress = ingresses.find(|ingress| {
+    Some(format!("{} sends traffic to it", title(router(case, case.object)?)))
+}
+
+/// An Ingress in front of a Service.
+fn router<'a>(case: &'a Case<'_>, service: &'a Value) -> Option<&'a Value> {
+    let to_it = |path: &Value| text(path, "/backend/service/name") == name(service);
+    let mut ingresses = case.state.within("Ingress", namespace(service));
+    ingresses.find(|ingress| {
         let rules = list(ingress, "/spec/rules").iter();
         let mut paths = rules.flat_map(|rule| list(rule, "/http/paths"));
         paths.any(to_it)
-    })?;
-    Some(format!("{} sends traffic to it", title(ingress)))
+    })
 }
 
 /// A definition takes all its objects with it.
@@ -288,9 +331,14 @@ fn answering(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "Service" {
         return None;
     }
+    Some(format!("{} is answered by it", title(asking(case, case.object)?)))
+}
+
+/// A webhook configuration or an APIService that a Service answers for.
+fn asking<'a>(case: &'a Case<'_>, service: &Value) -> Option<&'a Value> {
     let is_it = |reference: &Value| {
-        text(reference, "/namespace") == namespace(case.object)
-            && text(reference, "/name") == name(case.object)
+        text(reference, "/namespace") == namespace(service)
+            && text(reference, "/name") == name(service)
     };
     let configurations = case
         .state
@@ -300,11 +348,28 @@ fn answering(case: &Case<'_>) -> Option<String> {
         list(it, "/webhooks").iter().any(|hook| is_it(&hook["clientConfig"]["service"]))
     };
     let mut registrations = case.state.of_kind("APIService");
-    let asking = configurations
+    configurations
         .into_iter()
         .find(asks)
-        .or_else(|| registrations.find(|it| is_it(&it["spec"]["service"])))?;
-    Some(format!("{} is answered by it", title(asking)))
+        .or_else(|| registrations.find(|it| is_it(&it["spec"]["service"])))
+}
+
+/// It is not a Service that answers, but the Pods behind it: they stay as long as anybody asks.
+fn behind(case: &Case<'_>) -> Option<String> {
+    let labels = match kind(case.object) {
+        "Pod" => &case.object["metadata"]["labels"],
+        "CronJob" => &case.object["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"],
+        _ => &case.object["spec"]["template"]["metadata"]["labels"],
+    };
+    if labels.is_null() {
+        return None;
+    }
+    let services = case.state.within("Service", namespace(case.object));
+    let mut finds = services.filter(|service| labels_match(&service["spec"]["selector"], labels));
+    finds.find_map(|service| {
+        let asker = router(case, service).or_else(|| asking(case, service))?;
+        Some(format!("{} is answered by it through {}", title(asker), title(service)))
+    })
 }
 
 /// A claim from a template is the set's until the set is gone.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sandbox::store::Event;
+use sandbox::{log::Entry, store::Event};
 
 use crate::{moments::Moments, oracle::Offence, story::Story};
 
@@ -13,6 +13,12 @@ pub(crate) struct Outcome {
     pub(crate) story: Story,
     pub(crate) script: String,
     pub(crate) events: Vec<Arc<Event>>,
+    /// Every request that the API server answered.
+    pub(crate) entries: Vec<Entry>,
+    /// How often the journal was written.
+    pub(crate) writes: u64,
+    /// How many DELETEs were sent.
+    pub(crate) deletes: usize,
     pub(crate) moments: Moments,
     pub(crate) objects: usize,
     /// Whether a run was started.

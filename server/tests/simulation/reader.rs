@@ -7,7 +7,9 @@ use server::hub::Hub;
 use teardown::message::{Message, Revision, Topic, View};
 use tokio::sync::{broadcast::error::RecvError, watch};
 
-use crate::{application::CANARY, door::Door, oracle::Offence, stream::Sent};
+use crate::{
+    application::is_given_away, door::Door, oracle::Offence, saboteur::Saboteur, stream::Sent,
+};
 
 /// What a reader has seen.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +43,7 @@ impl Seen {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Inner { view, offences, frames } = &mut *inner;
         *frames += 1;
-        if json.contains(CANARY) {
+        if is_given_away(json) {
             offences.push(Offence::new("I10", format!("a secret is on page {topic}")));
         }
         let message: Message = match serde_json::from_str(json) {
@@ -67,7 +69,13 @@ impl Seen {
 }
 
 /// Reads a topic for as long as there are servers.
-pub(crate) async fn read(topic: Topic, mut hubs: watch::Receiver<Option<Hub>>, seen: Seen) {
+pub(crate) async fn read(
+    topic: Topic,
+    mut hubs: watch::Receiver<Option<Hub>>,
+    seen: Seen,
+    saboteur: Option<Saboteur>,
+) {
+    let mut misses_one = saboteur == Some(Saboteur::MissedDelta);
     loop {
         let Some(hub) = hubs.borrow_and_update().clone() else {
             if hubs.changed().await.is_err() {
@@ -91,6 +99,7 @@ pub(crate) async fn read(topic: Topic, mut hubs: watch::Receiver<Option<Hub>>, s
         }
         loop {
             match subscription.rest.recv().await {
+                Ok(_) if std::mem::take(&mut misses_one) => {}
                 Ok(frame) => seen.fold(&topic, &frame.json),
                 Err(RecvError::Lagged(_)) => break,
                 Err(RecvError::Closed) => {

@@ -10,6 +10,8 @@ use teardown::{
 };
 use tokio::sync::mpsc;
 
+use crate::application::ENCODED;
+
 /// What is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Saboteur {
@@ -29,6 +31,14 @@ pub(crate) enum Saboteur {
     BorrowedCookie,
     /// The steps of a run that come free are not started.
     Idle,
+    /// DELETEs wait for a while before they leave, whatever is said meanwhile.
+    DeafToPause,
+    /// DELETEs leave Pods no time.
+    NoGrace,
+    /// One thing that changed is not told to who follows a page.
+    MissedDelta,
+    /// What the API server is said to have answered first has a secret in it.
+    Blabber,
 }
 
 /// The plan that was confirmed last.
@@ -42,9 +52,10 @@ pub(crate) async fn relay(
     mailbox: mpsc::Sender<Incoming>,
     confirmed: Confirmed,
 ) {
-    let mut is_first = true;
+    let mut is_next = false;
     while let Some(order) = from.recv().await {
-        if !std::mem::take(&mut is_first) && saboteur == Some(Saboteur::Idle) {
+        let is_first = !std::mem::replace(&mut is_next, true);
+        if !is_first && saboteur == Some(Saboteur::Idle) {
             continue;
         }
         if saboteur == Some(Saboteur::CachedGone)
@@ -65,6 +76,15 @@ pub(crate) async fn relay(
                     return;
                 }
             }
+        }
+        if is_first && saboteur == Some(Saboteur::Blabber) {
+            let Order { run, action, recall: _ } = order;
+            let outcome = Outcome::Refused { code: 403, message: format!("no: {ENCODED}") };
+            let told = mailbox.send(Incoming::Performed { run, action, outcome }).await;
+            if told.is_err() {
+                return;
+            }
+            continue;
         }
         if to.send(order).await.is_err() {
             return;

@@ -1,17 +1,21 @@
 //! What was there at a moment, replayed from the store's history.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
 use sandbox::store::{Change, Event, Key};
 use serde_json::Value;
 
+type Place = (String, String, String);
+
 /// All objects of a moment, as plain JSON by kind, namespace and name.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    objects: BTreeMap<(String, String, String), Arc<Value>>,
+    objects: BTreeMap<Place, Arc<Value>>,
+    /// Where each object is, by UID.
+    places: HashMap<String, Place>,
     /// UIDs of what was there when the plan was made, and of all that came of it since. Everything else is new.
     known: BTreeSet<String>,
     /// Where each object is, and since which revision, by UID.
@@ -33,6 +37,7 @@ impl State {
         let mut state = Self::default();
         for object in objects {
             state.known.insert(uid(&object).to_owned());
+            state.places.insert(uid(&object).to_owned(), place(&object));
             state.objects.insert(place(&object), Arc::new(object));
         }
         state
@@ -49,7 +54,10 @@ impl State {
         let object = &event.object;
         self.reached = event.revision;
         match event.change {
-            Change::Deleted => _ = self.objects.remove(&place(object)),
+            Change::Deleted => {
+                self.places.remove(uid(object));
+                self.objects.remove(&place(object));
+            }
             Change::Added | Change::Modified => {
                 if event.change == Change::Added
                     && (event.revision <= self.planned
@@ -60,6 +68,7 @@ impl State {
                 if event.change == Change::Added {
                     let born = (event.key.clone(), event.revision);
                     self.born.insert(uid(object).to_owned(), born);
+                    self.places.insert(uid(object).to_owned(), place(object));
                 }
                 self.objects.insert(place(object), object.clone());
             }
@@ -106,16 +115,19 @@ impl State {
     }
 
     pub(crate) fn by_uid(&self, uid: &str) -> Option<&Value> {
-        self.all().find(|object| self::uid(object) == uid)
+        let object = self.objects.get(self.places.get(uid)?)?;
+        (self::uid(object) == uid).then_some(object)
     }
 }
 
-fn place(object: &Value) -> (String, String, String) {
-    let kind = text(object, "/kind");
+fn place(object: &Value) -> Place {
+    let kind = kind(object);
     // Events come in two groups under one kind, and so may others: the API groups of one kind are kept apart.
-    let group = text(object, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
     let kind = match kind {
-        "Event" => format!("Event.{group}"),
+        "Event" => {
+            let group = text(object, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
+            format!("Event.{group}")
+        }
         kind => kind.to_owned(),
     };
     (kind, namespace(object).to_owned(), name(object).to_owned())
@@ -132,23 +144,23 @@ pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
 }
 
 pub(crate) fn name(object: &Value) -> &str {
-    text(object, "/metadata/name")
+    object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
 pub(crate) fn namespace(object: &Value) -> &str {
-    text(object, "/metadata/namespace")
+    object["metadata"]["namespace"].as_str().unwrap_or_default()
 }
 
 pub(crate) fn uid(object: &Value) -> &str {
-    text(object, "/metadata/uid")
+    object["metadata"]["uid"].as_str().unwrap_or_default()
 }
 
 pub(crate) fn kind(object: &Value) -> &str {
-    text(object, "/kind")
+    object["kind"].as_str().unwrap_or_default()
 }
 
 pub(crate) fn owners(object: &Value) -> impl Iterator<Item = &Value> {
-    list(object, "/metadata/ownerReferences").iter()
+    object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
 }
 
 /// The unit that an object says it is part of.

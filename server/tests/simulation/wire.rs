@@ -22,6 +22,9 @@ use crate::{gate::Gate, ledger::Ledger, saboteur::Saboteur, story::Story, told::
 /// How long the network holds a call, with the saboteur whose calls outlive the process.
 const HELD: Duration = Duration::from_secs(5);
 
+/// How long a DELETE waits before it leaves, with the saboteur that does not hear what is said meanwhile.
+const DEAF: Duration = Duration::from_secs(3);
+
 /// A DELETE as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
@@ -29,6 +32,8 @@ pub(crate) struct Arrival {
     pub(crate) body: Value,
     /// How many DELETEs of its UID had been announced durably by then.
     pub(crate) intents: u64,
+    /// How many events of all runs were durable by then.
+    pub(crate) durable: u64,
     /// The life of the server that sent it, from 0.
     pub(crate) life: u64,
     /// When it was sent, in milliseconds since the beginning.
@@ -75,6 +80,11 @@ impl Arrivals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).all.len()
+    }
+
     /// Notes one. Says its number, and whether the server dies of it, and if so whether after its effect.
     fn note(&self, arrival: Arrival) -> (usize, Option<bool>) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,8 +118,12 @@ impl Wire {
         }
         let body = match self.saboteur {
             Some(Saboteur::NoPrecondition) => without_precondition(&body),
+            Some(Saboteur::NoGrace) => without_grace(&body),
             _ => body,
         };
+        if self.saboteur == Some(Saboteur::DeafToPause) {
+            tokio::time::sleep(DEAF).await;
+        }
         let answer = self.delete(Request::from_parts(parts.clone(), Full::new(body.clone()))).await;
         if self.saboteur == Some(Saboteur::RepeatByName) {
             tokio::time::sleep(Duration::from_secs(2)).await;
@@ -127,10 +141,10 @@ impl Wire {
         let body = request.body().clone().collect().await.map(|body| body.to_bytes());
         let body: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
         let uid = body["preconditions"]["uid"].as_str().unwrap_or_default().to_owned();
-        let intents = self.ledger.intents(&uid);
+        let (intents, durable) = self.ledger.durable(&uid);
         let (life, at) = (self.life, self.story.now());
-        let (number, dies) =
-            self.arrivals.note(Arrival { path, body, intents, life, at, until: None });
+        let arrival = Arrival { path, body, intents, durable, life, at, until: None };
+        let (number, dies) = self.arrivals.note(arrival);
         let (arrivals, story) = (self.arrivals.clone(), self.story.clone());
         let call = Call { arrivals, number, story };
         if self.saboteur == Some(Saboteur::CallOutlives) {
@@ -191,6 +205,12 @@ fn without_precondition(body: &[u8]) -> Bytes {
     if let Some(options) = options.as_object_mut() {
         options.remove("preconditions");
     }
+    options.to_string().into()
+}
+
+fn without_grace(body: &[u8]) -> Bytes {
+    let mut options: Value = serde_json::from_slice(body).unwrap_or_default();
+    options["gracePeriodSeconds"] = 0.into();
     options.to_string().into()
 }
 

@@ -7,7 +7,12 @@ use super::{Draw, RBAC, UNIT, object};
 /// Stands where secrets stand: it must not come out anywhere.
 pub(crate) const CANARY: &str = "canary-7e57ab1e";
 /// The same in base64, as the API shows a Secret's data.
-const ENCODED: &str = "Y2FuYXJ5LTdlNTdhYjFl";
+pub(crate) const ENCODED: &str = "Y2FuYXJ5LTdlNTdhYjFl";
+
+/// Whether a secret has come out, plain or as the API shows it.
+pub(crate) fn is_given_away(text: &str) -> bool {
+    text.contains(CANARY) || text.contains(ENCODED)
+}
 
 impl Draw<'_> {
     /// A Deployment with a random part of what a Deployment can have around it.

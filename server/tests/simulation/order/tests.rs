@@ -173,6 +173,30 @@ fn what_pods_need_goes_after_them() {
     check(made("ConfigMap", "a", "x", json!({})), pod(config), "Pod a/p needs it");
     let secret = json!({"spec": {"volumes": [{"secret": {"secretName": "x"}}]}});
     check(made("Secret", "a", "x", json!({})), pod(secret), "Pod a/p needs it");
+    for (sort, spec) in [
+        (
+            "ConfigMap",
+            json!({"volumes": [{"projected": {"sources": [{"configMap": {"name": "x"}}]}}]}),
+        ),
+        ("ConfigMap", json!({"containers": [{"envFrom": [{"configMapRef": {"name": "x"}}]}]})),
+        (
+            "ConfigMap",
+            json!({"initContainers": [{"env": [
+                {"valueFrom": {"configMapKeyRef": {"name": "x", "key": "k"}}},
+            ]}]}),
+        ),
+        ("Secret", json!({"volumes": [{"projected": {"sources": [{"secret": {"name": "x"}}]}}]})),
+        ("Secret", json!({"containers": [{"envFrom": [{"secretRef": {"name": "x"}}]}]})),
+        (
+            "Secret",
+            json!({"containers": [{}, {"env": [
+                {"valueFrom": {"secretKeyRef": {"name": "x", "key": "k"}}},
+            ]}]}),
+        ),
+        ("Secret", json!({"imagePullSecrets": [{"name": "x"}]})),
+    ] {
+        check(made(sort, "a", "x", json!({})), pod(json!({ "spec": spec })), "Pod a/p needs it");
+    }
     let account = json!({"spec": {"serviceAccountName": "x"}});
     check(made("ServiceAccount", "a", "x", json!({})), pod(account.clone()), "Pod a/p needs it");
     let subjects = json!({"subjects": [{"kind": "ServiceAccount", "namespace": "a", "name": "x"}]});
@@ -224,6 +248,48 @@ fn who_asks_a_service_goes_before_it() {
     check(service(), made("ValidatingWebhookConfiguration", "", "w", hook), "answered");
     let registration = json!({"spec": {"service": reference}});
     check(service(), made("APIService", "", "v1.x", registration), "answered");
+}
+
+#[test]
+fn a_secret_goes_after_who_lends_or_shows_it() {
+    let secret = || made("Secret", "a", "x", json!({}));
+    let account = json!({"imagePullSecrets": [{"name": "x"}]});
+    check(secret(), made("ServiceAccount", "a", "s", account), "refers to it");
+    let ingress = json!({"spec": {"tls": [{"secretName": "x"}]}});
+    check(secret(), made("Ingress", "a", "i", ingress), "refers to it");
+}
+
+#[test]
+fn who_asks_goes_before_the_pods_that_answer() {
+    let template = json!({"template": {"metadata": {"labels": {"app": "x"}}}});
+    let deployment = made("Deployment", "a", "d", json!({"spec": template}));
+    let answering = pod(json!({"metadata": {"labels": {"app": "x"}}}));
+    let service = made("Service", "a", "s", json!({"spec": {"selector": {"app": "x"}}}));
+    let path = json!({"backend": {"service": {"name": "s"}}});
+    let reference = json!({"namespace": "a", "name": "s"});
+    let askers = [
+        made("Ingress", "a", "i", json!({"spec": {"rules": [{"http": {"paths": [path]}}]}})),
+        made(
+            "ValidatingWebhookConfiguration",
+            "",
+            "w",
+            json!({"webhooks": [{"clientConfig": {"service": reference}}]}),
+        ),
+        made("APIService", "", "v1.x", json!({"spec": {"service": reference}})),
+    ];
+    for object in [&deployment, &answering] {
+        for asker in &askers {
+            let judge = |others: &[&Value]| {
+                let all = others.iter().copied().chain([object]).cloned();
+                let state = State::of(all);
+                offences(&Case { state: &state, object, read: None, seen: &|_| false })
+            };
+            assert_eq!(judge(&[&service]), [""; 0]);
+            assert_eq!(judge(&[asker]), [""; 0]);
+            let found = judge(&[asker, &service]);
+            assert!(found.len() == 1 && found[0].contains("answered by it through"), "{found:?}");
+        }
+    }
 }
 
 #[test]
