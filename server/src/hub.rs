@@ -15,7 +15,7 @@ mod handle;
 mod performance;
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -388,6 +388,12 @@ impl Keeper {
         }
         if plan.unit.as_str() != start.confirm.trim() {
             return Err(Refusal::WrongName);
+        }
+        // What Pods nobody sees might use would stand in the plan as if nothing used it.
+        let namespaces: BTreeSet<&str> =
+            plan.steps.iter().filter_map(|step| step.object.namespace.as_deref()).collect();
+        for namespace in namespaces {
+            self.index.sees_pods(Some(namespace)).map_err(Refusal::PodsHidden)?;
         }
         let held =
             self.performances.values().filter(|performance| !performance.run.state().is_ended());

@@ -327,6 +327,12 @@ fn told(refusal: &Refusal) -> Telling {
             "The name is typed to be sure that this unit is meant. Nothing was deleted.",
             "Type the unit's name exactly as it is shown.",
         ),
+        Refusal::PodsHidden(_) => (
+            S::CONFLICT,
+            "podsHidden",
+            "Nobody can tell what Pods that cannot be seen still need. Nothing was deleted.",
+            "Restore the right to list Pods, or wait until they are read again; then make a new plan.",
+        ),
         Refusal::Overlap { .. } => (
             S::CONFLICT,
             "overlap",
@@ -460,6 +466,7 @@ mod tests {
             Refusal::Stale(vec![]),
             Refusal::WrongHash,
             Refusal::WrongName,
+            Refusal::PodsHidden("pods cannot be seen: forbidden".to_owned()),
             Refusal::Overlap { run: RunId::new("r"), object: object() },
             Refusal::Ended,
             Refusal::TooLate(StepId(1)),
@@ -498,6 +505,7 @@ mod tests {
         409 stalePlan
         409 wrongHash
         422 wrongName
+        409 podsHidden
         409 overlap
         409 runEnded
         409 tooLate

@@ -136,6 +136,9 @@ pub enum Refusal {
     /// The cluster has moved since the plan was made.
     #[error("the cluster has changed since the plan was made")]
     Stale(Vec<Difference>),
+    /// The Pods of one of the plan's namespaces cannot be seen; why.
+    #[error("{0}")]
+    PodsHidden(String),
     /// The hash is not the plan's.
     #[error("the confirmed hash is not the plan's")]
     WrongHash,

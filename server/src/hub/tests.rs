@@ -195,8 +195,8 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
             other => format!("{object}: {other:?}"),
         })
         .collect();
-    let expected = "PersistentVolumeClaim shop/data-db-0: Pod shop/db-1 is left of StatefulSet shop/db, and was not there \
-                    when the plan was made";
+    let expected = "PersistentVolumeClaim shop/data-db-0: Pod shop/db-1 is left of StatefulSet shop/db, and the plan \
+                    does not know it";
     assert_eq!(doubts, [expected]);
 
     // A person sees to it, and it goes on by itself.
@@ -328,6 +328,20 @@ async fn a_unit_is_not_called_unknown_before_the_cluster_was_read_completely() {
     process.list(SHOP).await;
     let unknown = process.hub.subscribe(topic, None).await.unwrap();
     assert_eq!(unknown.err(), Some(Refusal::UnknownUnit(UnitId::new("bank"))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_run_starts_while_pods_cannot_be_seen() {
+    let process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    let resource = "pods".to_owned();
+    let (cause, message) = (teardown::observation::BlindCause::Forbidden, "no".to_owned());
+    process.see(vec![Observation::Blind { resource: resource.clone(), cause, message }]).await;
+    let refused = process.hub.start(confirmation(&plan)).await.unwrap();
+    assert_eq!(refused, Err(Refusal::PodsHidden("pods cannot be seen: no".to_owned())));
+    process.see(vec![Observation::Sighted { resource }]).await;
+    process.hub.start(confirmation(&plan)).await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -165,7 +165,7 @@ impl Run {
             }
             Input::Stop { .. } if self.state == RunState::Stopping => Ok(Turn::default()),
             Input::Stop { by } => Ok(Turn::event(RunEvent::Stopping { by: by.clone() })),
-            Input::Skip { step, by } => self.skip(*step, by),
+            Input::Skip { step, by } => self.skip(*step, by, index),
         }
     }
 
@@ -179,14 +179,14 @@ impl Run {
     }
 
     /// Leaves out a step and everything that waits for it: what may not go before it may not go while it stays.
-    fn skip(&self, step: StepId, by: &str) -> Result<Turn, SteerError> {
+    fn skip(&self, step: StepId, by: &str, index: &Index) -> Result<Turn, SteerError> {
         let progress = self.progress(step).ok_or(SteerError::UnknownStep(step))?;
         if progress.is_settled() || matches!(progress.stage, Stage::Asked(_)) {
             return Err(SteerError::TooLate(step));
         }
         let mut left_out = vec![step];
         for (behind, progress) in self.steps() {
-            let waits = behind.after.iter().any(|blocker| left_out.contains(&blocker.step));
+            let waits = left_out.iter().any(|step| self.is_behind(behind, *step, index));
             if waits && progress.stage == Stage::Waiting {
                 left_out.push(behind.id);
             }
@@ -301,7 +301,7 @@ impl Run {
             return;
         }
         // Its call was on its way when what is in front of it was left out.
-        if let Some(by) = self.who_left_out_what_is_in_front(step) {
+        if let Some(by) = self.who_left_out_what_is_in_front(step, look.index) {
             return look.turn.events.push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
         }
         if is_early(progress, look.index, look.now) {
@@ -334,10 +334,31 @@ impl Run {
         }
     }
 
-    fn who_left_out_what_is_in_front(&self, step: &Step) -> Option<&str> {
-        step.after.iter().find_map(|blocker| {
-            let in_front = self.progress(blocker.step)?;
-            Some(in_front.left_out.as_ref()?.by.as_str())
+    fn who_left_out_what_is_in_front(&self, step: &Step, index: &Index) -> Option<&str> {
+        self.steps().find_map(|(first, progress)| {
+            let left_out = progress.left_out.as_ref()?;
+            self.is_behind(step, first.id, index).then_some(left_out.by.as_str())
+        })
+    }
+
+    /// Whether a step waits for another one: as one in front of it, or as a Pod of a workload in front of it.
+    fn is_behind(&self, behind: &Step, first: StepId, index: &Index) -> bool {
+        behind.after.iter().any(|blocker| {
+            let is_pod_of = |workload: &Step| {
+                let pod = self.plan.step(first).and_then(|first| index.get(&first.uid));
+                pod.filter(|pod| matches!(pod.facts, Facts::Pod(_))).is_some_and(|pod| {
+                    pod.namespace == workload.object.namespace
+                        && index.is_pod_of(
+                            &pod.owners,
+                            &pod.labels,
+                            &workload.uid,
+                            workload.pods.as_ref(),
+                        )
+                })
+            };
+            blocker.step == first
+                || blocker.rung == Rung::Childless
+                    && self.plan.step(blocker.step).is_some_and(is_pod_of)
         })
     }
 
@@ -381,7 +402,7 @@ impl Run {
                     .min_by_key(|pod| pod.reference())
                 {
                     Some(stray) => Err(format!(
-                        "{} is left of {}, and was not there when the plan was made",
+                        "{} is left of {}, and the plan does not know it",
                         stray.reference(),
                         workload.object
                     )),
@@ -419,7 +440,7 @@ impl Run {
             .filter(|pod| !self.is_planned(&pod.uid))
             .map(|pod| pod.reference())
             .min();
-        user.map_or(Ok(()), |pod| Err(format!("{pod} uses it, and did not when the plan was made")))
+        user.map_or(Ok(()), |pod| Err(format!("{pod} uses it, and the plan does not know that")))
     }
 
     fn is_planned(&self, uid: &Uid) -> bool {
@@ -439,7 +460,7 @@ impl Run {
         let newcomer =
             content.filter(|object| !goes_with_it(object)).map(|object| object.reference()).min();
         newcomer.map_or(Ok(()), |object| {
-            Err(format!("{object} is in it, and was not when the plan was made"))
+            Err(format!("{object} is in it, and the plan does not know it"))
         })
     }
 

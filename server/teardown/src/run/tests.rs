@@ -200,7 +200,7 @@ fn a_pod_that_came_later_and_does_not_go_is_named() {
     let Some(Trouble::CannotTell { message }) = &play.progress("cm:shop/c").trouble else {
         panic!()
     };
-    insta::assert_snapshot!(message, @"Pod shop/report-1-a is left of CronJob shop/report, and was not there when the plan was made");
+    insta::assert_snapshot!(message, @"Pod shop/report-1-a is left of CronJob shop/report, and the plan does not know it");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn what_a_pod_uses_that_came_later_stays() {
     let Some(Trouble::CannotTell { message }) = &play.progress("cm:shop/c").trouble else {
         panic!()
     };
-    insta::assert_snapshot!(message, @"Pod shop/stranger uses it, and did not when the plan was made");
+    insta::assert_snapshot!(message, @"Pod shop/stranger uses it, and the plan does not know that");
     play.gone("pod shop/stranger");
     assert_eq!(play.look(), ["DELETE ConfigMap shop/c", "DELETE ServiceAccount shop/web"]);
     assert_eq!(play.progress("cm:shop/c").trouble, None);
@@ -333,5 +333,28 @@ fn what_was_on_its_way_when_what_is_in_front_was_left_out_is_left_out_as_well() 
     play.pass(60);
     assert!(play.look().is_empty());
     assert_eq!(play.progress("deploy:shop/web").stage, Stage::Skipped);
+    assert_eq!(play.run.state(), RunState::Finished);
+}
+
+#[test]
+fn whoever_leaves_out_a_pod_leaves_out_what_waits_for_its_workload_to_have_none() {
+    let mut play = Play::of(
+        "ns shop of=shop
+         sts shop/db of=shop selector=app:db template=app:db templates=data
+         pod shop/db-0 owner=sts/db labels=app:db uses=config:c
+         pvc shop/data-db-0 of=shop\n cm shop/other of=shop",
+    );
+    play.look();
+    accepted(&mut play, "sts:shop/db");
+    play.gone("sts shop/db");
+    play.look();
+    let step = play.id("pod:shop/db-0");
+    play.answer("pod:shop/db-0", Outcome::Refused { code: 403, message: "no".into() });
+    play.steer(&Input::Skip { step, by: by() });
+    assert_eq!(play.progress("pvc:shop/data-db-0").stage, Stage::Skipped);
+    assert_eq!(play.progress("ns:shop").stage, Stage::Skipped);
+    accepted(&mut play, "cm:shop/other");
+    play.gone("cm shop/other");
+    play.look();
     assert_eq!(play.run.state(), RunState::Finished);
 }
