@@ -52,10 +52,12 @@ fn number(name: &str) -> Option<u64> {
 /// silent for a moment was never ended; a definition's own finalizer was refused as a name) they find no more, and is held
 /// by its tests of nodes and of definitions. 111 found that a run waited for a Pod that an orphaning DELETE had left, and
 /// did not say so; the hub's tests hold that.
-const NAMED: [(u64, &str); 5] = [
+const NAMED: [(u64, &str); 7] = [
     (20, "server: a namespace was deleted with a ConfigMap in it that came after the plan"),
     (115, "server: a namespace was deleted with a Pod in it that came after the plan"),
+    (223, "server: whoever left out a Pod of a StatefulSet left its claims waiting for ever"),
     (293, "simulation: an application that others need all of was taken for a planner that fails"),
+    (447, "oracle: rights of people in a namespace that is a unit of its own were thought claimed"),
     (504, "server: what was refused waited for as long as the cluster's clock was set back"),
     (
         1796,

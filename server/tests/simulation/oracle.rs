@@ -171,7 +171,9 @@ fn requests(evidence: &Evidence, offences: &mut Vec<Offence>) {
                     evidence.told.knew(arrival.life, decided, key, *since)
                         || evidence.moments.of(*since).saturating_add(OUT_OF_SIGHT) < decided
                 };
-                for reason in order::offences(&Case { state: &state, object, read, seen: &seen }) {
+                let unit = taken_apart_as(&evidence.known, object);
+                let case = Case { unit: &unit, state: &state, object, read, seen: &seen };
+                for reason in order::offences(&case) {
                     offend("I1", format!("DELETE of {}: {reason}", title(object)));
                 }
             }
@@ -283,6 +285,16 @@ fn leftovers(evidence: &Evidence, offences: &mut Vec<Offence>) {
             offences.push(Offence::new("I3", text));
         }
     }
+}
+
+/// The unit that an object is taken apart with: a namespace may be one of its own, which is as good as any label.
+fn taken_apart_as(known: &Known, object: &Value) -> String {
+    let own = format!("ns:{}", name(object));
+    let is_own = known.runs.iter().filter_map(|(_, plan)| known.plans.get(plan)).any(|plan| {
+        text(plan, "/unit") == own
+            && list(plan, "/steps").iter().any(|step| text(step, "/uid") == uid(object))
+    });
+    if is_own { own } else { UNIT.to_owned() }
 }
 
 /// The UIDs of all steps of the plans that runs were started of.

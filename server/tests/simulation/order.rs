@@ -15,6 +15,8 @@ use crate::{
 
 /// One DELETE: what it is about, and what was there.
 pub(crate) struct Case<'a> {
+    /// What its run takes apart.
+    pub(crate) unit: &'a str,
     pub(crate) state: &'a State,
     pub(crate) object: &'a Value,
     /// Whether the server must have known of something that no plan could know of.
@@ -125,7 +127,7 @@ fn namespace_with_content(case: &Case<'_>) -> Option<String> {
     let left = content.find(|it| {
         (case.state.knows(it) || (case.seen)(it))
             && !is_made_by_the_cluster(it)
-            && !is_of_people(it, case.state)
+            && !is_of_people(it, case)
     })?;
     Some(format!("{} is in it", title(left)))
 }
@@ -139,9 +141,9 @@ fn is_made_by_the_cluster(object: &Value) -> bool {
     }
 }
 
-/// Rights of people that nobody claims go with the namespace, and only then.
-fn is_of_people(object: &Value, state: &State) -> bool {
-    if unit(object) == UNIT {
+/// Rights of people that the unit does not claim go with the namespace, and only then.
+fn is_of_people(object: &Value, case: &Case<'_>) -> bool {
+    if unit(object) == case.unit {
         return false;
     }
     let of_people = |binding: &Value| {
@@ -152,11 +154,11 @@ fn is_of_people(object: &Value, state: &State) -> bool {
     match kind(object) {
         "RoleBinding" => of_people(object),
         "Role" => {
-            let mut given = state.within("RoleBinding", namespace(object)).filter(|binding| {
+            let mut given = case.state.within("RoleBinding", namespace(object)).filter(|binding| {
                 text(binding, "/roleRef/kind") == "Role"
                     && text(binding, "/roleRef/name") == name(object)
             });
-            given.all(|binding| unit(binding) != UNIT && of_people(binding))
+            given.all(|binding| unit(binding) != case.unit && of_people(binding))
         }
         _ => false,
     }

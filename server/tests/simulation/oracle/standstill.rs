@@ -154,7 +154,14 @@ fn free(
                 && object["metadata"]["deletionTimestamp"].is_null();
             if is_ours
                 && !is_held_by_pods(step, object, state, planned)
-                && order::offences(&Case { state, object, read: None, seen: &|_| true }).is_empty()
+                && order::offences(&Case {
+                    unit: text(plan, "/unit"),
+                    state,
+                    object,
+                    read: None,
+                    seen: &|_| true,
+                })
+                .is_empty()
             {
                 free.insert(uid(object).to_owned(), title(object));
             }

@@ -32,11 +32,18 @@ fn pod(fields: Value) -> Value {
 fn check(object: Value, dependent: Value, reason: &str) {
     let alone = State::of([object.clone()]);
     assert_eq!(
-        offences(&Case { state: &alone, object: &object, read: None, seen: &|_| false }),
+        offences(&Case {
+            unit: UNIT,
+            state: &alone,
+            object: &object,
+            read: None,
+            seen: &|_| false
+        }),
         [""; 0]
     );
     let both = State::of([object.clone(), dependent]);
-    let found = offences(&Case { state: &both, object: &object, read: None, seen: &|_| false });
+    let found =
+        offences(&Case { unit: UNIT, state: &both, object: &object, read: None, seen: &|_| false });
     assert!(found.len() == 1 && found[0].contains(reason), "{found:?}");
 }
 
@@ -53,7 +60,8 @@ fn an_owner_in_another_namespace_is_none() {
     let owned = pod(json!({"metadata": {"ownerReferences": [{"uid": "ReplicaSet-b-r"}]}}));
     let state = State::of([owner, owned.clone()]);
     assert!(
-        offences(&Case { state: &state, object: &owned, read: None, seen: &|_| false }).is_empty()
+        offences(&Case { unit: UNIT, state: &state, object: &owned, read: None, seen: &|_| false })
+            .is_empty()
     );
 }
 
@@ -76,7 +84,8 @@ fn a_claim_outlives_the_pods_that_mount_it() {
     let elsewhere = made("Pod", "b", "p", json!({"spec": {"volumes": volumes}}));
     let state = State::of([claim.clone(), elsewhere]);
     assert!(
-        offences(&Case { state: &state, object: &claim, read: None, seen: &|_| false }).is_empty()
+        offences(&Case { unit: UNIT, state: &state, object: &claim, read: None, seen: &|_| false })
+            .is_empty()
     );
 }
 
@@ -88,7 +97,7 @@ fn a_newcomer_is_excused_only_if_it_came_after_the_look() {
     let mut state = State::of([claim.clone(), pod.clone()]);
     state.forget(&pod);
     let judge = |read: Option<&BTreeSet<String>>| {
-        offences(&Case { state: &state, object: &claim, read, seen: &|_| false }).len()
+        offences(&Case { unit: UNIT, state: &state, object: &claim, read, seen: &|_| false }).len()
     };
     assert_eq!(judge(None), 1);
     assert_eq!(judge(Some(&BTreeSet::from([uid(&pod).to_owned()]))), 1);
@@ -122,7 +131,13 @@ fn a_namespace_goes_last() {
         made("ConfigMap", "b", "c", json!({})),
     ]);
     assert_eq!(
-        offences(&Case { state: &state, object: &namespace, read: None, seen: &|_| false }),
+        offences(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &namespace,
+            read: None,
+            seen: &|_| false
+        }),
         [""; 0]
     );
 }
@@ -135,7 +150,8 @@ fn a_newcomer_holds_its_namespace_once_it_must_have_been_seen() {
     state.forget(&newcomer);
     let judge = |seen: bool| {
         let seen = |_: &Value| seen;
-        offences(&Case { state: &state, object: &namespace, read: None, seen: &seen }).len()
+        offences(&Case { unit: UNIT, state: &state, object: &namespace, read: None, seen: &seen })
+            .len()
     };
     assert_eq!((judge(true), judge(false)), (1, 0));
 }
@@ -149,7 +165,14 @@ fn a_volume_outlives_its_claim() {
     let other = made("PersistentVolumeClaim", "a", "c", json!({"spec": {"volumeName": "w"}}));
     let state = State::of([volume.clone(), other]);
     assert!(
-        offences(&Case { state: &state, object: &volume, read: None, seen: &|_| false }).is_empty()
+        offences(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &volume,
+            read: None,
+            seen: &|_| false
+        })
+        .is_empty()
     );
 }
 
@@ -159,7 +182,8 @@ fn a_retained_volume_stays_unless_it_is_declared() {
     let volume = made("PersistentVolume", "", "v", json!({"spec": spec}));
     let judge = |volume: &Value| {
         let state = State::of([volume.clone()]);
-        offences(&Case { state: &state, object: volume, read: None, seen: &|_| false }).len()
+        offences(&Case { unit: UNIT, state: &state, object: volume, read: None, seen: &|_| false })
+            .len()
     };
     assert_eq!(judge(&volume), 1);
     let mut declared = volume;
@@ -226,7 +250,8 @@ fn what_selects_pods_goes_after_them() {
     let other = made("Service", "a", "s", json!({"spec": {"selector": {"app": "z"}}}));
     let state = State::of([other.clone(), pod()]);
     assert!(
-        offences(&Case { state: &state, object: &other, read: None, seen: &|_| false }).is_empty()
+        offences(&Case { unit: UNIT, state: &state, object: &other, read: None, seen: &|_| false })
+            .is_empty()
     );
 }
 
@@ -282,7 +307,7 @@ fn who_asks_goes_before_the_pods_that_answer() {
             let judge = |others: &[&Value]| {
                 let all = others.iter().copied().chain([object]).cloned();
                 let state = State::of(all);
-                offences(&Case { state: &state, object, read: None, seen: &|_| false })
+                offences(&Case { unit: UNIT, state: &state, object, read: None, seen: &|_| false })
             };
             assert_eq!(judge(&[&service]), [""; 0]);
             assert_eq!(judge(&[asker]), [""; 0]);
@@ -301,8 +326,14 @@ fn a_definition_goes_after_its_objects() {
     let other = made("Widget", "a", "w", json!({"apiVersion": "example.org/v1"}));
     let state = State::of([definition.clone(), other]);
     assert!(
-        offences(&Case { state: &state, object: &definition, read: None, seen: &|_| false })
-            .is_empty()
+        offences(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &definition,
+            read: None,
+            seen: &|_| false
+        })
+        .is_empty()
     );
 }
 
@@ -314,7 +345,8 @@ fn a_claim_from_a_template_goes_after_its_set() {
     let other = made("PersistentVolumeClaim", "a", "data-db-x", json!({}));
     let state = State::of([other.clone(), set()]);
     assert!(
-        offences(&Case { state: &state, object: &other, read: None, seen: &|_| false }).is_empty()
+        offences(&Case { unit: UNIT, state: &state, object: &other, read: None, seen: &|_| false })
+            .is_empty()
     );
 }
 
@@ -322,7 +354,8 @@ fn a_claim_from_a_template_goes_after_its_set() {
 fn others_and_the_cluster_itself_are_left_alone() {
     let judge = |object: Value| {
         let state = State::of([object.clone()]);
-        offences(&Case { state: &state, object: &object, read: None, seen: &|_| false }).len()
+        offences(&Case { unit: UNIT, state: &state, object: &object, read: None, seen: &|_| false })
+            .len()
     };
     let labelled = |name| pod(json!({"metadata": {"labels": {"app.kubernetes.io/part-of": name}}}));
     assert_eq!((judge(labelled("beta")), judge(labelled("alpha"))), (1, 0));
@@ -330,4 +363,19 @@ fn others_and_the_cluster_itself_are_left_alone() {
     assert_eq!(judge(made("Namespace", "", "beta", json!({}))), 1);
     assert_eq!(judge(made("Pod", "kube-system", "p", json!({}))), 1);
     assert_eq!(judge(made("Namespace", "", "default", json!({}))), 1);
+}
+
+#[test]
+fn rights_of_people_that_a_label_claims_go_with_the_namespace_where_that_is_taken_apart_as_a_whole()
+{
+    let namespace = made("Namespace", "", "a", json!({}));
+    let subjects = json!([{"kind": "User", "name": "li"}]);
+    let labels = json!({"labels": {crate::application::PART_OF: UNIT}});
+    let fields = json!({"subjects": subjects, "metadata": labels});
+    let state = State::of([namespace.clone(), made("RoleBinding", "a", "people", fields)]);
+    let found = |unit: &str| {
+        offences(&Case { unit, state: &state, object: &namespace, read: None, seen: &|_| true })
+            .len()
+    };
+    assert_eq!((found(UNIT), found("ns:a")), (1, 0));
 }
