@@ -1,5 +1,5 @@
 //! What some games have that was not drawn when the first seeds were named: by their number, so that these mean what they
-//! meant. None of [`crate::NAMED`] is among them.
+//! meant.
 
 /// What a game has beyond what every game may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +29,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn named_seeds_are_as_they_were() {
+    fn what_was_named_first_is_as_it_was() {
         let plain = Variety { is_dressed: false, is_worse: false, is_early: false };
-        for (seed, what) in crate::NAMED {
-            assert_eq!(Variety::of(seed), plain, "{seed}: {what}");
+        for seed in [20, 115, 293, 504, 1796] {
+            assert_eq!(Variety::of(seed), plain, "{seed}");
         }
     }
 }
