@@ -1,6 +1,9 @@
 //! What a run does next.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -464,21 +467,28 @@ impl Run {
         })
     }
 
-    /// The steps a waiting step waits for: those in front of it that have not reached their rung.
+    /// The steps a waiting step waits for, in the plan's order: those in front of it that have not reached their rung, and
+    /// the Pods that are left of what has to have none.
     pub fn waits_for(&self, step: &Step, index: &Index) -> Vec<StepId> {
-        let left = |blocker: &&Blocker| {
+        let mut found = BTreeSet::new();
+        for blocker in &step.after {
             let gone =
                 self.progress(blocker.step).is_some_and(|progress| progress.stage == Stage::Gone);
             let workload = self.plan.step(blocker.step).filter(|_| blocker.rung == Rung::Childless);
-            let children = workload.is_some_and(|workload| {
+            let pods = workload.and_then(|workload| {
                 let namespace = workload.object.namespace.as_deref();
-                index
-                    .pods_of(&workload.uid, namespace, workload.pods.as_ref())
-                    .is_ok_and(|pods| !pods.is_empty())
+                index.pods_of(&workload.uid, namespace, workload.pods.as_ref()).ok()
             });
-            !gone || children
-        };
-        step.after.iter().filter(left).map(|blocker| blocker.step).collect()
+            let pods: HashSet<&Uid> = pods.iter().flatten().map(|pod| &pod.uid).collect();
+            let planned = self.plan.steps.iter().filter(|step| pods.contains(&step.uid));
+            let before = found.len();
+            found.extend(planned.map(|step| step.id));
+            // Of a workload that is gone the Pods say more, where the plan has them.
+            if !gone || !pods.is_empty() && found.len() == before {
+                found.insert(blocker.step);
+            }
+        }
+        found.into_iter().collect()
     }
 
     fn performed(&self, action: &Action, outcome: &Outcome, index: &Index, now: Timestamp) -> Turn {

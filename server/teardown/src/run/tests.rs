@@ -349,6 +349,8 @@ fn whoever_leaves_out_a_pod_leaves_out_what_waits_for_its_workload_to_have_none(
     play.gone("sts shop/db");
     play.look();
     let step = play.id("pod:shop/db-0");
+    let claim = play.run.plan.step(play.id("pvc:shop/data-db-0")).unwrap();
+    assert_eq!(play.run.waits_for(claim, &play.index), [step], "the page can count what is behind");
     play.answer("pod:shop/db-0", Outcome::Refused { code: 403, message: "no".into() });
     play.steer(&Input::Skip { step, by: by() });
     assert_eq!(play.progress("pvc:shop/data-db-0").stage, Stage::Skipped);
