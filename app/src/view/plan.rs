@@ -10,20 +10,22 @@ use crate::{sorted::sorted, text};
 
 /// All of it.
 pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
-    let of = |fate: Fate| plan.data.iter().filter(move |data| data.fate == fate);
-    let destroyed = of(Fate::Destroyed).count();
-    let safe = plan.data.len() - destroyed - of(Fate::Unknown).count();
-    let sizes = |fate: Fate| {
+    // How many volumes have one of these fates, and their sizes.
+    let sum = |fates: &[Fate]| {
+        let mut count = 0;
         let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
-        for capacity in of(fate).filter_map(|data| data.capacity.as_deref()) {
-            *sizes.entry(capacity).or_default() += 1;
+        for data in plan.data.iter().filter(|data| fates.contains(&data.fate)) {
+            count += 1;
+            if let Some(capacity) = data.capacity.as_deref() {
+                *sizes.entry(capacity).or_default() += 1;
+            }
         }
-        sizes
-            .into_iter()
-            .map(|(size, count)| text::times(count, size))
-            .collect::<Vec<_>>()
-            .join(" + ")
+        let sizes: Vec<String> =
+            sizes.into_iter().map(|(size, count)| text::times(count, size)).collect();
+        (count, sizes.join(" + "))
     };
+    let (destroyed, lost) = sum(&[Fate::Destroyed]);
+    let (safe, left) = sum(&[Fate::LeftBehind, Fate::Kept]);
     let waves: Vec<_> = (1..=plan.waves()).map(|number| wave(plan, number)).collect();
     let blind = (!plan.blind.is_empty()).then(|| {
         view! {
@@ -40,8 +42,8 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
         <div class="totals">
             {total(plan.steps.len().to_string(), text::WILL_DELETE, text::waves(plan.waves()), "delete")}
             {total(plan.kept.len().to_string(), text::WILL_KEEP, String::new(), "keep")}
-            {total(destroyed.to_string(), text::DATA_DESTROYED, sizes(Fate::Destroyed), if destroyed > 0 { "destroyed" } else { "" })}
-            {total(safe.to_string(), text::DATA_SAFE, sizes(Fate::LeftBehind), "safe")}
+            {total(destroyed.to_string(), text::DATA_DESTROYED, lost, if destroyed > 0 { "destroyed" } else { "" })}
+            {total(safe.to_string(), text::DATA_SAFE, left, "safe")}
         </div>
         {blind}
         {data(&plan.data)}
