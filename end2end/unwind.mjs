@@ -13,6 +13,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 export const program = process.env.UNWIND_PROGRAM ?? join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'unwind');
 
 export class Unwind {
+	/** When one was killed last, by the clock of `performance`. */
+	static killed = -Infinity;
 	#process;
 	#errors = '';
 
@@ -58,6 +60,7 @@ export class Unwind {
 
 	/** `kill -9`. */
 	async kill() {
+		Unwind.killed = performance.now();
 		this.#process.kill('SIGKILL');
 		await once(this.#process, 'exit');
 	}

@@ -19,6 +19,9 @@ export { expect };
 const expected =
 	/net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE|CONNECTION_CLOSED|INTERNET_DISCONNECTED)|status of (401|404|409|503)/;
 
+/** What it notes of a file whose program was killed while it was sent; for so long after the kill, in ms. */
+const cut = { text: /net::ERR_CONTENT_LENGTH_MISMATCH/, within: 5_000 };
+
 /**
  * Everything the browser complains of on this page: errors, warnings of hydration, violations of the content policy.
  * @param {import('@playwright/test').Page} page @param {string[]} complaints
@@ -27,7 +30,9 @@ function listen(page, complaints) {
 	page.on('pageerror', (error) => complaints.push(`uncaught: ${error}`));
 	page.on('console', (message) => {
 		const text = message.text();
-		if (['error', 'warning'].includes(message.type()) && !expected.test(text)) complaints.push(`${message.type()}: ${text}`);
+		const isCut = cut.text.test(text) && performance.now() - Unwind.killed < cut.within;
+		if (!['error', 'warning'].includes(message.type()) || expected.test(text) || isCut) return;
+		complaints.push(`${message.type()}: ${text} ${message.location().url}`);
 	});
 }
 
