@@ -38,6 +38,7 @@ mod provisioner;
 mod claim_protection;
 mod volume_protection;
 mod attributes_class_protection;
+mod protection;
 mod attach_detach;
 mod attacher;
 mod budget;

@@ -6,6 +6,7 @@
 //! answered "cannot tell"; where it is hidden in some namespaces only, every question about those.
 
 mod key;
+mod pods;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
@@ -18,10 +19,9 @@ use jiff::Timestamp;
 
 use self::key::{ByName, ByUid, Name};
 use crate::{
-    object::{Facts, Kind, Object, ObjectRef, OwnerRef, Uid},
+    object::{Facts, Kind, Object, ObjectRef, Uid},
     observation::{BlindCause, Observation, Unreachable},
     playground::Playground,
-    selector::{Labels, Selector},
 };
 
 /// Namespaces named in one sentence.
@@ -523,99 +523,9 @@ impl Index {
         Ok(())
     }
 
-    /// The Pods that are left of a workload: those whose chain of owners ends at its UID, and those its selector
-    /// matches that nothing else controls.
-    ///
-    /// # Errors
-    /// The reason, where Pods cannot be seen.
-    pub fn pods_of(
-        &self,
-        workload: &Uid,
-        namespace: Option<&str>,
-        selector: Option<&Selector>,
-    ) -> Result<Vec<&Arc<Object>>, String> {
-        self.sees_pods(namespace)?;
-        Ok(self
-            .of_resource("pods")
-            .filter(|pod| pod.namespace.as_deref() == namespace)
-            .filter(|pod| self.is_pod_of(&pod.owners, &pod.labels, workload, selector))
-            .collect())
-    }
-
-    /// Whether the Pods of a namespace can be seen.
-    ///
-    /// # Errors
-    /// The reason why not.
-    pub fn sees_pods(&self, namespace: Option<&str>) -> Result<(), String> {
-        match self.outlook("pods", namespace) {
-            Outlook::Clear => Ok(()),
-            Outlook::Hidden(why) => Err(why),
-            Outlook::Unlisted | Outlook::Unserved => {
-                Err("pods have not been listed yet".to_owned())
-            }
-        }
-    }
-
     /// Whether PersistentVolumes can be seen, so that one that is not known is not there.
     pub fn sees_volumes(&self) -> bool {
         matches!(self.outlook("persistentvolumes", None), Outlook::Clear)
-    }
-
-    /// The Pods of a namespace that have not run to their end, as far as they are known.
-    pub fn running_pods(&self, namespace: &str) -> impl Iterator<Item = &Object> {
-        let has_ended = |pod: &Object| match &pod.facts {
-            Facts::Pod(pod) => matches!(pod.phase.as_deref(), Some("Succeeded" | "Failed")),
-            _ => false,
-        };
-        self.of_resource("pods")
-            .filter(move |pod| pod.namespace.as_deref() == Some(namespace) && !has_ended(pod))
-            .map(|pod| &**pod)
-    }
-
-    /// Whether a Pod with these owners and labels is (left) of this workload.
-    pub fn is_pod_of(
-        &self,
-        owners: &[OwnerRef],
-        labels: &Labels,
-        workload: &Uid,
-        selector: Option<&Selector>,
-    ) -> bool {
-        if owners.iter().any(|owner| self.descends(&owner.uid, workload)) {
-            return true;
-        }
-        // A CronJob has no selector, and a Job that is gone is remembered by this process only: the Pod of a Job that
-        // nobody knows may be any CronJob's.
-        let is_unknown = |owner: &OwnerRef| {
-            !self.objects.contains(&owner.uid) && !self.graves.contains_key(&owner.uid)
-        };
-        if selector.is_none() && !self.objects.contains(workload) {
-            return owners.iter().any(|it| it.controller && &*it.kind == "Job" && is_unknown(it));
-        }
-        let controlled_by_another =
-            owners.iter().any(|owner| owner.controller && self.objects.contains(&owner.uid));
-        !controlled_by_another && selector.is_some_and(|selector| selector.matches(labels))
-    }
-
-    /// Whether the chain of owners that begins at `from` reaches `ancestor`; graves are part of the chain.
-    pub fn descends(&self, from: &Uid, ancestor: &Uid) -> bool {
-        let mut open = vec![from.clone()];
-        let mut seen = HashSet::new();
-        while let Some(uid) = open.pop() {
-            if uid == *ancestor {
-                return true;
-            }
-            if !seen.insert(uid.clone()) {
-                continue;
-            }
-            match (self.get(&uid), self.graves.get(&uid)) {
-                (Some(object), _) => {
-                    open.extend(object.owners.iter().map(|owner| owner.uid.clone()))
-                }
-                (None, Some(owners)) => open.extend(owners.iter().cloned()),
-                (None, None) => {}
-            }
-        }
-        false
     }
 }
 

@@ -1,23 +1,28 @@
 //! What will be done: an immutable, hashed list of steps, each with the object's UID, the call, and every edge that puts
 //! something in front of it. Performing a plan leaves no choices.
 
+mod data;
+mod difference;
 mod kept;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     fmt::{self, Write},
-    sync::Arc,
 };
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use self::kept::{Kept, KeptReason, shared};
+pub use self::{
+    data::{DataFate, Fate},
+    difference::{Difference, differences},
+    kept::{Kept, KeptReason, shared},
+};
 use crate::{
     graph::Graph,
     index::Index,
-    object::{Claim, Facts, Kind, Object, ObjectRef, Reclaim, Uid, Volume},
+    object::{Facts, Kind, Object, ObjectRef, Reclaim, Uid},
     relation::{Edge, EdgeKind, Reason, Rung},
     selector::Selector,
     unit::{Unit, UnitId},
@@ -147,63 +152,6 @@ pub struct Blocker {
     pub reason: Reason,
 }
 
-/// What happens to the data behind one volume.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DataFate {
-    /// The volume.
-    pub volume: ObjectRef,
-    /// The claim bound to it, if there is one.
-    pub claim: Option<ObjectRef>,
-    /// Its capacity, as written.
-    pub capacity: Option<String>,
-    /// Where the bytes are.
-    pub source: Option<String>,
-    /// Its reclaim policy; none where the volume cannot be seen.
-    pub reclaim: Option<Reclaim>,
-    /// What becomes of the bytes.
-    pub fate: Fate,
-}
-
-/// What becomes of data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Fate {
-    /// Destroyed: the volume goes, or is scrubbed.
-    Destroyed,
-    /// Nobody can tell: the volume cannot be seen.
-    Unknown,
-    /// The volume object goes or is Released; the bytes stay where they are.
-    LeftBehind,
-    /// The volume stays in use.
-    Kept,
-}
-
-/// How the cluster differs from a plan that was made earlier.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "difference", rename_all = "camelCase")]
-pub enum Difference {
-    /// A new plan would take this object, the old one does not know it.
-    Added {
-        /// The object.
-        object: ObjectRef,
-    },
-    /// The old plan takes this object, a new one would not: it is gone or kept.
-    Removed {
-        /// The object.
-        object: ObjectRef,
-    },
-    /// The name is another object's now.
-    Recreated {
-        /// The object.
-        object: ObjectRef,
-    },
-    /// The same object would be taken in another way or another place.
-    Changed {
-        /// The object.
-        object: ObjectRef,
-    },
-}
-
 /// Why no plan can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "refusal", rename_all = "camelCase")]
@@ -246,7 +194,7 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
         .filter_map(|uid| index.get(uid))
         .map(|object| step(object, index, graph, &order, &numbers))
         .collect();
-    let data = data(index, graph, unit, &kept);
+    let data = data::fates(index, graph, unit, &kept);
     let kept = kept
         .into_iter()
         .filter(|(_, reason)| !matches!(reason, KeptReason::MadeByCluster))
@@ -412,204 +360,6 @@ fn owns_claims(object: &Object, index: &Index, graph: &Graph) -> bool {
         .filter(|edge| edge.kind == EdgeKind::Owns)
         .filter_map(|edge| index.get(&edge.from))
         .any(|owned| matches!(owned.facts, Facts::Claim(_)))
-}
-
-/// What becomes of the bytes behind every volume of the unit, and behind every claim that goes: the claim decides over
-/// them, whosever the volume is, and whether or not it can be seen.
-fn data(
-    index: &Index,
-    graph: &Graph,
-    unit: &Unit,
-    kept: &BTreeMap<Uid, KeptReason>,
-) -> Vec<DataFate> {
-    let members = || unit.members.iter().filter_map(|uid| index.get(uid));
-    let claim_of = |volume: &Object| {
-        let edge = graph.to(&volume.uid).find(|edge| edge.kind == EdgeKind::Binds)?;
-        index.get(&edge.from)
-    };
-    let own = members().filter_map(|object| {
-        let Facts::Volume(volume) = &object.facts else { return None };
-        let claim = claim_of(object);
-        let stays = claim.is_some_and(|claim| kept.contains_key(&claim.uid));
-        let fate = match (kept.get(&object.uid), volume.reclaim) {
-            (Some(KeptReason::RetainedVolume | KeptReason::RecycledVolume), _) if stays => {
-                Fate::Kept
-            }
-            (Some(KeptReason::RetainedVolume), _) => Fate::LeftBehind,
-            (Some(KeptReason::RecycledVolume), _) => Fate::Destroyed,
-            (Some(_), _) => Fate::Kept,
-            (None, reclaim) if claim.is_some() => after_its_claim(reclaim),
-            (None, _) => Fate::LeftBehind,
-        };
-        Some(data_fate(object, volume, claim.map(|claim| &**claim), fate))
-    });
-    let others = members().filter_map(|object| {
-        let Facts::Claim(claim) = &object.facts else { return None };
-        let name = claim.volume.as_ref().filter(|_| !kept.contains_key(&object.uid))?;
-        let Some(found) = index.find("", "PersistentVolume", None, name) else {
-            return unseen(object, claim, name, index);
-        };
-        let Facts::Volume(volume) = &found.facts else { return None };
-        let is_bound = claim_of(found).is_some_and(|bound| bound.uid == object.uid);
-        (is_bound && !unit.members.contains(&found.uid))
-            .then(|| data_fate(found, volume, Some(object), after_its_claim(volume.reclaim)))
-    });
-    let mut data: Vec<DataFate> = own.chain(others).collect();
-    data.sort_by(|a, b| (a.fate, &a.volume).cmp(&(b.fate, &b.volume)));
-    data
-}
-
-/// A volume that is recycled stays, and is scrubbed
-/// (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#recycle>).
-fn after_its_claim(reclaim: Reclaim) -> Fate {
-    match reclaim {
-        Reclaim::Delete | Reclaim::Recycle => Fate::Destroyed,
-        Reclaim::Retain => Fate::LeftBehind,
-    }
-}
-
-fn data_fate(object: &Object, volume: &Volume, claim: Option<&Object>, fate: Fate) -> DataFate {
-    DataFate {
-        volume: object.reference(),
-        claim: claim.map(Object::reference),
-        capacity: volume.capacity.as_deref().map(str::to_owned),
-        source: volume.source.as_deref().map(str::to_owned),
-        reclaim: Some(volume.reclaim),
-        fate,
-    }
-}
-
-/// A claim whose volume is not known; nothing, where that proves that there is none.
-fn unseen(object: &Object, claim: &Claim, name: &Arc<str>, index: &Index) -> Option<DataFate> {
-    (!index.sees_volumes()).then(|| DataFate {
-        volume: ObjectRef {
-            group: "".into(),
-            kind: "PersistentVolume".into(),
-            namespace: None,
-            name: name.clone(),
-        },
-        claim: Some(object.reference()),
-        capacity: claim.capacity.as_deref().map(str::to_owned),
-        source: None,
-        reclaim: None,
-        fate: Fate::Unknown,
-    })
-}
-
-/// How a new plan of the same unit differs from what a person confirmed; empty where the old one may still be performed.
-///
-/// What a controller makes or removes on behalf of an object of both plans is no difference: the Job of a CronJob, the
-/// Pods of a rollout. The garbage collector takes it with its owner. Where it has to go before something else, it is none
-/// only if the old plan waits there until its owner has no Pods. Anything else that an owner brought along is one, as
-/// nobody has confirmed its end: a claim, a snapshot, whatever an operator makes. So is data that would now be lost.
-pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
-    let olds: BTreeMap<&ObjectRef, &Step> =
-        old.steps.iter().map(|step| (&step.object, step)).collect();
-    let news: BTreeMap<&ObjectRef, &Step> =
-        new.steps.iter().map(|step| (&step.object, step)).collect();
-    let vanished = taken_by_owners(old, new, |_| true);
-    let appeared = taken_by_owners(new, old, is_made_in_passing);
-    let kept: BTreeSet<&Uid> = new.kept.iter().map(|kept| &kept.uid).collect();
-    let gone = olds.iter().filter_map(|(object, before)| match news.get(object) {
-        None if vanished.contains(&before.uid) && !kept.contains(&before.uid) => None,
-        None => Some(Difference::Removed { object: (*object).clone() }),
-        Some(after) if after.uid != before.uid => {
-            let replaced = vanished.contains(&before.uid) && appeared.contains(&after.uid);
-            (!replaced).then(|| Difference::Recreated { object: (*object).clone() })
-        }
-        Some(after) => (before.deed != after.deed
-            || waits_for_more((old, before), (new, after), &appeared))
-        .then(|| Difference::Changed { object: (*object).clone() }),
-    });
-    let added = news
-        .iter()
-        .filter(|(object, step)| !olds.contains_key(*object) && !appeared.contains(&step.uid));
-    let lost = new.data.iter().filter(|data| {
-        let before = old.data.iter().find(|before| before.volume == data.volume);
-        matches!(data.fate, Fate::Destroyed | Fate::Unknown)
-            && before.is_none_or(|before| before.fate != data.fate)
-            && !news.contains_key(&data.volume)
-    });
-    gone.chain(added.map(|(object, _)| Difference::Added { object: (*object).clone() }))
-        .chain(lost.map(|data| Difference::Changed { object: data.volume.clone() }))
-        .collect()
-}
-
-/// What controllers of Kubernetes make and remove all the time.
-fn is_made_in_passing(kind: &Kind) -> bool {
-    kind.is("", "Pod")
-        || kind.is("apps", "ReplicaSet")
-        || kind.is("apps", "ControllerRevision")
-        || kind.is("batch", "Job")
-}
-
-/// The objects of a plan, of these kinds, that the other one lacks and that the garbage collector takes with an owner
-/// both have.
-fn taken_by_owners<'a>(
-    plan: &'a Plan,
-    other: &'a Plan,
-    is_one: impl Fn(&Kind) -> bool,
-) -> BTreeSet<&'a Uid> {
-    let others: BTreeMap<&Uid, &Step> = other.steps.iter().map(|step| (&step.uid, step)).collect();
-    let with_dependents =
-        |step: &Step| step.deed == Deed::Delete { propagation: Propagation::Background };
-    let mut taken = BTreeSet::new();
-    // Owners stand before what they own.
-    for step in &plan.steps {
-        if others.contains_key(&step.uid) || step.holds_storage || !is_one(&step.kind) {
-            continue;
-        }
-        let mut owners = owners(plan, step).peekable();
-        let follows = |owner: &Step| {
-            with_dependents(owner)
-                && (taken.contains(&owner.uid)
-                    || others.get(&owner.uid).is_some_and(|same| with_dependents(same)))
-        };
-        if owners.peek().is_some() && owners.all(follows) {
-            taken.insert(&step.uid);
-        }
-    }
-    taken
-}
-
-fn owners<'a>(plan: &'a Plan, step: &'a Step) -> impl Iterator<Item = &'a Step> {
-    let blockers = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
-    blockers.filter_map(|blocker| plan.step(blocker.step))
-}
-
-/// Whether something is in front of a step that was not, or has to get further. Less in front changes nothing: what has
-/// gone is proven gone at once. Nor does what appeared and is gone anyway once the step waits no longer; a namespace
-/// waits for all that is in it. That a name is another object's now is said of that object.
-fn waits_for_more(
-    (old, before): (&Plan, &Step),
-    (new, after): (&Plan, &Step),
-    appeared: &BTreeSet<&Uid>,
-) -> bool {
-    let in_front = || {
-        let blockers = before.after.iter();
-        blockers.filter_map(|blocker| Some((old.step(blocker.step)?, blocker.rung)))
-    };
-    let known: BTreeMap<&ObjectRef, Rung> =
-        in_front().map(|(first, rung)| (&first.object, rung)).collect();
-    let childless: BTreeSet<&Uid> = in_front()
-        .filter(|(_, rung)| *rung == Rung::Childless)
-        .map(|(first, _)| &first.uid)
-        .collect();
-    after.after.iter().any(|blocker| {
-        new.step(blocker.step).is_some_and(|first| {
-            if appeared.contains(&first.uid) {
-                !after.kind.is("", "Namespace") && !descends_from(new, first, &childless)
-            } else {
-                known.get(&first.object).is_none_or(|rung| *rung < blocker.rung)
-            }
-        })
-    })
-}
-
-/// Whether one of these owns the step's object, or an owner of it.
-fn descends_from(plan: &Plan, step: &Step, ancestors: &BTreeSet<&Uid>) -> bool {
-    owners(plan, step)
-        .any(|owner| ancestors.contains(&owner.uid) || descends_from(plan, owner, ancestors))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     index::Index,
-    object::{Facts, Object, ServiceRef, Uid, Use, Used},
+    object::{Facts, Kind, Object, ServiceRef, Uid, Use, Used},
     selector::Selector,
 };
 
@@ -221,6 +221,18 @@ impl Makers {
         };
         let namespace = service.namespace.as_deref().unwrap_or_default();
         selector.into_iter().flat_map(move |selector| self.selected(namespace, selector))
+    }
+}
+
+/// Whether objects of this kind go after the Pods that need them while they run: what these name, what selects them, and
+/// their rights. A claim is one too.
+pub fn goes_after_pods(kind: &Kind) -> bool {
+    match &*kind.group {
+        "" => Used::of(kind).is_some() || &*kind.kind == "Service",
+        "networking.k8s.io" => &*kind.kind == "NetworkPolicy",
+        "policy" => &*kind.kind == "PodDisruptionBudget",
+        "rbac.authorization.k8s.io" => matches!(&*kind.kind, "Role" | "RoleBinding"),
+        _ => false,
     }
 }
 

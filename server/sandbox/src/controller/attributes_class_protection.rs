@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::client::Client;
+use super::protection::protect;
 use super::queue::Queue;
-use super::read::{add_finalizer, has_finalizer, is_deleting, name, remove_finalizer, text};
+use super::read::{name, text};
 use super::resource::{ATTRIBUTES_CLASSES, CLAIMS, VOLUMES};
 use super::timing::Timing;
 use super::{Next, Reconcile};
@@ -45,19 +46,7 @@ impl Reconcile for AttributesClassProtection {
         client: &mut Client<'_>,
         _: &mut Queue<Key>,
     ) -> Result<Next, Status> {
-        let Some(class) = client.get(key) else { return Ok(Next::Rest) };
-        if is_deleting(&class) {
-            if has_finalizer(&class, FINALIZER) && !is_used(name(&class), client) {
-                client.modify(key, |it| {
-                    remove_finalizer(it, FINALIZER);
-                })?;
-            }
-        } else if !has_finalizer(&class, FINALIZER) {
-            client.modify(key, |it| {
-                add_finalizer(it, FINALIZER);
-            })?;
-        }
-        Ok(Next::Rest)
+        protect(key, client, FINALIZER, |class, client| is_used(name(class), client))
     }
 }
 

@@ -2,11 +2,9 @@
 //! pkg/controller/volume/pvcprotection.
 
 use super::client::Client;
+use super::protection::protect;
 use super::queue::Queue;
-use super::read::{
-    add_finalizer, claims, has_finalizer, is_deleting, list, name, namespace, number,
-    remove_finalizer, text,
-};
+use super::read::{claims, is_deleting, list, name, namespace, number, text};
 use super::resource::{CLAIMS, PODS};
 use super::timing::Timing;
 use super::{Next, Reconcile};
@@ -42,19 +40,7 @@ impl Reconcile for ClaimProtection {
         client: &mut Client<'_>,
         _: &mut Queue<Key>,
     ) -> Result<Next, Status> {
-        let Some(claim) = client.get(key) else { return Ok(Next::Rest) };
-        if is_deleting(&claim) {
-            if has_finalizer(&claim, FINALIZER) && !is_used(&claim, client) {
-                client.modify(key, |it| {
-                    remove_finalizer(it, FINALIZER);
-                })?;
-            }
-        } else if !has_finalizer(&claim, FINALIZER) {
-            client.modify(key, |it| {
-                add_finalizer(it, FINALIZER);
-            })?;
-        }
-        Ok(Next::Rest)
+        protect(key, client, FINALIZER, is_used)
     }
 }
 

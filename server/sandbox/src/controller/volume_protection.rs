@@ -1,8 +1,9 @@
 //! Keeps a volume that is to go while a claim is bound to it: pkg/controller/volume/pvprotection.
 
 use super::client::Client;
+use super::protection::protect;
 use super::queue::Queue;
-use super::read::{add_finalizer, has_finalizer, is_deleting, phase, remove_finalizer};
+use super::read::phase;
 use super::resource::VOLUMES;
 use super::timing::Timing;
 use super::{Next, Reconcile};
@@ -34,18 +35,6 @@ impl Reconcile for VolumeProtection {
         client: &mut Client<'_>,
         _: &mut Queue<Key>,
     ) -> Result<Next, Status> {
-        let Some(volume) = client.get(key) else { return Ok(Next::Rest) };
-        if is_deleting(&volume) {
-            if has_finalizer(&volume, FINALIZER) && phase(&volume) != "Bound" {
-                client.modify(key, |it| {
-                    remove_finalizer(it, FINALIZER);
-                })?;
-            }
-        } else if !has_finalizer(&volume, FINALIZER) {
-            client.modify(key, |it| {
-                add_finalizer(it, FINALIZER);
-            })?;
-        }
-        Ok(Next::Rest)
+        protect(key, client, FINALIZER, |volume, _| phase(volume) == "Bound")
     }
 }

@@ -309,9 +309,7 @@ async fn no_more_calls_than_the_window_and_all_are_answered() {
         })
     });
     let (mailbox, mut incoming) = mpsc::channel(4);
-    let (sender, orders) = mpsc::channel(4);
-    let drain = CancellationToken::new();
-    let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    let (sender, drain, task) = performing(client, mailbox);
     // Nobody reads the mailbox yet: taking orders in must not depend on it.
     for _ in 0..100 {
         sender.send(order()).await.unwrap();
@@ -343,9 +341,7 @@ async fn retry_after_holds_the_next_calls_back() {
         }
     });
     let (mailbox, mut incoming) = mpsc::channel(4);
-    let (sender, orders) = mpsc::channel(4);
-    let drain = CancellationToken::new();
-    let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    let (sender, drain, task) = performing(client, mailbox);
     for _ in 0..2 {
         sender.send(order()).await.unwrap();
         incoming.recv().await.unwrap();
@@ -357,18 +353,31 @@ async fn retry_after_holds_the_next_calls_back() {
     task.await.unwrap();
 }
 
-#[tokio::test(start_paused = true)]
-async fn draining_waits_for_what_has_left_and_drops_the_rest() {
-    let (client, log) = fake::client(|_| {
+/// An API server that takes three seconds.
+fn slow() -> (Client, fake::Log) {
+    fake::client(|_| {
         Box::pin(async {
             sleep(Duration::from_secs(3)).await;
             Reply::Answer(200, "{}".into())
         })
-    });
-    let (mailbox, mut incoming) = mpsc::channel(64);
+    })
+}
+
+fn performing(
+    client: Client,
+    mailbox: mpsc::Sender<Incoming>,
+) -> (mpsc::Sender<Order>, CancellationToken, tokio::task::JoinHandle<()>) {
     let (sender, orders) = mpsc::channel(64);
     let drain = CancellationToken::new();
     let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    (sender, drain, task)
+}
+
+#[tokio::test(start_paused = true)]
+async fn draining_waits_for_what_has_left_and_drops_the_rest() {
+    let (client, log) = slow();
+    let (mailbox, mut incoming) = mpsc::channel(64);
+    let (sender, drain, task) = performing(client, mailbox);
     for _ in 0..20 {
         sender.send(order()).await.unwrap();
     }
@@ -384,16 +393,9 @@ async fn draining_waits_for_what_has_left_and_drops_the_rest() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_recalled_while_it_waits_does_not_leave() {
-    let (client, log) = fake::client(|_| {
-        Box::pin(async {
-            sleep(Duration::from_secs(3)).await;
-            Reply::Answer(200, "{}".into())
-        })
-    });
+    let (client, log) = slow();
     let (mailbox, mut incoming) = mpsc::channel(64);
-    let (sender, orders) = mpsc::channel(64);
-    let drain = CancellationToken::new();
-    let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    let (sender, drain, task) = performing(client, mailbox);
     let recall = CancellationToken::new();
     for _ in 0..20 {
         sender.send(Order { recall: recall.clone(), ..order() }).await.unwrap();

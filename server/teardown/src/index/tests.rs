@@ -1,5 +1,8 @@
 use super::*;
-use crate::fixture::{self, kind, now, object, uid};
+use crate::{
+    fixture::{self, kind, now, object, uid},
+    selector::Selector,
+};
 
 /// The presence of the object that a fixture would call so, in the namespace of that UID; `old` and `new` are in shop.
 fn presence(index: &Index, word: &str, of: &str) -> &'static str {

@@ -360,3 +360,29 @@ fn whoever_leaves_out_a_pod_leaves_out_what_waits_for_its_workload_to_have_none(
     play.look();
     assert_eq!(play.run.state(), RunState::Finished);
 }
+
+/// A page names what is left out with a step from what each step waits for.
+#[test]
+fn what_waits_at_whatever_distance_is_what_is_left_out() {
+    let play = Play::of(
+        "ns shop of=shop
+         sts shop/db of=shop selector=app:db template=app:db templates=data uses=config:c
+         pod shop/db-0 owner=sts/db labels=app:db uses=config:c,claim:data-db-0
+         pod shop/db-1 owner=sts/db labels=app:db uses=config:c,claim:data-db-1
+         pvc shop/data-db-0 of=shop\n pvc shop/data-db-1 of=shop volume=pv
+         pv pv claim=shop/data-db-1 of=shop\n cm shop/c of=shop
+         svc shop/db of=shop selector=app:db\n ing shop/db of=shop routes=db",
+    );
+    for (step, _) in play.run.steps() {
+        let mut seen = vec![step.id];
+        for (behind, _) in play.run.steps() {
+            if play.run.waits_for(behind, &play.index).iter().any(|id| seen.contains(id)) {
+                seen.push(behind.id);
+            }
+        }
+        let skip = Input::Skip { step: step.id, by: by() };
+        let turn = play.run.decide(&skip, &play.index, play.now).unwrap();
+        let left_out: Vec<StepId> = turn.events.iter().filter_map(RunEvent::step).collect();
+        assert_eq!(seen, left_out, "{}", step.object);
+    }
+}

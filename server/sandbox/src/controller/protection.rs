@@ -1,0 +1,32 @@
+//! What the controllers share that keep an object while something uses it: a finalizer of their own, from the first moment
+//! to the last use.
+
+use serde_json::Value;
+
+use super::Next;
+use super::client::Client;
+use super::read::{add_finalizer, has_finalizer, is_deleting, remove_finalizer};
+use crate::status::Status;
+use crate::store::Key;
+
+/// Puts the finalizer on an object, and takes it off one that is to go once nothing uses it.
+pub(super) fn protect(
+    key: &Key,
+    client: &mut Client<'_>,
+    finalizer: &str,
+    is_used: impl Fn(&Value, &Client<'_>) -> bool,
+) -> Result<Next, Status> {
+    let Some(object) = client.get(key) else { return Ok(Next::Rest) };
+    if is_deleting(&object) {
+        if has_finalizer(&object, finalizer) && !is_used(&object, client) {
+            client.modify(key, |it| {
+                remove_finalizer(it, finalizer);
+            })?;
+        }
+    } else if !has_finalizer(&object, finalizer) {
+        client.modify(key, |it| {
+            add_finalizer(it, finalizer);
+        })?;
+    }
+    Ok(Next::Rest)
+}

@@ -1,0 +1,127 @@
+//! What becomes of the bytes on the volumes that a plan concerns.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use super::KeptReason;
+use crate::{
+    graph::Graph,
+    index::Index,
+    object::{Claim, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
+    relation::EdgeKind,
+    unit::Unit,
+};
+
+/// What happens to the data behind one volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFate {
+    /// The volume.
+    pub volume: ObjectRef,
+    /// The claim bound to it, if there is one.
+    pub claim: Option<ObjectRef>,
+    /// Its capacity, as written.
+    pub capacity: Option<String>,
+    /// Where the bytes are.
+    pub source: Option<String>,
+    /// Its reclaim policy; none where the volume cannot be seen.
+    pub reclaim: Option<Reclaim>,
+    /// What becomes of the bytes.
+    pub fate: Fate,
+}
+
+/// What becomes of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Fate {
+    /// Destroyed: the volume goes, or is scrubbed.
+    Destroyed,
+    /// Nobody can tell: the volume cannot be seen.
+    Unknown,
+    /// The volume object goes or is Released; the bytes stay where they are.
+    LeftBehind,
+    /// The volume stays in use.
+    Kept,
+}
+
+/// What becomes of the bytes behind every volume of the unit, and behind every claim that goes: the claim decides over
+/// them, whosever the volume is, and whether or not it can be seen.
+pub(super) fn fates(
+    index: &Index,
+    graph: &Graph,
+    unit: &Unit,
+    kept: &BTreeMap<Uid, KeptReason>,
+) -> Vec<DataFate> {
+    let members = || unit.members.iter().filter_map(|uid| index.get(uid));
+    let claim_of = |volume: &Object| {
+        let edge = graph.to(&volume.uid).find(|edge| edge.kind == EdgeKind::Binds)?;
+        index.get(&edge.from)
+    };
+    let own = members().filter_map(|object| {
+        let Facts::Volume(volume) = &object.facts else { return None };
+        let claim = claim_of(object);
+        let stays = claim.is_some_and(|claim| kept.contains_key(&claim.uid));
+        let fate = match (kept.get(&object.uid), volume.reclaim) {
+            (Some(KeptReason::RetainedVolume | KeptReason::RecycledVolume), _) if stays => {
+                Fate::Kept
+            }
+            (Some(KeptReason::RetainedVolume), _) => Fate::LeftBehind,
+            (Some(KeptReason::RecycledVolume), _) => Fate::Destroyed,
+            (Some(_), _) => Fate::Kept,
+            (None, reclaim) if claim.is_some() => after_its_claim(reclaim),
+            (None, _) => Fate::LeftBehind,
+        };
+        Some(data_fate(object, volume, claim.map(|claim| &**claim), fate))
+    });
+    let others = members().filter_map(|object| {
+        let Facts::Claim(claim) = &object.facts else { return None };
+        let name = claim.volume.as_ref().filter(|_| !kept.contains_key(&object.uid))?;
+        let Some(found) = index.find("", "PersistentVolume", None, name) else {
+            return unseen(object, claim, name, index);
+        };
+        let Facts::Volume(volume) = &found.facts else { return None };
+        let is_bound = claim_of(found).is_some_and(|bound| bound.uid == object.uid);
+        (is_bound && !unit.members.contains(&found.uid))
+            .then(|| data_fate(found, volume, Some(object), after_its_claim(volume.reclaim)))
+    });
+    let mut data: Vec<DataFate> = own.chain(others).collect();
+    data.sort_by(|a, b| (a.fate, &a.volume).cmp(&(b.fate, &b.volume)));
+    data
+}
+
+/// A volume that is recycled stays, and is scrubbed
+/// (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#recycle>).
+fn after_its_claim(reclaim: Reclaim) -> Fate {
+    match reclaim {
+        Reclaim::Delete | Reclaim::Recycle => Fate::Destroyed,
+        Reclaim::Retain => Fate::LeftBehind,
+    }
+}
+
+fn data_fate(object: &Object, volume: &Volume, claim: Option<&Object>, fate: Fate) -> DataFate {
+    DataFate {
+        volume: object.reference(),
+        claim: claim.map(Object::reference),
+        capacity: volume.capacity.as_deref().map(str::to_owned),
+        source: volume.source.as_deref().map(str::to_owned),
+        reclaim: Some(volume.reclaim),
+        fate,
+    }
+}
+
+/// A claim whose volume is not known; nothing, where that proves that there is none.
+fn unseen(object: &Object, claim: &Claim, name: &Arc<str>, index: &Index) -> Option<DataFate> {
+    (!index.sees_volumes()).then(|| DataFate {
+        volume: ObjectRef {
+            group: "".into(),
+            kind: "PersistentVolume".into(),
+            namespace: None,
+            name: name.clone(),
+        },
+        claim: Some(object.reference()),
+        capacity: claim.capacity.as_deref().map(str::to_owned),
+        source: None,
+        reclaim: None,
+        fate: Fate::Unknown,
+    })
+}

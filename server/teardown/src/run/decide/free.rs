@@ -1,0 +1,168 @@
+//! Whether a step may start: what is in front of it, and what the plan does not know.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Look, NAMED, Run, Stage};
+use crate::{
+    action::PodSight,
+    index::Index,
+    object::{Deletion, Facts, Object, ObjectRef, Uid, Use, Used},
+    patience::{Overdue, Patience},
+    plan::{Blocker, Deed, Propagation, Step},
+    relation::{Rung, goes_after_pods},
+};
+
+impl Run {
+    /// Whether everything in front of a step is proven to have reached its rung, and nothing that came after the plan
+    /// was made holds it.
+    pub(super) fn is_free(&self, step: &Step, look: &mut Look<'_>) -> Result<bool, String> {
+        let gone =
+            |blocker: &Blocker| self.progress(blocker.step).is_some_and(|p| p.stage == Stage::Gone);
+        if !step.after.iter().all(gone) {
+            return Ok(false);
+        }
+        for blocker in step.after.iter().filter(|blocker| blocker.rung == Rung::Childless) {
+            let Some(workload) = self.plan.step(blocker.step) else { continue };
+            if !self.is_childless(workload, look)? {
+                return Ok(false);
+            }
+        }
+        self.is_unused(step, look)?;
+        if step.kind.is("", "Namespace") {
+            look.index.sees_into(&step.object.name)?;
+            self.is_empty(&step.object.name, look.index)?;
+        }
+        Ok(true)
+    }
+
+    /// Whether no Pod is left of a workload that is gone.
+    ///
+    /// # Errors
+    /// Where that cannot be told, or a Pod is left that no step ends as it was made after the plan: if its workload's
+    /// DELETE orphaned it, no garbage collector brings its end; else it is named only if its end takes long.
+    fn is_childless(&self, workload: &Step, look: &mut Look<'_>) -> Result<bool, String> {
+        let Look { index, now, .. } = *look;
+        look.childless
+            .entry(workload.id)
+            .or_insert_with(|| {
+                let namespace = workload.object.namespace.as_deref();
+                let pods = index.pods_of(&workload.uid, namespace, workload.pods.as_ref())?;
+                match pods
+                    .iter()
+                    .filter(|pod| self.is_stray(pod, workload, now))
+                    .min_by_key(|pod| pod.reference())
+                {
+                    Some(stray) => Err(format!(
+                        "{} is left of {}, and the plan does not know it",
+                        stray.reference(),
+                        workload.object
+                    )),
+                    None => Ok(pods.is_empty()),
+                }
+            })
+            .clone()
+    }
+
+    fn is_stray(&self, pod: &Object, workload: &Step, now: Timestamp) -> bool {
+        let takes_long = || {
+            let going = pod.deletion.as_deref();
+            let grace = going.map_or(0, |deletion| deletion.grace);
+            let gone = self.progress(workload.id).and_then(|progress| progress.gone);
+            let since = going.map(Deletion::accepted).or(gone).unwrap_or(now);
+            Patience::of(&pod.kind, grace).overdue(now.duration_since(since)) > Overdue::No
+        };
+        let is_orphaned = workload.deed == (Deed::Delete { propagation: Propagation::Orphan });
+        !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long())
+    }
+
+    /// Whether no Pod that the plan does not know needs what the step ends. The plan has those in front of it that there
+    /// were when it was made; a claim is looked at in a consistent read instead.
+    fn is_unused(&self, step: &Step, look: &mut Look<'_>) -> Result<(), String> {
+        let Some(namespace) = &step.object.namespace else { return Ok(()) };
+        if step.holds_storage || !goes_after_pods(&step.kind) {
+            return Ok(());
+        }
+        look.index.sees_pods(Some(namespace))?;
+        let Some(what) = Used::of(&step.kind) else { return Ok(()) };
+        let user = look
+            .users(namespace)
+            .iter()
+            .filter(|pod| uses(pod).any(|used| used.what == what && used.name == step.object.name))
+            .filter(|pod| !self.is_planned(&pod.uid))
+            .map(|pod| pod.reference())
+            .min();
+        user.map_or(Ok(()), |pod| Err(format!("{pod} uses it, and the plan does not know that")))
+    }
+
+    fn is_planned(&self, uid: &Uid) -> bool {
+        self.plan.steps.iter().any(|step| step.uid == *uid)
+    }
+
+    /// Whether nothing is in a namespace but what goes with it. What came after the plan was made is in no step, and
+    /// nobody confirmed its end.
+    fn is_empty(&self, namespace: &str, index: &Index) -> Result<(), String> {
+        let goes_with_it = |object: &Object| {
+            object.is_made_by_cluster()
+                || matches!(&object.facts, Facts::Binding(binding) if binding.people)
+                || self.plan.kept.iter().any(|kept| kept.uid == object.uid)
+        };
+        let content =
+            index.objects().filter(|object| object.namespace.as_deref() == Some(namespace));
+        let newcomer =
+            content.filter(|object| !goes_with_it(object)).map(|object| object.reference()).min();
+        newcomer.map_or(Ok(()), |object| {
+            Err(format!("{object} is in it, and the plan does not know it"))
+        })
+    }
+
+    /// The Pods of a consistent read that forbid that this claim is touched: those that mount it, and those that are
+    /// left of a workload which has to be childless first.
+    pub(super) fn in_the_way(
+        &self,
+        step: &Step,
+        pods: &[PodSight],
+        index: &Index,
+    ) -> Vec<ObjectRef> {
+        let workloads: Vec<&Step> = step
+            .after
+            .iter()
+            .filter(|blocker| blocker.rung == Rung::Childless)
+            .filter_map(|blocker| self.plan.step(blocker.step))
+            .collect();
+        pods.iter()
+            .filter(|pod| {
+                pod.claims.contains(&step.object.name)
+                    || workloads.iter().any(|workload| {
+                        index.is_pod_of(
+                            &pod.owners,
+                            &pod.labels,
+                            &workload.uid,
+                            workload.pods.as_ref(),
+                        )
+                    })
+            })
+            .take(NAMED)
+            .map(|pod| pod.object.clone())
+            .collect()
+    }
+}
+
+impl<'a> Look<'a> {
+    /// The Pods of a namespace that use something: those that have run to their end use nothing any more.
+    fn users(&mut self, namespace: &Arc<str>) -> &[&'a Object] {
+        let index = self.index;
+        self.users
+            .entry(namespace.clone())
+            .or_insert_with(|| index.running_pods(namespace).collect())
+    }
+}
+
+fn uses(pod: &Object) -> impl Iterator<Item = &Use> {
+    let uses = match &pod.facts {
+        Facts::Pod(pod) => &pod.uses[..],
+        _ => &[],
+    };
+    uses.iter()
+}
