@@ -52,7 +52,9 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
         |path: &str| if hash.is_empty() { path.to_owned() } else { format!("{path}?v={hash}") };
     let package = format!("/{}/{}", options.site_pkg_dir, options.output_name);
     let script = asset(&format!("{package}.js"));
-    let module = asset(&format!("{package}_bg.wasm"));
+    // Whoever builds with cargo-leptos gets the module under the page's own name.
+    let suffix = if option_env!("LEPTOS_OUTPUT_NAME").is_some() { "" } else { "_bg" };
+    let module = asset(&format!("{package}{suffix}.wasm"));
     let start = format!(
         "import start,{{hydrate}} from {script:?};await start({{module_or_path:{module:?}}});hydrate();"
     );
