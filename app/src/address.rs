@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use teardown::{object::Uid, plan::PlanId, run::RunId, unit::UnitId};
 
-use crate::route::Place;
+use crate::{erased::memo, route::Place};
 
 /// Whether a unit is drawn or listed; without a choice the width decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Address {
     /// `view`.
     pub shape: Signal<Option<Shape>>,
     /// `sel`: the selected object.
-    pub selected: Memo<Option<String>>,
+    pub selected: Memo<Option<Uid>>,
     /// `q`: what is searched for.
     pub search: Memo<Option<String>>,
     /// `z`: the graph's scale in hundredths.
@@ -56,11 +56,12 @@ impl Address {
     pub fn current() -> Self {
         let place = expect_context::<Place>();
         let (view, scale) = (place.value("view"), place.value("z"));
+        let selected = place.value("sel");
         Self {
             shape: Signal::derive(move || {
                 view.with(|view| view.as_ref().and_then(|view| view.parse().ok()))
             }),
-            selected: place.value("sel"),
+            selected: memo(move || selected.with(|uid| uid.as_ref().map(Uid::new))),
             search: place.value("q"),
             zoom: Signal::derive(move || {
                 scale.with(|scale| scale.as_ref().and_then(|scale| scale.parse().ok()))
@@ -72,7 +73,7 @@ impl Address {
 
     /// Selects an object, or none.
     pub fn select(self, uid: Option<&Uid>) {
-        self.place.put("sel", uid.map(Uid::as_str));
+        self.place.put("sel", uid.map(Uid::to_string).as_deref());
     }
 
     /// Searches.
@@ -87,7 +88,7 @@ impl Address {
 
     /// The link that selects an object and leaves the rest as it is.
     pub fn to_object(self, uid: &Uid) -> String {
-        self.query(self.shape.get(), Some(uid.as_str()), self.all.get().is_some())
+        self.query(self.shape.get(), Some(uid), self.all.get().is_some())
     }
 
     /// The link that selects nothing.
@@ -97,15 +98,15 @@ impl Address {
 
     /// The link to the other shape.
     pub fn to_shape(self, shape: Shape) -> String {
-        self.query(Some(shape), self.selected.get().as_deref(), self.all.get().is_some())
+        self.query(Some(shape), self.selected.get().as_ref(), self.all.get().is_some())
     }
 
     /// The link to the whole of a long list.
     pub fn to_all(self) -> String {
-        self.query(self.shape.get(), self.selected.get().as_deref(), true)
+        self.query(self.shape.get(), self.selected.get().as_ref(), true)
     }
 
-    fn query(self, shape: Option<Shape>, selected: Option<&str>, all: bool) -> String {
+    fn query(self, shape: Option<Shape>, selected: Option<&Uid>, all: bool) -> String {
         let mut parts = Vec::new();
         if let Some(shape) = shape {
             parts.push(format!("view={shape}"));
@@ -120,7 +121,7 @@ impl Address {
             parts.push("all=1".to_owned());
         }
         if let Some(selected) = selected {
-            parts.push(format!("sel={}", encoded(selected)));
+            parts.push(format!("sel={}", encoded(&selected.to_string())));
         }
         format!("?{}", parts.join("&"))
     }

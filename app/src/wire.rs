@@ -9,6 +9,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 pub use json::Json;
 use teardown::{
+    doubt::Doubt,
     labels::Labels,
     message::{
         AwayCause, BlindCard, BlindCause, ClusterCard, Detail, DetailName, EdgeCard, EventCard,
@@ -192,6 +193,16 @@ tagged! {
         Protected "protected" {},
         Access "access" {},
         MadeByCluster "madeByCluster" {},
+        UnseenController "unseenController" { kind, name },
+    }
+    Doubt "why" {
+        Hidden "hidden" { resource, namespace, message },
+        Unlisted "unlisted" { resource },
+        Unserved "unserved" { resource },
+        Left "left" { pod, of },
+        Used "used" { by },
+        Occupied "occupied" { by },
+        Unclear "unclear" { message },
     }
     Difference "difference" {
         Added "added" { object },
@@ -203,7 +214,7 @@ tagged! {
         Late "late" { since, finalizers },
         Refused "refused" { code, message },
         CameBack "cameBack" { uid },
-        CannotTell "cannotTell" { message },
+        CannotTell "cannotTell" { doubt },
         InUse "inUse" { pods },
         Retrying "retrying" { attempts, message },
     }
@@ -250,6 +261,12 @@ impl Wire for Revision {
 impl<T: Wire> Wire for Option<T> {
     fn read(json: &Json<'_>) -> Option<Self> {
         if *json == Json::Null { Some(None) } else { T::read(json).map(Some) }
+    }
+}
+
+impl<T: Wire> Wire for Box<T> {
+    fn read(json: &Json<'_>) -> Option<Self> {
+        T::read(json).map(Self::new)
     }
 }
 

@@ -43,14 +43,21 @@ fn every_variant() {
         { "trouble": "late", "since": since, "finalizers": ["a", "b"] },
         { "trouble": "refused", "code": 403, "message": "no" },
         { "trouble": "cameBack", "uid": "1" },
-        { "trouble": "cannotTell", "message": "" },
+        { "trouble": "cannotTell", "doubt": { "why": "hidden", "resource": "pods", "namespace": "shop", "message": "" } },
+        { "trouble": "cannotTell", "doubt": { "why": "unlisted", "resource": "pods" } },
+        { "trouble": "cannotTell", "doubt": { "why": "unserved", "resource": "pods" } },
+        { "trouble": "cannotTell", "doubt": { "why": "left", "pod": object, "of": object } },
+        { "trouble": "cannotTell", "doubt": { "why": "used", "by": object } },
+        { "trouble": "cannotTell", "doubt": { "why": "occupied", "by": object } },
+        { "trouble": "cannotTell", "doubt": { "why": "unclear", "message": "" } },
         { "trouble": "inUse", "pods": [object] },
         { "trouble": "retrying", "attempts": 3, "message": "429" },
     ]);
     let kept = json!([
         { "why": "usedBy", "user": object, "edge": "Mounts", "reason": reason },
         { "why": "neededBy", "user": object, "edge": "Owns", "reason": reason },
-        { "why": "retainedVolume" }, { "why": "protected" }, { "why": "access" }, { "why": "madeByCluster" },
+        { "why": "retainedVolume" }, { "why": "recycledVolume" }, { "why": "protected" }, { "why": "access" }, { "why": "madeByCluster" },
+        { "why": "unseenController", "kind": "Deployment", "name": "web" },
     ]);
     same::<Trouble>(&trouble);
     same::<KeptReason>(&kept);

@@ -57,7 +57,7 @@
 //!
 //! # Refusals
 //! ```json
-//! {"error": {"code": "stalePlan", "what": "the cluster has changed since the plan was made", "means": "…", "do": "…",
+//! {"error": {"code": "stalePlan", "what": "The cluster has moved since this plan was made", "means": "…", "do": "…",
 //!            "differences": [{"difference": "added", "object": {…}}], "request": "9f2c61d07ab34e15"}}
 //! ```
 //! `code` is stable and listed in [`Failure`]; `what` happened, what it `means`, what to `do`; `request` stands in the

@@ -337,7 +337,7 @@ impl Keeper {
         self.learn();
         let Some(known) = &self.known else { return Err(Refusal::NotReady) };
         let unit = known.units.get(id).ok_or_else(|| Refusal::UnknownUnit(id.clone()))?;
-        Ok(plan::plan(&self.index, &known.graph, unit, now)?)
+        plan::plan(&self.index, &known.graph, unit, now).map_err(Refusal::Unplannable)
     }
 
     fn keep_plan(&mut self, plan: &Arc<Plan>) {
@@ -521,7 +521,7 @@ impl Keeper {
             .collect();
         for topic in followed {
             if let Err(refusal) = self.refresh(&topic) {
-                tracing::warn!(topic = %topic, error = %refusal, "a topic could not be brought up to date");
+                tracing::warn!(topic = %topic, refusal = ?refusal, "a topic could not be brought up to date");
             }
         }
     }

@@ -1,6 +1,9 @@
 //! The catalogue in English. Constants where nothing is filled in, functions where something is.
 
+pub mod refusal;
+
 use teardown::{
+    doubt::Doubt,
     message::{AwayCause, BlindCause, DetailName, Mishap, State},
     object::ObjectRef,
     plan::{Blocker, Deed, Difference, Fate, KeptReason, Propagation},
@@ -9,7 +12,6 @@ use teardown::{
     unit::Found,
 };
 
-use super::path;
 use crate::reach::Reach;
 
 pub const PRODUCT: &str = "Unwind";
@@ -405,25 +407,17 @@ pub fn reason(reason: &Reason) -> String {
 
 /// An edge as a sentence.
 pub fn edge_sentence(from: &ObjectRef, kind: EdgeKind, to: &ObjectRef, why: &Reason) -> String {
-    format!(
-        "{} {} {} {} {} — {}",
-        from.kind,
-        path(from),
-        edge(kind),
-        to.kind,
-        path(to),
-        reason(why)
-    )
+    format!("{from} {} {to} — {}", edge(kind), reason(why))
 }
 
 /// Why an object stays.
 pub fn kept(why: &KeptReason) -> String {
     match why {
         KeptReason::UsedBy { user, reason: why, .. } => {
-            format!("{} {} uses it and is not part of the unit: {}", user.kind, path(user), reason(why))
+            format!("{user} uses it and is not part of the unit: {}", reason(why))
         }
         KeptReason::NeededBy { user, reason: why, .. } => {
-            format!("{} {} is kept and needs it: {}", user.kind, path(user), reason(why))
+            format!("{user} is kept and needs it: {}", reason(why))
         }
         KeptReason::RetainedVolume => {
             "Its reclaim policy is Retain and nobody declared it part of the unit: it stays as Released, with its data".to_owned()
@@ -434,6 +428,9 @@ pub fn kept(why: &KeptReason) -> String {
         KeptReason::Protected => "The cluster needs this namespace".to_owned(),
         KeptReason::Access => {
             "It gives people their rights, yours perhaps among them: it goes with its namespace".to_owned()
+        }
+        KeptReason::UnseenController { kind, name } => {
+            format!("{kind} {name} controls it and cannot be seen: it would make it again")
         }
         KeptReason::MadeByCluster => "The cluster makes it and removes it by itself".to_owned(),
     }
@@ -455,7 +452,6 @@ pub const STARTS_AT_ONCE: &str = "Starts at once";
 pub const EXPORT: &str = "Plan as JSON";
 pub const START: &str = "Start teardown…";
 pub const PLAN_AGAIN: &str = "Plan again";
-pub const STALE_PLAN: &str = "The cluster has moved since this plan was made";
 pub const NO_PLAN: &str = "This plan is not known";
 pub const NO_PLAN_MEANS: &str =
     "Plans are kept for a while only, and not across a restart of the server.";
@@ -510,7 +506,7 @@ pub fn rung(rung: Rung) -> &'static str {
 
 /// The edge that puts something in front of a step.
 pub fn blocker(before: &ObjectRef, blocker: &Blocker) -> String {
-    format!("after {} {} {}", before.kind, path(before), rung(blocker.rung))
+    format!("after {before} {}", rung(blocker.rung))
 }
 
 /// More of the same.
@@ -531,15 +527,15 @@ pub fn fate(fate: Fate) -> &'static str {
 /// How the cluster differs from a plan.
 pub fn difference(difference: &Difference) -> String {
     match difference {
-        Difference::Added { object } => format!("New: {} {}", object.kind, path(object)),
+        Difference::Added { object } => format!("New: {object}"),
         Difference::Removed { object } => {
-            format!("No longer to be deleted: {} {}", object.kind, path(object))
+            format!("No longer to be deleted: {object}")
         }
         Difference::Recreated { object } => {
-            format!("Another object under the same name: {} {}", object.kind, path(object))
+            format!("Another object under the same name: {object}")
         }
         Difference::Changed { object } => {
-            format!("In another place or way: {} {}", object.kind, path(object))
+            format!("In another place or way: {object}")
         }
     }
 }
@@ -650,7 +646,7 @@ pub fn gone_of(gone: usize, total: usize) -> String {
 
 /// What leaving a step out is asked with.
 pub fn skip_title(object: &ObjectRef) -> String {
-    format!("Leave out {} {}?", object.kind, path(object))
+    format!("Leave out {object}?")
 }
 
 /// What leaving a step out means for its object.
@@ -716,7 +712,14 @@ pub fn trouble(trouble: &Trouble) -> String {
         Trouble::CameBack { .. } => {
             "Something made it again under the same name. The new object is another one; this run does not touch it.".to_owned()
         }
-        Trouble::CannotTell { .. } => "It cannot be told whether what is in front of it is gone, so it waits.".to_owned(),
+        Trouble::CannotTell { doubt } => match doubt {
+            Doubt::Left { of, .. } => {
+                format!("The plan does not know a Pod that is left of {of}, so it waits.")
+            }
+            Doubt::Used { .. } => "A Pod that the plan does not know uses it, so it waits.".to_owned(),
+            Doubt::Occupied { .. } => "Something is in it that the plan does not know, so it waits.".to_owned(),
+            _ => "It cannot be told whether it may go, so it waits.".to_owned(),
+        },
         Trouble::InUse { pods } => {
             format!("A consistent read still shows {} that use it.", many(pods.len(), "Pod", "Pods"))
         }
@@ -741,7 +744,18 @@ pub fn trouble_do(trouble: &Trouble) -> &'static str {
         Trouble::CameBack { .. } => {
             "Stop whatever re-creates it, such as a GitOps controller or an operator, and plan again."
         }
-        Trouble::CannotTell { .. } => "Restore the right or the API group that is missing.",
+        Trouble::CannotTell { doubt } => match doubt {
+            Doubt::Hidden { .. } | Doubt::Unserved { .. } => {
+                "Restore the right or the API group that is missing; it goes on by itself then."
+            }
+            Doubt::Unlisted { .. } => "Nothing: it goes on once the kind has been listed.",
+            Doubt::Left { .. } | Doubt::Used { .. } | Doubt::Occupied { .. } => {
+                "If it may go, delete it, and the run goes on by itself. Or stop the run and make a new plan, which will know it."
+            }
+            Doubt::Unclear { .. } => {
+                "Look at what the API server says: it is asked again by itself."
+            }
+        },
         Trouble::InUse { .. } => "Wait for these Pods to end, or delete what owns them.",
         Trouble::Retrying { .. } => "Nothing: it goes on by itself.",
     }
@@ -759,31 +773,43 @@ pub fn evidence(trouble: &Trouble) -> Vec<String> {
         }
         Trouble::Refused { code, message } => vec![format!("HTTP {code}: {message}")],
         Trouble::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
-        Trouble::CannotTell { message } | Trouble::Retrying { message, .. } => {
-            vec![message.clone()]
+        Trouble::CannotTell { doubt } => vec![in_doubt(doubt)],
+        Trouble::Retrying { message, .. } => vec![message.clone()],
+        Trouble::InUse { pods } => pods.iter().map(ObjectRef::to_string).collect(),
+    }
+}
+
+/// What keeps a question open.
+pub fn in_doubt(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::Hidden { resource, namespace: Some(namespace), message } => {
+            format!("{resource} cannot be seen in {namespace}: {message}")
         }
-        Trouble::InUse { pods } => {
-            pods.iter().map(|pod| format!("{} {}", pod.kind, path(pod))).collect()
+        Doubt::Hidden { resource, namespace: None, message } => {
+            format!("{resource} cannot be seen: {message}")
         }
+        Doubt::Unlisted { resource } => format!("{resource} has not been listed yet"),
+        Doubt::Unserved { resource } => format!("{resource} is not served"),
+        Doubt::Left { pod: by, .. } | Doubt::Used { by } | Doubt::Occupied { by } => by.to_string(),
+        Doubt::Unclear { message } => message.clone(),
     }
 }
 
 /// A line of the feed of a run that leaves out so many steps.
 pub fn happening(happening: &Happening, skipped: usize) -> String {
-    let named = |object: &ObjectRef| format!("{} {}", object.kind, path(object));
     match happening {
         Happening::Started { by } => format!("{by} started the run"),
         Happening::Recovered => "The server was restarted; the run goes on".to_owned(),
         Happening::Paused { by } => format!("{by} paused the run"),
         Happening::Resumed { by } => format!("{by} resumed the run"),
         Happening::Stopping { by } => format!("{by} stopped the run"),
-        Happening::Requested { object, .. } => format!("DELETE sent for {}", named(object)),
-        Happening::Terminating { object, .. } => format!("{} is being deleted", named(object)),
-        Happening::Gone { object, .. } => format!("{} is proven gone", named(object)),
+        Happening::Requested { object, .. } => format!("DELETE sent for {object}"),
+        Happening::Terminating { object, .. } => format!("{object} is being deleted"),
+        Happening::Gone { object, .. } => format!("{object} is proven gone"),
         Happening::Trouble { object, trouble: what, .. } => {
-            format!("{}: {}", named(object), trouble(what))
+            format!("{object}: {}", trouble(what))
         }
-        Happening::Skipped { object, by, .. } => format!("{by} skipped {}", named(object)),
+        Happening::Skipped { object, by, .. } => format!("{by} skipped {object}"),
         Happening::Finished if skipped > 0 => {
             format!("Everything in the plan is gone but for {} left out", objects(skipped))
         }

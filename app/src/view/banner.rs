@@ -69,8 +69,6 @@ pub fn refusal(refusal: &Refusal) -> impl IntoView + use<> {
         .iter()
         .map(|one| view! { <li>{text::difference(one)}</li> })
         .collect_view();
-    let title =
-        if refusal.is_stale_plan() { text::STALE_PLAN.to_owned() } else { refusal.what.clone() };
     let any = !refusal.differences.is_empty();
     let request = (!refusal.request.is_empty())
         .then(|| view! { <p class="quote">{refusal.request.clone()}</p> });
@@ -78,7 +76,7 @@ pub fn refusal(refusal: &Refusal) -> impl IntoView + use<> {
         <div class="banner bad" role="alert">
             {icon("icon-warning")}
             <div>
-                <strong>{title}</strong>
+                <strong>{refusal.what.clone()}</strong>
                 <p>{refusal.means.clone()}</p>
                 <p>{refusal.remedy.clone()}</p>
                 {any.then(|| view! { <ul class="differences">{differences}</ul> })}

@@ -53,10 +53,9 @@ impl Camera {
             let resized = window_event_listener(leptos::ev::resize, move |_| self.moved());
             on_cleanup(move || resized.remove());
         });
-        Effect::new(move |before: Option<Option<String>>| {
+        Effect::new(move |before: Option<Option<Uid>>| {
             let selected = address.selected.get();
-            if let Some(uid) = selected.as_ref().filter(|_| before.as_ref() != Some(&selected)) {
-                let uid = Uid::new(uid.as_str());
+            if let Some(uid) = selected.clone().filter(|_| before.as_ref() != Some(&selected)) {
                 request_animation_frame(move || self.reveal(&uid));
             }
             selected

@@ -29,9 +29,10 @@ pub fn Drawer(
 ) -> impl IntoView {
     let card: Memo<Option<Option<ObjectCard>>> = memo(move || {
         let selected = address.selected.get()?;
-        Some(scene.read(|records| {
-            scene::objects(records).find(|card| card.uid.as_str() == selected).cloned()
-        }))
+        Some(
+            scene
+                .read(|records| scene::objects(records).find(|card| card.uid == selected).cloned()),
+        )
     });
     let body = move || {
         let shown = card.get()?;

@@ -13,7 +13,7 @@ pub fn edge(
     arrow: &Arrow,
     path: Signal<String>,
     lit: Signal<Option<Arc<HashSet<Uid>>>>,
-    selected: Signal<Option<String>>,
+    selected: Signal<Option<Uid>>,
 ) -> impl IntoView + use<> {
     let name =
         |uid: &Uid| scene.object(uid).map(|card| card.with_untracked(|card| card.object.clone()));
@@ -25,8 +25,8 @@ pub fn edge(
     };
     let (first, later) = (arrow.first.clone(), arrow.later.clone());
     let class = move || {
-        let ends = |uid: &str| first.as_str() == uid || later.as_str() == uid;
-        let touched = selected.with(|selected| selected.as_deref().is_some_and(ends));
+        let ends = |uid: &Uid| first == *uid || later == *uid;
+        let touched = selected.with(|selected| selected.as_ref().is_some_and(ends));
         let dim = lit.with(|lit| {
             lit.as_ref().is_some_and(|lit| !lit.contains(&first) || !lit.contains(&later))
         });

@@ -90,8 +90,7 @@ pub fn Graph(
     let around = Around { lit: lit.into(), selected: address.selected.into(), focus };
     let choose = Callback::new(move |uid: Uid| {
         roving.set(Some(uid.clone()));
-        let same =
-            address.selected.with_untracked(|selected| selected.as_deref() == Some(uid.as_str()));
+        let same = address.selected.with_untracked(|selected| selected.as_ref() == Some(&uid));
         address.select((!same).then_some(&uid));
     });
 
@@ -267,7 +266,7 @@ fn lit(
             });
             return Some(Arc::new(found));
         }
-        let selected = Uid::new(address.selected.get()?);
+        let selected = address.selected.get()?;
         structure.with(|structure| {
             let drawn = structure
                 .edges
@@ -289,20 +288,15 @@ fn lit(
 
 /// The paths of edges whose box is near the visible part.
 fn paths(drawing: &Drawing, window: Option<Area>) -> HashMap<(&Uid, &Uid), String> {
-    let ends: HashMap<&str, &Uid> = drawing
-        .structure
-        .edges
-        .iter()
-        .flat_map(|arrow| [&arrow.first, &arrow.later])
-        .map(|uid| (uid.as_str(), uid))
-        .collect();
+    let ends: HashSet<&Uid> =
+        drawing.structure.edges.iter().flat_map(|arrow| [&arrow.first, &arrow.later]).collect();
     drawing
         .layout
         .edges
         .iter()
         .filter(|route| window.is_none_or(|window| window.meets(&around_points(&route.points))))
         .filter_map(|route| {
-            let uid = |key: &str| ends.get(crate::drawing::uid_of(key).as_str()).copied();
+            let uid = |key: &str| ends.get(&crate::drawing::uid_of(key)).copied();
             Some(((uid(&route.from)?, uid(&route.to)?), path_of(&route.points)))
         })
         .collect()

@@ -48,7 +48,7 @@ pub fn List(
             left -= part.len();
             if !part.is_empty() {
                 // The key holds the members, so that a group with others is drawn anew.
-                let members: Vec<&str> = part.iter().map(Uid::as_str).collect();
+                let members: Vec<String> = part.iter().map(Uid::to_string).collect();
                 let key = format!("{} {}", lane_name(&lane), members.join(" "));
                 shown.push(Row::new(key, move || group(scene, address, &lane, &part)));
             }
@@ -139,9 +139,7 @@ fn row(address: Address, card: ArcRwSignal<ObjectCard>) -> impl IntoView {
     let card = RwSignal::from(card);
     let uid = StoredValue::new(first.uid.clone());
     let selected = move || {
-        uid.with_value(|uid| {
-            address.selected.with(|selected| selected.as_deref() == Some(uid.as_str()))
-        })
+        uid.with_value(|uid| address.selected.with(|selected| selected.as_ref() == Some(uid)))
     };
     let standing = move || {
         card.with(|card| match &card.standing {

@@ -30,7 +30,7 @@ pub struct Around {
     /// What is not faded; everything where there is none.
     pub lit: Signal<Option<Arc<HashSet<Uid>>>>,
     /// The selected object.
-    pub selected: Signal<Option<String>>,
+    pub selected: Signal<Option<Uid>>,
     /// The one node that Tab reaches.
     pub focus: Signal<Option<Uid>>,
 }
@@ -53,7 +53,7 @@ pub fn node(
         let uid = uid.clone();
         move || {
             let dim = around.lit.with(|lit| lit.as_ref().is_some_and(|lit| !lit.contains(&uid)));
-            let chosen = around.selected.with(|selected| selected.as_deref() == Some(uid.as_str()));
+            let chosen = around.selected.with(|selected| selected.as_ref() == Some(&uid));
             let mut class = format!("node {}", icon::of_state(state.get()));
             for (name, is) in [("dim", dim), ("selected", chosen), ("outside", outside)] {
                 if is {
@@ -71,9 +71,11 @@ pub fn node(
     let pressed = {
         let uid = uid.clone();
         move || {
-            around.selected.with(|selected| {
-                if selected.as_deref() == Some(uid.as_str()) { "true" } else { "false" }
-            })
+            around.selected.with(
+                |selected| {
+                    if selected.as_ref() == Some(&uid) { "true" } else { "false" }
+                },
+            )
         }
     };
     let name = text::shortened(&first.object.name, NAME);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use app::Seed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
+    doubt::Doubt,
     message::{
         AwayCause, BlindCard, BlindCause, ClusterCard, Counts, Detail, DetailName, EdgeCard,
         EventCard, Message, ObjectCard, Record, Revision, RunCard, Standing, State, StepCard,
@@ -518,7 +519,12 @@ pub(crate) fn run() -> Seed {
         (
             State::Unknown,
             Trouble::CannotTell {
-                message: "pods is forbidden: cannot list resource in consortium-org2".to_owned(),
+                doubt: Doubt::Hidden {
+                    resource: "pods".to_owned(),
+                    namespace: Some("consortium-org2".to_owned()),
+                    message: "pods is forbidden: User \"system:serviceaccount:unwind:reader\" cannot list resource"
+                        .to_owned(),
+                },
             },
         ),
         (

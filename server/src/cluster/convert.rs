@@ -190,7 +190,7 @@ fn reader(kind: &Kind) -> Option<Reader> {
 #[serde(rename_all = "camelCase")]
 struct Meta {
     #[serde(default, deserialize_with = "or_default")]
-    name: Arc<str>,
+    name: Box<str>,
     #[serde(default)]
     namespace: Option<Arc<str>>,
     #[serde(default)]
@@ -202,7 +202,7 @@ struct Meta {
     #[serde(default, deserialize_with = "or_default")]
     owner_references: Vec<OwnerReference>,
     #[serde(default, deserialize_with = "or_default")]
-    finalizers: Arc<[Arc<str>]>,
+    finalizers: Arc<Vec<Arc<str>>>,
     #[serde(default)]
     creation_timestamp: Option<Timestamp>,
     #[serde(default)]

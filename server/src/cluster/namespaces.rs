@@ -102,12 +102,12 @@ impl Known {
         match observation {
             Observation::Listed { kind, objects } if kind.is("", "Namespace") => {
                 let all = objects.iter();
-                self.listed = Some(all.map(|one| (one.uid.clone(), one.name.clone())).collect());
+                self.listed = Some(all.map(|one| (one.uid.clone(), (*one.name).into())).collect());
                 true
             }
             Observation::Applied(object) if object.kind.is("", "Namespace") => {
                 let listed = self.listed.get_or_insert_default();
-                listed.insert(object.uid.clone(), object.name.clone()).is_none()
+                listed.insert(object.uid.clone(), (*object.name).into()).is_none()
             }
             Observation::Deleted { kind, uid } if kind.is("", "Namespace") => {
                 self.listed.as_mut().is_some_and(|listed| listed.remove(uid).is_some())

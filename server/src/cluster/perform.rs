@@ -207,7 +207,7 @@ async fn delete(
     let options = json!({
         "kind": "DeleteOptions",
         "apiVersion": "v1",
-        "preconditions": { "uid": uid.as_str() },
+        "preconditions": { "uid": uid },
         "propagationPolicy": match propagation {
             Propagation::Background => "Background",
             Propagation::Orphan => "Orphan",

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use app::text::refusal::{self, Words};
 use axum::{
     Json,
     body::Body,
@@ -21,68 +22,56 @@ use super::{plain, trace::RequestId};
 use crate::hub::{HubClosed, Refusal};
 
 /// Why a request was not done.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The hub says no.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(Refusal),
     /// The process ends.
-    #[error("the server is shutting down")]
     ShuttingDown,
 
     /// The request names another host: perhaps another site's name that leads here.
-    #[error("this server does not go by that name")]
     WrongHost,
     /// The request comes from another site's page.
-    #[error("the request comes from another site")]
     ForeignOrigin,
     /// There is no session.
-    #[error("you are not signed in")]
     NotSignedIn,
     /// The link's token is unknown, used or expired.
-    #[error("the link is not valid, or was used before")]
     WrongToken,
     /// Too many wrong tokens.
-    #[error("too many wrong links were tried")]
     TooManyAttempts {
         /// When the next may be tried.
         after: Duration,
     },
 
     /// Nothing is there.
-    #[error("there is nothing at this address")]
     UnknownPath,
     /// Something is there, which answers other methods.
-    #[error("this address does not answer that method")]
     WrongMethod,
     /// The address is too long.
-    #[error("the address is too long")]
     LongAddress,
     /// A part of the address or of its query is not what it should be.
-    #[error("{0}")]
     Malformed(String),
     /// A write without `Content-Type: application/json`.
-    #[error("the body is not declared as JSON")]
     NotJson,
     /// The body is no JSON.
-    #[error("{0}")]
     Syntax(String),
     /// The body is JSON of another shape.
-    #[error("{0}")]
     Shape(String),
     /// The body is too long.
-    #[error("the body is longer than {} KiB", super::BODY_LIMIT / 1024)]
     TooLarge,
     /// The body did not arrive in time.
-    #[error("the body did not arrive in time")]
     TooSlow,
 
     /// The session has too many streams open.
-    #[error("too many streams are open in this session")]
     TooManyStreams,
     /// A handler panicked.
-    #[error("the server made a mistake")]
     Internal,
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 impl From<HubClosed> for Failure {
@@ -103,130 +92,48 @@ impl From<QueryRejection> for Failure {
     }
 }
 
-/// How a failure is told.
-struct Telling {
-    status: StatusCode,
-    code: &'static str,
-    means: &'static str,
-    advice: &'static str,
-}
-
 impl Failure {
     /// Its stable code.
     pub fn code(&self) -> &'static str {
-        self.telling().code
+        self.told().1
     }
 
     /// Its status.
     pub fn status(&self) -> StatusCode {
-        self.telling().status
+        self.told().0
     }
 
-    fn telling(&self) -> Telling {
+    /// How it is told: to clients, to programs, to people.
+    fn told(&self) -> (StatusCode, &'static str, Words) {
         use StatusCode as S;
-        let (status, code, means, advice) = match self {
-            Self::Refused(refusal) => return told(refusal),
-            Self::ShuttingDown => (
-                S::SERVICE_UNAVAILABLE,
-                "shuttingDown",
-                "The process is ending; open runs go on from the journal at its next start.",
-                "Come back when it has been started again; an open page does so by itself.",
-            ),
-            Self::WrongHost => (
-                S::MISDIRECTED_REQUEST,
-                "wrongHost",
-                "A name that leads to this machine by a trick could make your browser act for somebody else.",
-                "Use the address the server printed: 127.0.0.1 or localhost with its port.",
-            ),
-            Self::ForeignOrigin => (
-                S::FORBIDDEN,
-                "foreignOrigin",
-                "Another site's page may neither read nor do anything here, and its links do not lead here.",
-                "Copy the address into the address bar.",
-            ),
-            Self::NotSignedIn => (
-                S::UNAUTHORIZED,
-                "notSignedIn",
-                "This browser has no session, or it was not used for 12 hours.",
-                "Open the link the server printed when it started, or ask somebody who is signed in for another one.",
-            ),
-            Self::WrongToken => (
-                S::UNAUTHORIZED,
-                "wrongToken",
-                "Every link signs one browser in, once; links made on the page end after an hour.",
-                "Ask somebody who is signed in for another link, or start the server again.",
-            ),
-            Self::TooManyAttempts { .. } => (
-                S::TOO_MANY_REQUESTS,
-                "tooManyAttempts",
-                "Somebody on this machine tries links one after another.",
-                "Wait a minute, then open the right link again; it has not been used up.",
-            ),
-            Self::UnknownPath => (
-                S::NOT_FOUND,
-                "unknownPath",
-                "The address is mistyped, or belongs to another version.",
-                "Look the address up in the documentation of the API.",
-            ),
-            Self::WrongMethod => (
-                S::METHOD_NOT_ALLOWED,
-                "wrongMethod",
-                "Reading is GET, everything else is POST.",
-                "Use a method that the header `Allow` names.",
-            ),
-            Self::LongAddress => (
-                S::URI_TOO_LONG,
-                "longAddress",
-                "No address here needs to be so long.",
-                "Shorten the query.",
-            ),
-            Self::Malformed(_) => (
-                S::BAD_REQUEST,
-                "malformed",
-                "A part of the address cannot be read.",
-                "Look the address up in the documentation of the API.",
-            ),
-            Self::NotJson => (
-                S::UNSUPPORTED_MEDIA_TYPE,
-                "notJson",
-                "Only what declares itself as JSON is read; other sites' forms cannot.",
-                "Send the header `Content-Type: application/json`.",
-            ),
-            Self::Syntax(_) => {
-                (S::BAD_REQUEST, "syntax", "The body is no JSON.", "Correct the body.")
+        match self {
+            Self::Refused(refusal) => told(refusal),
+            Self::ShuttingDown => (S::SERVICE_UNAVAILABLE, "shuttingDown", refusal::SHUTTING_DOWN),
+            Self::WrongHost => (S::MISDIRECTED_REQUEST, "wrongHost", refusal::WRONG_HOST),
+            Self::ForeignOrigin => (S::FORBIDDEN, "foreignOrigin", refusal::FOREIGN_ORIGIN),
+            Self::NotSignedIn => (S::UNAUTHORIZED, "notSignedIn", refusal::NOT_SIGNED_IN),
+            Self::WrongToken => (S::UNAUTHORIZED, "wrongToken", refusal::WRONG_TOKEN),
+            Self::TooManyAttempts { .. } => {
+                (S::TOO_MANY_REQUESTS, "tooManyAttempts", refusal::TOO_MANY_ATTEMPTS)
             }
-            Self::Shape(_) => (
-                S::UNPROCESSABLE_ENTITY,
-                "shape",
-                "The body is JSON, but not what is asked for here: a field is missing, unknown or of another type.",
-                "Look the body up in the documentation of the API.",
-            ),
-            Self::TooLarge => (
-                S::PAYLOAD_TOO_LARGE,
-                "tooLarge",
-                "Nothing here needs so long a body.",
-                "Send what is asked for.",
-            ),
-            Self::TooSlow => (
-                S::REQUEST_TIMEOUT,
-                "tooSlow",
-                "The connection is too slow, or stopped.",
-                "Send it again.",
-            ),
-            Self::TooManyStreams => (
-                S::SERVICE_UNAVAILABLE,
-                "tooManyStreams",
-                "Every open tab follows one stream, and this browser has as many as one session may have.",
-                "Close some tabs.",
-            ),
-            Self::Internal => (
-                S::INTERNAL_SERVER_ERROR,
-                "internal",
-                "It is an error in Unwind, not in what you did; nothing else was affected.",
-                "Report it with the request's id and what the log says beside it.",
-            ),
-        };
-        Telling { status, code, means, advice }
+            Self::UnknownPath => (S::NOT_FOUND, "unknownPath", refusal::UNKNOWN_PATH),
+            Self::WrongMethod => (S::METHOD_NOT_ALLOWED, "wrongMethod", refusal::WRONG_METHOD),
+            Self::LongAddress => (S::URI_TOO_LONG, "longAddress", refusal::LONG_ADDRESS),
+            Self::Malformed(complaint) => {
+                (S::BAD_REQUEST, "malformed", refusal::malformed(complaint))
+            }
+            Self::NotJson => (S::UNSUPPORTED_MEDIA_TYPE, "notJson", refusal::NOT_JSON),
+            Self::Syntax(complaint) => (S::BAD_REQUEST, "syntax", refusal::syntax(complaint)),
+            Self::Shape(complaint) => (S::UNPROCESSABLE_ENTITY, "shape", refusal::shape(complaint)),
+            Self::TooLarge => {
+                (S::PAYLOAD_TOO_LARGE, "tooLarge", refusal::too_large(super::BODY_LIMIT / 1024))
+            }
+            Self::TooSlow => (S::REQUEST_TIMEOUT, "tooSlow", refusal::TOO_SLOW),
+            Self::TooManyStreams => {
+                (S::SERVICE_UNAVAILABLE, "tooManyStreams", refusal::TOO_MANY_STREAMS)
+            }
+            Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", refusal::INTERNAL),
+        }
     }
 
     fn retry_after(&self) -> Option<Duration> {
@@ -240,10 +147,10 @@ impl Failure {
 
     /// As the JSON that the API answers with.
     fn json(&self, request: &str) -> Value {
-        let Telling { code, means, advice, .. } = self.telling();
+        let (_, code, Words { what, means, advice }) = self.told();
         let mut error = Map::new();
         error.insert("code".into(), code.into());
-        error.insert("what".into(), self.to_string().into());
+        error.insert("what".into(), what.into());
         error.insert("means".into(), means.into());
         error.insert("do".into(), advice.into());
         match self {
@@ -264,101 +171,31 @@ impl Failure {
     }
 }
 
-fn told(refusal: &Refusal) -> Telling {
+fn told(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
     use StatusCode as S;
-    let (status, code, means, advice) = match refusal {
-        Refusal::UnknownUnit(_) => (
-            S::NOT_FOUND,
-            "unknownUnit",
-            "No object in the cluster belongs to a unit of that name, any more or yet.",
-            "Look at the list of units.",
-        ),
-        Refusal::UnknownPlan(_) => (
-            S::NOT_FOUND,
-            "unknownPlan",
-            "Plans that no run performs are forgotten when the server ends.",
-            "Make a new plan of the unit.",
-        ),
-        Refusal::UnknownRun(_) => (
-            S::NOT_FOUND,
-            "unknownRun",
-            "This server's journal has no such run.",
-            "Look at the list of runs.",
-        ),
-        Refusal::UnknownStep(_) => (
-            S::NOT_FOUND,
-            "unknownStep",
-            "The run's plan has fewer steps.",
-            "Look at the run's steps.",
-        ),
-        Refusal::NotReady => (
-            S::SERVICE_UNAVAILABLE,
-            "notReady",
-            "Until every kind has been listed once, something in front of an object could be overlooked.",
-            "Wait a few seconds and try again.",
-        ),
-        Refusal::Unplannable(PlanError::Empty) => (
-            S::UNPROCESSABLE_ENTITY,
-            "emptyPlan",
-            "Everything that belongs to the unit is kept, or gone already.",
-            "Look at the unit: each object says why it is kept.",
-        ),
-        Refusal::Unplannable(PlanError::Cycle { .. }) => (
-            S::UNPROCESSABLE_ENTITY,
-            "cyclicPlan",
-            "No order satisfies all of the edges on the path, so none is tried.",
-            "Remove one of the references on the path by hand, then make a new plan.",
-        ),
-        Refusal::Stale(_) => (
-            S::CONFLICT,
-            "stalePlan",
-            "What you confirmed is no longer what would happen. Nothing was deleted.",
-            "Make a new plan and look at the differences.",
-        ),
-        Refusal::WrongHash => (
-            S::CONFLICT,
-            "wrongHash",
-            "What you confirmed is another plan than the one that is named. Nothing was deleted.",
-            "Read the plan again and confirm its hash.",
-        ),
-        Refusal::WrongName => (
-            S::UNPROCESSABLE_ENTITY,
-            "wrongName",
-            "The name is typed to be sure that this unit is meant. Nothing was deleted.",
-            "Type the unit's name exactly as it is shown.",
-        ),
-        Refusal::PodsHidden(_) => (
-            S::CONFLICT,
-            "podsHidden",
-            "Nobody can tell what Pods that cannot be seen still need. Nothing was deleted.",
-            "Restore the right to list Pods, or wait until they are read again; then make a new plan.",
-        ),
-        Refusal::Overlap { .. } => (
-            S::CONFLICT,
-            "overlap",
-            "Two runs that touch the same object could not both be proven. Nothing was deleted.",
-            "Follow the run that is open, or stop it first.",
-        ),
-        Refusal::Ended => (
-            S::CONFLICT,
-            "runEnded",
-            "It can be read, but no longer steered.",
-            "Make a new plan of what is left.",
-        ),
-        Refusal::TooLate(_) => (
-            S::CONFLICT,
-            "tooLate",
-            "Its deletion was requested, and Kubernetes cannot take that back.",
-            "Wait for it, or look at what holds it.",
-        ),
-        Refusal::Journal(_) => (
-            S::SERVICE_UNAVAILABLE,
-            "journalUnwritable",
-            "What could not be recovered after a crash is not begun. Nothing new was deleted.",
-            "Make room on the disk of the state directory, or restore the rights to it, and try again.",
-        ),
-    };
-    Telling { status, code, means, advice }
+    match refusal {
+        Refusal::UnknownUnit(unit) => (S::NOT_FOUND, "unknownUnit", refusal::unknown_unit(unit)),
+        Refusal::UnknownPlan(plan) => (S::NOT_FOUND, "unknownPlan", refusal::unknown_plan(plan)),
+        Refusal::UnknownRun(run) => (S::NOT_FOUND, "unknownRun", refusal::unknown_run(run)),
+        Refusal::UnknownStep(step) => (S::NOT_FOUND, "unknownStep", refusal::unknown_step(step)),
+        Refusal::NotReady => (S::SERVICE_UNAVAILABLE, "notReady", refusal::NOT_READY),
+        Refusal::Unplannable(PlanError::Empty) => {
+            (S::UNPROCESSABLE_ENTITY, "emptyPlan", refusal::EMPTY_PLAN)
+        }
+        Refusal::Unplannable(PlanError::Cycle { path }) => {
+            (S::UNPROCESSABLE_ENTITY, "cyclicPlan", refusal::cyclic_plan(path))
+        }
+        Refusal::Stale(_) => (S::CONFLICT, "stalePlan", refusal::STALE_PLAN),
+        Refusal::WrongHash => (S::CONFLICT, "wrongHash", refusal::WRONG_HASH),
+        Refusal::WrongName => (S::UNPROCESSABLE_ENTITY, "wrongName", refusal::WRONG_NAME),
+        Refusal::PodsHidden(doubt) => (S::CONFLICT, "podsHidden", refusal::pods_hidden(doubt)),
+        Refusal::Overlap { run, object } => (S::CONFLICT, "overlap", refusal::overlap(run, object)),
+        Refusal::Ended => (S::CONFLICT, "runEnded", refusal::RUN_ENDED),
+        Refusal::TooLate(step) => (S::CONFLICT, "tooLate", refusal::too_late(step)),
+        Refusal::Journal(why) => {
+            (S::SERVICE_UNAVAILABLE, "journalUnwritable", refusal::journal_unwritable(why))
+        }
+    }
 }
 
 /// A failure on its way out: status and headers; `render` writes the body, which depends on who asked.
@@ -393,7 +230,7 @@ pub(super) async fn render(request: Request, next: Next) -> Response {
     };
     let (status, refusal) = (status.as_u16(), failure.code());
     if *failure == Failure::Internal {
-        tracing::error!(request.id = %id, response.status = status, refusal, "request {id} failed: {failure}");
+        tracing::error!(request.id = %id, response.status = status, refusal, "request {id} failed");
     } else {
         tracing::info!(request.id = %id, response.status = status, refusal, "refused {id}: {refusal}");
     }
@@ -403,8 +240,8 @@ pub(super) async fn render(request: Request, next: Next) -> Response {
     } else if *failure == Failure::NotSignedIn {
         plain::sign_in_page().into_response()
     } else {
-        let Telling { means, advice, .. } = failure.telling();
-        plain::failure_page(&failure.to_string(), means, advice).into_response()
+        let (.., Words { what, means, advice }) = failure.told();
+        plain::failure_page(&what, means, advice).into_response()
     };
     let (content, body) = rendered.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
@@ -435,6 +272,7 @@ pub(super) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 #[cfg(test)]
 mod tests {
     use teardown::{
+        doubt::Doubt,
         object::ObjectRef,
         plan::{Difference, PlanId, StepId},
         run::RunId,
@@ -466,7 +304,7 @@ mod tests {
             Refusal::Stale(vec![]),
             Refusal::WrongHash,
             Refusal::WrongName,
-            Refusal::PodsHidden("pods cannot be seen: forbidden".to_owned()),
+            Refusal::PodsHidden(Doubt::Unlisted { resource: "pods".to_owned() }),
             Refusal::Overlap { run: RunId::new("r"), object: object() },
             Refusal::Ended,
             Refusal::TooLate(StepId(1)),
@@ -551,7 +389,7 @@ mod tests {
             "do": "Make a new plan and look at the differences.",
             "means": "What you confirmed is no longer what would happen. Nothing was deleted.",
             "request": "7f",
-            "what": "the cluster has changed since the plan was made"
+            "what": "The cluster has moved since this plan was made"
           }
         }
         "#);

@@ -53,7 +53,7 @@ pub(super) async fn sign_in_script() -> impl IntoResponse {
 
 /// A refusal as a page.
 pub(super) fn failure_page(what: &str, means: &str, advice: &str) -> impl IntoResponse {
-    let (what, means, advice) = (escape(what), escape(means), escape(advice));
+    let [what, means, advice] = [what, means, advice].map(escape);
     Html(format!(
         r#"<!DOCTYPE html>
 <html lang="en">

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
+    doubt::Doubt,
     message::{Message, Revision, Topic},
     object::ObjectRef,
     observation::Observation,
@@ -113,40 +114,29 @@ pub enum Steer {
 }
 
 /// Why the hub did not do as asked; each is something a person can act on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// No unit of that name is known.
-    #[error("no unit is called {0:?}")]
     UnknownUnit(UnitId),
     /// No plan of that id is known.
-    #[error("no plan is called {0:?}")]
     UnknownPlan(PlanId),
     /// No run of that id is known.
-    #[error("no run is called {0:?}")]
     UnknownRun(RunId),
     /// The run has no such step.
-    #[error("the run has no step {0}")]
     UnknownStep(StepId),
     /// The first lists of the cluster are not complete yet.
-    #[error("the cluster has not been read completely yet")]
     NotReady,
     /// No plan can be made.
-    #[error(transparent)]
-    Unplannable(#[from] PlanError),
+    Unplannable(PlanError),
     /// The cluster has moved since the plan was made.
-    #[error("the cluster has changed since the plan was made")]
     Stale(Vec<Difference>),
     /// The Pods of one of the plan's namespaces cannot be seen; why.
-    #[error("{0}")]
-    PodsHidden(String),
+    PodsHidden(Doubt),
     /// The hash is not the plan's.
-    #[error("the confirmed hash is not the plan's")]
     WrongHash,
     /// The typed name is not the unit's.
-    #[error("the typed name is not the unit's")]
     WrongName,
     /// A run of an overlapping plan is open; the object it already holds.
-    #[error("run {run} already works on {object}")]
     Overlap {
         /// The open run.
         run: RunId,
@@ -154,13 +144,10 @@ pub enum Refusal {
         object: ObjectRef,
     },
     /// The run is over.
-    #[error("the run is over")]
     Ended,
     /// The step is past the point where it could be left out.
-    #[error("step {0} can no longer be left out")]
     TooLate(StepId),
     /// The journal cannot be written, so nothing may be done.
-    #[error("the journal cannot be written: {0}")]
     Journal(String),
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use teardown::{
     action::{Action, Outcome},
+    doubt::Doubt,
     fixture,
     message::{Key, Record, State, View},
     object::Object,
@@ -191,12 +192,14 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
             _ => None,
         })
         .map(|(object, trouble)| match trouble {
-            Trouble::CannotTell { message } => format!("{object}: {message}"),
+            Trouble::CannotTell { doubt: Doubt::Left { pod, of } } => {
+                format!("{object}: {pod} is left of {of}")
+            }
             other => format!("{object}: {other:?}"),
         })
         .collect();
-    let expected = "PersistentVolumeClaim shop/data-db-0: Pod shop/db-1 is left of StatefulSet shop/db, and the plan \
-                    does not know it";
+    let expected =
+        "PersistentVolumeClaim shop/data-db-0: Pod shop/db-1 is left of StatefulSet shop/db";
     assert_eq!(doubts, [expected]);
 
     // A person sees to it, and it goes on by itself.
@@ -295,7 +298,7 @@ async fn a_plan_the_cluster_has_moved_away_from_is_refused_with_the_differences(
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
     process.see(vec![Observation::Applied(Box::new(fixture::object("cm shop/new of=shop")))]).await;
     let refusal = process.hub.start(confirmation(&plan)).await.unwrap().unwrap_err();
-    let Refusal::Stale(differences) = refusal else { panic!("{refusal}") };
+    let Refusal::Stale(differences) = refusal else { panic!("{refusal:?}") };
     assert_eq!(differences.len(), 2, "one is new, and the namespace waits for it: {differences:?}");
 
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
@@ -337,9 +340,11 @@ async fn no_run_starts_while_pods_cannot_be_seen() {
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
     let resource = "pods".to_owned();
     let (cause, message) = (teardown::observation::BlindCause::Forbidden, "no".to_owned());
-    process.see(vec![Observation::Blind { resource: resource.clone(), cause, message }]).await;
+    let blind = Observation::Blind { resource: resource.clone(), cause, message: message.clone() };
+    process.see(vec![blind]).await;
     let refused = process.hub.start(confirmation(&plan)).await.unwrap();
-    assert_eq!(refused, Err(Refusal::PodsHidden("pods cannot be seen: no".to_owned())));
+    let doubt = Doubt::Hidden { resource: resource.clone(), namespace: None, message };
+    assert_eq!(refused, Err(Refusal::PodsHidden(doubt)));
     process.see(vec![Observation::Sighted { resource }]).await;
     process.hub.start(confirmation(&plan)).await.unwrap().unwrap();
 }

@@ -21,7 +21,7 @@ use crate::{
     index::Index,
     object::{
         Binding, Claim, ClaimRef, Definition, Deletion, Facts, Ingress, Kind, Object, OwnerRef,
-        Pod, Reclaim, Service, ServiceAccount, ServiceRef, Target, Uid, Use, Used, Volume,
+        Phase, Pod, Reclaim, Service, ServiceAccount, ServiceRef, Target, Uid, Use, Used, Volume,
         Webhooks, Workload,
     },
     observation::Observation,
@@ -169,13 +169,14 @@ pub fn object(line: &str) -> Object {
         name: name.into(),
         labels: fields.labels("labels").chain(part_of).collect(),
         owners: fields.owners(),
-        finalizers: fields.list("finalizers").map(Arc::from).collect(),
-        created: Some(now().into()),
-        deletion: fields.get("deleted").map(|age| {
-            let at = now() - jiff::SignedDuration::from_secs(age.parse().unwrap_or_default());
-            Box::new(Deletion { at, grace: 0 })
-        }),
+        finalizers: Arc::new(fields.list("finalizers").map(Arc::from).collect()),
+        created: Some(ago(fields.get("age").unwrap_or("3600")).into()),
+        deletion: fields.get("deleted").map(|age| Box::new(Deletion { at: ago(age), grace: 0 })),
     }
+}
+
+fn ago(seconds: &str) -> Timestamp {
+    now() - jiff::SignedDuration::from_secs(seconds.parse().unwrap_or_default())
 }
 
 struct Fields<'a> {
@@ -256,7 +257,7 @@ impl<'a> Fields<'a> {
         match &*kind.kind {
             "Pod" => Facts::Pod(Box::new(Pod {
                 node: self.text("node"),
-                phase: self.text("phase").or(Some("Running".into())),
+                phase: Phase::named(self.get("phase").unwrap_or("Running")),
                 ready: true,
                 uses: self.uses("spec"),
             })),

@@ -5,6 +5,7 @@
 //! namespace only, of its namespace. A kind that cannot be seen keeps its objects, and every question about it is
 //! answered "cannot tell"; where it is hidden in some namespaces only, every question about those.
 
+mod controller;
 mod key;
 mod pods;
 
@@ -19,6 +20,7 @@ use jiff::Timestamp;
 
 use self::key::{ByName, ByUid, Name};
 use crate::{
+    doubt::Doubt,
     object::{Facts, Kind, Object, ObjectRef, Uid},
     observation::{BlindCause, Observation, Unreachable},
     playground::Playground,
@@ -49,6 +51,8 @@ pub struct Index {
 
 #[derive(Clone, Debug, Default)]
 struct Watch {
+    /// The kind as its objects say it: `Pod`.
+    kind: Arc<str>,
     namespaced: bool,
     /// As a whole.
     listed: bool,
@@ -82,7 +86,7 @@ enum Outlook {
     /// Its first list has not come yet.
     Unlisted,
     /// It cannot be seen; why.
-    Hidden(String),
+    Hidden(Doubt),
     /// There is no such kind, as far as the API server says.
     Unserved,
 }
@@ -106,7 +110,7 @@ pub enum Presence<'a> {
     /// It is not, and that is proven.
     Gone,
     /// Nobody can say; why.
-    CannotTell(String),
+    CannotTell(Doubt),
 }
 
 impl Index {
@@ -192,6 +196,7 @@ impl Index {
 
     fn watch(&mut self, kind: &Kind) -> &mut Watch {
         let watch = self.kinds.entry(kind.resource()).or_default();
+        watch.kind = kind.kind.clone();
         watch.namespaced = kind.namespaced;
         watch
     }
@@ -448,24 +453,22 @@ impl Index {
     pub fn presence(&self, kind: &Kind, namespace: Option<&str>, uid: &Uid) -> Presence<'_> {
         let resource = kind.resource();
         if let Some(blind) = self.blind.get(&group_version(kind)) {
-            return Presence::CannotTell(format!("{resource} cannot be seen: {}", blind.message));
+            return Presence::CannotTell(hidden(&resource, None, &blind.message));
         }
         match (self.outlook(&resource, namespace), self.get(uid)) {
             (Outlook::Hidden(why), _) => Presence::CannotTell(why),
             (_, Some(object)) => Presence::Present(object),
             (Outlook::Clear, None) => Presence::Gone,
-            (Outlook::Unlisted, None) => {
-                Presence::CannotTell(format!("{resource} has not been listed yet"))
-            }
+            (Outlook::Unlisted, None) => Presence::CannotTell(Doubt::Unlisted { resource }),
             // The kind went with its definition, which waits for the last object before it goes.
             (Outlook::Unserved, None) if self.definition_is_gone(kind) => Presence::Gone,
-            (Outlook::Unserved, None) => Presence::CannotTell(format!("{resource} is not served")),
+            (Outlook::Unserved, None) => Presence::CannotTell(Doubt::Unserved { resource }),
         }
     }
 
     fn outlook(&self, resource: &str, namespace: Option<&str>) -> Outlook {
         if let Some(blind) = self.blind.get(resource) {
-            return Outlook::Hidden(format!("{resource} cannot be seen: {}", blind.message));
+            return Outlook::Hidden(hidden(resource, None, &blind.message));
         }
         let Some(watch) = self.kinds.get(resource) else { return Outlook::Unserved };
         let Some(division) = &watch.division else {
@@ -474,15 +477,12 @@ impl Index {
         let namespace = namespace.unwrap_or_default();
         match division.namespaces.get(namespace) {
             Some(Part { hidden: Some(message), .. }) => {
-                Outlook::Hidden(format!("{resource} cannot be seen in {namespace}: {message}"))
+                Outlook::Hidden(hidden(resource, Some(namespace), message))
             }
             Some(Part { listed: true, .. }) => Outlook::Clear,
             Some(_) => Outlook::Unlisted,
             None if self.is_gone_namespace(namespace) => Outlook::Clear,
-            None => Outlook::Hidden(format!(
-                "{resource} cannot be seen in {namespace}: {}",
-                division.message
-            )),
+            None => Outlook::Hidden(hidden(resource, Some(namespace), &division.message)),
         }
     }
 
@@ -499,25 +499,19 @@ impl Index {
     ///
     /// # Errors
     /// The first reason why not.
-    pub fn sees_into(&self, namespace: &str) -> Result<(), String> {
+    pub fn sees_into(&self, namespace: &str) -> Result<(), Doubt> {
         let could_be_inside =
             |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
-        if let Some(resource) = self.blind.keys().find(could_be_inside) {
-            return Err(format!(
-                "{resource} cannot be seen, so nobody can tell whether the namespace is empty"
-            ));
+        if let Some((resource, blind)) = self.blind.iter().find(|(it, _)| could_be_inside(it)) {
+            return Err(hidden(resource, None, &blind.message));
         }
         for resource in
             self.kinds.iter().filter(|(_, watch)| watch.namespaced).map(|(resource, _)| resource)
         {
             match self.outlook(resource, Some(namespace)) {
                 Outlook::Clear | Outlook::Unserved => {}
-                Outlook::Unlisted => return Err(format!("{resource} has not been listed yet")),
-                Outlook::Hidden(why) => {
-                    return Err(format!(
-                        "{why}, so nobody can tell whether the namespace is empty"
-                    ));
-                }
+                Outlook::Unlisted => return Err(Doubt::Unlisted { resource: resource.clone() }),
+                Outlook::Hidden(why) => return Err(why),
             }
         }
         Ok(())
@@ -526,6 +520,14 @@ impl Index {
     /// Whether PersistentVolumes can be seen, so that one that is not known is not there.
     pub fn sees_volumes(&self) -> bool {
         matches!(self.outlook("persistentvolumes", None), Outlook::Clear)
+    }
+}
+
+fn hidden(resource: &str, namespace: Option<&str>, message: &str) -> Doubt {
+    Doubt::Hidden {
+        resource: resource.to_owned(),
+        namespace: namespace.map(str::to_owned),
+        message: message.to_owned(),
     }
 }
 

@@ -26,7 +26,7 @@ pub struct Interner {
     texts: Kept<str>,
     labels: Kept<[Label]>,
     owners: Kept<[OwnerRef]>,
-    finalizers: Kept<[Arc<str>]>,
+    finalizers: Kept<Vec<Arc<str>>>,
     uses: Kept<[Use]>,
 }
 
@@ -37,16 +37,14 @@ impl Interner {
         self.share_texts(&mut object.namespace);
         self.share_labels(&mut object.labels);
         self.share_owners(&mut object.owners);
-        share_list(&mut self.finalizers, &mut object.finalizers, |finalizer| {
-            self.texts.share_text(finalizer);
-        });
+        self.share_finalizers(&mut object.finalizers);
         self.share_facts(&mut object.facts);
     }
 
     fn share_facts(&mut self, facts: &mut Facts) {
         match facts {
             Facts::Pod(pod) => {
-                self.share_texts(pod.node.iter_mut().chain(&mut pod.phase));
+                self.share_texts(&mut pod.node);
                 self.share_uses(&mut pod.uses);
             }
             Facts::Workload(workload) => {
@@ -104,6 +102,13 @@ impl Interner {
             self.texts.share_text(key);
             self.texts.share_text(value);
         });
+    }
+
+    fn share_finalizers(&mut self, finalizers: &mut Arc<Vec<Arc<str>>>) {
+        if !self.finalizers.values.contains(finalizers) {
+            self.share_texts(Arc::make_mut(finalizers));
+        }
+        *finalizers = self.finalizers.share(finalizers);
     }
 
     fn share_owners(&mut self, owners: &mut Arc<[OwnerRef]>) {

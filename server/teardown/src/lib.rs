@@ -14,6 +14,7 @@ pub mod interner;
 pub mod playground;
 pub mod observation;
 pub mod state;
+pub mod doubt;
 pub mod index;
 pub mod relation;
 pub mod graph;

@@ -1,35 +1,16 @@
 //! What is known of one object: its identity, what deletion needs of its metadata, and the few fields of its spec and
 //! status that edges and verdicts are made of.
 
+mod uid;
+
 use std::{fmt, num::NonZeroI64, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::uid::Uid;
+
 use crate::{labels::Labels, selector::Selector};
-
-/// `metadata.uid`: the identity of an object. A name used again is another object with another UID.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Uid(Arc<str>);
-
-impl Uid {
-    /// The UID as the API server wrote it.
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
-    }
-
-    /// The UID as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Uid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// A kind as discovery names it. One value per kind is shared by all its objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -144,13 +125,13 @@ pub struct Object {
     /// Its namespace, for kinds that have one.
     pub namespace: Option<Arc<str>>,
     /// Its name.
-    pub name: Arc<str>,
+    pub name: Box<str>,
     /// `metadata.labels`.
     pub labels: Labels,
     /// `metadata.ownerReferences`.
     pub owners: Arc<[OwnerRef]>,
     /// `metadata.finalizers`.
-    pub finalizers: Arc<[Arc<str>]>,
+    pub finalizers: Arc<Vec<Arc<str>>>,
     /// `metadata.creationTimestamp`.
     pub created: Option<Seconds>,
     /// Set once a DELETE was accepted.
@@ -166,7 +147,7 @@ impl Object {
             group: self.kind.group.clone(),
             kind: self.kind.kind.clone(),
             namespace: self.namespace.clone(),
-            name: self.name.clone(),
+            name: (*self.name).into(),
         }
     }
 
@@ -283,11 +264,51 @@ pub struct Pod {
     /// `spec.nodeName`.
     pub node: Option<Arc<str>>,
     /// `status.phase`.
-    pub phase: Option<Arc<str>>,
+    pub phase: Option<Phase>,
     /// Condition Ready is True.
     pub ready: bool,
     /// Every name it refers to, its ServiceAccount among them.
     pub uses: Arc<[Use]>,
+}
+
+/// `status.phase` of a Pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Accepted; not all of its containers have been started.
+    Pending,
+    /// On a node, and at least one container runs or is about to.
+    Running,
+    /// All containers ended well, and none is started again.
+    Succeeded,
+    /// All containers ended, at least one of them badly.
+    Failed,
+    /// Its node does not answer.
+    Unknown,
+}
+
+impl Phase {
+    /// The phase of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Pending, Self::Running, Self::Succeeded, Self::Failed, Self::Unknown]
+            .into_iter()
+            .find(|phase| phase.name() == name)
+    }
+
+    /// As the API writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Running => "Running",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    /// Whether it has run to its end, and uses nothing any more.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
+    }
 }
 
 /// What is kept of a workload.
@@ -448,6 +469,6 @@ mod tests {
     fn what_there_is_most_of_is_small() {
         assert!(size_of::<Facts>() <= 16, "{}", size_of::<Facts>());
         assert!(size_of::<Object>() <= 136, "{}", size_of::<Object>());
-        assert!(size_of::<Pod>() <= 56, "{}", size_of::<Pod>());
+        assert!(size_of::<Pod>() <= 40, "{}", size_of::<Pod>());
     }
 }

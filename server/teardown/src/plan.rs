@@ -179,7 +179,7 @@ fn path_text(path: &[ObjectRef]) -> String {
 /// # Errors
 /// [`PlanError::Empty`] where nothing could go, [`PlanError::Cycle`] where edges close a circle.
 pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result<Plan, PlanError> {
-    let kept = kept::reasons(index, graph, unit);
+    let kept = kept::reasons(index, graph, unit, now);
     let going: BTreeSet<&Uid> =
         unit.members.iter().filter(|uid| !kept.contains_key(*uid)).collect();
     if going.is_empty() {

@@ -184,7 +184,7 @@ impl Makers {
                     makers.definitions.insert(key, object.clone());
                 }
                 (Facts::ApiService(Some(_)), _) => {
-                    makers.aggregated.insert(object.name.clone(), object.clone());
+                    makers.aggregated.insert((*object.name).into(), object.clone());
                 }
                 _ => {}
             }
@@ -333,7 +333,7 @@ fn binds(found: &mut Found<'_>, index: &Index) {
     let Facts::Volume(facts) = &target.facts else { return };
     let is_its_own = facts.claim.as_ref().is_none_or(|claim| {
         Some(&claim.namespace) == found.from.namespace.as_ref()
-            && claim.name == found.from.name
+            && *claim.name == *found.from.name
             && claim.uid.as_ref().is_none_or(|uid| *uid == found.from.uid)
     });
     if is_its_own {

@@ -21,6 +21,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    doubt::Doubt,
     object::{ObjectRef, Uid},
     patience::Overdue,
     plan::{Plan, PlanId, Step, StepId},
@@ -272,8 +273,8 @@ impl Run {
             | RunEvent::Recalled { .. }
             | RunEvent::Certain { .. } => None,
             RunEvent::Postponed { step, trouble: what, .. } => trouble(step, what.clone()),
-            RunEvent::Doubted { step, message } => {
-                trouble(step, Trouble::CannotTell { message: message.clone() })
+            RunEvent::Doubted { step, doubt } => {
+                trouble(step, Trouble::CannotTell { doubt: doubt.clone() })
             }
             RunEvent::Terminating { step, .. } => {
                 object(step).map(|object| Happening::Terminating { step: *step, object })
@@ -348,10 +349,10 @@ pub enum Trouble {
         /// The new object's UID.
         uid: Uid,
     },
-    /// It cannot be told whether what is in front of it is gone.
+    /// It cannot be told whether it may go, or whether it is gone.
     CannotTell {
         /// Why.
-        message: String,
+        doubt: Doubt,
     },
     /// A consistent read still shows Pods that use it.
     InUse {

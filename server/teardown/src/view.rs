@@ -173,7 +173,7 @@ impl World<'_> {
             found: unit.found,
             namespaces: namespaces.into_iter().collect(),
             counts,
-            shared: plan::shared(self.index, self.graph, unit),
+            shared: plan::shared(self.index, self.graph, unit, self.now),
             newest: members().filter_map(|object| object.created).max().map(Timestamp::from),
             run: run.map(|run| run.id.clone()),
         }
@@ -359,7 +359,7 @@ fn details(object: &Object) -> Vec<Detail> {
     let text = |value: &Option<std::sync::Arc<str>>| value.as_deref().map(str::to_owned);
     let own = match &object.facts {
         Facts::Pod(pod) => vec![
-            detail(DetailName::Phase, text(&pod.phase)),
+            detail(DetailName::Phase, pod.phase.map(|phase| phase.name().to_owned())),
             detail(DetailName::Node, text(&pod.node)),
         ],
         Facts::Workload(workload) => {

@@ -412,7 +412,7 @@ impl Game {
                 let key =
                     Key::new(&step.kind.group, &step.kind.plural, namespace, &step.object.name);
                 let object = cluster.get(&key)?;
-                let is_new = uid(object) != step.uid.as_str()
+                let is_new = uid(object) != step.uid.to_string()
                     && object["metadata"]["deletionTimestamp"].is_null();
                 is_new.then_some(key)
             });
@@ -421,7 +421,8 @@ impl Game {
                 .filter(|it| with_newcomers && text(it, "/metadata/name") == "stranger");
             let newcomer = newcomer.filter_map(|it| cluster.key_of(it)).collect::<Vec<_>>();
             // What a StatefulSet made in the moment before it was orphaned is nobody's: the page names it.
-            let planned = |it: &Value| plan.steps.iter().any(|step| step.uid.as_str() == uid(it));
+            let planned =
+                |it: &Value| plan.steps.iter().any(|step| step.uid.to_string() == uid(it));
             let is_left = |it: &Value| {
                 with_newcomers
                     && text(it, "/metadata/namespace").starts_with(UNIT)
@@ -429,7 +430,7 @@ impl Game {
                     && unit(it) != BYSTANDER
                     && !planned(it)
                     && owners(it).all(|owner| cluster.get_by_uid(text(owner, "/uid")).is_none())
-                    && !plan.kept.iter().any(|kept| kept.uid.as_str() == uid(it))
+                    && !plan.kept.iter().any(|kept| kept.uid.to_string() == uid(it))
             };
             let pods = cluster.list("", "pods", None);
             let left = pods.chain(cluster.list("", "persistentvolumeclaims", None));
@@ -516,7 +517,7 @@ impl Game {
         let started = hub.start(Start { plan, hash, confirm, by: "Bo".to_owned() });
         let started = timeout(ANSWER, started).await;
         if let Ok(Ok(Err(refusal))) = &started {
-            self.tell(format!("  refused: {refusal}"));
+            self.tell(format!("  refused: {refusal:?}"));
         } else {
             self.tell(format!("  {started:?}"));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use teardown::object::{Facts, Pod, Use, Used};
+use teardown::object::{Facts, Phase, Pod, Use, Used};
 
 use super::{Condition, Meta, Named, Unreadable, Whole, is_ready, or_default};
 
@@ -12,7 +12,7 @@ pub(super) fn read(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<Spec, Status> { metadata, spec, status } = serde_json::from_str(json)?;
     let pod = Pod {
         node: spec.node_name.clone().filter(|node| !node.is_empty()),
-        phase: status.phase,
+        phase: status.phase.as_deref().and_then(Phase::named),
         ready: is_ready(&status.conditions),
         uses: spec.uses("spec", Some(&metadata.name)),
     };
@@ -40,7 +40,7 @@ pub(super) struct Spec {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
-    phase: Option<Arc<str>>,
+    phase: Option<String>,
     #[serde(deserialize_with = "or_default")]
     conditions: Vec<Condition>,
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use teardown::object::{Claim, Facts, Kind, Object, Reclaim, Use};
+use teardown::object::{Claim, Facts, Kind, Object, Phase, Reclaim, Use};
 
 use super::*;
 
@@ -52,9 +52,9 @@ fn metadata_is_kept_without_annotations_and_managed_fields() {
     let read = object_and_version(&kind("v1 ConfigMap"), json, &Interner::default());
     let (object, version) = read.unwrap().unwrap();
     assert_eq!(object.reference().to_string(), "ConfigMap shop/settings");
-    assert_eq!((object.uid.as_str(), version.as_str()), ("u-1", "42"));
+    assert_eq!((&object.uid, version.as_str()), (&Uid::new("u-1"), "42"));
     assert_eq!(object.labels.get("app").map(|value| &**value), Some("web"));
-    assert_eq!(object.controller().map(|owner| owner.uid.as_str()), Some("u-0"));
+    assert_eq!(object.controller().map(|owner| owner.uid.clone()), Some(Uid::new("u-0")));
     assert_eq!(object.owners.len(), 2);
     assert_eq!(*object.finalizers, ["example.com/keep".into()]);
     assert_eq!(Timestamp::from(object.created.unwrap()).to_string(), "2026-01-02T03:04:05Z");
@@ -128,8 +128,8 @@ fn pod() {
     );
     let Facts::Pod(pod) = pod.facts else { panic!("no Pod") };
     assert_eq!(
-        (pod.node.as_deref(), pod.phase.as_deref(), pod.ready),
-        (Some("n1"), Some("Running"), true)
+        (pod.node.as_deref(), pod.phase, pod.ready),
+        (Some("n1"), Some(Phase::Running), true)
     );
     assert_eq!(
         lines(&pod.uses),
@@ -307,8 +307,8 @@ fn volume_says_where_the_bytes_are() {
     let Facts::Volume(volume) = read("v1 PersistentVolume", rest).facts else { panic!() };
     let claim = volume.claim.unwrap();
     assert_eq!(
-        (&*claim.namespace, &*claim.name, claim.uid.unwrap().as_str()),
-        ("shop", "data", "c-1")
+        (&*claim.namespace, &*claim.name, claim.uid),
+        ("shop", "data", Some(Uid::new("c-1")))
     );
     assert_eq!((volume.reclaim, volume.source), (Reclaim::Retain, None));
     assert_eq!(

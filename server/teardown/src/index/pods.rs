@@ -4,7 +4,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{Index, Outlook};
 use crate::{
-    object::{Facts, Object, OwnerRef, Uid},
+    doubt::Doubt,
+    object::{Facts, Object, OwnerRef, Phase, Uid},
     selector::{Labels, Selector},
 };
 
@@ -19,7 +20,7 @@ impl Index {
         workload: &Uid,
         namespace: Option<&str>,
         selector: Option<&Selector>,
-    ) -> Result<Vec<&Arc<Object>>, String> {
+    ) -> Result<Vec<&Arc<Object>>, Doubt> {
         self.sees_pods(namespace)?;
         Ok(self
             .of_resource("pods")
@@ -32,12 +33,12 @@ impl Index {
     ///
     /// # Errors
     /// The reason why not.
-    pub fn sees_pods(&self, namespace: Option<&str>) -> Result<(), String> {
+    pub fn sees_pods(&self, namespace: Option<&str>) -> Result<(), Doubt> {
         match self.outlook("pods", namespace) {
             Outlook::Clear => Ok(()),
             Outlook::Hidden(why) => Err(why),
             Outlook::Unlisted | Outlook::Unserved => {
-                Err("pods have not been listed yet".to_owned())
+                Err(Doubt::Unlisted { resource: "pods".to_owned() })
             }
         }
     }
@@ -45,7 +46,7 @@ impl Index {
     /// The Pods of a namespace that have not run to their end, as far as they are known.
     pub fn running_pods(&self, namespace: &str) -> impl Iterator<Item = &Object> {
         let has_ended = |pod: &Object| match &pod.facts {
-            Facts::Pod(pod) => matches!(pod.phase.as_deref(), Some("Succeeded" | "Failed")),
+            Facts::Pod(pod) => pod.phase.is_some_and(Phase::is_over),
             _ => false,
         };
         self.of_resource("pods")

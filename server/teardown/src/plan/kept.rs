@@ -1,7 +1,8 @@
 //! What belongs to a unit and stays, and why.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -56,18 +57,30 @@ pub enum KeptReason {
     Access,
     /// The cluster makes it and removes it by itself.
     MadeByCluster,
+    /// What controls it cannot be seen and may be there: it would go before its owner, and be made again.
+    UnseenController {
+        /// The owner's kind, as the object names it.
+        kind: Arc<str>,
+        /// The owner's name.
+        name: Arc<str>,
+    },
 }
 
 /// Why each member of the unit that stays does so.
-pub(super) fn reasons(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Uid, KeptReason> {
-    let mut kept = kept_from_the_start(index, graph, unit);
+pub(super) fn reasons(
+    index: &Index,
+    graph: &Graph,
+    unit: &Unit,
+    now: Timestamp,
+) -> BTreeMap<Uid, KeptReason> {
+    let mut kept = kept_from_the_start(index, graph, unit, now);
     keep_what_is_needed(index, graph, unit, &mut kept);
     kept
 }
 
 /// How many objects of the unit a plan would keep because something outside the unit uses them.
-pub fn shared(index: &Index, graph: &Graph, unit: &Unit) -> usize {
-    let kept = kept_from_the_start(index, graph, unit);
+pub fn shared(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> usize {
+    let kept = kept_from_the_start(index, graph, unit, now);
     // Users outside come first among the reasons, so what is kept on the way changes no answer.
     let used = |uid: &&Uid| {
         let reason = who_needs(uid, index, graph, unit, &kept);
@@ -76,7 +89,12 @@ pub fn shared(index: &Index, graph: &Graph, unit: &Unit) -> usize {
     unit.members.iter().filter(used).count()
 }
 
-fn kept_from_the_start(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Uid, KeptReason> {
+fn kept_from_the_start(
+    index: &Index,
+    graph: &Graph,
+    unit: &Unit,
+    now: Timestamp,
+) -> BTreeMap<Uid, KeptReason> {
     let members = unit.members.iter().filter_map(|uid| index.get(uid));
     members
         .filter_map(|object| {
@@ -88,6 +106,8 @@ fn kept_from_the_start(index: &Index, graph: &Graph, unit: &Unit) -> BTreeMap<Ui
                 reason
             } else if is_access(object, index, graph, unit) {
                 KeptReason::Access
+            } else if let Some(owner) = index.unseen_controller(object, now) {
+                KeptReason::UnseenController { kind: owner.kind.clone(), name: owner.name.clone() }
             } else {
                 return None;
             };

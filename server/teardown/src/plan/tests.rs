@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     fixture,
+    object::OwnerRef,
     observation::{BlindCause, Observation},
     unit::units,
 };
@@ -362,4 +363,70 @@ fn data_that_would_now_be_lost_is_a_difference() {
         .map(|text| plan_of(&text, "shop").unwrap());
     assert_eq!(told(&old, &new), ["changed PersistentVolume pv"]);
     assert_eq!(told(&new, &old), Vec::<String>::new());
+}
+
+/// What stays of the unit `shop`, and what goes.
+fn kept_and_going(index: &Index) -> (Vec<String>, Vec<String>) {
+    let graph = Graph::of(index);
+    let unit = &units(index, &graph)[&UnitId::new("shop")];
+    let plan = plan(index, &graph, unit, fixture::now()).unwrap();
+    let reason = |kept: &Kept| match &kept.reason {
+        KeptReason::UnseenController { kind, name } => format!("{}: {kind} {name}", kept.object),
+        KeptReason::NeededBy { user, .. } => format!("{} for {user}", kept.object),
+        other => format!("{}: {other:?}", kept.object),
+    };
+    let going = plan.steps.iter().map(|step| step.object.to_string());
+    (plan.kept.iter().map(reason).collect(), going.collect())
+}
+
+const ORPHANED: &str =
+    "ns shop of=shop\n cm shop/c of=shop\n rs shop/web-1 of=shop owner=deploy/web selector=app:web";
+
+#[test]
+fn what_a_hidden_object_controls_stays() {
+    let stays =
+        ["ReplicaSet shop/web-1: Deployment web", "Namespace shop for ReplicaSet shop/web-1"];
+    let goes = ["ConfigMap shop/c"];
+    let mut index = fixture::index(ORPHANED);
+    let (kept, going) = kept_and_going(&index);
+    assert_eq!((kept.len(), going.len()), (0, 3), "{kept:?}: its Deployment is gone");
+
+    let blind = |resource: &str| {
+        let (cause, message) = (BlindCause::Forbidden, "no".to_owned());
+        Observation::Blind { resource: resource.to_owned(), cause, message }
+    };
+    index.apply([blind("deployments.apps")], fixture::now());
+    let (mut kept, going) = kept_and_going(&index);
+    kept.sort_by_key(|line| !line.starts_with("ReplicaSet"));
+    assert_eq!(
+        (kept, going),
+        (stays.map(str::to_owned).to_vec(), goes.map(str::to_owned).to_vec())
+    );
+
+    // Another kind says nothing of Deployments, nor does a group: it is known of which one they are.
+    let mut index = fixture::index(ORPHANED);
+    index.apply([blind("daemonsets.apps"), blind("wares.example.com/v1")], fixture::now());
+    assert_eq!(kept_and_going(&index).0, Vec::<String>::new());
+}
+
+#[test]
+fn what_is_controlled_by_a_kind_nobody_knows_stays_while_a_group_is_hidden() {
+    let mut object = fixture::object("cm shop/c of=shop owner=deploy/web");
+    object.owners = [OwnerRef { kind: "Ware".into(), ..object.owners[0].clone() }].into();
+    let mut index = fixture::index("ns shop of=shop\n sa shop/a of=shop");
+    index.apply([Observation::Applied(Box::new(object))], fixture::now());
+    assert_eq!(kept_and_going(&index).0, Vec::<String>::new());
+    let (resource, cause) = ("wares.example.com/v1".to_owned(), BlindCause::Discovery);
+    index.apply([Observation::Blind { resource, cause, message: "no".into() }], fixture::now());
+    assert!(kept_and_going(&index).0.contains(&"ConfigMap shop/c: Ware web".to_owned()));
+}
+
+#[test]
+fn what_is_new_waits_for_its_controller_to_be_seen() {
+    let fresh = format!("{ORPHANED} age=59");
+    let mut index = fixture::index(&fresh);
+    assert!(kept_and_going(&index).0.contains(&"ReplicaSet shop/web-1: Deployment web".to_owned()));
+    let deployment = "deploy shop/web of=shop selector=app:web template=app:web";
+    index.apply([Observation::Applied(Box::new(fixture::object(deployment)))], fixture::now());
+    assert_eq!(kept_and_going(&index).0, Vec::<String>::new());
 }

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Call, Progress, Run, RunEvent, RunState, Stage, Trouble};
 use crate::{
     action::{Action, Outcome},
+    doubt::Doubt,
     index::{Index, Presence},
     object::{Deletion, Facts, Object, Uid},
     patience::{Overdue, Patience},
@@ -137,7 +138,7 @@ impl Turn {
 struct Look<'a> {
     index: &'a Index,
     now: Timestamp,
-    childless: HashMap<StepId, Result<bool, String>>,
+    childless: HashMap<StepId, Result<bool, Doubt>>,
     /// By namespace: the Pods in it that run or will.
     users: HashMap<Arc<str>, Vec<&'a Object>>,
     turn: Turn,
@@ -284,7 +285,7 @@ impl Run {
         }
         match look.index.presence(&step.kind, step.object.namespace.as_deref(), &step.uid) {
             Presence::Gone => look.turn.events.push(RunEvent::Gone { step: step.id }),
-            Presence::CannotTell(message) => look.doubt(step, progress, message),
+            Presence::CannotTell(doubt) => look.doubt(step, progress, doubt),
             Presence::Present(object) => match object.deletion.as_deref() {
                 Some(deletion) => look.at_the_going(step, progress, object, *deletion),
                 None => self.look_at_the_untouched(step, progress, look),
@@ -326,7 +327,7 @@ impl Run {
             look.turn.events.push(RunEvent::Certain { step: step.id });
         }
         match free {
-            Err(message) => look.doubt(step, progress, message),
+            Err(doubt) => look.doubt(step, progress, doubt),
             Ok(false) => {}
             Ok(true) if step.deed == Deed::Await => {
                 if let Some(since) = self.awaited_since(step) {
@@ -438,7 +439,7 @@ impl Run {
             Outcome::CannotTell { message } => postpone(
                 backoff(progress.attempts),
                 progress.unsure,
-                Trouble::CannotTell { message: message.clone() },
+                Trouble::CannotTell { doubt: Doubt::Unclear { message: message.clone() } },
             ),
             Outcome::Pods(pods) => {
                 let using = self.in_the_way(step, pods, index);
@@ -463,10 +464,10 @@ impl Run {
 }
 
 impl Look<'_> {
-    fn doubt(&mut self, step: &Step, progress: &Progress, message: String) {
-        let known = matches!(&progress.trouble, Some(Trouble::CannotTell { message: before }) if *before == message);
+    fn doubt(&mut self, step: &Step, progress: &Progress, doubt: Doubt) {
+        let known = matches!(&progress.trouble, Some(Trouble::CannotTell { doubt: before }) if *before == doubt);
         if !known {
-            self.turn.events.push(RunEvent::Doubted { step: step.id, message });
+            self.turn.events.push(RunEvent::Doubted { step: step.id, doubt });
         }
     }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Trouble;
-use crate::{object::Uid, plan::StepId};
+use crate::{doubt::Doubt, object::Uid, plan::StepId};
 
 /// What a run's journal keeps, in order. Whoever replays it is where the run was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ pub enum RunEvent {
         /// Which step.
         step: StepId,
         /// Why.
-        message: String,
+        doubt: Doubt,
     },
     /// What could not be told can be told again.
     Certain {

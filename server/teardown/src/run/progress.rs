@@ -123,9 +123,9 @@ impl Progress {
                 self.stage = Stage::Waiting;
             }
             // Whatever was late is so again once it can be told.
-            RunEvent::Doubted { message, .. } => {
+            RunEvent::Doubted { doubt, .. } => {
                 self.overdue = Overdue::No;
-                self.trouble = Some(Trouble::CannotTell { message: message.clone() });
+                self.trouble = Some(Trouble::CannotTell { doubt: doubt.clone() });
             }
             RunEvent::Certain { .. } => self.trouble = None,
             RunEvent::Terminating { since, grace, .. } => {

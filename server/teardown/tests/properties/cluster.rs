@@ -203,7 +203,7 @@ impl Cluster {
                 .filter(|pod| pod.namespace == object.namespace)
                 .filter_map(sight);
             let using: Vec<Uid> = mounting
-                .filter(|pod| pod.claims.contains(&object.name))
+                .filter(|pod| pod.claims.iter().any(|claim| **claim == *object.name))
                 .map(|pod| pod.uid)
                 .collect();
             if !using.is_empty() {
@@ -254,7 +254,7 @@ impl Cluster {
         if volume.reclaim == teardown::object::Reclaim::Delete
             && volume.claim.as_ref().is_some_and(|claim| {
                 !all.iter().any(|other| matches!(other.facts, Facts::Claim(_))
-                    && other.name == claim.name && other.namespace.as_ref() == Some(&claim.namespace))
+                    && *other.name == *claim.name && other.namespace.as_ref() == Some(&claim.namespace))
             }));
         if owner_is_gone || released {
             self.delete(&object.uid, now);

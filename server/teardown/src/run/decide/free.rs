@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{Look, NAMED, Run, Stage};
 use crate::{
     action::PodSight,
+    doubt::Doubt,
     index::Index,
     object::{Deletion, Facts, Object, ObjectRef, Uid, Use, Used},
     patience::{Overdue, Patience},
@@ -17,7 +18,7 @@ use crate::{
 impl Run {
     /// Whether everything in front of a step is proven to have reached its rung, and nothing that came after the plan
     /// was made holds it.
-    pub(super) fn is_free(&self, step: &Step, look: &mut Look<'_>) -> Result<bool, String> {
+    pub(super) fn is_free(&self, step: &Step, look: &mut Look<'_>) -> Result<bool, Doubt> {
         let gone =
             |blocker: &Blocker| self.progress(blocker.step).is_some_and(|p| p.stage == Stage::Gone);
         if !step.after.iter().all(gone) {
@@ -42,7 +43,7 @@ impl Run {
     /// # Errors
     /// Where that cannot be told, or a Pod is left that no step ends as it was made after the plan: if its workload's
     /// DELETE orphaned it, no garbage collector brings its end; else it is named only if its end takes long.
-    fn is_childless(&self, workload: &Step, look: &mut Look<'_>) -> Result<bool, String> {
+    fn is_childless(&self, workload: &Step, look: &mut Look<'_>) -> Result<bool, Doubt> {
         let Look { index, now, .. } = *look;
         look.childless
             .entry(workload.id)
@@ -54,11 +55,10 @@ impl Run {
                     .filter(|pod| self.is_stray(pod, workload, now))
                     .min_by_key(|pod| pod.reference())
                 {
-                    Some(stray) => Err(format!(
-                        "{} is left of {}, and the plan does not know it",
-                        stray.reference(),
-                        workload.object
-                    )),
+                    Some(stray) => {
+                        let of = Box::new(workload.object.clone());
+                        Err(Doubt::Left { pod: stray.reference(), of })
+                    }
                     None => Ok(pods.is_empty()),
                 }
             })
@@ -79,7 +79,7 @@ impl Run {
 
     /// Whether no Pod that the plan does not know needs what the step ends. The plan has those in front of it that there
     /// were when it was made; a claim is looked at in a consistent read instead.
-    fn is_unused(&self, step: &Step, look: &mut Look<'_>) -> Result<(), String> {
+    fn is_unused(&self, step: &Step, look: &mut Look<'_>) -> Result<(), Doubt> {
         let Some(namespace) = &step.object.namespace else { return Ok(()) };
         if step.holds_storage || !goes_after_pods(&step.kind) {
             return Ok(());
@@ -93,7 +93,7 @@ impl Run {
             .filter(|pod| !self.is_planned(&pod.uid))
             .map(|pod| pod.reference())
             .min();
-        user.map_or(Ok(()), |pod| Err(format!("{pod} uses it, and the plan does not know that")))
+        user.map_or(Ok(()), |pod| Err(Doubt::Used { by: pod }))
     }
 
     fn is_planned(&self, uid: &Uid) -> bool {
@@ -102,7 +102,7 @@ impl Run {
 
     /// Whether nothing is in a namespace but what goes with it. What came after the plan was made is in no step, and
     /// nobody confirmed its end.
-    fn is_empty(&self, namespace: &str, index: &Index) -> Result<(), String> {
+    fn is_empty(&self, namespace: &str, index: &Index) -> Result<(), Doubt> {
         let goes_with_it = |object: &Object| {
             object.is_made_by_cluster()
                 || matches!(&object.facts, Facts::Binding(binding) if binding.people)
@@ -112,9 +112,7 @@ impl Run {
             index.objects().filter(|object| object.namespace.as_deref() == Some(namespace));
         let newcomer =
             content.filter(|object| !goes_with_it(object)).map(|object| object.reference()).min();
-        newcomer.map_or(Ok(()), |object| {
-            Err(format!("{object} is in it, and the plan does not know it"))
-        })
+        newcomer.map_or(Ok(()), |object| Err(Doubt::Occupied { by: object }))
     }
 
     /// The Pods of a consistent read that forbid that this claim is touched: those that mount it, and those that are

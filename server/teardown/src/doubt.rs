@@ -1,0 +1,52 @@
+//! Why nobody can tell whether an object is gone, or whether something still needs it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::object::ObjectRef;
+
+/// What keeps a question open. None of these ever counts as "gone" or as "unused".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "camelCase")]
+pub enum Doubt {
+    /// A kind cannot be seen.
+    Hidden {
+        /// The kind as a path names it: `pods`, `ingresses.networking.k8s.io`.
+        resource: String,
+        /// Where, if it can be seen elsewhere.
+        namespace: Option<String>,
+        /// What the API server said, bounded and without line breaks.
+        message: String,
+    },
+    /// The first list of a kind has not come yet.
+    Unlisted {
+        /// The kind as a path names it.
+        resource: String,
+    },
+    /// The API server knows no such kind, and its definition is not known to be gone.
+    Unserved {
+        /// The kind as a path names it.
+        resource: String,
+    },
+    /// A Pod that the plan does not know is left of a workload that has to have none.
+    Left {
+        /// The Pod.
+        pod: ObjectRef,
+        /// The workload.
+        of: Box<ObjectRef>,
+    },
+    /// A Pod that the plan does not know uses the object.
+    Used {
+        /// The Pod.
+        by: ObjectRef,
+    },
+    /// An object that the plan does not know is in the namespace.
+    Occupied {
+        /// The object.
+        by: ObjectRef,
+    },
+    /// The API server answered, and the answer says nothing about the object.
+    Unclear {
+        /// What it said, bounded and without line breaks.
+        message: String,
+    },
+}
