@@ -52,7 +52,7 @@ fn number(name: &str) -> Option<u64> {
 /// silent for a moment was never ended; a definition's own finalizer was refused as a name) they find no more, and is held
 /// by its tests of nodes and of definitions. 111 found that a run waited for a Pod that an orphaning DELETE had left, and
 /// did not say so; the hub's tests hold that.
-const NAMED: [(u64, &str); 7] = [
+const NAMED: [(u64, &str); 9] = [
     (20, "server: a namespace was deleted with a ConfigMap in it that came after the plan"),
     (115, "server: a namespace was deleted with a Pod in it that came after the plan"),
     (223, "server: whoever left out a Pod of a StatefulSet left its claims waiting for ever"),
@@ -63,6 +63,8 @@ const NAMED: [(u64, &str); 7] = [
         1796,
         "oracle: a claim was thought free although its set, gone already, had an orphaned Pod left",
     ),
+    (7500, "oracle: a claim was thought free although a Pod of its set that came late was left"),
+    (8645, "server: a new ReplicaSet went before its Deployment, which had not been seen yet"),
 ];
 
 /// Plays seeds from 0 on two threads until `most` were bad or there are no more; gives the bad ones.

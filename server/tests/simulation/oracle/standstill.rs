@@ -23,7 +23,7 @@ pub(super) fn offences(evidence: &Evidence, offences: &mut Vec<Offence>) {
         .collect();
     moves.sort_unstable();
     let pauses = moves.windows(2).filter(|pair| pair[1] - pair[0] > evidence.standstill);
-    let planned = planned_uids(&evidence.known);
+    let (planned, families) = (planned_uids(&evidence.known), Families::of(evidence));
     let mut scene = Scene::new(evidence);
     for pair in pauses {
         let (from, until) = (pair[0], pair[1]);
@@ -32,7 +32,7 @@ pub(super) fn offences(evidence: &Evidence, offences: &mut Vec<Offence>) {
         let moments = scene.moments(from, until);
         for (number, at) in moments.iter().copied().enumerate() {
             scene.reach(at);
-            let free = free(evidence, &scene.state, &planned, at);
+            let free = free(evidence, &scene.state, &planned, &families, at);
             waiting.retain(|uid, _| free.contains_key(uid));
             for (uid, title) in free {
                 waiting.entry(uid).or_insert((at, title));
@@ -52,35 +52,48 @@ pub(super) fn offences(evidence: &Evidence, offences: &mut Vec<Offence>) {
 /// When something that a run is about came nearer to its end: an object of a step, or what is left of a workload of one.
 /// That controllers write into what is not going, or make something anew, brings no run on.
 fn steps_taken(evidence: &Evidence) -> impl Iterator<Item = u64> {
-    let planned = planned_uids(&evidence.known);
-    let mut parents: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let (planned, families) = (planned_uids(&evidence.known), Families::of(evidence));
     let mut going: BTreeSet<&str> = BTreeSet::new();
     let mut taken = vec![];
     for event in &evidence.events {
         let object = &*event.object;
-        if event.change == Change::Added {
-            let its = owners(object).map(|owner| text(owner, "/uid")).collect();
-            parents.insert(uid(object), its);
-        }
         let is_going =
             event.change == Change::Deleted || !object["metadata"]["deletionTimestamp"].is_null();
         if !is_going {
             continue;
         }
         going.insert(uid(object));
-        let mut family = vec![uid(object)];
-        let mut youngest = 0;
-        while let Some(one) = family.get(youngest).copied() {
-            let above = parents.get(one).into_iter().flatten().copied();
-            let above: Vec<&str> = above.filter(|it| !family.contains(it)).collect();
-            family.extend(above);
-            youngest += 1;
-        }
+        let family = families.of_one(uid(object));
         if family.iter().any(|one| planned.contains(*one) && going.contains(one)) {
             taken.push(evidence.moments.of(event.revision));
         }
     }
     taken.into_iter()
+}
+
+/// The owners that objects were made with: UIDs by UID.
+struct Families<'a>(BTreeMap<&'a str, Vec<&'a str>>);
+
+impl<'a> Families<'a> {
+    fn of(evidence: &'a Evidence) -> Self {
+        let added = evidence.events.iter().filter(|event| event.change == Change::Added);
+        let owners_of =
+            |object: &'a Value| owners(object).map(|owner| text(owner, "/uid")).collect();
+        Self(added.map(|event| (uid(&event.object), owners_of(&event.object))).collect())
+    }
+
+    /// An object, its owners, and theirs.
+    fn of_one<'b>(&'b self, uid: &'b str) -> Vec<&'b str> {
+        let mut family = vec![uid];
+        let mut youngest = 0;
+        while let Some(one) = family.get(youngest).copied() {
+            let above = self.0.get(one).into_iter().flatten().copied();
+            let above: Vec<&str> = above.filter(|it| !family.contains(it)).collect();
+            family.extend(above);
+            youngest += 1;
+        }
+        family
+    }
 }
 
 /// The cluster as it goes from moment to moment.
@@ -129,6 +142,7 @@ fn free(
     evidence: &Evidence,
     state: &State,
     planned: &BTreeSet<String>,
+    families: &Families<'_>,
     at: u64,
 ) -> BTreeMap<String, String> {
     let mut free = BTreeMap::new();
@@ -153,7 +167,7 @@ fn free(
                 && step["id"].as_u64().is_none_or(|id| !skipped.contains(&id))
                 && object["metadata"]["deletionTimestamp"].is_null();
             if is_ours
-                && !is_held_by_pods(step, object, state, planned)
+                && !is_held_by_pods(step, object, state, planned, families)
                 && order::offences(&Case {
                     unit: text(plan, "/unit"),
                     state,
@@ -176,14 +190,16 @@ fn is_held_by_pods(
     object: &Value,
     state: &State,
     planned: &BTreeSet<String>,
+    families: &Families<'_>,
 ) -> bool {
-    // Of a workload that is gone itself, only its plan says which Pods are left; and those are on their way.
+    // Of a workload that is gone itself, its plan and their owners say which Pods are left; and those are on their way.
     let waits_for_pods = list(step, "/after").iter().any(|it| it["rung"] == "childless");
     let is_going = |pod: &Value| !pod["metadata"]["deletionTimestamp"].is_null();
     state.within("Pod", namespace(object)).any(|pod| {
         // A Pod that nobody planned and no controller has is for a person to see to, and the page says so.
-        let is_known = planned.contains(uid(pod));
-        !is_known && is_orphan(pod, state) || waits_for_pods && is_known && is_going(pod)
+        let is_left = || families.of_one(uid(pod)).iter().any(|one| planned.contains(*one));
+        !planned.contains(uid(pod)) && is_orphan(pod, state)
+            || waits_for_pods && is_going(pod) && is_left()
     })
 }
 

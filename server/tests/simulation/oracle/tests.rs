@@ -67,10 +67,14 @@ impl Hand {
 
     /// What becomes of a ConfigMap with this metadata.
     fn change(&mut self, change: Change, metadata: Value) {
+        self.change_of("ConfigMap", change, metadata);
+    }
+
+    fn change_of(&mut self, kind: &str, change: Change, metadata: Value) {
         self.revision += 1;
-        let key =
-            Key::new("", "configmaps", text(&metadata, "/namespace"), text(&metadata, "/name"));
-        let object = json!({"kind": "ConfigMap", "metadata": metadata});
+        let plural = format!("{}s", kind.to_lowercase());
+        let key = Key::new("", &plural, text(&metadata, "/namespace"), text(&metadata, "/name"));
+        let object = json!({"kind": kind, "metadata": metadata});
         let event = Event {
             revision: self.revision,
             key,
@@ -299,6 +303,33 @@ fn what_waits_for_others_is_not_late() {
         hand.evidence.moments.note(0, 2);
         hand.event(Change::Deleted, "owner", "");
         hand.evidence.moments.note(freed, 3);
+        (hand.evidence.healed, hand.evidence.over) = (Some(1_000), 90_000);
+        hand.evidence.standstill = 60_000;
+        hand.check(expected);
+    }
+}
+
+/// A Pod that was made after the plan is its workload's all the same, whoever made it in between.
+#[test]
+fn what_waits_for_the_last_pod_of_a_workload_is_not_late() {
+    for (root, expected) in [("set", "I3"), ("of-nobody", "I9 I3")] {
+        let mut hand = Hand::new(&["set", "a"]);
+        let after = json!([{"step": 0, "rung": "childless"}]);
+        let steps = json!([
+            {"id": 0, "uid": "set", "deed": {"delete": {}}},
+            {"id": 1, "uid": "a", "deed": {"delete": {}}, "after": after}
+        ]);
+        hand.evidence.known.plans.insert("p".into(), json!({"steps": steps, "kept": []}));
+        hand.change(Change::Added, json!({"name": "a", "uid": "a"}));
+        let owners = json!([{"uid": root}]);
+        hand.change(Change::Added, json!({"name": "mid", "uid": "mid", "ownerReferences": owners}));
+        hand.change(Change::Deleted, json!({"name": "mid", "uid": "mid"}));
+        let pod = json!({
+            "name": "late", "uid": "late", "ownerReferences": [{"uid": "mid"}],
+            "deletionTimestamp": "2026-01-01T00:00:00Z"
+        });
+        hand.change_of("Pod", Change::Added, pod);
+        hand.evidence.moments.note(0, 4);
         (hand.evidence.healed, hand.evidence.over) = (Some(1_000), 90_000);
         hand.evidence.standstill = 60_000;
         hand.check(expected);
