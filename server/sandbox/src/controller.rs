@@ -121,6 +121,11 @@ pub(crate) trait Reconcile: Send {
     /// Notes what a change makes worth a look. Reads nothing but the change and what it kept of earlier ones.
     fn observe(&mut self, event: &Event, queue: &mut Queue<Self::Work>);
 
+    /// Notes what of its first list is worth a look.
+    fn observe_first(&mut self, event: &Event, queue: &mut Queue<Self::Work>) {
+        self.observe(event, queue);
+    }
+
     /// Brings one thing to what it should be. An error leads to another try after a while.
     fn reconcile(
         &mut self,
@@ -139,14 +144,17 @@ trait Controller: Send {
 struct Loop<R: Reconcile> {
     reconcile: R,
     queue: Queue<R::Work>,
+    has_listed: bool,
 }
 
 impl<R: Reconcile> Controller for Loop<R> {
     fn sync(&mut self, client: &mut Client<'_>, events: &[Arc<Event>]) -> Option<Timestamp> {
         self.queue.advance(client.steady());
+        let observe = if self.has_listed { R::observe } else { R::observe_first };
         for event in events {
-            self.reconcile.observe(event, &mut self.queue);
+            observe(&mut self.reconcile, event, &mut self.queue);
         }
+        self.has_listed = true;
         let mut ready = self.queue.take();
         client.random().shuffle(&mut ready);
         for work in ready {
@@ -324,7 +332,7 @@ fn post<R: Reconcile + 'static>() -> Post {
             let mut queue = Queue::new(now, R::LAST_RETRY);
             let mut reconcile = R::new(timing);
             reconcile.begin(&mut queue);
-            Box::new(Loop { reconcile, queue })
+            Box::new(Loop { reconcile, queue, has_listed: false })
         },
         running: None,
         condition: Condition::default(),

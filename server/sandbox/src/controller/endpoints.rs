@@ -34,6 +34,14 @@ impl Reconcile for Endpoints {
         }
     }
 
+    /// When it starts it looks for those whose Service went while it was away, whoever made them (`checkLeftoverEndpoints`).
+    fn observe_first(&mut self, event: &Event, queue: &mut Queue<Key>) {
+        if ENDPOINTS.has(&event.key) {
+            queue.add(SERVICES.key(&event.key.namespace, &event.key.name));
+        }
+        self.observe(event, queue);
+    }
+
     fn reconcile(
         &mut self,
         key: &Key,

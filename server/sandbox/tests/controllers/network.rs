@@ -60,6 +60,25 @@ fn a_service_has_the_addresses_of_its_ready_pods() {
     });
 }
 
+/// The old form names no owner: the garbage collector knows nothing of it.
+#[test]
+fn addresses_whose_service_went_unseen_go_when_their_controller_is_back() {
+    let mut world = web();
+    world.create([json!({
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {"name": "by-hand", "namespace": "shop"},
+    })]);
+    world.off("endpoints-controller");
+    world.delete("services/shop/web", Background);
+    world.run(60);
+    assert!(world.has("endpoints/shop/web") && world.has("endpoints/shop/by-hand"));
+    world.on("endpoints-controller");
+    world.until(1, "none without a Service", |it| {
+        !it.has("endpoints/shop/web") && !it.has("endpoints/shop/by-hand")
+    });
+}
+
 #[test]
 fn a_slice_that_is_deleted_is_made_again() {
     let mut world = web();
