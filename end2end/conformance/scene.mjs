@@ -46,6 +46,8 @@ export class Scene {
 	#normal;
 	#patience;
 	#speed;
+	/** @type {import('./webhook.mjs').Webhooks|undefined} */
+	#webhooks;
 	/** @type {string[]} */
 	#lines = [];
 	/** @type {Set<Watch>} */
@@ -53,12 +55,13 @@ export class Scene {
 
 	/**
 	 * @param {Wire} wire @param {string} name of the case @param {string} token  makes the names of this run unique
-	 * @param {number} [speed] how many times faster than ours the clock of the world goes
+	 * @param {{speed?: number, webhooks?: import('./webhook.mjs').Webhooks}} [world] speed: how many times faster than ours its clock goes
 	 */
-	constructor(wire, name, token, speed = 1) {
+	constructor(wire, name, token, { speed = 1, webhooks } = {}) {
 		this.#wire = wire;
 		this.#patience = speed > 1 ? patience / 4 : patience;
 		this.#speed = speed;
+		this.#webhooks = webhooks;
 		this.#normal = new Normal(token);
 		this.ns = `${name}-${token}`;
 		this.title = name;
@@ -78,6 +81,11 @@ export class Scene {
 		const account = (/** @type {KubeObject[]} */ all) => all.some(({ metadata }) => metadata.name === 'default');
 		await this.#wait(`/api/v1/namespaces/${name}/serviceaccounts`, 'its service account', account, this.#patience);
 		return name;
+	}
+
+	/** What leads to the webhook of that name, which answers. @param {string} name */
+	webhookAt(name) {
+		return this.#webhooks?.config(name);
 	}
 
 	// --- requests -------------------------------------------------------------------------------------------------------

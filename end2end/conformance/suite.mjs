@@ -62,7 +62,7 @@ export async function play(world, chosen, onPlayed = () => {}) {
 		const worker = async () => {
 			for (let next = waiting.shift(); next; next = waiting.shift()) {
 				const began = performance.now();
-				const transcript = await playOne(wire, next, token, world.speed);
+				const transcript = await playOne(wire, next, token, world);
 				transcripts.set(next.name, transcript);
 				onPlayed({ name: next.name, transcript, seconds: (performance.now() - began) / 1000 });
 			}
@@ -81,9 +81,9 @@ export async function play(world, chosen, onPlayed = () => {}) {
 	return transcripts;
 }
 
-/** @param {Wire} wire @param {Case} one @param {string} token @param {number} [speed] */
-async function playOne(wire, one, token, speed) {
-	const scene = new Scene(wire, one.name, token, speed);
+/** @param {Wire} wire @param {Case} one @param {string} token @param {import('./worlds.mjs').World} world */
+async function playOne(wire, one, token, world) {
+	const scene = new Scene(wire, one.name, token, world);
 	/** @type {NodeJS.Timeout|undefined} */
 	let timer;
 	try {

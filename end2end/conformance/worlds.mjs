@@ -3,25 +3,31 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { start } from '../cluster/cluster.mjs';
 import { parseKubeconfig } from '../cluster/kubeconfig.mjs';
 import { clusterRights } from '../cluster/users.mjs';
 import { pluralOf } from './kinds.mjs';
+import { answering, script, scripted } from './webhook.mjs';
 import { Wire } from './wire.mjs';
 
-/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, stop: () => Promise<void>}} World  speed: of its clock, beside ours */
+/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, webhooks: import('./webhook.mjs').Webhooks, stop: () => Promise<void>}} World  speed: of its clock, beside ours */
 /** @typedef {(line: string) => void} Log */
 
 /** @param {Log} log @returns {Promise<World>} */
 export async function real(log) {
 	const cluster = await start({ log });
 	const access = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
-	return { ...access, kubeconfig: cluster.kubeconfig, stop: () => cluster.stop() };
+	const webhooks = await answering(cluster.dir, access.ca);
+	const stop = async () => {
+		await cluster.stop();
+		await webhooks.stop();
+	};
+	return { ...access, kubeconfig: cluster.kubeconfig, webhooks, stop };
 }
 
 /** How many times faster than ours the clock of the sandbox goes: its nodes and controllers take no less than the real ones. */
@@ -37,8 +43,9 @@ const tokens = new Map([
 export async function sandbox(log) {
 	const binary = fileURLToPath(new URL('../../target/debug/sandbox', import.meta.url));
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-conformance-'));
-	const file = join(dir, 'kubeconfig');
-	const args = ['--kubeconfig', file, '--world', 'empty', '--timing', 'brisk', '--speed', String(speed), '--seed', '1'];
+	const [file, faults] = [join(dir, 'kubeconfig'), join(dir, 'faults')];
+	await writeFile(faults, script);
+	const args = ['--kubeconfig', file, '--world', 'empty', '--timing', 'brisk', '--speed', String(speed), '--seed', '1', '--faults', faults];
 	const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
 	createInterface({ input: child.stderr }).on('line', log);
 	const ended = once(child, 'close').then(([code]) => {
@@ -54,14 +61,15 @@ export async function sandbox(log) {
 		await ended.catch(() => {});
 		await rm(dir, { recursive: true });
 	};
-	return { ...access, kubeconfig: file, speed, stop };
+	return { ...access, kubeconfig: file, speed, webhooks: scripted, stop };
 }
 
 /** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<World>} */
 export async function existing(kubeconfig) {
 	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
 	const isSandbox = access.server.startsWith('http:');
-	return { ...access, kubeconfig, ...(isSandbox ? { tokens, speed } : {}), stop: async () => {} };
+	const webhooks = isSandbox ? scripted : await answering(dirname(kubeconfig), access.ca);
+	return { ...access, kubeconfig, ...(isSandbox ? { tokens, speed } : {}), webhooks, stop: () => webhooks.stop() };
 }
 
 /** What the real control plane is given when it boots. @param {import('./wire.mjs').Access} access */

@@ -34,11 +34,13 @@ const webhook = (t, kind, rest = {}) => ({
 const validating = (/** @type {Scene} */ t) => `validatingwebhookconfigurations/${t.name('hook')}`;
 
 const dryRun = { body: { dryRun: ['All'] } };
-/** The webhook is known to the server a moment after it is made. @param {Scene} t */
-async function inForce(t) {
+/** The webhook is known to the server a moment after it is made. @param {Scene} t @param {number} [code] of what it makes of a DELETE */
+async function inForce(t, code = 500) {
 	await t.create(configMap('probe'), { silent: true });
-	await t.eventually('the webhook is called', 'DELETE', 'configmaps/probe', ({ status }) => status === 500, dryRun);
+	await t.eventually('the webhook is called', 'DELETE', 'configmaps/probe', ({ status }) => status === code, dryRun);
 }
+/** A webhook that is there, and what it is called says what it decides. @param {Scene} t @param {string} name */
+const present = (t, name) => webhook(t, 'Validating', { name, clientConfig: t.webhookAt(name), timeoutSeconds: 5 });
 /** @param {Scene} t */
 const outOfForce = (t) =>
 	t.eventually('the webhook is not called', 'DELETE', 'configmaps/probe', ({ status }) => status === 200, dryRun);
@@ -148,6 +150,52 @@ export default [
 			await t.gone(`namespaces/${t.ns}`);
 		},
 	),
+	define('webhook-denies', '§3 X4 N3 A webhook that denies the DELETE holds the object, and its namespace', async (t) => {
+		await t.create(present(t, 'deny.example.com'), { silent: true });
+		await inForce(t, 400);
+		await t.create(configMap('a'));
+		await t.delete('configmaps/a');
+		await t.delete('configmaps/a', { dryRun: ['All'] });
+		await t.get('configmaps/a');
+		await t.delete(`namespaces/${t.ns}`);
+		await t.until(
+			`namespaces/${t.ns}`,
+			'says that it cannot delete',
+			(ns) => says(ns, 'NamespaceDeletionContentFailure', 'True'),
+			{
+				show: (ns) =>
+					ns.status.conditions
+						.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+						.sort(),
+			},
+		);
+		await t.delete(validating(t), undefined, { silent: true });
+		await t.gone(`namespaces/${t.ns}`);
+	}),
+	...[
+		{ name: 'forbid', code: 403, about: 'chooses the code' },
+		{ name: 'low', code: 400, about: 'may not choose a code below 400' },
+		{ name: 'silent', code: 400, about: 'need not explain itself' },
+	].map(({ name, code, about }) =>
+		define(`webhook-denies-${name}`, `§3 X4 A webhook that denies ${about}`, async (t) => {
+			await t.create(present(t, `${name}.example.com`), { silent: true });
+			await inForce(t, code);
+			await t.delete('configmaps/probe');
+			await t.delete(validating(t), undefined, { silent: true });
+			await outOfForce(t);
+		}),
+	),
+	define('webhook-allows', '§3 X4 One that denies is enough, whatever others allow', async (t) => {
+		const both = present(t, 'allow.example.com');
+		both.webhooks.push(...present(t, 'deny.example.com').webhooks);
+		await t.create(both, { silent: true });
+		await inForce(t, 400);
+		await t.delete('configmaps/probe');
+		await t.patch(validating(t), 'json', [{ op: 'remove', path: '/webhooks/1' }], { silent: true });
+		await outOfForce(t);
+		await t.delete('configmaps/probe');
+		await t.delete(validating(t), undefined, { silent: true });
+	}),
 	define('webhook-holds-finalizer', '§1.9 §3 P17 A webhook on UPDATE refuses the removal of a finalizer', async (t) => {
 		const rules = [
 			{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['UPDATE', 'DELETE'] },

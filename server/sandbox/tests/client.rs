@@ -453,7 +453,7 @@ async fn definitions_bring_kinds_and_webhooks_refuse() {
         sandbox
             .with(|world| _ = world.cluster.deciders.insert("widgets.example.com".into(), decider))
     };
-    script(Decider::Deny("not on a Friday".into()));
+    script(Decider::Deny { code: 0, message: "not on a Friday".into() });
     let (code, _, message) = refusal(client.request::<Value>(delete()).await.unwrap_err());
     assert_eq!(code, 400);
     assert_eq!(

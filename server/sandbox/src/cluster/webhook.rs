@@ -11,8 +11,13 @@ use crate::{object, selector::Labels, status::Status, store::Key};
 pub enum Decider {
     /// Even if its Service has no endpoints.
     Allow,
-    /// With the message that it gives.
-    Deny(String),
+    /// With what it gives for it.
+    Deny {
+        /// The HTTP status that it wants; one below 400 counts for nothing.
+        code: u16,
+        /// Why, in its words.
+        message: String,
+    },
     /// The call fails in this way, like `context deadline exceeded`.
     Fail(String),
 }
@@ -118,11 +123,12 @@ impl Cluster {
         }
         let failure = match self.deciders.get(name) {
             Some(Decider::Allow) => return Ok(()),
-            Some(Decider::Deny(message)) => {
+            Some(Decider::Deny { code, message }) => {
                 let said = format!("admission webhook {name:?} denied the request");
+                let code = if *code < 400 { 400 } else { *code };
                 return Err(match message.as_str() {
-                    "" => Status::plain(400, &format!("{said} without explanation")),
-                    message => Status::plain(400, &format!("{said}: {message}")),
+                    "" => Status::plain(code, &format!("{said} without explanation")),
+                    message => Status::plain(code, &format!("{said}: {message}")),
                 });
             }
             Some(Decider::Fail(why)) => Some(why.clone()),

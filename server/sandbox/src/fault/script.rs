@@ -33,6 +33,7 @@ impl Faults {
     /// at 20s clock -5m
     /// at 30s controller garbage-collector-controller off
     /// at 40s webhook validate.example.com fail context deadline exceeded
+    /// at 45s webhook protect.example.com deny 403 not on a Friday
     /// at 50s nfs nfs.example stale
     /// at 60s delete persistentvolumeclaims shop/data
     /// at 61s unfinalize persistentvolumeclaims shop/data kubernetes.io/pvc-protection
@@ -179,11 +180,14 @@ fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), 
             Happening::Controller { name: (*name).into(), condition }
         }
         ["webhook", name, how, rest @ ..] => {
-            let text = rest.join(" ");
             let decider = match *how {
                 "allow" => Some(Decider::Allow),
-                "deny" => Some(Decider::Deny(text)),
-                "fail" => Some(Decider::Fail(text)),
+                "deny" => {
+                    let code = rest.first().and_then(|word| word.parse().ok());
+                    let words = if code.is_some() { &rest[1..] } else { rest };
+                    Some(Decider::Deny { code: code.unwrap_or(0), message: words.join(" ") })
+                }
+                "fail" => Some(Decider::Fail(rest.join(" "))),
                 "unscripted" => None,
                 _ => {
                     return Err(format!(

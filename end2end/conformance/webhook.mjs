@@ -1,0 +1,69 @@
+/**
+ * A webhook that answers: for the real control plane an HTTPS server, for the sandbox lines of its script.
+ */
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import { join } from 'node:path';
+
+/** @typedef {{allowed: boolean, status?: {code?: number, message?: string}}} Decision */
+
+/** What each of them says, whatever it is asked. @type {Record<string, Decision>} */
+const decisions = {
+	'allow.example.com': { allowed: true },
+	'deny.example.com': { allowed: false, status: { message: 'not on a Friday' } },
+	'forbid.example.com': { allowed: false, status: { code: 403, message: 'ask the owner' } },
+	'low.example.com': { allowed: false, status: { code: 200, message: 'all is well' } },
+	'silent.example.com': { allowed: false },
+};
+
+/** The same for the sandbox, which asks nobody: a script of what its webhooks say. */
+export const script = Object.entries(decisions)
+	.map(([name, { allowed, status }]) =>
+		[`at 0s webhook ${name}`, allowed ? 'allow' : 'deny', status?.code, status?.message].filter(Boolean).join(' '),
+	)
+	.join('\n');
+
+/**
+ * @typedef {object} Webhooks
+ * @property {(name: string) => Record<string, unknown>} config the `clientConfig` that leads to the one of that name
+ * @property {() => Promise<void>} stop
+ */
+
+/** Nobody has to be reached in the sandbox. @type {Webhooks} */
+export const scripted = {
+	config: (name) => ({ url: `https://127.0.0.1:1/${name}` }),
+	stop: async () => {},
+};
+
+/**
+ * Answers with the certificate of the API server, which is for this machine, and which that one trusts if it is told to.
+ * @param {string} dir of the cluster @param {string} ca @returns {Promise<Webhooks>}
+ */
+export async function answering(dir, ca) {
+	const [cert, key] = await Promise.all(
+		['apiserver.crt', 'apiserver.key'].map((file) => readFile(join(dir, 'certificates', file))),
+	);
+	const server = createServer({ cert, key }, async (request, response) => {
+		let text = '';
+		for await (const part of request) text += part;
+		const { apiVersion, kind, request: asked } = JSON.parse(text);
+		const decision = decisions[new URL(request.url ?? '', 'https://localhost').pathname.slice(1)];
+		response.setHeader('content-type', 'application/json');
+		response.end(JSON.stringify({ apiVersion, kind, response: { uid: asked.uid, ...decision } }));
+	});
+	server.listen(0, '127.0.0.1');
+	await once(server, 'listening');
+	const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+	return {
+		config: (name) => ({
+			url: `https://127.0.0.1:${address.port}/${name}`,
+			caBundle: Buffer.from(ca).toString('base64'),
+		}),
+		stop: async () => {
+			server.closeAllConnections();
+			server.close();
+			await once(server, 'close');
+		},
+	};
+}
