@@ -40,6 +40,8 @@ const clusterGroupOf = {
 	apiservices: 'apiregistration.k8s.io/v1',
 	validatingwebhookconfigurations: 'admissionregistration.k8s.io/v1',
 	mutatingwebhookconfigurations: 'admissionregistration.k8s.io/v1',
+	validatingadmissionpolicies: 'admissionregistration.k8s.io/v1',
+	validatingadmissionpolicybindings: 'admissionregistration.k8s.io/v1',
 	selfsubjectaccessreviews: 'authorization.k8s.io/v1',
 	selfsubjectrulesreviews: 'authorization.k8s.io/v1',
 	subjectaccessreviews: 'authorization.k8s.io/v1',

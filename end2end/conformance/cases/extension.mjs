@@ -45,6 +45,45 @@ const present = (t, name) => webhook(t, 'Validating', { name, clientConfig: t.we
 const outOfForce = (t) =>
 	t.eventually('the webhook is not called', 'DELETE', 'configmaps/probe', ({ status }) => status === 200, dryRun);
 
+/**
+ * A policy for DELETEs of ConfigMaps in the namespace of the case, and what puts it in force there.
+ * @param {Scene} t @param {Record<string, any>} spec of the policy @param {string[]} [validationActions]
+ */
+const policy = (t, spec, validationActions = ['Deny']) => [
+	{
+		apiVersion: 'admissionregistration.k8s.io/v1',
+		kind: 'ValidatingAdmissionPolicy',
+		metadata: { name: t.name('policy') },
+		spec: {
+			matchConstraints: {
+				resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['DELETE'] }],
+			},
+			...spec,
+		},
+	},
+	{
+		apiVersion: 'admissionregistration.k8s.io/v1',
+		kind: 'ValidatingAdmissionPolicyBinding',
+		metadata: { name: t.name('binding') },
+		spec: {
+			policyName: t.name('policy'),
+			validationActions,
+			matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': t.ns } } },
+		},
+	},
+];
+/** Makes them, and waits until they deny the DELETE of `probe`. @param {Scene} t @param {object[]} both @param {number} code */
+async function enact(t, both, code = 422) {
+	for (const one of both) await t.create(one, { silent: true });
+	await inForce(t, code);
+}
+/** @param {Scene} t */
+async function repeal(t) {
+	await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { silent: true });
+	await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { silent: true });
+}
+const isProbe = "oldObject.metadata.name == 'probe'";
+
 /** @param {string} group @param {Record<string, any>} backend */
 const apiService = (group, backend) => ({
 	apiVersion: 'apiregistration.k8s.io/v1',
@@ -195,6 +234,61 @@ export default [
 		await outOfForce(t);
 		await t.delete('configmaps/probe');
 		await t.delete(validating(t), undefined, { silent: true });
+	}),
+	define('policy-denies', '§3 X5 N3 A policy that denies the DELETE holds the object, and its namespace', async (t) => {
+		const validations = [{ expression: "!oldObject.metadata.name.startsWith('p')", message: ' keep what begins with p ' }];
+		await enact(t, policy(t, { validations }));
+		await t.create(configMap('a'));
+		await t.delete('configmaps/a');
+		await t.delete('configmaps/probe');
+		await t.delete('configmaps/probe', { dryRun: ['All'] });
+		await t.delete(`namespaces/${t.ns}`);
+		await t.until(
+			`namespaces/${t.ns}`,
+			'says that it cannot delete',
+			(ns) => says(ns, 'NamespaceDeletionContentFailure', 'True'),
+			{
+				show: (ns) =>
+					ns.status.conditions.find((/** @type {any} */ { type }) => type === 'NamespaceDeletionContentFailure').message,
+			},
+		);
+		await repeal(t);
+		await t.gone(`namespaces/${t.ns}`);
+	}),
+	define('policy-words', '§3 X5 A policy chooses reason and words, and without words says its expression', async (t) => {
+		const variables = [{ name: 'who', expression: 'request.userInfo.username' }];
+		const messageExpression = "variables.who + ' may not ' + request.operation + ' in ' + namespaceObject.metadata.name";
+		const validations = [
+			{ expression: `!(${isProbe})`, reason: 'Forbidden', messageExpression },
+			{ expression: "  !has(oldObject.data) || oldObject.data.size() < 2 ? true :\n false  " },
+		];
+		await enact(t, policy(t, { variables, validations }), 403);
+		await t.delete('configmaps/probe');
+		await t.create({ ...configMap('b'), data: { one: '1', two: '2' } });
+		await t.delete('configmaps/b');
+		await repeal(t);
+	}),
+	define('policy-conditions', '§3 X5 A policy is asked where its conditions hold and its binding denies', async (t) => {
+		const matchConditions = [{ name: 'only-probe', expression: isProbe }];
+		const validations = [{ expression: 'request.dryRun == false && size(request.userInfo.groups) == 0' }];
+		await enact(t, policy(t, { matchConditions, validations }));
+		await t.create(configMap('a'));
+		await t.delete('configmaps/a');
+		await t.delete('configmaps/probe');
+		const audit = [{ op: 'replace', path: '/spec/validationActions', value: ['Audit'] }];
+		await t.patch(`validatingadmissionpolicybindings/${t.name('binding')}`, 'json', audit, { silent: true });
+		await outOfForce(t);
+		await t.delete('configmaps/probe');
+		await repeal(t);
+	}),
+	define('policy-error', '§3 X5 An expression that fails denies, unless the policy says Ignore', async (t) => {
+		await enact(t, policy(t, { validations: [{ expression: 'oldObject.data.color == "red"' }] }));
+		await t.delete('configmaps/probe', undefined, { see: ['reason', 'code'] });
+		const ignore = [{ op: 'replace', path: '/spec/failurePolicy', value: 'Ignore' }];
+		await t.patch(`validatingadmissionpolicies/${t.name('policy')}`, 'json', ignore, { silent: true });
+		await outOfForce(t);
+		await t.delete('configmaps/probe');
+		await repeal(t);
 	}),
 	define('webhook-holds-finalizer', '§1.9 §3 P17 A webhook on UPDATE refuses the removal of a finalizer', async (t) => {
 		const rules = [

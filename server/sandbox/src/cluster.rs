@@ -12,6 +12,7 @@ mod definition;
 mod delete;
 mod eviction;
 mod managed;
+mod policy;
 mod quota;
 mod rules;
 mod update;
@@ -332,6 +333,20 @@ impl Cluster {
         options: &DeleteOptions,
     ) -> Result<Deleted, Status> {
         self.delete_with(Admission::Of(actor), key, options)
+    }
+
+    /// Deletes an object as one of a collection.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::delete`].
+    pub fn delete_of_many(
+        &mut self,
+        actor: &Actor,
+        key: &Key,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Status> {
+        self.delete_with(Admission::OfMany(actor), key, options)
     }
 
     /// Deletes an object, or begins to, in the storage itself: what the API server does on its own behalf, which no

@@ -111,6 +111,13 @@ impl Status {
         self
     }
 
+    /// With another code and reason, its words as they are.
+    #[must_use]
+    pub fn instead(mut self, code: u16, reason: &'static str) -> Self {
+        (self.code, self.reason) = (code, reason);
+        self
+    }
+
     /// With one more cause.
     #[must_use]
     pub fn because(mut self, cause: Cause) -> Self {

@@ -193,7 +193,7 @@ pub(super) fn delete_collection(
     let (list, view) = list::list(cluster, request, kind, namespace)?;
     for one in &list.items {
         let key = Key::new(&kind.group, &kind.plural, object::namespace(one), object::name(one));
-        match cluster.delete(&request.actor, &key, &options) {
+        match cluster.delete_of_many(&request.actor, &key, &options) {
             Err(status) if !status.is_not_found() => return Err(status),
             _ => {}
         }

@@ -29,6 +29,32 @@ impl Operation {
     }
 }
 
+/// What is to be decided on.
+#[derive(Clone, Copy)]
+pub(super) struct Attributes<'a> {
+    pub(super) actor: &'a Actor,
+    pub(super) write: &'a Write,
+    pub(super) operation: Operation,
+    pub(super) key: &'a Key,
+    /// The name in the request, which has none for a collection.
+    pub(super) name: &'a str,
+    pub(super) subresource: &'a str,
+    /// As it would be; null for a DELETE.
+    pub(super) object: &'a Value,
+    /// As it is; none for a CREATE.
+    pub(super) existing: Option<&'a Value>,
+}
+
+/// What webhooks and policies are declared with.
+const GATES: [&str; 6] = [
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "mutatingwebhookconfigurations",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "validatingwebhookconfigurations",
+];
+
 /// Namespaces that nobody may delete.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
@@ -75,7 +101,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Asks every plugin and webhook. `object` may be changed by them; for a DELETE it is null.
+    /// Asks every plugin, webhook and policy about something new or changed. `object` may be changed by them.
     #[expect(clippy::too_many_arguments, reason = "the attributes of admission are that many")]
     pub(super) fn admit(
         &mut self,
@@ -108,7 +134,23 @@ impl Cluster {
                 self.default_storage_class(object);
             }
         }
-        self.ask_webhooks(actor, write, operation, key, subresource, object, existing)
+        let name = &*key.name;
+        let asked =
+            Attributes { actor, write, operation, key, name, subresource, object, existing };
+        self.ask_the_gates(&asked)
+    }
+
+    /// Asks webhooks and policies.
+    pub(super) fn ask_the_gates(&self, asked: &Attributes<'_>) -> Result<(), Status> {
+        // Nobody is asked about what stands at the gate: it could not be got rid of.
+        if &*asked.key.group == "admissionregistration.k8s.io"
+            && GATES.contains(&&*asked.key.plural)
+        {
+            return Ok(());
+        }
+        self.ask_webhooks("mutatingwebhookconfigurations", asked)?;
+        self.ask_policies(asked)?;
+        self.ask_webhooks("validatingwebhookconfigurations", asked)
     }
 
     /// `ServiceAccount`: nobody runs as who is not there. The real one waits a while for the account `default`, which

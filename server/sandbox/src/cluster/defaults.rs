@@ -90,6 +90,13 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
                 }
             }
         }
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => {
+            set_default(object, &["spec", "failurePolicy"], json!("Fail"));
+            set_match_defaults(&mut object["spec"]["matchConstraints"]);
+        }
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
+            set_match_defaults(&mut object["spec"]["matchResources"]);
+        }
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
             let kind = object::text(object, &["spec", "names", "kind"]).to_owned();
             if !kind.is_empty() {
@@ -105,6 +112,21 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
             set_default(object, &["roleRef", "apiGroup"], json!("rbac.authorization.k8s.io"));
         }
         _ => {}
+    }
+}
+
+/// What a policy or its binding is about; nothing where it does not say so.
+fn set_match_defaults(place: &mut Value) {
+    if !place.is_object() {
+        return;
+    }
+    set_default(place, &["matchPolicy"], json!("Equivalent"));
+    set_default(place, &["namespaceSelector"], json!({}));
+    set_default(place, &["objectSelector"], json!({}));
+    for list in ["resourceRules", "excludeResourceRules"] {
+        for rule in each(place, list) {
+            set_default(rule, &["scope"], json!("*"));
+        }
     }
 }
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Actor, Cluster, Write, admission::Operation};
+use super::{
+    Actor, Cluster, Write,
+    admission::{Attributes, Operation},
+};
 use crate::{
     clock,
     kind::{Dependents, Kind},
@@ -80,6 +83,8 @@ pub struct Deleted {
 pub(super) enum Admission<'a> {
     /// Plugins and webhooks hear of it, and who asks.
     Of(&'a Actor),
+    /// As one of a collection: whoever is asked does not hear the object's name beside it.
+    OfMany(&'a Actor),
     /// Nobody is asked.
     Past,
 }
@@ -173,15 +178,27 @@ impl Cluster {
     }
 
     fn admit_delete(
-        &mut self,
+        &self,
         admission: Admission<'_>,
         write: &Write,
         key: &Key,
         existing: &Value,
     ) -> Result<(), Status> {
-        let Admission::Of(actor) = admission else { return Ok(()) };
-        let mut unchanged = Value::Null;
-        self.admit(actor, write, Operation::Delete, key, "", &mut unchanged, Some(existing))
+        let (actor, name) = match admission {
+            Admission::Of(actor) => (actor, &*key.name),
+            Admission::OfMany(actor) => (actor, ""),
+            Admission::Past => return Ok(()),
+        };
+        self.ask_the_gates(&Attributes {
+            actor,
+            write,
+            operation: Operation::Delete,
+            key,
+            name,
+            subresource: "",
+            object: &Value::Null,
+            existing: Some(existing),
+        })
     }
 
     /// Stores a changed object, unless nothing changed or it is only asked what would be.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Actor, Cluster, Write, admission::Operation};
+use super::{Cluster, Write, admission::Attributes};
 use crate::{object, selector::Labels, status::Status, store::Key};
 
 /// What a webhook says when it is asked. One without a script allows everything as long as it is reachable.
@@ -23,44 +23,25 @@ pub enum Decider {
 }
 
 impl Cluster {
-    #[expect(clippy::too_many_arguments, reason = "the attributes of admission are that many")]
+    /// Asks the webhooks of the configurations of that kind.
     pub(super) fn ask_webhooks(
         &self,
-        _actor: &Actor,
-        write: &Write,
-        operation: Operation,
-        key: &Key,
-        subresource: &str,
-        object: &Value,
-        existing: Option<&Value>,
+        configurations: &str,
+        asked: &Attributes<'_>,
     ) -> Result<(), Status> {
-        // Webhooks are not asked about webhooks: they could not be got rid of.
-        if key.is_of("admissionregistration.k8s.io", "validatingwebhookconfigurations")
-            || key.is_of("admissionregistration.k8s.io", "mutatingwebhookconfigurations")
-        {
-            return Ok(());
-        }
-        for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
-            for configuration in self.list("admissionregistration.k8s.io", plural, None) {
-                for webhook in configuration["webhooks"].as_array().into_iter().flatten() {
-                    if self.is_asked(webhook, operation, key, subresource, object, existing) {
-                        self.ask(webhook, write)?;
-                    }
+        for configuration in self.list("admissionregistration.k8s.io", configurations, None) {
+            for webhook in configuration["webhooks"].as_array().into_iter().flatten() {
+                if self.is_about(&webhook["rules"], asked) && self.is_selected(webhook, asked) {
+                    self.ask(webhook, asked.write)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn is_asked(
-        &self,
-        webhook: &Value,
-        operation: Operation,
-        key: &Key,
-        subresource: &str,
-        object: &Value,
-        existing: Option<&Value>,
-    ) -> bool {
+    /// Whether one of the rules is about what is asked for.
+    pub(super) fn is_about(&self, rules: &Value, asked: &Attributes<'_>) -> bool {
+        let Attributes { operation, key, subresource, .. } = *asked;
         let Some(kind) = self.kinds.get(&key.group, &key.plural) else { return false };
         let has = |rule: &Value, field: &str, wanted: &str| {
             object::texts(rule, &[field]).any(|one| one == "*" || one == wanted)
@@ -93,22 +74,25 @@ impl Cluster {
                 && has(rule, "operations", operation.name())
                 && has(rule, "apiGroups", &key.group)
         };
-        if !webhook["rules"].as_array().into_iter().flatten().any(fits) {
-            return false;
-        }
+        rules.as_array().into_iter().flatten().any(fits)
+    }
+
+    /// Whether the `namespaceSelector` and the `objectSelector` of something select what is asked for.
+    pub(super) fn is_selected(&self, selectors: &Value, asked: &Attributes<'_>) -> bool {
+        let Attributes { key, object, existing, .. } = *asked;
         let selects = |selector: &Value, object: &Value| {
             selector.is_null()
                 || Labels::from_object(selector).is_some_and(|labels| labels.matches(object))
         };
         let namespace = if key.is_of("", "namespaces") {
             existing.or(Some(object))
-        } else if kind.namespaced {
+        } else if !key.namespace.is_empty() {
             self.get(&Key::new("", "namespaces", "", &key.namespace)).map(|one| &**one)
         } else {
             None
         };
-        let of_object = &webhook["objectSelector"];
-        namespace.is_none_or(|namespace| selects(&webhook["namespaceSelector"], namespace))
+        let of_object = &selectors["objectSelector"];
+        namespace.is_none_or(|namespace| selects(&selectors["namespaceSelector"], namespace))
             && (selects(of_object, object)
                 || existing.is_some_and(|existing| selects(of_object, existing)))
     }

@@ -290,6 +290,12 @@ impl<'a> Client<'a> {
         self.cluster.delete(&self.actor, key, &deletion.0).map(|_| ())
     }
 
+    /// Deletes as one of a collection.
+    pub(crate) fn delete_of_many(&mut self, key: &Key, deletion: &Deletion) -> Result<(), Status> {
+        self.allowed()?;
+        self.cluster.delete_of_many(&self.actor, key, &deletion.0).map(|_| ())
+    }
+
     /// Deletes past admission, as only a controller within the API server can.
     pub(crate) fn delete_in_storage(
         &mut self,

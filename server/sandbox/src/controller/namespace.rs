@@ -191,9 +191,10 @@ impl Sweep {
         }
         for object in &objects {
             // One refusal ends the collection, as it does with the API server's one worker.
-            if let Err(status) = client
-                .delete(&key(object), &Deletion::default().propagation(Propagation::Background))
-                && !status.is_not_found()
+            if let Err(status) = client.delete_of_many(
+                &key(object),
+                &Deletion::default().propagation(Propagation::Background),
+            ) && !status.is_not_found()
             {
                 left.error = Some(status.message);
                 return left;

@@ -1,0 +1,251 @@
+//! ValidatingAdmissionPolicies: expressions that every write has to satisfy where a binding says so.
+
+use std::{collections::HashMap, sync::Arc, thread};
+
+use cel::{Context, ExecutionError, Program, Value as Term};
+use serde_json::{Value, json};
+
+use super::{Cluster, admission::Attributes};
+use crate::{
+    object,
+    status::{Cause, Status},
+    store::Key,
+};
+
+const GROUP: &str = "admissionregistration.k8s.io";
+/// Characters of an expression, above which it is not read; the real one bounds what it may cost.
+const LONGEST: usize = 4 * 1024;
+/// Bytes of stack for reading and evaluating them: what is nested in so many characters needs a fraction of it.
+const STACK: usize = 256 * 1024 * 1024;
+
+/// A policy that is in force for a request.
+struct Bound<'a> {
+    policy: &'a Value,
+    binding: &'a str,
+}
+
+impl Cluster {
+    /// Asks every policy with a binding that denies.
+    pub(super) fn ask_policies(&self, asked: &Attributes<'_>) -> Result<(), Status> {
+        let mut bound = vec![];
+        for binding in self.list(GROUP, "validatingadmissionpolicybindings", None) {
+            if !object::texts(binding, &["spec", "validationActions"]).any(|it| it == "Deny") {
+                continue;
+            }
+            let name = object::text(binding, &["spec", "policyName"]);
+            let key = Key::new(GROUP, "validatingadmissionpolicies", "", name);
+            let Some(policy) = self.get(&key) else { continue };
+            let constraints = &policy["spec"]["matchConstraints"];
+            let narrower = &binding["spec"]["matchResources"];
+            // One without rules of its own narrows by its selectors alone.
+            let fits = |place: &Value, is_open: bool| {
+                let rules = &place["resourceRules"];
+                (is_open && rules.is_null() || self.is_about(rules, asked))
+                    && !self.is_about(&place["excludeResourceRules"], asked)
+                    && self.is_selected(place, asked)
+            };
+            if fits(constraints, false) && fits(narrower, true) {
+                bound.push(Bound { policy, binding: object::name(binding) });
+            }
+        }
+        if bound.is_empty() {
+            return Ok(());
+        }
+        let all = || {
+            let terms = self.terms(asked);
+            bound.iter().try_for_each(|one| one.ask(asked, &terms))
+        };
+        let broken = || Status::internal("the policies could not be evaluated");
+        on_a_stack_of_its_own(all).unwrap_or_else(|| Err(broken()))
+    }
+
+    /// What expressions may speak of.
+    fn terms(&self, asked: &Attributes<'_>) -> HashMap<&'static str, Term> {
+        let Attributes { actor, write, operation, key, name, subresource, object, existing } =
+            *asked;
+        let kind = self.kinds.get(&key.group, &key.plural);
+        let [version, kind] = kind.map_or(["", ""], |kind| [&*kind.version, &*kind.kind]);
+        let request = json!({
+            "kind": {"group": &*key.group, "version": version, "kind": kind},
+            "resource": {"group": &*key.group, "version": version, "resource": &*key.plural},
+            "subResource": subresource,
+            "name": name,
+            "namespace": &*key.namespace,
+            "operation": operation.name(),
+            "userInfo": {"username": actor.name, "uid": actor.uid, "groups": actor.groups, "extra": actor.extra},
+            "dryRun": write.dry_run,
+        });
+        let namespace = self.get(&Key::new("", "namespaces", "", &key.namespace));
+        HashMap::from([
+            ("object", term(object)),
+            ("oldObject", existing.map_or(Term::Null, term)),
+            ("request", term(&request)),
+            ("namespaceObject", namespace.map_or(Term::Null, |namespace| term(namespace))),
+            // What a policy with parameters is given is not looked up.
+            ("params", Term::Null),
+        ])
+    }
+}
+
+/// What it gives; none where it panicked or there is no room for its stack.
+fn on_a_stack_of_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        thread.ok().and_then(|thread| thread.join().ok())
+    })
+}
+
+impl Bound<'_> {
+    fn ask(
+        &self,
+        asked: &Attributes<'_>,
+        terms: &HashMap<&'static str, Term>,
+    ) -> Result<(), Status> {
+        let spec = &self.policy["spec"];
+        let mut context = Context::default();
+        for (name, term) in terms {
+            context.add_variable_from_value(*name, term.clone());
+        }
+        let each = |list: &str| spec[list].as_array().cloned().unwrap_or_default();
+        let fails = spec["failurePolicy"] != "Ignore";
+        for condition in each("matchConditions") {
+            match judged(&condition, &context) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(_) if !fails => return Ok(()),
+                Err(why) => return Err(self.denied(asked, &Value::Null, &why)),
+            }
+        }
+        // Each may use those before it.
+        let mut variables: HashMap<String, Term> = HashMap::new();
+        for variable in each("variables") {
+            if let Ok(term) = evaluated(object::text(&variable, &["expression"]), &context) {
+                variables.insert(object::text(&variable, &["name"]).to_owned(), term);
+                context.add_variable_from_value("variables", variables.clone());
+            }
+        }
+        for validation in each("validations") {
+            match judged(&validation, &context) {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Err(self.denied(asked, &validation, &said(&validation, &context)));
+                }
+                Err(_) if !fails => {}
+                Err(why) => return Err(self.denied(asked, &validation, &why)),
+            }
+        }
+        Ok(())
+    }
+
+    fn denied(&self, asked: &Attributes<'_>, validation: &Value, why: &str) -> Status {
+        let Key { group, plural, .. } = asked.key;
+        let name = if asked.name.is_empty() { "Unknown" } else { asked.name };
+        let why = format!(
+            "ValidatingAdmissionPolicy '{}' with binding '{}' denied request: {why}",
+            object::name(self.policy),
+            self.binding
+        );
+        let (code, reason) = match object::text(validation, &["reason"]) {
+            "Forbidden" => (403, "Forbidden"),
+            "Unauthorized" => (401, "Unauthorized"),
+            "RequestEntityTooLarge" => (413, "RequestEntityTooLarge"),
+            _ => (422, "Invalid"),
+        };
+        let cause = Cause { reason: String::new(), message: why.clone(), field: String::new() };
+        Status::forbidden(group, plural, name, &why).because(cause).instead(code, reason)
+    }
+}
+
+/// What an expression of the list says, or why it says nothing.
+fn judged(one: &Value, context: &Context<'_, '_>) -> Result<bool, String> {
+    let expression = object::text(one, &["expression"]);
+    let why = match evaluated(expression, context) {
+        Ok(Term::Bool(is)) => return Ok(is),
+        Ok(_) => "it is neither true nor false".to_owned(),
+        Err(why) => why,
+    };
+    Err(format!("expression '{expression}' resulted in error: {why}"))
+}
+
+fn evaluated(expression: &str, context: &Context<'_, '_>) -> Result<Term, String> {
+    if expression.len() > LONGEST {
+        return Err("it is too long".to_owned());
+    }
+    let program = Program::compile(expression).map_err(|error| error.to_string())?;
+    program.execute(context).map_err(|error| match error {
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        error => error.to_string(),
+    })
+}
+
+/// Why a validation that is false denies.
+fn said(validation: &Value, context: &Context<'_, '_>) -> String {
+    if let Ok(Term::String(message)) =
+        evaluated(object::text(validation, &["messageExpression"]), context)
+    {
+        return message.to_string();
+    }
+    match object::text(validation, &["message"]).trim() {
+        "" => format!("failed expression: {}", object::text(validation, &["expression"]).trim()),
+        message => message.to_owned(),
+    }
+}
+
+/// Numbers are as in Go: whole ones are signed.
+fn term(value: &Value) -> Term {
+    match value {
+        Value::Null => Term::Null,
+        Value::Bool(is) => Term::Bool(*is),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => Term::Int(whole),
+            None => Term::Float(number.as_f64().unwrap_or_default()),
+        },
+        Value::String(text) => Term::String(Arc::new(text.clone())),
+        Value::Array(list) => Term::List(Arc::new(list.iter().map(term).collect())),
+        Value::Object(map) => {
+            let map: HashMap<String, Term> =
+                map.iter().map(|(key, value)| (key.clone(), term(value))).collect();
+            map.into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_should_write_is_an_error() {
+        let nested = |open: &str, close: &str| {
+            let times = LONGEST / 2 / open.len().max(close.len());
+            format!("{}1{}", open.repeat(times), close.repeat(times))
+        };
+        for expression in [
+            String::new(),
+            "x".repeat(LONGEST + 1),
+            nested("(", ")"),
+            nested("[", "]"),
+            nested("{1:", "}"),
+            nested("!", ""),
+            nested("-", ""),
+            nested("", ".a"),
+            nested("true ? 1 : ", ""),
+            nested("1 + ", ""),
+            "\u{0}\u{202e}'".to_owned(),
+            "1 / 0".to_owned(),
+            "9223372036854775807 + 1".to_owned(),
+            "[1][5]".to_owned(),
+            "'a'.matches('(')".to_owned(),
+            "size()".to_owned(),
+            "request".to_owned(),
+        ] {
+            let said =
+                on_a_stack_of_its_own(|| match evaluated(&expression, &Context::default()) {
+                    Ok(Term::Bool(is)) => Ok(is),
+                    Ok(_) => Err("neither".to_owned()),
+                    Err(why) => Err(why),
+                });
+            assert!(matches!(said, Some(Err(_))), "{expression:.40}: {said:?}");
+        }
+    }
+}
