@@ -5,7 +5,8 @@
  *
  *   real, sandbox, both   which worlds to start; both is the default
  *   --only PART           only cases with that in `file/name`
- *   --at KUBECONFIG       not a new world but the one that is there (of end2end/cluster/up.mjs, or a sandbox)
+ *   --at KUBECONFIG       not a new world but the one that is there (of end2end/cluster/up.mjs, or a sandbox; one that
+ *                         webhook.mjs's script was not given to has no webhooks that answer)
  *   --teach               what the real one says becomes what is expected
  *
  * Exit code 0: no difference; 1: differences, on stdout; 2: could not compare.

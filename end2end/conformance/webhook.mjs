@@ -36,6 +36,14 @@ export const scripted = {
 	stop: async () => {},
 };
 
+/** Where there is no certificate to answer with, only the cases that need an answer fail. @param {Error} error @returns {Webhooks} */
+export const absent = (error) => ({
+	config: () => {
+		throw new Error(`no webhook can answer here: ${error.message}`);
+	},
+	stop: async () => {},
+});
+
 /**
  * Answers with the certificate of the API server, which is for this machine, and which that one trusts if it is told to.
  * @param {string} dir of the cluster @param {string} ca @returns {Promise<Webhooks>}

@@ -430,7 +430,7 @@ pub fn kept(why: &KeptReason) -> String {
             "It gives people their rights, yours perhaps among them: it goes with its namespace".to_owned()
         }
         KeptReason::UnseenController { kind, name } => {
-            format!("{kind} {name} controls it and cannot be seen: it would make it again")
+            format!("{kind} {name} controls it and has not been seen: if it is there, it makes it again")
         }
         KeptReason::MadeByCluster => "The cluster makes it and removes it by itself".to_owned(),
     }
@@ -718,7 +718,7 @@ pub fn trouble(trouble: &Trouble) -> String {
             }
             Doubt::Used { .. } => "A Pod that the plan does not know uses it, so it waits.".to_owned(),
             Doubt::Occupied { .. } => "Something is in it that the plan does not know, so it waits.".to_owned(),
-            _ => "It cannot be told whether it may go, so it waits.".to_owned(),
+            _ => "It cannot be told whether it may go, or whether it is gone, so it waits.".to_owned(),
         },
         Trouble::InUse { pods } => {
             format!("A consistent read still shows {} that use it.", many(pods.len(), "Pod", "Pods"))

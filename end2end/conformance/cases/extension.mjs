@@ -269,7 +269,10 @@ export default [
 		await repeal(t);
 	}),
 	define('policy-conditions', '§3 X5 A policy is asked where its conditions hold and its binding denies', async (t) => {
-		const matchConditions = [{ name: 'only-probe', expression: isProbe }];
+		const matchConditions = [
+			{ name: 'fails-for-some', expression: "isProbe || oldObject.data.color == 'red'".replace('isProbe', isProbe) },
+			{ name: 'only-probe', expression: isProbe },
+		];
 		const validations = [{ expression: 'request.dryRun == false && size(request.userInfo.groups) == 0' }];
 		await enact(t, policy(t, { matchConditions, validations }));
 		await t.create(configMap('a'));
@@ -280,6 +283,36 @@ export default [
 		await outOfForce(t);
 		await t.delete('configmaps/probe');
 		await repeal(t);
+	}),
+	define('policy-resource-names', '§3 X5 A policy may be about some names, and about none of others', async (t) => {
+		const rule = { apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['DELETE'] };
+		const matchConstraints = {
+			resourceRules: [{ ...rule, resourceNames: ['probe', 'b'] }],
+			excludeResourceRules: [{ ...rule, resourceNames: ['b'] }],
+		};
+		await enact(t, policy(t, { matchConstraints, validations: [{ expression: 'false', message: 'it stays' }] }));
+		for (const name of ['a', 'b']) {
+			await t.create(configMap(name), { silent: true });
+			await t.delete(`configmaps/${name}`);
+		}
+		await t.delete('configmaps/probe');
+		await repeal(t);
+	}),
+	define('policy-about-webhooks', '§3 X5 A policy is asked about webhooks, and not about policies', async (t) => {
+		const group = 'admissionregistration.k8s.io';
+		const resources = ['validatingwebhookconfigurations', 'validatingadmissionpolicybindings'];
+		const resourceRules = [{ apiGroups: [group], apiVersions: ['v1'], resources, operations: ['DELETE'] }];
+		const validations = [{ expression: `!oldObject.metadata.name.endsWith('${t.ns}')`, message: 'it stays' }];
+		const [rules, binding] = policy(t, { matchConstraints: { resourceRules }, validations });
+		/** @type {any} */ (binding).spec.matchResources = {};
+		await t.create(webhook(t, 'Validating', { failurePolicy: 'Ignore' }), { silent: true });
+		for (const one of [rules, binding]) await t.create(one, { silent: true });
+		await t.eventually('it is in force', 'DELETE', validating(t), ({ status }) => status === 422, dryRun);
+		await t.delete(validating(t));
+		await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`);
+		await t.eventually('it is out of force', 'DELETE', validating(t), ({ status }) => status === 200, dryRun);
+		await t.delete(validating(t), undefined, { silent: true });
+		await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { silent: true });
 	}),
 	define('policy-error', '§3 X5 An expression that fails denies, unless the policy says Ignore', async (t) => {
 		await enact(t, policy(t, { validations: [{ expression: 'oldObject.data.color == "red"' }] }));

@@ -212,8 +212,11 @@ struct Meta {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct OwnerReference {
     uid: Arc<str>,
+    #[serde(default, deserialize_with = "or_default")]
+    api_version: Arc<str>,
     #[serde(default, deserialize_with = "or_default")]
     kind: Arc<str>,
     #[serde(default, deserialize_with = "or_default")]
@@ -226,6 +229,7 @@ impl Meta {
     fn object(self, kind: &Arc<Kind>, facts: Facts) -> Option<Object> {
         let owners = self.owner_references.into_iter().map(|owner| OwnerRef {
             uid: Uid::new(owner.uid),
+            group: owner.api_version.split_once('/').map_or("", |(group, _)| group).into(),
             kind: owner.kind,
             name: owner.name,
             controller: owner.controller,

@@ -237,7 +237,13 @@ impl<'a> Fields<'a> {
                     _ => format!("{word}:{name}"),
                 };
                 let uid = Uid::new(self.get("owner-uid").map_or(uid, str::to_owned));
-                OwnerRef { uid, kind: kind.kind.clone(), name: name.into(), controller: true }
+                OwnerRef {
+                    uid,
+                    group: kind.group.clone(),
+                    kind: kind.kind.clone(),
+                    name: name.into(),
+                    controller: true,
+                }
             })
             .collect()
     }

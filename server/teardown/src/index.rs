@@ -29,7 +29,7 @@ use crate::{
 /// Namespaces named in one sentence.
 const NAMED: usize = 3;
 /// How many objects that are gone are remembered with their owners, so that a Pod whose ReplicaSet went first is still
-/// known as the Deployment's.
+/// known as the Deployment's, and a ReplicaSet whose Deployment went as one whose owner is gone.
 const GRAVES: usize = 100_000;
 
 /// Everything that is known of the cluster.
@@ -51,8 +51,8 @@ pub struct Index {
 
 #[derive(Clone, Debug, Default)]
 struct Watch {
-    /// The kind as its objects say it: `Pod`.
-    kind: Arc<str>,
+    /// The group and the kind as its objects say them.
+    of: (Arc<str>, Arc<str>),
     namespaced: bool,
     /// As a whole.
     listed: bool,
@@ -196,7 +196,7 @@ impl Index {
 
     fn watch(&mut self, kind: &Kind) -> &mut Watch {
         let watch = self.kinds.entry(kind.resource()).or_default();
-        watch.kind = kind.kind.clone();
+        watch.of = (kind.group.clone(), kind.kind.clone());
         watch.namespaced = kind.namespaced;
         watch
     }
@@ -311,9 +311,6 @@ impl Index {
         }
         if let Facts::Definition(definition) = &object.facts {
             self.undefined.insert((definition.group.clone(), definition.kind.clone()));
-        }
-        if object.owners.is_empty() {
-            return;
         }
         let owners = object.owners.iter().map(|owner| owner.uid.clone()).collect();
         if self.graves.insert(uid.clone(), owners).is_none() {

@@ -113,6 +113,7 @@ impl Interner {
 
     fn share_owners(&mut self, owners: &mut Arc<[OwnerRef]>) {
         share_list(&mut self.owners, owners, |owner| {
+            self.texts.share_text(&mut owner.group);
             self.texts.share_text(&mut owner.kind);
             self.texts.share_text(&mut owner.name);
         });

@@ -70,6 +70,8 @@ impl fmt::Display for ObjectRef {
 pub struct OwnerRef {
     /// The owner's UID; what the garbage collector goes by.
     pub uid: Uid,
+    /// The owner's group, from its apiVersion.
+    pub group: Arc<str>,
     /// The owner's kind.
     pub kind: Arc<str>,
     /// The owner's name.

@@ -153,22 +153,16 @@ pub struct Blocker {
 }
 
 /// Why no plan can be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "refusal", rename_all = "camelCase")]
 pub enum PlanError {
     /// The unit has no object that could go.
-    #[error("nothing of the unit can be deleted")]
     Empty,
     /// Hard edges close a circle; the path leads back to its first object.
-    #[error("the objects wait for each other in a circle: {}", path_text(path))]
     Cycle {
         /// Each object goes before the next.
         path: Vec<ObjectRef>,
     },
-}
-
-fn path_text(path: &[ObjectRef]) -> String {
-    path.iter().map(ObjectRef::to_string).collect::<Vec<_>>().join(" → ")
 }
 
 /// Makes the plan of a unit.

@@ -45,15 +45,16 @@ pub(super) struct Attributes<'a> {
     pub(super) existing: Option<&'a Value>,
 }
 
-/// What webhooks and policies are declared with.
-const GATES: [&str; 6] = [
+/// What policies are declared with. Neither they nor webhooks are asked about these.
+const POLICIES: [&str; 4] = [
     "mutatingadmissionpolicies",
     "mutatingadmissionpolicybindings",
-    "mutatingwebhookconfigurations",
     "validatingadmissionpolicies",
     "validatingadmissionpolicybindings",
-    "validatingwebhookconfigurations",
 ];
+
+/// What webhooks are declared with. Webhooks are not asked about these.
+const WEBHOOKS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
 /// Namespaces that nobody may delete.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -142,15 +143,22 @@ impl Cluster {
 
     /// Asks webhooks and policies.
     pub(super) fn ask_the_gates(&self, asked: &Attributes<'_>) -> Result<(), Status> {
-        // Nobody is asked about what stands at the gate: it could not be got rid of.
-        if &*asked.key.group == "admissionregistration.k8s.io"
-            && GATES.contains(&&*asked.key.plural)
-        {
-            return Ok(());
+        let is_one = |gates: &[&str]| {
+            &*asked.key.group == "admissionregistration.k8s.io"
+                && gates.contains(&&*asked.key.plural)
+        };
+        // What stands at the gate could not be got rid of if it were asked about itself.
+        let (is_policy, is_webhook) = (is_one(&POLICIES), is_one(&WEBHOOKS));
+        if !is_policy && !is_webhook {
+            self.ask_webhooks("mutatingwebhookconfigurations", asked)?;
         }
-        self.ask_webhooks("mutatingwebhookconfigurations", asked)?;
-        self.ask_policies(asked)?;
-        self.ask_webhooks("validatingwebhookconfigurations", asked)
+        if !is_policy {
+            self.ask_policies(asked)?;
+        }
+        if !is_policy && !is_webhook {
+            self.ask_webhooks("validatingwebhookconfigurations", asked)?;
+        }
+        Ok(())
     }
 
     /// `ServiceAccount`: nobody runs as who is not there. The real one waits a while for the account `default`, which

@@ -37,14 +37,15 @@ impl Cluster {
             let Some(policy) = self.get(&key) else { continue };
             let constraints = &policy["spec"]["matchConstraints"];
             let narrower = &binding["spec"]["matchResources"];
-            // One without rules of its own narrows by its selectors alone.
-            let fits = |place: &Value, is_open: bool| {
+            let fits = |place: &Value| {
                 let rules = &place["resourceRules"];
-                (is_open && rules.is_null() || self.is_about(rules, asked))
+                // One without rules narrows by its selectors alone.
+                let is_open = rules.as_array().is_none_or(Vec::is_empty);
+                (is_open || self.is_about(rules, asked))
                     && !self.is_about(&place["excludeResourceRules"], asked)
                     && self.is_selected(place, asked)
             };
-            if fits(constraints, false) && fits(narrower, true) {
+            if fits(constraints) && fits(narrower) {
                 bound.push(Bound { policy, binding: object::name(binding) });
             }
         }
@@ -108,13 +109,19 @@ impl Bound<'_> {
         }
         let each = |list: &str| spec[list].as_array().cloned().unwrap_or_default();
         let fails = spec["failurePolicy"] != "Ignore";
+        let mut unclear = None;
         for condition in each("matchConditions") {
             match judged(&condition, &context) {
                 Ok(true) => {}
+                // Whatever could not be evaluated before: it is not asked for.
                 Ok(false) => return Ok(()),
-                Err(_) if !fails => return Ok(()),
-                Err(why) => return Err(self.denied(asked, &Value::Null, &why)),
+                Err(why) => unclear = unclear.or(Some(why)),
             }
+        }
+        match unclear {
+            Some(why) if fails => return Err(self.denied(asked, &Value::Null, &why)),
+            Some(_) => return Ok(()),
+            None => {}
         }
         // Each may use those before it.
         let mut variables: HashMap<String, Term> = HashMap::new();

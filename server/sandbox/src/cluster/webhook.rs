@@ -68,7 +68,9 @@ impl Cluster {
             // matchPolicy Equivalent: any served version is as good.
             let versions = object::texts(rule, &["apiVersions"])
                 .any(|one| one == "*" || self.kinds.served(&key.group, one, &key.plural).is_some());
-            resources
+            let mut names = object::texts(rule, &["resourceNames"]).peekable();
+            (names.peek().is_none() || names.any(|name| name == asked.name))
+                && resources
                 && scope
                 && versions
                 && has(rule, "operations", operation.name())

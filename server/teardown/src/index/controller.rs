@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Index, Outlook};
+use super::{Index, Outlook, Watch};
 use crate::object::{Object, OwnerRef};
 
 /// Watches of two kinds do not keep step: for this long the controller of a new object may not have been seen yet. It is
@@ -32,18 +32,24 @@ impl Index {
 
     /// An owner is in the namespace of what it owns, or in none.
     fn may_hide(&self, owner: &OwnerRef, owned: &Object) -> bool {
-        let mut is_known = false;
-        for (resource, watch) in &self.kinds {
-            if watch.kind != owner.kind {
-                continue;
-            }
-            is_known = true;
+        let of_owner = |watch: &Watch| watch.of.0 == owner.group && watch.of.1 == owner.kind;
+        let is_hidden = |(resource, watch): (&String, &Watch)| {
             let namespace = owned.namespace.as_deref().filter(|_| watch.namespaced);
-            if !matches!(self.outlook(resource, namespace), Outlook::Clear) {
-                return true;
-            }
-        }
-        // It may be of a group that cannot be discovered.
-        !is_known && self.blind.keys().any(|name| !self.kinds.contains_key(name))
+            of_owner(watch) && !matches!(self.outlook(resource, namespace), Outlook::Clear)
+        };
+        let is_watched = self.kinds.values().any(of_owner);
+        self.kinds.iter().any(is_hidden)
+            || self.blind.keys().any(|hidden| match hidden.split_once('/') {
+                Some((group, _)) => *group == *owner.group,
+                // A kind that cannot be seen and was never watched is named by its plural alone.
+                None => {
+                    !is_watched && !self.kinds.contains_key(hidden) && is_of(hidden, &owner.group)
+                }
+            })
     }
+}
+
+/// Whether a resource, or a version of the core group, is of a group.
+fn is_of(hidden: &str, group: &str) -> bool {
+    hidden.split_once('.').map_or("", |(_, group)| group) == group
 }

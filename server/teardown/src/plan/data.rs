@@ -60,16 +60,12 @@ pub(super) fn fates(
     let own = members().filter_map(|object| {
         let Facts::Volume(volume) = &object.facts else { return None };
         let claim = claim_of(object);
-        let stays = claim.is_some_and(|claim| kept.contains_key(&claim.uid));
-        let fate = match (kept.get(&object.uid), volume.reclaim) {
-            (Some(KeptReason::RetainedVolume | KeptReason::RecycledVolume), _) if stays => {
-                Fate::Kept
-            }
-            (Some(KeptReason::RetainedVolume), _) => Fate::LeftBehind,
-            (Some(KeptReason::RecycledVolume), _) => Fate::Destroyed,
-            (Some(_), _) => Fate::Kept,
-            (None, reclaim) if claim.is_some() => after_its_claim(reclaim),
-            (None, _) => Fate::LeftBehind,
+        let goes = |uid: &Uid| unit.members.contains(uid) && !kept.contains_key(uid);
+        let fate = match claim {
+            Some(claim) if goes(&claim.uid) => after_its_claim(volume.reclaim),
+            Some(_) => Fate::Kept,
+            None if goes(&object.uid) => Fate::LeftBehind,
+            None => Fate::Kept,
         };
         Some(data_fate(object, volume, claim.map(|claim| &**claim), fate))
     });
