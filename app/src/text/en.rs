@@ -1,17 +1,18 @@
 //! The catalogue in English. Constants where nothing is filled in, functions where something is.
 
 pub mod refusal;
+mod trouble;
 
 use teardown::{
-    doubt::Doubt,
     message::{AwayCause, BlindCause, DetailName, Mishap, State},
     object::ObjectRef,
     plan::{Blocker, Deed, Difference, Fate, KeptReason, Propagation},
     relation::{EdgeKind, Reason, Rung},
-    run::{Happening, RunState, Trouble},
+    run::{Happening, RunState},
     unit::Found,
 };
 
+pub use self::trouble::{evidence, in_doubt, trouble, trouble_do};
 use crate::reach::Reach;
 
 pub const PRODUCT: &str = "Unwind";
@@ -699,100 +700,6 @@ pub fn summary(gone: usize, total: usize, attention: usize) -> String {
 /// How many need a person's eye.
 pub fn attention(count: usize) -> String {
     format!("{ATTENTION} ({count})")
-}
-
-/// What is wrong with a step.
-pub fn trouble(trouble: &Trouble) -> String {
-    match trouble {
-        Trouble::Late { finalizers, .. } if finalizers.is_empty() => "It takes longer than expected.".to_owned(),
-        Trouble::Late { finalizers, .. } => {
-            format!("It waits for {} to be cleared.", many(finalizers.len(), "finalizer", "finalizers"))
-        }
-        Trouble::Refused { code, .. } => format!("The API server refused with {code}."),
-        Trouble::CameBack { .. } => {
-            "Something made it again under the same name. The new object is another one; this run does not touch it.".to_owned()
-        }
-        Trouble::CannotTell { doubt } => match doubt {
-            Doubt::Left { of, .. } => {
-                format!("The plan does not know a Pod that is left of {of}, so it waits.")
-            }
-            Doubt::Used { .. } => "A Pod that the plan does not know uses it, so it waits.".to_owned(),
-            Doubt::Occupied { .. } => "Something is in it that the plan does not know, so it waits.".to_owned(),
-            _ => "It cannot be told whether it may go, or whether it is gone, so it waits.".to_owned(),
-        },
-        Trouble::InUse { pods } => {
-            format!("A consistent read still shows {} that use it.", many(pods.len(), "Pod", "Pods"))
-        }
-        Trouble::Retrying { attempts, .. } => {
-            format!("No word yet that the API server accepted it; asked {}, and it is asked again.", many(*attempts as usize, "time", "times"))
-        }
-    }
-}
-
-/// What a person can do about it.
-pub fn trouble_do(trouble: &Trouble) -> &'static str {
-    match trouble {
-        Trouble::Late { finalizers, .. } if finalizers.is_empty() => {
-            "Look at the object’s controller, or at the node of its Pods."
-        }
-        Trouble::Late { .. } => {
-            "Look at the controller that clears the finalizer: is it still running?"
-        }
-        Trouble::Refused { .. } => {
-            "Grant the right or change the policy that refused: while the run goes on it is tried again every 20 s. Or skip it."
-        }
-        Trouble::CameBack { .. } => {
-            "Stop whatever re-creates it, such as a GitOps controller or an operator, and plan again."
-        }
-        Trouble::CannotTell { doubt } => match doubt {
-            Doubt::Hidden { .. } | Doubt::Unserved { .. } => {
-                "Restore the right or the API group that is missing; it goes on by itself then."
-            }
-            Doubt::Unlisted { .. } => "Nothing: it goes on once the kind has been listed.",
-            Doubt::Left { .. } | Doubt::Used { .. } | Doubt::Occupied { .. } => {
-                "If it may go, delete it, and the run goes on by itself. Or stop the run and make a new plan, which will know it."
-            }
-            Doubt::Unclear { .. } => {
-                "Look at what the API server says: it is asked again by itself."
-            }
-        },
-        Trouble::InUse { .. } => "Wait for these Pods to end, or delete what owns them.",
-        Trouble::Retrying { .. } => "Nothing: it goes on by itself.",
-    }
-}
-
-/// What the cluster said about a step in trouble, word for word.
-pub fn evidence(trouble: &Trouble) -> Vec<String> {
-    match trouble {
-        Trouble::Late { since, finalizers } => {
-            let mut lines = vec![format!("since {}", super::absolute(*since))];
-            lines.extend(
-                finalizers.iter().map(|finalizer| format!("metadata.finalizers: {finalizer}")),
-            );
-            lines
-        }
-        Trouble::Refused { code, message } => vec![format!("HTTP {code}: {message}")],
-        Trouble::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
-        Trouble::CannotTell { doubt } => vec![in_doubt(doubt)],
-        Trouble::Retrying { message, .. } => vec![message.clone()],
-        Trouble::InUse { pods } => pods.iter().map(ObjectRef::to_string).collect(),
-    }
-}
-
-/// What keeps a question open.
-pub fn in_doubt(doubt: &Doubt) -> String {
-    match doubt {
-        Doubt::Hidden { resource, namespace: Some(namespace), message } => {
-            format!("{resource} cannot be seen in {namespace}: {message}")
-        }
-        Doubt::Hidden { resource, namespace: None, message } => {
-            format!("{resource} cannot be seen: {message}")
-        }
-        Doubt::Unlisted { resource } => format!("{resource} has not been listed yet"),
-        Doubt::Unserved { resource } => format!("{resource} is not served"),
-        Doubt::Left { pod: by, .. } | Doubt::Used { by } | Doubt::Occupied { by } => by.to_string(),
-        Doubt::Unclear { message } => message.clone(),
-    }
 }
 
 /// A line of the feed of a run that leaves out so many steps.

@@ -102,6 +102,17 @@ const apiService = (group, backend) => ({
 const available = (one) => one.status?.conditions?.find((/** @type {any} */ { type }) => type === 'Available');
 /** @param {any} one */
 const availability = (one) => [available(one).status, available(one).reason, available(one).message];
+/** Deletes the namespace of the case and waits until it says that its content cannot be deleted. @param {Scene} t */
+async function failsToEnd(t) {
+	await t.delete(`namespaces/${t.ns}`);
+	const isFailing = (/** @type {any} */ ns) => says(ns, 'NamespaceDeletionContentFailure', 'True');
+	await t.until(`namespaces/${t.ns}`, 'says that it cannot delete', isFailing, {
+		show: (ns) =>
+			ns.status.conditions
+				.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+				.sort(),
+	});
+}
 /** @param {any} ns @param {string} type @param {string} status */
 const says = (ns, type, status) =>
 	ns?.status.conditions?.some((/** @type {any} */ each) => each.type === type && each.status === status);
@@ -173,18 +184,7 @@ export default [
 		async (t) => {
 			await t.create(webhook(t, 'Validating'), { silent: true });
 			await inForce(t);
-			await t.delete(`namespaces/${t.ns}`);
-			await t.until(
-				`namespaces/${t.ns}`,
-				'says that it cannot delete',
-				(ns) => says(ns, 'NamespaceDeletionContentFailure', 'True'),
-				{
-					show: (ns) =>
-						ns.status.conditions
-							.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
-							.sort(),
-				},
-			);
+			await failsToEnd(t);
 			await t.delete(validating(t), undefined, { silent: true });
 			await t.gone(`namespaces/${t.ns}`);
 		},
@@ -196,18 +196,7 @@ export default [
 		await t.delete('configmaps/a');
 		await t.delete('configmaps/a', { dryRun: ['All'] });
 		await t.get('configmaps/a');
-		await t.delete(`namespaces/${t.ns}`);
-		await t.until(
-			`namespaces/${t.ns}`,
-			'says that it cannot delete',
-			(ns) => says(ns, 'NamespaceDeletionContentFailure', 'True'),
-			{
-				show: (ns) =>
-					ns.status.conditions
-						.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
-						.sort(),
-			},
-		);
+		await failsToEnd(t);
 		await t.delete(validating(t), undefined, { silent: true });
 		await t.gone(`namespaces/${t.ns}`);
 	}),

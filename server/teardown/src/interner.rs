@@ -105,10 +105,10 @@ impl Interner {
     }
 
     fn share_finalizers(&mut self, finalizers: &mut Arc<Vec<Arc<str>>>) {
-        if !self.finalizers.values.contains(finalizers) {
-            self.share_texts(Arc::make_mut(finalizers));
-        }
-        *finalizers = self.finalizers.share(finalizers);
+        let texts = &mut self.texts;
+        self.finalizers.share_with_parts(finalizers, |list| {
+            Arc::make_mut(list).iter_mut().for_each(|finalizer| texts.share_text(finalizer));
+        });
     }
 
     fn share_owners(&mut self, owners: &mut Arc<[OwnerRef]>) {
@@ -153,10 +153,7 @@ fn share_list<T: Clone + Eq + Hash>(
         *list = Arc::default();
         return;
     }
-    if !kept.values.contains(list) {
-        Arc::make_mut(list).iter_mut().for_each(share_part);
-    }
-    *list = kept.share(list);
+    kept.share_with_parts(list, |list| Arc::make_mut(list).iter_mut().for_each(share_part));
 }
 
 /// Shared values of one sort.
@@ -177,6 +174,14 @@ impl<T: ?Sized> Default for Kept<T> {
 }
 
 impl<T: ?Sized + Eq + Hash> Kept<T> {
+    /// Makes this the shared value that equals it; what it is made of is shared first, unless that was done already.
+    fn share_with_parts(&mut self, value: &mut Arc<T>, share_parts: impl FnOnce(&mut Arc<T>)) {
+        if !self.values.contains(value) {
+            share_parts(value);
+        }
+        *value = self.share(value);
+    }
+
     /// The shared value that equals this one; from now on that is this one, if there was none and there is room.
     fn share(&mut self, value: &Arc<T>) -> Arc<T> {
         if let Some(shared) = self.values.get(value) {

@@ -4,7 +4,7 @@ mod others;
 mod start;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -12,13 +12,12 @@ use std::{
 use fastrand::Rng;
 use jiff::Timestamp;
 use sandbox::{
-    cluster::{Actor, DeleteOptions},
+    cluster::Actor,
     controller::{Controllers, timing::Timing},
     fault::Faults,
     service::Sandbox,
     store::{Event, Key},
 };
-use serde_json::Value;
 use server::hub::{Hub, Start, Steer};
 use teardown::{
     message::{Message, Record, Topic},
@@ -34,7 +33,7 @@ use tokio::{
 
 use crate::{
     adversity::{Adversity, Death, Happening},
-    application::{Application, BYSTANDER, UNIT, object},
+    application::{Application, UNIT, object},
     door::Door,
     ledger::Ledger,
     life::{Life, Stage},
@@ -44,7 +43,6 @@ use crate::{
     outcome::Outcome,
     reader::{Seen, differences, read},
     saboteur::{Confirmed, Saboteur},
-    state::{owners, text, uid, unit},
     story::Story,
     told::Told,
     variety::Variety,
@@ -389,7 +387,7 @@ impl Game {
         }
     }
 
-    /// What people do in the end: resume what is paused, remove what came back and what strangers made.
+    /// What people do in the end: resume what is paused, and clear away.
     async fn tidy(&mut self, with_newcomers: bool) {
         for (run, ended) in self.stage.ledger.runs() {
             if !ended && let Some(life) = &self.life {
@@ -397,51 +395,7 @@ impl Game {
                 _ = timeout(ANSWER, resume).await;
             }
         }
-        let Some(plan) = self.plan.clone() else { return };
-        let story = self.stage.story.clone();
-        self.stage.sandbox.with(|world| {
-            let cluster = &mut world.cluster;
-            let strangers: Vec<Key> = cluster
-                .list("", "pods", None)
-                .filter(|pod| text(pod, "/metadata/name").starts_with("stranger"))
-                .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null())
-                .filter_map(|pod| cluster.key_of(pod))
-                .collect();
-            let again = plan.steps.iter().filter_map(|step| {
-                let namespace = step.object.namespace.as_deref().unwrap_or_default();
-                let key =
-                    Key::new(&step.kind.group, &step.kind.plural, namespace, &step.object.name);
-                let object = cluster.get(&key)?;
-                let is_new = uid(object) != step.uid.to_string()
-                    && object["metadata"]["deletionTimestamp"].is_null();
-                is_new.then_some(key)
-            });
-            let newcomer = cluster
-                .list("", "configmaps", None)
-                .filter(|it| with_newcomers && text(it, "/metadata/name") == "stranger");
-            let newcomer = newcomer.filter_map(|it| cluster.key_of(it)).collect::<Vec<_>>();
-            // What a StatefulSet made in the moment before it was orphaned is nobody's: the page names it.
-            let planned =
-                |it: &Value| plan.steps.iter().any(|step| step.uid.to_string() == uid(it));
-            let is_left = |it: &Value| {
-                with_newcomers
-                    && text(it, "/metadata/namespace").starts_with(UNIT)
-                    && it["metadata"]["deletionTimestamp"].is_null()
-                    && unit(it) != BYSTANDER
-                    && !planned(it)
-                    && owners(it).all(|owner| cluster.get_by_uid(text(owner, "/uid")).is_none())
-                    && !plan.kept.iter().any(|kept| kept.uid.to_string() == uid(it))
-            };
-            let pods = cluster.list("", "pods", None);
-            let left = pods.chain(cluster.list("", "persistentvolumeclaims", None));
-            let left: Vec<Key> =
-                left.filter(|it| is_left(it)).filter_map(|it| cluster.key_of(it)).collect();
-            let all = again.chain(strangers).chain(newcomer).chain(left);
-            for key in all.collect::<BTreeSet<_>>() {
-                story.tell(format!("somebody deletes {key}, which is no part of the plan"));
-                _ = cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
-            }
-        });
+        self.clear_away(with_newcomers);
     }
 
     async fn happen(&mut self, happening: Happening) {

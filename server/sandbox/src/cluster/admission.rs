@@ -148,14 +148,15 @@ impl Cluster {
                 && gates.contains(&&*asked.key.plural)
         };
         // What stands at the gate could not be got rid of if it were asked about itself.
-        let (is_policy, is_webhook) = (is_one(&POLICIES), is_one(&WEBHOOKS));
-        if !is_policy && !is_webhook {
+        if is_one(&POLICIES) {
+            return Ok(());
+        }
+        let of_webhooks = is_one(&WEBHOOKS);
+        if !of_webhooks {
             self.ask_webhooks("mutatingwebhookconfigurations", asked)?;
         }
-        if !is_policy {
-            self.ask_policies(asked)?;
-        }
-        if !is_policy && !is_webhook {
+        self.ask_policies(asked)?;
+        if !of_webhooks {
             self.ask_webhooks("validatingwebhookconfigurations", asked)?;
         }
         Ok(())

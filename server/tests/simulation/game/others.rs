@@ -1,5 +1,7 @@
 //! What others do in the cluster while the server works: an operator, strangers, whoever scales and whoever loses Pods.
 
+use std::collections::BTreeSet;
+
 use sandbox::{
     cluster::{Actor, DeleteOptions},
     store::Key,
@@ -9,8 +11,8 @@ use serde_json::{Value, json};
 use super::Game;
 use crate::{
     adversity::Stir,
-    application::{FINALIZER, UNIT},
-    state::{owners, text},
+    application::{BYSTANDER, FINALIZER, UNIT},
+    state::{owners, text, uid, unit},
 };
 
 impl Game {
@@ -93,6 +95,55 @@ impl Game {
                         }
                     }
                 }
+            }
+        });
+    }
+
+    /// What people do in the end: remove what came back and what strangers made.
+    pub(super) fn clear_away(&mut self, with_newcomers: bool) {
+        let Some(plan) = self.plan.clone() else { return };
+        let story = self.stage.story.clone();
+        self.stage.sandbox.with(|world| {
+            let cluster = &mut world.cluster;
+            let strangers: Vec<Key> = cluster
+                .list("", "pods", None)
+                .filter(|pod| text(pod, "/metadata/name").starts_with("stranger"))
+                .filter(|pod| pod["metadata"]["deletionTimestamp"].is_null())
+                .filter_map(|pod| cluster.key_of(pod))
+                .collect();
+            let again = plan.steps.iter().filter_map(|step| {
+                let namespace = step.object.namespace.as_deref().unwrap_or_default();
+                let key =
+                    Key::new(&step.kind.group, &step.kind.plural, namespace, &step.object.name);
+                let object = cluster.get(&key)?;
+                let is_new = uid(object) != step.uid.to_string()
+                    && object["metadata"]["deletionTimestamp"].is_null();
+                is_new.then_some(key)
+            });
+            let newcomer = cluster
+                .list("", "configmaps", None)
+                .filter(|it| with_newcomers && text(it, "/metadata/name") == "stranger");
+            let newcomer = newcomer.filter_map(|it| cluster.key_of(it)).collect::<Vec<_>>();
+            // What a StatefulSet made in the moment before it was orphaned is nobody's: the page names it.
+            let planned =
+                |it: &Value| plan.steps.iter().any(|step| step.uid.to_string() == uid(it));
+            let is_left = |it: &Value| {
+                with_newcomers
+                    && text(it, "/metadata/namespace").starts_with(UNIT)
+                    && it["metadata"]["deletionTimestamp"].is_null()
+                    && unit(it) != BYSTANDER
+                    && !planned(it)
+                    && owners(it).all(|owner| cluster.get_by_uid(text(owner, "/uid")).is_none())
+                    && !plan.kept.iter().any(|kept| kept.uid.to_string() == uid(it))
+            };
+            let pods = cluster.list("", "pods", None);
+            let left = pods.chain(cluster.list("", "persistentvolumeclaims", None));
+            let left: Vec<Key> =
+                left.filter(|it| is_left(it)).filter_map(|it| cluster.key_of(it)).collect();
+            let all = again.chain(strangers).chain(newcomer).chain(left);
+            for key in all.collect::<BTreeSet<_>>() {
+                story.tell(format!("somebody deletes {key}, which is no part of the plan"));
+                _ = cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
             }
         });
     }
