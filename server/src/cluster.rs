@@ -140,6 +140,7 @@ impl Cluster {
             suspicion: pulse.suspicion(),
             lists: Arc::new(Semaphore::new(LISTS)),
             parts: Arc::new(Semaphore::new(PARTS)),
+            refused: Arc::default(),
             namespaces: Arc::new(Namespaces::new(self.client.default_namespace())),
             streams_lists: Arc::new(AtomicBool::new(true)),
             served_changed: Arc::new(Notify::new()),

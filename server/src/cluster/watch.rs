@@ -26,7 +26,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -68,9 +68,13 @@ const MARGIN: Duration = Duration::from_secs(5);
 const STREAMED: Duration = Duration::from_secs(10);
 /// A watch is not begun more often than this, whatever ends it.
 const PACE: Duration = Duration::from_secs(1);
-/// How soon what may not be seen is tried again: rights change by hand.
+/// How soon what may not be seen is tried again: rights change by hand, and a run that stands still because of one goes on
+/// within a minute.
 const FORBIDDEN: Duration = Duration::from_secs(30);
-/// The longest wait for one namespace, doubled each time until then: there may be thousands of them.
+/// What each single namespace that may not be seen adds to that where they are many: together they ask no more than five
+/// times a second.
+const FORBIDDEN_EACH: Duration = Duration::from_millis(200);
+/// The longest wait for a single namespace, however many there are.
 const FORBIDDEN_HERE: Duration = Duration::from_secs(240);
 /// Refusals in a row before a kind is watched namespace by namespace: an API server that starts does not know its own
 /// rules at first.
@@ -97,12 +101,42 @@ pub(super) struct Shared {
     pub(super) lists: Arc<Semaphore>,
     /// Watches of single namespaces that may be open: each is a connection.
     pub(super) parts: Arc<Semaphore>,
+    /// Single namespaces that may not be seen, and wait to be tried again.
+    pub(super) refused: Arc<Refusals>,
     /// Which namespaces there are.
     pub(super) namespaces: Arc<Namespaces>,
     /// Whether the API server streams lists, as far as is known. One refusal settles it for all kinds.
     pub(super) streams_lists: Arc<AtomicBool>,
     /// Raised when what is served may have changed.
     pub(super) served_changed: Arc<Notify>,
+}
+
+/// How many of something wait for a right.
+#[derive(Default)]
+pub(super) struct Refusals(AtomicUsize);
+
+/// One that waits.
+struct Waiting<'a>(&'a Refusals);
+
+impl Refusals {
+    fn wait(&self) -> Waiting<'_> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Waiting(self)
+    }
+}
+
+impl Waiting<'_> {
+    /// How long, so that all of them together do not ask too often.
+    fn share(&self) -> Duration {
+        let all = u32::try_from(self.0.0.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+        FORBIDDEN_EACH.saturating_mul(all).clamp(FORBIDDEN, FORBIDDEN_HERE)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Watches a kind until the hub is gone. `successor` says that the kind was watched before in another version: the
@@ -128,7 +162,7 @@ struct Watch {
     pages_only: bool,
     /// Failures in a row.
     failures: u32,
-    /// How often it was forbidden, in a row.
+    /// How often the whole of a namespaced kind was forbidden, in a row.
     refusals: u32,
     /// What the hub was told, or may have been.
     blind: Option<BlindCause>,
@@ -265,7 +299,8 @@ impl Watch {
     async fn list_by_any_means(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
         if !self.pages_only && self.shared.streams_lists.load(Ordering::Relaxed) {
             match self.list_by_stream().await {
-                Err(Trouble::NoStream) => {}
+                // Where the cache of a kind cannot be filled, a stream says no more than that it is behind; why, a list does.
+                Err(Trouble::NoStream | Trouble::Failing(_)) => {}
                 result => return result,
             }
         }
@@ -475,11 +510,8 @@ impl Watch {
                 self.failures = 0;
                 self.blind(BlindCause::Forbidden, message).await?;
                 self.place = None;
-                let wait = match self.namespace {
-                    None => FORBIDDEN,
-                    Some(_) => (FORBIDDEN * 2_u32.pow(self.refusals.min(3))).min(FORBIDDEN_HERE),
-                };
-                self.refusals += 1;
+                let waiting = self.namespace.is_some().then(|| self.shared.refused.wait());
+                let wait = waiting.as_ref().map_or(FORBIDDEN, Waiting::share);
                 sleep(self.shared.chance.spread(wait)).await;
                 return Ok(());
             }

@@ -209,15 +209,6 @@ impl Adversity {
 }
 
 impl Adversity {
-    /// How long nothing may move once all is well, in milliseconds: a minute, unless the server was kept from seeing. It
-    /// asks ever more rarely whether it may see again, at last every four minutes, give or take a quarter.
-    pub(crate) fn standstill(&self) -> u64 {
-        let hides = |line: &str| {
-            line.ends_with("403") && ["on *", "on list"].iter().any(|it| line.starts_with(it))
-        };
-        if self.script.lines().any(hides) { 310_000 } else { 60_000 }
-    }
-
     /// Lets more go wrong.
     pub(crate) fn worsen(&mut self, rng: &mut Rng, application: &Application) {
         for _ in 0..rng.u32(1..4) {

@@ -505,7 +505,6 @@ impl Game {
             start: self.stage.start,
             moments: self.moments.clone(),
             healed: self.healed,
-            standstill: self.adversity.standstill(),
             turns: self.turns.clone(),
             over,
         };

@@ -26,6 +26,8 @@ use crate::{
     wire::Arrival,
 };
 
+pub(crate) use standstill::STANDSTILL;
+
 /// The name the server has at the API server.
 pub(crate) const USER: &str = "unwind";
 /// How long a read of the Pods may wait for its DELETE to leave: the longest hold-back, and some for the way.
@@ -68,8 +70,6 @@ pub(crate) struct Evidence {
     pub(crate) moments: Moments,
     /// When all was well again, in milliseconds since the beginning; `None` where the game ended before.
     pub(crate) healed: Option<u64>,
-    /// How long everything may stand still although something could go, in milliseconds.
-    pub(crate) standstill: u64,
     /// When lives of the server began and ended, in milliseconds since the beginning.
     pub(crate) turns: Vec<u64>,
     /// When the game was over.

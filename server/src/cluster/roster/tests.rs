@@ -85,6 +85,7 @@ fn roster(served: &[&'static str]) -> Scene {
         suspicion: pulse.suspicion(),
         lists: Arc::new(Semaphore::new(8)),
         parts: Arc::new(Semaphore::new(2)),
+        refused: Arc::default(),
         namespaces: Arc::new(Namespaces::new("own")),
         streams_lists: Arc::new(AtomicBool::new(false)),
         served_changed: served_changed.clone(),

@@ -22,8 +22,8 @@ use crate::cluster::report::HubGone;
 /// How soon the whole is asked for again, doubled for each time up to [`LONGEST`]: an API server that has just started
 /// refuses what it allows a moment later.
 const FIRST: Duration = Duration::from_secs(15);
-/// Rights change by hand.
-const LONGEST: Duration = Duration::from_secs(240);
+/// Rights change by hand, and a run that stands still because of one goes on within a minute.
+const LONGEST: Duration = Duration::from_secs(40);
 
 /// Watches the parts until the whole may be seen. Nothing is said of a part after that, or after this is dropped.
 pub(super) async fn run(whole: &Watch, Refused(message): Refused) -> Result<(), HubGone> {

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{ANSWER, Game, has_door};
 use crate::{
     application::UNIT,
+    oracle::STANDSTILL,
     reader::{Seen, browse},
     state::owners,
 };
@@ -103,7 +104,7 @@ impl Game {
 
     /// How long the server may need, once all is well, to see all again and to start a run.
     fn sight(&self) -> Duration {
-        Duration::from_millis(self.adversity.standstill()) + START
+        Duration::from_millis(STANDSTILL) + START
     }
 
     /// Lets a second pass. What dies meanwhile comes back, and what is to be well again is.

@@ -12,6 +12,9 @@ use crate::{
     state::{State, list, namespace, owners, text, title, uid},
 };
 
+/// How long everything may stand still although something could go, in milliseconds.
+pub(crate) const STANDSTILL: u64 = 60_000;
+
 /// What could have gone, and did not.
 pub(super) fn offences(evidence: &Evidence, offences: &mut Vec<Offence>) {
     let Some(healed) = evidence.healed else { return };
@@ -22,7 +25,7 @@ pub(super) fn offences(evidence: &Evidence, offences: &mut Vec<Offence>) {
         .filter(|at| (healed..=evidence.over).contains(at))
         .collect();
     moves.sort_unstable();
-    let pauses = moves.windows(2).filter(|pair| pair[1] - pair[0] > evidence.standstill);
+    let pauses = moves.windows(2).filter(|pair| pair[1] - pair[0] > STANDSTILL);
     let (planned, families) = (planned_uids(&evidence.known), Families::of(evidence));
     let mut scene = Scene::new(evidence);
     for pair in pauses {
@@ -38,7 +41,7 @@ pub(super) fn offences(evidence: &Evidence, offences: &mut Vec<Offence>) {
                 waiting.entry(uid).or_insert((at, title));
             }
             let next = moments.get(number + 1).copied().unwrap_or(until);
-            let stands = |since: &u64| next.saturating_sub(*since) > evidence.standstill;
+            let stands = |since: &u64| next.saturating_sub(*since) > STANDSTILL;
             if let Some((_, title)) = waiting.values().find(|(since, _)| stands(since)) {
                 let revision = scene.state.reached();
                 let text = format!("nothing moves, and {title} could go");

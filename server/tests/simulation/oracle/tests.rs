@@ -248,7 +248,6 @@ fn idle(over: u64) -> Hand {
     hand.event(Change::Added, "a", UNIT);
     hand.evidence.moments.note(0, 1);
     (hand.evidence.healed, hand.evidence.over) = (Some(1_000), over);
-    hand.evidence.standstill = 60_000;
     hand
 }
 
@@ -304,7 +303,6 @@ fn what_waits_for_others_is_not_late() {
         hand.event(Change::Deleted, "owner", "");
         hand.evidence.moments.note(freed, 3);
         (hand.evidence.healed, hand.evidence.over) = (Some(1_000), 90_000);
-        hand.evidence.standstill = 60_000;
         hand.check(expected);
     }
 }
@@ -331,7 +329,6 @@ fn what_waits_for_the_last_pod_of_a_workload_is_not_late() {
         hand.change_of("Pod", Change::Added, pod);
         hand.evidence.moments.note(0, 4);
         (hand.evidence.healed, hand.evidence.over) = (Some(1_000), 90_000);
-        hand.evidence.standstill = 60_000;
         hand.check(expected);
     }
 }
