@@ -48,7 +48,7 @@ pub fn unknown_plan(id: impl Display) -> Words {
 pub fn unknown_run(id: impl Display) -> Words {
     filled(
         format!("No run is called “{id}”"),
-        "This server's journal has no such run.",
+        "This server’s journal has no such run.",
         "Look at the list of runs.",
     )
 }
@@ -57,8 +57,8 @@ pub fn unknown_run(id: impl Display) -> Words {
 pub fn unknown_step(step: impl Display) -> Words {
     filled(
         format!("The run has no step {step}"),
-        "The run's plan has fewer steps.",
-        "Look at the run's steps.",
+        "The run’s plan has fewer steps.",
+        "Look at the run’s steps.",
     )
 }
 
@@ -91,15 +91,15 @@ pub const STALE_PLAN: Words = words(
 );
 
 pub const WRONG_HASH: Words = words(
-    "The confirmed hash is not the plan's",
+    "The confirmed hash is not the plan’s",
     "What you confirmed is another plan than the one that is named. Nothing was deleted.",
     "Read the plan again and confirm its hash.",
 );
 
 pub const WRONG_NAME: Words = words(
-    "The typed name is not the unit's",
+    "The typed name is not the unit’s",
     "The name is typed to be sure that this unit is meant. Nothing was deleted.",
-    "Type the unit's name exactly as it is shown.",
+    "Type the unit’s name exactly as it is shown.",
 );
 
 /// The Pods of a namespace of the plan cannot be seen.
@@ -158,7 +158,7 @@ pub const WRONG_HOST: Words = words(
 
 pub const FOREIGN_ORIGIN: Words = words(
     "The request comes from another site",
-    "Another site's page may neither read nor do anything here, and its links do not lead here.",
+    "Another site’s page may neither read nor do anything here, and its links do not lead here.",
     "Copy the address into the address bar.",
 );
 
@@ -248,7 +248,7 @@ pub const TOO_MANY_STREAMS: Words = words(
 pub const INTERNAL: Words = words(
     "The server made a mistake",
     "It is an error in Unwind, not in what you did; nothing else was affected.",
-    "Report it with the request's id and what the log says beside it.",
+    "Report it with the request’s id and what the log says beside it.",
 );
 
 /// A sentence of somebody else, as the beginning of a paragraph.
