@@ -14,7 +14,7 @@ import { clusterRights, newTokens, people, tokenFile } from './users.mjs';
 
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
 /** @typedef {import('./guarded.mjs').Guarded} Guarded */
-/** @typedef {{server: string, ca: string, tokens: Map<string, string>}} Access  how to reach an API server, and as whom */
+/** @typedef {{server: string, ca: string, tokens: Map<string, string>, etcd: string}} Access  how to reach an API server, and as whom; and what it keeps its objects in */
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const bin = resolve(here, '../../target/cluster/bin');
@@ -67,7 +67,7 @@ export async function bootApiServer(guarded) {
 		return status === 200 || undefined;
 	});
 	admin.close();
-	return { server, ca, tokens };
+	return { server, ca, tokens, etcd: `http://127.0.0.1:${ports.etcd}` };
 }
 
 /** Writes the files that others need to reach the API server. @param {string} dir @param {Access} access */

@@ -85,15 +85,17 @@ export class Cluster {
 	#guarded;
 	#log;
 	#tokens;
+	#etcd;
 	/** @type {Map<string, Client>} */
 	#clients = new Map();
 	/** @type {Set<() => void>} */
 	#watches = new Set();
 
 	/** @param {Guarded} guarded @param {Access} access @param {Log} log */
-	constructor(guarded, { server, ca, tokens }, log) {
+	constructor(guarded, { server, ca, tokens, etcd }, log) {
 		this.#guarded = guarded;
 		this.#tokens = tokens;
+		this.#etcd = etcd;
 		this.dir = guarded.dir;
 		this.audit = join(this.dir, 'audit.log');
 		this.kubeconfig = join(this.dir, 'kubeconfig');
@@ -184,6 +186,31 @@ export class Cluster {
 		return this.#guarded.signal('apiserver', 'SIGCONT');
 	}
 
+	/** Stops the controller manager in its tracks. */
+	freezeControllers() {
+		return this.#guarded.signal('controller-manager', 'SIGSTOP');
+	}
+
+	thawControllers() {
+		return this.#guarded.signal('controller-manager', 'SIGCONT');
+	}
+
+	/** Puts a text where the API server keeps an object, past it. @param {string} key as in etcd @param {string} text */
+	async overwrite(key, text) {
+		await this.#store('put', { key: base64(key), value: base64(text) });
+	}
+
+	/** Takes away what the API server keeps, past it. @param {string} key as in etcd */
+	async erase(key) {
+		await this.#store('deleterange', { key: base64(key) });
+	}
+
+	/** @param {string} what @param {object} body */
+	async #store(what, body) {
+		const answer = await fetch(`${this.#etcd}/v3/kv/${what}`, { method: 'POST', body: JSON.stringify(body) });
+		if (!answer.ok) throw new Error(`etcd: ${answer.status} ${await answer.text()}`);
+	}
+
 	/** Takes the power off a node: its lease ages, its Pods neither start nor end. @param {string} name */
 	async silenceNode(name) {
 		await this.#guarded.signal(knownNode(name), 'SIGSTOP');
@@ -231,6 +258,9 @@ async function emptyDirectory(wanted) {
 		throw new Error(`${dir} is not empty, and it would be removed with the cluster: name a new one`);
 	return dir;
 }
+
+/** @param {string} text */
+const base64 = (text) => Buffer.from(text).toString('base64');
 
 /** @param {string} name */
 function knownNode(name) {

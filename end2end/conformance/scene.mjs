@@ -2,6 +2,7 @@
  * What a case acts on: a namespace of its own in one of the two worlds, and a transcript of all that was asked and answered.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { bound } from './hands.mjs';
 import { pathOf, pluralOf } from './kinds.mjs';
 import { Normal } from './normal.mjs';
 import { isBackground, json, viewOf, viewOfObject } from './view.mjs';
@@ -48,6 +49,8 @@ export class Scene {
 	#speed;
 	/** @type {import('./webhook.mjs').Webhooks|undefined} */
 	#webhooks;
+	/** What it can do beside asking. @type {import('./hands.mjs').Hands} */
+	hands;
 	/** @type {string[]} */
 	#lines = [];
 	/** @type {Set<Watch>} */
@@ -55,13 +58,14 @@ export class Scene {
 
 	/**
 	 * @param {Wire} wire @param {string} name of the case @param {string} token  makes the names of this run unique
-	 * @param {{speed?: number, webhooks?: import('./webhook.mjs').Webhooks}} [world] speed: how many times faster than ours its clock goes
+	 * @param {{speed?: number, webhooks?: import('./webhook.mjs').Webhooks, hands?: import('./hands.mjs').Hands}} [world] speed: how many times faster than ours its clock goes
 	 */
-	constructor(wire, name, token, { speed = 1, webhooks } = {}) {
+	constructor(wire, name, token, { speed = 1, webhooks, hands = bound() } = {}) {
 		this.#wire = wire;
 		this.#patience = speed > 1 ? patience / 4 : patience;
 		this.#speed = speed;
 		this.#webhooks = webhooks;
+		this.hands = hands;
 		this.#normal = new Normal(token);
 		this.ns = `${name}-${token}`;
 		this.title = name;
@@ -211,12 +215,12 @@ export class Scene {
 	/**
 	 * Waits for what no watch tells of, like a webhook being known to the server: asks until the answer is as wanted.
 	 * @param {string} what @param {string} method @param {string} path @param {(answer: Answer) => unknown} wanted
-	 * @param {{body?: unknown, headers?: Record<string, string>}} [how]
+	 * @param {{body?: unknown, headers?: Record<string, string>, query?: How['query']}} [how]
 	 */
-	async eventually(what, method, path, wanted, { body, headers } = {}) {
+	async eventually(what, method, path, wanted, { body, headers, query } = {}) {
 		const deadline = performance.now() + this.#patience;
 		for (;;) {
-			const answer = await this.#ask(method, path, body, { headers });
+			const answer = await this.#ask(method, path, body, { headers, query });
 			if (wanted(answer)) return answer;
 			if (performance.now() > deadline)
 				this.halt(`asked for ${this.#patience / 1000} s in vain: ${what}; ${answer.status} ${viewOf(answer.body)}`);

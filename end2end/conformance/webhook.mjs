@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 
-/** @typedef {{allowed: boolean, status?: {code?: number, message?: string}}} Decision */
+/** @typedef {{allowed: boolean, status?: {code?: number, message?: string}, change?: object[]}} Decision  `change`: a JSON patch */
 
 /** What each of them says, whatever it is asked. @type {Record<string, Decision>} */
 const decisions = {
@@ -15,13 +15,18 @@ const decisions = {
 	'forbid.example.com': { allowed: false, status: { code: 403, message: 'ask the owner' } },
 	'low.example.com': { allowed: false, status: { code: 200, message: 'all is well' } },
 	'silent.example.com': { allowed: false },
+	'label.example.com': { allowed: true, change: [{ op: 'add', path: '/metadata/labels', value: { by: 'webhook' } }] },
+	'rewrite.example.com': { allowed: true, change: [{ op: 'add', path: '/spec/hostname', value: 'other' }] },
 };
 
 /** The same for the sandbox, which asks nobody: a script of what its webhooks say. */
 export const script = Object.entries(decisions)
-	.map(([name, { allowed, status }]) =>
-		[`at 0s webhook ${name}`, allowed ? 'allow' : 'deny', status?.code, status?.message].filter(Boolean).join(' '),
-	)
+	.map(([name, { allowed, status, change }]) => {
+		const how = change
+			? ['patch', JSON.stringify(change)]
+			: [allowed ? 'allow' : 'deny', status?.code, status?.message];
+		return [`at 0s webhook ${name}`, ...how].filter(Boolean).join(' ');
+	})
 	.join('\n');
 
 /**
@@ -44,6 +49,16 @@ export const absent = (error) => ({
 	stop: async () => {},
 });
 
+/** @param {Decision} decision */
+const said = ({ change, ...rest }) =>
+	change ? { ...rest, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(change)).toString('base64') } : rest;
+
+/** What is asked for in another version: the same, which says that it is of that version. @param {any} asked */
+const converted = ({ objects, desiredAPIVersion: apiVersion }) => ({
+	result: { status: 'Success' },
+	convertedObjects: objects.map((/** @type {object} */ object) => ({ ...object, apiVersion })),
+});
+
 /**
  * Answers with the certificate of the API server, which is for this machine, and which that one trusts if it is told to.
  * @param {string} dir of the cluster @param {string} ca @returns {Promise<Webhooks>}
@@ -56,7 +71,8 @@ export async function answering(dir, ca) {
 		let text = '';
 		for await (const part of request) text += part;
 		const { apiVersion, kind, request: asked } = JSON.parse(text);
-		const decision = decisions[new URL(request.url ?? '', 'https://localhost').pathname.slice(1)];
+		const known = decisions[new URL(request.url ?? '', 'https://localhost').pathname.slice(1)];
+		const decision = known ? said(known) : converted(asked);
 		response.setHeader('content-type', 'application/json');
 		response.end(JSON.stringify({ apiVersion, kind, response: { uid: asked.uid, ...decision } }));
 	});

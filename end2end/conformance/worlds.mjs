@@ -11,11 +11,12 @@ import { fileURLToPath } from 'node:url';
 import { start } from '../cluster/cluster.mjs';
 import { parseKubeconfig } from '../cluster/kubeconfig.mjs';
 import { clusterRights } from '../cluster/users.mjs';
+import { bound, ofCluster, ofSandbox } from './hands.mjs';
 import { pluralOf } from './kinds.mjs';
 import { absent, answering, script, scripted } from './webhook.mjs';
 import { Wire } from './wire.mjs';
 
-/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, webhooks: import('./webhook.mjs').Webhooks, stop: () => Promise<void>}} World  speed: of its clock, beside ours */
+/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, webhooks: import('./webhook.mjs').Webhooks, hands: import('./hands.mjs').Hands, stop: () => Promise<void>}} World  speed: of its clock, beside ours */
 /** @typedef {(line: string) => void} Log */
 
 /** @param {Log} log @returns {Promise<World>} */
@@ -27,7 +28,7 @@ export async function real(log) {
 		await cluster.stop();
 		await webhooks.stop();
 	};
-	return { ...access, kubeconfig: cluster.kubeconfig, webhooks, stop };
+	return { ...access, kubeconfig: cluster.kubeconfig, webhooks, hands: ofCluster(cluster), stop };
 }
 
 /** How many times faster than ours the clock of the sandbox goes: its nodes and controllers take no less than the real ones. */
@@ -45,14 +46,28 @@ export async function sandbox(log) {
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-conformance-'));
 	const [file, faults] = [join(dir, 'kubeconfig'), join(dir, 'faults')];
 	await writeFile(faults, script);
-	const args = ['--kubeconfig', file, '--world', 'empty', '--timing', 'brisk', '--speed', String(speed), '--seed', '1', '--faults', faults];
-	const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+	const args = [
+		'--kubeconfig',
+		file,
+		'--world',
+		'empty',
+		'--timing',
+		'brisk',
+		'--speed',
+		String(speed),
+		'--seed',
+		'1',
+		'--faults',
+		faults,
+	];
+	const child = spawn(binary, args, { stdio: ['pipe', 'pipe', 'pipe'] });
 	createInterface({ input: child.stderr }).on('line', log);
 	const ended = once(child, 'close').then(([code]) => {
 		throw new Error(`the sandbox ended by itself with ${code}`);
 	});
 	ended.catch(() => {});
-	await Promise.race([once(createInterface({ input: child.stdout }), 'line'), ended]);
+	const answers = createInterface({ input: child.stdout });
+	await Promise.race([once(answers, 'line'), ended]);
 	const { server } = parseKubeconfig(await readFile(file, 'utf8'));
 	const access = { server, tokens };
 	await giveRights(access);
@@ -61,7 +76,7 @@ export async function sandbox(log) {
 		await ended.catch(() => {});
 		await rm(dir, { recursive: true });
 	};
-	return { ...access, kubeconfig: file, speed, webhooks: scripted, stop };
+	return { ...access, kubeconfig: file, speed, webhooks: scripted, hands: ofSandbox(child, answers), stop };
 }
 
 /** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<World>} */
@@ -69,7 +84,8 @@ export async function existing(kubeconfig) {
 	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
 	const isSandbox = access.server.startsWith('http:');
 	const webhooks = isSandbox ? scripted : await answering(dirname(kubeconfig), access.ca).catch(absent);
-	return { ...access, kubeconfig, ...(isSandbox ? { tokens, speed } : {}), webhooks, stop: () => webhooks.stop() };
+	const own = isSandbox ? { tokens, speed } : {};
+	return { ...access, kubeconfig, ...own, webhooks, hands: bound(), stop: () => webhooks.stop() };
 }
 
 /** What the real control plane is given when it boots. @param {import('./wire.mjs').Access} access */

@@ -28,6 +28,27 @@ async function served(t, shape = {}) {
 	return { crd, path };
 }
 
+/**
+ * A definition that is served in two versions, of which the older is stored; with a webhook that converts, if one is given.
+ * @param {Scene} t @param {Record<string, any>} [webhook]
+ */
+async function inTwoVersions(t, webhook) {
+	const openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+	const version = (/** @type {string} */ name) => ({
+		name,
+		served: true,
+		storage: name === 'v1',
+		schema: { openAPIV3Schema },
+	});
+	const conversion = webhook
+		? { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], ...webhook } }
+		: { strategy: 'None' };
+	const { crd } = await served(t, { versions: [version('v1'), version('v2')], spec: { conversion } });
+	const at = (/** @type {string} */ name) => `/apis/${t.ns}.example.com/${name}/namespaces/${t.ns}/widgets`;
+	await t.eventually('both are served', 'GET', at('v2'), ({ status }) => status === 200);
+	return { crd, at };
+}
+
 const schema = {
 	type: 'object',
 	required: ['spec'],
@@ -262,5 +283,85 @@ export default [
 				})),
 			],
 		});
+	}),
+	define(
+		'conversion-down',
+		'§3 X7 N3 §2.2 Who converts is away: what is stored in another version cannot be read in this one, and holds its namespace',
+		async (t) => {
+			const { crd, at } = await inTwoVersions(t, { clientConfig: { url: 'https://127.0.0.1:1/' } });
+			await t.post(at('v1'), widget(t.ns, 'w', {}, { spec: { size: 1 } }));
+			await t.get(`${at('v1')}/w`);
+			await t.get(`${at('v2')}/w`);
+			await t.get(at('v1'));
+			await t.get(at('v2'));
+			await t.get(at('v2'), {
+				headers: { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' },
+			});
+			await t.get(at('v2'), { query: { watch: 1, timeoutSeconds: 1 } });
+			await t.post(at('v2'), { ...widget(t.ns, 'v'), apiVersion: `${t.ns}.example.com/v2` });
+			await t.patch(`${at('v2')}/w`, 'merge', { metadata: { labels: { a: 'b' } } });
+			await t.delete(`${at('v2')}/w`);
+			await t.get(`${at('v1')}/w`);
+			await t.delete(`namespaces/${t.ns}`);
+			await t.until(
+				`namespaces/${t.ns}`,
+				'says that it cannot delete',
+				(ns) => says(ns, 'NamespaceDeletionContentFailure', 'True'),
+				{
+					show: (ns) =>
+						ns.status.conditions.find((/** @type {any} */ { type }) => type === 'NamespaceDeletionContentFailure')
+							.message,
+				},
+			);
+			await t.patch(crd, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, { silent: true });
+			await t.gone(`namespaces/${t.ns}`);
+		},
+	),
+	define(
+		'conversion-down-definition',
+		'§3 X1 X7 Who converts is away: the definition says that it cannot delete',
+		async (t) => {
+			const { crd, at } = await inTwoVersions(t, { clientConfig: { url: 'https://127.0.0.1:1/' } });
+			await t.post(at('v1'), widget(t.ns, 'w'));
+			const other = [
+				{ op: 'replace', path: '/spec/versions/0/storage', value: false },
+				{ op: 'replace', path: '/spec/versions/1/storage', value: true },
+			];
+			await t.patch(crd, 'json', other, { see: ['status.storedVersions'] });
+			await t.eventually('it is stored in the other', 'GET', `${at('v2')}/w`, ({ status }) => status === 500);
+			await t.get(`${at('v1')}/w`);
+			await t.delete(crd);
+			await t.until(crd, 'says that it cannot', (one) => says(one, 'Terminating', 'True', 'InstanceDeletionFailed'), {
+				show: (one) =>
+					one.status.conditions
+						.filter((/** @type {any} */ { type }) => type === 'Terminating')
+						.map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
+			});
+			await t.patch(crd, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, { silent: true });
+			await t.gone(crd);
+		},
+	),
+	define('conversion-answers', '§3 X7 Who converts answers: every version can be read and written', async (t) => {
+		const { crd, at } = await inTwoVersions(t, { clientConfig: t.webhookAt('convert') });
+		await t.hands.convert(`widgets.${t.ns}.example.com`);
+		await t.post(at('v1'), widget(t.ns, 'w', {}, { spec: { size: 1 } }));
+		await t.get(`${at('v2')}/w`, { see: ['apiVersion', 'spec'] });
+		await t.get(at('v2'));
+		await t.post(at('v2'), { ...widget(t.ns, 'v'), apiVersion: `${t.ns}.example.com/v2` }, { see: ['apiVersion'] });
+		await t.get(`${at('v1')}/v`, { see: ['apiVersion'] });
+		await t.patch(`${at('v2')}/w`, 'merge', { spec: { size: 2 } }, { see: ['apiVersion', 'spec'] });
+		await t.delete(`${at('v2')}/w`);
+		await t.delete(crd);
+		await t.gone(crd);
+	}),
+	define('conversion-none', '§3 X7 Nobody converts: a version is but a name', async (t) => {
+		const { crd, at } = await inTwoVersions(t);
+		await t.post(at('v2'), { ...widget(t.ns, 'v'), apiVersion: `${t.ns}.example.com/v2` }, { see: ['apiVersion'] });
+		await t.get(`${at('v1')}/v`, { see: ['apiVersion'] });
+		await t.get(`/apis/${t.ns}.example.com`, {
+			show: ({ versions, preferredVersion }) => [versions, preferredVersion],
+		});
+		await t.delete(crd);
+		await t.gone(crd);
 	}),
 ];

@@ -189,17 +189,21 @@ export default [
 			await t.gone(`namespaces/${t.ns}`);
 		},
 	),
-	define('webhook-denies', '§3 X4 N3 A webhook that denies the DELETE holds the object, and its namespace', async (t) => {
-		await t.create(present(t, 'deny.example.com'), { silent: true });
-		await inForce(t, 400);
-		await t.create(configMap('a'));
-		await t.delete('configmaps/a');
-		await t.delete('configmaps/a', { dryRun: ['All'] });
-		await t.get('configmaps/a');
-		await failsToEnd(t);
-		await t.delete(validating(t), undefined, { silent: true });
-		await t.gone(`namespaces/${t.ns}`);
-	}),
+	define(
+		'webhook-denies',
+		'§3 X4 N3 A webhook that denies the DELETE holds the object, and its namespace',
+		async (t) => {
+			await t.create(present(t, 'deny.example.com'), { silent: true });
+			await inForce(t, 400);
+			await t.create(configMap('a'));
+			await t.delete('configmaps/a');
+			await t.delete('configmaps/a', { dryRun: ['All'] });
+			await t.get('configmaps/a');
+			await failsToEnd(t);
+			await t.delete(validating(t), undefined, { silent: true });
+			await t.gone(`namespaces/${t.ns}`);
+		},
+	),
 	...[
 		{ name: 'forbid', code: 403, about: 'chooses the code' },
 		{ name: 'low', code: 400, about: 'may not choose a code below 400' },
@@ -225,7 +229,9 @@ export default [
 		await t.delete(validating(t), undefined, { silent: true });
 	}),
 	define('policy-denies', '§3 X5 N3 A policy that denies the DELETE holds the object, and its namespace', async (t) => {
-		const validations = [{ expression: "!oldObject.metadata.name.startsWith('p')", message: ' keep what begins with p ' }];
+		const validations = [
+			{ expression: "!oldObject.metadata.name.startsWith('p')", message: ' keep what begins with p ' },
+		];
 		await enact(t, policy(t, { validations }));
 		await t.create(configMap('a'));
 		await t.delete('configmaps/a');
@@ -238,25 +244,31 @@ export default [
 			(ns) => says(ns, 'NamespaceDeletionContentFailure', 'True'),
 			{
 				show: (ns) =>
-					ns.status.conditions.find((/** @type {any} */ { type }) => type === 'NamespaceDeletionContentFailure').message,
+					ns.status.conditions.find((/** @type {any} */ { type }) => type === 'NamespaceDeletionContentFailure')
+						.message,
 			},
 		);
 		await repeal(t);
 		await t.gone(`namespaces/${t.ns}`);
 	}),
-	define('policy-words', '§3 X5 A policy chooses reason and words, and without words says its expression', async (t) => {
-		const variables = [{ name: 'who', expression: 'request.userInfo.username' }];
-		const messageExpression = "variables.who + ' may not ' + request.operation + ' in ' + namespaceObject.metadata.name";
-		const validations = [
-			{ expression: `!(${isProbe})`, reason: 'Forbidden', messageExpression },
-			{ expression: "  !has(oldObject.data) || oldObject.data.size() < 2 ? true :\n false  " },
-		];
-		await enact(t, policy(t, { variables, validations }), 403);
-		await t.delete('configmaps/probe');
-		await t.create({ ...configMap('b'), data: { one: '1', two: '2' } });
-		await t.delete('configmaps/b');
-		await repeal(t);
-	}),
+	define(
+		'policy-words',
+		'§3 X5 A policy chooses reason and words, and without words says its expression',
+		async (t) => {
+			const variables = [{ name: 'who', expression: 'request.userInfo.username' }];
+			const messageExpression =
+				"variables.who + ' may not ' + request.operation + ' in ' + namespaceObject.metadata.name";
+			const validations = [
+				{ expression: `!(${isProbe})`, reason: 'Forbidden', messageExpression },
+				{ expression: '  !has(oldObject.data) || oldObject.data.size() < 2 ? true :\n false  ' },
+			];
+			await enact(t, policy(t, { variables, validations }), 403);
+			await t.delete('configmaps/probe');
+			await t.create({ ...configMap('b'), data: { one: '1', two: '2' } });
+			await t.delete('configmaps/b');
+			await repeal(t);
+		},
+	),
 	define('policy-conditions', '§3 X5 A policy is asked where its conditions hold and its binding denies', async (t) => {
 		const matchConditions = [
 			{ name: 'fails-for-some', expression: "isProbe || oldObject.data.color == 'red'".replace('isProbe', isProbe) },
@@ -303,6 +315,54 @@ export default [
 		await t.delete(validating(t), undefined, { silent: true });
 		await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { silent: true });
 	}),
+	define('policy-params', '§3 X5 A policy with parameters is asked with each of them', async (t) => {
+		const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' };
+		const validations = [
+			{
+				expression: '!oldObject.metadata.name.startsWith(params.data.kept)',
+				messageExpression: "'kept by ' + params.metadata.name",
+			},
+		];
+		const [rules, binding] = policy(t, { paramKind, validations });
+		const spec = /** @type {any} */ (binding).spec;
+		spec.paramRef = { selector: { matchLabels: { are: 'parameters' } }, parameterNotFoundAction: 'Allow' };
+		const parameter = (/** @type {string} */ name, /** @type {string} */ kept) => ({
+			...configMap(name, { labels: { are: 'parameters' } }),
+			data: { kept },
+		});
+		await t.create(parameter('one', 'pro'), { silent: true });
+		await enact(t, [rules, binding]);
+		await t.delete('configmaps/probe');
+		await t.create(parameter('two', 'a'), { silent: true });
+		for (const name of ['a', 'b']) await t.create(configMap(name), { silent: true });
+		await t.eventually('both are known', 'DELETE', 'configmaps/a', ({ status }) => status === 422, dryRun);
+		await t.delete('configmaps/a');
+		await t.delete('configmaps/b');
+		await repeal(t);
+	}),
+	define(
+		'policy-params-missing',
+		'§3 X5 A policy whose parameters are not there denies, or not, as its binding says',
+		async (t) => {
+			const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' };
+			const [rules, binding] = policy(t, { paramKind, validations: [{ expression: 'false', message: 'it stays' }] });
+			const spec = /** @type {any} */ (binding).spec;
+			spec.paramRef = { name: 'none', namespace: t.ns, parameterNotFoundAction: 'Deny' };
+			for (const one of [rules, binding]) await t.create(one, { silent: true });
+			await t.create(configMap('probe'), { silent: true });
+			await t.eventually('it denies', 'DELETE', 'configmaps/probe', ({ status }) => status !== 200, dryRun);
+			await t.delete('configmaps/probe');
+			const path = `validatingadmissionpolicybindings/${t.name('binding')}`;
+			await t.patch(path, 'json', [{ op: 'replace', path: '/spec/paramRef/parameterNotFoundAction', value: 'Allow' }], {
+				silent: true,
+			});
+			await t.eventually('it allows', 'DELETE', 'configmaps/probe', ({ status }) => status === 200, dryRun);
+			await t.create(configMap('none'), { silent: true });
+			await t.eventually('it denies with one', 'DELETE', 'configmaps/probe', ({ status }) => status === 422, dryRun);
+			await t.delete('configmaps/probe');
+			await repeal(t);
+		},
+	),
 	define('policy-error', '§3 X5 An expression that fails denies, unless the policy says Ignore', async (t) => {
 		await enact(t, policy(t, { validations: [{ expression: 'oldObject.data.color == "red"' }] }));
 		await t.delete('configmaps/probe', undefined, { see: ['reason', 'code'] });
@@ -325,6 +385,48 @@ export default [
 		await outOfForce(t);
 		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } });
 	}),
+	define('webhook-changes', 'A webhook changes what is written', async (t) => {
+		const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }];
+		const name = 'label.example.com';
+		await t.create(webhook(t, 'Mutating', { name, rules, clientConfig: t.webhookAt(name), timeoutSeconds: 5 }), {
+			silent: true,
+		});
+		await t.eventually('it is called', 'POST', 'configmaps', ({ body }) => body.metadata?.labels?.by, {
+			body: configMap('probe'),
+			query: { dryRun: 'All' },
+		});
+		await t.create(configMap('a'), { see: ['metadata.labels'] });
+		await t.patch('configmaps/a', 'merge', { metadata: { labels: { by: null } } }, { see: ['metadata.labels'] });
+		await t.delete('configmaps/a');
+		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+	}),
+	define(
+		'webhook-rewrites-pods',
+		'§3 P17 §8 A webhook that rewrites Pods on UPDATE: no finalizer can be taken off',
+		async (t) => {
+			await t.create(unplacedPod('p', { finalizers: ['example.com/x'] }));
+			await t.delete('pods/p');
+			const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['UPDATE'] }];
+			const name = 'rewrite.example.com';
+			const free = { metadata: { finalizers: null } };
+			await t.create(webhook(t, 'Mutating', { name, rules, clientConfig: t.webhookAt(name), timeoutSeconds: 5 }), {
+				silent: true,
+			});
+			await t.eventually('it is called', 'PATCH', 'pods/p', ({ status }) => status === 422, {
+				body: { metadata: { annotations: { a: 'b' } } },
+				headers: { 'content-type': 'application/merge-patch+json' },
+			});
+			await t.patch('pods/p', 'merge', free);
+			await t.get('pods/p');
+			await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+			await t.eventually('it is not called', 'PATCH', 'pods/p', ({ status }) => status === 200, {
+				body: { metadata: { annotations: { a: 'c' } } },
+				headers: { 'content-type': 'application/merge-patch+json' },
+			});
+			await t.patch('pods/p', 'merge', free);
+			await t.get('pods/p');
+		},
+	),
 	define('webhook-collection', '§6.1 deletecollection stops at the first that is refused', async (t) => {
 		await t.create(webhook(t, 'Validating'), { silent: true });
 		await inForce(t);

@@ -272,6 +272,9 @@ fn route(
         return review::answer(cluster, request, &kind, namespace, verb);
     }
     let key = Key::new(group, plural, namespace, name);
+    if let Some(object) = cluster.get(&key) {
+        cluster.is_legible(&kind, object)?;
+    }
     if !subresource.is_empty() {
         return of_subresource(cluster, request, verb, &kind, &key, subresource);
     }

@@ -11,6 +11,7 @@ mod defaults;
 mod definition;
 mod delete;
 mod eviction;
+mod legible;
 mod managed;
 mod policy;
 mod quota;
@@ -19,7 +20,10 @@ mod update;
 mod validate;
 mod webhook;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use fastrand::Rng;
 use jiff::Timestamp;
@@ -115,8 +119,11 @@ pub struct Cluster {
     pub log: Log,
     /// How long a Pod stays on a lost node, unless it says.
     pub toleration: std::time::Duration,
-    /// What answers for admission webhooks, by the name of the webhook.
+    /// What answers for webhooks: for those of admission by the name of the webhook, for one that converts by the name of
+    /// the definition.
     pub deciders: BTreeMap<String, Decider>,
+    /// Objects of which what is kept is none any more.
+    pub(crate) damaged: BTreeSet<Key>,
     /// What watches were told lately.
     pub(crate) lines: Lines,
 }
@@ -135,6 +142,7 @@ impl Cluster {
             log: Log::default(),
             toleration: std::time::Duration::from_secs(300),
             deciders: BTreeMap::new(),
+            damaged: BTreeSet::new(),
             lines: Lines::default(),
         };
         cluster.boot();
@@ -153,6 +161,7 @@ impl Cluster {
         self.kinds = Kinds::new();
         self.faults = Faults::default();
         self.deciders.clear();
+        self.damaged.clear();
         self.boot();
     }
 

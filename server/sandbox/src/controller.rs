@@ -211,6 +211,19 @@ pub struct Fall {
     pub message: String,
 }
 
+/// The process that most controllers are part of; switched by this name, they are all.
+const MANAGER: &str = "kube-controller-manager";
+/// What has a process of its own, or is part of the API server.
+const OUTSIDE: [&str; 7] = [
+    definition::Definitions::NAME,
+    scheduler::Scheduler::NAME,
+    kubelet::Kubelets::NAME,
+    attacher::Attacher::NAME,
+    provisioner::Provisioner::NAME,
+    gitops::GitOps::NAME,
+    operator::Operators::NAME,
+];
+
 /// All controllers, and what is broken under them.
 pub struct Controllers {
     posts: Vec<Post>,
@@ -233,9 +246,9 @@ impl Controllers {
         Self::of(posts(), timing)
     }
 
-    /// The names of all there are.
+    /// The names of all there are, and of the manager of most of them.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        posts().into_iter().map(|post| post.name)
+        posts().into_iter().map(|post| post.name).chain([MANAGER])
     }
 
     fn of(posts: Vec<Post>, timing: Timing) -> Self {
@@ -252,15 +265,21 @@ impl Controllers {
         self.falls.iter()
     }
 
-    /// Switches a controller off or on, slows it, makes it fail; whether there is one of this name.
+    /// Switches a controller off or on, slows it, makes it fail; whether there is one of this name. The name of the
+    /// controller manager means all that are part of it.
     pub fn set(&mut self, name: &str, condition: Condition) -> bool {
-        let Some(post) = self.posts.iter_mut().find(|post| post.name == name) else { return false };
-        if condition == Condition::Off {
-            post.running = None;
+        let is_meant =
+            |post: &Post| post.name == name || name == MANAGER && !OUTSIDE.contains(&post.name);
+        let mut is_there = false;
+        for post in self.posts.iter_mut().filter(|post| is_meant(post)) {
+            if condition == Condition::Off {
+                post.running = None;
+            }
+            (post.late, post.down) = (None, None);
+            post.condition = condition;
+            is_there = true;
         }
-        (post.late, post.down) = (None, None);
-        post.condition = condition;
-        true
+        is_there
     }
 
     /// Runs all that have something to do, again and again, until nothing is left to do at this instant. Says when

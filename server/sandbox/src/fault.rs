@@ -114,6 +114,10 @@ pub enum Happening {
         key: Key,
         patch: Value,
     },
+    /// What is kept of an object is damaged.
+    Corrupt(Key),
+    /// What is kept of an object is taken away, whatever holds it.
+    Erase(Key),
     /// Old versions are forgotten, so that watches from them get 410.
     Compact,
 }

@@ -4,11 +4,11 @@
 mod custom;
 mod table;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
-pub use custom::{accepted, kinds_of};
+pub use custom::{accepted, kinds_of, stored_versions};
 
 /// What a DELETE does to dependents when the request says nothing
 /// (`DefaultGarbageCollectionPolicy` of the kind's strategy).
@@ -44,6 +44,8 @@ pub struct Kind {
     pub definition: String,
     /// Name of the APIService behind which another server has it; empty for what this one serves itself.
     pub api_service: String,
+    /// The webhook that its definition has for conversions between versions; null for none.
+    pub converter: Value,
     /// The version as its definition declares it: schema, columns, subresources. Null for built-in kinds.
     pub declared: Value,
     /// The revision before which the server knows nothing of it.
@@ -158,6 +160,14 @@ impl Kinds {
             .find(|one| one.kind == kind && one.is_stored())
     }
 
+    /// The version of a resource that clients choose who ask discovery: of a definition the highest, whichever is stored.
+    #[must_use]
+    pub fn preferred(&self, group: &str, plural: &str) -> Option<&Arc<Kind>> {
+        let versions = self.versions(group, plural);
+        let custom = versions.iter().filter(|kind| kind.is_custom());
+        custom.min_by_key(|kind| version_order(&kind.version)).or(versions.first())
+    }
+
     /// Every resource, its stored version, in a fixed order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.by_resource.values().filter_map(|versions| versions.first())
@@ -187,9 +197,45 @@ impl Kinds {
     }
 }
 
+/// What versions of definitions are sorted by, the preferred first: stable ones before betas before alphas, each from the
+/// newest, then all that are no versions, by name (`k8s.io/apimachinery/pkg/version/helpers.go`).
+#[must_use]
+pub fn version_order(version: &str) -> (Reverse<[u64; 3]>, &str) {
+    let read = || {
+        let rest = version.strip_prefix('v')?;
+        let digits = |text: &str| -> Option<(u64, usize)> {
+            let end = text.find(|one: char| !one.is_ascii_digit()).unwrap_or(text.len());
+            Some((text[..end].parse().ok()?, end))
+        };
+        let (major, end) = digits(rest)?;
+        let rest = &rest[end..];
+        if rest.is_empty() {
+            return Some([3, major, 0]);
+        }
+        let (stage, rest) = match (rest.strip_prefix("alpha"), rest.strip_prefix("beta")) {
+            (Some(rest), _) => (1, rest),
+            (_, Some(rest)) => (2, rest),
+            _ => return None,
+        };
+        let (minor, end) = digits(rest)?;
+        (end == rest.len()).then_some([stage, major, minor])
+    };
+    (Reverse(read().unwrap_or_default()), version)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_preferred_as_kubernetes_says() {
+        // The example of the documentation of CustomResourceDefinition versions.
+        let sorted = "v10 v2 v1 v11beta2 v10beta3 v3beta1 v12alpha1 v11alpha2 foo1 foo10";
+        let mut versions: Vec<&str> = sorted.split(' ').collect();
+        versions.reverse();
+        versions.sort_by_key(|version| version_order(version));
+        assert_eq!(versions.join(" "), sorted);
+    }
 
     #[test]
     fn the_table_is_whole() {

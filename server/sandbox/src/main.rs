@@ -1,10 +1,12 @@
-//! A sandbox on a loopback port. Prints one line of JSON once it is ready, and serves until it is told to end.
+//! A sandbox on a loopback port. Prints one line of JSON once it is ready, and serves until it is told to end. What it
+//! reads meanwhile are lines of a script of faults; each is answered with a line of JSON.
 
 use std::{
     convert::Infallible,
     env, fs,
     io::{self, Write},
     path::PathBuf,
+    thread,
     time::Duration,
 };
 
@@ -82,6 +84,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     fs::write(&path, kubeconfig(address, None))?;
     let ready = json!({"ready": true, "kubeconfig": path, "server": format!("http://{address}")});
     writeln!(io::stdout(), "{ready}")?;
+    // Of its own, and ends with the process: nobody can take a read of stdin back.
+    thread::spawn({
+        let sandbox = sandbox.clone();
+        move || obey(&sandbox)
+    });
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
         () = port.serve(&sandbox) => {}
@@ -91,6 +98,31 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     fs::remove_file(&path)?;
     Ok(())
+}
+
+/// Plans what it reads, line by line, counted from when it was read. What is to happen at once has happened when it is
+/// answered.
+fn obey(sandbox: &Sandbox) {
+    for line in io::stdin().lines().map_while(Result::ok) {
+        let refused = sandbox.with(|world| {
+            world.load("[]", &line).map_err(|why| chain(&why))?;
+            world.turn();
+            world.take_failures().pop().map_or(Ok(()), |failure| Err(failure.why))
+        });
+        sandbox.wake();
+        let answer = match refused {
+            Ok(()) => json!({"done": line}),
+            Err(why) => json!({"refused": line, "why": why}),
+        };
+        if writeln!(io::stdout(), "{answer}").is_err() {
+            return;
+        }
+    }
+}
+
+/// An error with what is behind it.
+fn chain(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", chain(source)))
 }
 
 /// Says what of the script of faults could not happen, for as long as somebody can be told.

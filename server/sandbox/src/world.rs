@@ -154,11 +154,12 @@ impl World {
         self.failures.drain(..).collect()
     }
 
-    /// Repairs everything that is broken: nodes, mounts, exports, controllers, webhooks, the clock; nothing more happens
+    /// Repairs everything that is broken: nodes, mounts, exports, controllers, webhooks, what is kept, the clock; nothing more happens
     /// by itself.
     pub fn repair(&mut self) {
         self.cluster.faults = Faults::default();
         self.cluster.deciders.clear();
+        self.cluster.damaged.clear();
         self.cluster.clock.unskew();
         self.controllers.breakage.repair();
         let names: Vec<&str> = self.controllers.iter().map(|(name, _)| name).collect();
@@ -203,6 +204,13 @@ impl World {
             Happening::Change { key, patch } => {
                 cluster.patch(&somebody, &key, &Patch::Merge(patch), "").map_err(refused)?;
             }
+            Happening::Corrupt(key) => {
+                if cluster.get(&key).is_none() {
+                    return Err(format!("there is no {key}"));
+                }
+                cluster.damaged.insert(key);
+            }
+            Happening::Erase(key) => cluster.erase(&key),
             Happening::Compact => cluster.store.compact(cluster.store.revision()),
         }
         Ok(())

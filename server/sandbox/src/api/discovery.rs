@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     cluster::Cluster,
-    kind::{Kind, Subresource},
+    kind::{self, Kind, Subresource},
     object,
     status::Status,
 };
@@ -122,22 +122,26 @@ fn aggregated_version(request: &Request) -> Result<bool, Status> {
 
 /// The groups with their versions, the preferred first, in the order of their APIServices' priorities.
 fn groups(cluster: &Cluster) -> Vec<(String, Vec<String>)> {
-    let mut services: Vec<(i64, i64, String, String)> = cluster
+    let mut services: Vec<(i64, String, i64, String)> = cluster
         .list("apiregistration.k8s.io", "apiservices", None)
         .map(|one| {
             let number = |field: &str| -one["spec"][field].as_i64().unwrap_or_default();
             let text = |field: &str| object::text(one, &["spec", field]).to_owned();
             (
                 number("groupPriorityMinimum"),
-                number("versionPriority"),
                 text("group"),
+                number("versionPriority"),
                 text("version"),
             )
         })
         .collect();
-    services.sort();
+    // Of the same priority they are as versions are.
+    services.sort_by(|(.., one), (.., other)| {
+        kind::version_order(one).cmp(&kind::version_order(other))
+    });
+    services.sort_by_key(|(minimum, group, priority, _)| (*minimum, group.clone(), *priority));
     let mut groups: Vec<(String, Vec<String>)> = vec![];
-    for (_, _, group, version) in services {
+    for (_, group, _, version) in services {
         match groups.iter_mut().find(|(one, _)| *one == group) {
             Some((_, versions)) => versions.push(version),
             None => groups.push((group, vec![version])),

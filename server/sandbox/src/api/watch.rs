@@ -117,7 +117,10 @@ impl Watch {
             namespace: within,
             listener: cluster.lines.listen(&kind.group, &kind.plural),
         };
-        if sends_initial {
+        if sends_initial && cluster.are_legible(kind, watch.namespace.as_deref()).is_err() {
+            // The cache cannot be filled, and never is as new as what is asked for.
+            watch.refused = Some(Status::too_large_version(current, 0));
+        } else if sends_initial {
             let all = cluster.list(&kind.group, &kind.plural, watch.namespace.as_deref());
             watch.initial = all.filter(|object| watch.selection.matches(object)).cloned().collect();
         } else if watch.cursor < kind.since {
@@ -148,6 +151,7 @@ impl Watch {
         }
         let mut batch = Batch::default();
         self.view.now = cluster.now();
+        let illegible = self.first_illegible(cluster);
         let Cluster { store, kinds, lines, .. } = &mut *cluster;
         for object in std::mem::take(&mut self.initial) {
             self.tell(&mut batch, lines, Change::Added, &object);
@@ -159,6 +163,11 @@ impl Watch {
         match store.since(self.cursor) {
             Ok(events) => {
                 for event in events {
+                    if illegible == Some(event.revision) {
+                        // The cache begins anew, and who watched it as well.
+                        batch.end = Some(End::Whole);
+                        break;
+                    }
                     if event.key.is_of(&kind.group, &kind.plural)
                         && self.namespace.as_ref().is_none_or(|one| **one == *event.key.namespace)
                     {
@@ -192,6 +201,20 @@ impl Watch {
             Some(Action::Truncate) => batch.truncated(),
             _ => batch,
         }
+    }
+
+    /// The next change of something that cannot be shown.
+    fn first_illegible(&self, cluster: &Cluster) -> Option<u64> {
+        let kind = &self.view.kind;
+        if kind.converter.is_null() && cluster.damaged.is_empty() {
+            return None;
+        }
+        let mut events = cluster.store.since(self.cursor).ok()?;
+        let is_not = |event: &&Arc<Event>| {
+            event.key.is_of(&kind.group, &kind.plural)
+                && cluster.is_legible(kind, &event.object).is_err()
+        };
+        events.find(is_not).map(|event| event.revision)
     }
 
     /// What strikes it now that it is about to tell something.

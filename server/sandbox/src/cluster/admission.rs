@@ -7,6 +7,7 @@ use super::{Actor, Cluster, Write};
 use crate::{
     kind::Kind,
     object,
+    patch::Patch,
     status::{Cause, Status},
     store::Key,
 };
@@ -55,6 +56,10 @@ const POLICIES: [&str; 4] = [
 
 /// What webhooks are declared with. Webhooks are not asked about these.
 const WEBHOOKS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+
+fn is_one(gates: &[&str], key: &Key) -> bool {
+    &*key.group == "admissionregistration.k8s.io" && gates.contains(&&*key.plural)
+}
 
 /// Namespaces that nobody may delete.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -135,28 +140,41 @@ impl Cluster {
                 self.default_storage_class(object);
             }
         }
+        let kind = self.kind(key)?;
         let name = &*key.name;
-        let asked =
-            Attributes { actor, write, operation, key, name, subresource, object, existing };
-        self.ask_the_gates(&asked)
+        let nothing = &Value::Null;
+        let asked = Attributes {
+            actor,
+            write,
+            operation,
+            key,
+            name,
+            subresource,
+            object: nothing,
+            existing,
+        };
+        for patch in self.ask_who_changes(&Attributes { object, ..asked })? {
+            *object = patch.apply(&kind, object)?;
+        }
+        self.ask_who_decides(&Attributes { object, ..asked })
     }
 
-    /// Asks webhooks and policies.
-    pub(super) fn ask_the_gates(&self, asked: &Attributes<'_>) -> Result<(), Status> {
-        let is_one = |gates: &[&str]| {
-            &*asked.key.group == "admissionregistration.k8s.io"
-                && gates.contains(&&*asked.key.plural)
-        };
+    /// Asks the webhooks that may change what is asked for, which none is where nothing is written.
+    pub(super) fn ask_who_changes(&self, asked: &Attributes<'_>) -> Result<Vec<Patch>, Status> {
+        if is_one(&POLICIES, asked.key) || is_one(&WEBHOOKS, asked.key) {
+            return Ok(vec![]);
+        }
+        self.ask_webhooks("mutatingwebhookconfigurations", asked)
+    }
+
+    /// Asks policies, and the webhooks that only decide.
+    pub(super) fn ask_who_decides(&self, asked: &Attributes<'_>) -> Result<(), Status> {
         // What stands at the gate could not be got rid of if it were asked about itself.
-        if is_one(&POLICIES) {
+        if is_one(&POLICIES, asked.key) {
             return Ok(());
         }
-        let of_webhooks = is_one(&WEBHOOKS);
-        if !of_webhooks {
-            self.ask_webhooks("mutatingwebhookconfigurations", asked)?;
-        }
         self.ask_policies(asked)?;
-        if !of_webhooks {
+        if !is_one(&WEBHOOKS, asked.key) {
             self.ask_webhooks("validatingwebhookconfigurations", asked)?;
         }
         Ok(())

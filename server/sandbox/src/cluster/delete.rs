@@ -189,7 +189,7 @@ impl Cluster {
             Admission::OfMany(actor) => (actor, ""),
             Admission::Past => return Ok(()),
         };
-        self.ask_the_gates(&Attributes {
+        let asked = Attributes {
             actor,
             write,
             operation: Operation::Delete,
@@ -198,7 +198,10 @@ impl Cluster {
             subresource: "",
             object: &Value::Null,
             existing: Some(existing),
-        })
+        };
+        // There is nothing that they could change.
+        self.ask_who_changes(&asked)?;
+        self.ask_who_decides(&asked)
     }
 
     /// Stores a changed object, unless nothing changed or it is only asked what would be.
@@ -226,6 +229,12 @@ impl Cluster {
         let last = self.store.remove(key)?;
         self.after_write(key, Some(&last), None);
         Some(last)
+    }
+
+    /// Takes away what is kept of an object, whatever holds it.
+    pub(crate) fn erase(&mut self, key: &Key) {
+        self.damaged.remove(key);
+        self.take(key);
     }
 
     /// The first DELETE of a Namespace or a CustomResourceDefinition only marks it.

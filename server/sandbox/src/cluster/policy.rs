@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Cluster, admission::Attributes};
 use crate::{
     object,
+    selector::Labels,
     status::{Cause, Status},
     store::Key,
 };
@@ -22,6 +23,10 @@ const STACK: usize = 256 * 1024 * 1024;
 struct Bound<'a> {
     policy: &'a Value,
     binding: &'a str,
+    /// It is asked once with each; with null where it has none.
+    params: Vec<&'a Value>,
+    /// What becomes of a request where it needs some and there are none.
+    denies_without: bool,
 }
 
 impl Cluster {
@@ -46,7 +51,15 @@ impl Cluster {
                     && self.is_selected(place, asked)
             };
             if fits(constraints) && fits(narrower) {
-                bound.push(Bound { policy, binding: object::name(binding) });
+                let params = self.params(&policy["spec"]["paramKind"], binding, asked);
+                let not_found = &binding["spec"]["paramRef"]["parameterNotFoundAction"];
+                let denies_without = not_found == "Deny";
+                bound.push(Bound {
+                    policy,
+                    binding: object::name(binding),
+                    params,
+                    denies_without,
+                });
             }
         }
         if bound.is_empty() {
@@ -54,10 +67,37 @@ impl Cluster {
         }
         let all = || {
             let terms = self.terms(asked);
-            bound.iter().try_for_each(|one| one.ask(asked, &terms))
+            bound.iter().try_for_each(|one| {
+                one.has_what_it_needs(asked)?;
+                one.params.iter().try_for_each(|params| one.ask(asked, &terms, params))
+            })
         };
         let broken = || Status::internal("the policies could not be evaluated");
         on_a_stack_of_its_own(all).unwrap_or_else(|| Err(broken()))
+    }
+
+    /// The parameters that a binding gives its policy.
+    fn params(&self, kind: &Value, binding: &Value, asked: &Attributes<'_>) -> Vec<&Value> {
+        let reference = &binding["spec"]["paramRef"];
+        if kind.is_null() || reference.is_null() {
+            return vec![&Value::Null];
+        }
+        let (group, _) = super::split_api_version(object::text(kind, &["apiVersion"]));
+        let Some(kind) = self.kinds.by_kind(group, object::text(kind, &["kind"])) else {
+            return vec![];
+        };
+        let namespace = match object::text(reference, &["namespace"]) {
+            _ if !kind.namespaced => None,
+            "" => Some(&*asked.key.namespace),
+            namespace => Some(namespace),
+        };
+        let name = object::text(reference, &["name"]);
+        let selected = Labels::from_object(&reference["selector"]);
+        let is_meant = |one: &&Arc<Value>| match name {
+            "" => selected.as_ref().is_some_and(|labels| labels.matches(one)),
+            name => object::name(one) == name,
+        };
+        self.list(&kind.group, &kind.plural, namespace).filter(is_meant).map(|one| &**one).collect()
     }
 
     /// What expressions may speak of.
@@ -82,8 +122,6 @@ impl Cluster {
             ("oldObject", existing.map_or(Term::Null, term)),
             ("request", term(&request)),
             ("namespaceObject", namespace.map_or(Term::Null, |namespace| term(namespace))),
-            // What a policy with parameters is given is not looked up.
-            ("params", Term::Null),
         ])
     }
 }
@@ -97,13 +135,28 @@ fn on_a_stack_of_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> 
 }
 
 impl Bound<'_> {
+    /// Whether it denies because nobody gives it parameters.
+    fn has_what_it_needs(&self, asked: &Attributes<'_>) -> Result<(), Status> {
+        if self.params.is_empty()
+            && self.denies_without
+            && self.policy["spec"]["failurePolicy"] != "Ignore"
+        {
+            let why = "failed to configure binding: no params found for policy binding with `Deny` \
+                       parameterNotFoundAction";
+            return Err(self.denied(asked, &Value::Null, why));
+        }
+        Ok(())
+    }
+
     fn ask(
         &self,
         asked: &Attributes<'_>,
         terms: &HashMap<&'static str, Term>,
+        params: &Value,
     ) -> Result<(), Status> {
         let spec = &self.policy["spec"];
         let mut context = Context::default();
+        context.add_variable_from_value("params", term(params));
         for (name, term) in terms {
             context.add_variable_from_value(*name, term.clone());
         }

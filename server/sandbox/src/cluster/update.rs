@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Actor, Cluster, Write, admission::Operation, defaults, managed, validate};
 use crate::{
-    kind::Kind,
+    kind::{self, Kind},
     object,
     patch::Patch,
     status::{Cause, MODIFIED, Status},
@@ -219,6 +219,10 @@ fn prepare(kind: &Kind, existing: &Value, object: &mut Value, subresource: &str)
         "" => {
             if kind.subresource("status").is_some() {
                 take(object, "status");
+            }
+            if kind.plural == "customresourcedefinitions" && !object["status"].is_null() {
+                let stored = kind::stored_versions(object);
+                object::set(object, &["status", "storedVersions"], stored);
             }
             if kind.plural == "namespaces" {
                 // PrepareForUpdate keeps the finalizers of the spec: /finalize alone writes them.

@@ -1,16 +1,18 @@
-//! Admission webhooks. Nobody answers them over a network here: what one decides is scripted, and whether it can be
-//! asked at all depends on its Service and that one's endpoints, as in a cluster.
+//! Webhooks. Nobody answers them over a network here: what one decides is scripted, and whether it can be asked at all
+//! depends on its Service and that one's endpoints, as in a cluster.
 
 use serde_json::Value;
 
 use super::{Cluster, Write, admission::Attributes};
-use crate::{object, selector::Labels, status::Status, store::Key};
+use crate::{object, patch::Patch, selector::Labels, status::Status, store::Key};
 
 /// What a webhook says when it is asked. One without a script allows everything as long as it is reachable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decider {
     /// Even if its Service has no endpoints.
     Allow,
+    /// As [`Self::Allow`], and changes what is written: a JSON patch.
+    Patch(Value),
     /// With what it gives for it.
     Deny {
         /// The HTTP status that it wants; one below 400 counts for nothing.
@@ -23,20 +25,21 @@ pub enum Decider {
 }
 
 impl Cluster {
-    /// Asks the webhooks of the configurations of that kind.
+    /// Asks the webhooks of the configurations of that kind; what they change, in the order in which they do.
     pub(super) fn ask_webhooks(
         &self,
         configurations: &str,
         asked: &Attributes<'_>,
-    ) -> Result<(), Status> {
+    ) -> Result<Vec<Patch>, Status> {
+        let mut patches = vec![];
         for configuration in self.list("admissionregistration.k8s.io", configurations, None) {
             for webhook in configuration["webhooks"].as_array().into_iter().flatten() {
                 if self.is_about(&webhook["rules"], asked) && self.is_selected(webhook, asked) {
-                    self.ask(webhook, asked.write)?;
+                    patches.extend(self.ask(webhook, asked.write)?);
                 }
             }
         }
-        Ok(())
+        Ok(patches)
     }
 
     /// Whether one of the rules is about what is asked for.
@@ -99,7 +102,7 @@ impl Cluster {
                 || existing.is_some_and(|existing| selects(of_object, existing)))
     }
 
-    fn ask(&self, webhook: &Value, write: &Write) -> Result<(), Status> {
+    fn ask(&self, webhook: &Value, write: &Write) -> Result<Option<Patch>, Status> {
         let name = object::text(webhook, &["name"]);
         let effects = object::text(webhook, &["sideEffects"]);
         if write.dry_run && !["None", "NoneOnDryRun"].contains(&effects) {
@@ -108,7 +111,8 @@ impl Cluster {
             )));
         }
         let failure = match self.deciders.get(name) {
-            Some(Decider::Allow) => return Ok(()),
+            Some(Decider::Allow) => return Ok(None),
+            Some(Decider::Patch(patch)) => return Ok(Some(Patch::Json(patch.clone()))),
             Some(Decider::Deny { code, message }) => {
                 let said = format!("admission webhook {name:?} denied the request");
                 let code = if *code < 400 { 400 } else { *code };
@@ -122,17 +126,18 @@ impl Cluster {
         };
         match failure {
             Some(why) if object::text(webhook, &["failurePolicy"]) != "Ignore" => {
-                let url = url(webhook);
+                let timeout = webhook["timeoutSeconds"].as_i64().unwrap_or(10);
+                let url = url(&webhook["clientConfig"], timeout);
                 Err(Status::internal(&format!(
                     "failed calling webhook {name:?}: failed to call webhook: Post {url:?}: {why}"
                 )))
             }
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 
     /// Why the server behind a `clientConfig` cannot be reached.
-    fn unreachable(&self, config: &Value) -> Option<String> {
+    pub(super) fn unreachable(&self, config: &Value) -> Option<String> {
         let service = &config["service"];
         if service.is_null() {
             // Nothing outside the cluster is there.
@@ -174,9 +179,8 @@ impl Cluster {
     }
 }
 
-fn url(webhook: &Value) -> String {
-    let config = &webhook["clientConfig"];
-    let timeout = webhook["timeoutSeconds"].as_i64().unwrap_or(10);
+/// Where a `clientConfig` leads, and how long the call may take, in seconds.
+pub(super) fn url(config: &Value, timeout: i64) -> String {
     let service = &config["service"];
     if service.is_null() {
         return format!("{}?timeout={timeout}s", object::text(config, &["url"]));

@@ -153,6 +153,16 @@ impl<'a> Client<'a> {
         self.cluster.list(&kind.group, &kind.plural, Some(namespace)).cloned().collect()
     }
 
+    /// Whether all objects of a kind can be read in its version; of one namespace if given.
+    pub(crate) fn are_legible(&self, kind: &Kind, namespace: Option<&str>) -> Result<(), Status> {
+        self.cluster.are_legible(kind, namespace)
+    }
+
+    /// The version of a resource that is stored.
+    pub(crate) fn stored(&self, group: &str, plural: &str) -> Option<Arc<Kind>> {
+        self.cluster.kinds.get(group, plural).cloned()
+    }
+
     /// Everything that refers to this owner, wherever it is.
     pub(crate) fn owned(&self, uid: &str) -> Vec<(Key, Arc<Value>)> {
         let keys = self.cluster.store.owned_by(uid);
@@ -173,9 +183,11 @@ impl<'a> Client<'a> {
 
     /// What can be in a namespace, as far as every group answers.
     pub(crate) fn discover(&self) -> Discovered {
+        let kinds = &self.cluster.kinds;
         let deletable = |it: &&Arc<Kind>| it.namespaced && it.has("delete") && it.has("list");
+        let preferred = kinds.iter().filter_map(|it| kinds.preferred(&it.group, &it.plural));
         Discovered {
-            namespaced: self.cluster.kinds.iter().filter(deletable).cloned().collect(),
+            namespaced: preferred.filter(deletable).cloned().collect(),
             stale: self.stale(),
         }
     }

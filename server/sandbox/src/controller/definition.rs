@@ -63,8 +63,7 @@ impl Reconcile for Definitions {
                 );
                 changed = Value::clone(&*client.update_status(DEFINITIONS, &changed)?);
             }
-            if let Some(error) = delete_instances(&definition, client) {
-                let message = format!("could not issue all deletes: {error}");
+            if let Err(message) = delete_instances(&definition, client) {
                 set_condition(
                     &mut changed,
                     "Terminating",
@@ -118,9 +117,19 @@ fn count(definition: &Value, client: &Client<'_>) -> usize {
     client.list_any(group, plural).len()
 }
 
-/// Deletes all instances; says what was refused.
-fn delete_instances(definition: &Value, client: &mut Client<'_>) -> Option<String> {
+/// Deletes all instances; says what stood against it.
+fn delete_instances(definition: &Value, client: &mut Client<'_>) -> Result<(), String> {
     let (group, plural) = (text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
+    if let Some(kind) = client.stored(group, plural) {
+        client.are_legible(&kind, None).map_err(|status| {
+            format!(
+                "could not list instances: storage is (re)initializing: failed to list {}, Kind={}: {}",
+                kind.api_version(),
+                kind.kind,
+                status.message
+            )
+        })?;
+    }
     let mut refused = Vec::new();
     for instance in client.list_any(group, plural).iter().filter(|it| !is_deleting(it)) {
         let key = Key::new(group, plural, namespace(instance), name(instance));
@@ -129,5 +138,9 @@ fn delete_instances(definition: &Value, client: &mut Client<'_>) -> Option<Strin
             _ => {}
         }
     }
-    (!refused.is_empty()).then(|| refused.join(", "))
+    if refused.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("could not issue all deletes: {}", refused.join(", ")))
+    }
 }

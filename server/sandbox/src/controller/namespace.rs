@@ -184,8 +184,12 @@ impl Sweep {
     fn clear(&self, kind: &Kind, client: &mut Client<'_>) -> Left {
         let (group, version, plural) = (&*kind.group, &*kind.version, &*kind.plural);
         let key = |object: &Value| Key::new(group, plural, &self.namespace, name(object));
-        let objects = client.list_of(kind, &self.namespace);
         let mut left = Left { count: 0, by_finalizer: BTreeMap::new(), estimate: 0, error: None };
+        if let Err(status) = client.are_legible(kind, Some(&self.namespace)) {
+            left.error = Some(status.message);
+            return left;
+        }
+        let objects = client.list_of(kind, &self.namespace);
         if (group, plural) == (PODS.group, PODS.plural) {
             left.estimate = self.grace(&objects, client);
         }

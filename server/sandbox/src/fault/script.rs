@@ -39,6 +39,9 @@ impl Faults {
     /// at 61s unfinalize persistentvolumeclaims shop/data kubernetes.io/pvc-protection
     /// at 62s change deployments.apps shop/web {"spec": {"replicas": 0}}
     /// at 63s recreate configmaps shop/settings
+    /// at 64s webhook pods.example.com patch [{"op": "add", "path": "/spec/hostname", "value": "one"}]
+    /// at 65s corrupt widgets.example.com shop/one
+    /// at 66s erase widgets.example.com shop/one
     /// ```
     ///
     /// Times count from `now`. Actions are `latency TIME`, `reset`, `429`, `401`, `403`, `410`, `500`, `503`, `504`,
@@ -187,11 +190,16 @@ fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), 
                     let words = if code.is_some() { &rest[1..] } else { rest };
                     Some(Decider::Deny { code: code.unwrap_or(0), message: words.join(" ") })
                 }
+                "patch" => {
+                    let patch =
+                        serde_json::from_str(&rest.join(" ")).map_err(|error| error.to_string())?;
+                    Some(Decider::Patch(patch))
+                }
                 "fail" => Some(Decider::Fail(rest.join(" "))),
                 "unscripted" => None,
                 _ => {
                     return Err(format!(
-                        "a webhook is to allow, deny, fail or be unscripted, not {how:?}"
+                        "a webhook is to allow, patch, deny, fail or be unscripted, not {how:?}"
                     ));
                 }
             };
@@ -202,6 +210,8 @@ fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), 
         ["nfs", server, "stale"] => Happening::Nfs { server: (*server).into(), stale: true },
         ["nfs", server, "repaired"] => Happening::Nfs { server: (*server).into(), stale: false },
         ["recreate", resource, name] => Happening::Recreate(key(resource, name)),
+        ["corrupt", resource, name] => Happening::Corrupt(key(resource, name)),
+        ["erase", resource, name] => Happening::Erase(key(resource, name)),
         ["delete", resource, name] => Happening::Delete(key(resource, name)),
         ["unfinalize", resource, name, finalizer] => {
             Happening::Unfinalize { key: key(resource, name), finalizer: (*finalizer).into() }

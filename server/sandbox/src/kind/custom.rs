@@ -39,6 +39,7 @@ pub fn kinds_of(definition: &Value) -> Vec<Kind> {
             unconditional_update: false,
             definition: text(&definition["metadata"]["name"]),
             api_service: String::new(),
+            converter: converter(spec),
             declared: version.clone(),
             since: 0,
         };
@@ -51,6 +52,24 @@ pub fn kinds_of(definition: &Value) -> Vec<Kind> {
     }
     kinds.sort_by_key(|(other, _)| *other);
     kinds.into_iter().map(|(_, kind)| kind).collect()
+}
+
+/// The versions in which objects may be stored: those there were, and the one that is now.
+#[must_use]
+pub fn stored_versions(definition: &Value) -> Value {
+    let known = &definition["status"]["storedVersions"];
+    let mut stored = known.as_array().cloned().unwrap_or_default();
+    for version in definition["spec"]["versions"].as_array().into_iter().flatten() {
+        if version["storage"] == true && !stored.contains(&version["name"]) {
+            stored.push(version["name"].clone());
+        }
+    }
+    stored.into()
+}
+
+fn converter(spec: &Value) -> Value {
+    let conversion = &spec["conversion"];
+    if conversion["strategy"] == "Webhook" { conversion["webhook"].clone() } else { Value::Null }
 }
 
 /// The definition's status once its names were judged, as the naming and establishing controllers leave it. `taken` are
@@ -100,14 +119,7 @@ pub fn accepted(definition: &Value, taken: &[&Value], now: &Value) -> Value {
     if conflict.is_none() {
         status["acceptedNames"] = names.clone();
     }
-    if status["storedVersions"].as_array().is_none_or(Vec::is_empty) {
-        let stored = definition["spec"]["versions"].as_array().into_iter().flatten();
-        let stored: Vec<_> = stored
-            .filter(|version| version["storage"] == true)
-            .map(|version| version["name"].clone())
-            .collect();
-        status["storedVersions"] = stored.into();
-    }
+    status["storedVersions"] = stored_versions(definition);
     status
 }
 

@@ -97,6 +97,7 @@ fn row(line: &str) -> Option<Kind> {
         unconditional_update: true,
         definition: String::new(),
         api_service: String::new(),
+        converter: Value::Null,
         declared: Value::Null,
         since: 0,
     };

@@ -1,0 +1,136 @@
+/**
+ * What a cluster does while a part of it is away: the controllers, every node, what converts, what is kept.
+ */
+import { configMap, definition, ownedBy, pod, widget } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+/** Plays while the controllers are away, and brings them back whatever happens. @param {Scene} t @param {() => Promise<void>} play */
+async function withoutControllers(t, play) {
+	await t.hands.stopControllers();
+	try {
+		await play();
+	} finally {
+		await t.hands.startControllers();
+	}
+}
+
+/** @param {any} node */
+const ready = ({ status }) => status.conditions.find((/** @type {any} */ { type }) => type === 'Ready').status;
+/** @param {any} node */
+const taints = ({ spec }) => (spec.taints ?? []).map((/** @type {any} */ { key, effect }) => `${key}:${effect}`).sort();
+
+export default [
+	define(
+		'controllers-away-namespace',
+		'§3 N7 §8 R-S4f Without its controller a namespace says nothing, and nothing in it goes',
+		async (t) => {
+			const other = await t.namespace(t.name('n'));
+			await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('a'));
+			await withoutControllers(t, async () => {
+				await t.delete(`namespaces/${other}`);
+				await t.get(`namespaces/${other}`, { see: ['status', 'spec.finalizers'] });
+				await t.get(`/api/v1/namespaces/${other}/configmaps/a`);
+				await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('b'));
+			});
+			await t.gone(`namespaces/${other}`);
+		},
+		{ alone: true },
+	),
+	define(
+		'controllers-away-collector',
+		'§3 G3 §8 R-S4f Without the collector nothing follows its owner, and an owner waits for nobody',
+		async (t) => {
+			const { body: parent } = await t.create(configMap('parent'));
+			await t.create(configMap('child', ownedBy(parent, { blockOwnerDeletion: true })));
+			const { body: other } = await t.create(configMap('other'));
+			await t.create(configMap('left', ownedBy(other)));
+			await withoutControllers(t, async () => {
+				await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
+				await t.delete('configmaps/other', { propagationPolicy: 'Background' });
+				await t.delete('configmaps/child');
+				await t.get('configmaps/parent');
+				await t.get('configmaps/left');
+			});
+			await t.gone('configmaps/parent', 'configmaps/left');
+		},
+		{ alone: true },
+	),
+	define(
+		'all-nodes-silent',
+		'§8 R-S5 §3 P4 Where every node is silent no Pod is told to go: it may be the network of who watches them',
+		async (t) => {
+			await t.create(pod('p'), { silent: true });
+			await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running', { silent: true });
+			const all = (/** @type {any[]} */ nodes) => nodes.map((node) => [node.metadata.name, ready(node), taints(node)]);
+			await t.hands.silenceNodes();
+			try {
+				await t.until(
+					'nodes',
+					'are all Unknown, and none drives its Pods away',
+					(nodes) =>
+						nodes.every((/** @type {any} */ node) => ready(node) === 'Unknown' && taints(node).length > 0) &&
+						!nodes.some((/** @type {any} */ node) =>
+							taints(node).some((/** @type {string} */ it) => it.endsWith('NoExecute')),
+						),
+					{ show: all },
+				);
+				await t.get('pods/p', { see: ['status.phase'] });
+			} finally {
+				await t.hands.reviveNodes();
+			}
+			await t.until(
+				'nodes',
+				'are well again',
+				(nodes) => nodes.every((/** @type {any} */ node) => ready(node) === 'True' && taints(node).length === 0),
+				{ show: all },
+			);
+			await t.get('pods/p', { see: ['status.phase'] });
+		},
+		{ alone: true },
+	),
+	define(
+		'corrupt-object',
+		'§3 A5 What is kept of one object is none: its kind cannot be listed, its namespace cannot end',
+		async (t) => {
+			const [group, ns] = [`${t.ns}.example.com`, await t.namespace(t.name('n'))];
+			await t.create(definition(t.ns), { silent: true });
+			const path = `/apis/${group}/v1/namespaces/${ns}/widgets`;
+			await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
+			await t.post(path, widget(t.ns, 'good'));
+			await t.post(path, widget(t.ns, 'bad'));
+			await t.hands.corrupt(`${path}/bad`);
+			await t.eventually('it is not read', 'GET', `${path}/bad`, ({ status }) => status !== 200);
+			await t.get(`${path}/bad`);
+			await t.get(`${path}/good`);
+			await t.get(path);
+			await t.get(path, { query: { watch: 1, timeoutSeconds: 1 } });
+			await t.get(`/apis/${group}/v1/widgets`);
+			await t.get(`/apis/${group}/v1/namespaces/${t.ns}/widgets`);
+			await t.delete(path);
+			await t.delete(`${path}/bad`);
+			await t.patch(`${path}/bad`, 'merge', { metadata: { finalizers: null } });
+			await t.delete(`${path}/bad`, { ignoreStoreReadErrorWithClusterBreakingPotential: true });
+			await t.delete(`namespaces/${ns}`);
+			await t.until(
+				`namespaces/${ns}`,
+				'says that it cannot delete',
+				(it) =>
+					it?.status.conditions?.some(
+						(/** @type {any} */ { type, status }) => type === 'NamespaceDeletionContentFailure' && status === 'True',
+					),
+				{
+					show: (it) =>
+						it.status.conditions
+							.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+							.sort(),
+				},
+			);
+			await t.hands.erase(`${path}/bad`);
+			await t.gone(`namespaces/${ns}`);
+			await t.delete(`customresourcedefinitions/widgets.${group}`);
+		},
+		{ alone: true },
+	),
+];

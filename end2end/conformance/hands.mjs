@@ -1,0 +1,89 @@
+/**
+ * What a case can do to a world beside asking its API: switch off what a cluster consists of, and spoil what it keeps.
+ */
+import { once } from 'node:events';
+import { nodes } from '../cluster/servers.mjs';
+
+/**
+ * @typedef {object} Hands
+ * @property {() => Promise<void>} stopControllers all that are part of the controller manager
+ * @property {() => Promise<void>} startControllers
+ * @property {() => Promise<void>} silenceNodes every machine there is
+ * @property {() => Promise<void>} reviveNodes
+ * @property {(path: string) => Promise<void>} corrupt a custom resource, by its path: what is kept of it is no object
+ * @property {(path: string) => Promise<void>} erase it, from where it is kept
+ * @property {(definition: string) => Promise<void>} convert lets who converts the resources of that definition answer, if it is `webhookAt('convert')`
+ */
+
+/** In a world that somebody else started. @returns {Hands} */
+export function bound() {
+	const cannot = async () => {
+		throw new Error('nothing can be switched off in a world that was there before');
+	};
+	return {
+		stopControllers: cannot,
+		startControllers: cannot,
+		silenceNodes: cannot,
+		reviveNodes: cannot,
+		corrupt: cannot,
+		erase: cannot,
+		convert: cannot,
+	};
+}
+
+/** @param {import('../cluster/cluster.mjs').Cluster} cluster @returns {Hands} */
+export const ofCluster = (cluster) => ({
+	stopControllers: () => cluster.freezeControllers(),
+	startControllers: () => cluster.thawControllers(),
+	silenceNodes: async () => void (await Promise.all(nodes.map((node) => cluster.silenceNode(node)))),
+	reviveNodes: async () => void (await Promise.all(nodes.map((node) => cluster.reviveNode(node)))),
+	corrupt: (path) => cluster.overwrite(keyOf(path), 'garbage'),
+	erase: (path) => cluster.erase(keyOf(path)),
+	convert: async () => {},
+});
+
+/**
+ * Tells a sandbox what happens, a line at a time, and waits until it has.
+ * @param {import('node:child_process').ChildProcessByStdio<import('node:stream').Writable, any, any>} child
+ * @param {import('node:readline').Interface} answers @returns {Hands}
+ */
+export function ofSandbox(child, answers) {
+	/** @param {string[]} happenings */
+	const say = async (...happenings) => {
+		for (const happening of happenings) {
+			const answered = once(answers, 'line');
+			child.stdin.write(`at 0s ${happening}\n`);
+			const { refused, why } = JSON.parse((await answered)[0]);
+			if (refused) throw new Error(`${refused}: ${why}`);
+		}
+	};
+	return {
+		stopControllers: () => say('controller kube-controller-manager off'),
+		startControllers: () => say('controller kube-controller-manager on'),
+		silenceNodes: () => say(...nodes.map((node) => `node ${node} silent`)),
+		reviveNodes: () => say(...nodes.map((node) => `node ${node} repaired`)),
+		corrupt: (path) => say(`corrupt ${resourceOf(path)}`),
+		erase: (path) => say(`erase ${resourceOf(path)}`),
+		convert: (definition) => say(`webhook ${definition} allow`),
+	};
+}
+
+/** @param {string} path of a custom resource in a namespace */
+function partsOf(path) {
+	const [, group, namespace, plural, name] =
+		path.match(/^\/apis\/([^/]+)\/[^/]+\/namespaces\/([^/]+)\/([^/]+)\/([^/]+)$/) ?? [];
+	if (!name) throw new Error(`${path} is no path of a custom resource in a namespace`);
+	return { group, namespace, plural, name };
+}
+
+/** Where the API server keeps it. @param {string} path */
+const keyOf = (path) => {
+	const { group, namespace, plural, name } = partsOf(path);
+	return `/registry/${group}/${plural}/${namespace}/${name}`;
+};
+
+/** As a script of faults names it. @param {string} path */
+const resourceOf = (path) => {
+	const { group, namespace, plural, name } = partsOf(path);
+	return `${plural}.${group} ${namespace}/${name}`;
+};
