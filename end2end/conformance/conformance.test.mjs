@@ -8,6 +8,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { mechanisms, reasons, shows } from './catalogue.mjs';
 import { readableDiff } from './diff.mjs';
 import { Expected, withDifferences } from './expected.mjs';
 import { Normal } from './normal.mjs';
@@ -160,4 +161,13 @@ test('at least 150 cases, each with a sentence of its own', async () => {
 	const all = await cases();
 	assert.ok(all.length >= 150);
 	assert.ok(all.every(({ about }) => about.length > 8));
+});
+
+test('every mechanism of the catalogue has a case, or a reason why it has none', async () => {
+	const all = await cases();
+	const shown = (/** @type {string} */ mechanism) => all.some(({ about }) => shows(about, mechanism));
+	const missing = mechanisms.filter((mechanism) => !shown(mechanism) && !reasons[mechanism]);
+	assert.deepEqual(missing, []);
+	const needless = Object.keys(reasons).filter((mechanism) => shown(mechanism) || !mechanisms.includes(mechanism));
+	assert.deepEqual(needless, []);
 });

@@ -22,6 +22,7 @@ const groupOf = {
 	roles: 'rbac.authorization.k8s.io/v1',
 	rolebindings: 'rbac.authorization.k8s.io/v1',
 	localsubjectaccessreviews: 'authorization.k8s.io/v1',
+	resourceclaims: 'resource.k8s.io/v1',
 };
 
 /** @type {Record<string, string>} kinds that live in the cluster */
@@ -42,6 +43,8 @@ const clusterGroupOf = {
 	mutatingwebhookconfigurations: 'admissionregistration.k8s.io/v1',
 	validatingadmissionpolicies: 'admissionregistration.k8s.io/v1',
 	validatingadmissionpolicybindings: 'admissionregistration.k8s.io/v1',
+	servicecidrs: 'networking.k8s.io/v1',
+	ipaddresses: 'networking.k8s.io/v1',
 	selfsubjectaccessreviews: 'authorization.k8s.io/v1',
 	selfsubjectrulesreviews: 'authorization.k8s.io/v1',
 	subjectaccessreviews: 'authorization.k8s.io/v1',

@@ -35,7 +35,7 @@ const mayI = (resourceAttributes) => ({
 const allowed = ({ status }) => ({ allowed: status.allowed, denied: status.denied });
 
 export default [
-	define('rbac-nothing', 'Who has no rights is told what is missing', async (t) => {
+	define('rbac-nothing', '§3 A2 Who has no rights is told what is missing', async (t) => {
 		const as = `${t.ns}-nobody`;
 		await t.create(configMap('a'), { silent: true });
 		await t.get('configmaps/a', { as });

@@ -166,7 +166,7 @@ export default [
 	}),
 	define(
 		'watch-too-old',
-		'A watch from a revision before the first that the server knows of a kind: 410 in the stream',
+		'§3 A7 A watch from a revision before the first that the server knows of a kind: 410 in the stream',
 		async (t) => {
 			const { path } = await served(t);
 			const watch = await t.watch(path, { query: { resourceVersion: 1 }, events: 'each' });

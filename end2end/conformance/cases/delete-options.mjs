@@ -14,7 +14,7 @@ export default [
 		await t.delete('services/s');
 		await t.delete('configmaps/a');
 	}),
-	define('delete-precondition-uid', '§6.1 A DELETE for another UID is a conflict', async (t) => {
+	define('delete-precondition-uid', '§3 A1 §6.1 A DELETE for another UID is a conflict', async (t) => {
 		const { body } = await t.create(configMap('a'));
 		await t.delete('configmaps/a', { preconditions: { uid: otherUid } });
 		await t.delete('configmaps/a', { preconditions: { uid: body.metadata.uid } });

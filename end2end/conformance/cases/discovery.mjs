@@ -22,6 +22,7 @@ const groups = [
 	'discovery.k8s.io',
 	'authorization.k8s.io',
 	'authentication.k8s.io',
+	'resource.k8s.io',
 ];
 const core = [
 	'configmaps',
@@ -212,7 +213,8 @@ function wanted(group, resource) {
 	/** @type {Record<string, string[]>} */
 	const few = {
 		'storage.k8s.io': ['storageclasses', 'volumeattachments', 'csidrivers', 'csinodes'],
-		'networking.k8s.io': ['networkpolicies', 'ingresses', 'ingressclasses'],
+		'networking.k8s.io': ['networkpolicies', 'ingresses', 'ingressclasses', 'ipaddresses', 'servicecidrs'],
+		'resource.k8s.io': ['resourceclaims'],
 		'admissionregistration.k8s.io': ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
 		'authorization.k8s.io': ['selfsubjectaccessreviews', 'subjectaccessreviews', 'selfsubjectrulesreviews'],
 		'authentication.k8s.io': ['selfsubjectreviews'],

@@ -58,7 +58,7 @@ export default [
 		await t.get('pods/b');
 		await t.until('poddisruptionbudgets/budget', 'has no room', (one) => one.status.currentHealthy === 1, { see });
 	}),
-	define('evict-refused', 'A budget without room refuses: 429', async (t) => {
+	define('evict-refused', '§3 A3 A budget without room refuses: 429', async (t) => {
 		const [one] = await guarded(t, 1, { minAvailable: 1 });
 		const { headers } = await t.post(`pods/${one}/eviction`, eviction(one));
 		t.note('retry-after', headers['retry-after'] ?? 'none');
@@ -77,7 +77,7 @@ export default [
 		await t.get(`pods/${one}`);
 		await t.get('poddisruptionbudgets/budget', { see });
 	}),
-	define('evict-two-budgets', 'Two budgets for one Pod: eviction cannot be decided', async (t) => {
+	define('evict-two-budgets', '§3 A3 Two budgets for one Pod: eviction cannot be decided', async (t) => {
 		const [one] = await guarded(t, 2, { minAvailable: 1 });
 		await t.create(disruptionBudget('second', 'web', { minAvailable: 1 }), { silent: true });
 		await t.until('poddisruptionbudgets/second', 'has been counted', (budget) => budget.status?.currentHealthy === 2, {

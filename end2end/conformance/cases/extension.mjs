@@ -555,6 +555,7 @@ export default [
 		async (t) => {
 			const group = `${t.ns}.example.com`;
 			await t.create(service('empty', { ports: [{ port: 443 }] }), { silent: true });
+			await t.until('endpointslices', 'there is one', (all) => all.length === 1, { silent: true });
 			await t.create(apiService(group, { name: 'empty', namespace: t.ns }), { silent: true });
 			await t.until(`apiservices/v1.${group}`, 'is not Available', (one) => available(one)?.status === 'False', {
 				show: availability,

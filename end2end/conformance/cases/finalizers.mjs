@@ -118,7 +118,7 @@ export default [
 		await t.patch('configmaps/b', 'merge', finalizers(['plain']));
 		await t.patch('configmaps/b', 'merge', finalizers(['foregroundDeletion']));
 	}),
-	define('finalizer-orphan-and-foreground', '§1.7 orphan and foregroundDeletion exclude each other', async (t) => {
+	define('finalizer-orphan-and-foreground', '§1.7 §3 A4 orphan and foregroundDeletion exclude each other', async (t) => {
 		await t.create(held('orphan', 'foregroundDeletion'));
 		await t.create(configMap('b', { finalizers: ['orphan'] }));
 		await t.patch('configmaps/b', 'merge', finalizers(['orphan', 'foregroundDeletion']));
@@ -200,7 +200,7 @@ export default [
 			await t.get('configmaps/a');
 		},
 	),
-	define('finalizer-name-taken', '§1.7 While an object is being deleted, its name is taken', async (t) => {
+	define('finalizer-name-taken', '§1.7 §3 A1 While an object is being deleted, its name is taken', async (t) => {
 		await t.create(held(x));
 		await t.delete('configmaps/a');
 		await t.create(configMap('a'));

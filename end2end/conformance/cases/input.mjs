@@ -92,7 +92,7 @@ export default [
 		await t.delete('configmaps/a', { apiVersion: 'nowhere.example.com/v7', kind: 'DeleteOptions' });
 		await t.get('configmaps/a');
 	}),
-	define('input-method', 'Methods that a path does not have', async (t) => {
+	define('input-method', '§3 A9 Methods that a path does not have', async (t) => {
 		await t.put('configmaps', {});
 		await t.post('configmaps/a', {});
 		await t.post(`namespaces/${t.ns}`, {});

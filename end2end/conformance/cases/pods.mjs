@@ -113,7 +113,7 @@ export default [
 		await t.delete('pods/p');
 		await t.get('pods/p');
 	}),
-	define('pod-completed', '§1.3 A Pod that has ended is removed in the same request', async (t) => {
+	define('pod-completed', '§1.3 §3 P18 A Pod that has ended is removed in the same request', async (t) => {
 		await t.create(pod('p', completing, { restartPolicy: 'Never' }));
 		await t.until('pods/p', 'has ended', (one) => one?.status.phase === 'Succeeded', {
 			see: ['status.phase', 'status.conditions'],

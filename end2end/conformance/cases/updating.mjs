@@ -17,7 +17,7 @@ export default [
 		await t.create(filled({ k: 'v' }));
 		await t.put('configmaps/a', filled({ k: 'x' }), { see: data });
 	}),
-	define('update-put-conflict', 'PUT with an old resourceVersion is a conflict', async (t) => {
+	define('update-put-conflict', '§3 A1 PUT with an old resourceVersion is a conflict', async (t) => {
 		const { body } = await t.create(filled({ k: 'v' }));
 		await t.patch('configmaps/a', 'merge', { data: { k: 'w' } });
 		await t.put('configmaps/a', body);

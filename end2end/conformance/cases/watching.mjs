@@ -207,7 +207,7 @@ export default [
 		await watch.until('both', seen(2));
 		watch.end();
 	}),
-	define('watch-recreated', 'An object that is made again: DELETED and ADDED, with another UID', async (t) => {
+	define('watch-recreated', '§3 X10 An object that is made again: DELETED and ADDED, with another UID', async (t) => {
 		await several(t, 'a');
 		const watch = await t.watch('configmaps', { query: { labelSelector: of }, see: ['metadata.uid'], events: 'each' });
 		await watch.until('it', seen(1));

@@ -3,6 +3,7 @@
 //! They follow `k8s.io/apiserver/pkg/registry/generic/registry/store.go` and the strategies of
 //! `kubernetes/pkg/registry`.
 
+mod address;
 mod admission;
 mod api_service;
 mod bootstrap;
@@ -173,6 +174,7 @@ impl Cluster {
             debug_assert!(made.is_ok(), "{made:?}");
         }
         self.register_api_services();
+        self.register_service_range();
         self.register_bootstrap_roles();
     }
 

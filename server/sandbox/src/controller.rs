@@ -38,6 +38,8 @@ mod provisioner;
 mod claim_protection;
 mod volume_protection;
 mod attributes_class_protection;
+mod service_cidr;
+mod resource_claim;
 mod protection;
 mod attach_detach;
 mod attacher;
@@ -327,6 +329,8 @@ fn posts() -> Vec<Post> {
         post::<claim_protection::ClaimProtection>(),
         post::<volume_protection::VolumeProtection>(),
         post::<attributes_class_protection::AttributesClassProtection>(),
+        post::<service_cidr::ServiceCidrs>(),
+        post::<resource_claim::ResourceClaims>(),
         post::<attach_detach::AttachDetach>(),
         post::<attacher::Attacher>(),
         post::<budget::Budgets>(),

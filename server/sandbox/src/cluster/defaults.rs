@@ -335,7 +335,7 @@ impl Cluster {
         {
             return;
         }
-        let address = format!("10.96.{}.{}", self.rng.u8(1..), self.rng.u8(1..=254));
+        let address = self.free_address();
         set(object, &["spec", "clusterIPs"], json!([address]));
         set(object, &["spec", "clusterIP"], json!(address));
         set_default(object, &["spec", "ipFamilies"], json!(["IPv4"]));

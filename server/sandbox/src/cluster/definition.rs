@@ -23,6 +23,9 @@ impl Cluster {
         old: Option<&Arc<Value>>,
         new: Option<&Arc<Value>>,
     ) {
+        if key.is_of("", "services") {
+            self.note_address(old, new);
+        }
         match (&*key.group, &*key.plural) {
             (EXTENSIONS, "customresourcedefinitions") => self.define(key, new),
             // Its own judgement does not call for another.

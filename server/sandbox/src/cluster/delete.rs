@@ -21,7 +21,7 @@ use crate::{
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Resources whose DELETE answers with the object itself (`ReturnDeletedObject`); the others answer with a `Status`.
-const ANSWERED_WITH_OBJECT: [(&str, &str); 13] = [
+const ANSWERED_WITH_OBJECT: [(&str, &str); 14] = [
     ("", "namespaces"),
     ("", "persistentvolumeclaims"),
     ("", "persistentvolumes"),
@@ -30,6 +30,7 @@ const ANSWERED_WITH_OBJECT: [(&str, &str); 13] = [
     ("", "resourcequotas"),
     ("", "serviceaccounts"),
     ("", "services"),
+    ("resource.k8s.io", "resourceclaims"),
     ("storage.k8s.io", "csidrivers"),
     ("storage.k8s.io", "csinodes"),
     ("storage.k8s.io", "storageclasses"),

@@ -6,6 +6,7 @@ mod claim;
 mod job;
 mod pod;
 mod quota;
+mod range;
 mod workload;
 
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ pub(super) fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
         ("apps", "daemonsets") => workload::selected(spec, causes),
         ("batch", "jobs") => job::spec(spec, "spec", causes),
         ("batch", "cronjobs") => job::schedule(spec, causes),
+        ("networking.k8s.io", "servicecidrs") => range::spec(spec, causes),
         ("autoscaling", "horizontalpodautoscalers") => autoscaler::spec(spec, causes),
         _ => {}
     }
@@ -43,6 +45,7 @@ pub(super) fn change(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cau
             fixed(old, new, &["spec", "selector"], causes);
         }
         ("batch", "jobs") => job::change(&old["spec"], &new["spec"], causes),
+        ("networking.k8s.io", "servicecidrs") => range::change(&old["spec"], &new["spec"], causes),
         _ => {}
     }
 }

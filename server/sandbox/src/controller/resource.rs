@@ -77,6 +77,12 @@ pub(crate) const BUDGETS: Resource =
 pub(crate) const LEASES: Resource = Resource::new("coordination.k8s.io", "v1", "leases", "Lease");
 pub(crate) const STORAGE_CLASSES: Resource =
     Resource::new("storage.k8s.io", "v1", "storageclasses", "StorageClass");
+pub(crate) const SERVICE_CIDRS: Resource =
+    Resource::new("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR");
+pub(crate) const IP_ADDRESSES: Resource =
+    Resource::new("networking.k8s.io", "v1", "ipaddresses", "IPAddress");
+pub(crate) const RESOURCE_CLAIMS: Resource =
+    Resource::new("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim");
 pub(crate) const ATTRIBUTES_CLASSES: Resource =
     Resource::new("storage.k8s.io", "v1", "volumeattributesclasses", "VolumeAttributesClass");
 pub(crate) const CSI_DRIVERS: Resource =

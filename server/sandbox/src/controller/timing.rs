@@ -75,6 +75,9 @@ pub(crate) const FORCE_DETACH: Duration = Duration::from_secs(360);
 /// How often the attach-detach controller reconciles: `reconcilerLoopPeriod`... 100 ms, with a look at Pods each minute;
 /// here it looks when something changes, and this often at what it waits for.
 pub(crate) const DETACH_PERIOD: Duration = Duration::from_secs(1);
+/// How long a range of addresses that is to go stays for who has not heard of it: `deletionGracePeriod` in
+/// pkg/controller/servicecidrs/servicecidrs_controller.go.
+pub(crate) const RANGE_GRACE: Duration = Duration::from_secs(10);
 /// How often quotas are counted anyway: `--resource-quota-sync-period` of kube-controller-manager.
 pub(crate) const QUOTA_PERIOD: Duration = Duration::from_secs(300);
 /// How long the CRD finalizer waits between two looks at what is left: pkg/controller/finalizer/crd_finalizer.go of

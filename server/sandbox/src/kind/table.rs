@@ -1,5 +1,5 @@
-//! The built-in kinds, as `kubectl api-resources` of a 1.36 control plane lists them, but for nine that nothing here needs:
-//! ComponentStatus, IPAddress, ServiceCIDR, MutatingAdmissionPolicy and its binding, and those of resource.k8s.io.
+//! The built-in kinds, as `kubectl api-resources` of a 1.36 control plane lists them, but for six that nothing here needs:
+//! ComponentStatus, MutatingAdmissionPolicy and its binding, and of resource.k8s.io all but ResourceClaim.
 
 use serde_json::Value;
 
@@ -37,6 +37,8 @@ policy/v1 PodDisruptionBudget poddisruptionbudgets pdb + = /status
 networking.k8s.io/v1 Ingress ingresses ing + /status
 networking.k8s.io/v1 IngressClass ingressclasses - +
 networking.k8s.io/v1 NetworkPolicy networkpolicies netpol +
+networking.k8s.io/v1 IPAddress ipaddresses ip -
+networking.k8s.io/v1 ServiceCIDR servicecidrs - /status
 discovery.k8s.io/v1 EndpointSlice endpointslices +
 storage.k8s.io/v1 StorageClass storageclasses sc -
 storage.k8s.io/v1 CSIDriver csidrivers - =
@@ -44,6 +46,7 @@ storage.k8s.io/v1 CSINode csinodes - =
 storage.k8s.io/v1 VolumeAttachment volumeattachments - = /status
 storage.k8s.io/v1 CSIStorageCapacity csistoragecapacities =
 storage.k8s.io/v1 VolumeAttributesClass volumeattributesclasses vac -
+resource.k8s.io/v1 ResourceClaim resourceclaims /status
 scheduling.k8s.io/v1 PriorityClass priorityclasses pc - +
 node.k8s.io/v1 RuntimeClass runtimeclasses - =
 coordination.k8s.io/v1 Lease leases =

@@ -1,5 +1,7 @@
 //! Names: of objects, of labels, of finalizers (`apimachinery/pkg/api/validate/content`, `ValidateNameFunc` of each kind).
 
+use std::net::IpAddr;
+
 use serde_json::{Value, json};
 
 use crate::{kind::Kind, status::Cause};
@@ -37,6 +39,10 @@ pub(super) fn wrong_name(kind: &Kind, name: &str) -> Option<&'static str> {
         ("", "services") if name.contains('.') => Some("must not contain dots"),
         // RelaxedServiceNameValidation: it may begin with a digit.
         ("", "services") => (!is_label(name)).then_some(LABEL),
+        ("networking.k8s.io", "ipaddresses") => {
+            let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+            name.parse::<IpAddr>().is_err().then_some(why)
+        }
         _ if name.len() > 253 => Some("must be no more than 253 characters"),
         _ => (!name.split('.').all(is_label)).then_some(SUBDOMAIN),
     }

@@ -1,0 +1,126 @@
+/**
+ * What else is kept while something uses it: ranges of addresses, claims to devices.
+ */
+import { pod } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+/** @param {string} name @param {string} cidr */
+const range = (name, cidr) => ({
+	apiVersion: 'networking.k8s.io/v1',
+	kind: 'ServiceCIDR',
+	metadata: { name },
+	spec: { cidrs: [cidr] },
+});
+
+/** As the API server makes one for each Service. @param {Scene} t @param {string} name */
+const address = (t, name) => ({
+	apiVersion: 'networking.k8s.io/v1',
+	kind: 'IPAddress',
+	metadata: {
+		name,
+		labels: { 'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io', 'ipaddress.kubernetes.io/ip-family': 'IPv4' },
+	},
+	spec: { parentRef: { resource: 'services', namespace: t.ns, name: 's' } },
+});
+
+/** @param {any} one */
+const ready = (one) => one?.status?.conditions?.find((/** @type {any} */ { type }) => type === 'Ready');
+/** @param {any} one */
+const told = (one) => [one.metadata.finalizers, ready(one)?.status, ready(one)?.reason, ready(one)?.message];
+
+/** A range that is in use. @param {Scene} t @param {string} path */
+const isReady = (t, path) => t.until(path, 'is ready', (one) => ready(one)?.status === 'True', { show: told });
+
+const protection = 'resource.kubernetes.io/delete-protection';
+/** @param {string} name */
+const claim = (name) => ({
+	apiVersion: 'resource.k8s.io/v1',
+	kind: 'ResourceClaim',
+	metadata: { name },
+	spec: { devices: { requests: [{ name: 'one', exactly: { deviceClassName: 'gpu' } }] } },
+});
+/** What the scheduler writes when it gives a device to a Pod. @param {Scene} t @param {any} [pod] */
+async function allocate(t, pod) {
+	await t.patch('resourceclaims/c', 'merge', { metadata: { finalizers: [protection] } }, { silent: true });
+	const results = [{ request: 'one', driver: 'gpu.example.com', pool: 'node-a', device: 'gpu-0' }];
+	const reservedFor = pod && [{ resource: 'pods', name: pod.metadata.name, uid: pod.metadata.uid }];
+	await t.patch(
+		'resourceclaims/c/status',
+		'merge',
+		{ status: { allocation: { devices: { results } }, reservedFor } },
+		{ see: ['status'] },
+	);
+}
+
+export default [
+	define(
+		'address-range-unused',
+		'§3 V11 A range of addresses is protected, and goes when none of it is used',
+		async (t) => {
+			const path = `servicecidrs/${t.name('range')}`;
+			await t.create(range(t.name('range'), '10.21.0.0/24'));
+			await isReady(t, path);
+			await t.delete(path);
+			await t.gone(path);
+		},
+	),
+	define('address-range-in-use', '§3 V11 A range stays, and says so, while one of its addresses is used', async (t) => {
+		const path = `servicecidrs/${t.name('range')}`;
+		await t.create(range(t.name('range'), '10.22.0.0/24'));
+		await isReady(t, path);
+		await t.create(address(t, '10.22.0.7'));
+		await t.delete(path);
+		await t.until(path, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: told });
+		await t.delete('ipaddresses/10.22.0.7');
+		await t.gone(path);
+	}),
+	define('address-range-covered', '§3 V11 A range goes where another has its addresses as well', async (t) => {
+		const [path, wider] = [`servicecidrs/${t.name('range')}`, `servicecidrs/${t.name('wider')}`];
+		await t.create(range(t.name('range'), '10.23.4.0/24'));
+		await t.create(range(t.name('wider'), '10.23.0.0/16'));
+		await isReady(t, path);
+		await isReady(t, wider);
+		await t.create(address(t, '10.23.4.7'));
+		await t.delete(path);
+		await t.gone(path);
+		await t.delete(wider);
+		await t.until(wider, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: told });
+		await t.delete('ipaddresses/10.23.4.7');
+		await t.gone(wider);
+	}),
+	define('address-range-invalid', 'A range says which, and does not change', async (t) => {
+		const path = `servicecidrs/${t.name('range')}`;
+		await t.create({ ...range(t.name('range'), 'x'), spec: {} });
+		await t.create(range(t.name('range'), 'x'));
+		await t.create(range(t.name('range'), '10.24.0.1/24'));
+		await t.create(range(t.name('range'), '10.24.0.0/24'));
+		await t.patch(path, 'merge', { spec: { cidrs: ['10.25.0.0/24'] } });
+		await t.create(address(t, 'x'));
+		await t.delete(path, undefined, { silent: true });
+	}),
+	define('device-claim-unused', '§3 V11 A claim to a device that was never given goes at once', async (t) => {
+		await t.create(claim('c'));
+		await t.delete('resourceclaims/c');
+		await t.get('resourceclaims/c');
+	}),
+	define('device-claim-reserved', '§3 V11 A claim stays while a Pod has its device, and goes after it', async (t) => {
+		await t.create(claim('c'), { silent: true });
+		const { body } = await t.create(
+			pod('p', {}, { nodeSelector: { nowhere: 'ever' }, resourceClaims: [{ name: 'one', resourceClaimName: 'c' }] }),
+			{ silent: true },
+		);
+		await allocate(t, body);
+		await t.delete('resourceclaims/c');
+		await t.get('resourceclaims/c', { see: ['status.reservedFor'] });
+		await t.delete('pods/p');
+		await t.gone('resourceclaims/c');
+	}),
+	define('device-claim-given-back', '§3 V11 A claim whose device nobody has goes when it is told to', async (t) => {
+		await t.create(claim('c'), { silent: true });
+		await allocate(t);
+		await t.delete('resourceclaims/c');
+		await t.gone('resourceclaims/c');
+	}),
+];

@@ -1,0 +1,47 @@
+/**
+ * The mechanisms of the catalogue of deletions, by its sections: each has a case, or a reason why none can show it.
+ */
+
+const kubelet = 'is the work of a kubelet, and there is none behind these nodes';
+const elsewhere = "is the work of somebody's own controller; to the API server its finalizer is one like that of X2";
+
+/** @type {Record<string, string>} the reason by the mechanism; none: there is a case */
+export const reasons = {
+	'§1.5': kubelet,
+	P2: kubelet,
+	P6: kubelet,
+	P7: kubelet,
+	P10: kubelet,
+	P11: kubelet,
+	P12: kubelet,
+	P13: kubelet,
+	P14: kubelet,
+	P15: kubelet,
+	V10: elsewhere,
+	N2: 'needs a server behind an APIService that answers nonsense',
+	X9: elsewhere,
+	X11: 'is a denial like X4, or a condition of a kind that somebody brings',
+	A6: 'is a server that does not answer: there is nothing to record',
+	A8: 'takes minutes of a server at its limits',
+};
+
+/** @param {string} letter @param {number} last */
+const numbered = (letter, last) => Array.from({ length: last }, (_, index) => `${letter}${index + 1}`);
+
+/** Sections 1, 3, 6 and 8. */
+export const mechanisms = [
+	...numbered('§1.', 9),
+	...numbered('P', 18),
+	'W1',
+	...numbered('V', 11),
+	...numbered('N', 9),
+	...numbered('G', 10),
+	...numbered('X', 11),
+	...numbered('A', 9),
+	...numbered('§6.', 4),
+	...numbered('R-S', 5),
+];
+
+/** Whether a case says that it shows a mechanism. @param {string} about @param {string} mechanism */
+export const shows = (about, mechanism) =>
+	about.split(' ').some((word) => word === mechanism || word.replace(/[a-z]$/, '') === mechanism);

@@ -1,0 +1,35 @@
+//! ServiceCIDRs: `ValidateServiceCIDR`, `ValidateServiceCIDRUpdate`.
+
+use ipnet::IpNet;
+use serde_json::Value;
+
+use crate::status::Cause;
+
+const FIELD: &str = "spec.cidrs";
+
+pub(super) fn spec(spec: &Value, causes: &mut Vec<Cause>) {
+    let ranges = spec["cidrs"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if ranges.is_empty() {
+        causes.push(Cause::required(FIELD, "at least one CIDR required"));
+    }
+    for (index, range) in ranges.iter().enumerate() {
+        let mut wrong = |why| causes.push(Cause::invalid(&format!("{FIELD}[{index}]"), range, why));
+        match range.as_str().and_then(|range| range.parse::<IpNet>().ok()) {
+            None => wrong("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"),
+            Some(range) if range.trunc() != range => {
+                wrong("must not have bits set beyond the prefix length");
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// What is there stays; a range of the other family may come.
+pub(super) fn change(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    for (index, was) in old["cidrs"].as_array().into_iter().flatten().enumerate() {
+        let is = &new["cidrs"][index];
+        if was != is {
+            causes.push(Cause::invalid(&format!("{FIELD}[{index}]"), is, "field is immutable"));
+        }
+    }
+}

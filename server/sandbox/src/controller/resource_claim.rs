@@ -1,0 +1,85 @@
+//! Gives a device back once no Pod has it, and lets a claim go that has none: pkg/controller/resourceclaim.
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::queue::Queue;
+use super::read::{
+    ended, has_finalizer, is_deleting, list, namespace, remove_finalizer, set, text, uid, unset,
+};
+use super::resource::{PODS, RESOURCE_CLAIMS};
+use super::timing::Timing;
+use super::{Next, Reconcile};
+use crate::status::Status;
+use crate::store::{Change, Event, Key};
+
+/// What the scheduler puts on a claim to which it gives a device.
+const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
+
+pub(super) struct ResourceClaims;
+
+impl Reconcile for ResourceClaims {
+    type Work = Key;
+    const NAME: &'static str = "resourceclaim-controller";
+    const USER: &'static str = "resource-claim-controller";
+
+    fn new(_: &Timing) -> Self {
+        Self
+    }
+
+    fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
+        if RESOURCE_CLAIMS.has(&event.key) && event.change != Change::Deleted {
+            queue.add(event.key.clone());
+        } else if PODS.has(&event.key) && (event.change == Change::Deleted || ended(&event.object))
+        {
+            for claim in list(&event.object, "/spec/resourceClaims") {
+                let name = text(claim, "/resourceClaimName");
+                if !name.is_empty() {
+                    queue.add(RESOURCE_CLAIMS.key(&event.key.namespace, name));
+                }
+            }
+        }
+    }
+
+    fn reconcile(
+        &mut self,
+        key: &Key,
+        client: &mut Client<'_>,
+        _: &mut Queue<Key>,
+    ) -> Result<Next, Status> {
+        let Some(claim) = client.get(key) else { return Ok(Next::Rest) };
+        let reserved = list(&claim, "/status/reservedFor");
+        let valid: Vec<&Value> =
+            reserved.iter().filter(|it| is_there(it, namespace(&claim), client)).collect();
+        let is_given = has_finalizer(&claim, FINALIZER);
+        let is_left = valid.is_empty() && (!reserved.is_empty() || is_deleting(&claim));
+        if valid.len() == reserved.len() && !(is_given && is_left) {
+            return Ok(Next::Rest);
+        }
+        let mut told = Value::clone(&claim);
+        if valid.is_empty() {
+            unset(&mut told, &["status", "reservedFor"]);
+        } else {
+            set(&mut told, &["status", "reservedFor"], json!(valid));
+        }
+        if is_given && is_left {
+            unset(&mut told, &["status", "allocation"]);
+        }
+        client.update_status(RESOURCE_CLAIMS, &told)?;
+        if is_given && is_left {
+            client.modify(key, |it| {
+                remove_finalizer(it, FINALIZER);
+            })?;
+        }
+        Ok(Next::Rest)
+    }
+}
+
+/// Whether who has reserved it is there and may still run; who is no Pod is not this controller's business.
+fn is_there(consumer: &Value, namespace: &str, client: &Client<'_>) -> bool {
+    if text(consumer, "/resource") != PODS.plural || !text(consumer, "/apiGroup").is_empty() {
+        return true;
+    }
+    let pod = client.find(PODS, namespace, text(consumer, "/name"));
+    pod.is_some_and(|pod| uid(&pod) == text(consumer, "/uid") && !ended(&pod))
+}
