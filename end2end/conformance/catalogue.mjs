@@ -22,7 +22,7 @@ export const reasons = {
 	X9: elsewhere,
 	X11: 'is a denial like X4, or a condition of a kind that somebody brings',
 	A6: 'is a server that does not answer: there is nothing to record',
-	A8: 'takes minutes of a server at its limits',
+	A8: 'is a request that outlasts the 34 s of a server: what it did until then is not told',
 };
 
 /** @param {string} letter @param {number} last */

@@ -15,7 +15,7 @@ import { nodes } from '../cluster/servers.mjs';
  * @property {(definition: string) => Promise<void>} convert lets who converts the resources of that definition answer, if it is `webhookAt('convert')`
  */
 
-/** In a world that somebody else started. @returns {Hands} */
+/** In a world that somebody else started: who converts answers there as it does, the rest is not ours to switch off. @returns {Hands} */
 export function bound() {
 	const cannot = async () => {
 		throw new Error('nothing can be switched off in a world that was there before');
@@ -27,7 +27,7 @@ export function bound() {
 		reviveNodes: cannot,
 		corrupt: cannot,
 		erase: cannot,
-		convert: cannot,
+		convert: async () => {},
 	};
 }
 
@@ -44,17 +44,26 @@ export const ofCluster = (cluster) => ({
 
 /**
  * Tells a sandbox what happens, a line at a time, and waits until it has.
- * @param {import('node:child_process').ChildProcessByStdio<import('node:stream').Writable, any, any>} child
- * @param {import('node:readline').Interface} answers @returns {Hands}
+ * @param {import('node:stream').Writable} script what it reads @param {import('node:readline').Interface} answers
+ * @param {Promise<never>} ended rejects when it has @returns {Hands}
  */
-export function ofSandbox(child, answers) {
+export function ofSandbox(script, answers, ended) {
+	script.on('error', () => {}); // told by its end
+	/** @param {string} happening */
+	const tell = async (happening) => {
+		const answered = once(answers, 'line');
+		script.write(`at 0s ${happening}\n`);
+		const { refused, why } = JSON.parse((await Promise.race([answered, ended]))[0]);
+		if (refused) throw new Error(`${refused}: ${why}`);
+	};
+	/** One after the other, whoever says it: answers do not tell what they answer. @type {Promise<unknown>} */
+	let last = Promise.resolve();
 	/** @param {string[]} happenings */
 	const say = async (...happenings) => {
 		for (const happening of happenings) {
-			const answered = once(answers, 'line');
-			child.stdin.write(`at 0s ${happening}\n`);
-			const { refused, why } = JSON.parse((await answered)[0]);
-			if (refused) throw new Error(`${refused}: ${why}`);
+			const told = last.then(() => tell(happening));
+			last = told.catch(() => {});
+			await told;
 		}
 	};
 	return {

@@ -59,6 +59,7 @@ export async function sandbox(log) {
 		'1',
 		'--faults',
 		faults,
+		'--obey',
 	];
 	const child = spawn(binary, args, { stdio: ['pipe', 'pipe', 'pipe'] });
 	createInterface({ input: child.stderr }).on('line', log);
@@ -76,7 +77,14 @@ export async function sandbox(log) {
 		await ended.catch(() => {});
 		await rm(dir, { recursive: true });
 	};
-	return { ...access, kubeconfig: file, speed, webhooks: scripted, hands: ofSandbox(child, answers), stop };
+	return {
+		...access,
+		kubeconfig: file,
+		speed,
+		webhooks: scripted,
+		hands: ofSandbox(child.stdin, answers, ended),
+		stop,
+	};
 }
 
 /** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<World>} */

@@ -297,6 +297,11 @@ export default [
 			await t.get(at('v2'), {
 				headers: { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' },
 			});
+			const streamed = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true };
+			await t.get(at('v2'), { query: { watch: 1, timeoutSeconds: 1, ...streamed } });
+			await t.get(`/apis/${t.ns}.example.com/v2/namespaces/default/widgets`, {
+				query: { watch: 1, timeoutSeconds: 1 },
+			});
 			await t.get(at('v2'), { query: { watch: 1, timeoutSeconds: 1 } });
 			await t.post(at('v2'), { ...widget(t.ns, 'v'), apiVersion: `${t.ns}.example.com/v2` });
 			await t.patch(`${at('v2')}/w`, 'merge', { metadata: { labels: { a: 'b' } } });
@@ -323,13 +328,21 @@ export default [
 		async (t) => {
 			const { crd, at } = await inTwoVersions(t, { clientConfig: { url: 'https://127.0.0.1:1/' } });
 			await t.post(at('v1'), widget(t.ns, 'w'));
+			await t.post(at('v1'), widget(t.ns, 'held', { finalizers: x }));
 			const other = [
 				{ op: 'replace', path: '/spec/versions/0/storage', value: false },
 				{ op: 'replace', path: '/spec/versions/1/storage', value: true },
 			];
 			await t.patch(crd, 'json', other, { see: ['status.storedVersions'] });
-			await t.eventually('it is stored in the other', 'GET', `${at('v2')}/w`, ({ status }) => status === 500);
+			await t.eventually('it is stored in the other', 'POST', at('v1'), ({ status }) => status === 500, {
+				body: widget(t.ns, 'probe'),
+				query: { dryRun: 'All' },
+			});
 			await t.get(`${at('v1')}/w`);
+			await t.patch(`${at('v1')}/held`, 'merge', free);
+			await t.patch(`${at('v1')}/w`, 'merge', { metadata: { labels: { a: 'b' } } });
+			await t.delete(`${at('v1')}/held`);
+			await t.get(`${at('v1')}/held`);
 			await t.delete(crd);
 			await t.until(crd, 'says that it cannot', (one) => says(one, 'Terminating', 'True', 'InstanceDeletionFailed'), {
 				show: (one) =>
@@ -338,6 +351,8 @@ export default [
 						.map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
 			});
 			await t.patch(crd, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, { silent: true });
+			await t.until(`${at('v1')}/held`, 'is told to go', (one) => one?.metadata.deletionTimestamp, { silent: true });
+			await t.patch(`${at('v1')}/held`, 'merge', free, { silent: true });
 			await t.gone(crd);
 		},
 	),

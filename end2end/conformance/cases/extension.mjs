@@ -350,7 +350,13 @@ export default [
 			spec.paramRef = { name: 'none', namespace: t.ns, parameterNotFoundAction: 'Deny' };
 			for (const one of [rules, binding]) await t.create(one, { silent: true });
 			await t.create(configMap('probe'), { silent: true });
-			await t.eventually('it denies', 'DELETE', 'configmaps/probe', ({ status }) => status !== 200, dryRun);
+			await t.eventually(
+				'it denies',
+				'DELETE',
+				'configmaps/probe',
+				({ body }) => /no params/.test(body.message),
+				dryRun,
+			);
 			await t.delete('configmaps/probe');
 			const path = `validatingadmissionpolicybindings/${t.name('binding')}`;
 			await t.patch(path, 'json', [{ op: 'replace', path: '/spec/paramRef/parameterNotFoundAction', value: 'Allow' }], {
@@ -399,6 +405,17 @@ export default [
 		await t.patch('configmaps/a', 'merge', { metadata: { labels: { by: null } } }, { see: ['metadata.labels'] });
 		await t.delete('configmaps/a');
 		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+	}),
+	define('webhook-changes-nothing', 'A webhook cannot change what is deleted', async (t) => {
+		const name = 'label.example.com';
+		await t.create(webhook(t, 'Mutating', { name, clientConfig: t.webhookAt(name), timeoutSeconds: 5 }), {
+			silent: true,
+		});
+		await inForce(t);
+		await t.delete('configmaps/probe');
+		await t.get('configmaps/probe');
+		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+		await outOfForce(t);
 	}),
 	define(
 		'webhook-rewrites-pods',

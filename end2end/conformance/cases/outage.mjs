@@ -8,8 +8,8 @@ import { define } from '../suite.mjs';
 
 /** Plays while the controllers are away, and brings them back whatever happens. @param {Scene} t @param {() => Promise<void>} play */
 async function withoutControllers(t, play) {
-	await t.hands.stopControllers();
 	try {
+		await t.hands.stopControllers();
 		await play();
 	} finally {
 		await t.hands.startControllers();
@@ -59,13 +59,13 @@ export default [
 	),
 	define(
 		'all-nodes-silent',
-		'§8 R-S5 §3 P4 Where every node is silent no Pod is told to go: it may be the network of who watches them',
+		'§8 R-S5 §3 P4 Where every node is silent none drives its Pods away: it may be the network of who watches them',
 		async (t) => {
 			await t.create(pod('p'), { silent: true });
 			await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running', { silent: true });
 			const all = (/** @type {any[]} */ nodes) => nodes.map((node) => [node.metadata.name, ready(node), taints(node)]);
-			await t.hands.silenceNodes();
 			try {
+				await t.hands.silenceNodes();
 				await t.until(
 					'nodes',
 					'are all Unknown, and none drives its Pods away',
@@ -100,36 +100,41 @@ export default [
 			await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
 			await t.post(path, widget(t.ns, 'good'));
 			await t.post(path, widget(t.ns, 'bad'));
-			await t.hands.corrupt(`${path}/bad`);
-			await t.eventually('it is not read', 'GET', `${path}/bad`, ({ status }) => status !== 200);
-			await t.get(`${path}/bad`);
-			await t.get(`${path}/good`);
-			await t.get(path);
-			await t.get(path, { query: { watch: 1, timeoutSeconds: 1 } });
-			await t.get(`/apis/${group}/v1/widgets`);
-			await t.get(`/apis/${group}/v1/namespaces/${t.ns}/widgets`);
-			await t.delete(path);
-			await t.delete(`${path}/bad`);
-			await t.patch(`${path}/bad`, 'merge', { metadata: { finalizers: null } });
-			await t.delete(`${path}/bad`, { ignoreStoreReadErrorWithClusterBreakingPotential: true });
-			await t.delete(`namespaces/${ns}`);
-			await t.until(
-				`namespaces/${ns}`,
-				'says that it cannot delete',
-				(it) =>
-					it?.status.conditions?.some(
-						(/** @type {any} */ { type, status }) => type === 'NamespaceDeletionContentFailure' && status === 'True',
-					),
-				{
-					show: (it) =>
-						it.status.conditions
-							.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
-							.sort(),
-				},
-			);
-			await t.hands.erase(`${path}/bad`);
+			try {
+				await t.hands.corrupt(`${path}/bad`);
+				await t.eventually('it is not read', 'GET', `${path}/bad`, ({ status }) => status !== 200);
+				await t.get(`${path}/bad`);
+				await t.get(`${path}/good`);
+				await t.get(path);
+				await t.get(path, { query: { watch: 1, timeoutSeconds: 1 } });
+				await t.get(`/apis/${group}/v1/namespaces/${t.ns}/widgets`, { query: { watch: 1, timeoutSeconds: 1 } });
+				await t.get(`/apis/${group}/v1/widgets`);
+				await t.get(`/apis/${group}/v1/namespaces/${t.ns}/widgets`);
+				await t.delete(path);
+				await t.delete(`${path}/bad`);
+				await t.patch(`${path}/bad`, 'merge', { metadata: { finalizers: null } });
+				await t.delete(`${path}/bad`, { ignoreStoreReadErrorWithClusterBreakingPotential: true });
+				await t.delete(`namespaces/${ns}`);
+				await t.until(
+					`namespaces/${ns}`,
+					'says that it cannot delete',
+					(it) =>
+						it?.status.conditions?.some(
+							(/** @type {any} */ { type, status }) => type === 'NamespaceDeletionContentFailure' && status === 'True',
+						),
+					{
+						show: (it) =>
+							it.status.conditions
+								.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+								.sort(),
+					},
+				);
+			} finally {
+				await t.hands.erase(`${path}/bad`);
+			}
 			await t.gone(`namespaces/${ns}`);
 			await t.delete(`customresourcedefinitions/widgets.${group}`);
+			await t.gone(`customresourcedefinitions/widgets.${group}`);
 		},
 		{ alone: true },
 	),

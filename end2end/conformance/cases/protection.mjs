@@ -1,5 +1,6 @@
 /**
- * What else is kept while something uses it: ranges of addresses, claims to devices.
+ * What else is kept while something uses it: ranges of addresses, claims to devices. From a range that is ready every Service
+ * may get its address, so those cases are played alone.
  */
 import { pod } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -29,6 +30,16 @@ const address = (t, name) => ({
 const ready = (one) => one?.status?.conditions?.find((/** @type {any} */ { type }) => type === 'Ready');
 /** @param {any} one */
 const told = (one) => [one.metadata.finalizers, ready(one)?.status, ready(one)?.reason, ready(one)?.message];
+
+/** Plays while an address is used, and gives it back whatever happens. @param {Scene} t @param {string} name @param {() => Promise<void>} play */
+async function using(t, name, play) {
+	await t.create(address(t, name));
+	try {
+		await play();
+	} finally {
+		await t.delete(`ipaddresses/${name}`);
+	}
+}
 
 /** A range that is in use. @param {Scene} t @param {string} path */
 const isReady = (t, path) => t.until(path, 'is ready', (one) => ready(one)?.status === 'True', { show: told });
@@ -65,41 +76,62 @@ export default [
 			await t.delete(path);
 			await t.gone(path);
 		},
+		{ alone: true },
 	),
-	define('address-range-in-use', '§3 V11 A range stays, and says so, while one of its addresses is used', async (t) => {
-		const path = `servicecidrs/${t.name('range')}`;
-		await t.create(range(t.name('range'), '10.22.0.0/24'));
-		await isReady(t, path);
-		await t.create(address(t, '10.22.0.7'));
-		await t.delete(path);
-		await t.until(path, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: told });
-		await t.delete('ipaddresses/10.22.0.7');
-		await t.gone(path);
-	}),
-	define('address-range-covered', '§3 V11 A range goes where another has its addresses as well', async (t) => {
-		const [path, wider] = [`servicecidrs/${t.name('range')}`, `servicecidrs/${t.name('wider')}`];
-		await t.create(range(t.name('range'), '10.23.4.0/24'));
-		await t.create(range(t.name('wider'), '10.23.0.0/16'));
-		await isReady(t, path);
-		await isReady(t, wider);
-		await t.create(address(t, '10.23.4.7'));
-		await t.delete(path);
-		await t.gone(path);
-		await t.delete(wider);
-		await t.until(wider, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: told });
-		await t.delete('ipaddresses/10.23.4.7');
-		await t.gone(wider);
-	}),
-	define('address-range-invalid', 'A range says which, and does not change', async (t) => {
-		const path = `servicecidrs/${t.name('range')}`;
-		await t.create({ ...range(t.name('range'), 'x'), spec: {} });
-		await t.create(range(t.name('range'), 'x'));
-		await t.create(range(t.name('range'), '10.24.0.1/24'));
-		await t.create(range(t.name('range'), '10.24.0.0/24'));
-		await t.patch(path, 'merge', { spec: { cidrs: ['10.25.0.0/24'] } });
-		await t.create(address(t, 'x'));
-		await t.delete(path, undefined, { silent: true });
-	}),
+	define(
+		'address-range-in-use',
+		'§3 V11 A range stays, and says so, while one of its addresses is used',
+		async (t) => {
+			const path = `servicecidrs/${t.name('range')}`;
+			await t.create(range(t.name('range'), '10.22.0.0/24'));
+			await isReady(t, path);
+			await using(t, '10.22.0.7', async () => {
+				await t.delete(path);
+				await t.until(path, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: told });
+			});
+			await t.gone(path);
+		},
+		{ alone: true },
+	),
+	define(
+		'address-range-covered',
+		'§3 V11 A range goes where another has its addresses as well',
+		async (t) => {
+			const [path, wider] = [`servicecidrs/${t.name('range')}`, `servicecidrs/${t.name('wider')}`];
+			await t.create(range(t.name('range'), '10.23.4.0/24'));
+			await t.create(range(t.name('wider'), '10.23.0.0/16'));
+			await isReady(t, path);
+			await isReady(t, wider);
+			await using(t, '10.23.4.7', async () => {
+				await t.delete(path);
+				await t.gone(path);
+				await t.delete(wider);
+				await t.until(wider, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: told });
+			});
+			await t.gone(wider);
+		},
+		{ alone: true },
+	),
+	define(
+		'address-range-invalid',
+		'A range says which, and does not change',
+		async (t) => {
+			const path = `servicecidrs/${t.name('range')}`;
+			await t.create({ ...range(t.name('range'), 'x'), spec: {} });
+			await t.create(range(t.name('range'), 'x'));
+			await t.create(range(t.name('range'), '10.24.0.1/24'));
+			await t.create({
+				...range(t.name('range'), 'x'),
+				spec: { cidrs: ['10.24.0.0/24', '10.25.0.0/24', '10.26.0.0/24'] },
+			});
+			await t.create(range(t.name('range'), '10.24.0.0/24'));
+			await t.patch(path, 'merge', { spec: { cidrs: ['10.25.0.0/24'] } });
+			await t.create(address(t, 'x'));
+			await t.delete(path, undefined, { silent: true });
+			await t.gone(path);
+		},
+		{ alone: true },
+	),
 	define('device-claim-unused', '§3 V11 A claim to a device that was never given goes at once', async (t) => {
 		await t.create(claim('c'));
 		await t.delete('resourceclaims/c');

@@ -273,7 +273,7 @@ fn route(
     }
     let key = Key::new(group, plural, namespace, name);
     if let Some(object) = cluster.get(&key) {
-        cluster.is_legible(&kind, object)?;
+        cluster.may_be_read(&kind, object)?;
     }
     if !subresource.is_empty() {
         return of_subresource(cluster, request, verb, &kind, &key, subresource);

@@ -43,10 +43,10 @@ pub struct Matcher {
     pub namespace: String,
     pub name: String,
     pub user: String,
-    /// Not before this much has passed since the rules were set.
-    pub from: SignedDuration,
-    /// Nor after this.
-    pub until: Option<SignedDuration>,
+    /// Not before this moment.
+    pub from: Option<Timestamp>,
+    /// Nor from this one on.
+    pub until: Option<Timestamp>,
 }
 
 /// One rule.
@@ -129,8 +129,6 @@ pub struct Faults {
     pub rules: Vec<Rule>,
     /// In the order of their times.
     happenings: Vec<(Timestamp, Happening)>,
-    /// From when rules count their time.
-    since: Timestamp,
     pub(crate) nodes: BTreeMap<String, NodeFault>,
 }
 
@@ -182,12 +180,11 @@ impl Faults {
     /// What strikes this request, or this watch. Delays add up; of the rest the first counts.
     pub fn strike(&mut self, asked: &Asked<'_>, now: Timestamp, rng: &mut fastrand::Rng) -> Strike {
         let mut strike = Strike::default();
-        let passed = now.duration_since(self.since);
         for rule in &mut self.rules {
             let spent = strike.action.is_some() && !matches!(rule.action, Action::Latency(_));
             if spent
                 || rule.times == Some(0)
-                || !rule.matcher.matches(asked, passed)
+                || !rule.matcher.matches(asked, now)
                 || !rule.action.fits(asked)
             {
                 continue;
@@ -214,12 +211,10 @@ impl Faults {
             self.happenings.insert(index, (at, happening));
         }
         self.nodes.extend(other.nodes);
-        self.since = other.since;
     }
 
-    /// Plans something, counted from when the rules were set.
-    pub fn plan(&mut self, after: SignedDuration, happening: Happening) {
-        let at = self.since.checked_add(after).unwrap_or(Timestamp::MAX);
+    /// Plans something.
+    pub fn plan(&mut self, at: Timestamp, happening: Happening) {
         let index = self.happenings.partition_point(|(one, _)| *one <= at);
         self.happenings.insert(index, (at, happening));
     }
@@ -237,7 +232,7 @@ impl Faults {
 }
 
 impl Matcher {
-    fn matches(&self, asked: &Asked<'_>, passed: SignedDuration) -> bool {
+    fn matches(&self, asked: &Asked<'_>, now: Timestamp) -> bool {
         let plain = match asked.subresource {
             "" => asked.plural.to_owned(),
             subresource => format!("{}/{subresource}", asked.plural),
@@ -252,8 +247,8 @@ impl Matcher {
             && is(&self.namespace, asked.namespace)
             && is(&self.name, asked.name)
             && is(&self.user, asked.user)
-            && passed >= self.from
-            && self.until.is_none_or(|until| passed < until)
+            && self.from.is_none_or(|from| now >= from)
+            && self.until.is_none_or(|until| now < until)
     }
 }
 

@@ -1,5 +1,5 @@
 //! A sandbox on a loopback port. Prints one line of JSON once it is ready, and serves until it is told to end. What it
-//! reads meanwhile are lines of a script of faults; each is answered with a line of JSON.
+//! reads meanwhile, if it is to obey, are lines of a script of faults; each is answered with a line of JSON.
 
 use std::{
     convert::Infallible,
@@ -45,6 +45,9 @@ struct Args {
     /// A script of faults
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
+    /// Read more of that script, line by line, from standard input
+    #[arg(long)]
+    obey: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -57,7 +60,8 @@ enum Timing {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let Args { port, kubeconfig: path, seed, speed, world: name, timing, faults } = Args::parse();
+    let Args { port, kubeconfig: path, seed, speed, world: name, timing, faults, obey } =
+        Args::parse();
     let temporary = || env::temp_dir().join(format!("sandbox-{}.kubeconfig", std::process::id()));
     let path = path.unwrap_or_else(temporary);
     let timing = match timing {
@@ -84,11 +88,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     fs::write(&path, kubeconfig(address, None))?;
     let ready = json!({"ready": true, "kubeconfig": path, "server": format!("http://{address}")});
     writeln!(io::stdout(), "{ready}")?;
-    // Of its own, and ends with the process: nobody can take a read of stdin back.
-    thread::spawn({
+    if obey {
+        // Of its own, and ends with the process: nobody can take a read of stdin back.
         let sandbox = sandbox.clone();
-        move || obey(&sandbox)
-    });
+        thread::spawn(move || obey_lines(&sandbox));
+    }
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
         () = port.serve(&sandbox) => {}
@@ -102,9 +106,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Plans what it reads, line by line, counted from when it was read. What is to happen at once has happened when it is
 /// answered.
-fn obey(sandbox: &Sandbox) {
+fn obey_lines(sandbox: &Sandbox) {
     for line in io::stdin().lines().map_while(Result::ok) {
         let refused = sandbox.with(|world| {
+            tell(&world.take_failures()).map_err(|why| chain(&why))?;
             world.load("[]", &line).map_err(|why| chain(&why))?;
             world.turn();
             world.take_failures().pop().map_or(Ok(()), |failure| Err(failure.why))
@@ -130,8 +135,13 @@ async fn tell_failures(sandbox: &Sandbox) -> io::Result<Infallible> {
     let mut second = tokio::time::interval(Duration::from_secs(1));
     loop {
         second.tick().await;
-        for Failure { happening, why, .. } in sandbox.with(World::take_failures) {
-            writeln!(io::stderr(), "{happening:?} could not happen: {why}")?;
-        }
+        tell(&sandbox.with(World::take_failures))?;
     }
+}
+
+fn tell(failures: &[Failure]) -> io::Result<()> {
+    for Failure { happening, why, .. } in failures {
+        writeln!(io::stderr(), "{happening:?} could not happen: {why}")?;
+    }
+    Ok(())
 }

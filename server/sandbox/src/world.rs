@@ -154,8 +154,8 @@ impl World {
         self.failures.drain(..).collect()
     }
 
-    /// Repairs everything that is broken: nodes, mounts, exports, controllers, webhooks, what is kept, the clock; nothing more happens
-    /// by itself.
+    /// Repairs everything that is broken: nodes, mounts, exports, controllers, webhooks, what is kept, the clock; nothing
+    /// more happens by itself.
     pub fn repair(&mut self) {
         self.cluster.faults = Faults::default();
         self.cluster.deciders.clear();
@@ -210,7 +210,9 @@ impl World {
                 }
                 cluster.damaged.insert(key);
             }
-            Happening::Erase(key) => cluster.erase(&key),
+            Happening::Erase(key) => {
+                cluster.erase(&key).ok_or_else(|| format!("there is no {key}"))?;
+            }
             Happening::Compact => cluster.store.compact(cluster.store.revision()),
         }
         Ok(())

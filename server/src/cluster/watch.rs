@@ -72,10 +72,13 @@ const PACE: Duration = Duration::from_secs(1);
 /// within a minute.
 const FORBIDDEN: Duration = Duration::from_secs(30);
 /// What each single namespace that may not be seen adds to that where they are many: together they ask no more than five
-/// times a second.
+/// times a second, up to the 1,200 for which that is [`FORBIDDEN_HERE`].
 const FORBIDDEN_EACH: Duration = Duration::from_millis(200);
 /// The longest wait for a single namespace, however many there are.
 const FORBIDDEN_HERE: Duration = Duration::from_secs(240);
+/// Watches in a row that told nothing and did not last, before the wait for the next grows; one more, and the kind is
+/// listed anew each time: it is seen as it is every half minute, if not as it changes.
+const BARREN: u32 = 2;
 /// Refusals in a row before a kind is watched namespace by namespace: an API server that starts does not know its own
 /// rules at first.
 const DIVIDED_AFTER: u32 = 2;
@@ -111,7 +114,7 @@ pub(super) struct Shared {
     pub(super) served_changed: Arc<Notify>,
 }
 
-/// How many of something wait for a right.
+/// How many watches of single namespaces wait to be tried again because they may not see.
 #[derive(Default)]
 pub(super) struct Refusals(AtomicUsize);
 
@@ -164,6 +167,8 @@ struct Watch {
     failures: u32,
     /// How often the whole of a namespaced kind was forbidden, in a row.
     refusals: u32,
+    /// Watches in a row that told nothing and did not last.
+    barren: u32,
     /// What the hub was told, or may have been.
     blind: Option<BlindCause>,
     /// When a request was last begun.
@@ -193,6 +198,7 @@ impl Watch {
             pages_only: false,
             failures: 0,
             refusals: 0,
+            barren: 0,
             blind: None,
             begun: None,
             place: None,
@@ -207,7 +213,20 @@ impl Watch {
             self.pace().await;
             let result = match position.take() {
                 None => self.list(times).await,
-                Some(at) => self.follow(at, times, &mut position).await.map(|()| position.take()),
+                Some(at) => {
+                    let begun = Instant::now();
+                    let end = self.follow(at, times, &mut position).await;
+                    if end.is_ok() && begun.elapsed() >= PACE {
+                        self.barren = 0;
+                    }
+                    if self.barren > BARREN {
+                        position = None;
+                    }
+                    if self.barren >= BARREN {
+                        sleep(backoff(self.barren, &self.shared.chance)).await;
+                    }
+                    end.map(|()| position.take())
+                }
             };
             match result {
                 Ok(next) => position = next,
@@ -300,7 +319,10 @@ impl Watch {
         if !self.pages_only && self.shared.streams_lists.load(Ordering::Relaxed) {
             match self.list_by_stream().await {
                 // Where the cache of a kind cannot be filled, a stream says no more than that it is behind; why, a list does.
-                Err(Trouble::NoStream | Trouble::Failing(_)) => {}
+                Err(Trouble::NoStream) => {}
+                Err(Trouble::Failing(why)) => {
+                    tracing::debug!(resource = %self.kind.resource(), %why, "cannot be streamed");
+                }
                 result => return result,
             }
         }
@@ -410,6 +432,7 @@ impl Watch {
             }
         };
         self.seen().await?;
+        self.barren = self.barren.saturating_add(1);
         loop {
             let line = tokio::select! {
                 biased;
@@ -448,6 +471,7 @@ impl Watch {
                     self.shared.served_changed.notify_one();
                 }
             }
+            self.barren = 0;
             *resume = Some(Position { version, stream: None });
         }
     }

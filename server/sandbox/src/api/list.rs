@@ -139,7 +139,7 @@ pub(super) fn list(
         (None, Some(asked), "") if limit > 0 => Some(asked),
         _ => None,
     };
-    cluster.are_legible(kind, within)?;
+    cluster.may_all_be_read(kind, within)?;
     let (group, plural) = (kind.group.as_str(), kind.plural.as_str());
     let (revision, mut items) = match exact.filter(|exact| *exact != current) {
         None => (current, cluster.list(group, plural, within).cloned().collect::<Vec<_>>()),

@@ -117,8 +117,8 @@ impl Watch {
             namespace: within,
             listener: cluster.lines.listen(&kind.group, &kind.plural),
         };
-        if sends_initial && cluster.are_legible(kind, watch.namespace.as_deref()).is_err() {
-            // The cache cannot be filled, and never is as new as what is asked for.
+        if sends_initial && cluster.may_all_be_read(kind, None).is_err() {
+            // The cache is of the whole kind. It cannot be filled, and never is as new as what is asked for.
             watch.refused = Some(Status::too_large_version(current, 0));
         } else if sends_initial {
             let all = cluster.list(&kind.group, &kind.plural, watch.namespace.as_deref());
@@ -151,7 +151,11 @@ impl Watch {
         }
         let mut batch = Batch::default();
         self.view.now = cluster.now();
-        let illegible = self.first_illegible(cluster);
+        if cluster.is_damaged(&self.view.kind) {
+            // The cache begins anew, and whoever watched it as well.
+            return Batch::ending(End::Whole);
+        }
+        let inconvertible = self.first_inconvertible(cluster);
         let Cluster { store, kinds, lines, .. } = &mut *cluster;
         for object in std::mem::take(&mut self.initial) {
             self.tell(&mut batch, lines, Change::Added, &object);
@@ -163,8 +167,7 @@ impl Watch {
         match store.since(self.cursor) {
             Ok(events) => {
                 for event in events {
-                    if illegible == Some(event.revision) {
-                        // The cache begins anew, and who watched it as well.
+                    if inconvertible == Some(event.revision) {
                         batch.end = Some(End::Whole);
                         break;
                     }
@@ -203,16 +206,16 @@ impl Watch {
         }
     }
 
-    /// The next change of something that cannot be shown.
-    fn first_illegible(&self, cluster: &Cluster) -> Option<u64> {
+    /// The next change of something that cannot be shown in this version.
+    fn first_inconvertible(&self, cluster: &Cluster) -> Option<u64> {
         let kind = &self.view.kind;
-        if kind.converter.is_null() && cluster.damaged.is_empty() {
+        if kind.converter.is_null() {
             return None;
         }
         let mut events = cluster.store.since(self.cursor).ok()?;
         let is_not = |event: &&Arc<Event>| {
             event.key.is_of(&kind.group, &kind.plural)
-                && cluster.is_legible(kind, &event.object).is_err()
+                && cluster.may_be_read(kind, &event.object).is_err()
         };
         events.find(is_not).map(|event| event.revision)
     }

@@ -24,9 +24,6 @@ pub(super) fn create(
     let view = View::negotiate(request, kind)?;
     let write = options(request, "CreateOptions")?;
     let object = body::object(cluster, request, kind)?;
-    if let Some(stored) = cluster.kinds.get(&key.group, &key.plural) {
-        cluster.is_convertible(kind, &kind.api_version(), &stored.api_version())?;
-    }
     let actor = &request.actor;
     let made =
         cluster.create_with(actor, &write, &key.group, &key.plural, &key.namespace, object)?;

@@ -7,7 +7,6 @@ use super::{Actor, Cluster, Write};
 use crate::{
     kind::Kind,
     object,
-    patch::Patch,
     status::{Cause, Status},
     store::Key,
 };
@@ -44,6 +43,13 @@ pub(super) struct Attributes<'a> {
     pub(super) object: &'a Value,
     /// As it is; none for a CREATE.
     pub(super) existing: Option<&'a Value>,
+}
+
+impl Attributes<'_> {
+    /// Whether it is about what stands at the gate, of which webhooks hear nothing.
+    pub(super) fn is_about_gates(&self) -> bool {
+        is_one(&POLICIES, self.key) || is_one(&WEBHOOKS, self.key)
+    }
 }
 
 /// What policies are declared with. Neither they nor webhooks are asked about these.
@@ -107,77 +113,40 @@ impl Cluster {
         Ok(())
     }
 
-    /// Asks every plugin, webhook and policy about something new or changed. `object` may be changed by them.
-    #[expect(clippy::too_many_arguments, reason = "the attributes of admission are that many")]
-    pub(super) fn admit(
-        &mut self,
-        actor: &Actor,
-        write: &Write,
-        operation: Operation,
-        key: &Key,
-        subresource: &str,
-        object: &mut Value,
-        existing: Option<&Value>,
-    ) -> Result<(), Status> {
-        // `NamespaceLifecycle` lets only DELETE through where the namespace is gone.
-        if operation == Operation::Update && !key.namespace.is_empty() {
-            let namespace = Key::new("", "namespaces", "", &key.namespace);
-            if self.get(&namespace).is_none() {
-                return Err(Status::not_found("", "namespaces", &key.namespace));
-            }
+    /// `NamespaceLifecycle`: only DELETE is let through where the namespace is gone.
+    pub(super) fn may_change(&self, key: &Key) -> Result<(), Status> {
+        let namespace = Key::new("", "namespaces", "", &key.namespace);
+        if !key.namespace.is_empty() && self.get(&namespace).is_none() {
+            return Err(Status::not_found("", "namespaces", &key.namespace));
         }
-        if operation == Operation::Create && subresource.is_empty() {
-            for (group, plural, finalizer) in PROTECTIONS {
-                if key.is_of(group, plural) {
-                    object::add_finalizer(object, finalizer);
-                }
-            }
-            if key.is_of("", "pods") {
-                self.has_account(key, object)?;
-                tolerate_for_a_while(object, self.toleration);
-            }
-            if key.is_of("", "persistentvolumeclaims") {
-                self.default_storage_class(object);
-            }
-        }
-        let kind = self.kind(key)?;
-        let name = &*key.name;
-        let nothing = &Value::Null;
-        let asked = Attributes {
-            actor,
-            write,
-            operation,
-            key,
-            name,
-            subresource,
-            object: nothing,
-            existing,
-        };
-        for patch in self.ask_who_changes(&Attributes { object, ..asked })? {
-            *object = patch.apply(&kind, object)?;
-        }
-        self.ask_who_decides(&Attributes { object, ..asked })
+        Ok(())
     }
 
-    /// Asks the webhooks that may change what is asked for, which none is where nothing is written.
-    pub(super) fn ask_who_changes(&self, asked: &Attributes<'_>) -> Result<Vec<Patch>, Status> {
-        if is_one(&POLICIES, asked.key) || is_one(&WEBHOOKS, asked.key) {
-            return Ok(vec![]);
+    /// Lets the built-in plugins change something new.
+    pub(super) fn admit_new(&mut self, key: &Key, object: &mut Value) -> Result<(), Status> {
+        for (group, plural, finalizer) in PROTECTIONS {
+            if key.is_of(group, plural) {
+                object::add_finalizer(object, finalizer);
+            }
         }
-        self.ask_webhooks("mutatingwebhookconfigurations", asked)
+        if key.is_of("", "pods") {
+            self.has_account(key, object)?;
+            tolerate_for_a_while(object, self.toleration);
+        }
+        if key.is_of("", "persistentvolumeclaims") {
+            self.default_storage_class(object);
+        }
+        Ok(())
     }
 
     /// Asks policies, and the webhooks that only decide.
-    pub(super) fn ask_who_decides(&self, asked: &Attributes<'_>) -> Result<(), Status> {
+    pub(super) fn decide(&self, asked: &Attributes<'_>) -> Result<(), Status> {
         // What stands at the gate could not be got rid of if it were asked about itself.
         if is_one(&POLICIES, asked.key) {
             return Ok(());
         }
         self.ask_policies(asked)?;
-        if !is_one(&WEBHOOKS, asked.key) {
-            self.ask_webhooks("validatingwebhookconfigurations", asked)?;
-        }
-        Ok(())
+        self.ask_webhooks(asked)
     }
 
     /// `ServiceAccount`: nobody runs as who is not there. The real one waits a while for the account `default`, which

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Actor, Cluster, Write, admission::Operation, defaults, managed, validate};
+use super::{
+    Actor, Cluster, Write,
+    admission::{Attributes, Operation},
+    defaults, managed, validate,
+};
 use crate::{clock, kind::Kind, object, status::Status, store::Key};
 
 impl Cluster {
@@ -23,14 +27,28 @@ impl Cluster {
         let mut object = object;
         validate::shape(&kind, &object)?;
         validate::convert(&kind, &mut object);
+        self.may_be_stored(&kind, &object)?;
         self.fill(&kind, namespace, &mut object)?;
         let name = object::name(&object).to_owned();
         let key = Key::new(group, plural, if kind.namespaced { namespace } else { "" }, &name);
         self.may_hold(&kind, &key)?;
         self.may_create_of(&kind, &name)?;
+        let asked = Attributes {
+            actor,
+            write,
+            operation: Operation::Create,
+            key: &key,
+            name: &name,
+            subresource: "",
+            object: &Value::Null,
+            existing: None,
+        };
+        self.mutate(&kind, asked, &mut object)?;
+        settle(&kind, &mut object);
         defaults::apply(&kind, &mut object);
         self.allocate(&kind, &mut object);
-        self.admit(actor, write, Operation::Create, &key, "", &mut object, None)?;
+        self.admit_new(&key, &mut object)?;
+        self.decide(&Attributes { object: &object, ..asked })?;
         self.ask_guard(actor, write, &key, None, &object)?;
         validate::create(&kind, &object)?;
         self.charge(write, &key, "", &object, None)?;
@@ -104,14 +122,17 @@ impl Cluster {
                 metadata.remove(empty);
             }
         }
-        if let Value::Object(map) = object {
-            map.insert("apiVersion".into(), json!(kind.api_version()));
-            map.insert("kind".into(), json!(kind.kind));
-            // The status of a new object is the controllers' to say.
-            if kind.subresource("status").is_some() {
-                map.remove("status");
-            }
-        }
         Ok(())
+    }
+}
+
+/// What a new object is, and that its status is the controllers' to say.
+fn settle(kind: &Kind, object: &mut Value) {
+    if let Value::Object(map) = object {
+        map.insert("apiVersion".into(), json!(kind.api_version()));
+        map.insert("kind".into(), json!(kind.kind));
+        if kind.subresource("status").is_some() {
+            map.remove("status");
+        }
     }
 }

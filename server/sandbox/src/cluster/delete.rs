@@ -120,7 +120,7 @@ impl Cluster {
             precondition_of_storage(key, &existing, &options)?;
             options.uid = Some(object::uid(&existing).into());
             if !object::is_deleting(&existing) {
-                self.admit_delete(admission, &write, key, &existing)?;
+                self.admit_delete(admission, &write, &kind, key, &existing)?;
                 let marked = self.mark_first(key, &existing, &options);
                 let object = self.put(key, &existing, marked, options.dry_run)?;
                 return Ok(Deleted { answer: object.clone(), object, gone: false });
@@ -142,7 +142,7 @@ impl Cluster {
         }
         let had_finalizers = object::finalizers(&existing).next().is_some();
         let wanted = finalizers_for_collection(&kind, &existing, &options);
-        self.admit_delete(admission, &write, key, &existing)?;
+        self.admit_delete(admission, &write, &kind, key, &existing)?;
         let graceful = matches!(grace, Grace::Given);
         if graceful || had_finalizers || wanted.is_some() {
             if let Some(wanted) = &wanted {
@@ -182,6 +182,7 @@ impl Cluster {
         &self,
         admission: Admission<'_>,
         write: &Write,
+        kind: &Kind,
         key: &Key,
         existing: &Value,
     ) -> Result<(), Status> {
@@ -200,9 +201,8 @@ impl Cluster {
             object: &Value::Null,
             existing: Some(existing),
         };
-        // There is nothing that they could change.
-        self.ask_who_changes(&asked)?;
-        self.ask_who_decides(&asked)
+        self.mutate(kind, asked, &mut Value::Null)?;
+        self.decide(&asked)
     }
 
     /// Stores a changed object, unless nothing changed or it is only asked what would be.
@@ -220,6 +220,7 @@ impl Cluster {
             return Ok(Arc::new(object));
         }
         super::validate::size(&object)?;
+        self.may_be_stored(&*self.kind(key)?, existing)?;
         let stored = self.store.replace(key, object);
         self.after_write(key, Some(existing), Some(&stored));
         Ok(stored)
@@ -228,14 +229,14 @@ impl Cluster {
     /// Takes an object out of the store.
     pub(super) fn take(&mut self, key: &Key) -> Option<Arc<Value>> {
         let last = self.store.remove(key)?;
+        self.damaged.remove(key);
         self.after_write(key, Some(&last), None);
         Some(last)
     }
 
     /// Takes away what is kept of an object, whatever holds it.
-    pub(crate) fn erase(&mut self, key: &Key) {
-        self.damaged.remove(key);
-        self.take(key);
+    pub(crate) fn erase(&mut self, key: &Key) -> Option<Arc<Value>> {
+        self.take(key)
     }
 
     /// The first DELETE of a Namespace or a CustomResourceDefinition only marks it.

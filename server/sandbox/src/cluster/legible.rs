@@ -9,33 +9,57 @@ use crate::{kind::Kind, object, status::Status, store::Key};
 /// What Go's decoder says of what is no JSON, as the suite's damage is.
 const DAMAGED: &str = "invalid character 'g' looking for beginning of value";
 
+/// How long a conversion may take, in seconds (`apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go`).
+const CONVERSION: i64 = 30;
+
 impl Cluster {
     /// Whether an object can be shown in the version of this kind.
     ///
     /// # Errors
     ///
     /// 500 if not.
-    pub(crate) fn is_legible(&self, kind: &Kind, object: &Value) -> Result<(), Status> {
+    pub(crate) fn may_be_read(&self, kind: &Kind, object: &Value) -> Result<(), Status> {
         if !self.damaged.is_empty() {
             let (namespace, name) = (object::namespace(object), object::name(object));
             if self.damaged.contains(&Key::new(&kind.group, &kind.plural, namespace, name)) {
                 return Err(Status::plain(500, DAMAGED));
             }
         }
-        self.is_convertible(kind, object::text(object, &["apiVersion"]), &kind.api_version())
+        self.may_be_converted(kind, object::text(object, &["apiVersion"]), &kind.api_version())
     }
 
     /// Whether all objects of this kind can be shown in its version; of one namespace if given.
     ///
     /// # Errors
     ///
-    /// As for [`Self::is_legible`].
-    pub(crate) fn are_legible(&self, kind: &Kind, namespace: Option<&str>) -> Result<(), Status> {
+    /// As for [`Self::may_be_read`].
+    pub(crate) fn may_all_be_read(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+    ) -> Result<(), Status> {
         if self.damaged.is_empty() && kind.converter.is_null() {
             return Ok(());
         }
         let mut all = self.list(&kind.group, &kind.plural, namespace);
-        all.try_for_each(|object| self.is_legible(kind, object))
+        all.try_for_each(|object| self.may_be_read(kind, object))
+    }
+
+    /// Whether an object, as it was sent or is kept, can become one of the version that is stored.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::may_be_converted`].
+    pub(super) fn may_be_stored(&self, stored: &Kind, object: &Value) -> Result<(), Status> {
+        match object::text(object, &["apiVersion"]) {
+            "" => Ok(()),
+            version => self.may_be_converted(stored, version, &stored.api_version()),
+        }
+    }
+
+    /// Whether something that is kept of a kind is damaged.
+    pub(crate) fn is_damaged(&self, kind: &Kind) -> bool {
+        self.damaged.iter().any(|key| key.is_of(&kind.group, &kind.plural))
     }
 
     /// Whether what is of one version of a kind can become one of another.
@@ -43,7 +67,7 @@ impl Cluster {
     /// # Errors
     ///
     /// 500 if who converts does not answer.
-    pub(crate) fn is_convertible(&self, kind: &Kind, from: &str, to: &str) -> Result<(), Status> {
+    pub(crate) fn may_be_converted(&self, kind: &Kind, from: &str, to: &str) -> Result<(), Status> {
         if kind.converter.is_null() || from == to {
             return Ok(());
         }
@@ -64,6 +88,3 @@ impl Cluster {
         }
     }
 }
-
-/// How long a conversion may take, in seconds (`apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go`).
-const CONVERSION: i64 = 30;

@@ -23,10 +23,8 @@ const STACK: usize = 256 * 1024 * 1024;
 struct Bound<'a> {
     policy: &'a Value,
     binding: &'a str,
-    /// It is asked once with each; with null where it has none.
-    params: Vec<&'a Value>,
-    /// What becomes of a request where it needs some and there are none.
-    denies_without: bool,
+    /// It is asked once with each, with null where it has none; or why it cannot be.
+    params: Result<Vec<&'a Value>, &'static str>,
 }
 
 impl Cluster {
@@ -52,14 +50,7 @@ impl Cluster {
             };
             if fits(constraints) && fits(narrower) {
                 let params = self.params(&policy["spec"]["paramKind"], binding, asked);
-                let not_found = &binding["spec"]["paramRef"]["parameterNotFoundAction"];
-                let denies_without = not_found == "Deny";
-                bound.push(Bound {
-                    policy,
-                    binding: object::name(binding),
-                    params,
-                    denies_without,
-                });
+                bound.push(Bound { policy, binding: object::name(binding), params });
             }
         }
         if bound.is_empty() {
@@ -67,27 +58,46 @@ impl Cluster {
         }
         let all = || {
             let terms = self.terms(asked);
-            bound.iter().try_for_each(|one| {
-                one.has_what_it_needs(asked)?;
-                one.params.iter().try_for_each(|params| one.ask(asked, &terms, params))
+            bound.iter().try_for_each(|one| match &one.params {
+                Ok(all) => all.iter().try_for_each(|params| one.ask(asked, &terms, params)),
+                Err(_) if one.policy["spec"]["failurePolicy"] == "Ignore" => Ok(()),
+                Err(why) => {
+                    let why = format!("failed to configure binding: {why}");
+                    Err(one.denied(asked, &Value::Null, &why))
+                }
             })
         };
         let broken = || Status::internal("the policies could not be evaluated");
         on_a_stack_of_its_own(all).unwrap_or_else(|| Err(broken()))
     }
 
-    /// The parameters that a binding gives its policy.
-    fn params(&self, kind: &Value, binding: &Value, asked: &Attributes<'_>) -> Vec<&Value> {
+    /// The parameters that a binding gives its policy, or why there are none
+    /// (`apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go`).
+    fn params(
+        &self,
+        kind: &Value,
+        binding: &Value,
+        asked: &Attributes<'_>,
+    ) -> Result<Vec<&Value>, &'static str> {
         let reference = &binding["spec"]["paramRef"];
         if kind.is_null() || reference.is_null() {
-            return vec![&Value::Null];
+            return Ok(vec![&Value::Null]);
         }
         let (group, _) = super::split_api_version(object::text(kind, &["apiVersion"]));
-        let Some(kind) = self.kinds.by_kind(group, object::text(kind, &["kind"])) else {
-            return vec![];
-        };
+        let kind = self.kinds.by_kind(group, object::text(kind, &["kind"]));
+        let kind = kind.ok_or("paramKind kind is not known")?;
         let namespace = match object::text(reference, &["namespace"]) {
-            _ if !kind.namespaced => None,
+            "" if !kind.namespaced => None,
+            _ if !kind.namespaced => {
+                return Err(
+                    "paramRef.namespace must not be provided for a cluster-scoped `paramKind`",
+                );
+            }
+            "" if asked.key.namespace.is_empty() => {
+                return Err(
+                    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources",
+                );
+            }
             "" => Some(&*asked.key.namespace),
             namespace => Some(namespace),
         };
@@ -97,7 +107,12 @@ impl Cluster {
             "" => selected.as_ref().is_some_and(|labels| labels.matches(one)),
             name => object::name(one) == name,
         };
-        self.list(&kind.group, &kind.plural, namespace).filter(is_meant).map(|one| &**one).collect()
+        let all = self.list(&kind.group, &kind.plural, namespace).filter(is_meant);
+        let all: Vec<&Value> = all.map(|one| &**one).collect();
+        if all.is_empty() && reference["parameterNotFoundAction"] == "Deny" {
+            return Err("no params found for policy binding with `Deny` parameterNotFoundAction");
+        }
+        Ok(all)
     }
 
     /// What expressions may speak of.
@@ -135,19 +150,6 @@ fn on_a_stack_of_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> 
 }
 
 impl Bound<'_> {
-    /// Whether it denies because nobody gives it parameters.
-    fn has_what_it_needs(&self, asked: &Attributes<'_>) -> Result<(), Status> {
-        if self.params.is_empty()
-            && self.denies_without
-            && self.policy["spec"]["failurePolicy"] != "Ignore"
-        {
-            let why = "failed to configure binding: no params found for policy binding with `Deny` \
-                       parameterNotFoundAction";
-            return Err(self.denied(asked, &Value::Null, why));
-        }
-        Ok(())
-    }
-
     fn ask(
         &self,
         asked: &Attributes<'_>,

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Actor, Cluster, Write, admission::Operation, defaults, managed, validate};
+use super::{
+    Actor, Cluster, Write,
+    admission::{Attributes, Operation},
+    defaults, managed, validate,
+};
 use crate::{
     kind::{self, Kind},
     object,
@@ -75,6 +79,18 @@ impl Cluster {
         let mut object = change(&kind, &existing)?;
         validate::shape(&kind, &object)?;
         validate::convert(&kind, &mut object);
+        self.may_change(key)?;
+        let asked = Attributes {
+            actor,
+            write,
+            operation: Operation::Update,
+            key,
+            name: &key.name,
+            subresource,
+            object: &Value::Null,
+            existing: Some(&existing),
+        };
+        self.mutate(&kind, asked, &mut object)?;
         self.ask_guard(actor, write, key, Some(&existing), &object)?;
         same_version(&kind, key, &existing, &object)?;
         keep_system_fields(&kind, &existing, &mut object);
@@ -83,15 +99,7 @@ impl Cluster {
             defaults::apply(&kind, &mut object);
         }
         prepare(&kind, &existing, &mut object, subresource);
-        self.admit(
-            actor,
-            write,
-            Operation::Update,
-            key,
-            subresource,
-            &mut object,
-            Some(&existing),
-        )?;
+        self.decide(&Attributes { object: &object, ..asked })?;
         validate::update(&kind, &existing, &object, subresource)?;
         self.charge(write, key, subresource, &object, Some(&existing))?;
         managed::note(Some(&existing), &mut object, &kind, write, subresource, self.now());
@@ -220,7 +228,7 @@ fn prepare(kind: &Kind, existing: &Value, object: &mut Value, subresource: &str)
             if kind.subresource("status").is_some() {
                 take(object, "status");
             }
-            if kind.plural == "customresourcedefinitions" && !object["status"].is_null() {
+            if kind.group == "apiextensions.k8s.io" && !object["status"].is_null() {
                 let stored = kind::stored_versions(object);
                 object::set(object, &["status", "storedVersions"], stored);
             }

@@ -3,8 +3,12 @@
 
 use serde_json::Value;
 
-use super::{Cluster, Write, admission::Attributes};
-use crate::{object, patch::Patch, selector::Labels, status::Status, store::Key};
+use super::{
+    Cluster, Write,
+    admission::{Attributes, Operation},
+    validate,
+};
+use crate::{kind::Kind, object, patch::Patch, selector::Labels, status::Status, store::Key};
 
 /// What a webhook says when it is asked. One without a script allows everything as long as it is reachable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,21 +29,49 @@ pub enum Decider {
 }
 
 impl Cluster {
-    /// Asks the webhooks of the configurations of that kind; what they change, in the order in which they do.
-    pub(super) fn ask_webhooks(
-        &self,
-        configurations: &str,
-        asked: &Attributes<'_>,
-    ) -> Result<Vec<Patch>, Status> {
-        let mut patches = vec![];
-        for configuration in self.list("admissionregistration.k8s.io", configurations, None) {
-            for webhook in configuration["webhooks"].as_array().into_iter().flatten() {
-                if self.is_about(&webhook["rules"], asked) && self.is_selected(webhook, asked) {
-                    patches.extend(self.ask(webhook, asked.write)?);
-                }
+    /// Asks the webhooks that only decide.
+    pub(super) fn ask_webhooks(&self, asked: &Attributes<'_>) -> Result<(), Status> {
+        for webhook in self.webhooks("validatingwebhookconfigurations") {
+            if self.is_meant(webhook, asked) {
+                self.ask(webhook, asked.write)?;
             }
         }
-        Ok(patches)
+        Ok(())
+    }
+
+    /// Lets the webhooks that may change an object do so, each what those before it made of it.
+    pub(super) fn mutate(
+        &self,
+        kind: &Kind,
+        asked: Attributes<'_>,
+        object: &mut Value,
+    ) -> Result<(), Status> {
+        for webhook in self.webhooks("mutatingwebhookconfigurations") {
+            if !self.is_meant(webhook, &Attributes { object, ..asked }) {
+                continue;
+            }
+            let Some(patch) = self.ask(webhook, asked.write)? else { continue };
+            if asked.operation == Operation::Delete {
+                return Err(Status::internal(&format!(
+                    "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
+                    object::text(webhook, &["name"])
+                )));
+            }
+            *object = patch.apply(kind, object)?;
+            validate::shape(kind, object)?;
+        }
+        Ok(())
+    }
+
+    fn webhooks(&self, configurations: &str) -> impl Iterator<Item = &Value> {
+        let configurations = self.list("admissionregistration.k8s.io", configurations, None);
+        configurations.flat_map(|it| it["webhooks"].as_array().into_iter().flatten())
+    }
+
+    fn is_meant(&self, webhook: &Value, asked: &Attributes<'_>) -> bool {
+        !asked.is_about_gates()
+            && self.is_about(&webhook["rules"], asked)
+            && self.is_selected(webhook, asked)
     }
 
     /// Whether one of the rules is about what is asked for.

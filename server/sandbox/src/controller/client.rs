@@ -154,8 +154,12 @@ impl<'a> Client<'a> {
     }
 
     /// Whether all objects of a kind can be read in its version; of one namespace if given.
-    pub(crate) fn are_legible(&self, kind: &Kind, namespace: Option<&str>) -> Result<(), Status> {
-        self.cluster.are_legible(kind, namespace)
+    pub(crate) fn may_all_be_read(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+    ) -> Result<(), Status> {
+        self.cluster.may_all_be_read(kind, namespace)
     }
 
     /// The version of a resource that is stored.
@@ -203,6 +207,14 @@ impl<'a> Client<'a> {
             .filter(unavailable)
             .map(name)
             .collect()
+    }
+
+    /// Whether an object can be read in the version that clients prefer, as the real controllers' do.
+    fn readable(&self, key: &Key) -> Result<(), Status> {
+        match (self.cluster.kinds.preferred(&key.group, &key.plural), self.cluster.get(key)) {
+            (Some(kind), Some(object)) => self.cluster.may_be_read(kind, object),
+            _ => Ok(()),
+        }
     }
 
     /// Stands in for the network while the controller is made to fail.
@@ -273,11 +285,13 @@ impl<'a> Client<'a> {
 
     pub(crate) fn merge(&mut self, key: &Key, patch: &Value) -> Result<Arc<Value>, Status> {
         self.allowed()?;
+        self.readable(key)?;
         self.cluster.patch(&self.actor, key, &Patch::Merge(patch.clone()), "")
     }
 
     pub(crate) fn merge_status(&mut self, key: &Key, patch: &Value) -> Result<Arc<Value>, Status> {
         self.allowed()?;
+        self.readable(key)?;
         self.cluster.patch(&self.actor, key, &Patch::Merge(patch.clone()), "status")
     }
 
@@ -288,6 +302,7 @@ impl<'a> Client<'a> {
         change: impl FnOnce(&mut Value),
     ) -> Result<Arc<Value>, Status> {
         self.allowed()?;
+        self.readable(key)?;
         self.cluster.modify(&self.actor, key, "", change)
     }
 
@@ -299,12 +314,14 @@ impl<'a> Client<'a> {
 
     pub(crate) fn delete(&mut self, key: &Key, deletion: &Deletion) -> Result<(), Status> {
         self.allowed()?;
+        self.readable(key)?;
         self.cluster.delete(&self.actor, key, &deletion.0).map(|_| ())
     }
 
     /// Deletes as one of a collection.
     pub(crate) fn delete_of_many(&mut self, key: &Key, deletion: &Deletion) -> Result<(), Status> {
         self.allowed()?;
+        self.readable(key)?;
         self.cluster.delete_of_many(&self.actor, key, &deletion.0).map(|_| ())
     }
 

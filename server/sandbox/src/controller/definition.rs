@@ -121,7 +121,7 @@ fn count(definition: &Value, client: &Client<'_>) -> usize {
 fn delete_instances(definition: &Value, client: &mut Client<'_>) -> Result<(), String> {
     let (group, plural) = (text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
     if let Some(kind) = client.stored(group, plural) {
-        client.are_legible(&kind, None).map_err(|status| {
+        client.may_all_be_read(&kind, None).map_err(|status| {
             format!(
                 "could not list instances: storage is (re)initializing: failed to list {}, Kind={}: {}",
                 kind.api_version(),

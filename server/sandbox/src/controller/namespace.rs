@@ -185,7 +185,7 @@ impl Sweep {
         let (group, version, plural) = (&*kind.group, &*kind.version, &*kind.plural);
         let key = |object: &Value| Key::new(group, plural, &self.namespace, name(object));
         let mut left = Left { count: 0, by_finalizer: BTreeMap::new(), estimate: 0, error: None };
-        if let Err(status) = client.are_legible(kind, Some(&self.namespace)) {
+        if let Err(status) = client.may_all_be_read(kind, Some(&self.namespace)) {
             left.error = Some(status.message);
             return left;
         }

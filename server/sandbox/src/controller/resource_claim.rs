@@ -1,4 +1,5 @@
-//! Gives a device back once no Pod has it, and lets a claim go that has none: pkg/controller/resourceclaim.
+//! Gives a device back once no Pod has it, and lets a claim that is to go do so: pkg/controller/resourceclaim, without the
+//! claims that it makes of templates.
 
 use serde_json::{Value, json};
 
@@ -30,7 +31,8 @@ impl Reconcile for ResourceClaims {
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
         if RESOURCE_CLAIMS.has(&event.key) && event.change != Change::Deleted {
             queue.add(event.key.clone());
-        } else if PODS.has(&event.key) && (event.change == Change::Deleted || ended(&event.object))
+        } else if PODS.has(&event.key)
+            && (event.change == Change::Deleted || is_done(&event.object))
         {
             for claim in list(&event.object, "/spec/resourceClaims") {
                 let name = text(claim, "/resourceClaimName");
@@ -81,5 +83,10 @@ fn is_there(consumer: &Value, namespace: &str, client: &Client<'_>) -> bool {
         return true;
     }
     let pod = client.find(PODS, namespace, text(consumer, "/name"));
-    pod.is_some_and(|pod| uid(&pod) == text(consumer, "/uid") && !ended(&pod))
+    pod.is_some_and(|pod| uid(&pod) == text(consumer, "/uid") && !is_done(&pod))
+}
+
+/// Whether a Pod runs no more, or never will: `isPodDone`.
+fn is_done(pod: &Value) -> bool {
+    ended(pod) || is_deleting(pod) && text(pod, "/spec/nodeName").is_empty()
 }

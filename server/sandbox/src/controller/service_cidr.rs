@@ -1,6 +1,6 @@
 //! Keeps a range of addresses that is to go while one of them is used: pkg/controller/servicecidrs.
 
-use std::net::IpAddr;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use ipnet::IpNet;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::protection::protect;
 use super::queue::Queue;
-use super::read::{is_deleting, list, name, set_condition, time};
+use super::read::{is_deleting, label, list, name, set_condition, time};
 use super::resource::{IP_ADDRESSES, SERVICE_CIDRS};
 use super::timing::{RANGE_GRACE, Timing};
 use super::{Next, Reconcile};
@@ -17,7 +17,10 @@ use crate::store::{Change, Event, Key};
 
 const FINALIZER: &str = "networking.k8s.io/service-cidr-finalizer";
 
-pub(super) struct ServiceCidrs;
+pub(super) struct ServiceCidrs {
+    /// Those that are to go.
+    waiting: BTreeSet<Key>,
+}
 
 impl Reconcile for ServiceCidrs {
     type Work = Key;
@@ -25,12 +28,21 @@ impl Reconcile for ServiceCidrs {
     const USER: &'static str = "service-cidrs-controller";
 
     fn new(_: &Timing) -> Self {
-        Self
+        Self { waiting: BTreeSet::new() }
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
         if SERVICE_CIDRS.has(&event.key) && event.change != Change::Deleted {
+            if is_deleting(&event.object) {
+                self.waiting.insert(event.key.clone());
+            }
             queue.add(event.key.clone());
+        } else if SERVICE_CIDRS.has(&event.key) || IP_ADDRESSES.has(&event.key) {
+            self.waiting.remove(&event.key);
+            // What came or went may be what they wait for.
+            for key in &self.waiting {
+                queue.add(key.clone());
+            }
         }
     }
 
@@ -51,14 +63,11 @@ impl Reconcile for ServiceCidrs {
         let mut told = Value::clone(&range);
         if status == "False" || !is_deleting(&range) {
             set_condition(&mut told, "Ready", status, reason, message, client.now());
-            // A `metav1.Condition` has a reason even where it is empty.
-            if let Some(condition) = told.pointer_mut("/status/conditions/0") {
-                condition["reason"] = json!(reason);
-            }
+            with_reason(&mut told, reason);
             client.update_status(SERVICE_CIDRS, &told)?;
         }
         if status == "False" {
-            return Ok(Next::After(RANGE_GRACE));
+            return Ok(Next::Rest);
         }
         // Allocators that have not heard of it may still hand out an address.
         let passed = time(&range, "/metadata/deletionTimestamp").and_then(|since| {
@@ -71,15 +80,26 @@ impl Reconcile for ServiceCidrs {
     }
 }
 
-/// Whether an address of a range is used that no other range has.
+/// A `metav1.Condition` has a reason even where it is empty.
+fn with_reason(range: &mut Value, reason: &str) {
+    let conditions = range.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten().filter(|it| it["type"] == "Ready") {
+        condition["reason"] = json!(reason);
+    }
+}
+
+/// Whether an address of a range is used that no other range has, be that one to go or not.
 fn is_used(range: &Value, client: &Client<'_>) -> bool {
     let others = client.list(SERVICE_CIDRS, None);
-    let others = others.iter().filter(|it| name(it) != name(range) && !is_deleting(it));
+    let others = others.iter().filter(|it| name(it) != name(range));
     let others: Vec<IpNet> = others.flat_map(|it| nets(it)).collect();
     let own: Vec<IpNet> =
         nets(range).filter(|it| !others.iter().any(|other| other.contains(it))).collect();
     let used = client.list(IP_ADDRESSES, None);
-    let mut used = used.iter().filter_map(|it| name(it).parse::<IpAddr>().ok());
+    let used = used
+        .iter()
+        .filter(|it| label(it, "ipaddress.kubernetes.io/managed-by") == Some("ipallocator.k8s.io"));
+    let mut used = used.filter_map(|it| name(it).parse::<IpAddr>().ok());
     used.any(|it| {
         own.iter().any(|net| net.contains(&it)) && !others.iter().any(|net| net.contains(&it))
     })

@@ -55,16 +55,17 @@ impl Faults {
     ///
     /// The first line that cannot be read.
     pub fn parse(text: &str, now: Timestamp) -> Result<Self, BadLine> {
-        let mut faults = Self { since: now, ..Self::default() };
+        let mut faults = Self::default();
         for (index, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             let words: Vec<&str> = line.split_whitespace().collect();
             let read = match words.as_slice() {
                 [] => Ok(()),
-                ["on", rest @ ..] => rules(rest).map(|rules| faults.rules.extend(rules)),
-                ["at", time, rest @ ..] => {
-                    happening(time, rest).map(|(after, what)| faults.plan(after, what))
-                }
+                ["on", rest @ ..] => rules(rest, now).map(|rules| faults.rules.extend(rules)),
+                ["at", time, rest @ ..] => moment(time, now).and_then(|at| {
+                    faults.plan(at, happening(rest)?);
+                    Ok(())
+                }),
                 [word, ..] => Err(format!("{word:?} is neither \"on\" nor \"at\"")),
             };
             read.map_err(|why| BadLine { line: index + 1, why })?;
@@ -73,7 +74,7 @@ impl Faults {
     }
 }
 
-fn rules(words: &[&str]) -> Result<Vec<Rule>, String> {
+fn rules(words: &[&str], now: Timestamp) -> Result<Vec<Rule>, String> {
     let arrow = words.iter().position(|word| *word == "->").ok_or("no \"->\"")?;
     let (before, after) = words.split_at(arrow);
     let [verbs, resource, rest @ ..] = before else {
@@ -87,9 +88,9 @@ fn rules(words: &[&str]) -> Result<Vec<Rule>, String> {
         if let Some(user) = word.strip_prefix("as=") {
             matcher.user = user.into();
         } else if let Some(time) = word.strip_prefix("from=") {
-            matcher.from = duration(time)?;
+            matcher.from = Some(moment(time, now)?);
         } else if let Some(time) = word.strip_prefix("until=") {
-            matcher.until = Some(duration(time)?);
+            matcher.until = Some(moment(time, now)?);
         } else if let Some(part) = word.strip_prefix("p=") {
             let part: f64 = part.parse().map_err(|_| format!("{part:?} is no probability"))?;
             if !(0.0..=1.0).contains(&part) {
@@ -150,8 +151,8 @@ fn action(words: &[&str]) -> Result<Action, String> {
     })
 }
 
-fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), String> {
-    let what = match words {
+fn happening(words: &[&str]) -> Result<Happening, String> {
+    Ok(match words {
         ["clock", by] => Happening::ClockJump(duration(by)?),
         ["compact"] => Happening::Compact,
         ["node", name, how] => {
@@ -191,9 +192,10 @@ fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), 
                     Some(Decider::Deny { code: code.unwrap_or(0), message: words.join(" ") })
                 }
                 "patch" => {
-                    let patch =
-                        serde_json::from_str(&rest.join(" ")).map_err(|error| error.to_string())?;
-                    Some(Decider::Patch(patch))
+                    let text = rest.join(" ");
+                    let read = serde_json::from_str::<json_patch::Patch>(&text);
+                    read.map_err(|error| format!("{text:?} is no JSON patch: {error}"))?;
+                    Some(Decider::Patch(serde_json::from_str(&text).unwrap_or_default()))
                 }
                 "fail" => Some(Decider::Fail(rest.join(" "))),
                 "unscripted" => None,
@@ -222,8 +224,7 @@ fn happening(time: &str, words: &[&str]) -> Result<(SignedDuration, Happening), 
             Happening::Change { key: key(resource, name), patch }
         }
         _ => return Err(format!("{:?} is nothing that happens", words.join(" "))),
-    };
-    Ok((duration(time)?, what))
+    })
 }
 
 /// `deployments.apps shop/web`, `nodes node-a`.
@@ -231,6 +232,11 @@ fn key(resource: &str, name: &str) -> Key {
     let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
     let (namespace, name) = name.split_once('/').unwrap_or(("", name));
     Key::new(group, plural, namespace, name)
+}
+
+/// So long after now; what is beyond all times never comes.
+fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    Ok(now.checked_add(duration(text)?).unwrap_or(Timestamp::MAX))
 }
 
 fn duration(text: &str) -> Result<SignedDuration, String> {
@@ -276,6 +282,17 @@ mod tests {
     }
 
     #[test]
+    fn a_script_that_joins_does_not_move_the_times_of_others() {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let later = start + SignedDuration::from_secs(60);
+        let mut faults = Faults::parse("on get pods until=30s -> 503", start).unwrap();
+        faults.join(Faults::parse("at 1s compact", later).unwrap());
+        let asked = Asked { verb: "get", plural: "pods", ..Asked::default() };
+        assert_eq!(faults.strike(&asked, later, &mut Rng::with_seed(1)).action, None);
+        assert_eq!(faults.next(), Some(later + SignedDuration::from_secs(1)));
+    }
+
+    #[test]
     fn a_controller_that_is_not_there_is_named_with_those_that_are() {
         let parse = |name: &str| {
             Faults::parse(&format!("at 0s controller {name} off"), Timestamp::UNIX_EPOCH)
@@ -300,6 +317,10 @@ mod tests {
             "at",
             "at x clock 1s",
             "at 1s node n",
+            "at 1s corrupt widgets",
+            "at 1s erase",
+            "at 1s webhook w patch {",
+            "at 1s webhook w patch [1]",
             "on a b p=2 -> 500",
         ] {
             assert_eq!(

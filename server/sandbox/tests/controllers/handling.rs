@@ -43,6 +43,31 @@ fn a_controller_that_comes_back_finds_what_it_missed() {
 }
 
 #[test]
+fn the_controller_manager_is_most_of_them() {
+    let mut world = World::new();
+    world.namespace("shop");
+    world.off("kube-controller-manager");
+    let off = |world: &World| {
+        let all = world.controllers.iter();
+        all.filter(|(_, condition)| *condition == Condition::Off).count()
+    };
+    let all = world.controllers.iter().count();
+    assert_eq!(
+        off(&world),
+        all - 7,
+        "all but scheduler, kubelets, drivers, operators and a part of the API server"
+    );
+    world.create([deployment("web", 1, &[])]);
+    world.delete("namespaces//shop", Background);
+    world.run(60);
+    assert!(world.list("apps/replicasets").is_empty());
+    assert!(world.at("namespaces//shop")["status"]["conditions"].is_null());
+    world.on("kube-controller-manager");
+    assert_eq!(off(&world), 0);
+    world.until(30, "the namespace is gone", |it| !it.has("namespaces//shop"));
+}
+
+#[test]
 fn every_controller_has_its_own_name() {
     let mut world = World::new();
     let names: std::collections::BTreeSet<_> =

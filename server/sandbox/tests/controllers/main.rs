@@ -12,5 +12,7 @@ mod node;
 mod network;
 mod quota;
 mod handling;
+mod legible;
+mod protection;
 mod worlds;
 mod incident;

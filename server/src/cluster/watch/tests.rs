@@ -405,7 +405,7 @@ async fn a_right_that_comes_back_after_an_hour_is_noticed_within_a_minute() {
 }
 
 #[test]
-fn many_that_are_refused_ask_a_few_times_a_second_together() {
+fn those_that_are_refused_share_five_requests_a_second_up_to_four_minutes() {
     let refused = Refusals::default();
     for (many, seconds) in [(1, 30), (150, 30), (500, 100), (1_200, 240), (30_000, 240)] {
         let waiting: Vec<_> = (0..many).map(|_| refused.wait()).collect();
@@ -510,6 +510,29 @@ async fn a_stream_that_fails_is_asked_for_the_cause_as_a_list() {
         ))
     });
     scene.expect(&["blind pods Failing: conversion webhook failed"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_be_listed_and_not_watched_is_listed_now_and_then() {
+    let behind =
+        r#"{"code":504,"reason":"Timeout","message":"Timeout: Too large resource version"}"#;
+    let (fails, ends) = (line("ERROR", behind), String::new());
+    for (how, said) in [("fails", fails), ("ends", ends)] {
+        let mut scene = scene_by(pods(), true, move |seen| {
+            Some(if seen.is_watch() {
+                let (_, watch) = stream(std::slice::from_ref(&said));
+                watch
+            } else {
+                list("1", "", &[object("a", 1)])
+            })
+        });
+        scene.expect(&["listed [a@1]"]).await;
+        let before = scene.asked().len();
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        let asked = scene.asked().len() - before;
+        assert!((40..140).contains(&asked), "ten minutes of what {how}: {asked}");
+        scene.expect(&["listed [a@1]", "listed [a@1]"]).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! ServiceCIDRs: `ValidateServiceCIDR`, `ValidateServiceCIDRUpdate`.
 
 use ipnet::IpNet;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::status::Cause;
 
@@ -11,6 +11,12 @@ pub(super) fn spec(spec: &Value, causes: &mut Vec<Cause>) {
     let ranges = spec["cidrs"].as_array().map(Vec::as_slice).unwrap_or_default();
     if ranges.is_empty() {
         causes.push(Cause::required(FIELD, "at least one CIDR required"));
+    }
+    if ranges.len() > 2 {
+        // As Go's JSON writes a struct without tags.
+        let is = json!({"CIDRs": ranges});
+        causes.push(Cause::invalid(FIELD, &is, "may only hold up to 2 values"));
+        return;
     }
     for (index, range) in ranges.iter().enumerate() {
         let mut wrong = |why| causes.push(Cause::invalid(&format!("{FIELD}[{index}]"), range, why));
