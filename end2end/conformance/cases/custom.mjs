@@ -1,6 +1,7 @@
 /**
  * Kinds of one's own: definitions and what is made of them.
  */
+import { conditions, failsToEnd, failureOf, says } from '../conditions.mjs';
 import { configMap, definition, ownedBy, widget } from '../objects.mjs';
 import { longPatience } from '../scene.mjs';
 import { define } from '../suite.mjs';
@@ -9,13 +10,6 @@ import { define } from '../suite.mjs';
 
 const x = ['example.com/x'];
 const free = { metadata: { finalizers: null } };
-const conditions = ['status.conditions'];
-
-/** @param {any} one @param {string} type @param {string} status @param {string} [reason] */
-const says = (one, type, status, reason) =>
-	one?.status.conditions?.some(
-		(/** @type {any} */ each) => each.type === type && each.status === status && (!reason || each.reason === reason),
-	);
 
 /** A definition that is served. @param {Scene} t @param {Parameters<typeof definition>[1]} [shape] */
 async function served(t, shape = {}) {
@@ -70,7 +64,7 @@ export default [
 		await t.create(definition(t.ns));
 		const crd = `customresourcedefinitions/widgets.${t.ns}.example.com`;
 		await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), {
-			see: [...conditions, 'status.acceptedNames', 'status.storedVersions'],
+			see: ['status.conditions', 'status.acceptedNames', 'status.storedVersions'],
 		});
 	}),
 	define('crd-invalid', 'A definition is called plural.group, and has one version that is stored', async (t) => {
@@ -261,10 +255,7 @@ export default [
 			'is refused',
 			(one) => says(one, 'NamesAccepted', 'False'),
 			{
-				show: (one) =>
-					one.status.conditions
-						.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
-						.sort(),
+				show: conditions,
 			},
 		);
 	}),
@@ -307,17 +298,7 @@ export default [
 			await t.patch(`${at('v2')}/w`, 'merge', { metadata: { labels: { a: 'b' } } });
 			await t.delete(`${at('v2')}/w`);
 			await t.get(`${at('v1')}/w`);
-			await t.delete(`namespaces/${t.ns}`);
-			await t.until(
-				`namespaces/${t.ns}`,
-				'says that it cannot delete',
-				(ns) => says(ns, 'NamespaceDeletionContentFailure', 'True'),
-				{
-					show: (ns) =>
-						ns.status.conditions.find((/** @type {any} */ { type }) => type === 'NamespaceDeletionContentFailure')
-							.message,
-				},
-			);
+			await failsToEnd(t, { show: failureOf });
 			await t.patch(crd, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, { silent: true });
 			await t.gone(`namespaces/${t.ns}`);
 		},

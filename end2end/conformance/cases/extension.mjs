@@ -1,6 +1,7 @@
 /**
  * What stands at the gate and may be away: webhooks, aggregated APIs.
  */
+import { condition, conditions, failsToEnd, failureOf, says } from '../conditions.mjs';
 import { configMap, definition, ownedBy, service, unplacedPod, widget } from '../objects.mjs';
 import { longPatience } from '../scene.mjs';
 import { define } from '../suite.mjs';
@@ -99,24 +100,9 @@ const apiService = (group, backend) => ({
 	},
 });
 /** @param {any} one */
-const available = (one) => one.status?.conditions?.find((/** @type {any} */ { type }) => type === 'Available');
+const available = (one) => condition(one, 'Available');
 /** @param {any} one */
 const availability = (one) => [available(one).status, available(one).reason, available(one).message];
-/** Deletes the namespace of the case and waits until it says that its content cannot be deleted. @param {Scene} t */
-async function failsToEnd(t) {
-	await t.delete(`namespaces/${t.ns}`);
-	const isFailing = (/** @type {any} */ ns) => says(ns, 'NamespaceDeletionContentFailure', 'True');
-	await t.until(`namespaces/${t.ns}`, 'says that it cannot delete', isFailing, {
-		show: (ns) =>
-			ns.status.conditions
-				.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
-				.sort(),
-	});
-}
-/** @param {any} ns @param {string} type @param {string} status */
-const says = (ns, type, status) =>
-	ns?.status.conditions?.some((/** @type {any} */ each) => each.type === type && each.status === status);
-
 export default [
 	define('webhook-down-fail', '§3 X3 §8 A webhook that is down and says Fail refuses the DELETE', async (t) => {
 		await t.create(webhook(t, 'Validating'), { silent: true });
@@ -237,17 +223,7 @@ export default [
 		await t.delete('configmaps/a');
 		await t.delete('configmaps/probe');
 		await t.delete('configmaps/probe', { dryRun: ['All'] });
-		await t.delete(`namespaces/${t.ns}`);
-		await t.until(
-			`namespaces/${t.ns}`,
-			'says that it cannot delete',
-			(ns) => says(ns, 'NamespaceDeletionContentFailure', 'True'),
-			{
-				show: (ns) =>
-					ns.status.conditions.find((/** @type {any} */ { type }) => type === 'NamespaceDeletionContentFailure')
-						.message,
-			},
-		);
+		await failsToEnd(t, { show: failureOf });
 		await repeal(t);
 		await t.gone(`namespaces/${t.ns}`);
 	}),
@@ -528,10 +504,7 @@ export default [
 				'says what it cannot discover',
 				(ns) => says(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
 				{
-					show: (ns) =>
-						ns.status.conditions
-							.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
-							.sort(),
+					show: conditions,
 				},
 			);
 			await t.gone(`/api/v1/namespaces/${other}/configmaps/a`);

@@ -1,6 +1,7 @@
 /**
  * Namespaces: what is deleted in which order, what holds them, what they say about it.
  */
+import { conditions, says } from '../conditions.mjs';
 import { configMap, definition, held, pod, unplacedPod, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
@@ -8,16 +9,8 @@ import { define } from '../suite.mjs';
 
 const x = ['example.com/x'];
 const free = { metadata: { finalizers: null } };
-/** @param {any} ns @param {string} type @param {string} status */
-const says = (ns, type, status) =>
-	ns?.status.conditions?.some((/** @type {any} */ each) => each.type === type && each.status === status);
 /** Without a resourceVersion: the controller may be writing its conditions. @param {string} name */
 const finalized = (name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: [] } });
-/** @param {any} ns */
-const conditions = (ns) =>
-	ns.status.conditions
-		.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
-		.sort();
 
 export default [
 	define('ns-created', 'A new namespace is Active and has its finalizer in the spec', async (t) => {

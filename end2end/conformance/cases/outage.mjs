@@ -1,6 +1,7 @@
 /**
  * What a cluster does while a part of it is away: the controllers, every node, what converts, what is kept.
  */
+import { condition, failsToEnd } from '../conditions.mjs';
 import { configMap, definition, ownedBy, pod, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
@@ -17,7 +18,7 @@ async function withoutControllers(t, play) {
 }
 
 /** @param {any} node */
-const ready = ({ status }) => status.conditions.find((/** @type {any} */ { type }) => type === 'Ready').status;
+const ready = (node) => condition(node, 'Ready').status;
 /** @param {any} node */
 const taints = ({ spec }) => (spec.taints ?? []).map((/** @type {any} */ { key, effect }) => `${key}:${effect}`).sort();
 
@@ -114,21 +115,7 @@ export default [
 				await t.delete(`${path}/bad`);
 				await t.patch(`${path}/bad`, 'merge', { metadata: { finalizers: null } });
 				await t.delete(`${path}/bad`, { ignoreStoreReadErrorWithClusterBreakingPotential: true });
-				await t.delete(`namespaces/${ns}`);
-				await t.until(
-					`namespaces/${ns}`,
-					'says that it cannot delete',
-					(it) =>
-						it?.status.conditions?.some(
-							(/** @type {any} */ { type, status }) => type === 'NamespaceDeletionContentFailure' && status === 'True',
-						),
-					{
-						show: (it) =>
-							it.status.conditions
-								.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
-								.sort(),
-					},
-				);
+				await failsToEnd(t, { ns });
 			} finally {
 				await t.hands.erase(`${path}/bad`);
 			}

@@ -2,6 +2,7 @@
  * What else is kept while something uses it: ranges of addresses, claims to devices. From a range that is ready every Service
  * may get its address, so those cases are played alone.
  */
+import { condition } from '../conditions.mjs';
 import { pod } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
@@ -27,7 +28,7 @@ const address = (t, name) => ({
 });
 
 /** @param {any} one */
-const ready = (one) => one?.status?.conditions?.find((/** @type {any} */ { type }) => type === 'Ready');
+const ready = (one) => condition(one, 'Ready');
 /** @param {any} one */
 const told = (one) => [one.metadata.finalizers, ready(one)?.status, ready(one)?.reason, ready(one)?.message];
 

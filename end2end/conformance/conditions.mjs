@@ -1,0 +1,32 @@
+/**
+ * What objects say of themselves in `status.conditions`, and how a case waits for it.
+ */
+
+/** @typedef {import('./scene.mjs').Scene} Scene */
+
+/** @param {any} one @param {string} type @returns {any} */
+export const condition = (one, type) =>
+	one?.status?.conditions?.find((/** @type {any} */ condition) => condition.type === type);
+
+/** Whether it says so, for this reason if one is given. @param {any} one @param {string} type @param {string} status @param {string} [reason] */
+export const says = (one, type, status, reason) =>
+	condition(one, type)?.status === status && (!reason || condition(one, type).reason === reason);
+
+/** All it says, without times. @param {any} one */
+export const conditions = (one) =>
+	one.status.conditions
+		.map((/** @type {any} */ { type, status, reason, message }) => [type, status, reason, message])
+		.sort();
+
+const failure = 'NamespaceDeletionContentFailure';
+/** Why not. @param {any} ns */
+export const failureOf = (ns) => condition(ns, failure).message;
+
+/**
+ * Deletes a namespace, that of the case unless another is named, and waits until it says that its content cannot be deleted.
+ * @param {Scene} t @param {{ns?: string, show?: (ns: any) => unknown}} [how]
+ */
+export async function failsToEnd(t, { ns = t.ns, show = conditions } = {}) {
+	await t.delete(`namespaces/${ns}`);
+	await t.until(`namespaces/${ns}`, 'says that it cannot delete', (it) => says(it, failure, 'True'), { show });
+}
