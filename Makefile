@@ -80,6 +80,7 @@ e2e: prerequisites
 ## conformance: the sandbox against the real control plane, case by case; a difference fails.
 .PHONY: conformance
 conformance: prerequisites
+	end2end/setup node
 	end2end/cluster/build
 	cargo build -p sandbox
 	node --test end2end/conformance/*.test.mjs
@@ -88,6 +89,7 @@ conformance: prerequisites
 ## cluster: a real control plane alone, with the sample application in it; prints its kubeconfig, ends on Ctrl-C.
 .PHONY: cluster
 cluster: prerequisites
+	@end2end/setup node
 	@end2end/cluster/build
 	@node end2end/cluster/up.mjs --sample
 
@@ -100,6 +102,7 @@ bench: prerequisites
 	cargo build --release -p server
 	UNWIND_PROGRAM=target/release/unwind node end2end/bench.mjs
 	cargo bench -p teardown --features fixture
+	cargo bench -p sandbox --bench load
 
 ## clean: remove what was built here; the cache in ~/.cache/unwind stays.
 .PHONY: clean

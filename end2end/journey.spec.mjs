@@ -41,8 +41,16 @@ test('an application is taken apart in order, through a kill, before two people'
 	}
 
 	// Nobody declared this volume: it is left as Released, and the plan has named it as data left behind.
-	const { convictions } = await judge.close({ keptExpected: kept, mayRemain: ({ metadata }) => metadata.name === 'org1-couchdb' });
+	const { convictions, seen, gaps } = await judge.close({
+		keptExpected: kept,
+		mayRemain: ({ metadata }) => metadata.name === 'org1-couchdb',
+	});
 	expect(convictions).toEqual([]);
+	const volume = async () => (await cluster.request('admin', 'GET', '/api/v1/persistentvolumes/org1-couchdb')).body.status?.phase;
+	await expect.poll(volume).toBe('Released');
+	// It has seen them all, and knows whose they were.
+	expect(gaps).toEqual([]);
+	expect(seen.requests).toBeGreaterThan(40);
 
 	const secrets = await Promise.all([li.content(), readFile(`${unwind.options.state}/journal.redb`, 'latin1')]);
 	for (const text of [...secrets, unwind.errors]) expect(text).not.toMatch(canaries);

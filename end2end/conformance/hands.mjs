@@ -8,6 +8,8 @@ import { nodes } from '../cluster/servers.mjs';
  * @typedef {object} Hands
  * @property {() => Promise<void>} stopControllers all that are part of the controller manager
  * @property {() => Promise<void>} startControllers
+ * @property {() => Promise<void>} stopAttacher who attaches volumes to nodes
+ * @property {() => Promise<void>} startAttacher
  * @property {() => Promise<void>} silenceNodes every machine there is
  * @property {() => Promise<void>} reviveNodes
  * @property {(path: string) => Promise<void>} corrupt a custom resource, by its path: what is kept of it is no object
@@ -23,6 +25,8 @@ export function bound() {
 	return {
 		stopControllers: cannot,
 		startControllers: cannot,
+		stopAttacher: cannot,
+		startAttacher: cannot,
 		silenceNodes: cannot,
 		reviveNodes: cannot,
 		corrupt: cannot,
@@ -35,6 +39,8 @@ export function bound() {
 export const ofCluster = (cluster) => ({
 	stopControllers: () => cluster.freezeControllers(),
 	startControllers: () => cluster.thawControllers(),
+	stopAttacher: async () => cluster.attacher.stop(),
+	startAttacher: async () => void cluster.startAttacher(),
 	silenceNodes: async () => void (await Promise.all(nodes.map((node) => cluster.silenceNode(node)))),
 	reviveNodes: async () => void (await Promise.all(nodes.map((node) => cluster.reviveNode(node)))),
 	corrupt: (path) => cluster.overwrite(keyOf(path), 'garbage'),
@@ -69,6 +75,8 @@ export function ofSandbox(script, answers, ended) {
 	return {
 		stopControllers: () => say('controller kube-controller-manager off'),
 		startControllers: () => say('controller kube-controller-manager on'),
+		stopAttacher: () => say('controller external-attacher off'),
+		startAttacher: () => say('controller external-attacher on'),
 		silenceNodes: () => say(...nodes.map((node) => `node ${node} silent`)),
 		reviveNodes: () => say(...nodes.map((node) => `node ${node} repaired`)),
 		corrupt: (path) => say(`corrupt ${resourceOf(path)}`),

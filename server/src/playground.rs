@@ -128,6 +128,9 @@ impl Playground {
                 _ = looks.tick() => {}
                 () = self.changed.notified() => {}
             }
+            for fall in self.sandbox.with(|world| world.controllers.take_falls()) {
+                tracing::error!(controller = fall.controller, why = ?fall.message, "a controller of the sandbox panicked");
+            }
             let card = self.card();
             if told.as_ref() == Some(&card) {
                 continue;

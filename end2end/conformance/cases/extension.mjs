@@ -382,6 +382,23 @@ export default [
 		await t.delete('configmaps/a');
 		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
 	}),
+	define('webhook-conditions', '§3 X3 A webhook is called where its conditions hold', async (t) => {
+		const matchConditions = [{ name: 'only-probe', expression: isProbe }];
+		await t.create(webhook(t, 'Validating', { matchConditions }), { silent: true });
+		await inForce(t);
+		await t.create(configMap('a'));
+		await t.delete('configmaps/a');
+		await t.delete('configmaps/probe');
+		const conditions = (/** @type {string} */ expression) => [
+			{ op: 'replace', path: '/webhooks/0/matchConditions', value: [{ name: 'fails', expression }] },
+		];
+		await t.patch(validating(t), 'json', conditions('oldObject.data.none == "x"'), { silent: true });
+		const fails = (/** @type {any} */ { body }) => /no such key/.test(body.message);
+		await t.eventually('its condition fails', 'DELETE', 'configmaps/probe', fails, dryRun);
+		await t.delete('configmaps/probe');
+		await t.delete(validating(t), undefined, { silent: true });
+		await outOfForce(t);
+	}),
 	define('webhook-changes-nothing', 'A webhook cannot change what is deleted', async (t) => {
 		const name = 'label.example.com';
 		await t.create(webhook(t, 'Mutating', { name, clientConfig: t.webhookAt(name), timeoutSeconds: 5 }), {

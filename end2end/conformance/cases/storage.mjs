@@ -310,6 +310,35 @@ export default [
 		await t.delete('persistentvolumeclaims/data', undefined, { silent: true });
 		await t.gone(`persistentvolumes/${name}`);
 	}),
+	define(
+		'attacher-away',
+		'§3 V8 Without its attacher a volume is not detached',
+		async (t) => {
+			const name = await provisioned(t);
+			const ofVolume = (/** @type {any[]} */ all) =>
+				all.filter(({ spec }) => spec.source.persistentVolumeName === name);
+			const isAttached = (/** @type {any[]} */ all) => ofVolume(all).some(({ status }) => status?.attached);
+			await t.create(pod('p', {}, using('data')), { silent: true });
+			await t.until('volumeattachments', 'it is attached', isAttached, { silent: true });
+			const isGuarded = (/** @type {any} */ one) => one.metadata.finalizers.length === 3;
+			await t.until(`persistentvolumes/${name}`, 'is guarded by the attacher', isGuarded, { silent: true });
+			try {
+				await t.hands.stopAttacher();
+				await t.delete('pods/p', undefined, { silent: true });
+				await t.gone('pods/p');
+				const isTold = (/** @type {any} */ one) => one?.metadata.deletionTimestamp;
+				await t.until('volumeattachments', 'it is to be detached', (all) => ofVolume(all).some(isTold), {
+					show: (all) => ofVolume(all).map(({ status, metadata }) => [status, metadata.finalizers]),
+				});
+			} finally {
+				await t.hands.startAttacher();
+			}
+			await t.until('volumeattachments', 'it is detached', (all) => ofVolume(all).length === 0, { show: ofVolume });
+			await t.delete('persistentvolumeclaims/data', undefined, { silent: true });
+			await t.gone(`persistentvolumes/${name}`);
+		},
+		{ alone: true },
+	),
 	define('class-in-use', 'A StorageClass is not protected by its claims', async (t) => {
 		await provisioned(t);
 		await t.delete(`storageclasses/${t.name('class')}`);

@@ -149,6 +149,7 @@ pub(crate) fn strike(cluster: &mut Cluster, request: &Request) -> Strike {
         namespace: part(|key| &key.namespace),
         name: part(|key| &key.name),
         user: &request.actor.name,
+        cached: request.query.get("resourceVersion") == "0",
         telling: None,
     };
     let now = cluster.steady();

@@ -267,6 +267,11 @@ impl Controllers {
         self.falls.iter()
     }
 
+    /// Takes the panics since it was asked last: the latest, oldest first.
+    pub fn take_falls(&mut self) -> Vec<Fall> {
+        self.falls.drain(..).collect()
+    }
+
     /// Switches a controller off or on, slows it, makes it fail; whether there is one of this name. The name of the
     /// controller manager means all that are part of it.
     pub fn set(&mut self, name: &str, condition: Condition) -> bool {

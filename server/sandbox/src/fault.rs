@@ -24,7 +24,7 @@ pub enum Action {
     /// It is answered with this code of 401, 403, 410, 500, 503, 504; `after`: once it has had its effect. Of these a
     /// watch that goes on knows 410 alone.
     Code { code: u16, after: bool },
-    /// A list that lets the server choose the version is answered as of so many changes ago.
+    /// A list that a cache may answer is answered as of so many changes ago.
     Stale(u64),
     /// A watch tells nothing any more, and does not end.
     Stall,
@@ -142,6 +142,8 @@ pub struct Asked<'a> {
     pub namespace: &'a str,
     pub name: &'a str,
     pub user: &'a str,
+    /// Whether a cache may answer: a list from resource version 0.
+    pub cached: bool,
     /// Of a watch that goes on; `None` for a request that comes in.
     pub telling: Option<Telling>,
 }
@@ -260,7 +262,7 @@ impl Action {
             | (Self::TooMany { .. } | Self::Code { .. }, None)
             | (Self::Stall | Self::Code { code: 410, .. }, Some(_)) => true,
             (Self::Stall | Self::Truncate, None) => asked.verb == "watch",
-            (Self::Stale(_), None) => asked.verb == "list",
+            (Self::Stale(_), None) => asked.verb == "list" && asked.cached,
             (Self::Truncate, Some(telling)) => telling.events,
             (Self::NoBookmarks, Some(telling)) => telling.bookmark,
             (Self::NoBookmarks, None)

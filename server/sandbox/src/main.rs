@@ -13,7 +13,7 @@ use std::{
 use clap::{Parser, ValueEnum};
 use jiff::Timestamp;
 use sandbox::{
-    controller::timing,
+    controller::{Fall, timing},
     service::{Port, Sandbox, kubeconfig},
     world::{Failure, World},
 };
@@ -109,7 +109,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn obey_lines(sandbox: &Sandbox) {
     for line in io::stdin().lines().map_while(Result::ok) {
         let refused = sandbox.with(|world| {
-            tell(&world.take_failures()).map_err(|why| chain(&why))?;
+            tell(world).map_err(|why| chain(&why))?;
             world.load("[]", &line).map_err(|why| chain(&why))?;
             world.turn();
             world.take_failures().pop().map_or(Ok(()), |failure| Err(failure.why))
@@ -130,18 +130,21 @@ fn chain(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", chain(source)))
 }
 
-/// Says what of the script of faults could not happen, for as long as somebody can be told.
+/// Says what of the script of faults could not happen, and which controllers panicked, for as long as somebody can be told.
 async fn tell_failures(sandbox: &Sandbox) -> io::Result<Infallible> {
     let mut second = tokio::time::interval(Duration::from_secs(1));
     loop {
         second.tick().await;
-        tell(&sandbox.with(World::take_failures))?;
+        sandbox.with(tell)?;
     }
 }
 
-fn tell(failures: &[Failure]) -> io::Result<()> {
-    for Failure { happening, why, .. } in failures {
+fn tell(world: &mut World) -> io::Result<()> {
+    for Failure { happening, why, .. } in world.take_failures() {
         writeln!(io::stderr(), "{happening:?} could not happen: {why}")?;
+    }
+    for Fall { controller, message, .. } in world.controllers.take_falls() {
+        writeln!(io::stderr(), "{controller} panicked: {message:?}")?;
     }
     Ok(())
 }

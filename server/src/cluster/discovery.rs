@@ -181,7 +181,11 @@ fn offer(
     verbs: &BTreeSet<String>,
 ) {
     let watchable = verbs.contains("list") && verbs.contains("watch");
-    if watchable && !kind.is_empty() && !is_noise(group, plural) {
+    if !watchable || kind.is_empty() || is_noise(group, plural) {
+        return;
+    }
+    // They are part of paths and of lines in the log, and what an aggregated server says of itself nobody checks.
+    if [group, version, plural, kind].into_iter().all(is_plain) {
         found.add(Kind {
             group: group.into(),
             kind: kind.into(),
@@ -189,7 +193,15 @@ fn offer(
             plural: plural.into(),
             namespaced,
         });
+    } else {
+        let message = format!("it serves what no kind may be called: {}", bounded(plural));
+        blind(found, group, version, message);
     }
+}
+
+/// Letters, digits, and what stands between them in DNS names; empty for the core group.
+fn is_plain(name: &str) -> bool {
+    name.len() <= 253 && name.bytes().all(|it| it.is_ascii_alphanumeric() || b"-.".contains(&it))
 }
 
 /// Kinds that no teardown ever turns on.
@@ -394,6 +406,23 @@ mod tests {
                 && !found.is_blind_to("example.com")
         );
         assert_eq!(log.lock().unwrap().len(), 2);
+    }
+
+    /// Paths are made of names, and lines of the log.
+    #[tokio::test]
+    async fn what_no_kind_may_be_called_is_not_watched() {
+        const FORGED: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[
+            {"version":"v1","freshness":"Current","resources":[
+                {"resource":"x\nERROR forged","responseKind":{"kind":"X"},"scope":"Cluster","verbs":["list","watch"]},
+                {"resource":"y","responseKind":{"kind":"\u202eY"},"scope":"Cluster","verbs":["list","watch"]},
+                {"resource":"zs","responseKind":{"kind":"Z"},"scope":"Cluster","verbs":["list","watch"]}]}]}]}"#;
+        let (client, _) =
+            fake::client(|seen| now(200, if seen.path == "/api" { CORE } else { FORGED }));
+        let found = discover(&client).await.unwrap();
+        assert_eq!(
+            lines(&found)[2..],
+            ["Z zs.example.com v1 in the cluster", "blind example.com/v1"]
+        );
     }
 
     #[tokio::test]

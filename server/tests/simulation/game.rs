@@ -509,6 +509,9 @@ impl Game {
             over,
         };
         self.offences.extend(oracle::judge(&evidence));
+        for fall in self.stage.sandbox.with(|world| world.controllers.take_falls()) {
+            self.offend("sandbox", format!("{} panicked: {}", fall.controller, fall.message));
+        }
         self.kill("the game is over").await;
         Outcome {
             seed: self.stage.seed,

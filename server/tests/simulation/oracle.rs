@@ -102,6 +102,13 @@ pub(crate) fn judge(evidence: &Evidence) -> Vec<Offence> {
     lives(evidence, &mut offences);
     word::offences(evidence, &mut offences);
     standstill::offences(evidence, &mut offences);
+    // Whoever asks a cache may be told of the past; what is proven by that is not.
+    for entry in evidence.entries.iter().filter(|it| it.actor == USER) {
+        if entry.fault.as_ref().is_some_and(|fault| fault.starts_with("stale")) {
+            let text = format!("{:?} was listed from a cache", entry.key);
+            offences.push(Offence { revision: entry.revision, ..Offence::new("cache", text) });
+        }
+    }
     runs(evidence, &mut offences);
     leftovers(evidence, &mut offences);
     if is_given_away(&String::from_utf8_lossy(&evidence.known.bytes)) {

@@ -71,6 +71,26 @@ impl Cluster {
         on_a_stack_of_its_own(all).unwrap_or_else(|| Err(broken()))
     }
 
+    /// Whether the `matchConditions` of a webhook hold, or why nobody can tell.
+    pub(super) fn conditions_hold(
+        &self,
+        conditions: &Value,
+        asked: &Attributes<'_>,
+    ) -> Result<bool, String> {
+        if conditions.as_array().is_none_or(Vec::is_empty) {
+            return Ok(true);
+        }
+        let judge = || {
+            let mut context = Context::default();
+            for (name, term) in self.terms(asked) {
+                context.add_variable_from_value(name, term);
+            }
+            all_hold(conditions, &context)
+        };
+        on_a_stack_of_its_own(judge)
+            .unwrap_or_else(|| Err("they could not be evaluated".to_owned()))
+    }
+
     /// The parameters that a binding gives its policy, or why there are none
     /// (`apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go`).
     fn params(
@@ -164,19 +184,10 @@ impl Bound<'_> {
         }
         let each = |list: &str| spec[list].as_array().cloned().unwrap_or_default();
         let fails = spec["failurePolicy"] != "Ignore";
-        let mut unclear = None;
-        for condition in each("matchConditions") {
-            match judged(&condition, &context) {
-                Ok(true) => {}
-                // Whatever could not be evaluated before: it is not asked for.
-                Ok(false) => return Ok(()),
-                Err(why) => unclear = unclear.or(Some(why)),
-            }
-        }
-        match unclear {
-            Some(why) if fails => return Err(self.denied(asked, &Value::Null, &why)),
-            Some(_) => return Ok(()),
-            None => {}
+        match all_hold(&spec["matchConditions"], &context) {
+            Ok(true) => {}
+            Err(why) if fails => return Err(self.denied(asked, &Value::Null, &why)),
+            Ok(false) | Err(_) => return Ok(()),
         }
         // Each may use those before it.
         let mut variables: HashMap<String, Term> = HashMap::new();
@@ -216,6 +227,20 @@ impl Bound<'_> {
         let cause = Cause { reason: String::new(), message: why.clone(), field: String::new() };
         Status::forbidden(group, plural, name, &why).because(cause).instead(code, reason)
     }
+}
+
+/// Whether all conditions hold, or why nobody can tell. One that does not is enough, whatever of the others cannot be
+/// evaluated.
+fn all_hold(conditions: &Value, context: &Context<'_, '_>) -> Result<bool, String> {
+    let mut unclear = Ok(true);
+    for condition in conditions.as_array().into_iter().flatten() {
+        match judged(condition, context) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(why) => unclear = unclear.and(Err(why)),
+        }
+    }
+    unclear
 }
 
 /// What an expression of the list says, or why it says nothing.

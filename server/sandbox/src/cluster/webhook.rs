@@ -32,7 +32,7 @@ impl Cluster {
     /// Asks the webhooks that only decide.
     pub(super) fn ask_webhooks(&self, asked: &Attributes<'_>) -> Result<(), Status> {
         for webhook in self.webhooks("validatingwebhookconfigurations") {
-            if self.is_meant(webhook, asked) {
+            if self.is_meant(webhook, asked)? {
                 self.ask(webhook, asked.write)?;
             }
         }
@@ -47,7 +47,7 @@ impl Cluster {
         object: &mut Value,
     ) -> Result<(), Status> {
         for webhook in self.webhooks("mutatingwebhookconfigurations") {
-            if !self.is_meant(webhook, &Attributes { object, ..asked }) {
+            if !self.is_meant(webhook, &Attributes { object, ..asked })? {
                 continue;
             }
             let Some(patch) = self.ask(webhook, asked.write)? else { continue };
@@ -68,10 +68,20 @@ impl Cluster {
         configurations.flat_map(|it| it["webhooks"].as_array().into_iter().flatten())
     }
 
-    fn is_meant(&self, webhook: &Value, asked: &Attributes<'_>) -> bool {
-        !asked.is_about_gates()
-            && self.is_about(&webhook["rules"], asked)
-            && self.is_selected(webhook, asked)
+    fn is_meant(&self, webhook: &Value, asked: &Attributes<'_>) -> Result<bool, Status> {
+        if asked.is_about_gates()
+            || !self.is_about(&webhook["rules"], asked)
+            || !self.is_selected(webhook, asked)
+        {
+            return Ok(false);
+        }
+        match self.conditions_hold(&webhook["matchConditions"], asked) {
+            Err(why) if webhook["failurePolicy"] != "Ignore" => {
+                let Key { group, plural, .. } = asked.key;
+                Err(Status::forbidden(group, plural, asked.name, &why))
+            }
+            told => Ok(told.unwrap_or(false)),
+        }
     }
 
     /// Whether one of the rules is about what is asked for.

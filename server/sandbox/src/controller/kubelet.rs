@@ -83,7 +83,7 @@ enum Stage {
         next: Timestamp,
         failures: u32,
     },
-    /// Nothing of it is left on the machine.
+    /// Nothing of it is left on the machine, but perhaps its cgroup.
     Clean,
 }
 
@@ -404,13 +404,14 @@ impl Held {
         Ok(Next::After(wait))
     }
 
-    /// The final DELETE, once the API knows that the Pod has ended.
+    /// The final DELETE, once the API knows that the Pod has ended and its cgroup is gone.
     fn finish(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         let Some(pod) = pod.filter(|it| is_deleting(it)) else { return Ok(Next::Rest) };
         if !ended(pod) {
             life::terminate(pod, 137, &self.address, client)?;
         }
-        if number(pod, "/metadata/deletionGracePeriodSeconds") == Some(0) {
+        let is_forced = number(pod, "/metadata/deletionGracePeriodSeconds") == Some(0);
+        if is_forced || life::hold(pod) == Some("cgroup") {
             return Ok(Next::Rest);
         }
         match client.delete(&self.key, &Deletion::of(pod).grace(0)) {

@@ -162,9 +162,12 @@ fn a_node_nobody_runs_is_never_heard_of() {
 
 #[test]
 fn holds_keep_a_pod_on_the_rung_where_a_kubelet_would() {
-    for (hold, phase, terminated) in
-        [("silent", "Running", false), ("kill", "Running", false), ("unmount", "Failed", true)]
-    {
+    for (hold, phase, terminated) in [
+        ("silent", "Running", false),
+        ("kill", "Running", false),
+        ("unmount", "Failed", true),
+        ("cgroup", "Failed", true),
+    ] {
         let (mut world, _) = web();
         let name = object::name(world.pods("web")[0]).to_owned();
         let path = format!("pods/shop/{name}");

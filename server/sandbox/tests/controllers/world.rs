@@ -57,6 +57,7 @@ impl World {
         self.cluster.clock.advance(rest.unsigned_abs());
         self.turn();
         assert_eq!(self.take_failures(), [], "everything that is planned can happen");
+        assert_eq!(self.controllers.take_falls(), [], "no controller panics");
     }
 
     /// Lets time pass until something is so; says after how many seconds.

@@ -29,9 +29,6 @@ pub(crate) async fn create(sandbox: &Sandbox, number: usize) -> Result<(), Box<d
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
             "name": format!("web-{number}"), "labels": {"app": "web", "part": (number % 50).to_string()},
-            "ownerReferences": [
-                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": true},
-            ],
         },
         "spec": {
             "nodeName": "n1",
@@ -45,9 +42,12 @@ pub(crate) async fn create(sandbox: &Sandbox, number: usize) -> Result<(), Box<d
     if response.status().is_success() { Ok(()) } else { Err(response.status().to_string().into()) }
 }
 
-/// How many events a piece of a watch ends.
-pub(crate) fn lines(chunk: &[u8]) -> usize {
-    chunk.iter().filter(|byte| **byte == b'\n').count()
+/// How many objects a piece of a watch tells of for the first time.
+pub(crate) fn added(chunk: &[u8]) -> usize {
+    chunk
+        .split(|byte| *byte == b'\n')
+        .filter(|line| line.starts_with(br#"{"type":"ADDED""#))
+        .count()
 }
 
 /// What this process has of the machine's memory, in bytes: now, and at most so far.

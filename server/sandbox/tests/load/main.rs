@@ -11,7 +11,7 @@ use sandbox::{
     service::{Body, Sandbox},
 };
 
-use crowd::{OBJECTS, WATCHES, create, lines, resident, watches};
+use crowd::{OBJECTS, WATCHES, added, create, resident, watches};
 
 /// As much as it may have, in bytes.
 const LIMIT: usize = 200 << 20;
@@ -21,14 +21,14 @@ fn heard(watches: &mut [Body]) -> Vec<usize> {
     let one = |body: &mut Body| {
         let frames = std::iter::from_fn(|| body.frame().now_or_never());
         let chunks = frames.map(|frame| frame.unwrap().unwrap().into_data().unwrap());
-        chunks.map(|chunk| lines(&chunk)).sum()
+        chunks.map(|chunk| added(&chunk)).sum()
     };
     watches.iter_mut().map(one).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn five_thousand_objects_under_fifty_watches() {
-    // Nobody collects these Pods, whose owner is not there.
+    // Nobody collects these Pods, whose node is not there.
     let mut controllers = Controllers::default();
     for name in Controllers::names() {
         controllers.set(name, Condition::Off);

@@ -66,6 +66,8 @@ fn contains() {
          endpoints shop/web-x",
         "",
     );
+    // Another group's, of the same name.
+    check("Namespace.example.com shop\n cm shop/settings", "");
 }
 
 #[test]

@@ -261,6 +261,40 @@ fn the_same_trouble_is_told_once() {
     assert_eq!(play.look(), ["LIST pods in shop"], "it is read at once when it seems free");
 }
 
+/// A Pod of a set that mounts nothing may be a writer all the same: it is told by its owner, and by its labels alone.
+#[test]
+fn a_claim_waits_for_every_pod_of_its_set_whatever_it_mounts() {
+    let mut play = Play::of(
+        "ns shop of=shop
+         sts shop/db of=shop selector=app:db template=app:db templates=data
+         pvc shop/data-db-0 of=shop",
+    );
+    assert_eq!(play.look(), ["DELETE StatefulSet shop/db"]);
+    accepted(&mut play, "sts:shop/db");
+    play.gone("sts shop/db");
+    let sight = |line: &str| {
+        let pod = fixture::object(line);
+        crate::action::PodSight {
+            uid: pod.uid.clone(),
+            object: pod.reference(),
+            labels: pod.labels.clone(),
+            owners: pod.owners.clone(),
+            claims: vec![],
+        }
+    };
+    for pod in ["pod shop/db-0 owner=sts/db labels=role:old", "pod shop/db-1 labels=app:db"] {
+        assert_eq!(play.look(), ["LIST pods in shop"], "{pod}");
+        play.answer("pvc:shop/data-db-0", Outcome::Pods(vec![sight(pod)]));
+        let trouble = &play.progress("pvc:shop/data-db-0").trouble;
+        assert!(trouble.is_some(), "{pod}");
+        assert_eq!(play.progress("pvc:shop/data-db-0").requested, None, "{pod}");
+        play.pass(120);
+    }
+    assert_eq!(play.look(), ["LIST pods in shop"]);
+    play.answer("pvc:shop/data-db-0", Outcome::Pods(vec![sight("pod shop/other labels=app:web")]));
+    assert_ne!(play.progress("pvc:shop/data-db-0").requested, None);
+}
+
 #[test]
 fn what_was_recalled_was_never_requested() {
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");

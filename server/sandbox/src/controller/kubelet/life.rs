@@ -4,7 +4,8 @@
 //! - `unwind.test/completes` its containers end well by themselves: `true`, or after this time;
 //!   `unwind.test/completes-after` is another way to say the time;
 //! - `unwind.test/hold` what goes wrong at its end, until the annotation is taken off: `silent` nothing happens at all,
-//!   `kill` its containers cannot be stopped and an event says so, `unmount` its volumes cannot be unmounted.
+//!   `kill` its containers cannot be stopped and an event says so, `unmount` its volumes cannot be unmounted, `cgroup` what
+//!   its containers ran in cannot be removed.
 
 use std::time::Duration;
 
