@@ -87,6 +87,62 @@ test('each incident ends in something that is stuck, and what is repaired goes o
 	});
 });
 
+test('each lever breaks what it names and nothing else, and lets it go again', async ({ visit }) => {
+	await playing([], async (unwind) => {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		const sandbox = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+		await sandbox.getByText('Sandbox.').click();
+		const fast = sandbox.getByRole('button', { name: 'Time ×10' });
+		await fast.click();
+		await expect(fast).toHaveAttribute('aria-pressed', 'true');
+
+		const { server } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
+		const client = new Client({ server, token: 'sandbox-admin' });
+		/** @param {string} path @param {string} type */
+		const condition = async (path, type) => {
+			const { body } = await client.request('GET', path);
+			return body.status?.conditions?.find((/** @type {any} */ each) => each.type === type)?.status;
+		};
+		const node = () => condition('/api/v1/nodes/node-a', 'Ready');
+		const other = () => condition('/api/v1/nodes/node-b', 'Ready');
+		const metrics = () => condition('/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io', 'Available');
+		const within = { timeout: 30_000 };
+		const pressed = sandbox.locator('button[aria-pressed=true]');
+
+		const breaks = sandbox.getByRole('button', { name: 'Break node-a' });
+		await breaks.click();
+		await expect.poll(node, within).toBe('Unknown');
+		expect(await other()).toBe('True');
+		await expect(pressed).toHaveText(['Break node-a', 'Time ×10']);
+		await breaks.click();
+		await expect.poll(node, within).toBe('True');
+		// Its server may have been on that node.
+		await expect.poll(metrics, within).toBe('True');
+		await expect(page.getByText(/cannot be seen/)).toBeHidden(within);
+
+		const stops = sandbox.getByRole('button', { name: 'Stop the metrics API' });
+		await stops.click();
+		await expect.poll(metrics, within).toBe('False');
+		await expect(page.getByText(/cannot be seen/)).toBeVisible(within);
+		expect(await node()).toBe('True');
+		await stops.click();
+		await expect.poll(metrics, within).toBe('True');
+		await expect(page.getByText(/cannot be seen/)).toBeHidden(within);
+
+		const stale = sandbox.getByRole('button', { name: /^Make .* stale$/ }).first();
+		await stale.click();
+		await expect(stale).toHaveAttribute('aria-pressed', 'true');
+		await expect(pressed).toHaveText([(await stale.textContent()) ?? '', 'Time ×10']);
+		await stale.click();
+		await expect(stale).toHaveAttribute('aria-pressed', 'false');
+
+		await fast.click();
+		await expect(fast).toHaveAttribute('aria-pressed', 'false');
+		client.close();
+	});
+});
+
 test('a well-behaved application is taken apart to the end', async ({ visit }) => {
 	await playing(['shop'], async (unwind) => {
 		const page = await visit();
