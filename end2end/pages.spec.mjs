@@ -25,10 +25,17 @@ async function violations(page) {
 const illegible = (page) =>
 	page.evaluate(() => {
 		const wide = document.documentElement.scrollWidth > window.innerWidth ? [`the page is ${document.documentElement.scrollWidth} wide`] : [];
-		const cut = [...document.querySelectorAll('button, h1, h2, .pill, .badge')]
-			.filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== 'visible')
-			.map((element) => `cut off: ${element.textContent?.trim().slice(0, 60)}`);
-
+		/** Whether a text goes on behind the edge of what is around it, and nothing says so; for readers alone is what is a dot. @param {DOMRect} box @param {Element | null} element */
+		function isCut({ left, right }, element) {
+			for (; element && element !== document.body && !element.closest('svg'); element = element.parentElement) {
+				const { overflowX, textOverflow } = getComputedStyle(element);
+				const frame = element.getBoundingClientRect();
+				if (!['hidden', 'clip'].includes(overflowX) || textOverflow === 'ellipsis') continue;
+				if (frame.width <= 2) return false;
+				if (right > frame.right + 2 || left < frame.left - 2) return true;
+			}
+			return false;
+		}
 		/** What of a box is not clipped by what is around it. @param {DOMRect} box @param {Element | null} element */
 		function clipped({ left, top, right, bottom }, element) {
 			for (; element && element !== document.body; element = element.parentElement) {
@@ -50,13 +57,14 @@ const illegible = (page) =>
 		}
 		const root = document.querySelector('dialog[open]') ?? document.body;
 		const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-		const boxes = [];
+		const [boxes, cut] = [[], []];
 		for (let text = texts.nextNode(); text; text = texts.nextNode()) {
 			const element = text.parentElement;
 			if (!text.data.trim() || !element?.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
 			const range = document.createRange();
 			range.selectNodeContents(text);
 			for (const rect of range.getClientRects()) {
+				if (isCut(rect, element)) cut.push(`cut off: ${text.data.trim().slice(0, 60)}`);
 				const box = clipped(rect, element);
 				if (box.right - box.left > 2 && box.bottom - box.top > 2) boxes.push({ ...box, layer: layer(element), said: text.data.trim().slice(0, 40) });
 			}
@@ -110,6 +118,19 @@ test('every route is readable at every width, in light and dark, and axe finds n
 			await inspect(page, `${route} in ${colorScheme}`);
 		}
 	}
+});
+
+test('a text that is cut off, one on another and a page that is too wide are found', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	expect(await illegible(page)).toEqual([]);
+	const styled = async (/** @type {string} */ style) => {
+		await page.getByRole('heading', { level: 1 }).evaluate((heading, style) => (heading.style.cssText = style), style);
+		return (await illegible(page)).join('; ');
+	};
+	expect(await styled('width: 12px; overflow: hidden; white-space: nowrap')).toContain('cut off: Units');
+	expect(await styled('transform: translateY(2rem)')).toContain('on each other: ');
+	expect(await styled('width: 4000px')).toContain('wide');
 });
 
 test('what a page fetches ahead it uses: each file comes once', async ({ unwind, visit }) => {
