@@ -98,3 +98,50 @@ fn frame(message: &Message, kind: FrameKind) -> Frame {
     let json = serde_json::to_string(message).unwrap_or_default();
     Frame { revision: message.revision(), kind, json: Arc::from(json) }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use teardown::message::{BlindCard, BlindCause};
+
+    use super::*;
+
+    fn told(message: &str) -> Vec<Record> {
+        vec![Record::Blind(BlindCard {
+            resource: "widgets.example.com".into(),
+            cause: BlindCause::Failing,
+            message: message.into(),
+            since: Timestamp::UNIX_EPOCH,
+        })]
+    }
+
+    /// What a reader gets who was at this revision.
+    fn first(board: &mut Board, after: Revision) -> Vec<FrameKind> {
+        board.subscribe(Some(after)).first.iter().map(|frame| frame.kind).collect()
+    }
+
+    #[test]
+    fn who_missed_what_is_not_kept_any_more_gets_a_snapshot() {
+        let start = Revision { boot: 7, count: 0 };
+        let mut board = Board::new(start);
+        let long = "x".repeat(1_000);
+        // Each is another than before, and fewer than so many are kept for their size.
+        let most = RING_BYTES / long.len();
+        for number in 0..most {
+            board.publish(told(&format!("{number} {long}")));
+        }
+        assert!(board.ring_bytes <= RING_BYTES);
+        assert!(board.ring.len() < most && board.ring.len() > most / 2, "{}", board.ring.len());
+        let kept = board.ring.len() as u64;
+        let now = board.view.revision();
+        let back = |missed: u64| Revision { count: now.count - missed, ..now };
+        assert_eq!(first(&mut board, back(0)), []);
+        assert_eq!(first(&mut board, back(2)), [FrameKind::Delta; 2]);
+        assert_eq!(first(&mut board, back(kept)).len() as u64, kept);
+        for gone in [back(kept + 1), start] {
+            assert_eq!(first(&mut board, gone), [FrameKind::Snapshot], "{gone:?}");
+        }
+        assert_eq!(first(&mut board, Revision { boot: 8, ..now }), [FrameKind::Snapshot]);
+        assert_eq!(first(&mut board, now.next()), [FrameKind::Snapshot]);
+    }
+}
