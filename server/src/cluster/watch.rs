@@ -20,13 +20,14 @@
 
 mod division;
 mod event;
+mod refusals;
 mod trouble;
 
 use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -44,6 +45,7 @@ use tokio::{
 
 use self::{
     event::Event,
+    refusals::{Refusals, Waiting},
     trouble::{Opening, Trouble},
 };
 use super::{
@@ -71,11 +73,6 @@ const PACE: Duration = Duration::from_secs(1);
 /// How soon what may not be seen is tried again: rights change by hand, and a run that stands still because of one goes on
 /// within a minute.
 const FORBIDDEN: Duration = Duration::from_secs(30);
-/// What each single namespace that may not be seen adds to that where they are many: together they ask no more than five
-/// times a second, up to the 1,200 for which that is [`FORBIDDEN_HERE`].
-const FORBIDDEN_EACH: Duration = Duration::from_millis(200);
-/// The longest wait for a single namespace, however many there are.
-const FORBIDDEN_HERE: Duration = Duration::from_secs(240);
 /// Watches in a row that told nothing and did not last, before the wait for the next grows; one more, and the kind is
 /// listed anew each time: it is seen as it is every half minute, if not as it changes.
 const BARREN: u32 = 2;
@@ -112,34 +109,6 @@ pub(super) struct Shared {
     pub(super) streams_lists: Arc<AtomicBool>,
     /// Raised when what is served may have changed.
     pub(super) served_changed: Arc<Notify>,
-}
-
-/// How many watches of single namespaces wait to be tried again because they may not see.
-#[derive(Default)]
-pub(super) struct Refusals(AtomicUsize);
-
-/// One that waits.
-struct Waiting<'a>(&'a Refusals);
-
-impl Refusals {
-    fn wait(&self) -> Waiting<'_> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Waiting(self)
-    }
-}
-
-impl Waiting<'_> {
-    /// How long, so that all of them together do not ask too often.
-    fn share(&self) -> Duration {
-        let all = u32::try_from(self.0.0.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
-        FORBIDDEN_EACH.saturating_mul(all).clamp(FORBIDDEN, FORBIDDEN_HERE)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Watches a kind until the hub is gone. `successor` says that the kind was watched before in another version: the
@@ -214,7 +183,7 @@ impl Watch {
             let result = match position.take() {
                 None => self.list(times).await,
                 Some(at) => {
-                    let begun = Instant::now();
+                    let (begun, barren) = (Instant::now(), self.barren);
                     let end = self.follow(at, times, &mut position).await;
                     if end.is_ok() && begun.elapsed() >= PACE {
                         self.barren = 0;
@@ -222,7 +191,8 @@ impl Watch {
                     if self.barren > BARREN {
                         position = None;
                     }
-                    if self.barren >= BARREN {
+                    // What did not even begin has waits of its own.
+                    if self.barren > barren && self.barren >= BARREN {
                         sleep(backoff(self.barren, &self.shared.chance)).await;
                     }
                     end.map(|()| position.take())

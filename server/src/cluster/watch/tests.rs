@@ -2,6 +2,8 @@ use std::{collections::VecDeque, sync::Mutex};
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+mod division;
+
 use super::*;
 use crate::{
     chance::Chance,
@@ -345,140 +347,6 @@ fn quiet(seen: &Seen, objects: &[String]) -> Reply {
     watch
 }
 
-/// The namespaces that are known.
-fn namespaces(scene: &Scene, names: &str) {
-    let of = |name| teardown::fixture::object(&format!("ns {name}"));
-    let objects = names.split_whitespace().map(of).collect();
-    scene.namespaces.observe(&Observation::Listed { kind: teardown::fixture::kind("ns"), objects });
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_forbidden_as_a_whole_is_watched_in_each_namespace() {
-    let mut scene = scene_by(pods(), false, |seen| {
-        Some(match seen.bare() {
-            "/api/v1/namespaces/shop/pods" => quiet(&seen, &[object("a", 1)]),
-            "/api/v1/namespaces/new/pods" => quiet(&seen, &[]),
-            _ => Reply::Answer(403, "no".into()),
-        })
-    });
-    namespaces(&scene, "shop bank");
-    scene.expect(&["divided [bank shop]: no"]).await;
-    scene.expect_all(&["blind in bank Forbidden: no", "listed in shop [a@1]"]).await;
-    namespaces(&scene, "shop bank new");
-    scene.expect(&["divided [bank new shop]: no", "listed in new []"]).await;
-    namespaces(&scene, "bank");
-    scene.expect(&["divided [bank]: no"]).await;
-
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    let before = scene.asked().len();
-    tokio::time::sleep(Duration::from_secs(3_600)).await;
-    assert!(scene.told.try_recv().is_err(), "what is known is not said again");
-    let asked = scene.asked().split_off(before);
-    // The whole, and one namespace.
-    assert!(asked.len() < 2 * 2 * 60, "an hour of refusals: {}", asked.len());
-    assert!(asked.iter().all(|path| !path.contains("/shop/")), "its watch has ended: {asked:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_right_that_comes_back_after_an_hour_is_noticed_within_a_minute() {
-    for (whole, told) in [(true, "listed [a@1]"), (false, "sighted in shop")] {
-        let allowed = Arc::new(AtomicBool::new(false));
-        let mut scene = scene_by(pods(), false, {
-            let allowed = allowed.clone();
-            move |seen| {
-                let may = (seen.bare() == "/api/v1/pods") == whole;
-                Some(if may && allowed.load(Ordering::SeqCst) {
-                    quiet(&seen, &[object("a", 1)])
-                } else {
-                    Reply::Answer(403, "no".into())
-                })
-            }
-        });
-        namespaces(&scene, "shop");
-        scene.expect(&["divided [shop]: no", "blind in shop Forbidden: no"]).await;
-        tokio::time::sleep(Duration::from_secs(3_600)).await;
-        allowed.store(true, Ordering::SeqCst);
-        let began = Instant::now();
-        scene.expect(&[told]).await;
-        assert!(began.elapsed() < Duration::from_secs(60), "{told}: {:?}", began.elapsed());
-    }
-}
-
-#[test]
-fn those_that_are_refused_share_five_requests_a_second_up_to_four_minutes() {
-    let refused = Refusals::default();
-    for (many, seconds) in [(1, 30), (150, 30), (500, 100), (1_200, 240), (30_000, 240)] {
-        let waiting: Vec<_> = (0..many).map(|_| refused.wait()).collect();
-        assert_eq!(waiting[0].share(), Duration::from_secs(seconds), "{many}");
-    }
-    assert_eq!(refused.wait().share(), FORBIDDEN, "who does not wait any more does not count");
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_whole_is_watched_again_once_it_may_be() {
-    let allowed = Arc::new(AtomicBool::new(false));
-    let mut scene = scene_by(pods(), false, {
-        let allowed = allowed.clone();
-        move |seen| {
-            let whole = seen.bare() == "/api/v1/pods";
-            Some(if whole && !allowed.load(Ordering::SeqCst) {
-                Reply::Answer(403, "no".into())
-            } else {
-                quiet(&seen, &[object("a", 1)])
-            })
-        }
-    });
-    namespaces(&scene, "shop");
-    scene.expect(&["divided [shop]: no", "listed in shop [a@1]"]).await;
-    allowed.store(true, Ordering::SeqCst);
-    let began = Instant::now();
-    scene.expect(&["listed [a@1]"]).await;
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
-    let before = scene.asked().len();
-    tokio::time::sleep(Duration::from_secs(600)).await;
-    assert!(scene.told.try_recv().is_err());
-    assert!(scene.asked().split_off(before).iter().all(|path| path.starts_with("/api/v1/pods?")));
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_refusal_of_the_whole_divides_nothing() {
-    let lists = vec![Reply::Answer(403, "no".into()), list("1", "", &[])];
-    let mut scene = scene(pods(), false, lists, vec![]);
-    namespaces(&scene, "shop");
-    scene.expect(&["listed []"]).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_namespace_that_is_forbidden_later_goes_on_where_it_was() {
-    let (sender, watch) = stream(&[]);
-    let (_open, again) = stream(&[line("DELETED", &object("a", 12))]);
-    let no = || Reply::Answer(403, "no".into());
-    let watches = Mutex::new(VecDeque::from([watch, no(), again]));
-    let mut scene = scene_by(pods(), false, move |seen| match seen.bare() {
-        "/api/v1/pods" => Some(Reply::Answer(403, "no".into())),
-        _ if seen.is_watch() => watches.lock().unwrap().pop_front(),
-        _ => Some(list("10", "", &[object("a", 1)])),
-    });
-    namespaces(&scene, "shop");
-    scene.expect(&["divided [shop]: no", "listed in shop [a@1]"]).await;
-    drop(sender);
-    scene.expect(&["blind in shop Forbidden: no", "sighted in shop", "deleted u-a"]).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn connections_for_single_namespaces_are_so_many() {
-    let mut scene = scene_by(pods(), false, |seen| {
-        let whole = seen.bare() == "/api/v1/pods";
-        Some(if whole { Reply::Answer(403, "no".into()) } else { quiet(&seen, &[]) })
-    });
-    namespaces(&scene, "a b c");
-    scene.expect(&["divided [a b c]: no"]).await;
-    let told = [scene.next().await, scene.next().await, scene.next().await];
-    let listed = told.iter().filter(|line| line.starts_with("listed in")).count();
-    let full = "Failing: too many single namespaces are watched already";
-    assert!(listed == 2 && told.iter().any(|line| line.ends_with(full)), "{told:?}");
-}
-
 #[tokio::test(start_paused = true)]
 async fn one_failure_is_not_blindness_and_two_are() {
     let fails = || Reply::Answer(500, "boom".into());
@@ -493,15 +361,17 @@ async fn one_failure_is_not_blindness_and_two_are() {
     twice.expect(&["blind pods Failing: busy", "sighted pods", "listed []"]).await;
 }
 
+/// What a stream says of a kind whose cache cannot be filled.
+const BEHIND: &str =
+    r#"{"code":504,"reason":"Timeout","message":"Timeout: Too large resource version"}"#;
+
 /// Seen of a kind whose conversion webhook is away (Kubernetes 1.36): the cache cannot be filled, and what streams from it
 /// only says that it is behind.
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_fails_is_asked_for_the_cause_as_a_list() {
-    let behind =
-        r#"{"code":504,"reason":"Timeout","message":"Timeout: Too large resource version"}"#;
     let mut scene = scene_by(pods(), true, move |seen| {
         if seen.is_watch() {
-            let (_, watch) = stream(&[line("ERROR", behind)]);
+            let (_, watch) = stream(&[line("ERROR", BEHIND)]);
             return Some(watch);
         }
         Some(Reply::Answer(
@@ -514,9 +384,7 @@ async fn a_stream_that_fails_is_asked_for_the_cause_as_a_list() {
 
 #[tokio::test(start_paused = true)]
 async fn what_can_be_listed_and_not_watched_is_listed_now_and_then() {
-    let behind =
-        r#"{"code":504,"reason":"Timeout","message":"Timeout: Too large resource version"}"#;
-    let (fails, ends) = (line("ERROR", behind), String::new());
+    let (fails, ends) = (line("ERROR", BEHIND), String::new());
     for (how, said) in [("fails", fails), ("ends", ends)] {
         let mut scene = scene_by(pods(), true, move |seen| {
             Some(if seen.is_watch() {

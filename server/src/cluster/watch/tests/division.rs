@@ -1,0 +1,127 @@
+//! A kind that may not be listed as a whole.
+
+use super::*;
+
+/// The namespaces that are known.
+fn namespaces(scene: &Scene, names: &str) {
+    let of = |name| teardown::fixture::object(&format!("ns {name}"));
+    let objects = names.split_whitespace().map(of).collect();
+    scene.namespaces.observe(&Observation::Listed { kind: teardown::fixture::kind("ns"), objects });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forbidden_as_a_whole_is_watched_in_each_namespace() {
+    let mut scene = scene_by(pods(), false, |seen| {
+        Some(match seen.bare() {
+            "/api/v1/namespaces/shop/pods" => quiet(&seen, &[object("a", 1)]),
+            "/api/v1/namespaces/new/pods" => quiet(&seen, &[]),
+            _ => Reply::Answer(403, "no".into()),
+        })
+    });
+    namespaces(&scene, "shop bank");
+    scene.expect(&["divided [bank shop]: no"]).await;
+    scene.expect_all(&["blind in bank Forbidden: no", "listed in shop [a@1]"]).await;
+    namespaces(&scene, "shop bank new");
+    scene.expect(&["divided [bank new shop]: no", "listed in new []"]).await;
+    namespaces(&scene, "bank");
+    scene.expect(&["divided [bank]: no"]).await;
+
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let before = scene.asked().len();
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    assert!(scene.told.try_recv().is_err(), "what is known is not said again");
+    let asked = scene.asked().split_off(before);
+    // The whole, and one namespace.
+    assert!(asked.len() < 2 * 2 * 60, "an hour of refusals: {}", asked.len());
+    assert!(asked.iter().all(|path| !path.contains("/shop/")), "its watch has ended: {asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_that_comes_back_after_an_hour_is_noticed_within_a_minute() {
+    for (whole, told) in [(true, "listed [a@1]"), (false, "sighted in shop")] {
+        let allowed = Arc::new(AtomicBool::new(false));
+        let mut scene = scene_by(pods(), false, {
+            let allowed = allowed.clone();
+            move |seen| {
+                let may = (seen.bare() == "/api/v1/pods") == whole;
+                Some(if may && allowed.load(Ordering::SeqCst) {
+                    quiet(&seen, &[object("a", 1)])
+                } else {
+                    Reply::Answer(403, "no".into())
+                })
+            }
+        });
+        namespaces(&scene, "shop");
+        scene.expect(&["divided [shop]: no", "blind in shop Forbidden: no"]).await;
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        allowed.store(true, Ordering::SeqCst);
+        let began = Instant::now();
+        scene.expect(&[told]).await;
+        assert!(began.elapsed() < Duration::from_secs(60), "{told}: {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_whole_is_watched_again_once_it_may_be() {
+    let allowed = Arc::new(AtomicBool::new(false));
+    let mut scene = scene_by(pods(), false, {
+        let allowed = allowed.clone();
+        move |seen| {
+            let whole = seen.bare() == "/api/v1/pods";
+            Some(if whole && !allowed.load(Ordering::SeqCst) {
+                Reply::Answer(403, "no".into())
+            } else {
+                quiet(&seen, &[object("a", 1)])
+            })
+        }
+    });
+    namespaces(&scene, "shop");
+    scene.expect(&["divided [shop]: no", "listed in shop [a@1]"]).await;
+    allowed.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    scene.expect(&["listed [a@1]"]).await;
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    let before = scene.asked().len();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert!(scene.told.try_recv().is_err());
+    assert!(scene.asked().split_off(before).iter().all(|path| path.starts_with("/api/v1/pods?")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_refusal_of_the_whole_divides_nothing() {
+    let lists = vec![Reply::Answer(403, "no".into()), list("1", "", &[])];
+    let mut scene = scene(pods(), false, lists, vec![]);
+    namespaces(&scene, "shop");
+    scene.expect(&["listed []"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_is_forbidden_later_goes_on_where_it_was() {
+    let (sender, watch) = stream(&[]);
+    let (_open, again) = stream(&[line("DELETED", &object("a", 12))]);
+    let no = || Reply::Answer(403, "no".into());
+    let watches = Mutex::new(VecDeque::from([watch, no(), again]));
+    let mut scene = scene_by(pods(), false, move |seen| match seen.bare() {
+        "/api/v1/pods" => Some(Reply::Answer(403, "no".into())),
+        _ if seen.is_watch() => watches.lock().unwrap().pop_front(),
+        _ => Some(list("10", "", &[object("a", 1)])),
+    });
+    namespaces(&scene, "shop");
+    scene.expect(&["divided [shop]: no", "listed in shop [a@1]"]).await;
+    drop(sender);
+    scene.expect(&["blind in shop Forbidden: no", "sighted in shop", "deleted u-a"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_for_single_namespaces_are_so_many() {
+    let mut scene = scene_by(pods(), false, |seen| {
+        let whole = seen.bare() == "/api/v1/pods";
+        Some(if whole { Reply::Answer(403, "no".into()) } else { quiet(&seen, &[]) })
+    });
+    namespaces(&scene, "a b c");
+    scene.expect(&["divided [a b c]: no"]).await;
+    let told = [scene.next().await, scene.next().await, scene.next().await];
+    let listed = told.iter().filter(|line| line.starts_with("listed in")).count();
+    let full = "Failing: too many single namespaces are watched already";
+    assert!(listed == 2 && told.iter().any(|line| line.ends_with(full)), "{told:?}");
+}
