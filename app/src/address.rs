@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use teardown::{object::Uid, plan::PlanId, run::RunId, unit::UnitId};
 
-use crate::{erased::memo, route::Place};
+use crate::{erased::memo, route::Place, sieve::Sieve};
 
 /// Whether a unit is drawn or listed; without a choice the width decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Address {
     pub selected: Memo<Option<Uid>>,
     /// `q`: what is searched for.
     pub search: Memo<Option<String>>,
+    /// `state`: the states that are shown, such as `stuck,slow`; all where there is none.
+    pub states: Memo<Option<String>>,
     /// `z`: the graph's scale in hundredths.
     pub zoom: Signal<Option<u32>>,
     /// `all`: whether a long list is shown whole.
@@ -63,6 +65,7 @@ impl Address {
             }),
             selected: memo(move || selected.with(|uid| uid.as_ref().map(Uid::new))),
             search: place.value("q"),
+            states: place.value("state"),
             zoom: Signal::derive(move || {
                 scale.with(|scale| scale.as_ref().and_then(|scale| scale.parse().ok()))
             }),
@@ -74,6 +77,11 @@ impl Address {
     /// Selects an object, or none.
     pub fn select(self, uid: Option<&Uid>) {
         self.place.put("sel", uid.map(Uid::to_string).as_deref());
+    }
+
+    /// Shows it in this shape.
+    pub fn show(self, shape: Shape) {
+        self.place.put("view", Some(&shape.to_string()));
     }
 
     /// Searches.
@@ -88,43 +96,44 @@ impl Address {
 
     /// The link that selects an object and leaves the rest as it is.
     pub fn to_object(self, uid: &Uid) -> String {
-        self.query(self.shape.get(), Some(uid), self.all.get().is_some())
+        self.place.to("sel", Some(&uid.to_string()))
     }
 
     /// The link that selects nothing.
     pub fn to_nothing(self) -> String {
-        self.query(self.shape.get(), None, self.all.get().is_some())
+        self.place.to("sel", None)
     }
 
     /// The link to the other shape.
     pub fn to_shape(self, shape: Shape) -> String {
-        self.query(Some(shape), self.selected.get().as_ref(), self.all.get().is_some())
+        self.place.to("view", Some(&shape.to_string()))
     }
 
     /// The link to the whole of a long list.
     pub fn to_all(self) -> String {
-        self.query(self.shape.get(), self.selected.get().as_ref(), true)
+        self.place.to("all", Some("1"))
     }
 
-    fn query(self, shape: Option<Shape>, selected: Option<&Uid>, all: bool) -> String {
-        let mut parts = Vec::new();
-        if let Some(shape) = shape {
-            parts.push(format!("view={shape}"));
-        }
-        if let Some(search) = self.search.get().filter(|search| !search.is_empty()) {
-            parts.push(format!("q={}", encoded(&search)));
-        }
-        if let Some(zoom) = self.zoom.get() {
-            parts.push(format!("z={zoom}"));
-        }
-        if all {
-            parts.push("all=1".to_owned());
-        }
-        if let Some(selected) = selected {
-            parts.push(format!("sel={}", encoded(&selected.to_string())));
-        }
-        format!("?{}", parts.join("&"))
+    /// The link that shows what is in this state too, or no longer.
+    pub fn to_state(self, state: &str) -> String {
+        let states = toggled(&self.states.get().unwrap_or_default(), state);
+        self.place.to("state", (!states.is_empty()).then_some(&*states))
     }
+
+    /// What is shown of all there is.
+    pub fn sieve(self) -> Sieve {
+        Sieve::new(self.search.get(), self.states.get())
+    }
+}
+
+/// A list with commas, with this word in it if it was not, and without it if it was.
+fn toggled(list: &str, word: &str) -> String {
+    let words = || list.split(',').filter(|one| !one.is_empty());
+    let mut rest: Vec<&str> = words().filter(|one| *one != word).collect();
+    if rest.len() == words().count() {
+        rest.push(word);
+    }
+    rest.join(",")
 }
 
 /// `/u/{unit}`.
@@ -185,6 +194,19 @@ mod tests {
     fn a_name_is_one_part_of_a_path_whatever_is_in_it() {
         assert_eq!(unit(&UnitId::new("ns:shop")), "/u/ns:shop");
         assert_eq!(unit(&UnitId::new("a/b?c#d é")), "/u/a%2Fb%3Fc%23d%20%C3%A9");
+    }
+
+    #[test]
+    fn a_word_is_added_to_a_list_or_taken_out_of_it() {
+        for (list, word, then) in [
+            ("", "stuck", "stuck"),
+            ("stuck", "slow", "stuck,slow"),
+            ("stuck,slow", "stuck", "slow"),
+            ("stuck", "stuck", ""),
+            (",,stuck,", "slow", "stuck,slow"),
+        ] {
+            assert_eq!(toggled(list, word), then, "{list} and {word}");
+        }
     }
 
     #[test]

@@ -169,8 +169,11 @@ fn survivors(graph: &Graph, previous: &Layout) -> Option<Layout> {
         }
         nodes.insert(node.key.clone(), *place);
     }
-    let known: BTreeMap<(&str, &str), &Route> =
-        previous.edges.iter().map(|route| ((&*route.from, &*route.to), route)).collect();
+    // One by one, as in route.rs.
+    let mut known: BTreeMap<(&str, &str), &Route> = BTreeMap::new();
+    for route in &previous.edges {
+        known.insert((&route.from, &route.to), route);
+    }
     let edges = in_order(graph);
     let edges = edges
         .edges

@@ -19,17 +19,20 @@ compile_error!(
 
 pub mod address;
 pub mod calendar;
+pub mod clipboard;
 pub mod clock;
 pub mod command;
 pub mod drawing;
 pub mod erased;
 pub mod layout;
 pub mod live;
+pub mod mark;
 pub mod page;
 pub mod reach;
 pub mod route;
 pub mod scene;
 pub mod seed;
+pub mod sieve;
 pub mod sorted;
 pub mod text;
 pub mod view;
@@ -95,7 +98,7 @@ pub fn App() -> impl IntoView {
     clock::start();
     live::start();
     route::start();
-    view! { <view::frame::Frame>{page::page(place.route())}</view::frame::Frame> }
+    view! { <view::frame::Frame share=page::share play=page::play>{page::page(place.route())}</view::frame::Frame> }
 }
 
 /// Brings the server's HTML to life.

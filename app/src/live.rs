@@ -342,9 +342,10 @@ fn take(data: &str) {
         return;
     };
     match scene.apply(message) {
-        Ok(changes) => {
+        Ok(changed) => {
             if with(|line| std::mem::take(&mut line.catching_up)) == Some(true) {
-                connection.said.set(text::caught_up(changes));
+                connection.said.set(text::caught_up(changed.len()));
+                scene.mark(changed);
             }
         }
         Err(_) => open(false),

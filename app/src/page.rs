@@ -12,6 +12,7 @@ use leptos::prelude::*;
 use teardown::message::{BlindCard, ClusterCard, Topic};
 
 use crate::{
+    clipboard, command,
     erased::{alive, memo},
     live,
     route::Route,
@@ -34,6 +35,23 @@ pub fn page(route: Memo<Route>) -> impl IntoView {
             Route::Unknown => view! { <not_found::NotFound/> }.into_any(),
         }
     }
+}
+
+/// Copies a link that signs another browser in, and then says so.
+pub fn share(copied: RwSignal<bool>) {
+    leptos::task::spawn_local(async move {
+        if let Ok(url) = command::session_link().await {
+            clipboard::put(url, copied);
+        }
+    });
+}
+
+/// Plays, where the cluster is only played.
+pub fn play(play: String) {
+    leptos::task::spawn_local(async move {
+        // What came of it is seen on the page, and so is that the server is away.
+        drop(command::play(&play).await);
+    });
 }
 
 /// What a page takes from its route. It stays what it was when the route is another page's, for this one is then about

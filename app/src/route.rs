@@ -107,6 +107,11 @@ impl Place {
         }
     }
 
+    /// The link to here with one value of the query changed.
+    pub fn to(self, name: &str, value: Option<&str>) -> String {
+        self.query.with(|query| format!("?{}", with_value(query, name, value)))
+    }
+
     fn write_query(self) {
         self.writing.set_value(false);
         let (path, query) = (self.path.get_untracked(), self.query.get_untracked());

@@ -5,6 +5,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     hash::Hash,
+    time::Duration,
 };
 
 use leptos::prelude::*;
@@ -16,6 +17,9 @@ use teardown::{
     object::Uid,
     plan::StepId,
 };
+
+/// How long what changed unseen is marked.
+const MARKED: Duration = Duration::from_secs(5);
 
 /// The records of a topic by key.
 pub type Records = BTreeMap<Key, Record>;
@@ -29,6 +33,7 @@ pub struct Scene {
     members: RwSignal<u64>,
     pulse: RwSignal<u64>,
     known: RwSignal<bool>,
+    fresh: RwSignal<Vec<Key>>,
 }
 
 impl Scene {
@@ -41,6 +46,7 @@ impl Scene {
             members: RwSignal::new(0),
             pulse: RwSignal::new(0),
             known: RwSignal::new(false),
+            fresh: RwSignal::new(Vec::new()),
         };
         if let Some(message) = message {
             // A snapshot follows whatever was there, so this cannot be a gap; a delta here shows as "not known yet".
@@ -49,11 +55,11 @@ impl Scene {
         scene
     }
 
-    /// Takes a message in; `Ok` is how many records changed.
+    /// Takes a message in; `Ok` is what changed.
     ///
     /// # Errors
     /// [`Gap`] where something was lost and a snapshot is needed.
-    pub fn apply(self, message: Message) -> Result<usize, Gap> {
+    pub fn apply(self, message: Message) -> Result<Vec<Key>, Gap> {
         let changed =
             self.view.try_update_value(|view| view.apply(message)).unwrap_or(Ok(Vec::new()))?;
         let mut membership = false;
@@ -71,7 +77,7 @@ impl Scene {
         if !changed.is_empty() {
             self.pulse.update(|count| *count += 1);
         }
-        Ok(changed.len())
+        Ok(changed)
     }
 
     /// Forgets everything, for another topic.
@@ -89,6 +95,18 @@ impl Scene {
         let message = Message::Snapshot { revision: NOWHERE, records: Vec::new() };
         // A snapshot follows whatever was there.
         let _ = self.apply(message);
+    }
+
+    /// Marks the objects among these for a moment: they changed while nobody could look.
+    pub fn mark(self, changed: Vec<Key>) {
+        self.fresh.set(changed);
+        set_timeout(move || drop(self.fresh.try_set(Vec::new())), MARKED);
+    }
+
+    /// Whether an object is marked.
+    pub fn is_marked(self, uid: &Uid) -> bool {
+        let is_it = |key: &Key| matches!(key, Key::Object(other) if other == uid);
+        self.fresh.with(|fresh| fresh.iter().any(is_it))
     }
 
     /// The revision the scene is at, once it is at one.

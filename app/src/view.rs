@@ -16,6 +16,7 @@ pub mod graph;
 pub mod guard;
 pub mod icon;
 pub mod kept;
+pub mod keys;
 pub mod list;
 pub mod moment;
 pub mod node;

@@ -9,6 +9,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 pub use json::Json;
 use teardown::{
+    complaint::{Complaint, Fault},
     doubt::Doubt,
     labels::Labels,
     message::{
@@ -129,7 +130,8 @@ structs! {
     Unreachable { since, cause, message }
     UnitCard { id, found, namespaces, counts, shared, newest, run }
     ObjectCard {
-        uid, object, version, state, since, standing, created, deletion, finalizers, labels, details, step, wave,
+        uid, object, version, state, since, standing, created, deletion, finalizers, labels, details, rung,
+        last_rung, step, wave,
     }
     ObjectRef { group, kind, namespace, name }
     Deletion { at, grace }
@@ -204,6 +206,24 @@ tagged! {
         Occupied "occupied" { by },
         Unclear "unclear" { message },
     }
+    Fault "fault" {
+        Silence "silence" { seconds },
+        Credentials "credentials" {},
+        TooLarge "tooLarge" { mebibytes },
+        Answered "answered" { code, said },
+        Unreadable "unreadable" { why },
+        NoApiServer "noApiServer" {},
+        NoDocument "noDocument" { path, why },
+        Stale "stale" {},
+        BadName "badName" { name },
+        NoPath "noPath" {},
+        NoVersion "noVersion" {},
+        NoUid "noUid" {},
+        Crowded "crowded" {},
+        Queued "queued" {},
+        Partly "partly" { hidden, of, named, whole },
+        Unbounded "unbounded" { seen, whole },
+    }
     Difference "difference" {
         Added "added" { object },
         Removed "removed" { object },
@@ -231,6 +251,15 @@ tagged! {
         Skipped "skipped" { step, object, by },
         Finished "finished" {},
         Stopped "stopped" { untouched, irrevocable, gone },
+    }
+}
+
+impl Wire for Complaint {
+    fn read(json: &Json<'_>) -> Option<Self> {
+        match json.text() {
+            Some(said) => Some(Self::Said(said.to_owned())),
+            None => Wire::read(json).map(Self::Found),
+        }
     }
 }
 
@@ -272,7 +301,13 @@ impl<T: Wire> Wire for Box<T> {
 
 impl<T: Wire> Wire for Vec<T> {
     fn read(json: &Json<'_>) -> Option<Self> {
-        json.list()?.iter().map(T::read).collect()
+        // By hand, as with maps: collecting what can fail costs as much again per type.
+        let list = json.list()?;
+        let mut values = Self::with_capacity(list.len());
+        for value in list {
+            values.push(T::read(value)?);
+        }
+        Some(values)
     }
 }
 
@@ -284,8 +319,11 @@ impl<T: Wire> Wire for Box<[T]> {
 
 impl Wire for Labels {
     fn read(json: &Json<'_>) -> Option<Self> {
-        let labels = json.map()?.iter();
-        labels.map(|(key, value)| Some((Arc::from(&**key), Wire::read(value)?))).collect()
+        let mut labels: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+        for (key, value) in json.map()? {
+            labels.push((Arc::from(&**key), Wire::read(value)?));
+        }
+        Some(labels.into_iter().collect())
     }
 }
 

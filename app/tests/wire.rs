@@ -15,6 +15,7 @@ use app::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use teardown::{
+    complaint::Complaint,
     message::{
         AwayCause, BlindCause, DetailName, Key, Message, Playground, Revision, Standing, State,
     },
@@ -70,6 +71,16 @@ fn every_variant() {
         { "happening": "trouble", "step": 1, "object": object, "trouble": trouble[0] },
         { "happening": "skipped", "step": 1, "object": object, "by": "Li" }, { "happening": "finished" },
         { "happening": "stopped", "untouched": 1, "irrevocable": 2, "gone": 3 },
+    ]));
+    same::<Complaint>(&json!([
+        "denied", { "fault": "silence", "seconds": 10 }, { "fault": "credentials" },
+        { "fault": "tooLarge", "mebibytes": 256 }, { "fault": "answered", "code": 500, "said": "" },
+        { "fault": "unreadable", "why": "x" }, { "fault": "noApiServer" },
+        { "fault": "noDocument", "path": "/apis", "why": "x" }, { "fault": "stale" },
+        { "fault": "badName", "name": "x" }, { "fault": "noPath" }, { "fault": "noVersion" }, { "fault": "noUid" },
+        { "fault": "crowded" }, { "fault": "queued" },
+        { "fault": "partly", "hidden": 4, "of": 5, "named": ["a", "b"], "whole": "denied" },
+        { "fault": "unbounded", "seen": 1, "whole": { "fault": "noUid" } },
     ]));
     same::<Difference>(&json!([
         { "difference": "added", "object": object }, { "difference": "removed", "object": object },

@@ -44,6 +44,9 @@
 //! | `ping`     | none       | at once and every 15 s: the cluster's time and the name of the page's build, `{"now":…,"hash":…}` |
 //! | `bye`      | none       | the stream ends; `retry` says when to come back: `{"reason":"shuttingDown"}` |
 //!
+//! Where a record has a `message` that says what is wrong, it is a text if somebody else said so, and else a map with a
+//! `fault` and what belongs to it ([`teardown::complaint`]).
+//!
 //! `after` is the last id that was read; the header `Last-Event-ID` goes before it. What is no id counts as none.
 //!
 //! # Playing

@@ -304,7 +304,7 @@ impl Keeper {
             if let Err(error) = self.orders.try_send(order) {
                 let (mpsc::error::TrySendError::Full(order)
                 | mpsc::error::TrySendError::Closed(order)) = error;
-                let message = "too many calls are waiting".to_owned();
+                let message = teardown::complaint::Fault::Queued.into();
                 let outcome = teardown::action::Outcome::Unanswered { message };
                 let performed = Input::Performed { action: order.action, outcome };
                 self.advance(id, &performed)?;

@@ -23,13 +23,31 @@ const CRATES: [(&str, &[&str]); 10] = [
 ];
 
 /// Rooms of the server that a room may not name.
-const ARROWS: [(&str, &[&str]); 5] = [
-    ("hub", &["http", "cluster", "args", "shutdown"]),
+const ARROWS: [(&str, &[&str]); 7] = [
+    ("hub", &["http", "cluster", "args", "shutdown", "playground"]),
     ("http", &["cluster", "journal", "shutdown"]),
-    ("cluster", &["http", "journal", "args", "shutdown"]),
-    ("journal", &["http", "hub", "cluster", "args", "shutdown"]),
-    ("args", &["http", "hub", "cluster", "journal", "shutdown"]),
+    ("cluster", &["http", "journal", "args", "shutdown", "playground"]),
+    ("journal", &["http", "hub", "cluster", "args", "shutdown", "playground"]),
+    ("args", &["http", "hub", "cluster", "journal", "shutdown", "playground"]),
+    ("playground", &["http", "journal", "args", "shutdown"]),
+    ("chance", &["http", "hub", "cluster", "journal", "args", "shutdown", "playground"]),
 ];
+
+/// Rooms of the page that a room may not name: nothing below knows what is seen, and what is seen asks no network.
+const PAGE_ARROWS: [(&str, &[&str]); 8] = [
+    ("text", &["address", "command", "live", "page", "route", "scene", "view"]),
+    ("layout", &["address", "command", "live", "page", "route", "scene", "text", "view"]),
+    ("drawing", &["address", "command", "live", "page", "route", "text", "view"]),
+    ("scene", &["address", "command", "live", "page", "route", "view"]),
+    ("wire", &["address", "command", "live", "page", "route", "scene", "view"]),
+    ("address", &["command", "live", "page", "scene", "view"]),
+    ("live", &["page", "view"]),
+    ("view", &["page", "wire"]),
+];
+
+/// What reaches the network or another server's page; a view is given what it may set off.
+const ERRANDS: [&str; 6] =
+    ["spawn_local", "EventSource", "fetch_with", "command::play", "live::follow", "set_href"];
 
 /// What `teardown` may not depend on: it builds for the browser, and reads no clock and no network.
 const IMPURE: [&str; 12] = [
@@ -314,6 +332,69 @@ fn arrows_between_rooms_point_one_way() {
 }
 
 #[test]
+fn arrows_within_the_page_point_one_way() {
+    let mut offences = vec![];
+    for source in sources() {
+        for (room, forbidden) in PAGE_ARROWS {
+            if !source.for_tests && source.is_under(&format!("app/src/{room}")) {
+                let named = rooms_named(source.without_tests());
+                let named = forbidden.iter().filter(|other| named.contains(**other));
+                offences.extend(named.map(|other| format!("{} names crate::{other}", source.path)));
+            }
+        }
+        if source.is_under("app/src/view") {
+            let named = ERRANDS.iter().filter(|errand| source.code.contains(**errand));
+            offences.extend(named.map(|errand| format!("{} says {errand}", source.path)));
+        }
+    }
+    check("a view shows what it is given; who goes out to the server is a page", &offences);
+}
+
+/// The literals of a line that are sentences: they begin with a capital, or have three words.
+fn prose(line: &str) -> Vec<&str> {
+    let words = |text: &str| {
+        let is_word =
+            |word: &&str| word.len() > 1 && word.bytes().all(|it| it.is_ascii_lowercase());
+        text.split(' ').filter(is_word).count()
+    };
+    let literals = line.split('"').skip(1).step_by(2);
+    literals
+        .filter(|text| {
+            let capital = text.starts_with(|first: char| first.is_ascii_uppercase());
+            capital && text.contains(' ') && words(text) > 0
+                || words(text) > 2 && text.ends_with(['.', '…', '?'])
+        })
+        .collect()
+}
+
+#[test]
+fn every_sentence_stands_in_the_catalogue() {
+    let said = ["app/src/view", "app/src/page", "app/src/live.rs", "app/src/lib.rs"];
+    let mut offences = vec![];
+    for source in sources().iter().filter(|source| !source.for_tests) {
+        let shown = said.iter().any(|room| source.is_under(room));
+        // What the server finds travels as a code; only what others said travels as they said it.
+        let found = source.is_under("server/src") || source.is_under("server/teardown/src");
+        let lines = source.without_tests().lines().count();
+        for (number, line) in (1..=lines).zip(source.text.lines()) {
+            let line = line.trim_start();
+            if line.starts_with("//") {
+                continue;
+            }
+            if shown {
+                let prose = prose(line);
+                offences
+                    .extend(prose.iter().map(|it| format!("{}:{number} says {it:?}", source.path)));
+            }
+            if found && (line.contains("Complaint::from(\"") || line.contains("message: \"")) {
+                offences.push(format!("{}:{number} complains in words of its own", source.path));
+            }
+        }
+    }
+    check("a sentence that a person reads stands in app/src/text", &offences);
+}
+
+#[test]
 fn teardown_is_pure() {
     let manifest = fs::read_to_string(root().join("server/teardown/Cargo.toml")).unwrap();
     let mut offences = vec![];
@@ -463,6 +544,14 @@ fn the_checks_see_what_they_look_for() {
         assert!(lines_naming(code, "kube").is_empty(), "{code}");
     }
     assert!(lines_naming("use crate::http::Site;", "http").is_empty());
+
+    assert_eq!(prose(r#"view! { <p class="a b c">"No run"</p> }"#), ["No run"]);
+    assert_eq!(prose(r#"say("it is gone for good.")"#), ["it is gone for good."]);
+    for line in
+        [r#"<div class="tool wide one two">"#, r#"event.key() == "Escape""#, r#""M5 12h14""#]
+    {
+        assert!(prose(line).is_empty(), "{line}");
+    }
 
     let named = rooms_named(
         "use crate::hub::{http, Hub}; use crate::{args, journal::{Journal, hub}, plan};\ncrate::run::x(a, b)",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use teardown::{
-    message::{ObjectCard, RunCard, Standing, StepCard, Topic},
+    message::{ObjectCard, RunCard, Standing, State, StepCard, Topic},
     plan::StepId,
     run::RunId,
 };
@@ -27,6 +27,7 @@ use crate::{
         kept::kept_cards,
         run_head::RunHead,
         shape::ShapeSwitch,
+        state_bar::state_links,
         steps::Steps,
     },
 };
@@ -80,6 +81,8 @@ pub fn Run(
     });
     let count = Signal::derive(move || attention.with(Vec::len));
     let said = summary(card, count);
+    let alarm = alarm(attention);
+    let head = card;
     let body = move |card: RunCard| {
         let shown = memo(move || address.shape.get().unwrap_or(Shape::List));
         let kept_view = move || kept_cards(&kept.get());
@@ -95,6 +98,7 @@ pub fn Run(
                             <h2 id="steps-title">{text::STEPS}</h2>
                             <ShapeSwitch address otherwise=Shape::List/>
                         </div>
+                        {now(move || head.with(|card| card.as_ref().map(|card| state_links(&card.counts, address))))}
                         {now(move || match shown.get() {
                             Shape::Map => view! {
                                 <div class="workspace map">
@@ -125,6 +129,7 @@ pub fn Run(
                 }
             })}
             <p class="visually-hidden" aria-live="polite">{said}</p>
+            <p class="visually-hidden" aria-live="assertive">{alarm}</p>
         </div>
     }
 }
@@ -136,14 +141,38 @@ fn card_or(otherwise: RunCard, scene: scene::Scene, id: Memo<RunId>) -> RunCard 
         .unwrap_or(otherwise)
 }
 
+/// The steps that are stuck or refused since a moment ago, by name; said at once. What was so when the page came is no
+/// news.
+fn alarm(attention: Memo<Vec<StepCard>>) -> ReadSignal<String> {
+    let (said, say) = signal(String::new());
+    let known = StoredValue::new(None::<Vec<String>>);
+    alive(move || {
+        let mut lines = Vec::new();
+        attention.with(|steps| {
+            for step in steps {
+                if matches!(step.state, State::Stuck | State::Refused) {
+                    lines.push(format!("{} {}", step.object, text::state(step.state)));
+                }
+            }
+        });
+        if let Some(known) = known.try_update_value(|known| known.replace(lines.clone())).flatten()
+        {
+            lines.retain(|line| !known.contains(line));
+            if !lines.is_empty() {
+                say.set(lines.join(", "));
+            }
+        }
+    });
+    said
+}
+
 /// One sentence on where the run stands, renewed slowly and only when it changes.
 fn summary(card: Memo<Option<RunCard>>, attention: Signal<usize>) -> ReadSignal<String> {
     let (said, say) = signal(String::new());
     alive(move || {
         let tell = move || {
             let Some(card) = card.get_untracked() else { return };
-            let gone =
-                card.counts.get(&teardown::message::State::Gone).copied().unwrap_or_default();
+            let gone = card.counts.get(&State::Gone).copied().unwrap_or_default();
             let text = text::summary(gone, card.total, attention.get_untracked());
             if said.with_untracked(|said| *said != text) {
                 say.set(text);

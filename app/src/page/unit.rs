@@ -77,7 +77,7 @@ pub fn Unit(
             <div class="page-head">
                 <div class="grow">
                     <h1>{now(move || id.get().to_string())}</h1>
-                    {now(move || card.get().map(|card| unit_head(&card)))}
+                    {now(move || card.get().map(|card| unit_head(&card, address)))}
                 </div>
                 <div class="tools">
                     <Search label=text::SEARCH_OBJECTS address/>

@@ -1,7 +1,7 @@
 //! `/`: the units of the cluster, and the runs.
 
 use leptos::prelude::*;
-use teardown::message::{RunCard, Topic, UnitCard};
+use teardown::message::{Counts, RunCard, Topic, UnitCard};
 
 use crate::{
     address::Address,
@@ -9,7 +9,9 @@ use crate::{
     scene,
     sorted::sorted,
     text,
-    view::{banner, empty, run_row::run_row, search::Search, unit_row::unit_row},
+    view::{
+        banner, empty, run_row::run_row, search::Search, state_bar::state_links, unit_row::unit_row,
+    },
 };
 
 /// The table of units.
@@ -20,13 +22,23 @@ pub fn Units() -> impl IntoView {
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
     let units = memo(move || {
-        let search = address.search.get().unwrap_or_default().to_ascii_lowercase();
+        let sieve = address.sieve();
         scene.read(|records| {
             let matches = |card: &&UnitCard| {
-                card.id.as_str().to_ascii_lowercase().contains(&search)
-                    || card.namespaces.iter().any(|namespace| namespace.contains(&search))
+                sieve.takes_any(&card.counts)
+                    && (sieve.finds(card.id.as_str())
+                        || card.namespaces.iter().any(|namespace| sieve.finds(namespace)))
             };
             scene::units(records).filter(matches).cloned().collect::<Vec<_>>()
+        })
+    });
+    let counts = memo(move || {
+        scene.read(|records| {
+            let mut sum = Counts::new();
+            for (state, count) in scene::units(records).flat_map(|card| &card.counts) {
+                *sum.entry(*state).or_default() += count;
+            }
+            sum
         })
     });
     let any = memo(move || scene.read_members(|records| scene::units(records).next().is_some()));
@@ -74,6 +86,7 @@ pub fn Units() -> impl IntoView {
                 </div>
                 <Search label=text::SEARCH_UNITS address/>
             </div>
+            {now(move || counts.with(|counts| state_links(counts, address)))}
             {now(move || cluster.get().map(|card| banner::cluster(&card)))}
             {now(move || banner::blind(&blind.get()))}
             {now(body)}

@@ -1,5 +1,6 @@
 //! The catalogue in English. Constants where nothing is filled in, functions where something is.
 
+mod complaint;
 pub mod refusal;
 mod trouble;
 
@@ -12,6 +13,7 @@ use teardown::{
     unit::Found,
 };
 
+pub use self::complaint::complaint;
 pub use self::trouble::{evidence, in_doubt, trouble, trouble_do};
 use crate::reach::Reach;
 
@@ -27,6 +29,23 @@ pub const THEME: &str = "Theme: switch between automatic, light and dark";
 pub const SHARE: &str = "Sign in elsewhere";
 pub const SHARE_HINT: &str = "Copy a link that signs another browser in, once";
 pub const COPIED: &str = "Link copied";
+pub const COPY_LINK: &str = "Copy the link to what is shown";
+pub const KEYS_TITLE: &str = "Keys";
+pub const KEYS_ON: &str = "Single keys do this";
+/// Each key with what it does.
+pub const KEYS: [(&str, &str); 11] = [
+    ("/", "Search"),
+    ("g u", "Units"),
+    ("g r", "Runs"),
+    ("1", "Map"),
+    ("2", "List"),
+    ("n  p", "Next or previous object in trouble"),
+    ("← →", "On the map: what goes before, what goes after"),
+    ("↑ ↓", "On the map: neighbours in the same rank"),
+    ("+ − 0 f", "On the map: larger, smaller, full size, fit"),
+    ("c", "Copy the link to what is shown"),
+    ("Esc", "Close the details"),
+];
 
 pub const NOT_SIGNED_IN: &str =
     "You are reading only: open the link that the server printed when it started to sign in.";
@@ -330,6 +349,8 @@ pub const FINALIZERS_MEAN: &str =
     "Each has to be cleared by its controller before the object is gone.";
 pub const LABELS: &str = "Labels";
 pub const ORDER: &str = "Place in the order";
+pub const LADDER: &str = "On the ladder to gone";
+pub const ONLY_STATE: &str = "Show only what is in this state; again to show all";
 pub const GOES_AFTER: &str = "Goes after";
 pub const GOES_BEFORE: &str = "Goes before";
 pub const WHY_KEPT: &str = "Why it is kept";
@@ -505,6 +526,26 @@ pub fn rung(rung: Rung) -> &'static str {
     }
 }
 
+/// A rung of the ladder.
+pub fn rung_name(rung: Rung) -> &'static str {
+    match rung {
+        Rung::Present => "Present",
+        Rung::Accepted => "Accepted",
+        Rung::Absent => "Absent",
+        Rung::Childless => "Childless",
+    }
+}
+
+/// What is so on a rung.
+pub fn rung_means(rung: Rung) -> &'static str {
+    match rung {
+        Rung::Present => "It is there.",
+        Rung::Accepted => "Its deletion was accepted.",
+        Rung::Absent => "This UID is proven gone.",
+        Rung::Childless => "No Pod is left of it.",
+    }
+}
+
 /// The edge that puts something in front of a step.
 pub fn blocker(before: &ObjectRef, blocker: &Blocker) -> String {
     format!("after {before} {}", rung(blocker.rung))
@@ -567,6 +608,11 @@ pub fn confirm_unseen_data(volumes: usize) -> String {
         "The data on {} may be destroyed: nobody can see it to tell.",
         many(volumes, "volume", "volumes")
     )
+}
+
+/// One tick for many volumes.
+pub fn tick_all(volumes: usize) -> String {
+    format!("I know all {volumes} of them")
 }
 
 /// What to type.

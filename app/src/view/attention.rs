@@ -11,13 +11,15 @@ use super::{
 };
 use crate::{erased::now, scene::Scene, text};
 
+/// Whether a state needs a person's eye.
+pub fn is_trouble(state: State) -> bool {
+    matches!(state, State::Stuck | State::Refused | State::CameBack | State::Slow | State::Unknown)
+}
+
 /// Whether a step belongs here.
 pub fn asks(step: &StepCard) -> bool {
-    let state = matches!(
-        step.state,
-        State::Stuck | State::Refused | State::CameBack | State::Slow | State::Unknown
-    );
-    state || (step.trouble.is_some() && !matches!(step.state, State::Gone | State::Skipped))
+    is_trouble(step.state)
+        || (step.trouble.is_some() && !matches!(step.state, State::Gone | State::Skipped))
 }
 
 /// The list.

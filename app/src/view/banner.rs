@@ -9,7 +9,7 @@ use crate::{command::Refusal, text};
 /// The cluster does not answer, or has not been read to the end.
 pub fn cluster(card: &ClusterCard) -> impl IntoView + use<> {
     if let Some(unreachable) = &card.unreachable {
-        let message = unreachable.message.clone();
+        let message = text::complaint(&unreachable.message);
         return Some(
             view! {
                 <div class="banner bad" role="alert">
@@ -46,7 +46,7 @@ pub fn blind(cards: &[BlindCard]) -> impl IntoView + use<> {
                     <li>
                         <code>{card.resource.clone()}</code>
                         ": " {text::blind_cause(card.cause)}
-                        " " <span class="quote">{card.message.clone()}</span>
+                        " " <span class="quote">{text::complaint(&card.message)}</span>
                         " " {moment(card.since)}
                     </li>
                 }

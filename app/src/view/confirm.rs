@@ -1,5 +1,5 @@
-//! The confirmation: type the unit's name, then ten seconds in which nothing has been sent and Cancel has the focus. A
-//! deletion cannot be undone, so the honest undo comes before it.
+//! The confirmation: tick each volume whose data is lost for good, type the unit's name, then ten seconds in which nothing
+//! has been sent and Cancel has the focus. A deletion cannot be undone, so the honest undo comes before it.
 
 use std::time::Duration;
 
@@ -14,6 +14,9 @@ use crate::{
 
 /// How long nothing is sent.
 const HOLD: u32 = 10;
+
+/// So many volumes are ticked one by one; more than that, all at once.
+const TICKS: usize = 12;
 
 /// Where the dialog stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +43,9 @@ pub fn Confirm(
     let plan = plan.get_value();
     let dialog = NodeRef::<html::Dialog>::new();
     let cancel_button = NodeRef::<html::Button>::new();
+    let form = NodeRef::<html::Form>::new();
     let typed = RwSignal::new(String::new());
+    let ticked = RwSignal::new(0_usize);
     let phase = RwSignal::new(Phase::Typing);
     let timer = StoredValue::new(None::<IntervalHandle>);
     let release = move || {
@@ -53,6 +58,10 @@ pub fn Confirm(
         let Some(dialog) = dialog.get() else { return };
         if open.get() {
             typed.set(String::new());
+            ticked.set(0);
+            if let Some(form) = form.get_untracked() {
+                form.reset();
+            }
             phase.set(Phase::Typing);
             // One that is open already stays open.
             let _ = dialog.show_modal();
@@ -73,8 +82,60 @@ pub fn Confirm(
         Phase::Holding(left) if left > 1 => phase.set(Phase::Holding(left - 1)),
         Phase::Holding(_) | Phase::Typing => {}
     };
+    let holding = move || matches!(phase.get(), Phase::Holding(_));
+    let tick_box = move |label: String| {
+        view! {
+            <label class="tick">
+                <input
+                    type="checkbox"
+                    disabled=holding
+                    on:change:target=move |event| ticked.update(|ticked| {
+                        if event.target().checked() { *ticked += 1 } else { *ticked -= 1 }
+                    })
+                />
+                <span>{label}</span>
+            </label>
+        }
+    };
+    let mut asked = 0;
+    let mut lost = |fate: Fate, sentence: fn(usize) -> String| {
+        let volumes: Vec<String> = plan
+            .data
+            .iter()
+            .filter(|data| data.fate == fate)
+            .map(|data| match &data.capacity {
+                Some(capacity) => format!("{} ({capacity})", data.volume.name),
+                None => data.volume.name.to_string(),
+            })
+            .collect();
+        let count = volumes.len();
+        let each = count <= TICKS;
+        asked += if each { count } else { 1 };
+        (count > 0).then(|| {
+            let names = volumes
+                .into_iter()
+                .map(|name| {
+                    let name = if each { tick_box(name).into_any() } else { name.into_any() };
+                    view! { <li>{name}</li> }
+                })
+                .collect_view();
+            view! {
+                <div class="banner bad">
+                    {icon("icon-warning")}
+                    <div>
+                        <strong>{sentence(count)}</strong>
+                        <ul>{names}</ul>
+                        {(!each).then(|| tick_box(text::tick_all(count)))}
+                    </div>
+                </div>
+            }
+        })
+    };
+    let lost =
+        [lost(Fate::Destroyed, text::confirm_data), lost(Fate::Unknown, text::confirm_unseen_data)];
+    let confirmed = memo(move || matches.get() && ticked.get() == asked);
     let hold = move || {
-        if !matches.get_untracked() || phase.get_untracked() != Phase::Typing {
+        if !confirmed.get_untracked() || phase.get_untracked() != Phase::Typing {
             return;
         }
         phase.set(Phase::Holding(HOLD));
@@ -86,29 +147,6 @@ pub fn Confirm(
             }
         });
     };
-    let lost = |fate: Fate, sentence: fn(usize) -> String| {
-        let volumes: Vec<String> = plan
-            .data
-            .iter()
-            .filter(|data| data.fate == fate)
-            .map(|data| match &data.capacity {
-                Some(capacity) => format!("{} ({capacity})", data.volume.name),
-                None => data.volume.name.to_string(),
-            })
-            .collect();
-        (!volumes.is_empty()).then(|| {
-            let names = volumes.iter().map(|name| view! { <li>{name.clone()}</li> }).collect_view();
-            view! {
-                <div class="banner bad">
-                    {icon("icon-warning")}
-                    <div><strong>{sentence(volumes.len())}</strong><ul>{names}</ul></div>
-                </div>
-            }
-        })
-    };
-    let lost =
-        [lost(Fate::Destroyed, text::confirm_data), lost(Fate::Unknown, text::confirm_unseen_data)];
-    let holding = move || matches!(phase.get(), Phase::Holding(_));
     let countdown = move || match phase.get() {
         Phase::Typing => text::CONFIRM_START.to_owned(),
         Phase::Holding(0) => text::STARTING.to_owned(),
@@ -122,8 +160,8 @@ pub fn Confirm(
         <dialog class="dialog" aria-labelledby="confirm-title" node_ref=dialog on:close=move |_| open.set(false)>
             <h2 id="confirm-title">{text::confirm_title(&plan.unit.to_string())}</h2>
             <p>{text::confirm_lead(plan.steps.len())}</p>
-            {lost}
-            <form method="dialog" on:submit=move |event| { event.prevent_default(); hold(); }>
+            <form method="dialog" node_ref=form on:submit=move |event| { event.prevent_default(); hold(); }>
+                {lost}
                 <label for="confirm-name">{text::confirm_type(&plan.unit.to_string())}</label>
                 <input
                     id="confirm-name"
@@ -148,7 +186,7 @@ pub fn Confirm(
                     <button type="button" class="button" node_ref=cancel_button on:click=move |_| open.set(false)>
                         {text::CANCEL}
                     </button>
-                    <button type="submit" class="button danger" disabled=move || !matches.get() || holding() || busy.get()>
+                    <button type="submit" class="button danger" disabled=move || !confirmed.get() || holding() || busy.get()>
                         {now(countdown)}
                     </button>
                 </div>

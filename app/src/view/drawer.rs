@@ -2,12 +2,15 @@
 
 use leptos::prelude::*;
 use teardown::{
-    message::{EdgeCard, ObjectCard, Standing},
+    message::{EdgeCard, ObjectCard, Standing, State},
     object::{ObjectRef, Uid},
-    relation::EdgeKind,
+    relation::{EdgeKind, Rung},
 };
 
-use super::{icon::icon, moment::moment, object_name::object_name, state_badge::state_badge};
+use super::{
+    attention::is_trouble, icon::icon, keys::is_command, moment::moment, object_name::object_name,
+    state_badge::state_badge,
+};
 use crate::{
     address::Address,
     erased::{alive, memo},
@@ -53,14 +56,47 @@ pub fn Drawer(
     };
     alive(move || {
         let listener = window_event_listener(leptos::ev::keydown, move |event| {
+            let selected = address.selected.get_untracked();
             let open = document().query_selector("dialog[open]").ok().flatten().is_some();
-            if event.key() == "Escape" && !open && address.selected.get_untracked().is_some() {
-                address.select(None);
+            match event.key().as_str() {
+                "Escape" if !open && selected.is_some() => address.select(None),
+                key @ ("n" | "p") if is_command(&event) => {
+                    if let Some(uid) = in_trouble(scene, selected.as_ref(), key == "n") {
+                        address.select(Some(&uid));
+                    }
+                }
+                _ => {}
             }
         });
         on_cleanup(move || listener.remove());
     });
     body
+}
+
+/// The object in trouble after, or before, the selected one; worst first, and round.
+fn in_trouble(scene: Scene, selected: Option<&Uid>, forwards: bool) -> Option<Uid> {
+    let cards: Vec<(State, Uid)> = untrack(|| {
+        scene.read(|records| {
+            let found = scene::objects(records).filter(|card| is_trouble(card.state));
+            found.map(|card| (card.state, card.uid.clone())).collect()
+        })
+    });
+    let cards = sorted(cards, |a, b| (b.0.severity(), &a.1).cmp(&(a.0.severity(), &b.1)));
+    let last = cards.len().checked_sub(1)?;
+    let at = cards.iter().position(|(_, uid)| Some(uid) == selected);
+    let next = match (at, forwards) {
+        (None, true) => 0,
+        (None, false) => last,
+        (Some(at), true) => {
+            if at == last {
+                0
+            } else {
+                at + 1
+            }
+        }
+        (Some(at), false) => at.checked_sub(1).unwrap_or(last),
+    };
+    cards.into_iter().nth(next).map(|(_, uid)| uid)
 }
 
 /// An edge as seen from one end: the other end, and whether this end is the source.
@@ -145,6 +181,8 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
         <p class="quiet">{text::state_means(card.state)}</p>
         {kept}
         {outside}
+        <h3>{text::LADDER}</h3>
+        <ol class="ladder">{ladder(card)}</ol>
         <h3>{text::ORDER}</h3>
         <p>{place}</p>
         {side(text::GOES_AFTER, &before, address)}
@@ -161,6 +199,23 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
         </dl>
         {labels}
     }
+}
+
+/// The rungs from the first to its last, with the one it is on.
+fn ladder(card: &ObjectCard) -> impl IntoView + use<> {
+    let (reached, last) = (card.rung, card.last_rung);
+    [Rung::Present, Rung::Accepted, Rung::Absent, Rung::Childless]
+        .into_iter()
+        .filter(|rung| *rung <= last)
+        .map(|rung| {
+            let class = if rung <= reached { "reached" } else { "" };
+            view! {
+                <li class=class aria-current=(rung == reached).then_some("step")>
+                    <b>{text::rung_name(rung)}</b> " " {text::rung_means(rung)}
+                </li>
+            }
+        })
+        .collect_view()
 }
 
 fn api_version(card: &ObjectCard) -> String {

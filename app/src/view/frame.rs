@@ -4,11 +4,12 @@ use leptos::prelude::*;
 use teardown::message::{ClusterCard, Key, Message, Record};
 
 use super::{
-    banner, connection::ConnectionPill, icon::icon, playground::playground, theme::ThemeButton,
+    banner, connection::ConnectionPill, icon::icon, keys::Keys, playground::playground,
+    theme::ThemeButton,
 };
 use crate::{
     address::decoded,
-    clock, command,
+    clock,
     erased::{alive, memo, now},
     live::Connection,
     route::Place,
@@ -31,7 +32,14 @@ impl Badge {
 
 /// The frame.
 #[component]
-pub fn Frame(children: Children) -> impl IntoView {
+pub fn Frame(
+    /// Copies a link that signs another browser in, and then says so.
+    share: fn(RwSignal<bool>),
+    /// Plays, where the cluster is only played.
+    play: fn(String),
+    /// The page.
+    children: Children,
+) -> impl IntoView {
     let badge = Badge(RwSignal::new(expect_context::<Arrival>().peek(cluster_of)));
     provide_context(badge);
     let connection = expect_context::<Connection>();
@@ -74,10 +82,11 @@ pub fn Frame(children: Children) -> impl IntoView {
                     <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{now(crumbs)}</ol></nav>
                     {now(cluster)}
                     <ConnectionPill/>
-                    <Share/>
+                    <Share share/>
+                    <Keys/>
                     <ThemeButton/>
                 </header>
-                {playground(game)}
+                {playground(game, play)}
                 {now(move || connection.is_outdated().then(banner::outdated))}
                 <main id="content" tabindex="-1">
                     <div class="frame-notes">
@@ -94,25 +103,16 @@ pub fn Frame(children: Children) -> impl IntoView {
 
 /// Copies a link that signs another browser in.
 #[component]
-fn Share() -> impl IntoView {
+fn Share(share: fn(RwSignal<bool>)) -> impl IntoView {
     let connection = expect_context::<Connection>();
     let copied = RwSignal::new(false);
-    let copy = move |_| {
-        leptos::task::spawn_local(async move {
-            if let Ok(url) = command::session_link().await {
-                // A browser that does not let us copy shows nothing copied.
-                let write = window().navigator().clipboard().write_text(&url);
-                copied.set(wasm_bindgen_futures::JsFuture::from(write).await.is_ok());
-            }
-        });
-    };
     view! {
         <button
             type="button"
             class="tool wide"
             title=text::SHARE_HINT
             disabled=move || connection.hindrance().is_some()
-            on:click=copy
+            on:click=move |_| share(copied)
         >
             {icon("icon-share")}
             <span>{now(move || if copied.get() { text::COPIED } else { text::SHARE })}</span>

@@ -20,7 +20,7 @@ use super::{
     each::{Row, each},
     edge::{edge, path_of, whole},
     icon::{self, icon},
-    list::{lane_name, matches},
+    list::lane_name,
     node::{Around, node},
     search::is_typing,
 };
@@ -87,7 +87,7 @@ pub fn Graph(
             .filter(|uid| visible.with(|visible| visible.contains(uid)))
             .or_else(|| visible.with(|visible| visible.first().cloned()))
     });
-    let around = Around { lit: lit.into(), selected: address.selected.into(), focus };
+    let around = Around { scene, lit: lit.into(), selected: address.selected.into(), focus };
     let choose = Callback::new(move |uid: Uid| {
         roving.set(Some(uid.clone()));
         let same = address.selected.with_untracked(|selected| selected.as_ref() == Some(&uid));
@@ -256,11 +256,11 @@ fn lit(
     structure: Memo<Structure>,
 ) -> Memo<Option<Arc<HashSet<Uid>>>> {
     memo(move || {
-        if let Some(search) = address.search.get().filter(|search| !search.is_empty()) {
-            let search = search.to_ascii_lowercase();
+        let sieve = address.sieve();
+        if !sieve.is_open() {
             let found = scene.read(|records| {
                 scene::objects(records)
-                    .filter(|card| matches(card, &search))
+                    .filter(|card| sieve.shows(card))
                     .map(|card| card.uid.clone())
                     .collect::<HashSet<_>>()
             });

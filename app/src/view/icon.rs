@@ -1,7 +1,8 @@
 //! Icons from the sprite.
 
 use leptos::prelude::*;
-use teardown::message::State;
+
+pub use crate::mark::of_state;
 
 /// A symbol of the sprite, as decoration: the word stands beside it.
 pub fn icon(name: &str) -> impl IntoView + use<> {
@@ -41,25 +42,5 @@ pub fn of_kind(kind: &str) -> &'static str {
         "Lease" => "kind-lease",
         "ResourceQuota" | "LimitRange" => "kind-quota",
         _ => "kind-other",
-    }
-}
-
-/// The symbol of a state, which is also its class.
-pub fn of_state(state: State) -> &'static str {
-    match state {
-        State::Present => "state-present",
-        State::Kept => "state-kept",
-        State::Planned => "state-planned",
-        State::Waiting => "state-waiting",
-        State::Requested => "state-requested",
-        State::Terminating => "state-terminating",
-        State::Finalizing => "state-finalizing",
-        State::Slow => "state-slow",
-        State::Stuck => "state-stuck",
-        State::Refused => "state-refused",
-        State::Gone => "state-gone",
-        State::CameBack => "state-cameback",
-        State::Skipped => "state-skipped",
-        State::Unknown => "state-unknown",
     }
 }

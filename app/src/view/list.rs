@@ -17,7 +17,7 @@ use crate::{
     address::Address,
     drawing::Lane,
     erased::{memo, now},
-    scene::{self, Scene},
+    scene::{self, Records, Scene},
     sorted::sorted,
     text,
 };
@@ -34,10 +34,11 @@ pub fn List(
     address: Address,
 ) -> impl IntoView {
     let groups = memo(move || {
-        let search = address.search.get().unwrap_or_default().to_ascii_lowercase();
-        scene.read_members(|records| {
-            groups(scene::objects(records).filter(|card| matches(card, &search)))
-        })
+        let sieve = address.sieve();
+        let read =
+            |records: &Records| groups(scene::objects(records).filter(|card| sieve.shows(card)));
+        // Only where states are chosen does it matter that one has changed.
+        if sieve.is_open() { scene.read_members(read) } else { scene.read(read) }
     });
     let most = move || if address.all.get().is_some() { usize::MAX } else { FIRST };
     let rows = each(move || {
@@ -81,15 +82,6 @@ pub fn List(
     }
 }
 
-/// Whether a search finds an object.
-pub fn matches(card: &ObjectCard, search: &str) -> bool {
-    search.is_empty()
-        || card.object.name.to_ascii_lowercase().contains(search)
-        || card.object.kind.to_ascii_lowercase().contains(search)
-        || card.object.namespace.as_ref().is_some_and(|namespace| namespace.contains(search))
-        || text::state(card.state).eq_ignore_ascii_case(search)
-}
-
 fn groups<'a>(cards: impl Iterator<Item = &'a ObjectCard>) -> Vec<(Lane, Vec<Uid>)> {
     let cards: Vec<(Lane, &ObjectCard)> = cards.map(|card| (Lane::of(card), card)).collect();
     let wave = |card: &ObjectCard| card.wave.unwrap_or(u32::MAX);
@@ -122,7 +114,7 @@ fn group(scene: Scene, address: Address, lane: &Lane, uids: &[Uid]) -> impl Into
     let rows = uids
         .iter()
         .filter_map(|uid| scene.object(uid))
-        .map(|card| row(address, card))
+        .map(|card| row(scene, address, card))
         .collect_view();
     view! {
         <tbody>
@@ -134,7 +126,7 @@ fn group(scene: Scene, address: Address, lane: &Lane, uids: &[Uid]) -> impl Into
     }
 }
 
-fn row(address: Address, card: ArcRwSignal<ObjectCard>) -> impl IntoView {
+fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> impl IntoView {
     let first = card.get_untracked();
     let card = RwSignal::from(card);
     let uid = StoredValue::new(first.uid.clone());
@@ -151,7 +143,7 @@ fn row(address: Address, card: ArcRwSignal<ObjectCard>) -> impl IntoView {
         })
     };
     view! {
-        <tr class:selected=selected>
+        <tr class:selected=selected class:fresh=move || uid.with_value(|uid| scene.is_marked(uid))>
             <th scope="row">
                 <a
                     href=move || uid.with_value(|uid| address.to_object(uid))

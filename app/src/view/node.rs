@@ -12,6 +12,7 @@ use super::{edge::whole, icon};
 use crate::{
     drawing::{HEIGHT, WIDTH},
     erased::{memo, now},
+    scene::Scene,
     text,
 };
 
@@ -29,6 +30,8 @@ const FAR_NAME: usize = 15;
 pub struct Around {
     /// What is not faded; everything where there is none.
     pub lit: Signal<Option<Arc<HashSet<Uid>>>>,
+    /// What is marked because it changed while nobody could look.
+    pub scene: Scene,
     /// The selected object.
     pub selected: Signal<Option<Uid>>,
     /// The one node that Tab reaches.
@@ -55,7 +58,10 @@ pub fn node(
             let dim = around.lit.with(|lit| lit.as_ref().is_some_and(|lit| !lit.contains(&uid)));
             let chosen = around.selected.with(|selected| selected.as_ref() == Some(&uid));
             let mut class = format!("node {}", icon::of_state(state.get()));
-            for (name, is) in [("dim", dim), ("selected", chosen), ("outside", outside)] {
+            let fresh = around.scene.is_marked(&uid);
+            for (name, is) in
+                [("dim", dim), ("selected", chosen), ("outside", outside), ("fresh", fresh)]
+            {
                 if is {
                     class.push(' ');
                     class.push_str(name);

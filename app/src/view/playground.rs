@@ -21,7 +21,7 @@ const REPAIR: &str = r#"{"play":"repair"}"#;
 const RESET: &str = r#"{"play":"reset"}"#;
 
 /// The banner with its levers. Nothing where the cluster is real.
-pub fn playground(game: Memo<Option<Playground>>) -> AnyView {
+pub fn playground(game: Memo<Option<Playground>>, play: fn(String)) -> AnyView {
     let is_played = memo(move || game.with(Option::is_some));
     now(move || {
         is_played.get().then(|| {
@@ -35,10 +35,10 @@ pub fn playground(game: Memo<Option<Playground>>) -> AnyView {
                         {icon("icon-run")} <strong>{text::PLAYED}</strong> " " <span>{text::PLAYED_MEANS}</span>
                     </summary>
                     <div class="playground-levers">
-                        {each(move || rows(game))}
-                        {button(text::SPEED.to_owned(), fast, false, speed)}
-                        {button(text::REPAIR_ALL.to_owned(), Box::new(|| false), false, Box::new(|_| REPAIR.to_owned()))}
-                        {button(text::START_OVER.to_owned(), Box::new(|| false), false, Box::new(|_| RESET.to_owned()))}
+                        {each(move || rows(game, play))}
+                        {button(text::SPEED.to_owned(), fast, false, speed, play)}
+                        {button(text::REPAIR_ALL.to_owned(), Box::new(|| false), false, Box::new(|_| REPAIR.to_owned()), play)}
+                        {button(text::START_OVER.to_owned(), Box::new(|| false), false, Box::new(|_| RESET.to_owned()), play)}
                     </div>
                 </details>
             }
@@ -46,13 +46,13 @@ pub fn playground(game: Memo<Option<Playground>>) -> AnyView {
     })
 }
 
-fn rows(game: Memo<Option<Playground>>) -> Vec<Row> {
+fn rows(game: Memo<Option<Playground>>, play: fn(String)) -> Vec<Row> {
     let levers =
         game.with(|game| game.as_ref().map(|game| game.levers.clone()).unwrap_or_default());
-    levers.into_iter().map(|Lever { what, subject, .. }| row(game, what, subject)).collect()
+    levers.into_iter().map(|Lever { what, subject, .. }| row(game, play, what, subject)).collect()
 }
 
-fn row(game: Memo<Option<Playground>>, what: Mishap, subject: String) -> Row {
+fn row(game: Memo<Option<Playground>>, play: fn(String), what: Mishap, subject: String) -> Row {
     let label = text::lever(what, &subject);
     Row::new(label.clone(), move || {
         let body = Box::new(command::lever(what, &subject));
@@ -60,7 +60,7 @@ fn row(game: Memo<Option<Playground>>, what: Mishap, subject: String) -> Row {
             let lever = Lever { what, subject: subject.clone(), pulled: true };
             game.with(|game| game.as_ref().is_some_and(|game| game.levers.contains(&lever)))
         });
-        button(label, is_pulled, what == Mishap::Incident, body)
+        button(label, is_pulled, what == Mishap::Incident, body, play)
     })
 }
 
@@ -71,16 +71,11 @@ fn button(
     is_down: Box<dyn Fn() -> bool + Send + Sync>,
     once: bool,
     body: Box<dyn Fn(bool) -> String + Send>,
+    play: fn(String),
 ) -> AnyView {
     let down = memo(is_down);
     let connection = expect_context::<Connection>();
-    let act = move |_| {
-        let body = body(down.get_untracked());
-        leptos::task::spawn_local(async move {
-            // What came of it is seen on the page, and so is that the server is away.
-            drop(command::play(&body).await);
-        });
-    };
+    let act = move |_| play(body(down.get_untracked()));
     view! {
         <button
             type="button"

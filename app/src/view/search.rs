@@ -4,7 +4,7 @@ use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, KeyboardEvent};
 
-use super::icon::icon;
+use super::{icon::icon, keys::is_command};
 use crate::{address::Address, erased::alive};
 
 /// The field.
@@ -19,7 +19,7 @@ pub fn Search(
     alive(move || {
         let listener = window_event_listener(leptos::ev::keydown, move |event| {
             if event.key() == "/"
-                && !is_typing(&event)
+                && is_command(&event)
                 && let Some(field) = field.get_untracked()
             {
                 event.prevent_default();

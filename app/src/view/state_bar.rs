@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use teardown::message::{Counts, State};
 
 use super::icon;
-use crate::{sorted::sorted, text};
+use crate::{address::Address, mark, sorted::sorted, text};
 
 /// The bar and its words, worst first.
 pub fn state_bar(counts: &Counts) -> impl IntoView + use<> {
@@ -43,6 +43,39 @@ pub fn state_words(counts: &Counts) -> impl IntoView + use<> {
         })
         .collect_view();
     view! { <ul class="state-words">{words}</ul> }
+}
+
+/// The words as links that show what is in a state, and nothing else.
+pub fn state_links(counts: &Counts, address: Address) -> impl IntoView + use<> {
+    let sieve = address.sieve();
+    let mut shown = worst_first(counts);
+    // What was chosen stays, so that it can be given up, although nothing is in it any more.
+    for state in State::ALL {
+        if sieve.names(state) && shown.iter().all(|(other, _)| *other != state) {
+            shown.push((state, 0));
+        }
+    }
+    let links = shown
+        .into_iter()
+        .map(|(state, count)| {
+            let class = icon::of_state(state);
+            view! {
+                <li class=format!("state {class}")>
+                    <a
+                        class="chip"
+                        href=address.to_state(mark::name(state))
+                        aria-current=sieve.names(state).then_some("true")
+                        title=text::ONLY_STATE
+                        data-noscroll="noscroll"
+                    >
+                        {icon::icon(class)}
+                        <span class="state-word">{text::state_count(state, count)}</span>
+                    </a>
+                </li>
+            }
+        })
+        .collect_view();
+    view! { <ul class="state-words">{links}</ul> }
 }
 
 fn worst_first(counts: &Counts) -> Vec<(State, usize)> {

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     address::Address,
     erased::{memo, now},
-    scene::{self, Scene},
+    scene::{self, Records, Scene},
     sorted::sorted,
     text,
 };
@@ -31,11 +31,14 @@ pub fn Steps(
     address: Address,
 ) -> impl IntoView {
     let order = memo(move || {
-        scene.read_members(|records| {
-            let steps: Vec<(u32, StepId)> =
-                scene::steps(records).map(|step| (step.wave, step.id)).collect();
+        let sieve = address.sieve();
+        let read = |records: &Records| {
+            let shown = scene::steps(records).filter(|step| sieve.takes(step.state));
+            let steps: Vec<(u32, StepId)> = shown.map(|step| (step.wave, step.id)).collect();
             sorted(steps, Ord::cmp).into_iter().map(|(_, id)| id).collect::<Vec<_>>()
-        })
+        };
+        // Only where states are chosen does it matter that one has changed.
+        if sieve.is_open() { scene.read_members(read) } else { scene.read(read) }
     });
     let rows = each(move || {
         let most = if address.all.get().is_some() { usize::MAX } else { FIRST };

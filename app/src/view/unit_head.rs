@@ -3,11 +3,14 @@
 use leptos::prelude::*;
 use teardown::message::UnitCard;
 
-use super::{icon::icon, state_bar::state_words};
-use crate::{address, text};
+use super::{icon::icon, state_bar::state_links};
+use crate::{
+    address::{self, Address},
+    text,
+};
 
 /// How it was found, its size, its states, and the run that concerns it.
-pub fn unit_head(card: &UnitCard) -> impl IntoView + use<> {
+pub fn unit_head(card: &UnitCard, address: Address) -> impl IntoView + use<> {
     let total: usize = card.counts.values().sum();
     let run = card.run.as_ref().map(|run| {
         view! { <a class="chip run" href=address::run(run)>{icon("icon-run")} {text::COLUMN_RUN} " " {run.to_string()}</a> }
@@ -20,7 +23,7 @@ pub fn unit_head(card: &UnitCard) -> impl IntoView + use<> {
             <span class="chip" title=text::found_hint(card.found)>{text::found(card.found)}</span>
             <span class="chip">{text::objects(total)}</span>
             {shared}
-            {state_words(&card.counts)}
+            {state_links(&card.counts, address)}
             {run}
         </div>
     }

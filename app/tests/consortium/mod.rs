@@ -6,6 +6,7 @@ use std::sync::Arc;
 use app::Seed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
+    complaint::Fault,
     doubt::Doubt,
     message::{
         AwayCause, BlindCard, BlindCause, ClusterCard, Counts, Detail, DetailName, EdgeCard,
@@ -99,6 +100,8 @@ impl World {
             finalizers: Vec::new(),
             labels: [("app.kubernetes.io/part-of".into(), "consortium".into())].into(),
             details: Vec::new(),
+            rung: Rung::Present,
+            last_rung: Rung::Absent,
             step: None,
             wave: Some(wave),
         });
@@ -297,7 +300,7 @@ pub(crate) fn unreachable() -> Seed {
     let gone = Unreachable {
         since: before(75),
         cause: AwayCause::Silent,
-        message: "dial tcp 10.0.0.1:6443: connection refused".to_owned(),
+        message: "dial tcp 10.0.0.1:6443: connection refused".into(),
     };
     let mut records = units_records();
     records[0] = Record::Cluster(ClusterCard { unreachable: Some(gone), ..card });
@@ -350,7 +353,7 @@ fn units_records() -> Vec<Record> {
     records.push(Record::Blind(BlindCard {
         resource: "pods.metrics.k8s.io".to_owned(),
         cause: BlindCause::Discovery,
-        message: "the server is currently unable to handle the request".to_owned(),
+        message: "the server is currently unable to handle the request".into(),
         since: before(400),
     }));
     records
@@ -509,7 +512,7 @@ pub(crate) fn run() -> Seed {
             Trouble::Refused {
                 code: 403,
                 message: "admission webhook \"guard.example\" denied the request: <b>protected</b>"
-                    .to_owned(),
+                    .into(),
             },
         ),
         (
@@ -523,13 +526,13 @@ pub(crate) fn run() -> Seed {
                     resource: "pods".to_owned(),
                     namespace: Some("consortium-org2".to_owned()),
                     message: "pods is forbidden: User \"system:serviceaccount:unwind:reader\" cannot list resource"
-                        .to_owned(),
+                        .into(),
                 },
             },
         ),
         (
             State::Terminating,
-            Trouble::Retrying { attempts: 3, message: "429 Too Many Requests".to_owned() },
+            Trouble::Retrying { attempts: 3, message: Fault::Answered { code: 429, said: String::new() }.into() },
         ),
     ];
     let mut troubles = troubles.into_iter();

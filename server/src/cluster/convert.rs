@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use teardown::{
     action::PodSight,
-    object::{Deletion, Facts, Kind, Object, ObjectRef, OwnerRef, Seconds, Uid, Used},
+    object::{Deletion, Facts, Kind, Object, OwnerRef, Seconds, Uid, Used},
     selector::{Labels, Operator, Requirement, Selector},
 };
 
@@ -343,11 +343,6 @@ impl From<LabelSelector> for Selector {
         });
         Self { labels: selector.match_labels, expressions: expressions.collect() }
     }
-}
-
-/// What a person calls the object an action is about; for messages.
-pub(super) fn describe(object: &ObjectRef) -> String {
-    super::text::bounded(&object.to_string())
 }
 
 #[cfg(test)]

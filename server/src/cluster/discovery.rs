@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::Client;
 use serde::Deserialize;
 use std::time::Duration;
-use teardown::object::Kind;
+use teardown::{
+    complaint::{Complaint, Fault},
+    object::Kind,
+};
 
 use super::{
     request::{self, Answer, Failure, segment},
@@ -29,7 +32,7 @@ pub(super) struct Found {
     pub(super) kinds: BTreeMap<(String, String), Vec<Kind>>,
     /// Group versions that could not be asked, such as `metrics.k8s.io/v1beta1`, and what was said of them. What they
     /// serve is unknown: a kind that is missing because of them is not withdrawn.
-    pub(super) blind: BTreeMap<String, String>,
+    pub(super) blind: BTreeMap<String, Complaint>,
 }
 
 impl Found {
@@ -46,19 +49,30 @@ impl Found {
 }
 
 /// Why nothing at all was found.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub(super) enum DiscoveryError {
     /// No answer.
-    #[error(transparent)]
-    Failure(#[from] Failure),
+    Failure(Failure),
     /// An answer, but no document.
-    #[error("{message}")]
     Refused {
-        /// HTTP status code.
-        code: u16,
-        /// What it said, bounded.
-        message: String,
+        /// What was wrong with it.
+        message: Complaint,
     },
+}
+
+impl From<Failure> for DiscoveryError {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<&DiscoveryError> for Complaint {
+    fn from(error: &DiscoveryError) -> Self {
+        match error {
+            DiscoveryError::Failure(failure) => failure.into(),
+            DiscoveryError::Refused { message, .. } => message.clone(),
+        }
+    }
 }
 
 /// Asks which kinds there are.
@@ -75,9 +89,9 @@ pub(super) async fn discover(client: &Client) -> Result<Found, DiscoveryError> {
             }
             Ok(Document::Plain(groups)) => plain(client, groups.versions(), &mut found).await?,
             Err(error) => {
-                let message =
-                    format!("{root} is no discovery document: {}", bounded(&error.to_string()));
-                return Err(DiscoveryError::Refused { code: answer.code, message });
+                let (path, why) = (root.to_owned(), bounded(&error.to_string()));
+                let message = Fault::NoDocument { path, why }.into();
+                return Err(DiscoveryError::Refused { message });
             }
         }
     }
@@ -89,7 +103,7 @@ async fn document(client: &Client, path: &str, accept: &str) -> Result<Answer, D
     if answer.is_success() {
         Ok(answer)
     } else {
-        Err(DiscoveryError::Refused { code: answer.code, message: answer.message() })
+        Err(DiscoveryError::Refused { message: answer.message() })
     }
 }
 
@@ -99,8 +113,7 @@ fn aggregated(groups: GroupDiscoveryList, found: &mut Found) {
         let name = group.metadata.name;
         for version in group.versions {
             if version.freshness.as_deref() == Some("Stale") {
-                let message = "its API server does not answer, so its kinds are unknown".to_owned();
-                blind(found, &name, &version.version, message);
+                blind(found, &name, &version.version, Fault::Stale.into());
                 continue;
             }
             for resource in version.resources {
@@ -143,9 +156,13 @@ async fn plain(
             }
             Err(error @ DiscoveryError::Failure(_)) => return Err(error),
         };
-        let Ok(list) = serde_json::from_slice::<ResourceList>(&answer.body) else {
-            blind(found, &group, &version, "it sent no resource list".to_owned());
-            continue;
+        let list = match serde_json::from_slice::<ResourceList>(&answer.body) {
+            Ok(list) => list,
+            Err(error) => {
+                let why = bounded(&error.to_string());
+                blind(found, &group, &version, Fault::NoDocument { path, why }.into());
+                continue;
+            }
         };
         for resource in list.resources {
             // `pods/log` and its likes are subresources.
@@ -166,7 +183,7 @@ async fn plain(
     Ok(())
 }
 
-fn blind(found: &mut Found, group: &str, version: &str, message: String) {
+fn blind(found: &mut Found, group: &str, version: &str, message: Complaint) {
     let name = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     found.blind.insert(bounded(&name), message);
 }
@@ -194,8 +211,8 @@ fn offer(
             namespaced,
         });
     } else {
-        let message = format!("it serves what no kind may be called: {}", bounded(plural));
-        blind(found, group, version, message);
+        let name = bounded(plural);
+        blind(found, group, version, Fault::BadName { name }.into());
     }
 }
 

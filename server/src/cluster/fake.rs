@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use kube::Client;
+use teardown::complaint::Complaint;
 use tokio::sync::mpsc;
 use tower::service_fn;
 
@@ -113,4 +114,12 @@ pub(super) fn client(
 pub(super) fn now(code: u16, body: impl Into<String>) -> BoxFuture<'static, Reply> {
     let reply = Reply::Answer(code, body.into());
     Box::pin(std::future::ready(reply))
+}
+
+/// What was said, or what was found, as a test writes it.
+pub(super) fn words(complaint: &Complaint) -> String {
+    match complaint {
+        Complaint::Said(said) => said.clone(),
+        Complaint::Found(fault) => format!("{fault:?}"),
+    }
 }

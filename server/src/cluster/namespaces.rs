@@ -182,7 +182,7 @@ mod tests {
         namespaces.observe(&Observation::Blind {
             resource: "namespaces".into(),
             cause: BlindCause::Forbidden,
-            message: String::new(),
+            message: "".into(),
         });
         view.answered().await;
         assert_eq!(names(&view.chosen(&BTreeSet::new())), ["own"]);

@@ -20,6 +20,7 @@ use kube::Client;
 use serde_json::json;
 use teardown::{
     action::{Action, Outcome},
+    complaint::Fault,
     object::{Kind, ObjectRef, Uid},
     plan::Propagation,
 };
@@ -202,7 +203,7 @@ async fn delete(
     uid: &Uid,
     propagation: Propagation,
 ) -> Outcome {
-    let Some(path) = object_path(kind, object) else { return nameless(object) };
+    let Some(path) = object_path(kind, object) else { return nameless() };
     // Explicit, because the default is Orphan for Jobs and ReplicationControllers. `v1` is understood by every group.
     let options = json!({
         "kind": "DeleteOptions",
@@ -226,7 +227,7 @@ async fn delete(
 }
 
 async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Outcome {
-    let Some(path) = object_path(kind, object) else { return nameless(object) };
+    let Some(path) = object_path(kind, object) else { return nameless() };
     let answer = match request::get(&path, convert::sight_media_type(kind)) {
         Ok(request) => request::ask(client, request, CALL).await,
         Err(failure) => Err(failure),
@@ -236,7 +237,7 @@ async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Ou
             Ok(sight) => match sight.uid {
                 Some(found) if found == *uid => Outcome::Present { terminating: sight.terminating },
                 Some(found) => Outcome::OtherUid { uid: Some(found) },
-                None => Outcome::CannotTell { message: "the answer holds no UID".to_owned() },
+                None => Outcome::CannotTell { message: Fault::NoUid.into() },
             },
             Err(error) => outcome::unreadable(&error),
         },
@@ -255,7 +256,7 @@ async fn read_pods(client: &Client, names: &Interner, namespace: &str) -> Outcom
         namespaced: true,
     });
     let Some(path) = request::path(&kind, Some(namespace)) else {
-        return Outcome::CannotTell { message: "the namespace has no name".to_owned() };
+        return Outcome::CannotTell { message: Fault::NoPath.into() };
     };
     let mut pods = Vec::new();
     let mut next = String::new();
@@ -293,8 +294,8 @@ fn object_path(kind: &Kind, object: &ObjectRef) -> Option<String> {
 }
 
 /// A name that no path can hold belongs to no object: nothing was sent.
-fn nameless(object: &ObjectRef) -> Outcome {
-    Outcome::CannotTell { message: format!("{} has no path in the API", convert::describe(object)) }
+fn nameless() -> Outcome {
+    Outcome::CannotTell { message: Fault::NoPath.into() }
 }
 
 /// `after` as the journal keeps it.

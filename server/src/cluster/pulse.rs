@@ -9,7 +9,10 @@ use std::{sync::Arc, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde::Deserialize;
-use teardown::observation::{AwayCause, Observation};
+use teardown::{
+    complaint::{Complaint, Fault},
+    observation::{AwayCause, Observation},
+};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep},
@@ -127,23 +130,25 @@ impl Pulse {
         let answer = request::ask(&self.client, request, PATIENCE).await?;
         match answer.code {
             200 => {
-                let version =
-                    serde_json::from_slice::<Version>(&answer.body).map_err(|_| Away {
-                        cause: AwayCause::Failing,
-                        message: "what answers is no API server".to_owned(),
-                    })?;
+                let version = serde_json::from_slice::<Version>(&answer.body).map_err(|_| {
+                    Away { cause: AwayCause::Failing, message: Fault::NoApiServer.into() }
+                })?;
                 Ok((Some(bounded(&version.git_version)), answer.date))
             }
             403 | 404 | 429 => Ok((None, answer.date)),
-            401 => Err(Away {
-                cause: AwayCause::Unauthorized,
-                message: format!("401: {}", answer.message()),
-            }),
-            code => Err(Away {
-                cause: AwayCause::Failing,
-                message: format!("the API server answers {code}: {}", answer.message()),
-            }),
+            401 => Err(Away { cause: AwayCause::Unauthorized, message: answer.message() }),
+            code => {
+                Err(Away { cause: AwayCause::Failing, message: answered(code, answer.message()) })
+            }
         }
+    }
+}
+
+/// What it said, with the code it said it with.
+fn answered(code: u16, message: Complaint) -> Complaint {
+    match message {
+        Complaint::Said(said) => Fault::Answered { code, said }.into(),
+        found @ Complaint::Found(_) => found,
     }
 }
 
@@ -168,7 +173,7 @@ impl Reading {
 #[derive(Debug)]
 struct Away {
     cause: AwayCause,
-    message: String,
+    message: Complaint,
 }
 
 impl From<request::Failure> for Away {
@@ -178,7 +183,7 @@ impl From<request::Failure> for Away {
             request::Failure::Credentials => AwayCause::Unauthorized,
             request::Failure::TooLarge => AwayCause::Failing,
         };
-        Self { cause, message: failure.to_string() }
+        Self { cause, message: Complaint::from(&failure) }
     }
 }
 

@@ -8,6 +8,7 @@ use http::{Method, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
 use jiff::{Timestamp, fmt::rfc2822};
 use kube::client::{Body, Client};
+use teardown::complaint::{Complaint, Fault};
 use tokio::time::timeout;
 
 use super::{
@@ -38,27 +39,34 @@ impl Answer {
         (200..300).contains(&self.code)
     }
 
-    /// What it said, bounded.
-    pub(super) fn message(&self) -> String {
+    /// What it said.
+    pub(super) fn message(&self) -> Complaint {
         status::message(self.code, &self.body)
     }
 }
 
 /// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
     /// Nothing came in time.
-    #[error("no answer within {} s", .0.as_secs())]
     Silence(Duration),
     /// The connection could not be made or broke.
-    #[error("{0}")]
     Connection(String),
     /// The credentials could not be obtained. What the plugin printed is left out: it may hold a token.
-    #[error("the credentials of the kubeconfig's user could not be obtained")]
     Credentials,
     /// A body or a line is larger than anything the API server sends.
-    #[error("the answer is larger than {} MiB", LARGEST >> 20)]
     TooLarge,
+}
+
+impl From<&Failure> for Complaint {
+    fn from(failure: &Failure) -> Self {
+        match failure {
+            Failure::Silence(waited) => Fault::Silence { seconds: waited.as_secs() }.into(),
+            Failure::Connection(said) => Self::Said(said.clone()),
+            Failure::Credentials => Fault::Credentials.into(),
+            Failure::TooLarge => Fault::TooLarge { mebibytes: LARGEST as u64 >> 20 }.into(),
+        }
+    }
 }
 
 /// A GET of `path`, asking for this media type.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use teardown::{message::BlindCause, object::Kind, observation::Observation};
+use teardown::{complaint::Complaint, message::BlindCause, object::Kind, observation::Observation};
 use tokio::{
     task::{AbortHandle, JoinError, JoinSet},
     time::{Instant, sleep_until},
@@ -84,7 +84,7 @@ struct Roster {
     /// By group and plural.
     watched: BTreeMap<(String, String), (Arc<Kind>, AbortHandle)>,
     /// Group versions the hub was told of.
-    blind: BTreeMap<String, String>,
+    blind: BTreeMap<String, Complaint>,
     /// Failures of discovery as a whole, in a row.
     failures: u32,
 }
@@ -173,7 +173,7 @@ impl Roster {
     /// Discovery as a whole failed; what is watched stays watched. Gives the time to the next try.
     async fn failed(&mut self, error: &DiscoveryError) -> Result<Duration, HubGone> {
         self.failures = self.failures.saturating_add(1);
-        let message = error.to_string();
+        let message = Complaint::from(error);
         let refused = match error {
             DiscoveryError::Failure(_) => {
                 self.shared.suspicion.raise();

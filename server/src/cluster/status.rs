@@ -1,6 +1,7 @@
 //! `metav1.Status`, as much of it as an answer is judged by.
 
 use serde::Deserialize;
+use teardown::complaint::{Complaint, Fault};
 
 use super::text::bounded;
 
@@ -47,12 +48,12 @@ impl Status {
     }
 }
 
-/// What an answer said, bounded and in one line: the Status' message, else the body's beginning, else its code.
-pub(super) fn message(code: u16, body: &[u8]) -> String {
+/// What an answer said: the Status' message, else the body's beginning, else that it said nothing.
+pub(super) fn message(code: u16, body: &[u8]) -> Complaint {
     let text = match Status::read(body) {
         Some(status) if !status.message.is_empty() => bounded(&status.message),
         // A body that is no Status can be long; a line of it is enough to recognise a proxy by.
         _ => bounded(&String::from_utf8_lossy(&body[..body.len().min(2_048)])),
     };
-    if text.is_empty() { format!("answered {code} without a word") } else { text }
+    if text.is_empty() { Fault::Answered { code, said: text }.into() } else { text.into() }
 }

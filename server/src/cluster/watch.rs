@@ -34,6 +34,7 @@ use std::{
 
 use kube::Client;
 use teardown::{
+    complaint::{Complaint, Fault},
     message::BlindCause,
     object::{Kind, Object, Uid},
     observation::Observation,
@@ -147,7 +148,7 @@ struct Watch {
 }
 
 /// The whole of a namespaced kind may not be seen, and what the API server said.
-struct Refused(String);
+struct Refused(Complaint);
 
 /// Where a watch goes on: after this resource version, on this stream if there is one open.
 struct Position {
@@ -261,9 +262,12 @@ impl Watch {
         if let Some(place) = self.place.take() {
             return Ok(Some(place));
         }
-        self.shared.parts.clone().try_acquire_owned().map(Some).map_err(|_| {
-            Trouble::Failing("too many single namespaces are watched already".to_owned())
-        })
+        self.shared
+            .parts
+            .clone()
+            .try_acquire_owned()
+            .map(Some)
+            .map_err(|_| Trouble::Failing(Fault::Crowded.into()))
     }
 
     /// Whether it may be listed and watched now.
@@ -291,7 +295,7 @@ impl Watch {
                 // Where the cache of a kind cannot be filled, a stream says no more than that it is behind; why, a list does.
                 Err(Trouble::NoStream) => {}
                 Err(Trouble::Failing(why)) => {
-                    tracing::debug!(resource = %self.kind.resource(), %why, "cannot be streamed");
+                    tracing::debug!(resource = %self.kind.resource(), ?why, "cannot be streamed");
                 }
                 result => return result,
             }
@@ -364,9 +368,7 @@ impl Watch {
             if page.metadata.next.is_empty() {
                 let version = page.metadata.resource_version;
                 if version.is_empty() {
-                    return Err(Trouble::Failing(
-                        "its list has no resourceVersion to watch from".to_owned(),
-                    ));
+                    return Err(Trouble::Failing(Fault::NoVersion.into()));
                 }
                 return Ok((objects, Position { version, stream: None }));
             }
@@ -431,9 +433,7 @@ impl Watch {
             };
             if version.is_empty() {
                 *resume = None;
-                return Err(Trouble::Failing(
-                    "an event of its watch has no resourceVersion".to_owned(),
-                ));
+                return Err(Trouble::Failing(Fault::NoVersion.into()));
             }
             if let Some(observation) = observation {
                 self.tell(observation).await?;
@@ -453,7 +453,7 @@ impl Watch {
 
     fn path(&self) -> Result<String, Trouble> {
         request::path(&self.kind, self.namespace.as_deref())
-            .ok_or_else(|| Trouble::Failing("its name has no path in the API".to_owned()))
+            .ok_or_else(|| Trouble::Failing(Fault::NoPath.into()))
     }
 
     fn watch_path(&self, lasting: Duration) -> Result<String, Trouble> {
@@ -537,7 +537,7 @@ impl Watch {
     }
 
     /// One more failure in a row.
-    async fn fail(&mut self, message: String) -> Result<(), HubGone> {
+    async fn fail(&mut self, message: Complaint) -> Result<(), HubGone> {
         self.failures = self.failures.saturating_add(1);
         if self.failures >= BLIND_AFTER {
             self.blind(BlindCause::Failing, message).await
@@ -546,7 +546,7 @@ impl Watch {
         }
     }
 
-    async fn blind(&mut self, cause: BlindCause, message: String) -> Result<(), HubGone> {
+    async fn blind(&mut self, cause: BlindCause, message: Complaint) -> Result<(), HubGone> {
         if self.blind.replace(cause) == Some(cause) {
             return Ok(());
         }
@@ -568,8 +568,7 @@ impl Watch {
 
 /// A resource version in a query; it is opaque, and today a number.
 fn segment(version: &str) -> Result<String, Trouble> {
-    request::segment(version)
-        .ok_or_else(|| Trouble::Failing("its resourceVersion is empty".to_owned()))
+    request::segment(version).ok_or_else(|| Trouble::Failing(Fault::NoVersion.into()))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use teardown::{
     action::{Action, Outcome},
+    complaint::Complaint,
     doubt::Doubt,
     fixture,
     message::{Key, Record, State, View},
@@ -339,7 +340,7 @@ async fn no_run_starts_while_pods_cannot_be_seen() {
     process.list(SHOP).await;
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
     let resource = "pods".to_owned();
-    let (cause, message) = (teardown::observation::BlindCause::Forbidden, "no".to_owned());
+    let (cause, message) = (teardown::observation::BlindCause::Forbidden, Complaint::from("no"));
     let blind = Observation::Blind { resource: resource.clone(), cause, message: message.clone() };
     process.see(vec![blind]).await;
     let refused = process.hub.start(confirmation(&plan)).await.unwrap();

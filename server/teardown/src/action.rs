@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    complaint::Complaint,
     object::{Kind, ObjectRef, OwnerRef, Uid},
     plan::{Propagation, StepId},
     selector::Labels,
@@ -79,8 +80,8 @@ pub enum Outcome {
     Refused {
         /// HTTP status code.
         code: u16,
-        /// What it said, bounded and without line breaks.
-        message: String,
+        /// What it said.
+        message: Complaint,
     },
     /// The API server asks for patience: 429.
     Throttled {
@@ -89,13 +90,13 @@ pub enum Outcome {
     },
     /// No answer, or one that leaves the effect open: a timeout, a broken connection, 5xx.
     Unanswered {
-        /// What went wrong, bounded and without line breaks.
-        message: String,
+        /// What is wrong.
+        message: Complaint,
     },
     /// The answer says nothing about the object: 401, a 404 for the kind as a whole.
     CannotTell {
-        /// What it said, bounded and without line breaks.
-        message: String,
+        /// What it said.
+        message: Complaint,
     },
     /// The Pods of the namespace, all of them.
     Pods(Vec<PodSight>),

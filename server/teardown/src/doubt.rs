@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::object::ObjectRef;
+use crate::{complaint::Complaint, object::ObjectRef};
 
 /// What keeps a question open. None of these ever counts as "gone" or as "unused".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,8 +14,8 @@ pub enum Doubt {
         resource: String,
         /// Where, if it can be seen elsewhere.
         namespace: Option<String>,
-        /// What the API server said, bounded and without line breaks.
-        message: String,
+        /// What is wrong.
+        message: Complaint,
     },
     /// The first list of a kind has not come yet.
     Unlisted {
@@ -46,7 +46,7 @@ pub enum Doubt {
     },
     /// The API server answered, and the answer says nothing about the object.
     Unclear {
-        /// What it said, bounded and without line breaks.
-        message: String,
+        /// What is wrong with it.
+        message: Complaint,
     },
 }

@@ -20,6 +20,7 @@ use jiff::Timestamp;
 
 use self::key::{ByName, ByUid, Name};
 use crate::{
+    complaint::{Complaint, Fault},
     doubt::Doubt,
     object::{Facts, Kind, Object, ObjectRef, Uid},
     observation::{BlindCause, Observation, Unreachable},
@@ -64,8 +65,8 @@ struct Watch {
 /// A kind that is watched namespace by namespace.
 #[derive(Clone, Debug)]
 struct Division {
-    /// What the API server said of the whole.
-    message: String,
+    /// What was said of the whole.
+    message: Complaint,
     /// Since when it is divided.
     since: Timestamp,
     namespaces: BTreeMap<Arc<str>, Part>,
@@ -76,7 +77,7 @@ struct Division {
 struct Part {
     listed: bool,
     /// What hides it now.
-    hidden: Option<String>,
+    hidden: Option<Complaint>,
 }
 
 /// How far a kind can be seen, in a namespace or, if it is in none, at all.
@@ -96,8 +97,8 @@ enum Outlook {
 pub struct Blind {
     /// Why.
     pub cause: BlindCause,
-    /// What the API server said.
-    pub message: String,
+    /// What is wrong.
+    pub message: Complaint,
     /// Since when.
     pub since: Timestamp,
 }
@@ -225,7 +226,13 @@ impl Index {
         }
     }
 
-    fn divide(&mut self, kind: &Kind, namespaces: Vec<Arc<str>>, message: String, now: Timestamp) {
+    fn divide(
+        &mut self,
+        kind: &Kind,
+        namespaces: Vec<Arc<str>>,
+        message: Complaint,
+        now: Timestamp,
+    ) {
         let blind = self.blind.remove(&kind.resource());
         let watch = self.watch(kind);
         if !watch.namespaced {
@@ -390,7 +397,7 @@ impl Index {
     }
 
     /// In how many namespaces a divided kind is hidden; none if it can be seen in all there are.
-    fn hidden(&self, division: &Division) -> Option<String> {
+    fn hidden(&self, division: &Division) -> Option<Complaint> {
         let known: BTreeSet<&str> = self
             .of_resource("namespaces")
             .map(|namespace| &*namespace.name)
@@ -400,18 +407,16 @@ impl Index {
             division.namespaces.get(**namespace).is_none_or(|part| part.hidden.is_some())
         };
         let hidden: Vec<&str> = known.iter().filter(is_hidden).copied().collect();
-        let Division { message, .. } = division;
+        let whole = Box::new(division.message.clone());
         if !hidden.is_empty() {
-            let more = if hidden.len() > NAMED { ", …" } else { "" };
-            let names = hidden[..hidden.len().min(NAMED)].join(", ");
-            let of = format!("{} of {}", hidden.len(), counted(known.len()));
-            return Some(format!("hidden in {of} ({names}{more}): {message}"));
+            let named = hidden.iter().take(NAMED).map(ToString::to_string).collect();
+            let (hidden, of) = (hidden.len(), known.len());
+            return Some(Fault::Partly { hidden, of, named, whole }.into());
         }
         if matches!(self.outlook("namespaces", None), Outlook::Clear) {
             return None;
         }
-        let seen = counted(known.len());
-        Some(format!("seen in {seen}, and nobody can tell which others there are: {message}"))
+        Some(Fault::Unbounded { seen: known.len(), whole }.into())
     }
 
     /// The API server's version, once it has answered.
@@ -520,11 +525,11 @@ impl Index {
     }
 }
 
-fn hidden(resource: &str, namespace: Option<&str>, message: &str) -> Doubt {
+fn hidden(resource: &str, namespace: Option<&str>, message: &Complaint) -> Doubt {
     Doubt::Hidden {
         resource: resource.to_owned(),
         namespace: namespace.map(str::to_owned),
-        message: message.to_owned(),
+        message: message.clone(),
     }
 }
 
@@ -534,10 +539,6 @@ fn group_version(kind: &Kind) -> String {
     } else {
         format!("{}/{}", kind.group, kind.version)
     }
-}
-
-fn counted(namespaces: usize) -> String {
-    format!("{namespaces} namespace{}", if namespaces == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

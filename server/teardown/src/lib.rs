@@ -12,6 +12,7 @@ pub mod selector;
 pub mod object;
 pub mod interner;
 pub mod playground;
+pub mod complaint;
 pub mod observation;
 pub mod state;
 pub mod doubt;

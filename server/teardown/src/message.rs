@@ -11,9 +11,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    complaint::Complaint,
     object::{ObjectRef, Uid},
     plan::{KeptReason, PlanId, StepId},
-    relation::{EdgeKind, Reason},
+    relation::{EdgeKind, Reason, Rung},
     run::{RunId, RunState},
     unit::UnitId,
 };
@@ -261,6 +262,10 @@ pub struct ObjectCard {
     pub labels: crate::selector::Labels,
     /// What its kind adds: a fixed name and a value from the cluster, such as `node` and `worker-1`.
     pub details: Vec<Detail>,
+    /// The rung of the ladder it has reached.
+    pub rung: Rung,
+    /// Its last rung: for what makes Pods, that none is left of it.
+    pub last_rung: Rung,
     /// The step that takes it, in a run.
     pub step: Option<StepId>,
     /// Its rank in the order of deletion, 1 first; none for what no plan would touch.
@@ -326,9 +331,8 @@ pub struct BlindCard {
     pub resource: String,
     /// Why.
     pub cause: BlindCause,
-    /// What the API server said, bounded and without line breaks; before it, for a kind that is seen in some
-    /// namespaces, in how many it is hidden.
-    pub message: String,
+    /// What is wrong.
+    pub message: Complaint,
     /// Since when.
     pub since: Timestamp,
 }

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::object::{Kind, Object, Uid};
-use crate::playground::Playground;
+use crate::{
+    complaint::Complaint,
+    object::{Kind, Object, Uid},
+    playground::Playground,
+};
 
 /// One thing a watch saw. Removal is only ever said by a stream that is known to be alive.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +31,8 @@ pub enum Observation {
         kind: Arc<Kind>,
         /// Where it is watched: all namespaces that are known, or as many as are watched at once.
         namespaces: Vec<Arc<str>>,
-        /// What the API server said of the whole, bounded and without line breaks.
-        message: String,
+        /// What was said of the whole.
+        message: Complaint,
     },
     /// A complete, consistent list of one namespace of a divided kind: whatever of this kind is in that namespace and
     /// not in the list is gone.
@@ -49,8 +52,8 @@ pub enum Observation {
         namespace: Arc<str>,
         /// Why.
         cause: BlindCause,
-        /// What the API server said, bounded and without line breaks.
-        message: String,
+        /// What is wrong.
+        message: Complaint,
     },
     /// A divided kind is seen again in this namespace.
     SightedIn {
@@ -76,8 +79,8 @@ pub enum Observation {
         resource: String,
         /// Why.
         cause: BlindCause,
-        /// What the API server said, bounded and without line breaks.
-        message: String,
+        /// What is wrong.
+        message: Complaint,
     },
     /// What was blind is seen again.
     Sighted {
@@ -97,8 +100,8 @@ pub enum Observation {
     Unreachable {
         /// In which way.
         cause: AwayCause,
-        /// What went wrong, bounded and without line breaks.
-        message: String,
+        /// What is wrong.
+        message: Complaint,
     },
 }
 
@@ -135,6 +138,6 @@ pub struct Unreachable {
     /// In which way.
     #[serde(default)]
     pub cause: AwayCause,
-    /// What went wrong, bounded and without line breaks.
-    pub message: String,
+    /// What is wrong.
+    pub message: Complaint,
 }

@@ -237,7 +237,7 @@ pub fn goes_after_pods(kind: &Kind) -> bool {
 }
 
 /// A Pod is left behind by nothing once it is absent; what makes Pods only when its last Pod is.
-fn last_rung(object: &Object) -> Rung {
+pub(crate) fn last_rung(object: &Object) -> Rung {
     if matches!(object.facts, Facts::Workload(_)) { Rung::Childless } else { Rung::Absent }
 }
 

@@ -21,6 +21,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    complaint::Complaint,
     doubt::Doubt,
     object::{ObjectRef, Uid},
     patience::Overdue,
@@ -341,8 +342,8 @@ pub enum Trouble {
     Refused {
         /// HTTP status code.
         code: u16,
-        /// What it said, bounded and without line breaks.
-        message: String,
+        /// What it said.
+        message: Complaint,
     },
     /// The name is in use again by another object, which this run will not touch.
     CameBack {
@@ -363,8 +364,8 @@ pub enum Trouble {
     Retrying {
         /// Attempts so far.
         attempts: u32,
-        /// What it said, bounded and without line breaks.
-        message: String,
+        /// What it said.
+        message: Complaint,
     },
 }
 

@@ -14,7 +14,7 @@ use crate::{
     object::{Facts, Object, Reclaim, Uid},
     patience::{Overdue, Patience},
     plan::{self, KeptReason, Plan, PlanError, Step, StepId},
-    relation::{Edge, EdgeKind},
+    relation::{self, Edge, EdgeKind, Rung},
     run::Run,
     unit::{Unit, UnitId},
 };
@@ -305,6 +305,8 @@ impl Shown<'_> {
             finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
             labels: object.labels.clone(),
             details: details(object),
+            rung: if object.deletion.is_some() { Rung::Accepted } else { Rung::Present },
+            last_rung: relation::last_rung(object),
             step: self.step(&object.uid),
             wave,
         }
@@ -323,8 +325,24 @@ impl Shown<'_> {
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
             details: Vec::new(),
+            rung: self.rung_of_the_gone(run, step),
+            last_rung: if step.pods.is_some() { Rung::Childless } else { Rung::Absent },
             step: Some(step.id),
             wave: Some(step.wave),
+        }
+    }
+
+    fn rung_of_the_gone(&self, run: &Run, step: &Step) -> Rung {
+        let progress = run.progress(step.id);
+        if progress.is_none_or(|progress| progress.gone.is_none()) {
+            let asked = progress.is_some_and(|progress| progress.requested.is_some());
+            return if asked { Rung::Accepted } else { Rung::Present };
+        }
+        let Some(selector) = &step.pods else { return Rung::Absent };
+        let namespace = step.object.namespace.as_deref();
+        match self.world.index.pods_of(&step.uid, namespace, Some(selector)) {
+            Ok(pods) if pods.is_empty() => Rung::Childless,
+            _ => Rung::Absent,
         }
     }
 

@@ -79,7 +79,7 @@ pub(crate) async fn relay(
         }
         if is_first && saboteur == Some(Saboteur::Blabber) {
             let Order { run, action, recall: _ } = order;
-            let outcome = Outcome::Refused { code: 403, message: format!("no: {ENCODED}") };
+            let outcome = Outcome::Refused { code: 403, message: format!("no: {ENCODED}").into() };
             let told = mailbox.send(Incoming::Performed { run, action, outcome }).await;
             if told.is_err() {
                 return;

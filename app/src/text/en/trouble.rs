@@ -2,7 +2,7 @@
 
 use teardown::{doubt::Doubt, object::ObjectRef, run::Trouble};
 
-use super::{super::absolute, many};
+use super::{super::absolute, complaint, many};
 
 /// What is wrong with a step.
 pub fn trouble(trouble: &Trouble) -> String {
@@ -74,10 +74,10 @@ pub fn evidence(trouble: &Trouble) -> Vec<String> {
             );
             lines
         }
-        Trouble::Refused { code, message } => vec![format!("HTTP {code}: {message}")],
+        Trouble::Refused { code, message } => vec![format!("HTTP {code}: {}", complaint(message))],
         Trouble::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
         Trouble::CannotTell { doubt } => vec![in_doubt(doubt)],
-        Trouble::Retrying { message, .. } => vec![message.clone()],
+        Trouble::Retrying { message, .. } => vec![complaint(message)],
         Trouble::InUse { pods } => pods.iter().map(ObjectRef::to_string).collect(),
     }
 }
@@ -86,14 +86,14 @@ pub fn evidence(trouble: &Trouble) -> Vec<String> {
 pub fn in_doubt(doubt: &Doubt) -> String {
     match doubt {
         Doubt::Hidden { resource, namespace: Some(namespace), message } => {
-            format!("{resource} cannot be seen in {namespace}: {message}")
+            format!("{resource} cannot be seen in {namespace}: {}", complaint(message))
         }
         Doubt::Hidden { resource, namespace: None, message } => {
-            format!("{resource} cannot be seen: {message}")
+            format!("{resource} cannot be seen: {}", complaint(message))
         }
         Doubt::Unlisted { resource } => format!("{resource} has not been listed yet"),
         Doubt::Unserved { resource } => format!("{resource} is not served"),
         Doubt::Left { pod: by, .. } | Doubt::Used { by } | Doubt::Occupied { by } => by.to_string(),
-        Doubt::Unclear { message } => message.clone(),
+        Doubt::Unclear { message } => complaint(message),
     }
 }

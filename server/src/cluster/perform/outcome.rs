@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use teardown::{
     action::Outcome,
+    complaint::Fault,
     object::{Kind, ObjectRef, Uid},
 };
 
@@ -57,7 +58,7 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
 
 /// The outcome of a request without an answer.
 pub(super) fn of_failure(failure: &Failure) -> Outcome {
-    let message = failure.to_string();
+    let message = failure.into();
     match failure {
         // It never left.
         Failure::Credentials => Outcome::CannotTell { message },
@@ -69,7 +70,7 @@ pub(super) fn of_failure(failure: &Failure) -> Outcome {
 
 /// An answer that is no JSON, or not of the shape asked for.
 pub(super) fn unreadable(error: &serde_json::Error) -> Outcome {
-    Outcome::CannotTell { message: format!("the answer cannot be read: {}", chain(error)) }
+    Outcome::CannotTell { message: Fault::Unreadable { why: chain(error) }.into() }
 }
 
 /// The outcome in a word; the only part of it that is logged.

@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use teardown::{plan::StepId, run::RunId};
+use teardown::{complaint::Fault, plan::StepId, run::RunId};
 
 use super::*;
 use crate::cluster::fake::{self, Reply, Seen, now};
@@ -174,7 +174,7 @@ async fn codes() {
         let outcome = answered(delete_action(), code, "").await;
         assert_eq!(
             outcome,
-            Outcome::CannotTell { message: format!("answered {code} without a word") }
+            Outcome::CannotTell { message: Fault::Answered { code, said: String::new() }.into() }
         );
     }
     let webhook = status(
@@ -191,7 +191,7 @@ async fn codes() {
     let Outcome::Refused { message, .. } = answered(delete_action(), 403, &long).await else {
         panic!()
     };
-    assert!(message.chars().count() <= 512);
+    assert!(fake::words(&message).chars().count() <= 512);
 }
 
 #[tokio::test]
@@ -215,17 +215,17 @@ async fn silence_and_breakage_leave_the_effect_open() {
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Silence)));
     let began = Instant::now();
     let outcome = call(&client, &Interner::default(), &delete_action()).await;
-    assert_eq!(outcome, Outcome::Unanswered { message: "no answer within 10 s".into() });
+    assert_eq!(outcome, Outcome::Unanswered { message: Fault::Silence { seconds: 10 }.into() });
     assert_eq!(began.elapsed(), CALL);
     let pods = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
     assert_eq!(
         call(&client, &Interner::default(), &pods).await,
-        Outcome::Unanswered { message: "no answer within 30 s".into() }
+        Outcome::Unanswered { message: Fault::Silence { seconds: 30 }.into() }
     );
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Broken)));
     let outcome = call(&client, &Interner::default(), &delete_action()).await;
     assert!(
-        matches!(&outcome, Outcome::Unanswered { message } if message.contains("refused")),
+        matches!(&outcome, Outcome::Unanswered { message } if fake::words(message).contains("refused")),
         "{outcome:?}"
     );
 }

@@ -13,7 +13,7 @@ use futures::{
     future::{AbortHandle, Abortable, BoxFuture, abortable},
     stream::FuturesUnordered,
 };
-use teardown::observation::Observation;
+use teardown::{complaint::Complaint, observation::Observation};
 use tokio::time::sleep;
 
 use super::{Refused, Watch};
@@ -72,7 +72,7 @@ async fn permitted(whole: &Watch) {
 struct Division<'a> {
     whole: &'a Watch,
     /// What was said of the whole.
-    message: String,
+    message: Complaint,
     watched: BTreeMap<Arc<str>, AbortHandle>,
     /// All in the task of the whole, so that what is aborted is never polled again, and ends with it.
     parts: FuturesUnordered<Abortable<BoxFuture<'static, Result<Refused, HubGone>>>>,

@@ -49,8 +49,8 @@ impl Event {
                 let status: Status = serde_json::from_str(json).map_err(unreadable)?;
                 Err(match status.code {
                     410 => Trouble::TooOld,
-                    403 => Trouble::Forbidden(bounded(&status.message)),
-                    _ => Trouble::Failing(bounded(&status.message)),
+                    403 => Trouble::Forbidden(bounded(&status.message).into()),
+                    _ => Trouble::Failing(bounded(&status.message).into()),
                 })
             }
         }

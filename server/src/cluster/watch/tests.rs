@@ -106,13 +106,13 @@ impl Scene {
                     format!("listed [{}]", all_in_short(&objects))
                 }
                 Observation::Divided { namespaces, message, .. } => {
-                    format!("divided [{}]: {message}", namespaces.join(" "))
+                    format!("divided [{}]: {}", namespaces.join(" "), fake::words(&message))
                 }
                 Observation::ListedIn { namespace, objects, .. } => {
                     format!("listed in {namespace} [{}]", all_in_short(&objects))
                 }
                 Observation::BlindIn { namespace, cause, message, .. } => {
-                    format!("blind in {namespace} {cause:?}: {message}")
+                    format!("blind in {namespace} {cause:?}: {}", fake::words(&message))
                 }
                 Observation::SightedIn { namespace, .. } => format!("sighted in {namespace}"),
                 Observation::Applied(object) => {
@@ -120,7 +120,7 @@ impl Scene {
                 }
                 Observation::Deleted { uid, .. } => format!("deleted {uid}"),
                 Observation::Blind { resource, cause, message } => {
-                    format!("blind {resource} {cause:?}: {message}")
+                    format!("blind {resource} {cause:?}: {}", fake::words(&message))
                 }
                 Observation::Sighted { resource } => format!("sighted {resource}"),
                 Observation::Unreachable { .. } => "unreachable".to_owned(),
@@ -415,9 +415,7 @@ async fn what_cannot_be_read_is_never_passed_over() {
     ];
     let mut scene = scene(pods(), false, lists, vec![watch]);
     scene.expect(&["listed [a@1]"]).await;
-    assert!(scene.next().await.starts_with(
-        "blind pods Failing: what the API server sends of it cannot be read: invalid type"
-    ));
+    assert!(scene.next().await.starts_with("blind pods Failing: Unreadable { why: \"invalid type"));
     scene.expect(&["sighted pods", "listed [a@13]"]).await;
 }
 

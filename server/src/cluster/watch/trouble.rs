@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use teardown::complaint::{Complaint, Fault};
+
 use crate::cluster::{
     report::HubGone,
     request::{Answer, Failure},
@@ -12,19 +14,19 @@ use crate::cluster::{
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// 403.
-    Forbidden(String),
+    Forbidden(Complaint),
     /// 410, on an answer or in the stream: the position is too old.
     TooOld,
     /// The server will not stream a list, or not this one.
     NoStream,
     /// 404 or 405: the kind is perhaps no longer served.
-    NotServed(String),
+    NotServed(Complaint),
     /// 429.
-    Throttled(Option<Duration>, String),
+    Throttled(Option<Duration>, Complaint),
     /// The connection.
-    Connection(String),
+    Connection(Complaint),
     /// Anything else.
-    Failing(String),
+    Failing(Complaint),
     /// Nobody is left to tell.
     HubGone,
 }
@@ -37,7 +39,7 @@ impl From<HubGone> for Trouble {
 
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
-        let message = failure.to_string();
+        let message = Complaint::from(&failure);
         match failure {
             Failure::Silence(_) | Failure::Connection(_) | Failure::Credentials => {
                 Self::Connection(message)
@@ -65,7 +67,7 @@ impl From<Answer> for Trouble {
 impl Trouble {
     /// Something that was sent cannot be read.
     pub(super) fn unreadable(error: &serde_json::Error) -> Self {
-        Self::Failing(format!("what the API server sends of it cannot be read: {}", chain(error)))
+        Self::Failing(Fault::Unreadable { why: chain(error) }.into())
     }
 }
 

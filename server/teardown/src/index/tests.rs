@@ -1,5 +1,6 @@
 use super::*;
 use crate::{
+    complaint::{Complaint, Fault},
     fixture::{self, kind, now, object, uid},
     selector::Selector,
 };
@@ -232,13 +233,13 @@ fn a_namespace_is_seen_into_although_another_is_hidden() {
     let doubt = Doubt::Hidden {
         resource: "secrets".to_owned(),
         namespace: Some("bank".to_owned()),
-        message: "forbidden here".to_owned(),
+        message: "forbidden here".into(),
     };
     assert_eq!(index.sees_into("bank"), Err(doubt));
     assert!(index.sees_into("dark").is_err());
     // A group that cannot be discovered could hold anything anywhere.
     let resource = "wares.example.com/v1".to_owned();
-    let (cause, message) = (BlindCause::Discovery, String::new());
+    let (cause, message) = (BlindCause::Discovery, Complaint::from(""));
     apply(&mut index, Observation::Blind { resource, cause, message });
     assert!(index.sees_into("shop").is_err());
 }
@@ -287,7 +288,7 @@ fn a_divided_kind_is_synced_once_every_namespace_has_answered() {
 fn pods_are_seen_namespace_by_namespace() {
     let mut index =
         fixture::index("ns shop\n ns bank\n deploy shop/web\n pod shop/web-a owner=deploy/web");
-    let (pods, message) = (kind("pod"), String::new());
+    let (pods, message) = (kind("pod"), Complaint::from(""));
     apply(
         &mut index,
         Observation::Divided {
@@ -325,7 +326,7 @@ fn what_was_in_a_namespace_that_is_gone_is_gone_with_it() {
 
     // Where namespaces themselves are hidden, none is known to be gone.
     let resource = "namespaces".to_owned();
-    let (cause, message) = (BlindCause::Forbidden, String::new());
+    let (cause, message) = (BlindCause::Forbidden, Complaint::from(""));
     apply(&mut index, Observation::Blind { resource, cause, message });
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "cannot tell");
 }
@@ -334,17 +335,18 @@ fn what_was_in_a_namespace_that_is_gone_is_gone_with_it() {
 fn a_divided_kind_is_one_record_that_says_how_much_is_hidden() {
     let message = |index: &Index| index.blind().remove("secrets").map(|blind| blind.message);
     let mut index = divided_index();
-    assert_eq!(
-        message(&index).unwrap(),
-        "hidden in 2 of 3 namespaces (bank, dark): secrets is forbidden"
-    );
+    let whole = Box::new(Complaint::from("secrets is forbidden"));
+    let hidden = |hidden, of, named: &[&str]| Fault::Partly {
+        hidden,
+        of,
+        named: named.iter().map(ToString::to_string).collect(),
+        whole: whole.clone(),
+    };
+    assert_eq!(message(&index), Some(hidden(2, 3, &["bank", "dark"]).into()));
     let many: Vec<String> = (0..40).map(|number| format!("ns n{number:02}")).collect();
     let mut crowd = fixture::index(&many.join("\n"));
     apply(&mut crowd, divided(&["n00"]));
-    assert_eq!(
-        message(&crowd).unwrap(),
-        "hidden in 39 of 40 namespaces (n01, n02, n03, …): secrets is forbidden"
-    );
+    assert_eq!(message(&crowd), Some(hidden(39, 40, &["n01", "n02", "n03"]).into()));
 
     for line in ["ns bank", "ns dark"] {
         let Object { kind, uid, .. } = object(line);
@@ -354,17 +356,14 @@ fn a_divided_kind_is_one_record_that_says_how_much_is_hidden() {
     assert_eq!(message(&index), None, "everything that is known is seen");
 
     let resource = "namespaces".to_owned();
-    let (cause, no) = (BlindCause::Forbidden, String::new());
+    let (cause, no) = (BlindCause::Forbidden, Complaint::from(""));
     apply(&mut index, Observation::Blind { resource, cause, message: no });
-    assert_eq!(
-        message(&index).unwrap(),
-        "seen in 1 namespace, and nobody can tell which others there are: secrets is forbidden"
-    );
+    assert_eq!(message(&index), Some(Fault::Unbounded { seen: 1, whole }.into()));
 
     // The whole fails otherwise: that is what is said, and nothing of the namespaces holds.
     let resource = "secrets".to_owned();
-    let (cause, failing) = (BlindCause::Failing, "boom".to_owned());
+    let (cause, failing) = (BlindCause::Failing, Complaint::from("boom"));
     apply(&mut index, Observation::Blind { resource, cause, message: failing });
-    assert_eq!(message(&index).unwrap(), "boom");
+    assert_eq!(message(&index), Some("boom".into()));
     assert!(index.sees_into("shop").is_err());
 }

@@ -396,7 +396,7 @@ fn what_a_hidden_object_controls_stays() {
     assert_eq!((kept.len(), going.len()), (0, 3), "{kept:?}: its Deployment is gone");
 
     let blind = |resource: &str| {
-        let (cause, message) = (BlindCause::Forbidden, "no".to_owned());
+        let (cause, message) = (BlindCause::Forbidden, "no".into());
         Observation::Blind { resource: resource.to_owned(), cause, message }
     };
     index.apply([blind("deployments.apps")], fixture::now());

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Call, Progress, Run, RunEvent, RunState, Stage, Trouble};
 use crate::{
     action::{Action, Outcome},
+    complaint::Fault,
     doubt::Doubt,
     index::{Index, Presence},
     object::{Deletion, Facts, Object, Uid},
@@ -424,7 +425,7 @@ impl Run {
                 Trouble::Refused { code: *code, message: message.clone() },
             ),
             Outcome::Throttled { after } => {
-                let message = "429 Too Many Requests".to_owned();
+                let message = Fault::Answered { code: 429, said: String::new() }.into();
                 let after = after.unwrap_or_else(|| backoff(progress.attempts)).min(PATIENT);
                 postpone(after, progress.unsure, Trouble::Retrying { attempts, message })
             }

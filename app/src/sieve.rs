@@ -1,0 +1,76 @@
+//! What a page shows of all there is: what a search finds, in the states that were chosen.
+
+use teardown::message::{Counts, ObjectCard, State};
+
+use crate::{mark, text};
+
+/// What lets something through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sieve {
+    words: String,
+    states: String,
+}
+
+impl Sieve {
+    /// A sieve for these words and these states, the latter as [`mark::name`] writes them, with commas between.
+    pub fn new(words: Option<String>, states: Option<String>) -> Self {
+        let words = words.unwrap_or_default().to_ascii_lowercase();
+        Self { words, states: states.unwrap_or_default() }
+    }
+
+    /// Whether it lets everything through.
+    pub fn is_open(&self) -> bool {
+        self.words.is_empty() && self.states.is_empty()
+    }
+
+    /// Whether it shows what is in this state.
+    pub fn takes(&self, state: State) -> bool {
+        self.states.is_empty() || self.names(state)
+    }
+
+    /// Whether this state was chosen.
+    pub fn names(&self, state: State) -> bool {
+        self.states.split(',').any(|name| name == mark::name(state))
+    }
+
+    /// Whether it shows what has objects in these states.
+    pub fn takes_any(&self, counts: &Counts) -> bool {
+        self.states.is_empty()
+            || counts.iter().any(|(state, count)| *count > 0 && self.names(*state))
+    }
+
+    /// Whether its words are in this text, in small or large letters.
+    pub fn finds(&self, text: &str) -> bool {
+        text.to_ascii_lowercase().contains(&self.words)
+    }
+
+    /// Whether it shows an object.
+    pub fn shows(&self, card: &ObjectCard) -> bool {
+        let object = &card.object;
+        self.takes(card.state)
+            && (self.finds(&object.name)
+                || self.finds(&object.kind)
+                || object.namespace.as_ref().is_some_and(|namespace| self.finds(namespace))
+                || text::state(card.state).eq_ignore_ascii_case(&self.words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_and_words_are_asked_for_together() {
+        let sieve =
+            |words: &str, states: &str| Sieve::new(Some(words.to_owned()), Some(states.to_owned()));
+        assert!(sieve("", "").is_open());
+        assert!(sieve("", "").takes(State::Gone));
+        assert!(sieve("", "stuck,cameback").takes(State::CameBack));
+        assert!(!sieve("", "stuck,cameback").takes(State::Slow));
+        assert!(sieve("WEB", "").finds("the-Web-1"));
+        assert!(!sieve("web", "").finds("db"));
+        let counts = Counts::from([(State::Stuck, 0), (State::Gone, 2)]);
+        assert!(sieve("", "gone").takes_any(&counts));
+        assert!(!sieve("", "stuck").takes_any(&counts), "none is in it any more");
+    }
+}
