@@ -208,6 +208,49 @@ test('without JavaScript a unit and a run can be read', async ({ unwind, visit }
 	await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
 });
 
+test('without JavaScript a run that still goes on can be read, and a reload shows how far it has got', async ({ cluster, unwind, visit }) => {
+	// Who holds one Pod decides when the run gets any further.
+	const held = '/api/v1/namespaces/consortium-orderers/pods/orderer-1';
+	const hold = (/** @type {string | null} */ how) =>
+		cluster.request('admin', 'PATCH', held, { metadata: { annotations: { 'unwind.test/hold': how } } }, { 'content-type': 'application/merge-patch+json' });
+	expect((await hold('silent')).status).toBe(200);
+	const first = await visit();
+	await signIn(first, unwind.link);
+	const cookies = await first.context().cookies();
+	await tearDown(first, 'consortium');
+	const row = (/** @type {import('@playwright/test').Page} */ page, /** @type {string} */ name) => page.getByRole('row').filter({ hasText: name });
+	await expect(row(first, 'Namespace consortium-org1')).toContainText('Gone', { timeout: 60_000 });
+
+	const page = await visit({ javaScriptEnabled: false });
+	await page.context().addCookies(cookies);
+	await page.goto(first.url());
+	await expect(page.getByRole('heading', { name: 'Taking consortium apart' })).toBeVisible();
+	await expect(page.getByText('Live updates and buttons need JavaScript.')).toBeVisible();
+	await expect(page.getByText('Running', { exact: true })).toBeVisible();
+	await expect(page.getByText(/^Started .* by Li/)).toBeVisible();
+	const progress = page.getByRole('progressbar');
+	const [gone, total] = [Number(await progress.getAttribute('value')), Number(await progress.getAttribute('max'))];
+	expect(gone).toBeGreaterThan(0);
+	expect(gone).toBeLessThan(total);
+	await expect(page.getByText(`${gone} of ${total} gone`, { exact: true })).toBeVisible();
+	const claim = row(page, 'PersistentVolumeClaim consortium-orderers/ledger-orderer-1');
+	await expect(row(page, 'Pod consortium-orderers/orderer-0')).toContainText('Gone');
+	await expect(claim).toContainText('Waiting');
+	await expect(claim).toContainText('orderer-1');
+	await expect(page.getByRole('region', { name: 'What happened' }).getByRole('listitem').first()).toBeVisible();
+	// What needs the script cannot be pressed in vain.
+	for (const name of ['Pause', 'Stop…']) await expect(page.getByRole('button', { name })).toBeDisabled();
+
+	await hold(null);
+	await expect(first.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+	// Nothing changes under the reader's eyes, and everything has when they ask again.
+	await expect(claim).toContainText('Waiting');
+	await page.reload();
+	await expect(claim).toContainText('Gone');
+	await expect(page.getByText(`${total} of ${total} gone`, { exact: true })).toBeVisible();
+	await expect(page.getByText('Finished', { exact: true })).toBeVisible();
+});
+
 test('a run in trouble is readable at every width, with what is opened in it, and axe finds nothing', async ({ cluster, visit }) => {
 	test.setTimeout(360_000);
 	// Who may only read has every deletion refused.
