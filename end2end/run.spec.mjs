@@ -88,6 +88,42 @@ test('a paused run sends nothing, and a resumed one goes on to the end', async (
 	await expect(page.getByText('Everything in the plan is gone', { exact: true })).toBeVisible();
 });
 
+test('the time that has elapsed is the run’s own, goes on while the run does, and stands still after its end', async ({ cluster, unwind, visit }) => {
+	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/bystander/pods');
+	const [{ metadata }] = body.items;
+	const hold = (how) =>
+		cluster.request('admin', 'PATCH', `/api/v1/namespaces/bystander/pods/${metadata.name}`, { metadata: { annotations: { 'unwind.test/hold': how } } }, merge);
+	expect((await hold('silent')).status).toBe(200);
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await tearDown(page, 'bystander');
+	const run = async () => {
+		const { records } = await (await page.request.get(`${unwind.origin}/api${new URL(page.url()).pathname.replace('/r/', '/runs/')}`)).json();
+		const { started, ended } = records.find(({ record }) => record === 'run');
+		return { started: Math.floor(Date.parse(started) / 1000), ended: ended && Math.floor(Date.parse(ended) / 1000) };
+	};
+	/** What the page says has elapsed, in seconds. */
+	const shown = async () => {
+		const [, minutes = 0, seconds] = /^Elapsed (?:(\d+) min )?(\d+) s$/.exec((await page.getByText(/^Elapsed /).textContent()) ?? '') ?? [];
+		return Number(minutes) * 60 + Number(seconds);
+	};
+	const { started } = await run();
+	// Half a second of rounding at either end, and a second until the page's clock ticks.
+	const off = async () => Math.abs((await shown()) - (Date.now() / 1000 - started));
+	await expect.poll(off).toBeLessThan(2.5);
+	const first = await shown();
+	await expect.poll(shown).toBeGreaterThanOrEqual(first + 4);
+	expect(await off()).toBeLessThan(2.5);
+
+	await hold(null);
+	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+	const { ended } = await run();
+	expect(await shown()).toBe(ended - started);
+	// The clock itself goes on.
+	await expect(page.getByText(/Ended ([5-9]|\d\d) s ago/)).toBeVisible();
+	expect(await shown()).toBe(ended - started);
+});
+
 refusing('a step is left out only after it was said what is left out with it', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);

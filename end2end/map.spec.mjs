@@ -1,0 +1,106 @@
+/**
+ * The map under a mouse: where a card lies before and after the drawing was dragged, scaled and fitted.
+ */
+import { expect, signIn, test } from './world.mjs';
+
+test.use({ rights: 'admin' });
+
+/** Whole units are drawn and scrolled, so a place is right to two pixels. */
+const near = 2;
+
+test('the map follows the pointer that drags it, is scaled around it, and fits', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	// Half as large again as life, so that there is more of it than the frame shows, in both directions.
+	await page.goto(`${unwind.origin}/u/consortium?view=map&z=150`);
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	const { mouse, keyboard } = page;
+	const frame = page.getByRole('group', { name: 'Dependency graph' });
+	const card = page.getByRole('button', { name: /consortium-orderers\/orderer-0,/ });
+	const box = async () => {
+		const found = await card.boundingBox();
+		if (!found) throw new Error('the card is not drawn');
+		return found;
+	};
+	/** Where the card comes to lie. @param {{x: number, y: number}} place */
+	const expectAt = async ({ x, y }) => {
+		const off = async () => {
+			const now = await box();
+			return Math.max(Math.abs(now.x - x), Math.abs(now.y - y));
+		};
+		await expect.poll(off).toBeLessThanOrEqual(near);
+	};
+	/** A place within the frame that no card covers, with room around it. */
+	const background = () =>
+		frame.evaluate((frame) => {
+			const { left, top, right, bottom } = frame.getBoundingClientRect();
+			for (let y = (top + bottom) / 2; y < bottom - 20; y += 5) {
+				for (let x = (left + right) / 2; x < right - 20; x += 5) {
+					const at = document.elementFromPoint(x, y);
+					if (at && frame.contains(at) && !at.closest('[data-uid]')) return { x, y };
+				}
+			}
+			throw new Error('the frame is full of cards');
+		});
+	await card.scrollIntoViewIfNeeded();
+	await frame.evaluate((frame) => frame.scrollBy(200, 150));
+
+	// Dragged by the background it goes where the pointer goes, and stays where it was let go.
+	const [before, from] = [await box(), await background()];
+	await mouse.move(from.x, from.y);
+	await mouse.down();
+	await mouse.move(from.x + 60, from.y + 40, { steps: 3 });
+	await expectAt({ x: before.x + 60, y: before.y + 40 });
+	await mouse.move(from.x - 70, from.y + 90, { steps: 3 });
+	await expectAt({ x: before.x - 70, y: before.y + 90 });
+	await mouse.up();
+	await mouse.move(from.x + 100, from.y - 100, { steps: 3 });
+	await expectAt({ x: before.x - 70, y: before.y + 90 });
+
+	// A card is no handle.
+	const lying = await box();
+	const middle = { x: lying.x + lying.width / 2, y: lying.y + lying.height / 2 };
+	await mouse.move(middle.x, middle.y);
+	await mouse.down();
+	await mouse.move(middle.x + 50, middle.y + 30, { steps: 3 });
+	await mouse.up();
+	await expectAt(lying);
+
+	// A wheel alone scrolls.
+	await mouse.move(from.x, from.y);
+	await mouse.wheel(0, 50);
+	await expectAt({ x: lying.x, y: lying.y - 50 });
+	await mouse.wheel(0, -50);
+	await expectAt(lying);
+
+	// With the key that means zoom it scales, and what is under the pointer stays there.
+	const under = { x: lying.x + lying.width / 4, y: lying.y + lying.height / 2 };
+	await mouse.move(under.x, under.y);
+	for (const turn of [-30, -30, 30, 30]) {
+		const old = await box();
+		await keyboard.down('Control');
+		await mouse.wheel(0, turn);
+		await keyboard.up('Control');
+		const grown = Math.exp(-turn * 0.004);
+		await expect.poll(async () => Math.abs((await box()).width / (old.width * grown) - 1)).toBeLessThan(0.02);
+		await expectAt({ x: under.x - (under.x - old.x) * grown, y: under.y - (under.y - old.y) * grown });
+	}
+
+	// All of it at once: from this unit's last card, which lay far outside, to its first.
+	await page.goto(`${unwind.origin}/u/bystander?view=map&z=200`);
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	const cards = frame.getByRole('button', { name: / after it$/ });
+	/** How far the drawing, and the outermost of its cards, stick out of the frame. */
+	const outside = () =>
+		frame.evaluate((frame) => {
+			const around = frame.getBoundingClientRect();
+			const boxes = [...frame.querySelectorAll('svg, [data-uid]')].map((drawn) => drawn.getBoundingClientRect());
+			return Math.max(...boxes.flatMap(({ left, top, right, bottom }) => [around.left - left, around.top - top, right - around.right, bottom - around.bottom]));
+		});
+	const count = await cards.count();
+	expect(count).toBeGreaterThan(5);
+	expect(await outside()).toBeGreaterThan(100);
+	await page.getByRole('button', { name: 'Fit the whole graph' }).click();
+	await expect.poll(outside).toBeLessThanOrEqual(near);
+	expect(await cards.count()).toBe(count);
+});
