@@ -1,0 +1,134 @@
+/**
+ * The page is made twice: by the server, to be read at once, and by the browser, to live. Both have to make the same one:
+ * what the server sent is compared with what the page is once it lives, and with what the browser makes of the same
+ * address when nobody sends it anything but data.
+ */
+import { expect, signIn, tearDown, test } from './world.mjs';
+
+test.use({ rights: 'admin' });
+
+/** So large that the whole map is near what is seen of it, and so in the document. */
+const viewport = { width: 3000, height: 2400 };
+
+/** @param {import('@playwright/test').Page} page */
+const live = (page) => expect(page.getByText('Live', { exact: true })).toBeVisible();
+
+/**
+ * What `main` consists of, a line for each element and each text, in order; of an HTML text, or of the page itself. Left
+ * out is what only a page that lives can know: times as they go by, and how long a run has taken so far.
+ * @param {import('@playwright/test').Page} page @param {string} [html]
+ */
+const structure = (page, html) =>
+	page.evaluate((html) => {
+		const main = (html === undefined ? document : new DOMParser().parseFromString(html, 'text/html')).querySelector('main');
+		const told = ['id', 'href', 'role', 'scope', 'for', 'name', 'type', 'aria-label', 'aria-labelledby', 'aria-current', 'data-uid'];
+		const [lines, open] = [/** @type {string[]} */ ([]), { text: '' }];
+		const flush = () => {
+			const text = open.text.replace(/\s+/g, ' ').trim();
+			if (text) lines.push(text);
+			open.text = '';
+		};
+		/** @param {Node} node */
+		const read = (node) => {
+			if (node instanceof Text || node.nodeType === Node.TEXT_NODE) {
+				open.text += node.nodeValue;
+				return;
+			}
+			if (node.nodeType !== Node.ELEMENT_NODE) return;
+			const element = /** @type {Element} */ (node);
+			if (element.localName === 'span' && /^Elapsed /.test(element.textContent ?? '')) return;
+			flush();
+			const attributes = told.filter((name) => element.hasAttribute(name)).map((name) => ` ${name}=${element.getAttribute(name)}`);
+			lines.push(`<${element.localName}${attributes.join('')}>`);
+			if (element.localName === 'time') lines.push(element.getAttribute('datetime') ?? '');
+			else element.childNodes.forEach(read);
+			flush();
+			lines.push(`</${element.localName}>`);
+		};
+		if (main) read(main);
+		return lines;
+	}, html);
+
+/** Where two structures part, in a few lines. @param {string[]} one @param {string[]} other */
+function parting(one, other) {
+	const at = one.findIndex((line, i) => line !== other[i]);
+	if (at < 0 && one.length === other.length) return [];
+	const from = Math.max(0, (at < 0 ? one.length : at) - 3);
+	return [one, other].map((lines) => lines.slice(from, from + 7).join(' '));
+}
+
+/** Has the page go somewhere as its own links do. @param {import('@playwright/test').Page} page @param {string} path */
+const goWithin = (page, path) =>
+	page.evaluate((path) => {
+		history.pushState(null, '', path);
+		dispatchEvent(new PopStateEvent('popstate'));
+	}, path);
+
+test('what the server renders, what comes to life and what the browser makes by itself are the same page', async ({ cluster, unwind, visit }) => {
+	test.setTimeout(300_000);
+	const first = await visit();
+	await signIn(first, unwind.link);
+	const plan = async (/** @type {string} */ unit) => (await (await first.request.post(`${unwind.origin}/api/plans`, { data: { unit } })).json()).id;
+	const planned = `/u/consortium/plan/${await plan('consortium')}`;
+	// One run that has ended, and one that cannot go on.
+	await tearDown(first, 'bystander');
+	await expect(first.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+	const ended = new URL(first.url()).pathname;
+	const held = '/api/v1/namespaces/consortium-orderers/pods/orderer-1';
+	const patch = { metadata: { annotations: { 'unwind.test/hold': 'silent' } } };
+	expect((await cluster.request('admin', 'PATCH', held, patch, { 'content-type': 'application/merge-patch+json' })).status).toBe(200);
+	await first.goto(unwind.origin);
+	await tearDown(first, 'consortium');
+	await expect(first.getByRole('row').filter({ hasText: 'Namespace consortium-org1' })).toContainText('Gone', { timeout: 60_000 });
+	const running = new URL(first.url()).pathname;
+	const selected = await first.evaluate(async () => {
+		const { records } = await (await fetch('/api/units/consortium')).json();
+		return records.find((/** @type {any} */ { record }) => record === 'object').uid;
+	});
+
+	const routes = ['/', '/?q=consort', '/u/consortium', '/u/consortium?view=list', `/u/consortium?view=list&sel=${selected}`, planned];
+	routes.push(running, `${running}?view=map`, ended, '/u/nothing-of-that-name', '/r/nothing-of-that-name', '/nowhere');
+	const page = await visit({ viewport });
+	await page.context().addCookies(await first.context().cookies());
+	for (const route of routes) {
+		// The cluster may move between the three; then it is looked at again.
+		await expect(async () => {
+			const answer = await page.goto(unwind.origin + route);
+			const sent = await structure(page, await answer?.text());
+			// A page about nothing follows nothing.
+			if (route === '/nowhere') await page.waitForLoadState('networkidle');
+			else await live(page);
+			expect(sent.length, route).toBeGreaterThan(8);
+			expect(parting(sent, await structure(page)), `${route}, sent and alive`).toEqual([]);
+
+			await goWithin(page, route === '/nowhere' ? '/' : '/nowhere');
+			await expect(async () => expect(parting(sent, await structure(page))).not.toEqual([])).toPass({ timeout: 5_000 });
+			await goWithin(page, route);
+			const made = async () => parting(sent, await structure(page));
+			await expect.poll(made, { message: `${route}, sent and made by the browser`, timeout: 5_000 }).toEqual([]);
+		}).toPass({ timeout: 40_000 });
+	}
+});
+
+test('a page of which the browser shows something else than the server sent is found', async ({ unwind, visit }) => {
+	const page = await visit({ viewport });
+	await signIn(page, unwind.link);
+	/** What the comparison says of a page that is altered on its way. @param {string | RegExp} what @param {string} by */
+	const altered = async (what, by) => {
+		let sent = '';
+		const address = `${unwind.origin}/u/consortium?view=list`;
+		await page.route(address, async (route) => {
+			const response = await route.fetch();
+			sent = await response.text();
+			await route.fulfill({ response, body: sent.replace(what, by) });
+		});
+		await page.goto(address);
+		await live(page);
+		await page.unroute(address);
+		return parting(await structure(page, sent), await structure(page)).join(' | ');
+	};
+	expect(await altered('nothing of this is there', '')).toBe('');
+	expect(await altered('>Order<', '>Odrer<')).toContain('Odrer');
+	expect(await altered('<th scope="col">', '<th scope="row">')).toContain('scope=row');
+	expect(await altered(/<p class="needs-script">[^<]*/, '$&!')).toContain('need JavaScript.! ');
+});
