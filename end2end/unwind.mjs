@@ -65,10 +65,21 @@ export class Unwind {
 		await once(this.#process, 'exit');
 	}
 
+	/** Stops it in its tracks: connections stay open, nothing is answered. */
+	freeze() {
+		this.#process.kill('SIGSTOP');
+	}
+
+	thaw() {
+		this.#process.kill('SIGCONT');
+	}
+
 	/** Ends it as a person would; it says farewell to its pages. */
 	async quit() {
 		if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
 		this.#process.kill('SIGTERM');
+		// One that is frozen would not hear it.
+		this.thaw();
 		await once(this.#process, 'exit');
 	}
 

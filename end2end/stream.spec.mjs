@@ -1,0 +1,177 @@
+/**
+ * How a tab keeps its stream: when it asks again after a refusal, that silence is no connection, and that a tab nobody
+ * sees gives its place away and takes it back. All by the page's own clock.
+ */
+import { expect, ownTime, signIn, test } from './world.mjs';
+
+test.use({ rights: 'admin' });
+
+const label = 'app.kubernetes.io/part-of';
+/** An object of the unit `late`. @param {number} number */
+const late = (number) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `late-${number}`, namespace: 'bystander', labels: { [label]: 'late' } } });
+
+/** As in app/src/live.rs, in ms. */
+const [shortest, longest, silence, hidden] = [500, 15_000, 25_000, 60_000];
+/** How often the page looks at its clock, and what a timer may be late on a busy machine. */
+const look = 2_000;
+
+/**
+ * One stream, as the page's clock saw it.
+ * @typedef {{url: string, opened: number, heard: number, refused?: number, closed?: number}} Stream
+ */
+
+/**
+ * Has a page note each stream it opens.
+ * @param {import('@playwright/test').Page} page
+ */
+const noteStreams = (page) =>
+	page.addInitScript(() => {
+		const streams = Object.assign(window, { streams: /** @type {Stream[]} */ ([]) }).streams;
+		window.EventSource = class extends EventSource {
+			/** @param {string} url */
+			constructor(url) {
+				super(url);
+				this.noted = { url, opened: Date.now(), heard: Date.now() };
+				streams.push(this.noted);
+				for (const name of ['open', 'snapshot', 'delta', 'ping', 'bye']) this.addEventListener(name, () => (this.noted.heard = Date.now()));
+				this.addEventListener('error', () => this.readyState === EventSource.CLOSED && (this.noted.refused = Date.now()));
+			}
+			close() {
+				super.close();
+				this.noted.closed ??= Date.now();
+			}
+		};
+	});
+
+/** @param {import('@playwright/test').Page} page @returns {Promise<Stream[]>} */
+const streams = (page) => page.evaluate(() => /** @type {any} */ (window).streams);
+/** @param {import('@playwright/test').Page} page */
+const last = async (page) => /** @type {Stream} */ ((await streams(page)).at(-1));
+/** @param {import('@playwright/test').Page} page */
+const now = (page) => page.evaluate(() => Date.now());
+/** @param {import('@playwright/test').Page} page */
+const live = (page) => page.getByText('Live', { exact: true });
+
+/** As when a tab is left for another one, or come back to. @param {import('@playwright/test').Page} page @param {boolean} hidden */
+const turn = (page, hidden) =>
+	page.evaluate((hidden) => {
+		Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+		document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
+	}, hidden);
+
+test('who is refused asks again after pauses that double, are drawn by lot within their bounds, and never end', async ({ unwind, visit }) => {
+	const page = await visit();
+	await ownTime(page);
+	await noteStreams(page);
+	await signIn(page, unwind.link);
+	await page.clock.pauseAt(Date.now() + 60_000);
+	await page.route('**/api/events*', (route) => route.fulfill({ status: 503 }));
+	const tries = 10;
+	/** The pauses, where chance always says the same, or what it likes. @param {number} [lot] */
+	const pauses = async (lot) => {
+		const script = lot === undefined ? undefined : await page.addInitScript((lot) => (Math.random = () => lot), lot);
+		await page.goto(unwind.origin);
+		await expect.poll(async () => (await streams(page)).length).toBe(1);
+		while ((await streams(page)).length <= tries) {
+			await expect.poll(async () => (await last(page)).refused).toBeDefined();
+			await page.clock.runFor(longest);
+		}
+		await script?.dispose();
+		const tried = await streams(page);
+		return tried.slice(1, tries + 1).map(({ opened }, i) => opened - /** @type {number} */ (tried[i].refused));
+	};
+	const grown = Array.from({ length: tries }, (_, i) => Math.min(shortest * 2 ** i, longest));
+
+	expect(await pauses(0)).toEqual(grown.map((pause) => pause / 2));
+	expect(await pauses(0.5)).toEqual(grown);
+	expect(await pauses(1 - 2 ** -20)).toEqual(grown.map((pause) => (pause * 1.5 > longest ? longest : pause * 1.5 - 1)));
+	const drawn = await pauses();
+	const shares = drawn.map((pause, i) => pause / grown[i]);
+	for (const share of shares) {
+		expect(share).toBeGreaterThanOrEqual(0.49);
+		expect(share).toBeLessThanOrEqual(1.5);
+	}
+	expect(new Set(shares).size).toBeGreaterThan(3);
+	expect(Math.max(...drawn)).toBeLessThanOrEqual(longest);
+});
+
+test('a stream that says nothing is none: it is noticed, given up, asked for again, and caught up with', async ({ cluster, unwind, visit }) => {
+	const page = await visit();
+	await ownTime(page);
+	await noteStreams(page);
+	await signIn(page, unwind.link);
+	const before = (await streams(page)).length;
+	// The connection stays as it is; nobody is behind it.
+	unwind.freeze();
+	const { heard } = await last(page);
+	await page.clock.runFor(heard + silence - look - (await now(page)));
+	expect(await streams(page)).toHaveLength(before);
+	expect((await last(page)).closed).toBeUndefined();
+	await expect(live(page)).toBeVisible();
+
+	await page.clock.runFor(2 * look);
+	await expect.poll(async () => (await streams(page))[before - 1].closed).toBeDefined();
+	const { closed = 0 } = (await streams(page))[before - 1];
+	expect(closed - heard).toBeGreaterThan(silence);
+	expect(closed - heard).toBeLessThan(silence + look);
+	await expect(page.getByText(/^(Reconnecting|Stale)/)).toBeVisible();
+	// It had been heard, so the pause is the shortest.
+	await page.clock.runFor(shortest * 1.5);
+	expect(await streams(page)).toHaveLength(before + 1);
+	const { url, opened } = await last(page);
+	expect(opened - closed).toBeLessThan(shortest * 1.5 + look);
+	expect(url).toMatch(/&after=/);
+
+	// A new one that nobody answers is given up as well.
+	await page.clock.runFor(silence + look);
+	expect((await streams(page))[before].closed).toBeDefined();
+	await page.clock.runFor(longest);
+	expect((await streams(page)).length).toBeGreaterThan(before + 1);
+	await cluster.apply([late(1)]);
+	unwind.thaw();
+	await expect(live(page)).toBeVisible();
+	await expect(page.getByText(/^Caught up/)).toBeAttached();
+	await expect(page.getByRole('link', { name: 'late', exact: true })).toBeVisible();
+});
+
+test('a tab that nobody sees for a minute gives its stream back, and goes on where it was once it is seen', async ({ cluster, unwind, visit }) => {
+	const page = await visit();
+	await ownTime(page);
+	await noteStreams(page);
+	await signIn(page, unwind.link);
+	const before = (await streams(page)).length;
+
+	// Who comes back in time keeps it, however often.
+	for (let visit = 1; visit <= 4; visit += 1) {
+		await turn(page, true);
+		await page.clock.runFor(20_000);
+		const { heard } = await last(page);
+		await cluster.apply([late(visit)]);
+		await expect.poll(async () => (await last(page)).heard).toBeGreaterThan(heard);
+		await turn(page, false);
+	}
+	expect(await streams(page)).toHaveLength(before);
+	await expect(live(page)).toBeVisible();
+
+	const left = await now(page);
+	await turn(page, true);
+	await page.clock.runFor(hidden - look);
+	expect((await last(page)).closed).toBeUndefined();
+	await page.clock.runFor(2 * look);
+	const { closed = 0 } = await last(page);
+	expect(closed - left).toBeGreaterThanOrEqual(hidden);
+	expect(closed - left).toBeLessThan(hidden + 2 * look);
+	let asked = 0;
+	page.on('request', () => asked++);
+	await page.clock.runFor(600_000);
+	await cluster.apply([late(5)]);
+	expect(await streams(page)).toHaveLength(before);
+	expect(asked).toBe(0);
+
+	await turn(page, false);
+	expect(await streams(page)).toHaveLength(before + 1);
+	expect((await last(page)).url).toMatch(/&after=/);
+	await expect(live(page)).toBeVisible();
+	const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'late', exact: true }) });
+	await expect(row).toContainText('5');
+});
