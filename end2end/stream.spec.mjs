@@ -175,3 +175,34 @@ test('a tab that nobody sees for a minute gives its stream back, and goes on whe
 	const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'late', exact: true }) });
 	await expect(row).toContainText('5');
 });
+
+test('six tabs hold all the connections a browser makes; once some were not seen for a minute there is room for a seventh', async ({ unwind, visit }) => {
+	const page = await visit();
+	await ownTime(page);
+	await signIn(page, unwind.link);
+	const tabs = [page];
+	while (tabs.length < 6) {
+		const tab = await page.context().newPage();
+		await noteStreams(tab);
+		await tab.goto(unwind.origin);
+		await expect(live(tab)).toBeVisible();
+		tabs.push(tab);
+	}
+	const [first, second, ...others] = tabs;
+	for (const tab of [first, ...others]) await turn(tab, true);
+	await page.clock.runFor(hidden + look);
+	for (const tab of others) await expect.poll(async () => (await last(tab)).closed).toBeDefined();
+	// The one that is looked at has kept its own.
+	expect((await last(second)).closed).toBeUndefined();
+
+	const seventh = await page.context().newPage();
+	await seventh.goto(unwind.origin, { timeout: 15_000 });
+	await expect(live(seventh)).toBeVisible();
+	// So has somebody who comes back, and what any of them asks is answered.
+	await turn(first, false);
+	await expect(live(first)).toBeVisible();
+	for (const tab of [first, second, seventh]) {
+		const asked = tab.evaluate(async () => (await fetch('/api/units')).status);
+		expect(await asked).toBe(200);
+	}
+});
