@@ -1,12 +1,17 @@
 /**
  * Figures of the whole on this machine, against the real control plane: how much time Unwind adds per dependency level
- * to the objects' own time, and how long a change takes from the API server's answer to a reader of the stream.
+ * to the objects' own time, how long a change takes from the API server's answer to a reader of the stream and to what a
+ * browser shows, and what a browser loads first.
  *
  *   node end2end/bench.mjs
  */
+import { chromium } from '@playwright/test';
 import { mkdtemp } from 'node:fs/promises';
+import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
+import { launchOptions } from './browser.mjs';
 import { start } from './cluster/cluster.mjs';
 import { Unwind } from './unwind.mjs';
 
@@ -65,8 +70,66 @@ async function follow(url, cookie) {
 	return (test) => new Promise((resolve) => waiting.push({ test, resolve }));
 }
 
+/**
+ * Opens the drawer of an object in a browser; resolves `shown(text)` at the moment by the machine's clock when the
+ * document says it.
+ * @param {import('@playwright/test').Browser} browser @param {string} url @param {string} cookie
+ */
+async function look(browser, url, cookie) {
+	const context = await browser.newContext();
+	const [name, value] = cookie.split('=');
+	await context.addCookies([{ name, value, url: new URL(url).origin }]);
+	const page = await context.newPage();
+	/** @type {Map<string, (at: number) => void>} */
+	const waiting = new Map();
+	await page.exposeFunction('tell', (/** @type {string} */ text, /** @type {number} */ at) => {
+		for (const [wanted, resolve] of waiting) {
+			if (!text.includes(wanted)) continue;
+			waiting.delete(wanted);
+			resolve(at);
+		}
+	});
+	await page.goto(url);
+	await page.getByText('Live', { exact: true }).waitFor();
+	const drawer = page.getByRole('complementary');
+	await drawer.waitFor();
+	await page.evaluate(() => {
+		let before = '';
+		const tell = () => {
+			const text = document.querySelector('aside')?.textContent ?? '';
+			if (text !== before) window.tell(text, Date.now());
+			before = text;
+		};
+		new MutationObserver(tell).observe(document.body, { subtree: true, childList: true, characterData: true });
+	});
+	return (/** @type {string} */ wanted) => new Promise((resolve) => waiting.set(wanted, resolve));
+}
+
+/** How many bytes come over the wire. @param {string} url @param {Record<string, string>} headers */
+const loaded = (url, headers) =>
+	new Promise((resolve, reject) => {
+		get(url, { headers: { 'accept-encoding': 'br', accept: 'text/html', ...headers } }, async (answer) => {
+			const chunks = [];
+			for await (const chunk of answer) chunks.push(chunk);
+			const sent = Buffer.concat(chunks);
+			const body = answer.headers['content-encoding'] === 'br' ? brotliDecompressSync(sent) : sent;
+			resolve({ size: sent.length, text: body.toString() });
+		}).on('error', reject);
+	});
+
+/** What a page and all that it has the browser load come to. @param {string} what @param {string} url @param {Record<string, string>} headers */
+async function weigh(what, url, headers) {
+	const { size, text } = await loaded(url, headers);
+	const named = [...text.matchAll(/<(?:link|script|use)[^>]* (?:href|src)="([^"#]+)/g)].map(([, path]) => path);
+	const files = await Promise.all([...new Set(named)].map(async (path) => ({ path, ...(await loaded(new URL(path, url).href, headers)) })));
+	const each = [{ path: 'HTML', size }, ...files].map(({ path, size }) => `${path.replace(/\?.*/, '')} ${size}`);
+	const total = files.reduce((sum, { size }) => sum + size, size);
+	process.stdout.write(`first load of ${what}: ${total} bytes as sent (${each.join(', ')})\n`);
+}
+
 const cluster = await start({ dir: await mkdtemp(join(tmpdir(), 'unwind-cluster-')) });
 const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'admin' });
+const browser = await chromium.launch(await launchOptions());
 try {
 	const li = await person(unwind);
 
@@ -79,15 +142,23 @@ try {
 	}
 
 	const seen = await follow(`${unwind.origin}/api/events?topic=unit:bench`, li.cookie);
-	const late = [];
+	const { uid } = (await cluster.request('admin', 'GET', `${configMaps}/level-0`)).body.metadata;
+	const shown = await look(browser, `${unwind.origin}/u/bench?view=list&sel=${uid}`, li.cookie);
+	const [late, later] = [[], []];
 	for (let change = 0; change < changes; change += 1) {
 		const mark = `m${change}x`;
 		const arrival = seen((text) => text.includes(`"${mark}"`));
+		const sight = shown(`mark=${mark}`);
 		await cluster.request('admin', 'PATCH', `${configMaps}/level-0`, { metadata: { labels: { mark } } }, { 'content-type': 'application/merge-patch+json' });
-		const answered = performance.now();
+		const [answered, answeredAt] = [performance.now(), Date.now()];
 		late.push(Math.max(0, (await arrival) - answered));
+		later.push(Math.max(0, (await sight) - answeredAt));
 	}
 	report('change answered by the API server → on the stream', late);
+	report('change answered by the API server → shown by a browser', later);
+	await browser.close();
+	await weigh('the sign-in page', unwind.origin, {});
+	await weigh('the list of units', unwind.origin, { cookie: li.cookie });
 
 	const plan = await li.ask('/api/plans', { unit: 'bench' });
 	const { run } = await li.ask('/api/runs', { plan: plan.id, hash: plan.hash, confirm: 'bench' });
@@ -112,6 +183,7 @@ try {
 	process.stdout.write(`per dependency level: ${perLevel.toFixed(1)} ms, of which the object's own ${own.toFixed(1)} ms: `);
 	process.stdout.write(`added ${(perLevel - own).toFixed(1)} ms (${steps.length} levels, goal 25 ms)\n`);
 } finally {
+	await browser.close();
 	await unwind.stop();
 	await cluster.stop();
 }

@@ -28,6 +28,19 @@ export async function browser() {
 	return isExecutable(chromium.executablePath()) ? chromium.executablePath() : undefined;
 }
 
+/** How it is started: alone, and asking nobody outside for anything. */
+export const launchOptions = async () => ({
+	executablePath: await browser(),
+	args: [
+		'--no-sandbox',
+		'--disable-gpu',
+		'--disable-background-networking',
+		'--disable-component-update',
+		'--disable-sync',
+		'--no-first-run',
+	],
+});
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
 	const path = await browser();
 	if (!path) process.exit(1);

@@ -1,5 +1,5 @@
 import { defineConfig } from '@playwright/test';
-import { browser } from './browser.mjs';
+import { launchOptions } from './browser.mjs';
 
 // Journeys take turns: each has a control plane of its own, and two cores carry one of those at a time.
 export default defineConfig({
@@ -18,17 +18,7 @@ export default defineConfig({
 	reporter: [['list'], ['./summary.mjs']],
 	outputDir: 'results',
 	use: {
-		launchOptions: {
-			executablePath: await browser(),
-			args: [
-				'--no-sandbox',
-				'--disable-gpu',
-				'--disable-background-networking',
-				'--disable-component-update',
-				'--disable-sync',
-				'--no-first-run',
-			],
-		},
+		launchOptions: await launchOptions(),
 		viewport: { width: 1440, height: 900 },
 		screenshot: 'only-on-failure',
 		trace: 'retain-on-failure',
