@@ -20,7 +20,8 @@ const upScript = fileURLToPath(new URL('./up.mjs', import.meta.url));
 
 /** Runs the launcher as a person or another program would. @param {string[]} args */
 async function up(...args) {
-	const child = spawn(process.execPath, [upScript, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+	// With a process group of its own, as a shell gives it.
+	const child = spawn(process.execPath, [upScript, ...args], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
 	let said = '';
 	child.stderr.setEncoding('utf8').on('data', (text) => (said += text));
 	const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -51,6 +52,40 @@ test('two clusters side by side, then none', async (t) => {
 		assert.deepEqual(await processesOf(dir), []);
 		assert.ok(!existsSync(dir));
 	}
+});
+
+test('alone, with its programs built, it is ready within fifteen seconds', async (t) => {
+	const began = performance.now();
+	const cluster = await start();
+	const took = (performance.now() - began) / 1000;
+	t.diagnostic(`ready after ${took.toFixed(1)} s`);
+	await cluster.stop();
+	assert.ok(took < 15, `${took.toFixed(1)} s`);
+});
+
+/** What a terminal does on Ctrl-C: everything in the foreground gets the signal. @param {import('node:child_process').ChildProcess} child */
+const interrupt = (child) => process.kill(-(/** @type {number} */ (child.pid)), 'SIGINT');
+
+test('Ctrl-C stops the launcher and everything it started, in order, and removes it', async () => {
+	const { child, ready } = await up();
+	assert.ok((await processesOf(ready.dir)).length >= 8);
+	interrupt(child);
+	const [code, signal] = await once(child, 'exit');
+	assert.deepEqual([code, signal], [0, null]);
+	assert.deepEqual(await processesOf(ready.dir), []);
+	assert.ok(!existsSync(ready.dir));
+});
+
+test('Ctrl-C before it is ready leaves nothing behind either', async (t) => {
+	const dir = join(await mkdtemp(join(tmpdir(), 'unwind-early-')), 'cluster');
+	t.after(() => rm(join(dir, '..'), { recursive: true }));
+	const child = spawn(process.execPath, [upScript, '--dir', dir], { stdio: 'ignore', detached: true });
+	// The guardian, etcd and the API server at the least, and nothing that is ready.
+	while ((await processesOf(dir)).filter((line) => !line.includes('up.mjs')).length < 3) assert.equal(child.exitCode, null);
+	interrupt(child);
+	const [code] = await once(child, 'exit');
+	assert.equal(code, 130);
+	await vanished(dir);
 });
 
 test('a launcher that is killed leaves nothing behind', async () => {

@@ -10,6 +10,7 @@ import { start } from './cluster.mjs';
 import { collection } from './kinds.mjs';
 import { finalizer } from './provisioner.mjs';
 import { sample } from './sample/consortium.mjs';
+import { nodes } from './servers.mjs';
 import { canary, namespaceOf, orderers, unitLabel } from './sample/names.mjs';
 
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
@@ -135,6 +136,112 @@ test('the audit log tells who deleted what under which conditions, and no secret
 	);
 	assert.ok(text.includes('"name":"peer-msp"'));
 	assert.ok(!text.includes(canary) && !text.includes(Buffer.from(canary).toString('base64').slice(0, 16)));
+});
+
+test('every write is in the audit log with who made it, and every deletion with the UID of what it removed', async () => {
+	const configMaps = '/api/v1/namespaces/default/configmaps';
+	const secrets = '/api/v1/namespaces/default/secrets';
+	const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+	/** @param {string} method @param {string} path @param {object} [body] @param {Record<string, string>} [headers] */
+	const write = async (method, path, body, headers) => {
+		const answer = await cluster.request('admin', method, path, body, headers);
+		assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.body.message}`);
+		return answer.body;
+	};
+	const configMap = (/** @type {string} */ name) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: { written: 'twice' } } });
+	const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'beat' } };
+	const written = await write('POST', configMaps, configMap('written'));
+	await write('PUT', `${configMaps}/written`, { ...written, data: { a: 'b' } });
+	await write('PATCH', `${configMaps}/written`, { data: { c: 'd' } }, merge);
+	const second = await write('POST', configMaps, configMap('second'));
+	await write('DELETE', `${configMaps}/written`);
+	await write('DELETE', `${configMaps}?labelSelector=written`);
+	const secret = await write('POST', secrets, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'hidden' } });
+	await write('DELETE', `${secrets}/hidden`);
+	const beat = await write('POST', leases, lease);
+	await write('DELETE', `${leases}/beat`);
+	// Whoever is refused has written nothing, and is in the log all the same.
+	assert.equal((await cluster.request('reader', 'DELETE', `${secrets}/nothing`)).status, 403);
+
+	const names = ['written', 'second', 'hidden', 'beat', 'nothing'];
+	/** @param {any} event */
+	const removed = ({ responseStatus, responseObject }) =>
+		responseStatus.details?.uid ?? responseObject?.items?.map((/** @type {any} */ { metadata }) => metadata.uid).join();
+	const lines = (await readFile(cluster.audit, 'utf8')).trim().split('\n').map((line) => JSON.parse(line));
+	const seen = lines
+		.filter(({ verb, objectRef }) => objectRef?.namespace === 'default' && (names.includes(objectRef.name) || verb === 'deletecollection'))
+		.map((event) => [event.user.username, event.verb, event.objectRef.resource, event.responseStatus.code, removed(event)]);
+	assert.deepEqual(seen, [
+		['admin', 'create', 'configmaps', 201, undefined],
+		['admin', 'update', 'configmaps', 200, undefined],
+		['admin', 'patch', 'configmaps', 200, undefined],
+		['admin', 'create', 'configmaps', 201, undefined],
+		['admin', 'delete', 'configmaps', 200, written.metadata.uid],
+		['admin', 'deletecollection', 'configmaps', 200, second.metadata.uid],
+		['admin', 'create', 'secrets', 201, undefined],
+		['admin', 'delete', 'secrets', 200, secret.metadata.uid],
+		// Leases, as Events, are written all the time: only their end is written down.
+		['admin', 'delete', 'leases', 200, beat.metadata.uid],
+		['reader', 'delete', 'secrets', 403, undefined],
+	]);
+});
+
+test('a Pod runs on a node that there is, with an address of that node’s own range', async () => {
+	const found = await list('/api/v1/nodes');
+	const addressOf = new Map(
+		found.map(({ metadata, status }) => [
+			metadata.name,
+			status.addresses.find((/** @type {any} */ { type }) => type === 'InternalIP').address,
+		]),
+	);
+	assert.deepEqual([...addressOf.keys()].sort(), nodes);
+	const running = (await list('/api/v1/pods')).filter(({ status }) => status.phase === 'Running');
+	assert.ok(running.length >= 13);
+	for (const { metadata, spec, status } of running) {
+		assert.equal(status.hostIP, addressOf.get(spec.nodeName), metadata.name);
+		assert.ok(status.podIP.startsWith(`10.244.${nodes.indexOf(spec.nodeName) + 1}.`), `${metadata.name} ${status.podIP}`);
+		assert.ok(status.conditions.some((/** @type {any} */ { type, status }) => type === 'Ready' && status === 'True'));
+	}
+	const addresses = running.map(({ status }) => status.podIP);
+	assert.equal(new Set(addresses).size, addresses.length, 'each has its own');
+	assert.deepEqual([...new Set(running.map(({ spec }) => spec.nodeName))].sort(), nodes, 'no node is idle');
+});
+
+test('a Pod takes as long to go as it is told to', async () => {
+	const delay = 'pod-delete.stage.kwok.x-k8s.io/delay';
+	/** What is asked for, and what that comes to at the least, in ms. @type {Record<string, [string | undefined, number]>} */
+	const wanted = { prompt: ['0s', 0], usual: [undefined, 900], slow: ['3500ms', 3_400] };
+	const pod = (/** @type {string} */ name) => ({
+		apiVersion: 'v1',
+		kind: 'Pod',
+		metadata: { name, namespace: 'default', annotations: wanted[name][0] ? { [delay]: wanted[name][0] } : {} },
+		spec: { containers: [{ name: 'main', image: 'registry.example/goes:1' }] },
+	});
+	const names = Object.keys(wanted);
+	await cluster.apply(names.map(pod));
+	const at = '/api/v1/namespaces/default/pods';
+	await cluster.until(at, (pods) => names.every((name) => pods.find(({ metadata }) => metadata.name === name)?.status.phase === 'Running'));
+	/** @type {Record<string, number>} */
+	const asked = {};
+	/** @type {Record<string, number>} */
+	const took = {};
+	const watch = cluster.watch('admin', at, {}, ({ type, object }) => {
+		if (type === 'DELETED') took[object.metadata.name] = performance.now() - asked[object.metadata.name];
+	});
+	try {
+		await watch.synced;
+		for (const name of names) {
+			asked[name] = performance.now();
+			assert.equal((await cluster.request('admin', 'DELETE', `${at}/${name}`)).status, 200);
+		}
+		await cluster.until(at, (pods) => !pods.some(({ metadata }) => names.includes(metadata.name)), { what: 'the three to go' });
+		await cluster.until(at, () => names.every((name) => name in took), { what: 'their end to be told' });
+	} finally {
+		watch.close();
+	}
+	for (const [name, [, least]] of Object.entries(wanted)) assert.ok(took[name] >= least, `${name} took ${took[name].toFixed(0)} ms`);
+	assert.deepEqual(Object.keys(took), names, 'whoever is told to be quicker is gone earlier');
+	assert.ok(took.slow < 30_000, `${took.slow.toFixed(0)} ms`);
 });
 
 test('a Pod that never goes, until it is let go', async () => {
