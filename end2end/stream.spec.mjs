@@ -195,6 +195,7 @@ test('six tabs hold all the connections a browser makes; once some were not seen
 	// The one that is looked at has kept its own.
 	expect((await last(second)).closed).toBeUndefined();
 
+	// Until then it would have waited without a word: over HTTP/1.1 a browser makes six connections to a host and no more.
 	const seventh = await page.context().newPage();
 	await seventh.goto(unwind.origin, { timeout: 15_000 });
 	await expect(live(seventh)).toBeVisible();
