@@ -3,7 +3,7 @@
  * what the server sent is compared with what the page is once it lives, and with what the browser makes of the same
  * address when nobody sends it anything but data.
  */
-import { expect, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './world.mjs';
 
 test.use({ rights: 'admin' });
 
@@ -20,8 +20,22 @@ const live = (page) => expect(page.getByText('Live', { exact: true })).toBeVisib
  */
 const structure = (page, html) =>
 	page.evaluate((html) => {
-		const main = (html === undefined ? document : new DOMParser().parseFromString(html, 'text/html')).querySelector('main');
-		const told = ['id', 'href', 'role', 'scope', 'for', 'name', 'type', 'aria-label', 'aria-labelledby', 'aria-current', 'data-uid'];
+		const main = (html === undefined ? document : new DOMParser().parseFromString(html, 'text/html')).querySelector(
+			'main',
+		);
+		const told = [
+			'id',
+			'href',
+			'role',
+			'scope',
+			'for',
+			'name',
+			'type',
+			'aria-label',
+			'aria-labelledby',
+			'aria-current',
+			'data-uid',
+		];
 		const [lines, open] = [/** @type {string[]} */ ([]), { text: '' }];
 		const flush = () => {
 			const text = open.text.replace(/\s+/g, ' ').trim();
@@ -38,7 +52,9 @@ const structure = (page, html) =>
 			const element = /** @type {Element} */ (node);
 			if (element.localName === 'span' && /^Elapsed /.test(element.textContent ?? '')) return;
 			flush();
-			const attributes = told.filter((name) => element.hasAttribute(name)).map((name) => ` ${name}=${element.getAttribute(name)}`);
+			const attributes = told
+				.filter((name) => element.hasAttribute(name))
+				.map((name) => ` ${name}=${element.getAttribute(name)}`);
 			lines.push(`<${element.localName}${attributes.join('')}>`);
 			if (element.localName === 'time') lines.push(element.getAttribute('datetime') ?? '');
 			else element.childNodes.forEach(read);
@@ -64,29 +80,41 @@ const goWithin = (page, path) =>
 		dispatchEvent(new PopStateEvent('popstate'));
 	}, path);
 
-test('what the server renders, what comes to life and what the browser makes by itself are the same page', async ({ cluster, unwind, visit }) => {
+test('what the server renders, what comes to life and what the browser makes by itself are the same page', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
 	test.setTimeout(300_000);
 	const first = await visit();
 	await signIn(first, unwind.link);
-	const plan = async (/** @type {string} */ unit) => (await (await first.request.post(`${unwind.origin}/api/plans`, { data: { unit } })).json()).id;
+	const plan = async (/** @type {string} */ unit) =>
+		(await (await first.request.post(`${unwind.origin}/api/plans`, { data: { unit } })).json()).id;
 	const planned = `/u/consortium/plan/${await plan('consortium')}`;
 	// One run that has ended, and one that cannot go on.
 	await tearDown(first, 'bystander');
 	await expect(first.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	const ended = new URL(first.url()).pathname;
-	const held = '/api/v1/namespaces/consortium-orderers/pods/orderer-1';
-	const patch = { metadata: { annotations: { 'unwind.test/hold': 'silent' } } };
-	expect((await cluster.request('admin', 'PATCH', held, patch, { 'content-type': 'application/merge-patch+json' })).status).toBe(200);
+	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	await first.goto(unwind.origin);
 	await tearDown(first, 'consortium');
-	await expect(first.getByRole('row').filter({ hasText: 'Namespace consortium-org1' })).toContainText('Gone', { timeout: 60_000 });
+	await expect(first.getByRole('row').filter({ hasText: 'Namespace consortium-org1' })).toContainText('Gone', {
+		timeout: 60_000,
+	});
 	const running = new URL(first.url()).pathname;
 	const selected = await first.evaluate(async () => {
 		const { records } = await (await fetch('/api/units/consortium')).json();
 		return records.find((/** @type {any} */ { record }) => record === 'object').uid;
 	});
 
-	const routes = ['/', '/?q=consort', '/u/consortium', '/u/consortium?view=list', `/u/consortium?view=list&sel=${selected}`, planned];
+	const routes = [
+		'/',
+		'/?q=consort',
+		'/u/consortium',
+		'/u/consortium?view=list',
+		`/u/consortium?view=list&sel=${selected}`,
+		planned,
+	];
 	routes.push(running, `${running}?view=map`, ended, '/u/nothing-of-that-name', '/r/nothing-of-that-name', '/nowhere');
 	const page = await visit({ viewport });
 	await page.context().addCookies(await first.context().cookies());

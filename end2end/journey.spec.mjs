@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { kept, unitLabel, bystanderLabel, canaries } from './cluster/sample/names.mjs';
 import { Judge } from './judge/judge.mjs';
-import { anotherLink, expect, signIn, tearDown, test } from './world.mjs';
+import { anotherLink, expect, hold, signIn, tearDown, test } from './world.mjs';
 
 /** Until something is gone, and not everything. @param {import('@playwright/test').Page} page */
 const halfway = (page) =>
@@ -90,11 +90,7 @@ test('a plan the cluster has moved away from is refused with the differences', a
 });
 
 test('a Pod that never goes holds what is behind it and nothing else, and the run can be stopped', async ({ cluster, unwind, visit }) => {
-	const pods = '/api/v1/namespaces/consortium-orderers/pods';
-	const held = await cluster.request('admin', 'PATCH', `${pods}/orderer-1`, { metadata: { annotations: { 'unwind.test/hold': 'silent' } } }, {
-		'content-type': 'application/merge-patch+json',
-	});
-	expect(held.status).toBe(200);
+	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await tearDown(page, 'consortium');

@@ -2,7 +2,7 @@
  * The whole journey without a mouse: whoever has a keyboard alone comes from the units to a run and to its end, always
  * sees where they are, and is where they were when a dialog closes.
  */
-import { expect, signIn, test } from './world.mjs';
+import { expect, hold, signIn, test } from './world.mjs';
 
 test.use({ rights: 'admin' });
 
@@ -23,11 +23,16 @@ const focused = (page) =>
 		const { outlineStyle, outlineWidth, outlineColor, stroke, strokeWidth } = getComputedStyle(card || at);
 		const [line, width, colour] = card ? [stroke, strokeWidth, stroke] : [outlineStyle, outlineWidth, outlineColor];
 		const wrong = [];
-		if (line === 'none' || Number.parseFloat(width) < 2 || /, 0\)$|transparent/.test(colour)) wrong.push(`no ring: ${line} ${width} ${colour}`);
+		if (line === 'none' || Number.parseFloat(width) < 2 || /, 0\)$|transparent/.test(colour))
+			wrong.push(`no ring: ${line} ${width} ${colour}`);
 		const { left, top, right, bottom } = at.getBoundingClientRect();
-		const [x, y] = [(Math.max(left, 0) + Math.min(right, innerWidth)) / 2, (Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2];
+		const [x, y] = [
+			(Math.max(left, 0) + Math.min(right, innerWidth)) / 2,
+			(Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2,
+		];
 		const seen = document.elementFromPoint(x, y);
-		if (!(seen && (at.contains(seen) || seen.contains(at)))) wrong.push(`behind ${seen?.outerHTML.slice(0, 80) ?? 'the edge'}`);
+		if (!(seen && (at.contains(seen) || seen.contains(at))))
+			wrong.push(`behind ${seen?.outerHTML.slice(0, 80) ?? 'the edge'}`);
 		return { at: name, wrong };
 	});
 
@@ -52,11 +57,12 @@ async function tabTo(page, to) {
 	throw new Error(`${stops} stops do not lead to ${to}`);
 }
 
-test('from the units to a run that is paused, resumed and stopped, by keys alone', async ({ cluster, unwind, visit }) => {
-	const held = '/api/v1/namespaces/consortium-orderers/pods/orderer-1';
-	const patch = { metadata: { annotations: { 'unwind.test/hold': 'silent' } } };
-	const { status } = await cluster.request('admin', 'PATCH', held, patch, { 'content-type': 'application/merge-patch+json' });
-	expect(status).toBe(200);
+test('from the units to a run that is paused, resumed and stopped, by keys alone', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
+	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const page = await visit();
 	await signIn(page, unwind.link);
 	const { keyboard } = page;
@@ -103,7 +109,8 @@ test('from the units to a run that is paused, resumed and stopped, by keys alone
 	await confirm();
 	// Tab stays within the dialog, where Cancel is all that can be pressed.
 	await keyboard.press('Tab');
-	const within = () => dialog.evaluate((dialog) => dialog.contains(document.activeElement) || document.activeElement === document.body);
+	const within = () =>
+		dialog.evaluate((dialog) => dialog.contains(document.activeElement) || document.activeElement === document.body);
 	expect(await within()).toBe(true);
 	await page.waitForURL(/\/r\//);
 

@@ -95,7 +95,14 @@ test('the map follows the pointer that drags it, is scaled around it, and fits',
 		frame.evaluate((frame) => {
 			const around = frame.getBoundingClientRect();
 			const boxes = [...frame.querySelectorAll('svg, [data-uid]')].map((drawn) => drawn.getBoundingClientRect());
-			return Math.max(...boxes.flatMap(({ left, top, right, bottom }) => [around.left - left, around.top - top, right - around.right, bottom - around.bottom]));
+			return Math.max(
+				...boxes.flatMap(({ left, top, right, bottom }) => [
+					around.left - left,
+					around.top - top,
+					right - around.right,
+					bottom - around.bottom,
+				]),
+			);
 		});
 	const count = await cards.count();
 	expect(count).toBeGreaterThan(5);

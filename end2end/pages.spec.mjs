@@ -4,7 +4,7 @@
 import AxeBuilder from '@axe-core/playwright';
 import { canaries } from './cluster/sample/names.mjs';
 import { Unwind } from './unwind.mjs';
-import { expect, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './world.mjs';
 
 // The bystander lives where the developer has no rights.
 test.use({ rights: 'admin' });
@@ -210,10 +210,7 @@ test('without JavaScript a unit and a run can be read', async ({ unwind, visit }
 
 test('without JavaScript a run that still goes on can be read, and a reload shows how far it has got', async ({ cluster, unwind, visit }) => {
 	// Who holds one Pod decides when the run gets any further.
-	const held = '/api/v1/namespaces/consortium-orderers/pods/orderer-1';
-	const hold = (/** @type {string | null} */ how) =>
-		cluster.request('admin', 'PATCH', held, { metadata: { annotations: { 'unwind.test/hold': how } } }, { 'content-type': 'application/merge-patch+json' });
-	expect((await hold('silent')).status).toBe(200);
+	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const first = await visit();
 	await signIn(first, unwind.link);
 	const cookies = await first.context().cookies();
@@ -241,7 +238,7 @@ test('without JavaScript a run that still goes on can be read, and a reload show
 	// What needs the script cannot be pressed in vain.
 	for (const name of ['Pause', 'Stop…']) await expect(page.getByRole('button', { name })).toBeDisabled();
 
-	await hold(null);
+	await hold(cluster, 'consortium-orderers', 'orderer-1', null);
 	await expect(first.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	// Nothing changes under the reader's eyes, and everything has when they ask again.
 	await expect(claim).toContainText('Waiting');

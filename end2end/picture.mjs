@@ -16,7 +16,8 @@ import { Unwind } from './unwind.mjs';
 const [file = fileURLToPath(new URL('run.png', import.meta.url))] = process.argv.slice(2);
 const unit = 'consortium';
 /** Whose Pods are held. @param {{kind: string, namespace?: string, name: string}} object */
-const isHeld = ({ kind, namespace, name }) => kind === 'Pod' && (/^orderer-/.test(name) || (namespace === 'consortium-org1' && /^(couchdb|peer)/.test(name)));
+const isHeld = ({ kind, namespace, name }) =>
+	kind === 'Pod' && (/^orderer-/.test(name) || (namespace === 'consortium-org1' && /^(couchdb|peer)/.test(name)));
 
 const unwind = await Unwind.before(['--sandbox']);
 const { server } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
@@ -41,10 +42,12 @@ try {
 		waits.add(id);
 		const patch = { metadata: { annotations: { 'unwind.test/hold': 'silent' } } };
 		const path = `/api/v1/namespaces/${object.namespace}/pods/${object.name}`;
-		const { status, body } = await cluster.request('PATCH', path, patch, { 'content-type': 'application/merge-patch+json' });
+		const { status, body } = await cluster.request('PATCH', path, patch, {
+			'content-type': 'application/merge-patch+json',
+		});
 		if (status !== 200) throw new Error(`${path}: ${status} ${body.message}`);
 	}
-	for (let before = 0; before < waits.size; ) {
+	for (let before = 0; before < waits.size;) {
 		before = waits.size;
 		for (const { id, after } of steps) if (after.some(({ step }) => waits.has(step))) waits.add(id);
 	}

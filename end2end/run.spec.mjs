@@ -2,11 +2,9 @@
  * What a person can tell a run, and what they are told before they do.
  */
 import { Unwind } from './unwind.mjs';
-import { expect, ownTime, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, ownTime, signIn, tearDown, test } from './world.mjs';
 
 test.use({ rights: 'admin' });
-
-const merge = { 'content-type': 'application/merge-patch+json' };
 
 /** Starts a teardown before somebody who may only read: every deletion is refused. */
 const refusing = test.extend({
@@ -61,9 +59,7 @@ test('for ten seconds nothing is sent, Cancel has the focus, and what was cancel
 });
 
 test('a paused run sends nothing, and a resumed one goes on to the end', async ({ cluster, unwind, visit }) => {
-	const pod = '/api/v1/namespaces/consortium-orderers/pods/orderer-1';
-	const hold = (how) => cluster.request('admin', 'PATCH', pod, { metadata: { annotations: { 'unwind.test/hold': how } } }, merge);
-	expect((await hold('silent')).status).toBe(200);
+	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await tearDown(page, 'consortium');
@@ -75,7 +71,7 @@ test('a paused run sends nothing, and a resumed one goes on to the end', async (
 	await page.getByRole('button', { name: 'Pause' }).click();
 	await expect(page.getByText('Paused', { exact: true })).toBeVisible();
 	await expect(page.getByText('Li paused the run')).toBeVisible();
-	await hold(null);
+	await hold(cluster, 'consortium-orderers', 'orderer-1', null);
 	// What was requested goes on; what was behind it is free now, and is not requested.
 	await expect(row('Pod consortium-orderers/orderer-1')).toContainText('Gone', { timeout: 60_000 });
 	await expect(claim).toContainText('Waiting');
@@ -91,9 +87,7 @@ test('a paused run sends nothing, and a resumed one goes on to the end', async (
 test('the time that has elapsed is the run’s own, goes on while the run does, and stands still after its end', async ({ cluster, unwind, visit }) => {
 	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/bystander/pods');
 	const [{ metadata }] = body.items;
-	const hold = (how) =>
-		cluster.request('admin', 'PATCH', `/api/v1/namespaces/bystander/pods/${metadata.name}`, { metadata: { annotations: { 'unwind.test/hold': how } } }, merge);
-	expect((await hold('silent')).status).toBe(200);
+	await hold(cluster, 'bystander', metadata.name);
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await tearDown(page, 'bystander');
@@ -115,7 +109,7 @@ test('the time that has elapsed is the run’s own, goes on while the run does, 
 	await expect.poll(shown).toBeGreaterThanOrEqual(first + 4);
 	expect(await off()).toBeLessThan(2.5);
 
-	await hold(null);
+	await hold(cluster, 'bystander', metadata.name, null);
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	const { ended } = await run();
 	expect(await shown()).toBe(ended - started);

@@ -8,7 +8,11 @@ test.use({ rights: 'admin' });
 
 const label = 'app.kubernetes.io/part-of';
 /** An object of the unit `late`. @param {number} number */
-const late = (number) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `late-${number}`, namespace: 'bystander', labels: { [label]: 'late' } } });
+const late = (number) => ({
+	apiVersion: 'v1',
+	kind: 'ConfigMap',
+	metadata: { name: `late-${number}`, namespace: 'bystander', labels: { [label]: 'late' } },
+});
 
 /** As in app/src/live.rs, in ms. */
 const [shortest, longest, silence, hidden] = [500, 15_000, 25_000, 60_000];
@@ -33,8 +37,12 @@ const noteStreams = (page) =>
 				super(url);
 				this.noted = { url, opened: Date.now(), heard: Date.now() };
 				streams.push(this.noted);
-				for (const name of ['open', 'snapshot', 'delta', 'ping', 'bye']) this.addEventListener(name, () => (this.noted.heard = Date.now()));
-				this.addEventListener('error', () => this.readyState === EventSource.CLOSED && (this.noted.refused = Date.now()));
+				for (const name of ['open', 'snapshot', 'delta', 'ping', 'bye'])
+					this.addEventListener(name, () => (this.noted.heard = Date.now()));
+				this.addEventListener(
+					'error',
+					() => this.readyState === EventSource.CLOSED && (this.noted.refused = Date.now()),
+				);
 			}
 			close() {
 				super.close();
@@ -59,7 +67,10 @@ const turn = (page, hidden) =>
 		document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
 	}, hidden);
 
-test('who is refused asks again after pauses that double, are drawn by lot within their bounds, and never end', async ({ unwind, visit }) => {
+test('who is refused asks again after pauses that double, are drawn by lot within their bounds, and never end', async ({
+	unwind,
+	visit,
+}) => {
 	const page = await visit();
 	await ownTime(page);
 	await noteStreams(page);
@@ -95,7 +106,11 @@ test('who is refused asks again after pauses that double, are drawn by lot withi
 	expect(Math.max(...drawn)).toBeLessThanOrEqual(longest);
 });
 
-test('a stream that says nothing is none: it is noticed, given up, asked for again, and caught up with', async ({ cluster, unwind, visit }) => {
+test('a stream that says nothing is none: it is noticed, given up, asked for again, and caught up with', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
 	const page = await visit();
 	await ownTime(page);
 	await noteStreams(page);
@@ -134,7 +149,11 @@ test('a stream that says nothing is none: it is noticed, given up, asked for aga
 	await expect(page.getByRole('link', { name: 'late', exact: true })).toBeVisible();
 });
 
-test('a tab that nobody sees for a minute gives its stream back, and goes on where it was once it is seen', async ({ cluster, unwind, visit }) => {
+test('a tab that nobody sees for a minute gives its stream back, and goes on where it was once it is seen', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
 	const page = await visit();
 	await ownTime(page);
 	await noteStreams(page);
@@ -176,7 +195,10 @@ test('a tab that nobody sees for a minute gives its stream back, and goes on whe
 	await expect(row).toContainText('5');
 });
 
-test('six tabs hold all the connections a browser makes; once some were not seen for a minute there is room for a seventh', async ({ unwind, visit }) => {
+test('six tabs hold all the connections a browser makes; once some were not seen for a minute there is room for a seventh', async ({
+	unwind,
+	visit,
+}) => {
 	const page = await visit();
 	await ownTime(page);
 	await signIn(page, unwind.link);

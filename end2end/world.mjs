@@ -103,6 +103,17 @@ export async function anotherLink(page) {
 	return (await made.json()).url;
 }
 
+/**
+ * Keeps a Pod from ever going, or lets it go.
+ * @param {{request: Sandbox['request']}} cluster @param {string} namespace @param {string} name @param {'silent' | null} how
+ */
+export async function hold(cluster, namespace, name, how = 'silent') {
+	const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+	const patch = { metadata: { annotations: { 'unwind.test/hold': how } } };
+	const { status } = await cluster.request('admin', 'PATCH', path, patch, { 'content-type': 'application/merge-patch+json' });
+	expect(status).toBe(200);
+}
+
 /** From the units to a running teardown. @param {import('@playwright/test').Page} page @param {string} unit */
 export async function tearDown(page, unit) {
 	await page.getByRole('link', { name: unit, exact: true }).click();

@@ -81,7 +81,8 @@ test('Ctrl-C before it is ready leaves nothing behind either', async (t) => {
 	t.after(() => rm(join(dir, '..'), { recursive: true }));
 	const child = spawn(process.execPath, [upScript, '--dir', dir], { stdio: 'ignore', detached: true });
 	// The guardian, etcd and the API server at the least, and nothing that is ready.
-	while ((await processesOf(dir)).filter((line) => !line.includes('up.mjs')).length < 3) assert.equal(child.exitCode, null);
+	while ((await processesOf(dir)).filter((line) => !line.includes('up.mjs')).length < 3)
+		assert.equal(child.exitCode, null);
 	interrupt(child);
 	const [code] = await once(child, 'exit');
 	assert.equal(code, 130);

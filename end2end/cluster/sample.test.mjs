@@ -148,7 +148,11 @@ test('every write is in the audit log with who made it, and every deletion with 
 		assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.body.message}`);
 		return answer.body;
 	};
-	const configMap = (/** @type {string} */ name) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: { written: 'twice' } } });
+	const configMap = (/** @type {string} */ name) => ({
+		apiVersion: 'v1',
+		kind: 'ConfigMap',
+		metadata: { name, labels: { written: 'twice' } },
+	});
 	const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'beat' } };
 	const written = await write('POST', configMaps, configMap('written'));
 	await write('PUT', `${configMaps}/written`, { ...written, data: { a: 'b' } });
@@ -167,10 +171,22 @@ test('every write is in the audit log with who made it, and every deletion with 
 	/** @param {any} event */
 	const removed = ({ responseStatus, responseObject }) =>
 		responseStatus.details?.uid ?? responseObject?.items?.map((/** @type {any} */ { metadata }) => metadata.uid).join();
-	const lines = (await readFile(cluster.audit, 'utf8')).trim().split('\n').map((line) => JSON.parse(line));
+	const lines = (await readFile(cluster.audit, 'utf8'))
+		.trim()
+		.split('\n')
+		.map((line) => JSON.parse(line));
 	const seen = lines
-		.filter(({ verb, objectRef }) => objectRef?.namespace === 'default' && (names.includes(objectRef.name) || verb === 'deletecollection'))
-		.map((event) => [event.user.username, event.verb, event.objectRef.resource, event.responseStatus.code, removed(event)]);
+		.filter(
+			({ verb, objectRef }) =>
+				objectRef?.namespace === 'default' && (names.includes(objectRef.name) || verb === 'deletecollection'),
+		)
+		.map((event) => [
+			event.user.username,
+			event.verb,
+			event.objectRef.resource,
+			event.responseStatus.code,
+			removed(event),
+		]);
 	assert.deepEqual(seen, [
 		['admin', 'create', 'configmaps', 201, undefined],
 		['admin', 'update', 'configmaps', 200, undefined],
@@ -199,7 +215,10 @@ test('a Pod runs on a node that there is, with an address of that node’s own r
 	assert.ok(running.length >= 13);
 	for (const { metadata, spec, status } of running) {
 		assert.equal(status.hostIP, addressOf.get(spec.nodeName), metadata.name);
-		assert.ok(status.podIP.startsWith(`10.244.${nodes.indexOf(spec.nodeName) + 1}.`), `${metadata.name} ${status.podIP}`);
+		assert.ok(
+			status.podIP.startsWith(`10.244.${nodes.indexOf(spec.nodeName) + 1}.`),
+			`${metadata.name} ${status.podIP}`,
+		);
 		assert.ok(status.conditions.some((/** @type {any} */ { type, status }) => type === 'Ready' && status === 'True'));
 	}
 	const addresses = running.map(({ status }) => status.podIP);
@@ -220,7 +239,9 @@ test('a Pod takes as long to go as it is told to', async () => {
 	const names = Object.keys(wanted);
 	await cluster.apply(names.map(pod));
 	const at = '/api/v1/namespaces/default/pods';
-	await cluster.until(at, (pods) => names.every((name) => pods.find(({ metadata }) => metadata.name === name)?.status.phase === 'Running'));
+	await cluster.until(at, (pods) =>
+		names.every((name) => pods.find(({ metadata }) => metadata.name === name)?.status.phase === 'Running'),
+	);
 	/** @type {Record<string, number>} */
 	const asked = {};
 	/** @type {Record<string, number>} */
@@ -234,12 +255,15 @@ test('a Pod takes as long to go as it is told to', async () => {
 			asked[name] = performance.now();
 			assert.equal((await cluster.request('admin', 'DELETE', `${at}/${name}`)).status, 200);
 		}
-		await cluster.until(at, (pods) => !pods.some(({ metadata }) => names.includes(metadata.name)), { what: 'the three to go' });
+		await cluster.until(at, (pods) => !pods.some(({ metadata }) => names.includes(metadata.name)), {
+			what: 'the three to go',
+		});
 		await cluster.until(at, () => names.every((name) => name in took), { what: 'their end to be told' });
 	} finally {
 		watch.close();
 	}
-	for (const [name, [, least]] of Object.entries(wanted)) assert.ok(took[name] >= least, `${name} took ${took[name].toFixed(0)} ms`);
+	for (const [name, [, least]] of Object.entries(wanted))
+		assert.ok(took[name] >= least, `${name} took ${took[name].toFixed(0)} ms`);
 	assert.deepEqual(Object.keys(took), names, 'whoever is told to be quicker is gone earlier');
 	assert.ok(took.slow < 30_000, `${took.slow.toFixed(0)} ms`);
 });
