@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { kept, unitLabel, bystanderLabel, canaries } from './cluster/sample/names.mjs';
 import { Judge } from './judge/judge.mjs';
-import { anotherLink, expect, hold, signIn, tearDown, test } from './world.mjs';
+import { anotherLink, expect, hold, signIn, tearDown, test, tickAll } from './world.mjs';
 
 /** Until something is gone, and not everything. @param {import('@playwright/test').Page} page */
 const halfway = (page) =>
@@ -81,6 +81,7 @@ test('a plan the cluster has moved away from is refused with the differences', a
 		},
 	]);
 	const dialog = page.getByRole('dialog');
+	await tickAll(dialog);
 	await dialog.getByRole('textbox').fill('consortium');
 	await dialog.getByRole('button', { name: /^(Start|Tear)/ }).click();
 	await expect(page.getByText('The cluster has moved since this plan was made')).toBeVisible();

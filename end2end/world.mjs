@@ -114,6 +114,12 @@ export async function hold(cluster, namespace, name, how = 'silent') {
 	expect(status).toBe(200);
 }
 
+/** Ticks each volume whose data goes. @param {import('@playwright/test').Locator} dialog */
+export async function tickAll(dialog) {
+	await expect(dialog).toBeVisible();
+	for (const tick of await dialog.getByRole('checkbox').all()) await tick.check();
+}
+
 /** From the units to a running teardown. @param {import('@playwright/test').Page} page @param {string} unit */
 export async function tearDown(page, unit) {
 	await page.getByRole('link', { name: unit, exact: true }).click();
@@ -122,6 +128,7 @@ export async function tearDown(page, unit) {
 	await expect(page.getByRole('heading', { name: `Teardown of ${unit}` })).toBeVisible();
 	await page.getByRole('button', { name: 'Start teardown…' }).click();
 	const dialog = page.getByRole('dialog');
+	await tickAll(dialog);
 	await dialog.getByRole('textbox').fill(unit);
 	await dialog.getByRole('button', { name: /^(Start|Tear)/ }).click();
 	await expect(dialog.getByText('Nothing has been sent yet.')).toBeVisible();

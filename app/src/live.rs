@@ -36,6 +36,8 @@ const SILENCE: f64 = 25_000.0;
 const HIDDEN: f64 = 60_000.0;
 /// The first pause before a stream is opened again, and the longest.
 const PAUSES: (f64, f64) = (500.0, 15_000.0);
+/// The pause of a tab that gave its stream to a newer one.
+const CROWDED: f64 = 5_000.0;
 /// Data this old is called stale.
 const STALE: f64 = 30_000.0;
 
@@ -328,8 +330,9 @@ structs! { Bye { reason } }
 
 fn bye(data: &str) {
     with(|line| line.catching_up = true);
-    retry(Some(1_000.0));
-    if wire::read::<Bye>(data).is_some_and(|bye| is_unknown(&bye.reason)) {
+    let reason = wire::read::<Bye>(data).map(|bye| bye.reason).unwrap_or_default();
+    retry(Some(if reason == "crowded" { CROWDED } else { 1_000.0 }));
+    if is_unknown(&reason) {
         answered(Answer::Unknown);
     }
 }
@@ -451,8 +454,8 @@ fn watch() {
     let silent = with(|line| {
         if document().hidden() {
             let since = *line.hidden_since(now);
-            if now - since > HIDDEN {
-                line.source = None;
+            if now - since > HIDDEN && line.source.take().is_some() {
+                line.catching_up = true;
             }
             return false;
         }

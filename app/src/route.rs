@@ -7,7 +7,7 @@
 use leptos::prelude::*;
 use teardown::{plan::PlanId, run::RunId, unit::UnitId};
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{Element, HtmlAnchorElement, MouseEvent};
+use web_sys::{Element, HtmlAnchorElement, HtmlElement, MouseEvent};
 
 use crate::{
     address::{decoded, encoded},
@@ -201,7 +201,15 @@ fn scroll_to_target(top: bool) {
     let target = hash.strip_prefix('#').and_then(|id| document().get_element_by_id(&decoded(id)));
     match target {
         Some(target) => target.scroll_into_view(),
-        None if top => window().scroll_to_with_x_and_y(0.0, 0.0),
+        None if top => {
+            window().scroll_to_with_x_and_y(0.0, 0.0);
+            // Or the keyboard would have to come through the frame again.
+            let main = document().get_element_by_id("content");
+            if let Some(main) = main.and_then(|main| main.dyn_into::<HtmlElement>().ok()) {
+                // What cannot take the focus is not shown.
+                let _ = main.focus();
+            }
+        }
         None => {}
     }
 }

@@ -44,6 +44,8 @@
 //! | `ping`     | none       | at once and every 15 s: the cluster's time and the name of the page's build, `{"now":…,"hash":…}` |
 //! | `bye`      | none       | the stream ends; `retry` says when to come back: `{"reason":"shuttingDown"}` |
 //!
+//! A session has at most four streams: a fifth ends the oldest, with `bye` and `{"reason":"crowded"}`.
+//!
 //! Where a record has a `message` that says what is wrong, it is a text if somebody else said so, and else a map with a
 //! `fault` and what belongs to it ([`teardown::complaint`]).
 //!

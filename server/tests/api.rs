@@ -213,18 +213,38 @@ async fn a_silent_stream_is_alive() {
     }
 }
 
-#[tokio::test]
-async fn streams_are_counted_and_given_back() {
+#[tokio::test(start_paused = true)]
+async fn a_fifth_stream_of_a_session_takes_the_place_of_the_oldest() {
     let house = House::new().await;
     let mut open = vec![];
-    for _ in 0..16 {
+    for _ in 0..4 {
         open.push(house.follow("topic=units", &[]).await);
     }
-    let refused = house.get("/api/events?topic=units").await;
-    assert_eq!(refused.refusal(), "503 tooManyStreams");
-    assert_eq!(refused.headers["retry-after"], "10");
+    for stream in &mut open {
+        assert_eq!(stream.names(1).await, ["snapshot 5f3a:9"]);
+    }
+    // What is given back is free again: nobody has to go for the next.
     drop(open.pop());
-    house.follow("topic=units", &[]).await;
+    open.push(house.follow("topic=units", &[]).await);
+    open.push(house.follow("topic=units", &[]).await);
+
+    let mut oldest = open.remove(0);
+    let mut said = vec![];
+    while let Some((name, data)) = oldest.next().await {
+        if name != "ping" {
+            said.push(format!("{name} {data}"));
+        }
+    }
+    assert_eq!(said, [r#"bye {"reason":"crowded"}"#]);
+    for stream in &mut open {
+        loop {
+            let (name, _) = stream.next().await.unwrap();
+            assert_ne!(name, "bye");
+            if name == "ping" {
+                break;
+            }
+        }
+    }
 }
 
 #[tokio::test]

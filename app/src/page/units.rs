@@ -32,13 +32,11 @@ pub fn Units() -> impl IntoView {
             scene::units(records).filter(matches).cloned().collect::<Vec<_>>()
         })
     });
+    // Units, for an object can be in several of them.
     let counts = memo(move || {
         scene.read(|records| {
-            let mut sum = Counts::new();
-            for (state, count) in scene::units(records).flat_map(|card| &card.counts) {
-                *sum.entry(*state).or_default() += count;
-            }
-            sum
+            let states = scene::units(records).flat_map(|card| &card.counts);
+            scene::count(states.filter(|(_, count)| **count > 0).map(|(state, _)| state))
         })
     });
     let any = memo(move || scene.read_members(|records| scene::units(records).next().is_some()));

@@ -57,17 +57,18 @@ pub fn Confirm(
     alive(move || {
         let Some(dialog) = dialog.get() else { return };
         if open.get() {
+            // One that is open already stays open.
+            let _ = dialog.show_modal();
+        } else {
+            release();
+            dialog.close();
+            // Before it opens again: what is disabled by then does not take the focus.
             typed.set(String::new());
             ticked.set(0);
             if let Some(form) = form.get_untracked() {
                 form.reset();
             }
             phase.set(Phase::Typing);
-            // One that is open already stays open.
-            let _ = dialog.show_modal();
-        } else {
-            release();
-            dialog.close();
         }
     });
     let unit = StoredValue::new(plan.unit.to_string());

@@ -1,4 +1,5 @@
 //! A button that changes something: it works only while the page is live and the reader is known, and says why not.
+//! While an order is on its way it does nothing, and keeps the focus: a button that is disabled loses it.
 
 use leptos::prelude::*;
 
@@ -25,9 +26,10 @@ pub fn Guarded(
         <button
             type="button"
             class=format!("button {class}")
-            disabled=move || busy.get() || hindrance().is_some()
+            disabled=move || hindrance().is_some()
+            aria-disabled=move || busy.get().then_some("true")
             title=move || hindrance().unwrap_or_default()
-            on:click=move |_| act.run(())
+            on:click=move |_| if !busy.get_untracked() { act.run(()) }
         >
             {now(move || label.get())}
         </button>

@@ -43,23 +43,21 @@ pub fn RunHead(
         })
         .map(text::duration)
     };
+    let is_open = memo(move || matches!(state.get(), RunState::Running | RunState::Paused));
+    // One button for both, so that it keeps the focus.
+    let is_paused = move || state.get() == RunState::Paused;
     let buttons = move || {
-        let pause = Callback::new(move |()| order.run(Order::Pause));
-        let resume = Callback::new(move |()| order.run(Order::Resume));
+        let turn = Callback::new(move |()| {
+            order.run(if is_paused() { Order::Resume } else { Order::Pause });
+        });
         let stop = Callback::new(move |()| stopping.set(true));
-        match state.get() {
-            RunState::Running => view! {
-                <Guarded label=text::PAUSE busy act=pause/>
+        let label = Signal::derive(move || if is_paused() { text::RESUME } else { text::PAUSE });
+        is_open.get().then(|| {
+            view! {
+                <Guarded label busy act=turn/>
                 <Guarded label=text::STOP busy act=stop class="danger"/>
             }
-            .into_any(),
-            RunState::Paused => view! {
-                <Guarded label=text::RESUME busy act=resume class="primary"/>
-                <Guarded label=text::STOP busy act=stop class="danger"/>
-            }
-            .into_any(),
-            RunState::Stopping | RunState::Finished | RunState::Stopped => ().into_any(),
-        }
+        })
     };
     let class = move || match state.get() {
         RunState::Running => "run-badge running",

@@ -62,8 +62,6 @@ pub enum Failure {
     /// The body did not arrive in time.
     TooSlow,
 
-    /// The session has too many streams open.
-    TooManyStreams,
     /// A handler panicked.
     Internal,
 }
@@ -129,9 +127,6 @@ impl Failure {
                 (S::PAYLOAD_TOO_LARGE, "tooLarge", refusal::too_large(super::BODY_LIMIT / 1024))
             }
             Self::TooSlow => (S::REQUEST_TIMEOUT, "tooSlow", refusal::TOO_SLOW),
-            Self::TooManyStreams => {
-                (S::SERVICE_UNAVAILABLE, "tooManyStreams", refusal::TOO_MANY_STREAMS)
-            }
             Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", refusal::INTERNAL),
         }
     }
@@ -140,7 +135,6 @@ impl Failure {
         match self {
             Self::TooManyAttempts { after } => Some(*after),
             Self::ShuttingDown | Self::Refused(Refusal::NotReady) => Some(Duration::from_secs(2)),
-            Self::TooManyStreams => Some(Duration::from_secs(10)),
             _ => None,
         }
     }
@@ -326,7 +320,6 @@ mod tests {
             Failure::Shape(String::new()),
             Failure::TooLarge,
             Failure::TooSlow,
-            Failure::TooManyStreams,
             Failure::Internal,
         ]);
         let table: Vec<_> = failures
@@ -363,7 +356,6 @@ mod tests {
         422 shape
         413 tooLarge
         408 tooSlow
-        503 tooManyStreams
         500 internal
         ");
     }

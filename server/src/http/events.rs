@@ -27,6 +27,7 @@ use tokio::{
     sync::broadcast,
     time::{Interval, MissedTickBehavior},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     AppState, Failure,
@@ -40,8 +41,9 @@ const PING: Duration = Duration::from_secs(15);
 /// When a reader that was told to go may come back: a restart takes about as long.
 const COME_BACK: Duration = Duration::from_secs(1);
 
-/// Streams per session: one per tab, and more tabs than anybody watches.
-const STREAMS: usize = 16;
+/// Streams per session, one per tab. Over HTTP/1.1 a browser makes six connections to one server: two of them stay free
+/// for pages and for what a person asks.
+const STREAMS: usize = 4;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -63,7 +65,7 @@ pub(super) async fn follow(
     let topic: Topic = topic
         .parse()
         .map_err(|error: teardown::message::TopicError| Failure::Malformed(error.to_string()))?;
-    let place = state.streams.enter(&person.session).ok_or(Failure::TooManyStreams)?;
+    let place = state.streams.enter(&person.session);
     let after = position(
         headers.get(LAST_EVENT_ID).map(|id| id.to_str().unwrap_or_default()),
         after.as_deref(),
@@ -93,7 +95,7 @@ struct Stream {
     rest: broadcast::Receiver<Frame>,
     ping: Interval,
     said_bye: bool,
-    _place: Place,
+    place: Place,
 }
 
 impl Stream {
@@ -108,16 +110,7 @@ impl Stream {
         let mut ping = tokio::time::interval(PING);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let Subscription { first, rest } = subscription;
-        Self {
-            state,
-            topic,
-            session,
-            first: first.into(),
-            rest,
-            ping,
-            said_bye: false,
-            _place: place,
-        }
+        Self { state, topic, session, first: first.into(), rest, ping, said_bye: false, place }
     }
 
     /// The next event, or none when the stream is over.
@@ -132,6 +125,7 @@ impl Stream {
             tokio::select! {
                 biased;
                 () = self.state.drain.cancelled() => return Some(self.bye("shuttingDown")),
+                () = self.place.taken.cancelled() => return Some(self.bye("crowded")),
                 _ = self.ping.tick() => {
                     // An open page is in use.
                     self.state.access.touch(&self.session, Timestamp::now());
@@ -194,37 +188,46 @@ fn event(frame: &Frame) -> Event {
     Event::default().event(name).id(frame.revision.to_string()).data(&*frame.json)
 }
 
-/// How many streams each session has open.
+/// The streams that each session has open, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    open: Mutex<HashMap<Mark, usize>>,
+    open: Mutex<HashMap<Mark, VecDeque<CancellationToken>>>,
 }
 
 /// One open stream; given back when it is dropped.
 struct Place {
     streams: Arc<Streams>,
     session: Mark,
+    /// Cancelled once a newer stream needs the place.
+    taken: CancellationToken,
 }
 
 impl Streams {
-    fn enter(self: &Arc<Self>, session: &Mark) -> Option<Place> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = open.entry(session.clone()).or_default();
-        if *count >= STREAMS {
-            return None;
+    /// A place for one more stream; the oldest ends where there are too many.
+    fn enter(self: &Arc<Self>, session: &Mark) -> Place {
+        let taken = CancellationToken::new();
+        let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = all.entry(session.clone()).or_default();
+        if open.len() >= STREAMS
+            && let Some(oldest) = open.pop_front()
+        {
+            oldest.cancel();
         }
-        *count += 1;
-        Some(Place { streams: self.clone(), session: session.clone() })
+        // A clone is the same token.
+        open.push_back(taken.clone());
+        Place { streams: self.clone(), session: session.clone(), taken }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut open = self.streams.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = open.get_mut(&self.session) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&self.session);
+        // Of the tokens that are left, this one alone is known to be over.
+        self.taken.cancel();
+        let mut all = self.streams.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = all.get_mut(&self.session) {
+            open.retain(|taken| !taken.is_cancelled());
+            if open.is_empty() {
+                all.remove(&self.session);
             }
         }
     }

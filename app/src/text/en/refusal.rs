@@ -239,12 +239,6 @@ pub const TOO_SLOW: Words = words(
     "Send it again.",
 );
 
-pub const TOO_MANY_STREAMS: Words = words(
-    "Too many streams are open in this session",
-    "Every open tab follows one stream, and this browser has as many as one session may have.",
-    "Close some tabs.",
-);
-
 pub const INTERNAL: Words = words(
     "The server made a mistake",
     "It is an error in Unwind, not in what you did; nothing else was affected.",

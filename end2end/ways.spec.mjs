@@ -1,0 +1,148 @@
+/**
+ * The ways through a page: what is filtered by state, what keys do, what the drawer says of an object's way to its end,
+ * what has to be ticked before a start, and what is said at once when something goes wrong.
+ */
+import { expect, signIn, test } from './world.mjs';
+
+test.use({ rights: 'admin' });
+
+/** Lets an object hang in its deletion. @param {any} cluster @param {string} path */
+async function hang(cluster, path) {
+	const patch = { metadata: { finalizers: ['example.com/hold'] } };
+	const held = await cluster.request('admin', 'PATCH', path, patch, { 'content-type': 'application/merge-patch+json' });
+	expect(held.status).toBe(200);
+	expect((await cluster.request('admin', 'DELETE', path)).status).toBeLessThan(300);
+}
+
+const configMap = '/api/v1/namespaces/consortium-orderers/configmaps/orderer-config';
+
+test('states are links that show what is in them, and the address keeps what was chosen', async ({ cluster, unwind, visit }) => {
+	await hang(cluster, configMap);
+	const page = await visit();
+	await signIn(page, unwind.link);
+	const bystander = page.getByRole('link', { name: 'bystander', exact: true });
+	await expect(bystander).toBeVisible();
+	const chosen = page.getByRole('main').getByRole('link', { name: /^\d slow$/ });
+	// Two units: the application, and its namespace.
+	await expect(chosen).toHaveText('2 slow', { timeout: 60_000 });
+	await chosen.click();
+	await expect(bystander).toBeHidden();
+	await expect(page).toHaveURL(/state=slow/);
+	await page.reload();
+	await expect(chosen).toHaveAttribute('aria-current', 'true');
+	await expect(bystander).toBeHidden();
+	await chosen.click();
+	await expect(bystander).toBeVisible();
+
+	await page.goto(`${unwind.origin}/u/consortium?view=list`);
+	const rows = page.getByRole('row').filter({ has: page.getByRole('link') });
+	await expect.poll(() => rows.count()).toBeGreaterThan(20);
+	await chosen.click();
+	await expect(rows).toHaveCount(1);
+	await expect(rows).toContainText('orderer-config');
+	// Another state beside it, and the first given up again.
+	await page.getByRole('main').getByRole('link', { name: /present$/ }).first().click();
+	await expect(page).toHaveURL(/state=slow%2Cpresent/);
+	await expect.poll(() => rows.count()).toBeGreaterThan(20);
+	await chosen.click();
+	await expect(page.getByRole('link', { name: /orderer-config/ })).toBeHidden();
+});
+
+test('the drawer shows how far an object has got on the ladder, and a key leads to the next in trouble', async ({ cluster, unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/consortium?view=list`);
+	const drawer = page.getByRole('complementary', { name: 'Details' });
+	const rung = drawer.locator('[aria-current=step]');
+	await page.getByRole('link', { name: /orderer-config/ }).click();
+	await expect(rung).toContainText('Present');
+	await expect(drawer.getByText('Childless')).toHaveCount(0);
+	await hang(cluster, configMap);
+	await expect(rung).toContainText('Accepted');
+	await expect(drawer.getByText('This UID is proven gone.')).toBeVisible();
+	await page.keyboard.press('Escape');
+	await expect(drawer).toBeHidden();
+	// What makes Pods has one rung more.
+	await page.getByRole('link', { name: /Deployment/ }).first().click();
+	await expect(drawer.getByText('No Pod is left of it.')).toBeVisible();
+});
+
+test('keys go to pages, shapes and links, are listed, and can be switched off', async ({ unwind, visit }) => {
+	const page = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
+	await signIn(page, unwind.link);
+	const { keyboard } = page;
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	await page.goto(`${unwind.origin}/u/consortium`);
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	await keyboard.press('2');
+	await expect(page.getByRole('table')).toBeVisible();
+	await expect(page).toHaveURL(/view=list/);
+	await keyboard.press('1');
+	await expect(page.getByRole('group', { name: 'Dependency graph' })).toBeVisible();
+	await expect(page).toHaveURL(/view=map/);
+	await keyboard.press('c');
+	await expect(page.getByText('Link copied')).toBeVisible();
+	expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(page.url());
+
+	const list = page.getByRole('dialog', { name: 'Keys' });
+	await keyboard.press('?');
+	await expect(list).toBeVisible();
+	// A dialog has the keyboard to itself.
+	await keyboard.press('2');
+	await expect(page).toHaveURL(/view=map/);
+	const on = list.getByRole('checkbox', { name: 'Single keys do this' });
+	await on.uncheck();
+	await keyboard.press('Escape');
+	await expect(list).toBeHidden();
+	await keyboard.press('2');
+	await keyboard.press('?');
+	await expect(list).toBeHidden();
+	await expect(page).toHaveURL(/view=map/);
+
+	await page.getByRole('button', { name: 'Keys', exact: true }).click();
+	await expect(on).not.toBeChecked();
+	await on.check();
+	await list.getByRole('button', { name: 'Close' }).click();
+	await keyboard.press('g');
+	await keyboard.press('u');
+	await expect(page.getByRole('heading', { name: 'Units', level: 1 })).toBeVisible();
+	await expect(page.getByRole('main')).toBeFocused();
+});
+
+test('each volume whose data goes is ticked before the name counts, and a dialog that opens again asks anew', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.getByRole('link', { name: 'consortium', exact: true }).click();
+	await page.getByRole('button', { name: 'Plan teardown…' }).click();
+	const open = page.getByRole('button', { name: 'Start teardown…' });
+	await open.click();
+	const dialog = page.getByRole('dialog');
+	const ticks = dialog.getByRole('checkbox');
+	const start = dialog.getByRole('button', { name: /^(Start|Tear)/ });
+	await expect(dialog.getByText(/will be destroyed for good/)).toBeVisible();
+	const count = await ticks.count();
+	expect(count).toBeGreaterThan(0);
+	await dialog.getByRole('textbox').fill('consortium');
+	for (const tick of await ticks.all()) {
+		await expect(start).toBeDisabled();
+		await tick.check();
+	}
+	await expect(start).toBeEnabled();
+	await ticks.first().uncheck();
+	await expect(start).toBeDisabled();
+	await dialog.getByRole('textbox').press('Enter');
+	await expect(dialog.getByText('Nothing has been sent yet.')).toBeHidden();
+	await dialog.getByRole('button', { name: 'Cancel' }).click();
+	await open.click();
+	await expect(dialog.getByRole('textbox')).toHaveValue('');
+	for (const tick of await ticks.all()) await expect(tick).not.toBeChecked();
+});
+
+test('an address that is no page is live all the same, and leads back', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/nowhere`);
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	await page.getByRole('link', { name: /units/i }).last().click();
+	await expect(page.getByRole('heading', { name: 'Units', level: 1 })).toBeVisible();
+});
