@@ -1,5 +1,6 @@
 //! One game: an application, a server, a person, and what goes wrong; from a seed.
 
+mod ends;
 mod others;
 mod start;
 
@@ -43,6 +44,7 @@ use crate::{
     outcome::Outcome,
     reader::{Seen, differences, read},
     saboteur::{Confirmed, Saboteur},
+    sighting::Sighting,
     story::Story,
     told::Told,
     variety::Variety,
@@ -105,6 +107,8 @@ struct Game {
     planned: u64,
     plan: Option<Arc<Plan>>,
     run: Option<RunId>,
+    /// The ends of runs that somebody saw who opened their pages.
+    ends: BTreeMap<String, Sighting>,
     newcomers: usize,
     offences: Vec<Offence>,
     begun: Instant,
@@ -186,6 +190,7 @@ impl Game {
             planned: 0,
             plan: None,
             run: None,
+            ends: BTreeMap::new(),
             newcomers: 0,
             offences: vec![],
             begun: Instant::now(),
@@ -260,7 +265,7 @@ impl Game {
 
     fn read(&mut self, topic: Topic) {
         if !self.seen.contains_key(&topic) {
-            let seen = Seen::default();
+            let seen = Seen::from(self.vantage());
             let (hubs, saboteur) = (self.hubs.subscribe(), self.stage.saboteur);
             self.readers.spawn(read(topic.clone(), hubs, seen.clone(), saboteur));
             self.seen.insert(topic, seen);
@@ -296,8 +301,7 @@ impl Game {
         let mut tick = began;
         loop {
             let now = Instant::now();
-            let is_over = self.stage.ledger.runs().iter().all(|(_, ended)| *ended);
-            if is_over && (self.healed.is_some() || happenings.is_empty()) {
+            if self.is_over().await && (self.healed.is_some() || happenings.is_empty()) {
                 break;
             }
             if now > patience {
@@ -505,6 +509,8 @@ impl Game {
             start: self.stage.start,
             moments: self.moments.clone(),
             healed: self.healed,
+            calm: if self.adversity.script.is_empty() { Some(0) } else { self.healed },
+            sightings: self.sightings(),
             turns: self.turns.clone(),
             over,
         };

@@ -17,6 +17,7 @@ mod order;
 mod outcome;
 mod reader;
 mod saboteur;
+mod sighting;
 mod state;
 mod story;
 #[path = "../house/stream.rs"]
@@ -190,7 +191,7 @@ fn a_seed_repeats() {
 }
 
 /// Each mutant with the promises that it breaks, all in one game, and what is said of it.
-const MUTANTS: [(Saboteur, &[(&str, &str)]); 13] = [
+const MUTANTS: [(Saboteur, &[(&str, &str)]); 14] = [
     (Saboteur::NoPrecondition, &[("I2", "insists on no UID")]),
     (Saboteur::NoGate, &[("I1", "")]),
     (Saboteur::CachedGone, &[("I1", "uses it")]),
@@ -204,6 +205,7 @@ const MUTANTS: [(Saboteur, &[(&str, &str)]); 13] = [
     (Saboteur::DeafToPause, &[("I8", "after the run was stopped")]),
     (Saboteur::NoGrace, &[("I8", "sets a grace of its own")]),
     (Saboteur::Blabber, &[("I10", "is in the journal"), ("I10", "is on page")]),
+    (Saboteur::Unheard, &[("I3", "and no page says so")]),
 ];
 
 /// An oracle that lets a mutant pass is blind. Each is caught for the promises that it breaks.

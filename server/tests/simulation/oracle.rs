@@ -1,6 +1,7 @@
 //! Judges a run from what the sandbox saw and what the disk holds. It knows nothing of the planner: only requests, the
 //! store's history, and the rules.
 
+mod ending;
 mod standstill;
 mod word;
 
@@ -21,6 +22,7 @@ use crate::{
     ledger::{Known, event_name},
     moments::Moments,
     order::{self, Case},
+    sighting::Sighting,
     state::{State, kind, list, name, namespace, text, title, uid, unit},
     told::Told,
     wire::Arrival,
@@ -70,6 +72,10 @@ pub(crate) struct Evidence {
     pub(crate) moments: Moments,
     /// When all was well again, in milliseconds since the beginning; `None` where the game ended before.
     pub(crate) healed: Option<u64>,
+    /// From when on nothing went wrong but what people and crashes did: the same, or the beginning where nothing ever did.
+    pub(crate) calm: Option<u64>,
+    /// Pages that said that their run is over, each when its reader first saw that.
+    pub(crate) sightings: Vec<Sighting>,
     /// When lives of the server began and ended, in milliseconds since the beginning.
     pub(crate) turns: Vec<u64>,
     /// When the game was over.
@@ -109,7 +115,7 @@ pub(crate) fn judge(evidence: &Evidence) -> Vec<Offence> {
             offences.push(Offence { revision: entry.revision, ..Offence::new("cache", text) });
         }
     }
-    runs(evidence, &mut offences);
+    ending::offences(evidence, &mut offences);
     leftovers(evidence, &mut offences);
     if is_given_away(&String::from_utf8_lossy(&evidence.known.bytes)) {
         offences.push(Offence::new("I10", "a secret is in the journal".to_owned()));
@@ -221,19 +227,6 @@ fn lives(evidence: &Evidence, offences: &mut Vec<Offence>) {
                 other.path
             );
             offences.push(Offence::new("I6", text));
-        }
-    }
-}
-
-/// I3: each run ends exactly once, and says so last.
-fn runs(evidence: &Evidence, offences: &mut Vec<Offence>) {
-    for (run, _) in &evidence.known.runs {
-        let events = evidence.known.events.get(run).map_or(&[][..], Vec::as_slice);
-        let is_end = |event: &Value| matches!(event_name(event), "finished" | "stopped");
-        let ends = events.iter().filter(|event| is_end(event)).count();
-        if ends != 1 || !events.last().is_some_and(is_end) {
-            let text = format!("run {run} has {ends} ends in {} events", events.len());
-            offences.push(Offence::new("I3", text));
         }
     }
 }

@@ -1,47 +1,69 @@
 //! Somebody at a page: folds what they are told as a browser does, over all lives of the server, and notes what they may
 //! not see.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use server::hub::Hub;
 use teardown::message::{Message, Revision, Topic, View};
 use tokio::sync::{broadcast::error::RecvError, watch};
 
 use crate::{
-    application::is_given_away, door::Door, oracle::Offence, saboteur::Saboteur, stream::Sent,
+    application::is_given_away,
+    door::Door,
+    oracle::Offence,
+    saboteur::Saboteur,
+    sighting::{Sighting, Vantage, is_over},
+    stream::Sent,
 };
 
 /// What a reader has seen.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Seen(Arc<Mutex<Inner>>);
+#[derive(Clone)]
+pub(crate) struct Seen {
+    inner: Arc<Mutex<Inner>>,
+    vantage: Vantage,
+}
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Inner {
     view: Option<View>,
     offences: Vec<Offence>,
     frames: u64,
+    /// The end of the run, where the page is a run's.
+    end: Option<Sighting>,
 }
 
 impl Seen {
+    /// Nothing yet.
+    pub(crate) fn from(vantage: Vantage) -> Self {
+        Self { inner: Arc::default(), vantage }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The page as it was folded.
     pub(crate) fn message(&self) -> Option<Message> {
-        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.view.as_ref().map(View::snapshot)
+        self.lock().view.as_ref().map(View::snapshot)
     }
 
     pub(crate) fn offences(&self) -> Vec<Offence> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).offences.clone()
+        self.lock().offences.clone()
+    }
+
+    /// The first page that said that its run is over.
+    pub(crate) fn end(&self) -> Option<Sighting> {
+        self.lock().end.clone()
     }
 
     fn revision(&self) -> Option<Revision> {
-        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.view.as_ref().map(View::revision)
+        self.lock().view.as_ref().map(View::revision)
     }
 
     /// Takes a frame in.
     fn fold(&self, topic: &Topic, json: &str) {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Inner { view, offences, frames } = &mut *inner;
+        let mut inner = self.lock();
+        let Inner { view, offences, frames, end } = &mut *inner;
         *frames += 1;
         if is_given_away(json) {
             offences.push(Offence::new("I10", format!("a secret is on page {topic}")));
@@ -64,6 +86,13 @@ impl Seen {
         }
         if let Err(gap) = view.apply(message) {
             offences.push(Offence::new("I4", format!("{topic}: {gap}")));
+        }
+        let Topic::Run(run) = topic else { return };
+        let records = view.records().values();
+        if end.is_none() {
+            *end = self.vantage.sight(run.as_str(), records);
+        } else if is_over(run.as_str(), records) == Some(false) {
+            offences.push(Offence::new("I3", format!("{topic}: was over, and goes on")));
         }
     }
 }

@@ -39,6 +39,8 @@ pub(crate) enum Saboteur {
     MissedDelta,
     /// What the API server is said to have answered first has a secret in it.
     Blabber,
+    /// That a namespace is gone is not told to the server.
+    Unheard,
 }
 
 /// The plan that was confirmed last.

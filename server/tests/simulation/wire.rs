@@ -25,6 +25,9 @@ const HELD: Duration = Duration::from_secs(5);
 /// How long a DELETE waits before it leaves, with the saboteur that does not hear what is said meanwhile.
 const DEAF: Duration = Duration::from_secs(3);
 
+/// Where namespaces are, of which the saboteur does not tell that they are gone.
+const NAMESPACES: &str = "/api/v1/namespaces";
+
 /// A DELETE as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
@@ -183,7 +186,10 @@ impl Wire {
         let method = request.method().clone();
         let watches = request.uri().query().unwrap_or_default().contains("watch=");
         let path = request.uri().path().to_owned();
-        let answer = self.sandbox.clone().call(request).await;
+        let mut answer = self.sandbox.clone().call(request).await;
+        if self.saboteur == Some(Saboteur::Unheard) && watches && path == NAMESPACES {
+            answer = answer.map(without_ends);
+        }
         let answer = answer.map(|answer| match (&method, answer.status().as_u16()) {
             (&Method::GET, 200) => self.told.listen(answer, self.life, &path, &self.story),
             _ => answer,
@@ -212,6 +218,20 @@ fn without_grace(body: &[u8]) -> Bytes {
     let mut options: Value = serde_json::from_slice(body).unwrap_or_default();
     options["gracePeriodSeconds"] = 0.into();
     options.to_string().into()
+}
+
+/// A watch that never says that something is gone.
+fn without_ends(watch: Response<Body>) -> Response<Body> {
+    const GONE: &[u8] = br#""type":"DELETED""#;
+    watch.map(|events| {
+        let kept = events.map_frame(|frame| {
+            frame.map_data(|event| {
+                let is_end = event.windows(GONE.len()).any(|part| part == GONE);
+                if is_end { Bytes::new() } else { event }
+            })
+        });
+        kept.boxed_unsync()
+    })
 }
 
 impl Service<Request<RequestBody>> for Wire {

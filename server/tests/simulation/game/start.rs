@@ -85,7 +85,8 @@ impl Game {
                     self.read(Topic::Unit(UnitId::new(UNIT)));
                 }
                 if has_door(self.stage.seed) {
-                    let (topic, seen) = (Topic::Run(run.clone()), Seen::default());
+                    let seen = Seen::from(self.vantage());
+                    let topic = Topic::Run(run.clone());
                     self.readers.spawn(browse(topic.clone(), self.hubs.subscribe(), seen.clone()));
                     self.browsed = Some((topic, seen));
                 }

@@ -1,6 +1,8 @@
 //! What is not about order: each promise is broken once and kept once.
 #![expect(clippy::needless_pass_by_value, reason = "objects are written where they are given")]
 
+mod ending;
+
 use jiff::Timestamp;
 use sandbox::store::{Change, Key};
 use serde_json::json;
