@@ -2,6 +2,7 @@
 //! objects.
 
 mod dress;
+mod rare;
 mod storage;
 mod workload;
 
@@ -9,7 +10,10 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 use teardown::unit::UnitId;
 
-pub(crate) use self::workload::{CANARY, ENCODED, is_given_away};
+pub(crate) use self::{
+    rare::BALANCER,
+    workload::{CANARY, ENCODED, is_given_away},
+};
 use crate::state::{text, unit};
 
 /// The unit that is taken apart.
@@ -34,6 +38,8 @@ pub(crate) struct Application {
     pub(crate) webhooks: Vec<String>,
     /// Deployments that answer for a webhook or an aggregated API, by namespace and name.
     pub(crate) answering: Vec<(String, String)>,
+    /// Whether Pods in it bring claims of their own along.
+    pub(crate) brings_claims: bool,
     /// Objects of the unit that somebody may insist on, as kind, namespace, name.
     pub(crate) recreated: Vec<(&'static str, String, String)>,
 }
@@ -200,10 +206,13 @@ impl Draw<'_> {
     }
 
     fn webhook(&mut self, namespace: &str) {
+        self.webhook_of("ValidatingWebhookConfiguration", namespace);
+    }
+
+    fn webhook_of(&mut self, kind: &str, namespace: &str) {
         let service = self.answered(namespace);
         let name = self.name("check");
-        let mut configuration =
-            object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", &name);
+        let mut configuration = object("admissionregistration.k8s.io/v1", kind, "", &name);
         let webhook = format!("{name}.example.com");
         self.application.webhooks.push(webhook.clone());
         let fails = if self.chance(50) { "Fail" } else { "Ignore" };

@@ -1,6 +1,7 @@
 //! One game: an application, a server, a person, and what goes wrong; from a seed.
 
 mod ends;
+mod forms;
 mod others;
 mod start;
 
@@ -27,6 +28,7 @@ use teardown::{
     unit::UnitId,
 };
 use tokio::{
+    runtime::Runtime,
     sync::{Notify, watch},
     task::JoinSet,
     time::{Instant, sleep, sleep_until, timeout},
@@ -70,21 +72,52 @@ pub(crate) fn play_quietly(seed: u64, death: Option<Death>) -> Outcome {
     stage(async move || Game::quiet(seed, death).await)
 }
 
-fn stage(begin: impl AsyncFnOnce() -> Game) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+pub(crate) use forms::forms;
+
+/// A runtime whose time passes as fast as everybody in it comes to rest.
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
-        .expect("a runtime without a driver needs nothing of the system");
+        .expect("a runtime without a driver needs nothing of the system")
+}
+
+fn stage(begin: impl AsyncFnOnce() -> Game) -> Outcome {
     let log = Log::default();
     let _quiet = log.listen();
-    runtime.block_on(async {
+    runtime().block_on(async {
         let mut game = begin().await;
         game.play().await;
         let mut outcome = game.end().await;
         outcome.offences.extend(log.offence());
         outcome
     })
+}
+
+/// The seed of the sandbox, the application and what goes wrong, in the game of this seed.
+pub(crate) fn draw(seed: u64) -> (u64, Application, Adversity) {
+    let mut rng = Rng::with_seed(seed);
+    let sandbox = rng.u64(..);
+    let mut application = Application::draw(&mut rng.fork());
+    let mut adversity = Adversity::draw(&mut rng.fork(), &application);
+    if has_door(seed) {
+        adversity.intrude();
+    }
+    let variety = Variety::of(seed);
+    if variety.is_rich {
+        application.enrich(&mut rng.fork());
+    }
+    if variety.is_dressed {
+        application.dress(&mut rng.fork());
+    }
+    if variety.is_worse {
+        adversity.worsen(&mut rng.fork(), &application);
+    }
+    if variety.is_early {
+        adversity.come_early(&mut rng.fork());
+    }
+    (sandbox, application, adversity)
 }
 
 struct Game {
@@ -94,7 +127,8 @@ struct Game {
     life: Option<Life>,
     lives: u64,
     hubs: watch::Sender<Option<Hub>>,
-    readers: JoinSet<()>,
+    /// Readers of pages, and who acts in the cluster all the time.
+    others: JoinSet<()>,
     seen: BTreeMap<Topic, Seen>,
     /// What was seen through the router.
     browsed: Option<(Topic, Seen)>,
@@ -116,23 +150,7 @@ struct Game {
 
 impl Game {
     async fn begin(seed: u64, saboteur: Option<Saboteur>) -> Self {
-        let mut rng = Rng::with_seed(seed);
-        let sandbox = rng.u64(..);
-        let mut application = Application::draw(&mut rng.fork());
-        let mut adversity = Adversity::draw(&mut rng.fork(), &application);
-        if has_door(seed) {
-            adversity.intrude();
-        }
-        let variety = Variety::of(seed);
-        if variety.is_dressed {
-            application.dress(&mut rng.fork());
-        }
-        if variety.is_worse {
-            adversity.worsen(&mut rng.fork(), &application);
-        }
-        if variety.is_early {
-            adversity.come_early(&mut rng.fork());
-        }
+        let (sandbox, application, adversity) = draw(seed);
         Self::of(seed, sandbox, application, adversity, saboteur).await
     }
 
@@ -179,7 +197,7 @@ impl Game {
             life: None,
             lives: 0,
             hubs: watch::Sender::new(None),
-            readers: JoinSet::new(),
+            others: JoinSet::new(),
             seen: BTreeMap::new(),
             browsed: None,
             events: vec![],
@@ -196,6 +214,9 @@ impl Game {
             begun: Instant::now(),
         };
         game.create();
+        if game.application.brings_claims {
+            game.others.spawn(others::provide(game.stage.sandbox.clone()));
+        }
         sleep(SETTLING).await;
         game.pull();
         game
@@ -267,7 +288,7 @@ impl Game {
         if !self.seen.contains_key(&topic) {
             let seen = Seen::from(self.vantage());
             let (hubs, saboteur) = (self.hubs.subscribe(), self.stage.saboteur);
-            self.readers.spawn(read(topic.clone(), hubs, seen.clone(), saboteur));
+            self.others.spawn(read(topic.clone(), hubs, seen.clone(), saboteur));
             self.seen.insert(topic, seen);
         }
     }

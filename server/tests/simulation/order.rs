@@ -27,7 +27,7 @@ pub(crate) struct Case<'a> {
 
 type Rule = fn(&Case<'_>) -> Option<String>;
 
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 19] = [
     owner,
     claim,
     namespace_with_content,
@@ -40,6 +40,7 @@ const RULES: [Rule; 18] = [
     selecting,
     scaled,
     routed,
+    classed,
     defined,
     answering,
     behind,
@@ -197,6 +198,9 @@ fn used_by_pods(case: &Case<'_>) -> Option<String> {
         }
         "Secret" => {
             reads(spec, target, ["secret/secretName", "secret", "secretRef", "secretKeyRef"])
+                || list(spec, "/volumes")
+                    .iter()
+                    .any(|it| text(it, "/csi/nodePublishSecretRef/name") == target)
                 || list(spec, "/imagePullSecrets").iter().any(|it| it["name"] == target)
         }
         "ServiceAccount" => text(spec, "/serviceAccountName") == target,
@@ -313,8 +317,18 @@ fn router<'a>(case: &'a Case<'_>, service: &'a Value) -> Option<&'a Value> {
     ingresses.find(|ingress| {
         let rules = list(ingress, "/spec/rules").iter();
         let mut paths = rules.flat_map(|rule| list(rule, "/http/paths"));
-        paths.any(to_it)
+        paths.any(to_it) || text(ingress, "/spec/defaultBackend/service/name") == name(service)
     })
+}
+
+/// Whoever serves an Ingress finds it by its class.
+fn classed(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "IngressClass" {
+        return None;
+    }
+    let mut ingresses = case.state.of_kind("Ingress");
+    let served = ingresses.find(|it| text(it, "/spec/ingressClassName") == name(case.object))?;
+    Some(format!("{} is served by it", title(served)))
 }
 
 /// A definition takes all its objects with it.
@@ -369,7 +383,10 @@ fn behind(case: &Case<'_>) -> Option<String> {
     let services = case.state.within("Service", namespace(case.object));
     let mut finds = services.filter(|service| labels_match(&service["spec"]["selector"], labels));
     finds.find_map(|service| {
-        let asker = router(case, service).or_else(|| asking(case, service))?;
+        // Whoever comes through a load balancer comes from outside.
+        let balanced = text(service, "/spec/type") == "LoadBalancer";
+        let asker = router(case, service).or_else(|| asking(case, service));
+        let asker = asker.or(balanced.then_some(service))?;
         Some(format!("{} is answered by it through {}", title(asker), title(service)))
     })
 }

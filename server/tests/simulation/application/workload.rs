@@ -37,7 +37,7 @@ impl Draw<'_> {
             }
         }
         if self.chance(25) {
-            self.scaler("Deployment", namespace, &name);
+            self.scaler("apps/v1", "Deployment", namespace, &name);
         }
         self.guards(namespace, &name);
     }
@@ -63,7 +63,7 @@ impl Draw<'_> {
         self.add_for(unit, deployment);
     }
 
-    fn template(&mut self, name: &str) -> Value {
+    pub(super) fn template(&mut self, name: &str) -> Value {
         let stops = ["500ms", "2s", "8s", "25s"][self.rng.usize(..4)];
         json!({
             "metadata": {
@@ -78,7 +78,7 @@ impl Draw<'_> {
     }
 
     /// What a Pod's specification has beside containers: storage, settings, an identity; each with its object.
-    fn needs(&mut self, namespace: &str, name: &str) -> Value {
+    pub(super) fn needs(&mut self, namespace: &str, name: &str) -> Value {
         let mut spec = json!({});
         let mut volumes = vec![];
         if self.chance(35) {
@@ -144,17 +144,17 @@ impl Draw<'_> {
         name.to_owned()
     }
 
-    fn scaler(&mut self, kind: &str, namespace: &str, name: &str) {
+    pub(super) fn scaler(&mut self, api_version: &str, kind: &str, namespace: &str, name: &str) {
         let mut scaler = object("autoscaling/v2", "HorizontalPodAutoscaler", namespace, name);
         scaler["spec"] = json!({
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": kind, "name": name},
+            "scaleTargetRef": {"apiVersion": api_version, "kind": kind, "name": name},
             "minReplicas": 1, "maxReplicas": 3,
         });
         self.add(scaler);
     }
 
     /// What selects Pods and does nothing to them: a budget, a policy.
-    fn guards(&mut self, namespace: &str, name: &str) {
+    pub(super) fn guards(&mut self, namespace: &str, name: &str) {
         if self.chance(20) {
             let mut budget = object("policy/v1", "PodDisruptionBudget", namespace, name);
             budget["spec"] = json!({"minAvailable": 1, "selector": {"matchLabels": {"app": name}}});
@@ -198,7 +198,7 @@ impl Draw<'_> {
         self.class();
         self.add(set);
         if self.chance(15) {
-            self.scaler("StatefulSet", namespace, &name);
+            self.scaler("apps/v1", "StatefulSet", namespace, &name);
         }
         self.guards(namespace, &name);
     }
@@ -263,7 +263,7 @@ pub(super) fn ingress(name: &str, namespace: &str, service: &str) -> Value {
     ingress
 }
 
-fn merge(into: &mut Value, fields: Value) {
+pub(super) fn merge(into: &mut Value, fields: Value) {
     let (Some(into), Value::Object(fields)) = (into.as_object_mut(), fields) else { return };
     into.extend(fields);
 }

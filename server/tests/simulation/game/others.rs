@@ -1,37 +1,42 @@
 //! What others do in the cluster while the server works: an operator, strangers, whoever scales and whoever loses Pods.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use sandbox::{
     cluster::{Actor, DeleteOptions},
+    object::is_deleting,
+    service::Sandbox,
     store::Key,
 };
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::Game;
 use crate::{
     adversity::Stir,
-    application::{BYSTANDER, FINALIZER, UNIT},
-    state::{owners, text, uid, unit},
+    application::{BALANCER, BYSTANDER, FINALIZER, UNIT, object},
+    state::{list, name, namespace, owners, text, uid, unit},
 };
 
 impl Game {
-    /// The operator of the custom resources: cleans up behind those that go.
+    /// The operator of the custom resources, and who is outside the cluster for its load balancers: they clean up behind
+    /// those that go.
     pub(super) fn operate(&mut self) {
         self.stage.sandbox.with(|world| {
             let cluster = &mut world.cluster;
-            let going: Vec<Key> = cluster
-                .list("example.com", "widgets", None)
-                .filter(|it| {
-                    sandbox::object::is_deleting(it)
-                        && sandbox::object::has_finalizer(it, FINALIZER)
-                })
-                .filter_map(|it| cluster.key_of(it))
-                .collect();
-            for key in going {
-                _ = cluster.modify(&Actor::admin(), &key, "", |it| {
-                    sandbox::object::remove_finalizer(it, FINALIZER);
-                });
+            for (group, plural, finalizer) in
+                [("example.com", "widgets", FINALIZER), ("", "services", BALANCER)]
+            {
+                let going: Vec<Key> = cluster
+                    .list(group, plural, None)
+                    .filter(|it| is_deleting(it) && sandbox::object::has_finalizer(it, finalizer))
+                    .filter_map(|it| cluster.key_of(it))
+                    .collect();
+                for key in going {
+                    _ = cluster.modify(&Actor::admin(), &key, "", |it| {
+                        sandbox::object::remove_finalizer(it, finalizer);
+                    });
+                }
             }
         });
     }
@@ -147,4 +152,41 @@ impl Game {
             }
         });
     }
+}
+
+/// The controller of ephemeral volumes, which the sandbox has not: makes the claims that Pods bring along, which go with
+/// their Pods. It looks every second, for as long as the game lasts.
+pub(super) async fn provide(sandbox: Sandbox) {
+    loop {
+        sandbox.with(|world| {
+            let cluster = &mut world.cluster;
+            let pods = cluster.list("", "pods", None).filter(|pod| !is_deleting(pod));
+            let claims: Vec<Value> = pods.flat_map(|pod| claims(pod)).collect();
+            for claim in claims {
+                let within = namespace(&claim).to_owned();
+                if cluster.get(&Key::new("", CLAIMS, &within, name(&claim))).is_none() {
+                    // A namespace that is going takes none.
+                    _ = cluster.create(&Actor::admin(), "", CLAIMS, &within, claim);
+                }
+            }
+        });
+        sleep(Duration::from_secs(1)).await;
+    }
+}
+
+const CLAIMS: &str = "persistentvolumeclaims";
+
+/// The claims that a Pod brings along.
+fn claims(pod: &Value) -> impl Iterator<Item = Value> {
+    let ephemeral = list(pod, "/spec/volumes").iter().filter(|it| !it["ephemeral"].is_null());
+    ephemeral.map(move |volume| {
+        let called = format!("{}-{}", name(pod), text(volume, "/name"));
+        let mut claim = object("v1", "PersistentVolumeClaim", namespace(pod), &called);
+        claim["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "v1", "kind": "Pod", "name": name(pod), "uid": uid(pod),
+            "controller": true, "blockOwnerDeletion": true,
+        }]);
+        claim["spec"] = volume["ephemeral"]["volumeClaimTemplate"]["spec"].clone();
+        claim
+    })
 }

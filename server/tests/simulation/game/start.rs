@@ -87,7 +87,7 @@ impl Game {
                 if has_door(self.stage.seed) {
                     let seen = Seen::from(self.vantage());
                     let topic = Topic::Run(run.clone());
-                    self.readers.spawn(browse(topic.clone(), self.hubs.subscribe(), seen.clone()));
+                    self.others.spawn(browse(topic.clone(), self.hubs.subscribe(), seen.clone()));
                     self.browsed = Some((topic, seen));
                 }
                 self.run = Some(run);

@@ -218,6 +218,7 @@ fn what_pods_need_goes_after_them() {
             ]}]}),
         ),
         ("Secret", json!({"imagePullSecrets": [{"name": "x"}]})),
+        ("Secret", json!({"volumes": [{"csi": {"nodePublishSecretRef": {"name": "x"}}}]})),
     ] {
         check(made(sort, "a", "x", json!({})), pod(json!({ "spec": spec })), "Pod a/p needs it");
     }
@@ -315,6 +316,38 @@ fn who_asks_goes_before_the_pods_that_answer() {
             assert!(found.len() == 1 && found[0].contains("answered by it through"), "{found:?}");
         }
     }
+}
+
+#[test]
+fn all_traffic_of_an_ingress_counts_as_well() {
+    let service = made("Service", "a", "s", json!({}));
+    let everything = json!({"defaultBackend": {"service": {"name": "s"}}});
+    check(service, made("Ingress", "a", "i", json!({"spec": everything})), "sends traffic to it");
+}
+
+#[test]
+fn a_load_balancer_goes_before_the_pods_that_answer() {
+    let balancer = |sort: &str| {
+        let spec = json!({"type": sort, "selector": {"app": "x"}});
+        made("Service", "a", "s", json!({"spec": spec}))
+    };
+    let labels = json!({"metadata": {"labels": {"app": "x"}}});
+    check(pod(labels.clone()), balancer("LoadBalancer"), "answered by it through Service a/s");
+    let state = State::of([pod(labels.clone()), balancer("ClusterIP")]);
+    let object = pod(labels);
+    let case = Case { unit: UNIT, state: &state, object: &object, read: None, seen: &|_| false };
+    assert!(offences(&case).is_empty());
+}
+
+#[test]
+fn a_class_goes_after_what_it_serves() {
+    let class = || made("IngressClass", "", "public", json!({}));
+    let of = |name: &str| made("Ingress", "a", "i", json!({"spec": {"ingressClassName": name}}));
+    check(class(), of("public"), "Ingress a/i is served by it");
+    let state = State::of([class(), of("internal")]);
+    let object = class();
+    let case = Case { unit: UNIT, state: &state, object: &object, read: None, seen: &|_| false };
+    assert!(offences(&case).is_empty());
 }
 
 #[test]
