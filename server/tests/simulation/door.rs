@@ -9,8 +9,9 @@ use std::{
 
 use axum::{Router, body::Body};
 use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::BodyExt;
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use server::{
     http::{AppState, LocalAccess, Site, router},
     hub::Hub,
@@ -23,7 +24,7 @@ use teardown::{
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::{oracle::Offence, stream::Stream};
+use crate::{application::is_given_away, oracle::Offence, stream::Stream};
 
 /// Nobody listens here: requests are handed to the router.
 const HOST: &str = "127.0.0.1:7433";
@@ -98,6 +99,57 @@ impl Door {
         Ok(Stream::of(answer.into_body()))
     }
 
+    /// What is answered, in full, and I10: that nothing is given away by it.
+    async fn hear(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+        offences: &mut Vec<Offence>,
+    ) -> Result<StatusCode, String> {
+        let answer = self.ask(method.clone(), path, headers, body.to_string()).await?;
+        let status = answer.status();
+        let bytes = answer.into_body().collect().await.map_err(|error| error.to_string())?;
+        offences
+            .extend(told(&format!("{method} {path}"), &String::from_utf8_lossy(&bytes.to_bytes())));
+        Ok(status)
+    }
+
+    /// Li reads all there is and asks for all that can be asked for, much of it in vain. Tells what was given away by the
+    /// answers.
+    pub(crate) async fn ask_around(&self, plan: &Plan, run: &RunId) -> Vec<Offence> {
+        let (unit, id) = (&plan.unit, &plan.id);
+        let reads = [
+            "/api/units".to_owned(),
+            format!("/api/units/{unit}"),
+            format!("/api/runs/{run}"),
+            format!("/api/plans/{id}"),
+            "/api/units/nobody".to_owned(),
+        ];
+        let reads = reads.into_iter().map(|path| (Method::GET, path, Value::Null));
+        let confirmed = |hash: &str, name: &str| json!({"plan": id, "hash": hash, "confirm": name});
+        let writes = [
+            ("/api/plans", json!({"unit": unit})),
+            ("/api/plans", json!({"unit": "nobody"})),
+            ("/api/plans", json!({"unit": unit, "force": true})),
+            ("/api/runs", confirmed("0", unit.as_str())),
+            ("/api/runs", confirmed(&plan.hash, "nobody")),
+            ("/api/runs", confirmed(&plan.hash, unit.as_str())),
+            ("/api/runs/nobody/stop", json!({})),
+        ];
+        let writes = writes.map(|(path, body)| (Method::POST, path.to_owned(), body));
+        let skip = format!("/api/runs/{run}/steps/{}/skip", plan.steps.len());
+        let late = [(Method::POST, skip, json!({}))];
+        let mut offences = vec![];
+        for (method, path, body) in reads.chain(writes).chain(late) {
+            let cookie = [("cookie", self.cookie.as_str())];
+            // Whoever is just dying answers nothing.
+            _ = self.hear(method, &path, &cookie, &body, &mut offences).await;
+        }
+        offences
+    }
+
     /// I5: somebody without a session, and somebody on another site who has Li's browser, try all that changes anything.
     /// Tells what they were let do. `borrowed`: the cookie is put into their hands.
     pub(crate) async fn intrude(&self, plan: &Plan, run: &RunId, borrowed: bool) -> Vec<Offence> {
@@ -123,18 +175,37 @@ impl Door {
         let mut offences = vec![];
         for visitor in visitors {
             for (path, body) in &deeds {
-                let answer = self.ask(Method::POST, path, visitor, body.to_string()).await;
-                let refused = matches!(
-                    answer.as_ref().map(Response::status),
-                    Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
-                );
+                let answer = self.hear(Method::POST, path, visitor, body, &mut offences).await;
+                let refused =
+                    matches!(answer, Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN));
                 if !refused {
-                    let answer = answer.map(|answer| answer.status());
                     let text = format!("POST {path} of a stranger was answered {answer:?}");
                     offences.push(Offence::new("I5", text));
                 }
             }
         }
         offences
+    }
+}
+
+/// I10: whether an answer gives a secret away.
+pub(crate) fn told(asked: &str, answer: &str) -> Option<Offence> {
+    let text = || format!("a secret is in the answer to {asked}");
+    is_given_away(answer).then(|| Offence::new("I10", text()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::application::{CANARY, ENCODED};
+
+    #[test]
+    fn an_answer_gives_nothing_away() {
+        assert_eq!(told("POST /api/runs", "{}"), None);
+        for secret in [CANARY, ENCODED] {
+            let answer = format!(r#"{{"error": {{"what": "no: {secret}"}}}}"#);
+            let offence = told("POST /api/runs", &answer).unwrap();
+            assert_eq!(offence.text, "a secret is in the answer to POST /api/runs");
+        }
     }
 }

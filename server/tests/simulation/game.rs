@@ -1,5 +1,6 @@
 //! One game: an application, a server, a person, and what goes wrong; from a seed.
 
+mod ear;
 mod ends;
 mod forms;
 mod others;
@@ -468,6 +469,7 @@ impl Game {
         let (Some(life), Some(run)) = (&self.life, &self.run) else { return };
         let steered = life.hub.steer(run.clone(), steer, "Li".to_owned());
         let answer = timeout(ANSWER, steered).await;
+        self.hear("whoever steers a run", &format!("{answer:?}"));
         self.tell(format!("  {answer:?}"));
     }
 
@@ -476,12 +478,14 @@ impl Game {
             return;
         };
         let borrowed = self.stage.saboteur == Some(Saboteur::BorrowedCookie);
-        let tried = match Door::open(life.hub.clone()).await {
-            Ok(door) => timeout(ANSWER, door.intrude(plan, run, borrowed)).await,
+        let door = match Door::open(life.hub.clone()).await {
+            Ok(door) => door,
             Err(error) => return self.offend("draw", error),
         };
+        let tried = timeout(ANSWER, door.intrude(plan, run, borrowed)).await;
+        let asked = timeout(ANSWER, door.ask_around(plan, run)).await;
         // A server that is just dying answers nobody.
-        self.offences.extend(tried.unwrap_or_default());
+        self.offences.extend(tried.into_iter().chain(asked).flatten());
     }
 
     async fn second_run(&mut self, namespace: bool) {
@@ -490,11 +494,13 @@ impl Game {
         let unit = if namespace { self.application.lonely() } else { UnitId::new(UNIT) };
         self.tell(format!("  of {unit}"));
         let made = timeout(ANSWER, hub.make_plan(unit.clone())).await;
+        self.hear_plan(&made);
         let Ok(Ok(Ok(plan))) = made else { return self.tell(format!("  {made:?}")) };
         let (plan, hash) = (plan.id.clone(), plan.hash.clone());
         let confirm = unit.as_str().to_owned();
         let started = hub.start(Start { plan, hash, confirm, by: "Bo".to_owned() });
         let started = timeout(ANSWER, started).await;
+        self.hear("whoever starts a run", &format!("{started:?}"));
         if let Ok(Ok(Err(refusal))) = &started {
             self.tell(format!("  refused: {refusal:?}"));
         } else {

@@ -49,15 +49,19 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Seeds in which a bug was found once, with what it was. Whoever changes what is drawn, or how much chance the sandbox
-/// takes, makes other games of them, and that has happened: whether one still fails where its bug is put back has to be
-/// tried. What they found in the server is held by tests of the run, of the hub and of the index; what 25 and 46 found in
-/// the sandbox (a Pod whose turn came while its node was silent for a moment was never ended; a definition's own finalizer
-/// was refused as a name) by its tests of nodes and of definitions. 111 found that a run waited for a Pod that an orphaning
-/// DELETE had left, and did not say so; the hub's tests hold that.
-const NAMED: [(u64, &str); 9] = [
+/// takes, makes other games of them. When load balancers and the like were first drawn, each bug was put back: the games
+/// of these seven seeds failed of it. Two did not any more. 223 had found that whoever left out a Pod of a StatefulSet left
+/// its claims waiting for ever: with that bug none of 1,200 games failed, and the tests of the run hold it. 7500 had found
+/// that the oracle thought a claim free although a Pod of its set that came late was left: for that bug no other game was
+/// searched, and the oracle's own tests hold it.
+///
+/// What the others found in the server is held by tests of the run, of the hub and of the index as well; what 25 and 46
+/// found in the sandbox (a Pod whose turn came while its node was silent for a moment was never ended; a definition's own
+/// finalizer was refused as a name) by its tests of nodes and of definitions. 111 found that a run waited for a Pod that an
+/// orphaning DELETE had left, and did not say so; the hub's tests hold that.
+const NAMED: [(u64, &str); 7] = [
     (20, "server: a namespace was deleted with a ConfigMap in it that came after the plan"),
     (115, "server: a namespace was deleted with a Pod in it that came after the plan"),
-    (223, "server: whoever left out a Pod of a StatefulSet left its claims waiting for ever"),
     (293, "simulation: an application that others need all of was taken for a planner that fails"),
     (447, "oracle: rights of people in a namespace that is a unit of its own were thought claimed"),
     (504, "server: what was refused waited for as long as the cluster's clock was set back"),
@@ -65,7 +69,6 @@ const NAMED: [(u64, &str); 9] = [
         1796,
         "oracle: a claim was thought free although its set, gone already, had an orphaned Pod left",
     ),
-    (7500, "oracle: a claim was thought free although a Pod of its set that came late was left"),
     (8645, "server: a new ReplicaSet went before its Deployment, which had not been seen yet"),
 ];
 
@@ -191,7 +194,7 @@ fn a_seed_repeats() {
 }
 
 /// Each mutant with the promises that it breaks, all in one game, and what is said of it.
-const MUTANTS: [(Saboteur, &[(&str, &str)]); 14] = [
+const MUTANTS: [(Saboteur, &[(&str, &str)]); 16] = [
     (Saboteur::NoPrecondition, &[("I2", "insists on no UID")]),
     (Saboteur::NoGate, &[("I1", "")]),
     (Saboteur::CachedGone, &[("I1", "uses it")]),
@@ -206,6 +209,11 @@ const MUTANTS: [(Saboteur, &[(&str, &str)]); 14] = [
     (Saboteur::NoGrace, &[("I8", "sets a grace of its own")]),
     (Saboteur::Blabber, &[("I10", "is in the journal"), ("I10", "is on page")]),
     (Saboteur::Unheard, &[("I3", "and no page says so")]),
+    (
+        Saboteur::Gossip,
+        &[("I10", "in the answer to POST /api/plans"), ("I10", "in the answer to POST /api/runs")],
+    ),
+    (Saboteur::Gossip, &[("I10", "in the answer to whoever wants a plan")]),
 ];
 
 /// An oracle that lets a mutant pass is blind. Each is caught for the promises that it breaks.

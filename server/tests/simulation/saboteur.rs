@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use server::hub::{Incoming, Order};
 use teardown::{
     action::{Action, Outcome},
+    observation::{BlindCause, Observation},
     plan::{Deed, Plan, Propagation},
 };
 use tokio::sync::mpsc;
 
-use crate::application::ENCODED;
+use crate::application::{CANARY, ENCODED};
 
 /// What is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,9 @@ pub(crate) enum Saboteur {
     Blabber,
     /// That a namespace is gone is not told to the server.
     Unheard,
+    /// What the API server is said to have answered when it was asked for Pods has a secret in it, and so has the name of a
+    /// kind that it hides.
+    Gossip,
 }
 
 /// The plan that was confirmed last.
@@ -77,6 +81,17 @@ pub(crate) async fn relay(
                 if to.send(Order { action, ..order.clone() }).await.is_err() {
                     return;
                 }
+            }
+        }
+        if is_first && saboteur == Some(Saboteur::Gossip) {
+            let blind = |resource: &str, message: &str| Observation::Blind {
+                resource: resource.to_owned(),
+                cause: BlindCause::Forbidden,
+                message: message.to_owned(),
+            };
+            let seen = vec![blind("pods", ENCODED), blind(&format!("{CANARY}.example.com"), "")];
+            if mailbox.send(Incoming::Observed(seen)).await.is_err() {
+                return;
             }
         }
         if is_first && saboteur == Some(Saboteur::Blabber) {

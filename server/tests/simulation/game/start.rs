@@ -35,6 +35,7 @@ impl Game {
             let Some(life) = &self.life else { return false };
             let hub = life.hub.clone();
             let made = timeout(ANSWER, hub.make_plan(UnitId::new(UNIT))).await;
+            self.hear_plan(&made);
             let Ok(Ok(Ok(plan))) = made else {
                 if let Ok(Ok(Err(Refusal::Unplannable(PlanError::Empty)))) = made {
                     self.tell("nothing of the unit could go: others need all of it");
@@ -64,6 +65,7 @@ impl Game {
             self.pull();
             let started = timeout(ANSWER, hub.start(start)).await;
             refused = format!("{started:?}");
+            self.hear("whoever starts a run", &refused);
             // One of which no answer came may have begun all the same: the page shows it.
             let run = match started {
                 Ok(Ok(Ok(run))) => Some(run),
