@@ -114,6 +114,39 @@ async fn only_its_own_pages_may_ask() {
     assert_eq!(house.hub.heard.lock().unwrap().len(), 2, "only the two streams reached the hub");
 }
 
+/// Both names are this server's, and a browser that is too old to say where a request comes from says nothing else; but
+/// what is at one name is another site than what is at the other.
+#[tokio::test]
+async fn a_page_at_one_of_its_names_may_not_write_at_the_other() {
+    let house = House::new().await;
+    let writes = [
+        ("/api/plans", r#"{"unit":"shop"}"#),
+        ("/api/runs", r#"{"plan":"p1","hash":"abc","confirm":"shop"}"#),
+        ("/api/runs/r1/stop", ""),
+        ("/api/session/link", "{}"),
+    ];
+    for (host, origin) in [
+        ("127.0.0.1:7433", "http://localhost:7433"),
+        ("localhost:7433", "http://127.0.0.1:7433"),
+        ("[::1]:7433", "http://localhost:7433"),
+    ] {
+        let headers = [("host", host), ("origin", origin), ("content-type", "application/json")];
+        for (path, body) in writes {
+            let answer = house.ask(Method::POST, path, &headers, body).await;
+            assert_eq!(answer.refusal(), "403 foreignOrigin", "{host} {origin} {path}");
+        }
+        assert_eq!(get(&house, API, &headers).await, StatusCode::OK, "a read changes nothing");
+    }
+    assert!(house.hub.heard.lock().unwrap().is_empty());
+    let own = [
+        ("host", "localhost:7433"),
+        ("origin", "http://localhost:7433"),
+        ("content-type", "application/json"),
+    ];
+    let (path, body) = writes[0];
+    assert_eq!(house.ask(Method::POST, path, &own, body).await.status, StatusCode::CREATED);
+}
+
 #[tokio::test]
 async fn without_a_session_nothing_is_told() {
     let house = House::empty();

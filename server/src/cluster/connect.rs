@@ -278,19 +278,37 @@ fn innermost(error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    };
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
     use super::*;
 
     /// Connects by a kubeconfig of this text and context.
-    async fn check(text: &str, context: Option<&str>) -> Result<String, ConnectError> {
-        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    async fn connected(
+        text: &str,
+        context: Option<&str>,
+    ) -> Result<(Client, String), ConnectError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path =
             std::env::temp_dir().join(format!("unwind-kubeconfig-{}-{number}", std::process::id()));
         std::fs::write(&path, text).unwrap();
         let access = Access { kubeconfig: Some(path.clone()), context: context.map(str::to_owned) };
         let connected = connect(&access).await;
         std::fs::remove_file(path).unwrap();
-        connected.map(|(_, name)| name)
+        connected
+    }
+
+    /// The name of the cluster that it leads to.
+    async fn check(text: &str, context: Option<&str>) -> Result<String, ConnectError> {
+        connected(text, context).await.map(|(_, name)| name)
     }
 
     const WHOLE: &str = r"
@@ -363,6 +381,42 @@ users:
             assert!(error.to_string().starts_with(message), "{error}");
             assert!(error.advice().contains(advice), "{}", error.advice());
             assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
+        }
+    }
+
+    /// An API server that answers its first request with this status, every other one with 200; and how many came.
+    async fn busy_once(status: &'static str) -> (std::net::SocketAddr, Arc<AtomicU32>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(AtomicU32::new(0));
+        let counted = asked.clone();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n")
+                    && stream.read_buf(&mut request).await.unwrap() > 0
+                {}
+                let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+                let status = if is_first { status } else { "200 OK" };
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\nretry-after: 0\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{{}}"
+                );
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        (address, asked)
+    }
+
+    #[tokio::test]
+    async fn a_busy_api_server_is_asked_once() {
+        for status in ["429 Too Many Requests", "503 Service Unavailable", "504 Gateway Timeout"] {
+            let (address, asked) = busy_once(status).await;
+            let text = WHOLE.replace("https://127.0.0.1:6443", &format!("http://{address}"));
+            let (client, _) = connected(&text, None).await.unwrap();
+            let request = http::Request::get("/version").body(Vec::new()).unwrap();
+            let answer = client.request_text(request).await;
+            assert!(answer.is_err(), "{status}: it was asked again: {answer:?}");
+            assert_eq!(asked.load(Ordering::SeqCst), 1, "{status}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! The hub with both ends played by the test: what watches would say, and what calls would answer. Time is paused.
 
+mod publication;
+
 use std::sync::{Arc, Mutex};
 
 use teardown::{

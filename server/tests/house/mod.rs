@@ -19,6 +19,7 @@ use serde_json::Value;
 use server::{
     http::{AppState, LocalAccess, Site, router},
     hub::{Frame, FrameKind, Hub, Incoming, Refusal, Subscription},
+    playground::Playground,
 };
 use teardown::{
     message::{Message, Record, Revision, RunCard, Topic},
@@ -33,6 +34,9 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use self::stream::{Sent, Stream};
+
+/// Where the server is, as far as it knows.
+const ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 7433);
 
 /// Frames that wait for a reader before it has fallen behind.
 const RING: usize = 4;
@@ -232,15 +236,36 @@ pub(crate) struct House {
 impl House {
     /// Nobody is signed in; sessions are kept in `state`.
     pub(crate) fn empty_at(address: SocketAddr, state: Option<&Path>) -> Self {
-        let site = built_site();
         let (hub, played) = play();
+        Self::over(hub, played, address, state, None)
+    }
+
+    /// Nobody is signed in, and another hub answers than the one that is played.
+    pub(crate) fn keeping(hub: Hub) -> Self {
+        Self::over(hub, play().1, ADDRESS.into(), None, None)
+    }
+
+    /// Nobody is signed in, and there is something to play with.
+    pub(crate) fn playing(playground: Playground) -> Self {
+        let (hub, played) = play();
+        Self::over(hub, played, ADDRESS.into(), None, Some(playground))
+    }
+
+    fn over(
+        hub: Hub,
+        played: PlayedHub,
+        address: SocketAddr,
+        state: Option<&Path>,
+        playground: Option<Playground>,
+    ) -> Self {
+        let site = built_site();
         let drain = CancellationToken::new();
         let (access, link) = LocalAccess::open(address, state, "Li", Timestamp::now());
         let token = link.url().split_once("#k=").unwrap().1.to_owned();
         let state =
             AppState::new(hub, Arc::new(access), Site::open(site.path()).unwrap(), drain.clone());
         Self {
-            router: router(state),
+            router: router(state.playing(playground)),
             hub: played,
             drain,
             token,
@@ -251,7 +276,7 @@ impl House {
     }
 
     pub(crate) fn empty() -> Self {
-        Self::empty_at(SocketAddr::from(([127, 0, 0, 1], 7433)), None)
+        Self::empty_at(ADDRESS.into(), None)
     }
 
     /// Somebody called Li is signed in.

@@ -183,6 +183,14 @@ fn routes() {
          svc other/web",
         "",
     );
+    // Another group's kinds of the same names, and a class that it does not name.
+    check(
+        "ing shop/web routes=web class=nginx
+         Service.serving.knative.dev shop/web
+         IngressClass.example.com nginx
+         ingclass other",
+        "",
+    );
 }
 
 #[test]
@@ -234,6 +242,28 @@ fn runs_as() {
          rb shop/web-reads accounts=other2/web role=role/reader",
         "",
     );
+}
+
+#[test]
+fn runs_as_a_role_of_the_whole_cluster() {
+    check(
+        "clusterrole reader
+         rb shop/web-reads role=clusterrole/reader
+         crb reads role=clusterrole/reader",
+        "crb:reads RunsAs clusterrole:reader; crb:reads first, Absent; roleRef.name = reader
+         rb:shop/web-reads RunsAs clusterrole:reader; rb:shop/web-reads first, Absent; roleRef.name = reader",
+    );
+    // Namesakes: of other groups, one in a namespace, and one that nobody gives.
+    check(
+        "ClusterRole.example.com reader
+         ClusterRole.authorization.openshift.io reader
+         role shop/reader
+         clusterrole writer
+         rb shop/web-reads role=clusterrole/reader
+         crb reads role=clusterrole/reader",
+        "",
+    );
+    check("Role.authorization.openshift.io shop/reader\n rb shop/reads role=role/reader", "");
 }
 
 #[test]

@@ -1,0 +1,365 @@
+//! What is promised to whoever asks with curl: the lines of the API's documentation work, and no field is renamed.
+
+mod house;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use house::House;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+use server::{
+    hub::{Hub, Incoming, Keeper, MAILBOX, ORDERS, Order},
+    journal::{Journal, MemoryStore},
+    playground::Playground,
+};
+use teardown::{
+    action::Outcome,
+    fixture,
+    object::{Deletion, Object},
+    observation::{AwayCause, BlindCause, Observation},
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// The documentation of the API.
+const DOCS: &str = include_str!("../src/http.rs");
+
+/// One line of it.
+#[derive(Debug, Default)]
+struct Curl {
+    line: String,
+    method: Method,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: String,
+    /// Whether it sends the cookie that another line was given.
+    has_cookie: bool,
+    /// The status behind the line, or what holds where it has none.
+    promised: String,
+}
+
+/// The words of a line as a shell finds them, up to its comment, and the comment.
+fn words(line: &str) -> (Vec<String>, String) {
+    let line = line.replace("$U", "").replace("$J", "content-type: application/json");
+    let (mut words, mut word, mut quote) = (vec![], String::new(), None);
+    for (at, letter) in line.char_indices() {
+        match (letter, quote) {
+            ('\'' | '"', None) => quote = Some(letter),
+            (letter, Some(open)) if letter == open => quote = None,
+            (' ', None) => words.push(std::mem::take(&mut word)),
+            ('#', None) => return (words, line[at + 1..].trim().to_owned()),
+            _ => word.push(letter),
+        }
+    }
+    words.push(word);
+    (words, String::new())
+}
+
+impl Curl {
+    fn read(line: &str, promised: &str) -> Self {
+        let (words, comment) = words(line);
+        let mut words = words.into_iter().filter(|word| !word.is_empty());
+        let mut curl =
+            Self { line: line.to_owned(), promised: promised.to_owned(), ..Self::default() };
+        assert_eq!(words.next().as_deref(), Some("curl"));
+        while let Some(word) = words.next() {
+            let mut value = || words.next().unwrap_or_default();
+            match word.as_str() {
+                "-c" => _ = value(),
+                "-b" => curl.has_cookie = value() == "jar",
+                "-X" => curl.method = value().parse().unwrap_or_default(),
+                "-H" => {
+                    let header = value();
+                    let (name, value) = header.split_once(": ").unwrap_or_default();
+                    curl.headers.push((name.to_owned(), value.to_owned()));
+                }
+                "-d" => (curl.method, curl.body) = (Method::POST, value()),
+                "-N" => {}
+                path => path.clone_into(&mut curl.path),
+            }
+        }
+        if comment.starts_with(|it: char| it.is_ascii_digit()) {
+            comment[..3].clone_into(&mut curl.promised);
+        }
+        curl
+    }
+
+    /// All lines. What the text before them says of all answers of its section holds where a line says nothing.
+    fn of_docs() -> Vec<Self> {
+        const OF_ALL: &str = "Each of these answers ";
+        let (mut lines, mut promised) = (vec![], "200");
+        for line in DOCS.lines().filter_map(|line| line.strip_prefix("//! ")) {
+            if line.starts_with("# ") {
+                promised = "200";
+            } else if let Some((_, rest)) = line.split_once(OF_ALL) {
+                promised = &rest[..3];
+            } else if line.starts_with("curl ") {
+                lines.push(Self::read(line, promised));
+            }
+        }
+        lines
+    }
+}
+
+#[tokio::test]
+async fn every_line_of_the_documentation_works() {
+    let playground = Playground::open(None).expect("the sandbox has its worlds");
+    let house = House::playing(playground);
+    let lines = Curl::of_docs();
+    assert!(lines.len() >= 14, "{}", lines.len());
+    let mut cookie = String::new();
+    for curl in &lines {
+        // Its examples stand for what the played hub has.
+        let real = |text: &str| {
+            text.replace("TOKEN", &house.token)
+                .replace("k3f9", "r1")
+                .replace("0123456789abcdef", "p1")
+                .replace("\"hash\":\"0123…\"", "\"hash\":\"abc\"")
+                .replace("0123…", "p1")
+        };
+        let mut headers: Vec<(&str, &str)> =
+            curl.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+        if curl.has_cookie {
+            headers.push(("cookie", &cookie));
+        }
+        let (path, body) = (real(&curl.path), real(&curl.body));
+        let answer = house.send(curl.method.clone(), &path, &headers, &body).await;
+        assert_eq!(answer.status().as_str(), curl.promised, "{}", curl.line);
+        if let Some(set) = answer.headers().get("set-cookie") {
+            let set = set.to_str().expect("a cookie is text");
+            set.split(';').next().unwrap_or_default().clone_into(&mut cookie);
+        }
+    }
+    let heard = house.hub.heard.lock().expect("no test panicked with it").join("\n");
+    insta::assert_snapshot!(heard, @r"
+    plan shop
+    start p1 by Li
+    Pause r1 by Li
+    Skip(StepId(7)) r1 by Li
+    subscribe run:r1 after 5f3a:17
+    ");
+}
+
+/// What says of which sort an object is: its fields are the same wherever it stands.
+const SORTS: [&str; 5] = ["record", "happening", "trouble", "difference", "why"];
+/// What has no fields but values under names that come from the cluster.
+const MAPS: [&str; 2] = ["counts", "labels"];
+
+/// The names of the fields of everything in an answer, by where it stands: below the answer, or below an object of a sort.
+type Shapes = BTreeMap<String, BTreeSet<String>>;
+
+fn gather(value: &Value, place: &str, shapes: &mut Shapes) {
+    match value {
+        Value::Object(all) => {
+            let sort = SORTS.iter().find_map(|field| Some((*field, all.get(*field)?.as_str()?)));
+            let place = sort.map_or(place.to_owned(), |(field, sort)| format!("{field} {sort}"));
+            for (name, value) in all {
+                shapes.entry(place.clone()).or_default().insert(name.clone());
+                if !MAPS.contains(&name.as_str()) {
+                    gather(value, &format!("{place}.{name}"), shapes);
+                }
+            }
+        }
+        Value::Array(all) => all.iter().for_each(|it| gather(it, place, shapes)),
+        _ => {}
+    }
+}
+
+/// A unit with what makes each sort of record.
+const CLUSTER: &str = "
+    ns shop of=shop
+    deploy shop/web of=shop selector=app:web template=app:web uses=claim:data,config:shared
+    pod shop/web-a owner=deploy/web labels=app:web uses=claim:data node=n1
+    pvc shop/data of=shop volume=pv-1
+    pv pv-1 claim=shop/data capacity=1Gi
+    cm shop/shared of=shop
+    cm shop/held of=shop finalizers=example.com/hold
+    ns bank of=bank
+    deploy shop/guest of=bank uses=config:shared
+    node n1
+";
+
+/// A hub that sees this cluster; the test answers for it.
+struct Kept {
+    mailbox: mpsc::Sender<Incoming>,
+    orders: mpsc::Receiver<Order>,
+    house: House,
+}
+
+impl Kept {
+    async fn new() -> Self {
+        let (mailbox, inbox) = mpsc::channel(MAILBOX);
+        let (out, orders) = mpsc::channel(ORDERS);
+        let journal = Journal::over(MemoryStore::default());
+        let keeper = Keeper::open("dev".into(), inbox, out, journal).expect("it has no past");
+        tokio::spawn(keeper.run(CancellationToken::new()));
+        let mut house = House::keeping(Hub::new(mailbox.clone()));
+        house.cookie = house.sign_in(&house.token).await;
+        let mut kept = Self { mailbox, orders, house };
+        kept.see(fixture::listing(&fixture::objects(CLUSTER))).await;
+        kept
+    }
+
+    async fn tell(&mut self, incoming: Incoming) {
+        self.mailbox.send(incoming).await.expect("the hub is there");
+    }
+
+    async fn see(&mut self, observations: Vec<Observation>) {
+        self.tell(Incoming::Observed(observations)).await;
+    }
+
+    /// Answers the next order.
+    async fn answer(&mut self, outcome: impl FnOnce(&str) -> Outcome) {
+        let Order { run, action, .. } = self.orders.recv().await.expect("there is something to do");
+        let outcome = outcome(&format!("{action:?}"));
+        self.tell(Incoming::Performed { run, action, outcome }).await;
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let answer = self.house.get(path).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text);
+        answer.json()
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Value {
+        let answer = self.house.post(path, &body.to_string()).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{path}: {}", answer.text);
+        answer.json()
+    }
+}
+
+/// What of the cluster is as bad as it can be: something is hidden, something is going, nothing answers.
+fn troubles() -> Vec<Observation> {
+    let going = Deletion { at: fixture::now(), grace: 30 };
+    let held = fixture::object("cm shop/held of=shop finalizers=example.com/hold");
+    let held = Object { deletion: Some(Box::new(going)), ..held };
+    vec![
+        Observation::Reached { version: "v1.36.3".into() },
+        Observation::Applied(Box::new(held)),
+        Observation::Blind {
+            resource: "leases.coordination.k8s.io".into(),
+            cause: BlindCause::Forbidden,
+            message: "no".into(),
+        },
+        Observation::Unreachable { cause: AwayCause::Silent, message: "reset".into() },
+    ]
+}
+
+/// The names of fields are read by scripts: they are added to, and neither renamed nor taken away. Whoever has to change one
+/// of these lines breaks such a script.
+#[tokio::test]
+async fn no_field_is_renamed() {
+    let mut kept = Kept::new().await;
+    let plan = kept.post("/api/plans", &json!({"unit": "shop"})).await;
+    let confirmed = json!({"plan": plan["id"], "hash": plan["hash"], "confirm": "shop"});
+    let started = kept.post("/api/runs", &confirmed).await;
+    let run = started["run"].as_str().unwrap_or_default().to_owned();
+    let overlap = kept.house.post("/api/runs", &confirmed.to_string()).await.json();
+    for _ in 0..2 {
+        kept.answer(|action| match action.contains("Deployment") {
+            true => Outcome::Refused { code: 403, message: "no".into() },
+            false => Outcome::Accepted,
+        })
+        .await;
+    }
+    kept.see(troubles()).await;
+    let mut events = kept.house.follow(&format!("topic=run:{run}"), &[]).await;
+    let (_, snapshot) = events.next().await.expect("it begins with everything");
+    let (_, ping) = events.next().await.expect("and says what time it is");
+    kept.see(vec![Observation::Deleted {
+        kind: fixture::kind("cm"),
+        uid: fixture::uid("cm:shop/held"),
+    }])
+    .await;
+    let (_, delta) = events.next().await.expect("something changed");
+    kept.house.drain.cancel();
+    let (_, bye) = events.next().await.expect("it says bye");
+    let moved = json!({"plan": "p1", "hash": "moved", "confirm": "shop"});
+    let stale = House::new().await.post("/api/runs", &moved.to_string()).await.json();
+    let read = |text: &str| serde_json::from_str(text).unwrap_or(Value::Null);
+    let answers = [
+        ("units", kept.get("/api/units").await),
+        ("unit", kept.get("/api/units/shop").await),
+        (
+            "plan",
+            kept.get(&format!("/api/plans/{}", plan["id"].as_str().unwrap_or_default())).await,
+        ),
+        ("run", kept.get(&format!("/api/runs/{run}")).await),
+        ("started", started),
+        ("refused", overlap),
+        ("stale", stale),
+        ("snapshot", read(&snapshot)),
+        ("delta", read(&delta)),
+        ("ping", read(&ping)),
+        ("bye", read(&bye)),
+    ];
+    let mut shapes = Shapes::new();
+    for (answer, json) in &answers {
+        gather(json, answer, &mut shapes);
+    }
+    let lines = shapes.iter().map(|(place, names)| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        format!("{place}: {}", names.join(" "))
+    });
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"
+    bye: reason
+    delta: message previous put remove revision
+    delta.remove: edge
+    difference added: difference object
+    difference added.object: group kind name namespace
+    happening gone: happening object step
+    happening gone.object: group kind name namespace
+    happening requested: happening object step
+    happening requested.object: group kind name namespace
+    happening started: by happening
+    happening terminating: happening object step
+    happening terminating.object: group kind name namespace
+    happening trouble: happening object step trouble
+    happening trouble.object: group kind name namespace
+    ping: hash now
+    plan: blind data hash id kept made steps unit
+    plan.data: capacity claim fate reclaim source volume
+    plan.data.claim: group kind name namespace
+    plan.data.volume: group kind name namespace
+    plan.kept: object reason uid
+    plan.kept.object: group kind name namespace
+    plan.steps: after deed finalizers holds_storage id kind object pods uid wave
+    plan.steps.after: edge on_first reason rung step
+    plan.steps.after.reason: field value
+    plan.steps.deed: delete
+    plan.steps.deed.delete: propagation
+    plan.steps.kind: group kind namespaced plural version
+    plan.steps.object: group kind name namespace
+    plan.steps.pods: expressions labels
+    record blind: cause message record resource since
+    record cluster: kinds name objects record synced unreachable version
+    record cluster.unreachable: cause message since
+    record edge: from kind reason record to
+    record edge.reason: field value
+    record event: at happening number record
+    record object: created deletion details finalizers labels object record since standing state step uid version wave
+    record object.deletion: at grace
+    record object.details: name value
+    record object.object: group kind name namespace
+    record object.standing: kept
+    record run: by counts ended id kept plan record recovered started state total unit
+    record step: gone id object record requested state trouble uid waits_for wave
+    record step.object: group kind name namespace
+    record unit: counts found id namespaces newest record run shared
+    refused: error
+    refused.error: code do means object request run what
+    refused.error.object: group kind name namespace
+    run: message records revision
+    snapshot: message records revision
+    stale: error
+    stale.error: code differences do means request what
+    started: run
+    trouble refused: code message trouble
+    unit: message records revision
+    units: message records revision
+    why retainedVolume: why
+    why usedBy: edge reason user why
+    why usedBy.reason: field value
+    why usedBy.user: group kind name namespace
+    ");
+}
