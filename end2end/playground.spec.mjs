@@ -82,7 +82,7 @@ test('the page as it is served is no larger than the budget of the first load ta
 		const served = await (await page.request.get(unwind.origin)).body();
 		expect(served.toString()).toContain('consortium');
 		// As in app/build.
-		expect(brotliCompressSync(served).length).toBeLessThanOrEqual(4 * 1024);
+		expect(brotliCompressSync(served).length).toBeLessThanOrEqual(3584);
 	});
 });
 

@@ -1,7 +1,7 @@
 //! `/`: the units of the cluster, and the runs.
 
 use leptos::prelude::*;
-use teardown::message::{Counts, RunCard, Topic, UnitCard};
+use teardown::message::{RunCard, Topic, UnitCard};
 
 use crate::{
     address::Address,
