@@ -248,7 +248,7 @@ impl Keeper {
         for observation in &observations {
             match observation {
                 Observation::Time(cluster) => self.clock.follow(*cluster),
-                Observation::Played(game) => self.clock.set_pace(game.speed),
+                Observation::Pace(pace) => self.clock.set_pace(*pace),
                 _ => {}
             }
         }

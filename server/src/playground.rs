@@ -136,7 +136,8 @@ impl Playground {
                 continue;
             }
             told = Some(card.clone());
-            if mailbox.send(Incoming::Observed(vec![Observation::Played(card)])).await.is_err() {
+            let seen = vec![Observation::Pace(card.speed), Observation::Played(card)];
+            if mailbox.send(Incoming::Observed(seen)).await.is_err() {
                 return;
             }
         }

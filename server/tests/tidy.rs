@@ -332,6 +332,22 @@ fn arrows_between_rooms_point_one_way() {
 }
 
 #[test]
+fn whether_the_cluster_is_played_is_passed_on_and_never_asked() {
+    let rooms = ["server/src/hub", "server/src/cluster", "server/src/journal"];
+    let mut offences = vec![];
+    for source in sources().iter().filter(|source| rooms.iter().any(|room| source.is_under(room))) {
+        let asks = ["Played(", ".playground("].into_iter();
+        let asked = asks.filter(|word| {
+            let code = source.without_tests();
+            // A watch that lists what it does not look at names it once, without looking.
+            !source.for_tests && code.replace("Played(_)", "").contains(word)
+        });
+        offences.extend(asked.map(|word| format!("{} asks {word}", source.path)));
+    }
+    check("the server does not know what it talks to", &offences);
+}
+
+#[test]
 fn arrows_within_the_page_point_one_way() {
     let mut offences = vec![];
     for source in sources() {

@@ -136,6 +136,7 @@ impl Known {
             | Observation::Blind { .. }
             | Observation::Sighted { .. }
             | Observation::Time(_)
+            | Observation::Pace(_)
             | Observation::Played(_)
             | Observation::Reached { .. }
             | Observation::Unreachable { .. } => false,

@@ -186,7 +186,7 @@ impl Index {
                 self.unreachable = None;
             }
             // The caller's clock: this one is told the time.
-            Observation::Time(_) => {}
+            Observation::Time(_) | Observation::Pace(_) => {}
             Observation::Played(playground) => self.playground = Some(playground),
             Observation::Unreachable { cause, message } => {
                 let since = self.unreachable.as_ref().map_or(now, |unreachable| unreachable.since);

@@ -94,6 +94,8 @@ pub enum Observation {
     },
     /// What the API server's clock shows.
     Time(Timestamp),
+    /// How fast the API server's clock goes: so many seconds in one of ours. One where nothing else is said.
+    Pace(u32),
     /// The cluster is only played, and this is how the game stands.
     Played(Playground),
     /// The API server does not answer, or not as it should.

@@ -87,7 +87,7 @@ pub(crate) async fn relay(
             let blind = |resource: &str, message: &str| Observation::Blind {
                 resource: resource.to_owned(),
                 cause: BlindCause::Forbidden,
-                message: message.to_owned(),
+                message: message.into(),
             };
             let seen = vec![blind("pods", ENCODED), blind(&format!("{CANARY}.example.com"), "")];
             if mailbox.send(Incoming::Observed(seen)).await.is_err() {

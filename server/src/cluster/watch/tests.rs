@@ -99,7 +99,10 @@ impl Scene {
                 .expect("nothing is told")
                 .unwrap();
             return match told {
-                Observation::Reached { .. } | Observation::Time(_) | Observation::Played(_) => {
+                Observation::Reached { .. }
+                | Observation::Time(_)
+                | Observation::Pace(_)
+                | Observation::Played(_) => {
                     continue;
                 }
                 Observation::Listed { objects, .. } => {
