@@ -291,6 +291,16 @@ export default [
 		});
 		await t.get('deployments/web', { see: ['spec.replicas'] });
 	}),
+	define('scale-preconditions', 'A Scale means the object, and the version of it, that it says', async (t) => {
+		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), { silent: true });
+		const { body } = await t.get('deployments/web/scale', { see: ['spec'] });
+		const { resourceVersion, ...metadata } = body.metadata;
+		const spec = { replicas: 1 };
+		await t.put('deployments/web/scale', { ...body, spec, metadata: { ...metadata, uid: 'another' } });
+		await t.put('deployments/web/scale', { ...body, spec, metadata: { ...metadata, resourceVersion: '1' } });
+		await t.put('deployments/web/scale', { ...body, spec, metadata }, { see: ['spec'], query: { dryRun: 'All' } });
+		await t.put('deployments/other/scale', { ...body, spec, metadata });
+	}),
 	define('service-immutable-address', 'The address of a Service does not change', async (t) => {
 		await t.create(service('s', { clusterIP: 'None' }), { see: ['spec.clusterIP'] });
 		await t.patch('services/s', 'merge', { spec: { clusterIP: '10.0.0.99', clusterIPs: ['10.0.0.99'] } });

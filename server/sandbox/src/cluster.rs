@@ -17,6 +17,7 @@ mod managed;
 mod policy;
 mod quota;
 mod rules;
+mod scale;
 mod update;
 mod validate;
 mod webhook;
@@ -307,6 +308,22 @@ impl Cluster {
         subresource: &str,
     ) -> Result<Arc<Value>, Status> {
         self.patch_with(actor, &manager_of(actor), key, patch, subresource)
+    }
+
+    /// Writes the number of replicas into a Scale that was read before.
+    ///
+    /// # Errors
+    ///
+    /// As the API server's.
+    pub(crate) fn set_replicas(
+        &mut self,
+        actor: &Actor,
+        key: &Key,
+        mut scale: Value,
+        replicas: i64,
+    ) -> Result<Value, Status> {
+        object::set(&mut scale, &["spec", "replicas"], json!(replicas));
+        self.rescale(actor, &manager_of(actor), key, &scale)
     }
 
     /// Reads an object, changes it and puts it back: what a controller does that retries on conflicts. Nothing is

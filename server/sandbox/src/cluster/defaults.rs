@@ -48,6 +48,12 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
         }
         ("autoscaling", _) => {
             set_default(object, &["spec", "minReplicas"], json!(1));
+            if object["spec"]["metrics"].as_array().is_none_or(Vec::is_empty) {
+                let target = json!({"type": "Utilization", "averageUtilization": 80});
+                let cpu =
+                    json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
+                object::set(object, &["spec", "metrics"], json!([cpu]));
+            }
             set_default(object, &["status"], json!({"desiredReplicas": 0, "currentMetrics": null}));
         }
         ("policy", "poddisruptionbudgets") => {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, thread};
 use cel::{Context, ExecutionError, Program, Value as Term};
 use serde_json::{Value, json};
 
-use super::{Cluster, admission::Attributes};
+use super::{Cluster, admission::Attributes, scale};
 use crate::{
     object,
     selector::Labels,
@@ -141,8 +141,12 @@ impl Cluster {
             *asked;
         let kind = self.kinds.get(&key.group, &key.plural);
         let [version, kind] = kind.map_or(["", ""], |kind| [&*kind.version, &*kind.kind]);
+        let of = match subresource {
+            scale::SUBRESOURCE => scale::KIND,
+            _ => [&*key.group, version, kind],
+        };
         let request = json!({
-            "kind": {"group": &*key.group, "version": version, "kind": kind},
+            "kind": {"group": of[0], "version": of[1], "kind": of[2]},
             "resource": {"group": &*key.group, "version": version, "resource": &*key.plural},
             "subResource": subresource,
             "name": name,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     Actor, Cluster, Write,
     admission::{Attributes, Operation},
-    defaults, managed, validate,
+    defaults, managed, scale, validate,
 };
 use crate::{
     kind::{self, Kind},
@@ -26,8 +26,8 @@ impl Cluster {
         subresource: &str,
         object: Value,
     ) -> Result<Arc<Value>, Status> {
-        self.change(actor, write, key, subresource, |_, existing| {
-            same_uid(key, existing, &object)?;
+        self.change(actor, write, key, subresource, |kind, existing| {
+            same_uid(kind, key, existing, &object)?;
             Ok(object)
         })
     }
@@ -64,7 +64,7 @@ impl Cluster {
     }
 
     /// Brings an object from what is stored to what `change` makes of it.
-    fn change(
+    pub(super) fn change(
         &mut self,
         actor: &Actor,
         write: &Write,
@@ -80,6 +80,8 @@ impl Cluster {
         validate::shape(&kind, &object)?;
         validate::convert(&kind, &mut object);
         self.may_change(key)?;
+        let is_scale = subresource == scale::SUBRESOURCE;
+        let was = is_scale.then(|| scale::of(&kind, &existing));
         let asked = Attributes {
             actor,
             write,
@@ -88,9 +90,15 @@ impl Cluster {
             name: &key.name,
             subresource,
             object: &Value::Null,
-            existing: Some(&existing),
+            existing: Some(was.as_ref().unwrap_or(&existing)),
         };
-        self.mutate(&kind, asked, &mut object)?;
+        if is_scale {
+            let mut seen = scale::of(&kind, &object);
+            self.mutate(&kind, asked, &mut seen)?;
+            scale::write_to(&kind, &seen, &mut object)?;
+        } else {
+            self.mutate(&kind, asked, &mut object)?;
+        }
         self.ask_guard(actor, write, key, Some(&existing), &object)?;
         same_version(&kind, key, &existing, &object)?;
         keep_system_fields(&kind, &existing, &mut object);
@@ -99,7 +107,8 @@ impl Cluster {
             defaults::apply(&kind, &mut object);
         }
         prepare(&kind, &existing, &mut object, subresource);
-        self.decide(&Attributes { object: &object, ..asked })?;
+        let seen = is_scale.then(|| scale::of(&kind, &object));
+        self.decide(&Attributes { object: seen.as_ref().unwrap_or(&object), ..asked })?;
         validate::update(&kind, &existing, &object, subresource)?;
         self.charge(write, key, subresource, &object, Some(&existing))?;
         managed::note(Some(&existing), &mut object, &kind, write, subresource, self.now());
@@ -117,6 +126,9 @@ impl Cluster {
         self.put(key, &existing, object, write.dry_run)
     }
 }
+
+/// Groups under whose name the real one keeps what is in them.
+const WITH_GROUP: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
 /// `checkName`: a patch leaves an object where it is.
 fn same_place(key: &Key, existing: &Value, patched: &Value) -> Result<(), Status> {
@@ -141,12 +153,18 @@ fn same_kind(kind: &Kind, patched: &Value) -> Result<(), String> {
 }
 
 /// Whether a PUT means the object that is stored, by its UID. A patch cannot mean another; it may not change it.
-fn same_uid(key: &Key, existing: &Value, object: &Value) -> Result<(), Status> {
+pub(super) fn same_uid(
+    kind: &Kind,
+    key: &Key,
+    existing: &Value,
+    object: &Value,
+) -> Result<(), Status> {
     let (is, asked) = (object::uid(existing), object::uid(object));
     if !asked.is_empty() && asked != is {
         let Key { group, plural, namespace, name } = key;
-        let registry =
-            if group.is_empty() { plural.to_string() } else { format!("{group}/{plural}") };
+        // Of what is built in, only what came from servers of their own is kept under its group.
+        let is_apart = kind.is_custom() || WITH_GROUP.contains(&&**group);
+        let registry = if is_apart { format!("{group}/{plural}") } else { plural.to_string() };
         let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: /registry/{registry}/{namespace}{name}, ResourceVersion: 0, \
@@ -224,7 +242,7 @@ fn prepare(kind: &Kind, existing: &Value, object: &mut Value, subresource: &str)
     };
     match subresource {
         // A definition without the subresource has its status written like the rest.
-        "" => {
+        "" | scale::SUBRESOURCE => {
             if kind.subresource("status").is_some() {
                 take(object, "status");
             }

@@ -1,14 +1,19 @@
-//! HorizontalPodAutoscalers, only as somebody who writes `spec.replicas` of what others own: there are no metrics here,
-//! so they keep their target within its bounds, or at what the annotation [`WANTED`] says:
+//! HorizontalPodAutoscalers, only as somebody who writes how many replicas others have, through their Scale: nobody
+//! serves metrics here, so they keep their target within its bounds, or at what the annotation [`WANTED`] says:
 //! pkg/controller/podautoscaler/horizontal.go.
 
+mod metric;
+
+use std::cmp::Ordering;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::{Client, EventType};
 use super::queue::Queue;
-use super::read::{annotation, is_deleting, namespace, number, set, set_condition, small, text};
+use super::read::{
+    annotation, list, namespace, number, set, set_condition, small, text, unset, written,
+};
 use super::resource::AUTOSCALERS;
 use super::timing::Timing;
 use super::{Next, Reconcile};
@@ -35,9 +40,10 @@ impl Reconcile for Autoscalers {
         Self { period: timing.autoscaler_period }
     }
 
+    /// It looks at each once in a period, at a new one after the first.
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
         if AUTOSCALERS.has(&event.key) && event.change == Change::Added {
-            queue.add(event.key.clone());
+            queue.add_after(event.key.clone(), self.period);
         }
     }
 
@@ -47,57 +53,147 @@ impl Reconcile for Autoscalers {
         client: &mut Client<'_>,
         _: &mut Queue<Key>,
     ) -> Result<Next, Status> {
-        let Some(scaler) = client.get(key).filter(|it| !is_deleting(it)) else {
-            return Ok(Next::Rest);
-        };
-        let reference = &scaler["spec"]["scaleTargetRef"];
-        let mut changed = serde_json::Value::clone(&scaler);
-        let now = client.now();
-        let target = client
-            .kind_of(text(reference, "/apiVersion"), text(reference, "/kind"))
-            .map(|kind| {
-                Key::new(&kind.group, &kind.plural, namespace(&scaler), text(reference, "/name"))
-            })
-            .and_then(|key| Some((client.get(&key)?, key)));
-        let Some((target, place)) = target else {
-            let kind = text(reference, "/kind").to_lowercase();
-            let message = format!(
-                "the HPA controller was unable to get the target's current scale: {kind}s.apps {:?} not found",
-                text(reference, "/name")
-            );
-            set_condition(&mut changed, "AbleToScale", "False", "FailedGetScale", &message, now);
-            client.event(&scaler, EventType::Warning, "FailedGetScale", &message);
-            client.update_status(AUTOSCALERS, &changed)?;
-            return Ok(Next::After(self.period));
-        };
-        let current = number(&target, "/spec/replicas").unwrap_or(1);
-        let asked = annotation(&scaler, WANTED).and_then(|it| it.parse().ok()).unwrap_or(current);
-        let least = small(number(&scaler, "/spec/minReplicas").unwrap_or(1));
-        let most = small(number(&scaler, "/spec/maxReplicas").unwrap_or(asked)).max(least);
-        // Zero replicas mean that somebody switched scaling off.
-        let wanted = if current == 0 { 0 } else { asked.clamp(least, most).min(MOST.max(current)) };
-        set_condition(
-            &mut changed,
-            "AbleToScale",
-            "True",
-            "SucceededGetScale",
-            "the HPA controller was able to get the target's current scale",
-            now,
-        );
-        if current == 0 {
-            let message = "scaling is disabled since the replica count of the target is zero";
-            set_condition(&mut changed, "ScalingActive", "False", "ScalingDisabled", message, now);
-        }
-        if wanted != current {
-            client.modify(&place, |it| set(it, &["spec", "replicas"], json!(wanted)))?;
-            let message = format!(
-                "New size: {wanted}; reason: Current number of replicas outside of the Spec limits"
-            );
-            client.event(&scaler, EventType::Normal, "SuccessfulRescale", &message);
-        }
-        set(&mut changed, &["status", "currentReplicas"], json!(current));
-        set(&mut changed, &["status", "desiredReplicas"], json!(wanted));
-        client.update_status(AUTOSCALERS, &changed)?;
+        // One that a finalizer holds goes on.
+        let Some(scaler) = client.get(key) else { return Ok(Next::Rest) };
+        let mut changed = Value::clone(&scaler);
+        look(client, &mut changed);
+        // What could not be written is written when it looks again.
+        drop(client.update_status(AUTOSCALERS, &changed));
         Ok(Next::After(self.period))
     }
+}
+
+/// Why its target gets another number of replicas.
+struct Rescale {
+    wanted: i64,
+    reason: &'static str,
+}
+
+/// Brings the target of an autoscaler to what it should be, and notes in its status what came of it.
+fn look(client: &mut Client<'_>, scaler: &mut Value) {
+    let now = client.now();
+    let (place, scale) = match target(client, scaler) {
+        Ok(found) => found,
+        Err(why) => {
+            client.event(scaler, EventType::Warning, "FailedGetScale", &why);
+            let message =
+                format!("the HPA controller was unable to get the target's current scale: {why}");
+            set_condition(scaler, "AbleToScale", "False", "FailedGetScale", &message, now);
+            return;
+        }
+    };
+    let message = "the HPA controller was able to get the target's current scale";
+    set_condition(scaler, "AbleToScale", "True", "SucceededGetScale", message, now);
+    let current = number(&scale, "/spec/replicas").unwrap_or_default();
+    let before = number(scaler, "/status/desiredReplicas").unwrap_or_default();
+    let least = small(number(scaler, "/spec/minReplicas").unwrap_or(1));
+    let most = small(number(scaler, "/spec/maxReplicas").unwrap_or(current)).max(least);
+    let outside = |wanted, reason| Some(Rescale { wanted, reason });
+    let rescale = if current == 0 {
+        // Zero replicas mean that somebody switched scaling off.
+        let message = "scaling is disabled since the replica count of the target is zero";
+        set_condition(scaler, "ScalingActive", "False", "ScalingDisabled", message, now);
+        None
+    } else if current > most {
+        outside(most, "Current number of replicas above Spec.MaxReplicas")
+    } else if current < least {
+        outside(least, "Current number of replicas below Spec.MinReplicas")
+    } else {
+        match measured(client, scaler, &scale) {
+            Ok(asked) => inside(asked.clamp(least, most), current),
+            Err(metrics) => return note(scaler, current, before, metrics),
+        }
+    };
+    let Some(Rescale { wanted, reason }) = rescale else {
+        return note(scaler, current, current, Value::Null);
+    };
+    // Never more than the sandbox bears, unless somebody else asked for them.
+    let wanted = wanted.min(MOST.max(current));
+    if let Err(refused) = client.rescale(&place, scale, wanted) {
+        let why = refused.message;
+        let message = format!("New size: {wanted}; reason: {reason}; error: {why}");
+        client.event(scaler, EventType::Warning, "FailedRescale", &message);
+        let message = format!("the HPA controller was unable to update the target scale: {why}");
+        set_condition(scaler, "AbleToScale", "False", "FailedUpdateScale", &message, now);
+        return note(scaler, current, before, Value::Null);
+    }
+    let message = format!("the HPA controller was able to update the target scale to {wanted}");
+    set_condition(scaler, "AbleToScale", "True", "SucceededRescale", &message, now);
+    let message = format!("New size: {wanted}; reason: {reason}");
+    client.event(scaler, EventType::Normal, "SuccessfulRescale", &message);
+    note(scaler, current, wanted, Value::Null);
+    set(scaler, &["status", "lastScaleTime"], written(now));
+}
+
+/// Where the target is, and its Scale; or why there is none.
+fn target(client: &Client<'_>, scaler: &Value) -> Result<(Key, Value), String> {
+    let reference = &scaler["spec"]["scaleTargetRef"];
+    let (version, kind) = (text(reference, "/apiVersion"), text(reference, "/kind"));
+    let Some(found) = client.kind_of(version, kind) else {
+        let group = crate::cluster::split_api_version(version).0;
+        return Err(format!("no matches for kind {kind:?} in group {group:?}"));
+    };
+    let key = Key::new(&found.group, &found.plural, namespace(scaler), text(reference, "/name"));
+    let scale = client.scale(&key).map_err(|refused| refused.message)?;
+    Ok((key, scale))
+}
+
+/// The change that metrics ask for.
+fn inside(wanted: i64, current: i64) -> Option<Rescale> {
+    match wanted.cmp(&current) {
+        Ordering::Equal => None,
+        Ordering::Greater => Some(Rescale { wanted, reason: "annotation above target" }),
+        Ordering::Less => Some(Rescale { wanted, reason: "All metrics below target" }),
+    }
+}
+
+/// What metrics ask for; or what the status says of them, where they cannot be asked.
+fn measured(client: &mut Client<'_>, scaler: &mut Value, scale: &Value) -> Result<i64, Value> {
+    let now = client.now();
+    if let Some(asked) = annotation(scaler, WANTED).and_then(|it| it.parse().ok()) {
+        let message = format!(
+            "the HPA was able to successfully calculate a replica count from the annotation {WANTED}"
+        );
+        set_condition(scaler, "ScalingActive", "True", "ValidMetricFound", &message, now);
+        let message = "recommended size matches current size";
+        set_condition(scaler, "AbleToScale", "True", "ReadyForNewScale", message, now);
+        return Ok(asked);
+    }
+    if text(scale, "/status/selector").is_empty() {
+        let why = "selector is required";
+        client.event(scaler, EventType::Warning, "SelectorRequired", why);
+        let message = "the HPA target's scale is missing a selector";
+        unmeasured(client, scaler, "InvalidSelector", message, why);
+        return Err(Value::Null);
+    }
+    let place = namespace(scaler).to_owned();
+    let metrics = list(scaler, "/spec/metrics").iter();
+    let all: Vec<_> = metrics.map(|it| metric::ask(it, &place)).collect();
+    for one in &all {
+        client.event(scaler, EventType::Warning, &one.reason, &one.why);
+    }
+    if let Some(first) = all.first() {
+        let message = format!("the HPA was unable to compute the replica count: {}", first.why);
+        let count = all.len();
+        let all = format!("invalid metrics ({count} invalid out of {count})");
+        let why = format!("{all}, first error is: {}", first.outer);
+        unmeasured(client, scaler, &first.reason, &message, &why);
+    }
+    Err(vec![json!({"type": ""}); all.len()].into())
+}
+
+/// Says that nobody knows how many replicas there should be: in the condition by `message`, in an event by `why`.
+fn unmeasured(client: &mut Client<'_>, scaler: &mut Value, reason: &str, message: &str, why: &str) {
+    set_condition(scaler, "ScalingActive", "False", reason, message, client.now());
+    client.event(scaler, EventType::Warning, "FailedComputeMetricsReplicas", why);
+}
+
+fn note(scaler: &mut Value, current: i64, desired: i64, metrics: Value) {
+    if current == 0 {
+        unset(scaler, &["status", "currentReplicas"]);
+    } else {
+        set(scaler, &["status", "currentReplicas"], json!(current));
+    }
+    set(scaler, &["status", "desiredReplicas"], json!(desired));
+    set(scaler, &["status", "currentMetrics"], metrics);
 }

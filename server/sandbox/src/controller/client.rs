@@ -273,6 +273,19 @@ impl<'a> Client<'a> {
         self.cluster.update_status(&self.actor, &key, object.clone())
     }
 
+    /// The Scale of an object.
+    pub(crate) fn scale(&self, key: &Key) -> Result<Value, Status> {
+        self.allowed()?;
+        self.readable(key)?;
+        self.cluster.scale(key)
+    }
+
+    /// Writes a Scale that was read with another number of replicas.
+    pub(crate) fn rescale(&mut self, key: &Key, scale: Value, replicas: i64) -> Result<(), Status> {
+        self.allowed()?;
+        self.cluster.set_replicas(&self.actor, key, scale, replicas).map(|_| ())
+    }
+
     /// Replaces a namespace's `spec.finalizers`.
     pub(crate) fn finalize(&mut self, namespace: &Value) -> Result<(), Status> {
         self.allowed()?;

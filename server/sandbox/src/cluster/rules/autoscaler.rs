@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::status::Cause;
+use crate::{object::text, status::Cause};
 
 pub(super) fn spec(spec: &Value, causes: &mut Vec<Cause>) {
     let number = |field: &str| spec[field].as_i64();
@@ -22,8 +22,32 @@ pub(super) fn spec(spec: &Value, causes: &mut Vec<Cause>) {
         causes.push(Cause::invalid("spec.maxReplicas", &json!(most), why));
     }
     for field in ["kind", "name"] {
-        if crate::object::text(spec, &["scaleTargetRef", field]).is_empty() {
+        if text(spec, &["scaleTargetRef", field]).is_empty() {
             causes.push(Cause::required(&format!("spec.scaleTargetRef.{field}"), ""));
         }
+    }
+    let version = &spec["scaleTargetRef"]["apiVersion"];
+    if let Some(why) = odd_version(version.as_str().unwrap_or_default(), spec) {
+        let field = "spec.scaleTargetRef.apiVersion";
+        let version = if version.is_null() { &json!("") } else { version };
+        causes.push(Cause::invalid(field, version, &why));
+    }
+    let can_be_none = |metric: &Value| ["Object", "External"].contains(&text(metric, &["type"]));
+    let metrics = spec["metrics"].as_array();
+    if spec["minReplicas"] == 0 && !metrics.into_iter().flatten().any(can_be_none) {
+        let why = "must specify at least one Object or External metric to support scaling to zero replicas";
+        causes.push(Cause::forbidden("spec.metrics", why));
+    }
+}
+
+/// Why nothing can be of this version (`ValidateAPIVersion`).
+fn odd_version(version: &str, spec: &Value) -> Option<String> {
+    match version.split('/').count() {
+        // Nothing in the core group has a scale but this.
+        1 if text(spec, &["scaleTargetRef", "kind"]) != "ReplicationController" => {
+            Some("apiVersion must specify API group".to_owned())
+        }
+        1 | 2 => None,
+        _ => Some(format!("unexpected GroupVersion string: {version}")),
     }
 }

@@ -1,0 +1,212 @@
+/**
+ * HorizontalPodAutoscalers: who writes how many replicas of what others own, where nobody measures anything.
+ */
+import { conditions, says } from '../conditions.mjs';
+import { daemonSet, definition, deployment, replicaSet, statefulSet, widget } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
+const ofApps = { apiVersion: 'apps/v1', kind: 'Deployment' };
+
+/** @param {string} name @param {Record<string, any>} [spec] @param {{apiVersion?: string, kind: string}} [target] of the same name */
+const autoscaler = (name, spec = {}, target = ofApps) => ({
+	apiVersion: 'autoscaling/v2',
+	kind: 'HorizontalPodAutoscaler',
+	metadata: { name },
+	spec: { scaleTargetRef: { ...target, name }, maxReplicas: 4, ...spec },
+});
+
+/** All it says of itself, without times. @param {any} one */
+const status = (one) => {
+	const { currentReplicas, desiredReplicas, lastScaleTime, currentMetrics } = one.status;
+	return {
+		currentReplicas,
+		desiredReplicas,
+		hasScaled: lastScaleTime !== undefined,
+		currentMetrics,
+		conditions: conditions(one),
+	};
+};
+
+/** @param {Scene} t @param {string} name @param {string} type @param {string} is @param {string} reason */
+const untilSays = (t, name, type, is, reason) =>
+	t.until(`horizontalpodautoscalers/${name}`, `says ${reason}`, (one) => says(one, type, is, reason), { show: status });
+
+/** What the autoscaler of that name has told about itself. @param {Scene} t @param {string} name @param {number} count of different ones */
+const untilTold = (t, name, count) => {
+	const told = (/** @type {any[]} */ all) => [
+		...new Set(
+			all
+				.filter(({ involvedObject }) => involvedObject.kind === 'HorizontalPodAutoscaler' && involvedObject.name === name)
+				.map(({ type, reason, message, source }) => [type, reason, message, source.component].join(' | ')),
+		),
+	];
+	return t.until('events', `tell of ${name}`, (all) => told(all).length >= count, { show: (all) => told(all).sort() });
+};
+
+/** @param {Scene} t @param {string} name @param {number} replicas */
+const untilScaled = (t, name, replicas) =>
+	t.until(`deployments/${name}`, `has ${replicas}`, ({ spec }) => spec.replicas === replicas, { see: ['spec.replicas'] });
+
+export default [
+	define('hpa-raises', 'An autoscaler raises to its minimum, again and again, without any metrics', async (t) => {
+		await t.create(deployment('web'), { silent: true });
+		await t.create(autoscaler('web', { minReplicas: 2 }), { see: ['spec'] });
+		await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
+		await untilScaled(t, 'web', 2);
+		await untilSays(t, 'web', 'ScalingActive', 'False', 'FailedGetResourceMetric');
+		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: 1 } }, { see: ['spec'] });
+		await untilScaled(t, 'web', 2);
+		await untilTold(t, 'web', 3);
+	}),
+	define('hpa-lowers', 'An autoscaler lowers to its maximum, without any metrics', async (t) => {
+		await t.create(deployment('web', { replicas: 5 }), { silent: true });
+		await t.create(autoscaler('web', { metrics: [] }), { see: ['spec.minReplicas', 'spec.metrics'] });
+		await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
+		await untilScaled(t, 'web', 4);
+		await untilTold(t, 'web', 1);
+	}),
+	define('hpa-disabled', 'An autoscaler leaves what has no replicas as it is, until somebody gives it one', async (t) => {
+		await t.create(deployment('web', { replicas: 0 }), { silent: true });
+		await t.create(autoscaler('web', { minReplicas: 2 }), { silent: true });
+		await untilSays(t, 'web', 'ScalingActive', 'False', 'ScalingDisabled');
+		await t.get('deployments/web', { see: ['spec.replicas'] });
+		await t.patch('deployments/web', 'merge', { spec: { replicas: 1 } }, { see: ['spec.replicas'] });
+		await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
+		await untilScaled(t, 'web', 2);
+	}),
+	define('hpa-within', 'Within its bounds an autoscaler without metrics changes nothing, and says why', async (t) => {
+		const target = { type: 'AverageValue', averageValue: '1' };
+		const metric = { name: 'queue' };
+		const metrics = {
+			resource: { type: 'Resource', resource: { name: 'memory', target } },
+			container: { type: 'ContainerResource', containerResource: { name: 'cpu', container: 'main', target } },
+			pods: { type: 'Pods', pods: { metric, target } },
+			object: { type: 'Object', object: { metric, target, describedObject: { ...ofApps, name: 'object' } } },
+			external: { type: 'External', external: { metric, target } },
+			both: undefined,
+		};
+		for (const [name, one] of Object.entries(metrics)) {
+			await t.create(deployment(name, { replicas: 2 }), { silent: true });
+			const all = one ? [one] : [metrics.external, metrics.resource];
+			await t.create(autoscaler(name, { metrics: all }), { silent: true });
+		}
+		for (const name of Object.keys(metrics)) {
+			await t.until(`horizontalpodautoscalers/${name}`, 'says something', (it) => says(it, 'ScalingActive', 'False'), {
+				show: status,
+			});
+			await untilTold(t, name, 2);
+			await t.get(`deployments/${name}`, { see: ['spec.replicas'] });
+		}
+	}),
+	define('hpa-no-target', 'An autoscaler of what is not there, and of what cannot be scaled', async (t) => {
+		await t.create(daemonSet('agent'), { silent: true });
+		await t.create(autoscaler('none'), { silent: true });
+		await t.create(autoscaler('agent', {}, { apiVersion: 'apps/v1', kind: 'DaemonSet' }), { silent: true });
+		await t.create(autoscaler('gadget', {}, { apiVersion: 'apps/v1', kind: 'Gadget' }), { silent: true });
+		for (const name of ['none', 'agent', 'gadget']) {
+			await untilSays(t, name, 'AbleToScale', 'False', 'FailedGetScale');
+			await untilTold(t, name, 1);
+		}
+		await t.create(deployment('none'), { silent: true });
+		await untilSays(t, 'none', 'AbleToScale', 'True', 'SucceededGetScale');
+	}),
+	define('hpa-of-others', 'An autoscaler of a StatefulSet, of a ReplicaSet, of a custom resource', async (t) => {
+		const group = `${t.ns}.example.com`;
+		const paths = { specReplicasPath: '.spec.size', statusReplicasPath: '.status.size' };
+		const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+		const versions = [{ name: 'v1', served: true, storage: true, schema, subresources: { scale: paths } }];
+		await t.create(definition(t.ns, { versions }), { silent: true });
+		const path = `/apis/${group}/v1/namespaces/${t.ns}/widgets`;
+		await t.eventually('it is served', 'GET', path, (answer) => answer.status === 200);
+		await t.post(path, widget(t.ns, 'web', {}, { spec: { size: 1 } }), { silent: true });
+		await t.create(statefulSet('db'), { silent: true });
+		await t.create(replicaSet('old'), { silent: true });
+		const least = { minReplicas: 2 };
+		await t.create(autoscaler('web', least, { apiVersion: `${group}/v1`, kind: 'Widget' }), { silent: true });
+		await t.create(autoscaler('db', least, { apiVersion: 'apps/v1', kind: 'StatefulSet' }), { silent: true });
+		// Of another version than there is: the kind counts.
+		await t.create(autoscaler('old', least, { apiVersion: 'apps/v7', kind: 'ReplicaSet' }), { silent: true });
+		const hasScaled = (/** @type {any} */ one) => one.status.lastScaleTime;
+		for (const name of ['web', 'db', 'old'])
+			await t.until(`horizontalpodautoscalers/${name}`, 'has scaled', hasScaled, { see: ['status.desiredReplicas'] });
+		await t.get(`${path}/web`, { see: ['spec'] });
+		await t.get('statefulsets/db', { see: ['spec.replicas'] });
+		await t.get('replicasets/old', { see: ['spec.replicas'] });
+		await untilSays(t, 'web', 'ScalingActive', 'False', 'InvalidSelector');
+		await t.delete(`customresourcedefinitions/widgets.${group}`, undefined, { silent: true });
+	}),
+	define('hpa-through-scale', 'An autoscaler updates the scale, under its own name, and stands what is refused', async (t) => {
+		const resourceRules = [
+			{ apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments/scale'], operations: ['*'] },
+		];		const words = [
+			"'by ' + request.userInfo.username",
+			"'; ' + request.operation + ' of ' + request.resource.resource + '/' + request.subResource + ' ' + request.name",
+			"'; a ' + request.kind.group + ' ' + request.kind.version + ' ' + request.kind.kind",
+			"'; a ' + object.kind + ' of ' + string(object.spec.replicas) + ' was ' + string(oldObject.spec.replicas)",
+		];
+		await t.create(
+			{
+				apiVersion: 'admissionregistration.k8s.io/v1',
+				kind: 'ValidatingAdmissionPolicy',
+				metadata: { name: t.name('policy') },
+				spec: {
+					matchConstraints: { resourceRules },
+					validations: [{ expression: 'false', messageExpression: words.join(' + ') }],
+				},
+			},
+			{ silent: true },
+		);
+		await t.create(
+			{
+				apiVersion: 'admissionregistration.k8s.io/v1',
+				kind: 'ValidatingAdmissionPolicyBinding',
+				metadata: { name: t.name('binding') },
+				spec: {
+					policyName: t.name('policy'),
+					validationActions: ['Deny'],
+					matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': t.ns } } },
+				},
+			},
+			{ silent: true },
+		);
+		await t.create(deployment('web'), { silent: true });
+		const more = {
+			body: { spec: { replicas: 3 } },
+			headers: { 'content-type': 'application/merge-patch+json' },
+			query: { dryRun: 'All' },
+		};
+		await t.eventually('it is in force', 'PATCH', 'deployments/web/scale', ({ status }) => status === 422, more);
+		await t.patch('deployments/web/scale', 'merge', more.body);
+		const { body } = await t.get('deployments/web/scale', { see: ['spec'] });
+		await t.put('deployments/web/scale', { ...body, spec: { replicas: 3 } });
+		await t.patch('deployments/web', 'merge', { metadata: { labels: { a: 'b' } } });
+		await t.create(autoscaler('web', { minReplicas: 2 }), { silent: true });
+		await untilSays(t, 'web', 'AbleToScale', 'False', 'FailedUpdateScale');
+		await untilTold(t, 'web', 1);
+		await t.get('deployments/web', { see: ['spec.replicas'] });
+		await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { silent: true });
+		await untilScaled(t, 'web', 2);
+		await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { silent: true });
+	}),
+	define('hpa-held', 'An autoscaler that a finalizer holds goes on scaling', async (t) => {
+		await t.create(deployment('web'), { silent: true });
+		const metadata = { name: 'web', finalizers: ['example.com/x'] };
+		await t.create({ ...autoscaler('web', { minReplicas: 2 }), metadata }, { silent: true });
+		await t.delete('horizontalpodautoscalers/web');
+		await untilScaled(t, 'web', 2);
+		await t.patch('horizontalpodautoscalers/web', 'merge', { metadata: { finalizers: null } });
+		await t.get('horizontalpodautoscalers/web');
+	}),
+	define('hpa-invalid', 'Bounds that cannot be', async (t) => {
+		await t.create(autoscaler('web', { minReplicas: 3, maxReplicas: 2 }));
+		await t.create(autoscaler('web', { minReplicas: 0 }));
+		await t.create(autoscaler('web', { maxReplicas: 0 }));
+		await t.create(autoscaler('web', { maxReplicas: undefined }));
+		await t.create(autoscaler('web', { minReplicas: -1, maxReplicas: -1 }));
+		await t.create(autoscaler('web', {}, { apiVersion: 'a/b/c', kind: 'Deployment' }));
+		await t.create(autoscaler('web', {}, { kind: 'Deployment' }));
+		await t.create(autoscaler('', {}));
+	}),
+];

@@ -1,0 +1,119 @@
+//! The subresource `scale`: how many replicas something has, as an object of its own. What it changes is the object it is
+//! of; what stands at the gate sees the Scale (`pkg/registry/apps/deployment/storage`, and that of custom resources).
+
+use serde_json::{Value, json};
+
+use super::{Actor, Cluster, Write, update::same_uid};
+use crate::{
+    kind::Kind,
+    object,
+    status::{Cause, Status},
+    store::Key,
+};
+
+/// Its name in a path.
+pub(super) const SUBRESOURCE: &str = "scale";
+/// What it is an object of.
+pub(super) const KIND: [&str; 3] = ["autoscaling", "v1", "Scale"];
+
+impl Cluster {
+    /// The Scale of an object.
+    ///
+    /// # Errors
+    ///
+    /// 404 if there is no such object, or if its kind has no scale.
+    pub(crate) fn scale(&self, key: &Key) -> Result<Value, Status> {
+        let kind = self.kind(key)?;
+        kind.subresource(SUBRESOURCE).ok_or_else(Status::unknown_resource)?;
+        let object = self.get(key);
+        let object = object.ok_or_else(|| Status::not_found(&key.group, &key.plural, &key.name))?;
+        Ok(of(&kind, object))
+    }
+
+    /// Replaces the Scale of an object, and with it the number in the object.
+    ///
+    /// # Errors
+    ///
+    /// As the API server's.
+    pub(crate) fn rescale(
+        &mut self,
+        actor: &Actor,
+        write: &Write,
+        key: &Key,
+        scale: &Value,
+    ) -> Result<Value, Status> {
+        let kind = self.kind(key)?;
+        let stored = self.change(actor, write, key, SUBRESOURCE, |kind, existing| {
+            same_uid(kind, key, existing, scale)?;
+            let mut next = existing.clone();
+            write_to(kind, scale, &mut next)?;
+            Ok(next)
+        })?;
+        Ok(of(&kind, &stored))
+    }
+}
+
+/// Brings the number, and the version it was made of, from a Scale into its object.
+pub(super) fn write_to(kind: &Kind, scale: &Value, object: &mut Value) -> Result<(), Status> {
+    let replicas = scale["spec"]["replicas"].as_i64().unwrap_or_default();
+    if replicas < 0 || replicas > i64::from(i32::MAX) {
+        let cause =
+            Cause::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
+        return Err(Status::invalid(KIND[0], KIND[2], object::name(object), vec![cause]));
+    }
+    let path = path_of(kind, "specReplicasPath", ".spec.replicas");
+    object::set(object, &path, json!(replicas));
+    let version = object::resource_version(scale);
+    if !version.is_empty() {
+        object::set(object, &["metadata", "resourceVersion"], json!(version));
+    }
+    Ok(())
+}
+
+/// Where a number of a scale is: a definition says it, for built-in kinds it is always there.
+fn path_of<'a>(kind: &'a Kind, field: &str, otherwise: &'a str) -> Vec<&'a str> {
+    let declared = kind.declared["subresources"]["scale"][field].as_str();
+    declared.unwrap_or(otherwise).split('.').filter(|part| !part.is_empty()).collect()
+}
+
+/// The Scale of an object that has one.
+pub(super) fn of(kind: &Kind, object: &Value) -> Value {
+    let metadata = &object["metadata"];
+    let [group, version, name] = KIND;
+    let mut scale = json!({
+        "kind": name, "apiVersion": format!("{group}/{version}"),
+        "metadata": {
+            "name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"],
+            "resourceVersion": metadata["resourceVersion"], "creationTimestamp": metadata["creationTimestamp"],
+        },
+        "spec": {},
+        "status": {"replicas": object::at(object, &path_of(kind, "statusReplicasPath", ".status.replicas")).as_i64().unwrap_or_default()},
+    });
+    // Nought is not written.
+    let wanted = object::at(object, &path_of(kind, "specReplicasPath", ".spec.replicas")).as_i64();
+    if let Some(replicas) = wanted.filter(|replicas| *replicas != 0) {
+        scale["spec"]["replicas"] = json!(replicas);
+    }
+    if let Some(selector) = selector_of(kind, object) {
+        scale["status"]["selector"] = json!(selector);
+    }
+    scale
+}
+
+/// The selector in a Scale as text: a custom resource has one only where its definition says.
+fn selector_of(kind: &Kind, object: &Value) -> Option<String> {
+    if kind.is_custom() {
+        let path = path_of(kind, "labelSelectorPath", "");
+        return object::at(object, &path).as_str().map(String::from);
+    }
+    let selector = &object["spec"]["selector"];
+    // A ReplicationController's is a plain map.
+    let labels = if kind.group.is_empty() { selector } else { &selector["matchLabels"] };
+    let parts: Vec<String> = labels
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(","))
+}
