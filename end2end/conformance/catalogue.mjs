@@ -3,7 +3,6 @@
  */
 
 const kubelet = 'is the work of a kubelet, and there is none behind these nodes';
-const elsewhere = "is the work of somebody's own controller; to the API server its finalizer is one like that of X2";
 
 /** @type {Record<string, string>} the reason by the mechanism; none: there is a case */
 export const reasons = {
@@ -17,10 +16,7 @@ export const reasons = {
 	P13: kubelet,
 	P14: kubelet,
 	P15: kubelet,
-	V10: elsewhere,
-	N2: 'needs a server behind an APIService that answers nonsense',
-	X9: elsewhere,
-	X11: 'is a denial like X4, or a condition of a kind that somebody brings',
+	N2: 'cannot be any more: controllers discover groups and versions by the names of APIServices, which are checked',
 	A6: 'is a server that does not answer: there is nothing to record',
 	A8: 'is a request that outlasts the 34 s of a server: what it did until then is not told',
 };

@@ -14,6 +14,10 @@ const decisions = {
 	'deny.example.com': { allowed: false, status: { message: 'not on a Friday' } },
 	'forbid.example.com': { allowed: false, status: { code: 403, message: 'ask the owner' } },
 	'low.example.com': { allowed: false, status: { code: 200, message: 'all is well' } },
+	'nousages.apiextensions.crossplane.io': {
+		allowed: false,
+		status: { code: 409, message: 'This resource is in-use by 1 usage(s), including the Usage "shop".' },
+	},
 	'silent.example.com': { allowed: false },
 	'label.example.com': { allowed: true, change: [{ op: 'add', path: '/metadata/labels', value: { by: 'webhook' } }] },
 	'rewrite.example.com': { allowed: true, change: [{ op: 'add', path: '/spec/hostname', value: 'other' }] },

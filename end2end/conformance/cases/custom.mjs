@@ -143,6 +143,38 @@ export default [
 		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 4 } }));
 		await t.get(path, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
 	}),
+	define('cr-columns-none', 'A definition that names no columns shows the age', async (t) => {
+		const show = ({ columnDefinitions, rows }) => [
+			columnDefinitions.map((/** @type {any} */ { name, type, priority }) => [name, type, priority]),
+			rows.map((/** @type {any} */ { cells }) => cells.slice(0, 1)),
+		];
+		const { path } = await served(t);
+		await t.post(path, widget(t.ns, 'a'));
+		await t.get(path, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }, show });
+	}),
+	define('cr-columns-types', 'A column of another type than its value is empty, unless it is text', async (t) => {
+		const column = (/** @type {string} */ type, /** @type {string} */ jsonPath) => ({ name: type, type, jsonPath });
+		const paths = ['.spec.text', '.spec.number', '.spec.float', '.spec.list', '.spec.map', '.spec.yes', '.spec.nothing', '.spec.list[*]', '.spec.list[-1]'];
+		const additionalPrinterColumns = ['string', 'integer', 'number', 'boolean', 'date'].flatMap((type) =>
+			paths.map((path) => column(type, path)),
+		);
+		const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+		const versions = [{ name: 'v1', served: true, storage: true, schema, additionalPrinterColumns }];
+		const { path } = await served(t, { versions });
+		const spec = { text: 'a', number: 4, float: 1.5, list: ['x', 'y'], map: { a: 1 }, yes: true, nothing: null };
+		await t.post(path, widget(t.ns, 'a', {}, { spec }));
+		await t.get(path, {
+			headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+			show: ({ columnDefinitions, rows: [{ cells }] }) =>
+				paths.map((of, at) => [
+					of,
+					...columnDefinitions
+						.map((/** @type {any} */ { name }, /** @type {number} */ index) => [name, cells[index], index])
+						.filter((/** @type {any} */ [, , index]) => index > 0 && (index - 1) % paths.length === at)
+						.map((/** @type {any} */ [name, cell]) => ({ [name]: cell })),
+				]),
+		});
+	}),
 	define('cr-cluster-scoped', 'Custom resources of the cluster', async (t) => {
 		const { path } = await served(t, { scope: 'Cluster' });
 		await t.post(path, widget(t.ns, 'w'));

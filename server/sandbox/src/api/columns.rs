@@ -1,5 +1,8 @@
 //! The columns of tables, per kind, as `kubernetes/pkg/printers/internalversion` has them.
 
+mod administration;
+mod json_path;
+
 use std::borrow::Cow;
 
 use jiff::Timestamp;
@@ -11,8 +14,8 @@ use crate::{clock, kind::Kind, object};
 pub(super) struct Column {
     name: Cow<'static, str>,
     sort: Cow<'static, str>,
-    /// Shown with `-o wide` only.
-    wide: bool,
+    /// Above zero, shown with `-o wide` only.
+    priority: i64,
     cell: Cell,
 }
 
@@ -26,11 +29,11 @@ impl Column {
     const fn made(
         name: &'static str,
         sort: &'static str,
-        wide: bool,
+        priority: i64,
         cell: fn(&Value, Timestamp) -> Value,
     ) -> Self {
         let (name, sort) = (Cow::Borrowed(name), Cow::Borrowed(sort));
-        Self { name, sort, wide, cell: Cell::Made(cell) }
+        Self { name, sort, priority, cell: Cell::Made(cell) }
     }
 
     /// One of `additionalPrinterColumns`.
@@ -39,7 +42,7 @@ impl Column {
         Self {
             name: text("name"),
             sort: text("type"),
-            wide: column["priority"].as_i64().is_some_and(|priority| priority > 0),
+            priority: column["priority"].as_i64().unwrap_or_default(),
             cell: Cell::At(text("jsonPath").into_owned()),
         }
     }
@@ -47,11 +50,28 @@ impl Column {
     pub(super) fn cell(&self, object: &Value, now: Timestamp) -> Value {
         match &self.cell {
             Cell::Made(make) => make(object, now),
-            Cell::At(path) => {
-                let path: Vec<&str> = path.split('.').filter(|part| !part.is_empty()).collect();
-                let value = object::at(object, &path);
-                if self.sort == "date" { json!(age(value, now)) } else { value.clone() }
-            }
+            Cell::At(path) => match json_path::find(object, path).first() {
+                Some(found) => self.declared_cell(found, now),
+                None => Value::Null,
+            },
+        }
+    }
+
+    /// What was found, as the type of its column shows it; null where it is of another (`cellForJSONValue`).
+    fn declared_cell(&self, found: &Value, now: Timestamp) -> Value {
+        match (&*self.sort, found) {
+            ("string", Value::Null) => json!("<no value>"),
+            ("string", Value::String(_)) => found.clone(),
+            ("string", other) => json!(other.to_string()),
+            #[expect(clippy::cast_possible_truncation, reason = "as the real one does")]
+            ("integer", Value::Number(number)) => match number.as_f64() {
+                Some(float) if number.is_f64() => json!(float as i64),
+                _ => found.clone(),
+            },
+            ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => found.clone(),
+            ("date", Value::String(_)) if clock::read(found).is_none() => json!("<invalid>"),
+            ("date", Value::String(_)) => json!(age(found, now)),
+            _ => Value::Null,
         }
     }
 
@@ -59,17 +79,17 @@ impl Column {
         let format = if self.name == "Name" { "name" } else { "" };
         json!({
             "name": self.name, "type": self.sort, "format": format, "description": "",
-            "priority": i32::from(self.wide),
+            "priority": self.priority,
         })
     }
 }
 
 const fn text(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
-    Column::made(name, "string", false, cell)
+    Column::made(name, "string", 0, cell)
 }
 
 const fn wide(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
-    Column::made(name, "string", true, cell)
+    Column::made(name, "string", 1, cell)
 }
 
 const fn containers() -> Column {
@@ -92,14 +112,19 @@ const fn selector() -> Column {
 }
 
 const fn number(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
-    Column::made(name, "integer", false, cell)
+    Column::made(name, "integer", 0, cell)
+}
+
+const fn boolean(name: &'static str, cell: fn(&Value, Timestamp) -> Value) -> Column {
+    Column::made(name, "boolean", 0, cell)
 }
 
 const NAME: Column = text("Name", |object, _| json!(object::name(object)));
 const AGE: Column =
     text("Age", |object, now| json!(age(&object["metadata"]["creationTimestamp"], now)));
-const CREATED: Column =
-    text("Created At", |object, _| object["metadata"]["creationTimestamp"].clone());
+const CREATED: Column = Column::made("Created At", "date", 0, |object, _| {
+    object["metadata"]["creationTimestamp"].clone()
+});
 
 pub(super) fn of(kind: &Kind) -> Vec<Column> {
     let middle: Vec<Column> = match (kind.group.as_str(), kind.plural.as_str()) {
@@ -298,19 +323,12 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
             }),
             AGE,
         ],
-        ("storage.k8s.io", "volumeattachments") => vec![
-            text("Attacher", |one, _| one["spec"]["attacher"].clone()),
-            text("PV", |one, _| one["spec"]["source"]["persistentVolumeName"].clone()),
-            text("Node", |one, _| one["spec"]["nodeName"].clone()),
-            text("Attached", |one, _| json!((one["status"]["attached"] == true).to_string())),
-            AGE,
-        ],
         ("", "configmaps") => {
             vec![number("Data", |one, _| json!(size(&one["data"]) + size(&one["binaryData"]))), AGE]
         }
         ("", "secrets") => vec![
             text("Type", |one, _| one["type"].clone()),
-            number("Data", |one, _| json!(size(&one["data"]))),
+            text("Data", |one, _| json!(size(&one["data"]))),
             AGE,
         ],
         ("" | "events.k8s.io", "events") => vec![
@@ -324,13 +342,19 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
             }),
             text("Message", |one, _| one["message"].clone()),
         ],
-        ("rbac.authorization.k8s.io" | "apiextensions.k8s.io", _) => vec![CREATED],
-        _ => match kind.declared["additionalPrinterColumns"].as_array() {
-            Some(columns) => columns.iter().map(Column::declared).collect(),
-            None => vec![AGE],
-        },
+        _ => administration::of(kind).unwrap_or_else(|| declared(kind)),
     };
     std::iter::once(NAME).chain(middle).collect()
+}
+
+/// What a definition says, or the age.
+fn declared(kind: &Kind) -> Vec<Column> {
+    let columns = kind.declared["additionalPrinterColumns"].as_array();
+    match columns.filter(|columns| !columns.is_empty()) {
+        Some(columns) => columns.iter().map(Column::declared).collect(),
+        None if kind.is_custom() => vec![Column { sort: Cow::Borrowed("date"), ..AGE }],
+        None => vec![AGE],
+    }
 }
 
 fn int(value: &Value) -> i64 {

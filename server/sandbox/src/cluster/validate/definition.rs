@@ -12,6 +12,7 @@ pub(super) fn spec(object: &Value, causes: &mut Vec<Cause>) {
         let why = "must be spec.names.plural+\".\"+spec.group";
         causes.push(Cause::invalid("metadata.name", &json!(object::name(object)), why));
     }
+    approval(object, group, causes);
     let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
     for (index, version) in versions.iter().enumerate() {
         if version["schema"]["openAPIV3Schema"].is_null() {
@@ -27,4 +28,24 @@ pub(super) fn spec(object: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::invalid("status.storedVersions", &Value::Null, why));
         }
     }
+}
+
+/// Nobody defines kinds in the groups of Kubernetes without leave (`ValidateCustomResourceDefinition`).
+fn approval(object: &Value, group: &str, causes: &mut Vec<Cause>) {
+    const NAME: &str = "api-approved.kubernetes.io";
+    let is_protected = [".k8s.io", ".kubernetes.io"].iter().any(|it| group.ends_with(it));
+    let said = object::text(object, &["metadata", "annotations", NAME]);
+    let is_there = ["https://", "http://", "unapproved"].iter().any(|it| said.starts_with(it));
+    if !is_protected || is_there {
+        return;
+    }
+    let field = format!("metadata.annotations[{NAME}]");
+    let why = format!("protected groups must have approval annotation {NAME:?}");
+    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
+    causes.push(if said.is_empty() {
+        Cause::required(&field, &format!("{why}, {see}"))
+    } else {
+        let either = "with either a URL or a reason starting with \"unapproved\"";
+        Cause::invalid(&field, &json!(said), &format!("{why} {either}, {see}"))
+    });
 }
