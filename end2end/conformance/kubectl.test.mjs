@@ -101,10 +101,10 @@ test('apply creates, finds nothing to do, changes', async () => {
 		names.map((name) => `${name} created`),
 	);
 	await shop('wait', 'deployment/web', '--for=condition=Available', '--timeout=30s');
-	assert.deepEqual(
-		await apply([web(), objects[2]], '--validate=false'),
-		['deployment.apps/web unchanged', 'configmap/settings unchanged'],
-	);
+	assert.deepEqual(await apply([web(), objects[2]], '--validate=false'), [
+		'deployment.apps/web unchanged',
+		'configmap/settings unchanged',
+	]);
 	assert.deepEqual(await apply([configMap('settings', {}, { data: { light: 'on' } })], '--validate=false'), [
 		'configmap/settings configured',
 	]);
@@ -117,6 +117,29 @@ test('server-side apply creates and changes', async () => {
 		assert.deepEqual(await apply([map], '--server-side'), ['configmap/applied serverside-applied']);
 		assert.equal(await shop('get', 'configmap', 'applied', '--output', 'jsonpath={.data.mood}'), mood);
 	}
+});
+
+test("server-side apply by two: the second is told what is the first one's, and takes it by force", async () => {
+	const map = (/** @type {string} */ mood) => configMap('shared', {}, { data: { mood } });
+	await apply([map('good')], '--server-side', '--field-manager=one');
+	const asTwo = ['--namespace', 'shop', 'apply', '--server-side', '--field-manager=two', '--filename', '-'];
+	const { code, out, err } = await run(asTwo, JSON.stringify(map('bad')));
+	assert.deepEqual([code, out], [1, '']);
+	assert.match(err, /^error: Apply failed with 1 conflict: conflict with "one": \.data\.mood\n/);
+	assert.match(err, /--force-conflicts/);
+	const forced = ['--server-side', '--field-manager=two', '--force-conflicts'];
+	assert.deepEqual(await apply([map('bad')], ...forced), ['configmap/shared serverside-applied']);
+	const owners = '{range .metadata.managedFields[*]}{.manager} {.operation}{end}';
+	const shown = ['get', 'configmap', 'shared', '--show-managed-fields', '--output', `jsonpath={.data.mood} ${owners}`];
+	assert.equal(await shop(...shown), 'bad two Apply');
+});
+
+test('what was applied by the client can be applied by the server', async () => {
+	const map = (/** @type {string} */ mood) => configMap('moved', {}, { data: { mood } });
+	await apply([map('good')], '--validate=false');
+	assert.deepEqual(await apply([map('bad')], '--server-side'), ['configmap/moved serverside-applied']);
+	const shown = ['get', 'configmap', 'moved', '--output', 'jsonpath={.data.mood}'];
+	assert.equal(await shop(...shown), 'bad');
 });
 
 test('tables, wide ones, and YAML', async () => {

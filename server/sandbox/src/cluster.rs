@@ -103,8 +103,10 @@ pub struct Write {
     pub dry_run: bool,
     /// Who is noted in managedFields.
     pub field_manager: String,
-    /// Whether it is a server-side apply.
-    pub apply: bool,
+    /// What is applied, where it is a server-side apply.
+    pub(crate) applied: Option<Value>,
+    /// Whether a client writes, who is noted with all that it writes.
+    pub(crate) tracked: bool,
     /// RBAC's own rules, where the API is who brings it.
     pub(crate) guard: Option<Guard>,
 }

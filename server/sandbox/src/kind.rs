@@ -2,6 +2,8 @@
 //! control plane serves and this crate needs; CustomResourceDefinitions add to it and take away again.
 
 mod custom;
+mod element;
+mod shape;
 mod table;
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
@@ -9,6 +11,8 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 use serde_json::Value;
 
 pub use custom::{accepted, kinds_of, stored_versions};
+pub(crate) use element::Element;
+pub(crate) use shape::{List, Shape};
 
 /// What a DELETE does to dependents when the request says nothing
 /// (`DefaultGarbageCollectionPolicy` of the kind's strategy).

@@ -5,7 +5,12 @@ mod strategic;
 
 use serde_json::Value;
 
-use crate::{cluster::sort_of, kind::Kind, object, status::Status};
+use crate::{
+    cluster::sort_of,
+    kind::{Kind, Shape},
+    object,
+    status::Status,
+};
 
 /// As many operations as a JSON patch may have (`handlers/patch.go`).
 const OPERATIONS: usize = 10_000;
@@ -55,7 +60,7 @@ impl Patch {
             }
             Self::Apply { object: applied, .. } => {
                 is_map(applied)?;
-                Ok(apply::applied(object, applied))
+                Ok(apply::merged(Shape::of(kind), object, applied))
             }
         }
     }

@@ -82,7 +82,9 @@ pub(super) fn patch(
     let view = View::negotiate(request, kind)?;
     let mut write = options(request, "PatchOptions")?;
     let patch = read_patch(request, kind)?;
-    write.apply = matches!(patch, Patch::Apply { .. });
+    if let Patch::Apply { object, .. } = &patch {
+        write.applied = Some(object.clone());
+    }
     if !matches!(patch, Patch::Apply { .. }) && !request.query.get("force").is_empty() {
         let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
         return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", vec![cause]));
@@ -274,7 +276,13 @@ pub(super) fn options(request: &Request, kind: &str) -> Result<Write, Status> {
         return Err(Status::invalid("meta.k8s.io", kind, "", causes));
     }
     let field_manager = field_manager.into();
-    Ok(Write { dry_run, field_manager, apply: false, guard: Some(escalation::check) })
+    Ok(Write {
+        dry_run,
+        field_manager,
+        applied: None,
+        tracked: true,
+        guard: Some(escalation::check),
+    })
 }
 
 /// As Go's `%q` writes a text.

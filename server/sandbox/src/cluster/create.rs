@@ -46,13 +46,13 @@ impl Cluster {
         self.mutate(&kind, asked, &mut object)?;
         settle(&kind, &mut object);
         defaults::apply(&kind, &mut object);
+        managed::note(None, &mut object, &kind, write, "", self.now());
         self.allocate(&kind, &mut object);
         self.admit_new(&key, &mut object)?;
         self.decide(&Attributes { object: &object, ..asked })?;
         self.ask_guard(actor, write, &key, None, &object)?;
         validate::create(&kind, &object)?;
         self.charge(write, &key, "", &object, None)?;
-        managed::note(None, &mut object, &kind, write, "", self.now());
         if !object::resource_version(&object).is_empty() {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(Status::plain(500, why));

@@ -40,12 +40,12 @@ impl Cluster {
         patch: &Patch,
         subresource: &str,
     ) -> Result<Arc<Value>, Status> {
+        let now = self.now();
         self.change(actor, write, key, subresource, |kind, existing| {
             let mut patched = patch.apply(kind, existing)?;
-            if let Patch::Apply { object: applied, .. } = patch {
-                for one in managed::given_up(existing, applied, &write.field_manager) {
-                    object::remove_finalizer(&mut patched, &one);
-                }
+            if let Patch::Apply { force, .. } = patch {
+                patched =
+                    managed::applied(kind, existing, patched, write, subresource, *force, now)?;
             }
             // A patch that names no version means the one that is there.
             if object::resource_version(&patched).is_empty() {

@@ -1,11 +1,118 @@
-//! Server-side apply, as far as it adds and changes: what is applied is merged in, lists by their keys.
+//! Server-side apply, as far as it adds and changes: what is applied is merged in, lists by their keys. What it takes
+//! away depends on whose it was.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value;
 
-use super::strategic;
+use crate::kind::{Element, List, Shape};
 
-/// The object with the applied fields. Fields that an earlier apply had and this one has not are kept: the sandbox
-/// does not track who owns which.
-pub(super) fn applied(object: &Value, applied: &Value) -> Value {
-    strategic::merged(object, applied)
+/// The object with what is applied. Null says nothing.
+pub(super) fn merged(shape: Shape<'_>, object: &Value, applied: &Value) -> Value {
+    match (object, applied) {
+        (_, Value::Object(said)) => {
+            let had = object.as_object().filter(|_| !shape.is_whole());
+            let mut map = had.cloned().unwrap_or_default();
+            for (name, value) in said.iter().filter(|(_, value)| !value.is_null()) {
+                let old = had.and_then(|had| had.get(name)).unwrap_or(&Value::Null);
+                let new = merged(shape.member(name), old, value);
+                map.insert(name.clone(), new);
+            }
+            map.into()
+        }
+        (Value::Array(had), Value::Array(said)) => list(shape, had, said),
+        _ => applied.clone(),
+    }
+}
+
+/// What both have comes in the order in which it is applied, and what else was there where it was beside that
+/// (`visitListItems` of `structured-merge-diff`).
+fn list(shape: Shape<'_>, had: &[Value], said: &[Value]) -> Value {
+    let sort = shape.list(if said.is_empty() { had } else { said });
+    let elements = |items: &[Value]| -> Option<Vec<Element>> {
+        items.iter().map(|item| sort.element(item)).collect()
+    };
+    let (Some(before), Some(after)) = (elements(had), elements(said)) else {
+        return said.into();
+    };
+    if sort == List::Whole {
+        return said.into();
+    }
+    let is_said: BTreeSet<&Element> = after.iter().collect();
+    let was: BTreeMap<&Element, &Value> = before.iter().zip(had).collect();
+    let mut shared: VecDeque<&Element> = after.iter().filter(|it| was.contains_key(it)).collect();
+    let mut done: BTreeSet<&Element> = BTreeSet::new();
+    let mut items = vec![];
+    let (mut left, mut right) = (0, 0);
+    while left < had.len() || right < said.len() {
+        if let (Some(old), Some(new)) = (before.get(left), after.get(right))
+            && old != new
+            && is_said.contains(old)
+            && shared.front().is_some_and(|next| *next != old)
+        {
+            // It has its turn when it is applied.
+            left += 1;
+            continue;
+        }
+        if let Some(old) = before.get(left)
+            && after.get(right) != Some(old)
+        {
+            if !is_said.contains(old) {
+                items.push(had[left].clone());
+                left += 1;
+                continue;
+            }
+            if done.contains(old) {
+                left += 1;
+            }
+        }
+        if let Some(new) = after.get(right) {
+            let old = was.get(new).copied().unwrap_or(&Value::Null);
+            items.push(merged(shape.item(), old, &said[right]));
+            done.insert(new);
+            right += 1;
+            if before.get(left) == Some(new) {
+                left += 1;
+            }
+            if shared.front() == Some(&new) {
+                shared.pop_front();
+            }
+        }
+    }
+    items.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn items_keep_the_order_of_who_applies_them() {
+        let order = |had: &[&str], said: &[&str]| {
+            merged(Shape::Field("finalizers"), &json!(had), &json!(said))
+        };
+        for (had, said, becomes) in [
+            (vec!["x"], vec!["y", "x"], vec!["y", "x"]),
+            (vec!["a"], vec!["b"], vec!["a", "b"]),
+            (vec!["a", "b", "c"], vec!["c", "a"], vec!["b", "c", "a"]),
+            (vec!["a", "b", "c"], vec!["a", "d", "c"], vec!["a", "b", "d", "c"]),
+            (vec!["a", "b"], vec![], vec!["a", "b"]),
+            (vec![], vec!["a", "b"], vec!["a", "b"]),
+            (vec!["a"], vec!["a", "a"], vec!["a", "a"]),
+        ] {
+            assert_eq!(order(&had, &said), json!(becomes), "{had:?} {said:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_one_value_is_replaced() {
+        let object = json!({"selector": {"a": "b"}, "args": [1, 2], "data": {"a": "b"}, "gone": 1});
+        let applied =
+            json!({"selector": {"c": "d"}, "args": [3], "data": {"c": "d"}, "gone": null});
+        let becomes =
+            json!({"selector": {"c": "d"}, "args": [3], "data": {"a": "b", "c": "d"}, "gone": 1});
+        assert_eq!(merged(Shape::Field(""), &object, &applied), becomes);
+    }
 }

@@ -1,0 +1,288 @@
+/**
+ * Server-side apply: who owns which field, and what they are told who would take it.
+ */
+import { configMap, definition, deployment, service, widget } from '../objects.mjs';
+import { define } from '../suite.mjs';
+
+/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {Record<string, any>} KubeObject */
+
+/** Who owns what, without times. @param {any} body */
+const owners = ({ metadata: { managedFields = [] } }) =>
+	managedFields
+		.map((/** @type {any} */ { manager, operation, apiVersion, subresource, fieldsV1 }) => [
+			[manager, operation, apiVersion, subresource].filter(Boolean).join(' '),
+			fieldsV1,
+		])
+		// The order is that of the times.
+		.sort((/** @type {any} */ [one], /** @type {any} */ [other]) => (one < other ? -1 : 1));
+
+/**
+ * Applies an object as a manager.
+ * @param {Scene} t @param {string} path @param {KubeObject} object @param {string} fieldManager @param {{force?: boolean, see?: string[], show?: (body: any) => unknown}} [how]
+ */
+const apply = (t, path, object, fieldManager, { force, ...how } = {}) =>
+	t.patch(path, 'apply', object, { query: { fieldManager, ...(force ? { force } : {}) }, ...how });
+
+/** @param {Scene} t @param {Record<string, string>|undefined} data @param {string} manager @param {{force?: boolean, metadata?: KubeObject}} [how] */
+const applyMap = (t, data, manager, { force, metadata } = {}) =>
+	apply(t, 'configmaps/a', configMap('a', metadata, { data }), manager, { force, see: ['data', 'metadata.labels'] });
+
+/** @param {Scene} t @param {string} path */
+const whose = (t, path) => t.get(path, { show: owners });
+
+const containers = (/** @type {KubeObject[]} */ ...all) => ({ spec: { template: { spec: { containers: all } } } });
+/** @param {KubeObject} rest */
+const web = (rest) => ({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' }, ...rest });
+
+const images = (/** @type {any} */ { spec }) => ({
+	replicas: spec.replicas,
+	containers: spec.template.spec.containers.map((/** @type {any} */ { name, image, env, ports }) => ({
+		name,
+		image,
+		env,
+		ports,
+	})),
+});
+
+export default [
+	define(
+		'apply-conflicts',
+		'Whoever applies what another applied is told which fields, and takes them by force',
+		async (t) => {
+			await applyMap(t, { a: '1', b: '1', c: '1' }, 'one');
+			await applyMap(t, { a: '2' }, 'two');
+			await applyMap(t, { a: '2', b: '2', c: '1', d: '2' }, 'two');
+			await t.get('configmaps/a', { see: ['data'] });
+			await applyMap(t, { a: '2', b: '2', c: '1', d: '2' }, 'two', { force: true });
+			await whose(t, 'configmaps/a');
+			await applyMap(t, { a: '1', b: '1', c: '1' }, 'one');
+			await applyMap(t, { c: '1' }, 'one');
+			await whose(t, 'configmaps/a');
+		},
+	),
+	define('apply-shares', 'What two apply alike is of both, and goes when neither applies it any more', async (t) => {
+		await applyMap(t, { a: '1', b: '1' }, 'one', {
+			metadata: { labels: { 'app.kubernetes.io/name': 'x', only: 'one' } },
+		});
+		await applyMap(t, { a: '1' }, 'two', { metadata: { labels: { 'app.kubernetes.io/name': 'x' } } });
+		await whose(t, 'configmaps/a');
+		await applyMap(t, { b: '3' }, 'three', { metadata: { labels: { only: 'three' } } });
+		await applyMap(t, undefined, 'one');
+		await applyMap(t, undefined, 'two');
+		await whose(t, 'configmaps/a');
+	}),
+	define('apply-over-updates', 'Who wrote a field by POST, PUT or PATCH owns it as well', async (t) => {
+		await t.create(configMap('a', { labels: { x: 'y' } }, { data: { a: '1', b: '1' } }), {
+			query: { fieldManager: 'maker' },
+			show: owners,
+		});
+		await applyMap(t, { a: '1', b: '2' }, 'one');
+		await applyMap(t, { a: '1', c: '2' }, 'one');
+		await t.patch(
+			'configmaps/a',
+			'merge',
+			{ data: { c: '3', b: null } },
+			{ query: { fieldManager: 'patcher' }, show: owners },
+		);
+		await applyMap(t, { a: '1', c: '2' }, 'one');
+		await applyMap(t, { a: '1', c: '3' }, 'one');
+		const { body } = await t.get('configmaps/a', { see: ['data'] });
+		await t.put('configmaps/a', { ...body, data: { a: '7' } }, { query: { fieldManager: 'one' }, show: owners });
+		await applyMap(t, { a: '8' }, 'one');
+		await applyMap(t, { a: '8' }, 'one', { force: true });
+		await whose(t, 'configmaps/a');
+	}),
+	define(
+		'apply-list-items',
+		'Containers, their variables and ports are owned one by one, by their names',
+		async (t) => {
+			await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), {
+				silent: true,
+				query: { fieldManager: 'maker' },
+			});
+			const side = {
+				name: 'side',
+				image: 'example.com/side:1',
+				env: [
+					{ name: 'A', value: '1' },
+					{ name: 'B', value: '1' },
+				],
+				ports: [{ containerPort: 80 }],
+			};
+			await apply(t, 'deployments/web', web(containers(side)), 'one', { show: images });
+			await apply(t, 'deployments/web', web(containers({ name: 'main', image: 'example.com/main:2' })), 'one');
+			await apply(
+				t,
+				'deployments/web',
+				web(
+					containers({
+						name: 'side',
+						image: 'example.com/side:1',
+						env: [
+							{ name: 'B', value: '2' },
+							{ name: 'C', value: '2' },
+						],
+						ports: [{ containerPort: 80, name: 'http' }],
+					}),
+				),
+				'two',
+			);
+			await apply(
+				t,
+				'deployments/web',
+				web(containers({ name: 'side', env: [{ name: 'C', value: '2' }], ports: [{ containerPort: 81 }] })),
+				'two',
+				{ show: images },
+			);
+			await apply(t, 'deployments/web', web(containers({ ...side, env: [side.env[0]] })), 'one', { show: images });
+			await apply(t, 'deployments/web', web({ spec: { selector: { matchLabels: { app: 'other' } } } }), 'two');
+			await apply(t, 'deployments/web', web(containers()), 'one', { show: images });
+			await apply(t, 'deployments/web', web({}), 'two', { show: images });
+		},
+	),
+	define('apply-scaled', 'Who scales owns the replicas: an apply with another number is told so', async (t) => {
+		const paused = { replicas: 0, spec: { paused: true } };
+		await apply(t, 'deployments/web', deployment('web', paused), 'one', { see: ['spec.replicas'] });
+		await t.patch(
+			'deployments/web/scale',
+			'merge',
+			{ spec: { replicas: 2 } },
+			{ query: { fieldManager: 'scaler' }, see: ['spec'] },
+		);
+		await apply(t, 'deployments/web', deployment('web', paused), 'one');
+		const { replicas, ...spec } = deployment('web', paused).spec;
+		await apply(t, 'deployments/web', { ...deployment('web'), spec }, 'one', { see: ['spec.replicas'] });
+		await t.get('deployments/web', {
+			show: (body) => owners(body).filter((/** @type {any} */ [who]) => !who.includes('kube-controller-manager')),
+		});
+	}),
+	define('apply-finalizers', 'A finalizer that two apply goes with the second', async (t) => {
+		const x = { finalizers: ['example.com/x'] };
+		await applyMap(t, undefined, 'one', { metadata: x });
+		await applyMap(t, undefined, 'two', { metadata: { finalizers: ['example.com/y', 'example.com/x'] } });
+		await whose(t, 'configmaps/a');
+		await t.delete('configmaps/a');
+		await applyMap(t, undefined, 'one');
+		await applyMap(t, undefined, 'two', { metadata: { finalizers: ['example.com/x'] } });
+		await applyMap(t, undefined, 'two');
+		await t.get('configmaps/a');
+	}),
+	define('apply-ports', 'The ports of a Service are owned by number and protocol', async (t) => {
+		const bare = (/** @type {KubeObject[]} */ ...ports) => ({ ...service('s'), spec: { ports } });
+		await apply(
+			t,
+			'services/s',
+			{ ...service('s'), spec: { selector: { app: 's' }, ports: [{ port: 80, name: 'a' }] } },
+			'one',
+			{ see: ['spec.ports'] },
+		);
+		await apply(t, 'services/s', bare({ port: 80, protocol: 'UDP', name: 'b' }), 'two', { see: ['spec.ports'] });
+		await apply(t, 'services/s', bare({ port: 80, name: 'c' }), 'two');
+		await apply(t, 'services/s', { ...service('s'), spec: { selector: { app: 't' } } }, 'two');
+		await t.get('services/s', { show: owners });
+		await apply(t, 'services/s', bare(), 'two', { see: ['spec.ports'] });
+	}),
+	define(
+		'apply-custom',
+		'Of a custom resource lists are owned as a whole, unless its schema says otherwise',
+		async (t) => {
+			const list = { type: 'array', items: { type: 'string' } };
+			const items = {
+				type: 'array',
+				items: { type: 'object', properties: { id: { type: 'string' }, size: { type: 'integer' } }, required: ['id'] },
+			};
+			const spec = {
+				type: 'object',
+				properties: {
+					size: { type: 'integer' },
+					list,
+					set: { ...list, 'x-kubernetes-list-type': 'set' },
+					map: { ...items, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['id'] },
+					whole: { type: 'object', 'x-kubernetes-map-type': 'atomic', additionalProperties: { type: 'string' } },
+					free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+				},
+			};
+			const schema = {
+				openAPIV3Schema: {
+					type: 'object',
+					properties: { spec, status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+				},
+			};
+			const versions = [{ name: 'v1', served: true, storage: true, schema, subresources: { status: {} } }];
+			await t.create(definition(t.ns, { versions }), { silent: true });
+			const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
+			await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
+			const see = { see: ['spec', 'status'] };
+			const whole = {
+				list: ['a'],
+				set: ['a'],
+				map: [{ id: 'a', size: 1 }],
+				whole: { a: '1' },
+				free: { a: { b: [{ name: 'c' }] } },
+			};
+			await apply(t, `${path}/w`, widget(t.ns, 'w', {}, { spec: whole }), 'one', see);
+			await whose(t, `${path}/w`);
+			const other = {
+				list: ['b'],
+				set: ['b'],
+				map: [
+					{ id: 'a', size: 2 },
+					{ id: 'b', size: 2 },
+				],
+				whole: { b: '2' },
+				free: { a: { b: [] } },
+			};
+			await apply(t, `${path}/w`, widget(t.ns, 'w', {}, { spec: other }), 'two', see);
+			await apply(t, `${path}/w`, widget(t.ns, 'w', {}, { spec: other }), 'two', { ...see, force: true });
+			await apply(t, `${path}/w/status`, widget(t.ns, 'w', {}, { spec: { size: 9 }, status: { a: 1 } }), 'two', see);
+			await apply(t, `${path}/w/status`, widget(t.ns, 'w', {}, { status: { a: 2 } }), 'one');
+			await whose(t, `${path}/w`);
+			await t.delete(`customresourcedefinitions/widgets.${t.ns}.example.com`, undefined, { silent: true });
+		},
+	),
+	define(
+		'apply-twice',
+		'Applying the same again changes nothing, and who owns nothing any more is forgotten',
+		async (t) => {
+			const revision = (/** @type {any} */ { body }) => body.metadata.resourceVersion;
+			const first = revision(await applyMap(t, { a: '1' }, 'one'));
+			t.note('changed by the same again', revision(await applyMap(t, { a: '1' }, 'one')) !== first);
+			t.note('changed by another who shares', revision(await applyMap(t, { a: '1' }, 'two')) !== first);
+			await applyMap(t, undefined, 'two');
+			await whose(t, 'configmaps/a');
+			await t.patch(
+				'configmaps/a',
+				'merge',
+				{ metadata: { managedFields: [{}] } },
+				{ query: { fieldManager: 'three' }, show: owners },
+			);
+			await applyMap(t, { a: '2' }, 'two');
+			await whose(t, 'configmaps/a');
+		},
+	),
+	define(
+		'apply-after-client',
+		'What kubectl applied by itself it may apply through the server, and nobody else',
+		async (t) => {
+			const noted = JSON.stringify(configMap('a', {}, { data: { a: '1', b: '1', c: '1' } }));
+			const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': noted };
+			await t.create(configMap('a', { annotations }, { data: { a: '1', b: '1', c: '1' } }), {
+				query: { fieldManager: 'kubectl-client-side-apply' },
+				show: owners,
+			});
+			await t.patch('configmaps/a', 'merge', { data: { c: '2' } }, { query: { fieldManager: 'other' }, see: ['data'] });
+			await applyMap(t, { a: '2' }, 'one');
+			await applyMap(t, { a: '2', c: '3' }, 'kubectl');
+			await applyMap(t, { a: '2', b: '1' }, 'kubectl');
+			await whose(t, 'configmaps/a');
+		},
+	),
+	define('apply-dry-run', 'A dry run of an apply conflicts as well, and keeps nothing', async (t) => {
+		await applyMap(t, { a: '1' }, 'one');
+		const query = { fieldManager: 'two', dryRun: 'All' };
+		await t.patch('configmaps/a', 'apply', configMap('a', {}, { data: { a: '2' } }), { query });
+		await t.patch('configmaps/a', 'apply', configMap('a', {}, { data: { b: '2' } }), { query, see: ['data'] });
+		await whose(t, 'configmaps/a');
+	}),
+];
