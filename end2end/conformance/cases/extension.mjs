@@ -354,6 +354,20 @@ export default [
 		await t.delete('configmaps/probe');
 		await repeal(t);
 	}),
+	define('policy-cost', '§3 X5 An expression that goes through too much is ended, and denies', async (t) => {
+		const numbers = `[${Array.from({ length: 40 }, (_, at) => at).join(',')}]`;
+		const nested = (/** @type {string} */ names) =>
+			[...names].reduceRight((inner, name) => `${numbers}.all(${name}, ${inner})`, 'true');
+		for (const names of ['ab', 'abcde']) {
+			const expression = `${nested(names)} && !(${isProbe})`;
+			await enact(t, policy(t, { validations: [{ expression, message: 'not the probe' }] }));
+			await t.delete('configmaps/probe');
+			t.amend((line) => line.replaceAll(numbers, 'numbers'));
+			await repeal(t);
+			await outOfForce(t);
+			await t.delete('configmaps/probe', undefined, { silent: true });
+		}
+	}),
 	define('webhook-holds-finalizer', '§1.9 §3 P17 A webhook on UPDATE refuses the removal of a finalizer', async (t) => {
 		const rules = [
 			{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['UPDATE', 'DELETE'] },

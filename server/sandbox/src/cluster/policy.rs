@@ -1,8 +1,11 @@
 //! ValidatingAdmissionPolicies: expressions that every write has to satisfy where a binding says so.
 
+mod cost;
+
 use std::{collections::HashMap, sync::Arc, thread};
 
-use cel::{Context, ExecutionError, Program, Value as Term};
+use cel::{Context, Program, Value as Term};
+use cost::Meter;
 use serde_json::{Value, json};
 
 use super::{Cluster, admission::Attributes, scale};
@@ -14,7 +17,7 @@ use crate::{
 };
 
 const GROUP: &str = "admissionregistration.k8s.io";
-/// Characters of an expression, above which it is not read; the real one bounds what it may cost.
+/// Characters of an expression, above which it is not read.
 const LONGEST: usize = 4 * 1024;
 /// Bytes of stack for reading and evaluating them: what is nested in so many characters needs a fraction of it.
 const STACK: usize = 256 * 1024 * 1024;
@@ -81,11 +84,12 @@ impl Cluster {
             return Ok(true);
         }
         let judge = || {
-            let mut context = Context::default();
+            let meter = Meter::default();
+            let mut context = meter.context();
             for (name, term) in self.terms(asked) {
                 context.add_variable_from_value(name, term);
             }
-            all_hold(conditions, &context)
+            all_hold(conditions, &context, &meter)
         };
         on_a_stack_of_its_own(judge)
             .unwrap_or_else(|| Err("they could not be evaluated".to_owned()))
@@ -181,14 +185,15 @@ impl Bound<'_> {
         params: &Value,
     ) -> Result<(), Status> {
         let spec = &self.policy["spec"];
-        let mut context = Context::default();
+        let meter = Meter::default();
+        let mut context = meter.context();
         context.add_variable_from_value("params", term(params));
         for (name, term) in terms {
             context.add_variable_from_value(*name, term.clone());
         }
         let each = |list: &str| spec[list].as_array().cloned().unwrap_or_default();
         let fails = spec["failurePolicy"] != "Ignore";
-        match all_hold(&spec["matchConditions"], &context) {
+        match all_hold(&spec["matchConditions"], &context, &meter) {
             Ok(true) => {}
             Err(why) if fails => return Err(self.denied(asked, &Value::Null, &why)),
             Ok(false) | Err(_) => return Ok(()),
@@ -196,16 +201,21 @@ impl Bound<'_> {
         // Each may use those before it.
         let mut variables: HashMap<String, Term> = HashMap::new();
         for variable in each("variables") {
-            if let Ok(term) = evaluated(object::text(&variable, &["expression"]), &context) {
+            let expression = object::text(&variable, &["expression"]);
+            if let Ok(term) = evaluated(expression, &context, &meter) {
                 variables.insert(object::text(&variable, &["name"]).to_owned(), term);
                 context.add_variable_from_value("variables", variables.clone());
             }
         }
         for validation in each("validations") {
-            match judged(&validation, &context) {
+            match judged(&validation, &context, &meter) {
                 Ok(true) => {}
                 Ok(false) => {
-                    return Err(self.denied(asked, &validation, &said(&validation, &context)));
+                    return Err(self.denied(
+                        asked,
+                        &validation,
+                        &said(&validation, &context, &meter),
+                    ));
                 }
                 Err(_) if !fails => {}
                 Err(why) => return Err(self.denied(asked, &validation, &why)),
@@ -235,10 +245,10 @@ impl Bound<'_> {
 
 /// Whether all conditions hold, or why nobody can tell. One that does not is enough, whatever of the others cannot be
 /// evaluated.
-fn all_hold(conditions: &Value, context: &Context<'_, '_>) -> Result<bool, String> {
+fn all_hold(conditions: &Value, context: &Context<'_, '_>, meter: &Meter) -> Result<bool, String> {
     let mut unclear = Ok(true);
     for condition in conditions.as_array().into_iter().flatten() {
-        match judged(condition, context) {
+        match judged(condition, context, meter) {
             Ok(true) => {}
             Ok(false) => return Ok(false),
             Err(why) => unclear = unclear.and(Err(why)),
@@ -248,9 +258,9 @@ fn all_hold(conditions: &Value, context: &Context<'_, '_>) -> Result<bool, Strin
 }
 
 /// What an expression of the list says, or why it says nothing.
-fn judged(one: &Value, context: &Context<'_, '_>) -> Result<bool, String> {
+fn judged(one: &Value, context: &Context<'_, '_>, meter: &Meter) -> Result<bool, String> {
     let expression = object::text(one, &["expression"]);
-    let why = match evaluated(expression, context) {
+    let why = match evaluated(expression, context, meter) {
         Ok(Term::Bool(is)) => return Ok(is),
         Ok(_) => "it is neither true nor false".to_owned(),
         Err(why) => why,
@@ -258,21 +268,18 @@ fn judged(one: &Value, context: &Context<'_, '_>) -> Result<bool, String> {
     Err(format!("expression '{expression}' resulted in error: {why}"))
 }
 
-fn evaluated(expression: &str, context: &Context<'_, '_>) -> Result<Term, String> {
+fn evaluated(expression: &str, context: &Context<'_, '_>, meter: &Meter) -> Result<Term, String> {
     if expression.len() > LONGEST {
         return Err("it is too long".to_owned());
     }
     let program = Program::compile(expression).map_err(|error| error.to_string())?;
-    program.execute(context).map_err(|error| match error {
-        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        error => error.to_string(),
-    })
+    meter.run(&program, context)
 }
 
 /// Why a validation that is false denies.
-fn said(validation: &Value, context: &Context<'_, '_>) -> String {
+fn said(validation: &Value, context: &Context<'_, '_>, meter: &Meter) -> String {
     if let Ok(Term::String(message)) =
-        evaluated(object::text(validation, &["messageExpression"]), context)
+        evaluated(object::text(validation, &["messageExpression"]), context, meter)
     {
         return message.to_string();
     }
@@ -330,12 +337,14 @@ mod tests {
             "size()".to_owned(),
             "request".to_owned(),
         ] {
-            let said =
-                on_a_stack_of_its_own(|| match evaluated(&expression, &Context::default()) {
+            let said = on_a_stack_of_its_own(|| {
+                let meter = Meter::default();
+                match evaluated(&expression, &meter.context(), &meter) {
                     Ok(Term::Bool(is)) => Ok(is),
                     Ok(_) => Err("neither".to_owned()),
                     Err(why) => Err(why),
-                });
+                }
+            });
             assert!(matches!(said, Some(Err(_))), "{expression:.40}: {said:?}");
         }
     }
