@@ -144,7 +144,9 @@ export default [
 		const of = (/** @type {Record<string, any>[]} */ ...rules) => role('more', rules);
 		await t.create(of({ apiGroups: [''], resources: ['pods', 'secrets'], verbs: ['get', 'delete'] }), { as });
 		await t.create(of({ apiGroups: ['', 'apps'], resources: ['pods'], verbs: ['list'] }), { as });
-		await t.create(of({ apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['mine', 'yours'] }), { as });
+		await t.create(of({ apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['mine', 'yours'] }), {
+			as,
+		});
 		await t.create(of({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }), { as });
 		await t.create(
 			of(
@@ -155,7 +157,12 @@ export default [
 		);
 		await t.patch('roles/more', 'merge', { metadata: { finalizers: ['example.com/x'] } }, { as });
 		await t.patch('roles/more', 'merge', { metadata: { finalizers: null } }, { as });
-		await t.patch('roles/more', 'merge', { rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }] }, { as });
+		await t.patch(
+			'roles/more',
+			'merge',
+			{ rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }] },
+			{ as },
+		);
 		await t.put('roles/more', of({ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }), { as });
 	}),
 	define('rbac-escalate', 'Who may escalate gives any rights', async (t) => {
@@ -288,6 +295,97 @@ export default [
 			await t.get('namespaces/default', { groups: ['system:masters'] });
 		},
 		{ bare: true },
+	),
+	define(
+		'impersonate-wholly',
+		'Who impersonates may bring a UID and extra values along, which are who is asked about',
+		async (t) => {
+			const headers = (/** @type {Record<string, string|string[]>} */ rest) =>
+				/** @type {Record<string, string>} */ (rest);
+			const who = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+			const show = (/** @type {any} */ { status }) => status.userInfo;
+			const review = (/** @type {Record<string, string|string[]>} */ rest, as = 'x') =>
+				t.post('selfsubjectreviews', who, { as, headers: headers(rest), show });
+			await review({ 'impersonate-uid': '0815' });
+			await review({ 'impersonate-extra-scopes': ['view', 'edit'], 'impersonate-extra-Reason': 'a test' });
+			await review({
+				'impersonate-extra-example.com%2Fteam': 'shop',
+				'impersonate-uid': '0815',
+				'impersonate-group': 'g',
+			});
+			await review({ 'impersonate-extra-': 'nothing', 'impersonate-extra-empty': '' });
+			await review({ 'impersonate-extra-%zz': 'odd' });
+			await review({ 'impersonate-uid': '0815', 'impersonate-extra-a': 'b' }, `system:serviceaccount:${t.ns}:default`);
+			await review({ 'impersonate-uid': '0815' }, 'system:anonymous');
+			await t.get('namespaces/default', { headers: { 'impersonate-uid': '0815' } });
+			await t.get('namespaces/default', { headers: { 'impersonate-extra-a': 'b' } });
+			await t.get('namespaces/default', {
+				headers: headers({ 'impersonate-extra-a': ['b', 'c'], 'impersonate-uid': '1' }),
+			});
+		},
+	),
+	define(
+		'impersonate-parts',
+		'Each part of who is impersonated needs a right of its own: the user, a group, the UID, each extra value',
+		async (t) => {
+			const name = t.name('impersonator');
+			const x = `x-${t.ns}`;
+			const apiGroup = 'rbac.authorization.k8s.io';
+			const rules = [{ apiGroups: ['example.com'], resources: ['nothing'], verbs: ['get'] }];
+			await t.create(
+				{ apiVersion: `${apiGroup}/v1`, kind: 'ClusterRole', metadata: { name }, rules },
+				{ silent: true },
+			);
+			await t.create(
+				{
+					apiVersion: `${apiGroup}/v1`,
+					kind: 'ClusterRoleBinding',
+					metadata: { name },
+					roleRef: { apiGroup, kind: 'ClusterRole', name },
+					subjects: [{ kind: 'User', apiGroup, name: 'developer' }],
+				},
+				{ silent: true },
+			);
+			const grant = async (/** @type {string} */ group, /** @type {string} */ resources, /** @type {string} */ of) => {
+				const rule = { apiGroups: [group], resources: [resources], resourceNames: [of], verbs: ['impersonate'] };
+				await t.patch(`clusterroles/${name}`, 'json', [{ op: 'add', path: '/rules/0', value: rule }], { silent: true });
+				const [resource, subresource] = resources.split('/');
+				const resourceAttributes = { group, resource, subresource, name: of, verb: 'impersonate' };
+				await t.eventually('the right counts', 'POST', 'subjectaccessreviews', ({ body }) => body.status.allowed, {
+					body: {
+						apiVersion: 'authorization.k8s.io/v1',
+						kind: 'SubjectAccessReview',
+						spec: { user: 'developer', resourceAttributes },
+					},
+				});
+			};
+			const who = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+			const show = (/** @type {any} */ { status }) => status.userInfo;
+			const review = (/** @type {Record<string, string>} */ headers) =>
+				t.post('selfsubjectreviews', who, { user: 'developer', as: x, headers, show });
+			const all = {
+				'impersonate-group': 'g',
+				'impersonate-uid': '1',
+				'impersonate-extra-scopes': 'view',
+			};
+			// Who impersonated once is told of the part that is missing from then on; nobody else does so as this user.
+			await review({});
+			await grant('', 'users', x);
+			await review({ 'impersonate-uid': '1' });
+			await review({});
+			await review(all);
+			await grant('', 'groups', 'g');
+			await review(all);
+			await grant('authentication.k8s.io', 'uids', '1');
+			await review(all);
+			await review({ 'impersonate-uid': '2' });
+			await grant('authentication.k8s.io', 'userextras/scopes', 'view');
+			await review(all);
+			await review({ 'impersonate-extra-scopes': 'edit' });
+			await review({ 'impersonate-extra-reason': 'view' });
+			for (const one of ['clusterrolebindings', 'clusterroles'])
+				await t.delete(`${one}/${name}`, undefined, { silent: true });
+		},
 	),
 	define('impersonate-service-account', 'A ServiceAccount brings its groups', async (t) => {
 		await t.post(

@@ -130,6 +130,8 @@ pub struct Cluster {
     pub(crate) damaged: BTreeSet<Key>,
     /// What watches were told lately.
     pub(crate) lines: Lines,
+    /// Who could speak as somebody else.
+    pub(crate) impersonators: BTreeSet<String>,
 }
 
 impl Cluster {
@@ -148,6 +150,7 @@ impl Cluster {
             deciders: BTreeMap::new(),
             damaged: BTreeSet::new(),
             lines: Lines::default(),
+            impersonators: BTreeSet::new(),
         };
         cluster.boot();
         cluster
@@ -166,6 +169,7 @@ impl Cluster {
         self.faults = Faults::default();
         self.deciders.clear();
         self.damaged.clear();
+        self.impersonators.clear();
         self.boot();
     }
 

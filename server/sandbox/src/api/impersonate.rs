@@ -1,5 +1,7 @@
 //! Speaking as somebody else (`apiserver/pkg/endpoints/filters/impersonation`).
 
+use percent_encoding::percent_decode_str;
+
 use super::{
     authorize::{Attributes, allows, of_request, refusal},
     request::{Request, Target, Verb},
@@ -9,13 +11,33 @@ use crate::{
     status::Status,
 };
 
+/// As many of whom it is remembered that they could, as the real one remembers.
+const IMPERSONATORS: usize = 10_000;
+
 /// Who a request speaks as: whoever sent it, or whom its headers name, if the sender may.
 pub(super) fn actor(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     request: &Request,
     verb: Verb,
     target: &Target,
 ) -> Result<Actor, Status> {
+    let Some(actor) = impersonated(cluster, request, verb, target)? else {
+        return Ok(request.actor.clone());
+    };
+    if cluster.impersonators.len() >= IMPERSONATORS {
+        cluster.impersonators.clear();
+    }
+    cluster.impersonators.insert(request.actor.name.clone());
+    Ok(actor)
+}
+
+/// Whom the headers of a request name, if the sender may speak as them.
+fn impersonated(
+    cluster: &Cluster,
+    request: &Request,
+    verb: Verb,
+    target: &Target,
+) -> Result<Option<Actor>, Status> {
     let all = |name: &str| {
         let values = request.headers.get_all(name).iter();
         values.filter_map(|value| value.to_str().ok()).map(String::from).collect::<Vec<_>>()
@@ -25,7 +47,7 @@ pub(super) fn actor(
     let uid = request.header("impersonate-uid");
     let extra = request.headers.iter().filter_map(|(name, value)| {
         let name = name.as_str().strip_prefix("impersonate-extra-")?;
-        Some((name.to_owned(), value.to_str().ok()?.to_owned()))
+        Some((unescaped(name), value.to_str().ok()?.to_owned()))
     });
     let mut as_actor = Actor { name: user.into(), uid: uid.into(), ..Actor::default() };
     for (name, value) in extra {
@@ -33,21 +55,27 @@ pub(super) fn actor(
     }
     if user.is_empty() {
         if groups.is_empty() && uid.is_empty() && as_actor.extra.is_empty() {
-            return Ok(request.actor.clone());
+            return Ok(None);
         }
-        let all: Vec<String> = groups.iter().map(|group| format!("{group:?}")).collect();
+        let none = "(nil)".to_owned();
+        let groups = if groups.is_empty() { none.clone() } else { in_braces(&groups) };
+        let extra = as_actor.extra.iter();
+        let extra: Vec<String> =
+            extra.map(|(key, all)| format!("{key:?}:[]string{}", in_braces(all))).collect();
+        let extra = if extra.is_empty() { none } else { format!("{{{}}}", extra.join(", ")) };
         return Err(Status::bad_request(format!(
-            "requested &user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:[]string{{{}}}, Extra:map[string][]string(nil)}} \
-             without impersonating a user name",
-            all.join(", ")
+            "requested &user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:[]string{groups}, \
+             Extra:map[string][]string{extra}}} without impersonating a user name"
         )));
     }
     let account = user.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
     let may = |attributes: Attributes<'_>| {
         if allows(cluster, &request.actor, &attributes) {
             Ok(())
+        } else if cluster.impersonators.contains(&request.actor.name) {
+            Err(refusal(&request.actor, &attributes))
         } else {
-            // It is told what it would need for this one request (ConstrainedImpersonation).
+            // Who never did is told what it would need for this one request (ConstrainedImpersonation).
             let sort = if account.is_some() { "serviceaccount" } else { "user-info" };
             let wanted = format!("impersonate-on:{sort}:{}", verb.name());
             Err(refusal(&request.actor, &Attributes { verb: &wanted, ..of_request(verb, target) }))
@@ -65,15 +93,15 @@ pub(super) fn actor(
         }
         None => may(impersonate("users", user))?,
     }
-    for group in &groups {
-        may(impersonate("groups", group))?;
-    }
     let of_authentication = |resource, name| Attributes {
         group: "authentication.k8s.io",
         ..impersonate(resource, name)
     };
     if !uid.is_empty() {
         may(of_authentication("uids", uid))?;
+    }
+    for group in &groups {
+        may(impersonate("groups", group))?;
     }
     for (key, values) in &as_actor.extra {
         for value in values {
@@ -92,5 +120,22 @@ pub(super) fn actor(
         groups.push(known.into());
     }
     as_actor.groups = groups;
-    Ok(as_actor)
+    Ok(Some(as_actor))
+}
+
+/// Texts as Go writes a list of them.
+fn in_braces(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+    format!("{{{}}}", texts.join(", "))
+}
+
+/// `unescapeExtraKey`: what is no escape stays as it is.
+fn unescaped(key: &str) -> String {
+    let parts = key.split('%').skip(1);
+    let is_escape =
+        |part: &str| part.len() >= 2 && part.as_bytes()[..2].iter().all(u8::is_ascii_hexdigit);
+    if !parts.into_iter().all(is_escape) {
+        return key.to_owned();
+    }
+    percent_decode_str(key).decode_utf8().map_or_else(|_| key.to_owned(), Into::into)
 }
