@@ -32,7 +32,12 @@ const gateways = {
 	status: true,
 	metadata: approved('kubernetes-sigs/gateway-api/pull/3328'),
 };
-const snapshots = { group: 'snapshot.storage.k8s.io', versions: ['v1'], status: true, metadata: approved('kubernetes-csi/external-snapshotter/pull/814') };
+const snapshots = {
+	group: 'snapshot.storage.k8s.io',
+	versions: ['v1'],
+	status: true,
+	metadata: approved('kubernetes-csi/external-snapshotter/pull/814'),
+};
 
 /** @type {Shape[]} */
 export const shapes = [
@@ -160,7 +165,17 @@ export function shapeOf(kind) {
 }
 
 /** What defines a kind. @param {Shape} shape */
-export const definitionOf = ({ group, kind, plural, shortNames, versions, cluster, status, columns = [], metadata }) => ({
+export const definitionOf = ({
+	group,
+	kind,
+	plural,
+	shortNames,
+	versions,
+	cluster,
+	status,
+	columns = [],
+	metadata,
+}) => ({
 	apiVersion: 'apiextensions.k8s.io/v1',
 	kind: 'CustomResourceDefinition',
 	metadata: { name: `${plural}.${group}`, ...metadata },

@@ -38,7 +38,9 @@ const untilTold = (t, name, count) => {
 	const told = (/** @type {any[]} */ all) => [
 		...new Set(
 			all
-				.filter(({ involvedObject }) => involvedObject.kind === 'HorizontalPodAutoscaler' && involvedObject.name === name)
+				.filter(
+					({ involvedObject }) => involvedObject.kind === 'HorizontalPodAutoscaler' && involvedObject.name === name,
+				)
 				.map(({ type, reason, message, source }) => [type, reason, message, source.component].join(' | ')),
 		),
 	];
@@ -47,7 +49,9 @@ const untilTold = (t, name, count) => {
 
 /** @param {Scene} t @param {string} name @param {number} replicas */
 const untilScaled = (t, name, replicas) =>
-	t.until(`deployments/${name}`, `has ${replicas}`, ({ spec }) => spec.replicas === replicas, { see: ['spec.replicas'] });
+	t.until(`deployments/${name}`, `has ${replicas}`, ({ spec }) => spec.replicas === replicas, {
+		see: ['spec.replicas'],
+	});
 
 export default [
 	define('hpa-raises', 'An autoscaler raises to its minimum, again and again, without any metrics', async (t) => {
@@ -67,15 +71,19 @@ export default [
 		await untilScaled(t, 'web', 4);
 		await untilTold(t, 'web', 1);
 	}),
-	define('hpa-disabled', 'An autoscaler leaves what has no replicas as it is, until somebody gives it one', async (t) => {
-		await t.create(deployment('web', { replicas: 0 }), { silent: true });
-		await t.create(autoscaler('web', { minReplicas: 2 }), { silent: true });
-		await untilSays(t, 'web', 'ScalingActive', 'False', 'ScalingDisabled');
-		await t.get('deployments/web', { see: ['spec.replicas'] });
-		await t.patch('deployments/web', 'merge', { spec: { replicas: 1 } }, { see: ['spec.replicas'] });
-		await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
-		await untilScaled(t, 'web', 2);
-	}),
+	define(
+		'hpa-disabled',
+		'An autoscaler leaves what has no replicas as it is, until somebody gives it one',
+		async (t) => {
+			await t.create(deployment('web', { replicas: 0 }), { silent: true });
+			await t.create(autoscaler('web', { minReplicas: 2 }), { silent: true });
+			await untilSays(t, 'web', 'ScalingActive', 'False', 'ScalingDisabled');
+			await t.get('deployments/web', { see: ['spec.replicas'] });
+			await t.patch('deployments/web', 'merge', { spec: { replicas: 1 } }, { see: ['spec.replicas'] });
+			await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
+			await untilScaled(t, 'web', 2);
+		},
+	),
 	define('hpa-within', 'Within its bounds an autoscaler without metrics changes nothing, and says why', async (t) => {
 		const target = { type: 'AverageValue', averageValue: '1' };
 		const metric = { name: 'queue' };
@@ -137,59 +145,64 @@ export default [
 		await untilSays(t, 'web', 'ScalingActive', 'False', 'InvalidSelector');
 		await t.delete(`customresourcedefinitions/widgets.${group}`, undefined, { silent: true });
 	}),
-	define('hpa-through-scale', 'An autoscaler updates the scale, under its own name, and stands what is refused', async (t) => {
-		const resourceRules = [
-			{ apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments/scale'], operations: ['*'] },
-		];		const words = [
-			"'by ' + request.userInfo.username",
-			"'; ' + request.operation + ' of ' + request.resource.resource + '/' + request.subResource + ' ' + request.name",
-			"'; a ' + request.kind.group + ' ' + request.kind.version + ' ' + request.kind.kind",
-			"'; a ' + object.kind + ' of ' + string(object.spec.replicas) + ' was ' + string(oldObject.spec.replicas)",
-		];
-		await t.create(
-			{
-				apiVersion: 'admissionregistration.k8s.io/v1',
-				kind: 'ValidatingAdmissionPolicy',
-				metadata: { name: t.name('policy') },
-				spec: {
-					matchConstraints: { resourceRules },
-					validations: [{ expression: 'false', messageExpression: words.join(' + ') }],
+	define(
+		'hpa-through-scale',
+		'An autoscaler updates the scale, under its own name, and stands what is refused',
+		async (t) => {
+			const resourceRules = [
+				{ apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments/scale'], operations: ['*'] },
+			];
+			const words = [
+				"'by ' + request.userInfo.username",
+				"'; ' + request.operation + ' of ' + request.resource.resource + '/' + request.subResource + ' ' + request.name",
+				"'; a ' + request.kind.group + ' ' + request.kind.version + ' ' + request.kind.kind",
+				"'; a ' + object.kind + ' of ' + string(object.spec.replicas) + ' was ' + string(oldObject.spec.replicas)",
+			];
+			await t.create(
+				{
+					apiVersion: 'admissionregistration.k8s.io/v1',
+					kind: 'ValidatingAdmissionPolicy',
+					metadata: { name: t.name('policy') },
+					spec: {
+						matchConstraints: { resourceRules },
+						validations: [{ expression: 'false', messageExpression: words.join(' + ') }],
+					},
 				},
-			},
-			{ silent: true },
-		);
-		await t.create(
-			{
-				apiVersion: 'admissionregistration.k8s.io/v1',
-				kind: 'ValidatingAdmissionPolicyBinding',
-				metadata: { name: t.name('binding') },
-				spec: {
-					policyName: t.name('policy'),
-					validationActions: ['Deny'],
-					matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': t.ns } } },
+				{ silent: true },
+			);
+			await t.create(
+				{
+					apiVersion: 'admissionregistration.k8s.io/v1',
+					kind: 'ValidatingAdmissionPolicyBinding',
+					metadata: { name: t.name('binding') },
+					spec: {
+						policyName: t.name('policy'),
+						validationActions: ['Deny'],
+						matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': t.ns } } },
+					},
 				},
-			},
-			{ silent: true },
-		);
-		await t.create(deployment('web'), { silent: true });
-		const more = {
-			body: { spec: { replicas: 3 } },
-			headers: { 'content-type': 'application/merge-patch+json' },
-			query: { dryRun: 'All' },
-		};
-		await t.eventually('it is in force', 'PATCH', 'deployments/web/scale', ({ status }) => status === 422, more);
-		await t.patch('deployments/web/scale', 'merge', more.body);
-		const { body } = await t.get('deployments/web/scale', { see: ['spec'] });
-		await t.put('deployments/web/scale', { ...body, spec: { replicas: 3 } });
-		await t.patch('deployments/web', 'merge', { metadata: { labels: { a: 'b' } } });
-		await t.create(autoscaler('web', { minReplicas: 2 }), { silent: true });
-		await untilSays(t, 'web', 'AbleToScale', 'False', 'FailedUpdateScale');
-		await untilTold(t, 'web', 1);
-		await t.get('deployments/web', { see: ['spec.replicas'] });
-		await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { silent: true });
-		await untilScaled(t, 'web', 2);
-		await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { silent: true });
-	}),
+				{ silent: true },
+			);
+			await t.create(deployment('web'), { silent: true });
+			const more = {
+				body: { spec: { replicas: 3 } },
+				headers: { 'content-type': 'application/merge-patch+json' },
+				query: { dryRun: 'All' },
+			};
+			await t.eventually('it is in force', 'PATCH', 'deployments/web/scale', ({ status }) => status === 422, more);
+			await t.patch('deployments/web/scale', 'merge', more.body);
+			const { body } = await t.get('deployments/web/scale', { see: ['spec'] });
+			await t.put('deployments/web/scale', { ...body, spec: { replicas: 3 } });
+			await t.patch('deployments/web', 'merge', { metadata: { labels: { a: 'b' } } });
+			await t.create(autoscaler('web', { minReplicas: 2 }), { silent: true });
+			await untilSays(t, 'web', 'AbleToScale', 'False', 'FailedUpdateScale');
+			await untilTold(t, 'web', 1);
+			await t.get('deployments/web', { see: ['spec.replicas'] });
+			await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { silent: true });
+			await untilScaled(t, 'web', 2);
+			await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { silent: true });
+		},
+	),
 	define('hpa-held', 'An autoscaler that a finalizer holds goes on scaling', async (t) => {
 		await t.create(deployment('web'), { silent: true });
 		const metadata = { name: 'web', finalizers: ['example.com/x'] };

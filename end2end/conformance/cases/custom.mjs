@@ -154,7 +154,17 @@ export default [
 	}),
 	define('cr-columns-types', 'A column of another type than its value is empty, unless it is text', async (t) => {
 		const column = (/** @type {string} */ type, /** @type {string} */ jsonPath) => ({ name: type, type, jsonPath });
-		const paths = ['.spec.text', '.spec.number', '.spec.float', '.spec.list', '.spec.map', '.spec.yes', '.spec.nothing', '.spec.list[*]', '.spec.list[-1]'];
+		const paths = [
+			'.spec.text',
+			'.spec.number',
+			'.spec.float',
+			'.spec.list',
+			'.spec.map',
+			'.spec.yes',
+			'.spec.nothing',
+			'.spec.list[*]',
+			'.spec.list[-1]',
+		];
 		const additionalPrinterColumns = ['string', 'integer', 'number', 'boolean', 'date'].flatMap((type) =>
 			paths.map((path) => column(type, path)),
 		);

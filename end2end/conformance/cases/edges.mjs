@@ -19,7 +19,9 @@ const free = { metadata: { finalizers: null } };
 const rows = ({ columnDefinitions, rows }) => ({
 	columns: columnDefinitions.map((/** @type {any} */ { name, type, priority }) => [name, type, priority].join(':')),
 	rows: rows.map(({ cells }) =>
-		cells.filter((/** @type {any} */ _, /** @type {number} */ at) => !/^(Age|Created At)$/.test(columnDefinitions[at].name)),
+		cells.filter(
+			(/** @type {any} */ _, /** @type {number} */ at) => !/^(Age|Created At)$/.test(columnDefinitions[at].name),
+		),
 	),
 });
 
@@ -69,7 +71,11 @@ const lives = {
 	},
 	VolumeSnapshotContent: {
 		finalizers: ['snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection'],
-		spec: { deletionPolicy: 'Delete', driver: 'csi.example.com', volumeSnapshotRef: { name: 'one', namespace: 'some' } },
+		spec: {
+			deletionPolicy: 'Delete',
+			driver: 'csi.example.com',
+			volumeSnapshotRef: { name: 'one', namespace: 'some' },
+		},
 		status: { readyToUse: false, restoreSize: 1073741824 },
 	},
 	VolumeSnapshotClass: {
@@ -220,28 +226,32 @@ export default [
 		await t.create(definitionOf({ ...shape, metadata }), { see: ['metadata.annotations'] });
 		await t.delete(`customresourcedefinitions/${shape.plural}.${shape.group}`, undefined, { silent: true });
 	}),
-	define('snapshot-held', '§3 V10 A snapshot stays while it is a source, and its content while it is bound', async (t) => {
-		const shape = { ...shapeOf('VolumeSnapshot'), group: `${t.ns}.example.com` };
-		const contents = { ...shapeOf('VolumeSnapshotContent'), group: shape.group };
-		const { crd, path } = await defined(t, shape);
-		const { crd: otherCrd, path: all } = await defined(t, contents);
-		const protection = (/** @type {string} */ what) => `snapshot.storage.kubernetes.io/${what}-protection`;
-		const [bound, source] = [protection('volumesnapshot-bound'), protection('volumesnapshot-as-source')];
-		const ofContent = [protection('volumesnapshotcontent-bound')];
-		await t.post(path, one(shape, 'snap', { finalizers: [source, bound] }, { spec: {} }));
-		await t.post(all, one(contents, 'content', { finalizers: ofContent }, { spec: { deletionPolicy: 'Delete' } }));
-		await t.delete(`${path}/snap`);
-		await t.delete(`${all}/content`);
-		const being = { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' };
-		const see = { see: ['metadata.annotations'] };
-		await t.patch(`${all}/content`, 'merge', { metadata: { annotations: being } }, see);
-		await t.patch(`${path}/snap`, 'merge', { metadata: { finalizers: [bound] } });
-		await t.patch(`${all}/content`, 'merge', free);
-		await t.get(`${all}/content`);
-		await t.patch(`${path}/snap`, 'merge', free);
-		await t.get(`${path}/snap`);
-		for (const one of [crd, otherCrd]) await t.delete(one, undefined, { silent: true });
-	}),
+	define(
+		'snapshot-held',
+		'§3 V10 A snapshot stays while it is a source, and its content while it is bound',
+		async (t) => {
+			const shape = { ...shapeOf('VolumeSnapshot'), group: `${t.ns}.example.com` };
+			const contents = { ...shapeOf('VolumeSnapshotContent'), group: shape.group };
+			const { crd, path } = await defined(t, shape);
+			const { crd: otherCrd, path: all } = await defined(t, contents);
+			const protection = (/** @type {string} */ what) => `snapshot.storage.kubernetes.io/${what}-protection`;
+			const [bound, source] = [protection('volumesnapshot-bound'), protection('volumesnapshot-as-source')];
+			const ofContent = [protection('volumesnapshotcontent-bound')];
+			await t.post(path, one(shape, 'snap', { finalizers: [source, bound] }, { spec: {} }));
+			await t.post(all, one(contents, 'content', { finalizers: ofContent }, { spec: { deletionPolicy: 'Delete' } }));
+			await t.delete(`${path}/snap`);
+			await t.delete(`${all}/content`);
+			const being = { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' };
+			const see = { see: ['metadata.annotations'] };
+			await t.patch(`${all}/content`, 'merge', { metadata: { annotations: being } }, see);
+			await t.patch(`${path}/snap`, 'merge', { metadata: { finalizers: [bound] } });
+			await t.patch(`${all}/content`, 'merge', free);
+			await t.get(`${all}/content`);
+			await t.patch(`${path}/snap`, 'merge', free);
+			await t.get(`${path}/snap`);
+			for (const one of [crd, otherCrd]) await t.delete(one, undefined, { silent: true });
+		},
+	),
 	define('usage-denies', '§3 X11 What a Usage protects is not deleted: 409 in the words of its webhook', async (t) => {
 		const name = 'nousages.apiextensions.crossplane.io';
 		const inUse = { 'crossplane.io/in-use': 'true' };
@@ -276,22 +286,32 @@ export default [
 		await t.delete('configmaps/used');
 		await t.delete(`validatingwebhookconfigurations/${t.name('usages')}`, undefined, { silent: true });
 	}),
-	define('deletion-is-blocked', '§3 X11 A kind whose operator says in a condition that its deletion is blocked', async (t) => {
-		const shape = { ...shapeOf('Kustomization'), group: `${t.ns}.example.com`, plural: 'pools', kind: 'Pool', shortNames: [] };
-		const { crd, path } = await defined(t, shape);
-		const see = { see: ['status.conditions'] };
-		await t.post(path, one(shape, 'pool', { finalizers: ['cephblockpool.ceph.rook.io'] }));
-		await t.delete(`${path}/pool`);
-		const blocked = (/** @type {string} */ status, /** @type {string} */ reason) => ({
-			status: { conditions: [{ type: 'DeletionIsBlocked', status, reason }] },
-		});
-		await t.patch(`${path}/pool/status`, 'merge', blocked('True', 'ObjectHasDependents'), see);
-		await t.delete(`${path}/pool`, undefined, see);
-		await t.patch(`${path}/pool/status`, 'merge', blocked('False', 'ObjectHasNoDependents'), see);
-		await t.patch(`${path}/pool`, 'merge', free);
-		await t.get(`${path}/pool`);
-		await t.delete(crd, undefined, { silent: true });
-	}),
+	define(
+		'deletion-is-blocked',
+		'§3 X11 A kind whose operator says in a condition that its deletion is blocked',
+		async (t) => {
+			const shape = {
+				...shapeOf('Kustomization'),
+				group: `${t.ns}.example.com`,
+				plural: 'pools',
+				kind: 'Pool',
+				shortNames: [],
+			};
+			const { crd, path } = await defined(t, shape);
+			const see = { see: ['status.conditions'] };
+			await t.post(path, one(shape, 'pool', { finalizers: ['cephblockpool.ceph.rook.io'] }));
+			await t.delete(`${path}/pool`);
+			const blocked = (/** @type {string} */ status, /** @type {string} */ reason) => ({
+				status: { conditions: [{ type: 'DeletionIsBlocked', status, reason }] },
+			});
+			await t.patch(`${path}/pool/status`, 'merge', blocked('True', 'ObjectHasDependents'), see);
+			await t.delete(`${path}/pool`, undefined, see);
+			await t.patch(`${path}/pool/status`, 'merge', blocked('False', 'ObjectHasNoDependents'), see);
+			await t.patch(`${path}/pool`, 'merge', free);
+			await t.get(`${path}/pool`);
+			await t.delete(crd, undefined, { silent: true });
+		},
+	),
 	define('ingress-cloud-finalizer', '§3 X9 What a cloud put on an Ingress holds it, by whatever name', async (t) => {
 		const spec = { defaultBackend: { service: { name: 'web', port: { number: 80 } } } };
 		const finalizers = ['ingress.k8s.aws/resources', 'networking.gke.io/ingress-finalizer-V2'];
