@@ -337,7 +337,7 @@ async fn no_field_is_renamed() {
     record edge: from kind reason record to
     record edge.reason: field value
     record event: at happening number record
-    record object: created deletion details finalizers labels object record since standing state step uid version wave
+    record object: created deletion details finalizers labels last_rung object record rung since standing state step uid version wave
     record object.deletion: at grace
     record object.details: name value
     record object.object: group kind name namespace
