@@ -75,12 +75,12 @@ pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
                     (Value::Null, name) => name.as_str().unwrap_or_default().into(),
                     (port, _) => port.to_string(),
                 });
-                json!(at_most_three(shown.collect()))
+                json!(at_most_three(&shown.collect::<Vec<_>>()))
             }),
             text("Endpoints", |one, _| {
                 let endpoints = one["endpoints"].as_array().into_iter().flatten();
                 let all = endpoints.flat_map(|one| object::texts(one, &["addresses"]));
-                json!(at_most_three(all.map(String::from).collect()))
+                json!(at_most_three(&all.map(String::from).collect::<Vec<_>>()))
             }),
             AGE,
         ],
@@ -173,8 +173,8 @@ fn labels(labels: &Value) -> String {
     if shown.is_empty() { "<none>".into() } else { shown.join(",") }
 }
 
-fn at_most_three(all: Vec<String>) -> String {
-    match all.as_slice() {
+fn at_most_three(all: &[String]) -> String {
+    match all {
         [] => "<unset>".into(),
         [a, b, c, rest @ ..] if !rest.is_empty() => format!("{a},{b},{c} + {} more...", rest.len()),
         few => few.join(","),
