@@ -10,7 +10,7 @@ pub enum Complaint {
     /// In the words of the API server, or of the library that could not reach it: bounded and without line breaks.
     Said(String),
     /// What Unwind found.
-    Found(Fault),
+    Found(Box<Fault>),
 }
 
 /// What Unwind found wrong. Texts in it are bounded and without line breaks.
@@ -89,7 +89,7 @@ pub enum Fault {
 
 impl From<Fault> for Complaint {
     fn from(fault: Fault) -> Self {
-        Self::Found(fault)
+        Self::Found(Box::new(fault))
     }
 }
 

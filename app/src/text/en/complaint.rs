@@ -8,7 +8,7 @@ use super::many;
 pub fn complaint(complaint: &Complaint) -> String {
     let fault = match complaint {
         Complaint::Said(said) => return said.clone(),
-        Complaint::Found(fault) => fault,
+        Complaint::Found(fault) => &**fault,
     };
     let words = match fault {
         Fault::Silence { seconds } => return format!("no answer within {seconds} s"),
