@@ -154,18 +154,9 @@ const builtIn = {
 	}),
 	PodDisruptionBudget: () => disruptionBudget('one', 'web', { minAvailable: 1 }),
 	EndpointSlice: () => ({ apiVersion: 'discovery.k8s.io/v1', addressType: 'IPv4', endpoints: [], ports: [] }),
-	PersistentVolume: () => ({
-		apiVersion: 'v1',
-		spec: {
-			capacity: { storage: '1Gi' },
-			accessModes: ['ReadWriteOnce'],
-			storageClassName: 'nobody',
-			nfs: { server: 'nfs.example.com', path: '/' },
-		},
-	}),
 	Secret: () => ({ apiVersion: 'v1', type: 'Opaque' }),
 	ServiceAccount: () => ({ apiVersion: 'v1' }),
-	ResourceQuota: () => ({ apiVersion: 'v1', spec: { hard: { 'count/widgets.example.com': '9' } } }),
+	ResourceQuota: () => ({ apiVersion: 'v1', spec: { hard: { persistentvolumeclaims: '9' } } }),
 	LimitRange: () => ({ apiVersion: 'v1', spec: { limits: [] } }),
 	Role: () => role('one', []),
 	RoleBinding: () => roleBinding('one', 'nobody'),
@@ -190,7 +181,6 @@ const ofCluster = new Set([
 	'CSINode',
 	'StorageClass',
 	'IngressClass',
-	'PersistentVolume',
 	'ClusterRole',
 	'ClusterRoleBinding',
 	'PriorityClass',
@@ -207,6 +197,8 @@ const life = (kind) =>
 		const object = { ...rest, kind, metadata: { ...metadata, name, finalizers: ['example.com/x'] } };
 		const { body } = await t.create(object, { see: ['apiVersion', 'metadata.finalizers'] });
 		const path = `${pluralOf(kind)}/${name}`;
+		// What its controller counts is in its table.
+		if (kind === 'ResourceQuota') await t.until(path, 'is counted', (one) => one.status?.used, { silent: true });
 		await t.get(path, { headers: table, show: rows });
 		await t.delete(path, { preconditions: { uid: body.metadata.uid } });
 		await t.delete(path);
