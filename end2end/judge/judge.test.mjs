@@ -90,12 +90,13 @@ test('convicts kubectl delete of everything at once', async (t) => {
 
 	const kinds =
 		'deployments,statefulsets,jobs,services,ingresses,hpa,pdb,networkpolicies,serviceaccounts,roles,rolebindings,configmaps,secrets,pvc';
-	await Promise.all(
-		namespaces.map((namespace) =>
+	// The volumes at the same time: told to go after the rest, they can come after claims whose Pods went soon.
+	await Promise.all([
+		kubectl(cluster, 'delete', 'pv', ...staticVolumes, '--wait=false'),
+		...namespaces.map((namespace) =>
 			kubectl(cluster, 'delete', kinds, '-n', namespace, '-l', unitLabel, '--wait=false', '--now'),
 		),
-	);
-	await kubectl(cluster, 'delete', 'pv', ...staticVolumes, '--wait=false');
+	]);
 	await kubectl(cluster, 'delete', 'namespace', ...namespaces, '--wait=false');
 	await cluster.until(
 		'/api/v1/namespaces',
