@@ -1,7 +1,7 @@
 /**
  * Server-side apply: who owns which field, and what they are told who would take it.
  */
-import { configMap, definition, deployment, service, widget } from '../objects.mjs';
+import { configMap, definition, deployment, service, unplacedPod, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
 /** @typedef {import('../scene.mjs').Scene} Scene */
@@ -44,6 +44,8 @@ const images = (/** @type {any} */ { spec }) => ({
 		ports,
 	})),
 });
+
+const noted = 'who made a Pod is noted field by field only once somebody applies it, since there are thousands of them';
 
 export default [
 	define(
@@ -276,6 +278,47 @@ export default [
 			await applyMap(t, { a: '2', c: '3' }, 'kubectl');
 			await applyMap(t, { a: '2', b: '1' }, 'kubectl');
 			await whose(t, 'configmaps/a');
+		},
+	),
+	define(
+		'apply-over-pods',
+		"What somebody made of a Pod is not another's, be it held by a finalizer or not",
+		async (t) => {
+			const show = (/** @type {any} */ { spec }) => ({ image: spec.containers[0].image });
+			for (const [name, metadata] of [
+				['a', {}],
+				['b', { finalizers: ['example.com/x'] }],
+			]) {
+				const made = unplacedPod(name, metadata);
+				await t.create(made, { query: { fieldManager: 'maker' }, silent: true });
+				const [{ name: container }] = made.spec.containers;
+				const other = {
+					apiVersion: 'v1',
+					kind: 'Pod',
+					metadata: { name },
+					spec: { containers: [{ name: container, image: 'example.com/other:1' }] },
+				};
+				await apply(t, `pods/${name}`, other, 'two', { show });
+				await apply(t, `pods/${name}`, other, 'two', { force: true, show });
+				await apply(t, `pods/${name}`, { ...other, spec: made.spec }, 'three', { show });
+			}
+			await t.patch('pods/b', 'merge', { metadata: { finalizers: null } }, { silent: true });
+		},
+		{
+			differs: [
+				{
+					real: '409 Failure 409 Conflict "Apply failed with 1 conflict: conflict with \\"maker\\" using v1: .spec.containers[name=\\"main\\"].image"',
+					sandbox:
+						'409 Failure 409 Conflict "Apply failed with 1 conflict: conflict with \\"before-first-apply\\" using v1: .spec.containers[name=\\"main\\"].image"',
+					why: noted,
+				},
+				{
+					real: 'cause FieldManagerConflict .spec.containers[name="main"].image "conflict with \\"maker\\" using v1"',
+					sandbox:
+						'cause FieldManagerConflict .spec.containers[name="main"].image "conflict with \\"before-first-apply\\" using v1"',
+					why: noted,
+				},
+			],
 		},
 	),
 	define('apply-dry-run', 'A dry run of an apply conflicts as well, and keeps nothing', async (t) => {

@@ -192,7 +192,9 @@ export default [
 			await t.eventually('it is in force', 'PATCH', 'deployments/web/scale', ({ status }) => status === 422, more);
 			await t.patch('deployments/web/scale', 'merge', more.body);
 			const { body } = await t.get('deployments/web/scale', { see: ['spec'] });
-			await t.put('deployments/web/scale', { ...body, spec: { replicas: 3 } });
+			// Without a version: the Deployment's status may have moved on.
+			const { resourceVersion, ...metadata } = body.metadata;
+			await t.put('deployments/web/scale', { ...body, metadata, spec: { replicas: 3 } });
 			await t.patch('deployments/web', 'merge', { metadata: { labels: { a: 'b' } } });
 			await t.create(autoscaler('web', { minReplicas: 2 }), { silent: true });
 			await untilSays(t, 'web', 'AbleToScale', 'False', 'FailedUpdateScale');

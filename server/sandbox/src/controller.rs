@@ -139,8 +139,11 @@ pub(crate) trait Reconcile: Send {
 
 /// A controller that runs.
 trait Controller: Send {
-    /// Takes note of changes and does all that is due. Says when it wants to be called again.
-    fn sync(&mut self, client: &mut Client<'_>, events: &[Arc<Event>]) -> Option<Timestamp>;
+    /// Takes note of changes.
+    fn hear(&mut self, now: Timestamp, news: &mut dyn Iterator<Item = Arc<Event>>);
+
+    /// Does all that is due. Says when it wants to be called again.
+    fn work(&mut self, client: &mut Client<'_>) -> Option<Timestamp>;
 }
 
 struct Loop<R: Reconcile> {
@@ -150,13 +153,16 @@ struct Loop<R: Reconcile> {
 }
 
 impl<R: Reconcile> Controller for Loop<R> {
-    fn sync(&mut self, client: &mut Client<'_>, events: &[Arc<Event>]) -> Option<Timestamp> {
-        self.queue.advance(client.steady());
+    fn hear(&mut self, now: Timestamp, news: &mut dyn Iterator<Item = Arc<Event>>) {
+        self.queue.advance(now);
         let observe = if self.has_listed { R::observe } else { R::observe_first };
-        for event in events {
-            observe(&mut self.reconcile, event, &mut self.queue);
+        for event in news {
+            observe(&mut self.reconcile, &event, &mut self.queue);
         }
         self.has_listed = true;
+    }
+
+    fn work(&mut self, client: &mut Client<'_>) -> Option<Timestamp> {
         let mut ready = self.queue.take();
         client.random().shuffle(&mut ready);
         for work in ready {
@@ -428,9 +434,9 @@ impl Post {
             self.seen = None;
             self.running = Some((self.start)(timing, now));
         }
-        let events = cluster.store.news(self.seen);
-        self.seen = Some(cluster.store.revision());
         let Some(running) = &mut self.running else { return };
+        running.hear(now, &mut cluster.store.news(self.seen));
+        self.seen = Some(cluster.store.revision());
         let mut client = Client::new(
             cluster,
             breakage,
@@ -438,7 +444,7 @@ impl Post {
             self.component,
             self.condition == Condition::Failing,
         );
-        self.due = running.sync(&mut client, &events);
+        self.due = running.work(&mut client);
     }
 }
 

@@ -1,8 +1,10 @@
 //! The only owner of objects: what etcd and the watch cache are to the real one. It numbers every change, remembers
 //! the latest of them, and has no opinion on what may change; that is [`crate::cluster`]'s.
 
+mod past;
+
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet},
     fmt,
     ops::Bound,
     sync::Arc,
@@ -10,8 +12,8 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// How many changes are remembered at least. Watches and lists from before them are answered with 410.
-const REMEMBERED: usize = 20_000;
+use self::past::Past;
+pub use self::past::Remembered;
 
 /// Where an object is. `namespace` is empty for cluster-scoped kinds. Ordered as etcd orders: by resource, namespace, name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,7 +94,7 @@ pub struct Store {
     tables: BTreeMap<(Arc<str>, Arc<str>), Table>,
     by_uid: BTreeMap<String, Key>,
     by_owner: BTreeMap<String, BTreeSet<Key>>,
-    log: VecDeque<Arc<Event>>,
+    past: Past,
     revision: u64,
 }
 
@@ -193,13 +195,19 @@ impl Store {
             .flat_map(|table| within(table, namespace))
             .map(|(name, object)| (name.clone(), object.clone()))
             .collect();
-        for event in later.rev().filter(|event| event.key.is_of(group, plural)) {
-            if namespace.is_some_and(|namespace| *event.key.namespace != *namespace) {
+        let mut changed = BTreeSet::new();
+        for change in later.filter(|change| change.key().is_of(group, plural)) {
+            let key = change.key();
+            if namespace.is_some_and(|namespace| *key.namespace != *namespace) {
                 continue;
             }
-            let name = (event.key.namespace.clone(), event.key.name.clone());
-            match &event.previous {
-                Some(previous) => table.insert(name, previous.clone()),
+            // What the first change since found is what was.
+            let name = (key.namespace.clone(), key.name.clone());
+            if !changed.insert(name.clone()) {
+                continue;
+            }
+            match change.previous() {
+                Some(previous) => table.insert(name, previous),
                 None => table.remove(&name),
             };
         }
@@ -214,42 +222,50 @@ impl Store {
     pub fn since(
         &self,
         revision: u64,
-    ) -> Result<impl DoubleEndedIterator<Item = &Arc<Event>> + ExactSizeIterator, Compacted> {
-        let oldest = self.revision - self.log.len() as u64;
+    ) -> Result<impl ExactSizeIterator<Item = Remembered<'_>>, Compacted> {
+        let oldest = self.oldest();
         if revision < oldest {
             return Err(Compacted { asked: revision, oldest });
         }
-        let skip = usize::try_from(revision - oldest).unwrap_or(usize::MAX).min(self.log.len());
-        Ok(self.log.range(skip..))
+        Ok(self.past.after(usize::try_from(revision - oldest).unwrap_or(usize::MAX)))
+    }
+
+    /// The revision before all changes that are remembered.
+    fn oldest(&self) -> u64 {
+        self.revision - self.past.len() as u64
     }
 
     /// What a controller that has seen everything up to `seen` is to be told: the changes since, or, where those are
     /// not known, every object as an addition.
-    #[must_use]
-    pub fn news(&self, seen: Option<u64>) -> Vec<Arc<Event>> {
-        if let Some(Ok(events)) = seen.map(|seen| self.since(seen)) {
-            return events.cloned().collect();
-        }
-        let all = self.tables.iter().flat_map(|((group, plural), table)| {
-            table.iter().map(|((namespace, name), object)| {
-                let key = Key {
-                    group: group.clone(),
-                    plural: plural.clone(),
-                    namespace: namespace.clone(),
-                    name: name.clone(),
-                };
-                let (change, object) = (Change::Added, object.clone());
-                Arc::new(Event { revision: self.revision, key, change, object, previous: None })
-            })
-        });
-        all.collect()
+    pub fn news(&self, seen: Option<u64>) -> impl Iterator<Item = Arc<Event>> {
+        let since = seen.and_then(|seen| self.since(seen).ok());
+        let all = since.is_none().then(|| self.tables.iter().flat_map(|table| self.added(table)));
+        let changes = since.into_iter().flatten().map(|change| change.event());
+        changes.chain(all.into_iter().flatten())
+    }
+
+    /// Every object of a resource as an addition.
+    fn added<'a>(
+        &self,
+        ((group, plural), table): (&'a (Arc<str>, Arc<str>), &'a Table),
+    ) -> impl Iterator<Item = Arc<Event>> + use<'a> {
+        let revision = self.revision;
+        table.iter().map(move |((namespace, name), object)| {
+            let key = Key {
+                group: group.clone(),
+                plural: plural.clone(),
+                namespace: namespace.clone(),
+                name: name.clone(),
+            };
+            let (change, object) = (Change::Added, object.clone());
+            Arc::new(Event { revision, key, change, object, previous: None })
+        })
     }
 
     /// Forgets all changes up to a revision, as etcd's compaction does.
     pub fn compact(&mut self, revision: u64) {
-        while self.log.front().is_some_and(|event| event.revision <= revision) {
-            self.log.pop_front();
-        }
+        let count = revision.saturating_sub(self.oldest());
+        self.past.forget(usize::try_from(count).unwrap_or(usize::MAX));
     }
 
     /// Puts an object where none is. Whoever calls has looked.
@@ -313,11 +329,8 @@ impl Store {
         object: Arc<Value>,
         previous: Option<Arc<Value>>,
     ) {
-        let event = Event { revision: self.revision, key: key.clone(), change, object, previous };
-        self.log.push_back(Arc::new(event));
-        if self.log.len() > REMEMBERED {
-            self.log.pop_front();
-        }
+        let revision = self.revision;
+        self.past.push(Event { revision, key: key.clone(), change, object, previous });
     }
 }
 

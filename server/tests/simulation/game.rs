@@ -253,7 +253,7 @@ impl Game {
         let seen = self.events.last().map_or(1, |event| event.revision);
         let events = self.stage.sandbox.with(|world| {
             let since = world.cluster.store.since(seen);
-            since.map(|events| events.cloned().collect::<Vec<_>>())
+            since.map(|events| events.map(|one| one.event()).collect::<Vec<_>>())
         });
         match events {
             Ok(events) => {

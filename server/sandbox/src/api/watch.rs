@@ -18,7 +18,7 @@ use crate::{
     line::{Lines, Listener, Shape},
     object,
     status::Status,
-    store::{Change, Event},
+    store::{Change, Event, Remembered},
 };
 
 /// How often a bookmark tells that nothing happened.
@@ -166,15 +166,16 @@ impl Watch {
         let kind = self.view.kind.clone();
         match store.since(self.cursor) {
             Ok(events) => {
-                for event in events {
-                    if inconvertible == Some(event.revision) {
+                for change in events {
+                    if inconvertible == Some(change.revision()) {
                         batch.end = Some(End::Whole);
                         break;
                     }
-                    if event.key.is_of(&kind.group, &kind.plural)
-                        && self.namespace.as_ref().is_none_or(|one| **one == *event.key.namespace)
+                    let key = change.key();
+                    if key.is_of(&kind.group, &kind.plural)
+                        && self.namespace.as_ref().is_none_or(|one| **one == *key.namespace)
                     {
-                        self.pass(&mut batch, lines, event);
+                        self.pass(&mut batch, lines, &change.event());
                     }
                 }
                 // A watch from a version that has not come yet waits for it.
@@ -213,11 +214,11 @@ impl Watch {
             return None;
         }
         let mut events = cluster.store.since(self.cursor).ok()?;
-        let is_not = |event: &&Arc<Event>| {
-            event.key.is_of(&kind.group, &kind.plural)
-                && cluster.may_be_read(kind, &event.object).is_err()
+        let is_not = |change: &Remembered<'_>| {
+            change.key().is_of(&kind.group, &kind.plural)
+                && cluster.may_be_read(kind, &change.event().object).is_err()
         };
-        events.find(is_not).map(|event| event.revision)
+        events.find(is_not).map(|change| change.revision())
     }
 
     /// What strikes it now that it is about to tell something.

@@ -1,6 +1,7 @@
 //! `metadata.managedFields`: who wrote which field last, or says it by server-side apply, and when
 //! (`apimachinery/pkg/util/managedfields`). Of what the sandbox itself made, and of statuses, only finalizers are noted
-//! until a client writes something: an object says less here than a real one, and never anything that is not so.
+//! until a client writes something, and of [`CROWDS`] until a client applies something: an object says less here than a
+//! real one, and calls who wrote it before that by one name ([`BEFORE`]).
 
 mod fields;
 
@@ -33,6 +34,15 @@ const OF_NOBODY: [&str; 10] = [
 ];
 /// Who is said to have written what was there before anybody was noted.
 const BEFORE: &str = "before-first-apply";
+
+/// What there are thousands of, by group and plural: who owns which of their fields takes more room than they do.
+const CROWDS: [(&str, &str); 5] = [
+    ("", "pods"),
+    ("", "events"),
+    ("events.k8s.io", "events"),
+    ("discovery.k8s.io", "endpointslices"),
+    ("coordination.k8s.io", "leases"),
+];
 
 /// Who may go on with what a client applied by itself, and where that one noted it.
 const KUBECTL: &str = "kubectl";
@@ -206,7 +216,8 @@ pub(super) fn note(
     let sent = old.and_then(|_| read(&new["metadata"]["managedFields"]));
     let is_sent = sent.is_some() && new["metadata"]["managedFields"] != *before;
     let mut entries = sent.unwrap_or_else(|| read(before).unwrap_or_default());
-    let is_full = write.tracked || entries.iter().any(Entry::is_full);
+    let is_tracked = write.tracked && !is_of_crowd(kind);
+    let is_full = is_tracked || write.applied.is_some() || entries.iter().any(Entry::is_full);
     let changes = if is_full {
         let mut changes = changes(kind, old.unwrap_or(&Value::Null), new, subresource);
         if !write.tracked {
@@ -272,13 +283,18 @@ fn read(entries: &Value) -> Option<Vec<Entry>> {
     entries.iter().map(Entry::read).collect()
 }
 
-/// Whoever was there before anybody was noted owns what is there.
+fn is_of_crowd(kind: &Kind) -> bool {
+    CROWDS.contains(&(&*kind.group, &*kind.plural))
+}
+
+/// Whoever was there before anybody was noted owns what is there, and nobody else does.
 fn note_before(entries: &mut Vec<Entry>, kind: &Kind, existing: &Value, now: Timestamp) {
-    if !entries.is_empty() {
+    if entries.iter().any(Entry::is_full) || !(entries.is_empty() || is_of_crowd(kind)) {
         return;
     }
     let mut before = Entry::new(BEFORE, false, kind, "", now);
     before.fields = changes(kind, &Value::Null, existing, "").written;
+    entries.iter().for_each(|it| before.fields.subtract(&it.fields));
     if !before.fields.is_empty() {
         entries.push(before);
     }

@@ -106,6 +106,7 @@ fn story(seed: u64) -> String {
     assert!(!world.has("namespaces//shop"));
     let events = world.cluster.store.since(1).unwrap();
     events
+        .map(|it| it.event())
         .map(|it| format!("{:?} {} {}", it.change, it.key, it.object))
         .collect::<Vec<_>>()
         .join("\n")

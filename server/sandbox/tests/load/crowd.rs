@@ -1,16 +1,39 @@
-//! Many Pods, and many who watch them: the setting of the benchmark and of the gate.
+//! Many Pods on the nodes they need, and many who watch them: the setting of the benchmark and of the gate.
 
 use std::{error::Error, fs};
 
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
-use sandbox::service::{Body, Sandbox};
+use jiff::Timestamp;
+use sandbox::{
+    controller::timing::Timing,
+    service::{Body, Sandbox, World},
+};
 use serde_json::json;
 use tower::ServiceExt;
 
 pub(crate) const OBJECTS: usize = 5_000;
 pub(crate) const WATCHES: usize = 50;
+/// A kubelet runs 110 Pods and no more.
+const NODES: usize = OBJECTS.div_ceil(110);
+
+/// A cluster of so many nodes, with all that works in it.
+pub(crate) fn cluster() -> Sandbox {
+    let mut world = World::new(Timestamp::UNIX_EPOCH, 1, Timing::default());
+    world.controllers.breakage.machines = (0..NODES).map(|node| format!("node-{node}")).collect();
+    // Nobody judges what was asked of it.
+    world.cluster.log.stop();
+    Sandbox::of(world)
+}
+
+/// How many of the Pods run.
+pub(crate) fn running(sandbox: &Sandbox) -> usize {
+    sandbox.with(|world| {
+        let pods = world.cluster.store.list("", "pods", None);
+        pods.filter(|pod| pod["status"]["phase"] == "Running").count()
+    })
+}
 
 /// Opens the watches, which have everything before them.
 pub(crate) async fn watches(sandbox: &Sandbox) -> Result<Vec<Body>, Box<dyn Error>> {
@@ -31,9 +54,8 @@ pub(crate) async fn create(sandbox: &Sandbox, number: usize) -> Result<(), Box<d
             "name": format!("web-{number}"), "labels": {"app": "web", "part": (number % 50).to_string()},
         },
         "spec": {
-            "nodeName": "n1",
             "containers": [{"name": "c", "image": "i", "env": [{"name": "A", "value": "b"}], "volumeMounts": [{"name": "d", "mountPath": "/d"}]}],
-            "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": format!("data-{number}")}}],
+            "volumes": [{"name": "d", "emptyDir": {}}],
         },
     });
     let request = Request::post("/api/v1/namespaces/default/pods")

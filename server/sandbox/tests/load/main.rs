@@ -3,15 +3,13 @@
 
 mod crowd;
 
+use std::time::Duration;
+
 use futures::FutureExt;
 use http_body_util::BodyExt;
-use jiff::Timestamp;
-use sandbox::{
-    controller::{Condition, Controllers},
-    service::{Body, Sandbox},
-};
+use sandbox::service::Body;
 
-use crowd::{OBJECTS, WATCHES, added, create, resident, watches};
+use crowd::{OBJECTS, WATCHES, added, cluster, create, resident, running, watches};
 
 /// As much as it may have, in bytes.
 const LIMIT: usize = 200 << 20;
@@ -28,19 +26,19 @@ fn heard(watches: &mut [Body]) -> Vec<usize> {
 
 #[tokio::test(start_paused = true)]
 async fn five_thousand_objects_under_fifty_watches() {
-    // Nobody collects these Pods, whose node is not there.
-    let mut controllers = Controllers::default();
-    for name in Controllers::names() {
-        controllers.set(name, Condition::Off);
-    }
-    let sandbox = Sandbox::start(Timestamp::UNIX_EPOCH, 1, controllers);
-    // Beside it there is only the test.
-    sandbox.with(|world| world.cluster.log.stop());
+    let sandbox = cluster();
     let mut watches = watches(&sandbox).await.unwrap();
     for number in 0..OBJECTS {
         create(&sandbox, number).await.unwrap();
         // Each has heard of it before anything else happens.
         assert_eq!(heard(&mut watches), [1; WATCHES], "{number}");
+        // The controllers have their turn.
+        tokio::task::yield_now().await;
+    }
+    // All begin to run, and all hear of it.
+    while running(&sandbox) < OBJECTS {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(heard(&mut watches), [0; WATCHES]);
     }
     let [_, most] = resident();
     assert!(most > 0, "nothing says how much memory it has");
