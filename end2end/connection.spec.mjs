@@ -7,13 +7,20 @@ test.use({ rights: 'admin' });
 
 const label = 'app.kubernetes.io/part-of';
 /** A unit of one object. */
-const late = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'late', namespace: 'bystander', labels: { [label]: 'late' } } };
+const late = {
+	apiVersion: 'v1',
+	kind: 'ConfigMap',
+	metadata: { name: 'late', namespace: 'bystander', labels: { [label]: 'late' } },
+};
 const path = '/api/v1/namespaces/bystander/configmaps/late';
 
 /** @param {import('@playwright/test').Page} page */
 const live = (page) => page.getByText('Live', { exact: true });
 
-test('data is as old as what was heard last, however often was tried since, and is caught up with at once', async ({ unwind, visit }) => {
+test('data is as old as what was heard last, however often was tried since, and is caught up with at once', async ({
+	unwind,
+	visit,
+}) => {
 	const page = await visit();
 	await ownTime(page);
 	await signIn(page, unwind.link);
@@ -34,7 +41,11 @@ test('data is as old as what was heard last, however often was tried since, and 
 	await expect(page.getByText(/^Caught up/)).toBeAttached();
 });
 
-test('after a farewell the page comes back by itself and says what it caught up with', async ({ cluster, unwind, visit }) => {
+test('after a farewell the page comes back by itself and says what it caught up with', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await unwind.quit();
@@ -57,7 +68,31 @@ test('without a network the page says so, and then shows what came meanwhile', a
 	await expect(page.getByRole('link', { name: 'late', exact: true })).toBeVisible();
 });
 
-test('a unit that is no more is not shown as if it were, and is shown again when it is there again', async ({ cluster, unwind, visit }) => {
+test('what changed while nobody could look is marked for a while', async ({ cluster, unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/consortium?view=list`);
+	await expect(live(page)).toBeVisible();
+	const changed = page.getByRole('row').filter({ hasText: 'orderer-config' });
+	const marked = page.locator('tr.fresh');
+	await expect(changed).toBeVisible();
+	await expect(marked).toHaveCount(0);
+	await unwind.quit();
+	const config = '/api/v1/namespaces/consortium-orderers/configmaps/orderer-config';
+	const patch = { metadata: { finalizers: ['example.com/hold'] } };
+	await cluster.request('admin', 'PATCH', config, patch, { 'content-type': 'application/merge-patch+json' });
+	await cluster.request('admin', 'DELETE', config);
+	await unwind.launch();
+	await expect(changed).toHaveClass(/fresh/);
+	await expect(marked).toHaveCount(1);
+	await expect(marked).toHaveCount(0, { timeout: 10_000 });
+});
+
+test('a unit that is no more is not shown as if it were, and is shown again when it is there again', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
 	await cluster.apply([late]);
 	const page = await visit();
 	await signIn(page, unwind.link);
@@ -87,7 +122,10 @@ test('a run that is not known is said at once, and so without JavaScript', async
 	await expect(plain.getByText('This unit is not known')).toBeVisible();
 });
 
-test('who is no longer signed in is told so and asks no more, until they are signed in again', async ({ unwind, visit }) => {
+test('who is no longer signed in is told so and asks no more, until they are signed in again', async ({
+	unwind,
+	visit,
+}) => {
 	const page = await visit();
 	await ownTime(page);
 	await signIn(page, unwind.link);
@@ -112,4 +150,57 @@ test('who is no longer signed in is told so and asks no more, until they are sig
 	await page.getByRole('button', { name: 'Try now' }).click();
 	await expect(live(page)).toBeVisible();
 	await expect(page.getByText('Read only')).toBeHidden();
+});
+
+test('a page that does not come to life, or dies, says so', async ({ unwind, visit }) => {
+	const page = await visit({ breaks: true });
+	const stopped = page.getByRole('alert').filter({ hasText: 'in this page has stopped' });
+	await signIn(page, unwind.link);
+	await expect(live(page)).toBeVisible();
+	await expect(stopped).toBeHidden();
+
+	// What is not the page's end is not said to be.
+	const thrown = page.waitForEvent('pageerror');
+	await page.evaluate(
+		() =>
+			void setTimeout(() => {
+				throw new Error('of a stranger');
+			}),
+	);
+	await thrown;
+	await expect(stopped).toBeHidden();
+	const deaths = [
+		() =>
+			void setTimeout(() => {
+				throw new WebAssembly.RuntimeError('unreachable');
+			}),
+		() => void Promise.reject(new WebAssembly.RuntimeError('unreachable')),
+	];
+	for (const death of deaths) {
+		await page.getByRole('button', { name: 'Keys', exact: true }).click();
+		await expect(page.getByRole('dialog')).toBeVisible();
+		await page.evaluate(death);
+		await expect(stopped).toBeVisible();
+		await expect(page.getByRole('dialog')).toBeHidden();
+		await stopped.getByRole('link', { name: 'Reload' }).click();
+		await expect(live(page)).toBeVisible();
+		await expect(stopped).toBeHidden();
+	}
+
+	await page.route('**/*.wasm*', (route) => route.abort());
+	await page.goto(`${unwind.origin}/`);
+	await expect(stopped).toBeVisible();
+	await page.unroute('**/*.wasm*');
+	await stopped.getByRole('link', { name: 'Reload' }).click();
+	await expect(live(page)).toBeVisible();
+	await expect(stopped).toBeHidden();
+
+	// As an extension of the browser does it that takes something out.
+	await page.route(`${unwind.origin}/`, async (route) => {
+		const response = await route.fetch();
+		const body = await response.text();
+		await route.fulfill({ response, body: body.replace(/<main .*<\/main>/s, '') });
+	});
+	await page.goto(`${unwind.origin}/`);
+	await expect(stopped).toBeVisible();
 });

@@ -15,8 +15,17 @@ async function hang(cluster, path) {
 }
 
 const configMap = '/api/v1/namespaces/consortium-orderers/configmaps/orderer-config';
+const another = {
+	apiVersion: 'v1',
+	kind: 'ConfigMap',
+	metadata: { name: 'held', namespace: 'consortium-orderers', labels: { 'app.kubernetes.io/part-of': 'consortium' } },
+};
 
-test('states are links that show what is in them, and the address keeps what was chosen', async ({ cluster, unwind, visit }) => {
+test('states are links that show what is in them, and the address keeps what was chosen', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
 	await hang(cluster, configMap);
 	const page = await visit();
 	await signIn(page, unwind.link);
@@ -41,14 +50,22 @@ test('states are links that show what is in them, and the address keeps what was
 	await expect(rows).toHaveCount(1);
 	await expect(rows).toContainText('orderer-config');
 	// Another state beside it, and the first given up again.
-	await page.getByRole('main').getByRole('link', { name: /present$/ }).first().click();
+	await page
+		.getByRole('main')
+		.getByRole('link', { name: /present$/ })
+		.first()
+		.click();
 	await expect(page).toHaveURL(/state=slow%2Cpresent/);
 	await expect.poll(() => rows.count()).toBeGreaterThan(20);
 	await chosen.click();
 	await expect(page.getByRole('link', { name: /orderer-config/ })).toBeHidden();
 });
 
-test('the drawer shows how far an object has got on the ladder, and a key leads to the next in trouble', async ({ cluster, unwind, visit }) => {
+test('the drawer shows how far an object has got on the ladder, and a key leads to the next in trouble', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium?view=list`);
@@ -63,8 +80,27 @@ test('the drawer shows how far an object has got on the ladder, and a key leads 
 	await page.keyboard.press('Escape');
 	await expect(drawer).toBeHidden();
 	// What makes Pods has one rung more.
-	await page.getByRole('link', { name: /Deployment/ }).first().click();
+	await page
+		.getByRole('link', { name: /Deployment/ })
+		.first()
+		.click();
 	await expect(drawer.getByText('No Pod is left of it.')).toBeVisible();
+	await page.keyboard.press('Escape');
+
+	// Two in trouble: round and back.
+	await cluster.apply([another]);
+	await hang(cluster, configMap.replace('orderer-config', another.metadata.name));
+	await expect(page.getByRole('main').getByRole('link', { name: '2 slow' })).toBeVisible({ timeout: 90_000 });
+	const seen = [];
+	for (const key of ['n', 'n', 'n', 'p']) {
+		await page.keyboard.press(key);
+		const title = drawer.getByRole('heading').first();
+		if (seen.length > 0) await expect(title).not.toHaveText(seen.at(-1));
+		seen.push(await title.textContent());
+	}
+	const [first, second] = seen;
+	expect(seen).toEqual([first, second, first, second]);
+	expect(seen.slice(0, 2).sort().join(' ')).toMatch(/held.*orderer-config/);
 });
 
 test('keys go to pages, shapes and links, are listed, and can be switched off', async ({ unwind, visit }) => {
@@ -109,7 +145,10 @@ test('keys go to pages, shapes and links, are listed, and can be switched off', 
 	await expect(page.getByRole('main')).toBeFocused();
 });
 
-test('each volume whose data goes is ticked before the name counts, and a dialog that opens again asks anew', async ({ unwind, visit }) => {
+test('each volume whose data goes is ticked before the name counts, and a dialog that opens again asks anew', async ({
+	unwind,
+	visit,
+}) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.getByRole('link', { name: 'consortium', exact: true }).click();

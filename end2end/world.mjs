@@ -54,16 +54,19 @@ export const test = base.extend({
 		await use(unwind);
 		await unwind.stop();
 	},
-	/** Opens a page for another person, with a browser profile of their own; every page's complaints are judged at the end. */
+	/**
+	 * Opens a page for another person, with a browser profile of their own; every page's complaints are judged at the end,
+	 * but for a page that the test breaks.
+	 */
 	visit: async ({ browser }, use) => {
 		const contexts = [];
 		const complaints = [];
-		await use(async (options = {}) => {
+		await use(async ({ breaks = false, ...options } = {}) => {
 			const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
 			contexts.push(context);
 			const page = await context.newPage();
 			// Without scripts the browser complains that what they would have used was fetched for nothing.
-			if (options.javaScriptEnabled !== false) listen(page, complaints);
+			if (options.javaScriptEnabled !== false && !breaks) listen(page, complaints);
 			return page;
 		});
 		for (const context of contexts) await context.close();
@@ -110,7 +113,9 @@ export async function anotherLink(page) {
 export async function hold(cluster, namespace, name, how = 'silent') {
 	const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
 	const patch = { metadata: { annotations: { 'unwind.test/hold': how } } };
-	const { status } = await cluster.request('admin', 'PATCH', path, patch, { 'content-type': 'application/merge-patch+json' });
+	const { status } = await cluster.request('admin', 'PATCH', path, patch, {
+		'content-type': 'application/merge-patch+json',
+	});
 	expect(status).toBe(200);
 }
 

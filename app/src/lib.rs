@@ -58,9 +58,6 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
     // Whoever builds with cargo-leptos gets the module under the page's own name.
     let suffix = if option_env!("LEPTOS_OUTPUT_NAME").is_some() { "" } else { "_bg" };
     let module = asset(&format!("{package}{suffix}.wasm"));
-    let start = format!(
-        "import start,{{hydrate}} from {script:?};await start({{module_or_path:{module:?}}});hydrate();"
-    );
     let nonce = leptos::nonce::use_nonce();
     view! {
         <!DOCTYPE html>
@@ -76,7 +73,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <link rel="icon" type="image/svg+xml" href=asset("/favicon.svg")/>
                 <link rel="modulepreload" href=script nonce=nonce.clone()/>
                 <link rel="preload" href=module r#as="fetch" r#type="application/wasm" crossorigin="anonymous"/>
-                <script type="module" nonce=nonce>{start}</script>
+                <script type="module" nonce=nonce>{include_str!("../start.js")}</script>
             </head>
             <body>
                 <App/>

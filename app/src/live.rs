@@ -15,7 +15,7 @@ use std::{cell::RefCell, time::Duration};
 
 use jiff::Timestamp;
 use leptos::{leptos_dom::helpers::TimeoutHandle, prelude::*};
-use teardown::message::{Message, Topic};
+use teardown::message::{Key, Message, Topic};
 use wasm_bindgen::{JsCast, closure::Closure};
 use web_sys::{Event, EventSource, MessageEvent};
 
@@ -199,7 +199,8 @@ struct Line {
     answer: Answer,
     hidden: Option<f64>,
     retry: Option<TimeoutHandle>,
-    catching_up: bool,
+    /// The objects that changed while nobody could look, until all of them are here.
+    catching_up: Option<Vec<Key>>,
 }
 
 /// What the server said last.
@@ -244,7 +245,7 @@ fn begin(topic: &Topic, scene: Scene, connection: Connection) -> u64 {
         answer: Answer::Stream,
         hidden: None,
         retry: None,
-        catching_up: false,
+        catching_up: None,
     };
     LINE.with_borrow_mut(|slot| *slot = Some(line));
     connection.link.set(Link::Connecting);
@@ -311,13 +312,19 @@ structs! { Ping { now, hash } }
 
 fn ping(data: &str) {
     let Some(Ping { now, hash }) = wire::read(data) else { return };
-    with(|line| {
+    let caught = with(|line| {
         line.connection.clock.set(now);
         let ours = line.connection.hash.get_value();
         if !ours.is_empty() && !hash.is_empty() && ours != hash {
             line.connection.newer.set(true);
         }
+        // It comes behind all that was missed.
+        line.catching_up.take().map(|caught| (line.connection, line.scene, caught))
     });
+    if let Some(Some((connection, scene, caught))) = caught {
+        connection.said.set(text::caught_up(caught.len()));
+        scene.mark(caught);
+    }
 }
 
 /// Why the server ends a stream.
@@ -329,7 +336,7 @@ struct Bye {
 structs! { Bye { reason } }
 
 fn bye(data: &str) {
-    with(|line| line.catching_up = true);
+    with(Line::catch_up);
     let reason = wire::read::<Bye>(data).map(|bye| bye.reason).unwrap_or_default();
     retry(Some(if reason == "crowded" { CROWDED } else { 1_000.0 }));
     if is_unknown(&reason) {
@@ -346,10 +353,14 @@ fn take(data: &str) {
     };
     match scene.apply(message) {
         Ok(changed) => {
-            if with(|line| std::mem::take(&mut line.catching_up)) == Some(true) {
-                connection.said.set(text::caught_up(changed.len()));
-                scene.mark(changed);
-            }
+            with(|line| {
+                let Some(caught) = &mut line.catching_up else { return };
+                for key in changed {
+                    if matches!(key, Key::Object(_)) && !caught.contains(&key) {
+                        caught.push(key);
+                    }
+                }
+            });
         }
         Err(_) => open(false),
     }
@@ -374,7 +385,7 @@ fn on_state(event: &Event) {
         return;
     }
     let closed = with(|line| {
-        line.catching_up = true;
+        line.catch_up();
         let closed = line
             .source
             .as_ref()
@@ -455,20 +466,24 @@ fn watch() {
         if document().hidden() {
             let since = *line.hidden_since(now);
             if now - since > HIDDEN && line.source.take().is_some() {
-                line.catching_up = true;
+                line.catch_up();
             }
             return false;
         }
         line.source.is_some() && now - line.heard.max(line.asked) > SILENCE
     });
     if silent == Some(true) {
-        with(|line| line.catching_up = true);
+        with(Line::catch_up);
         retry(None);
     }
     tell_link();
 }
 
 impl Line {
+    fn catch_up(&mut self) {
+        self.catching_up.get_or_insert_default();
+    }
+
     fn hidden_since(&mut self, now: f64) -> &f64 {
         self.hidden.get_or_insert(now)
     }

@@ -51,9 +51,10 @@ pub const NOT_SIGNED_IN: &str =
     "You are reading only: open the link that the server printed when it started to sign in.";
 pub const NOT_LIVE: &str = "Waiting for a live connection: what is shown may be out of date.";
 pub const NEEDS_SCRIPT: &str = "This page shows the state at the moment it was loaded. Live updates and buttons need JavaScript.";
+pub const HALTED: &str = "Something in this page has stopped: it may show what is old, and buttons may do nothing. Runs go on.";
 pub const SIGN_IN_TITLE: &str = "Read only";
 pub const OUTDATED: &str = "The server was updated.";
-pub const OUTDATED_DO: &str = "Reload";
+pub const RELOAD: &str = "Reload";
 pub const NO_ANSWER: &str = "The server did not answer";
 pub const NO_ANSWER_MEANS: &str = "It is not known whether the request arrived.";
 pub const NO_ANSWER_DO: &str = "Look at the state shown here before trying again.";
@@ -80,8 +81,8 @@ pub fn data_as_of(time: &str) -> String {
 }
 
 /// Said once after a gap.
-pub fn caught_up(changes: usize) -> String {
-    format!("Caught up, {}", many(changes, "change", "changes"))
+pub fn caught_up(objects: usize) -> String {
+    format!("Caught up: {} changed", many(objects, "object", "objects"))
 }
 
 /// `1 object`, `2 objects`.

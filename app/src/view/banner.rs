@@ -96,6 +96,16 @@ pub fn read_only() -> impl IntoView {
     }
 }
 
+/// The page, or something in it, is dead: seen once `start.js` finds it so, and made of nothing that has to live.
+pub fn halted() -> impl IntoView {
+    view! {
+        <div class="toast halted" role="alert">
+            <span>{text::HALTED}</span>
+            <a class="button" href="" rel="external">{text::RELOAD}</a>
+        </div>
+    }
+}
+
 /// The server serves another build.
 pub fn outdated() -> impl IntoView {
     let reload = |_| {
@@ -105,7 +115,7 @@ pub fn outdated() -> impl IntoView {
     view! {
         <div class="toast" role="status">
             <span>{text::OUTDATED}</span>
-            <button type="button" class="button" on:click=reload>{text::OUTDATED_DO}</button>
+            <button type="button" class="button" on:click=reload>{text::RELOAD}</button>
         </div>
     }
 }

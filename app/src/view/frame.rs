@@ -95,6 +95,7 @@ pub fn Frame(
                     </div>
                     {children()}
                 </main>
+                {banner::halted()}
                 <p class="visually-hidden" role="status">{now(move || connection.said())}</p>
             </div>
         </div>

@@ -485,17 +485,21 @@ impl View {
         Some(Message::Delta { previous, revision: self.revision, put, remove })
     }
 
-    /// Takes a message in. `Ok(changed)` names the keys that were put or removed.
+    /// Takes a message in. `Ok(changed)` names the keys that were put or removed, but for objects that are as they were.
     ///
     /// # Errors
     /// [`Gap`] where a delta follows a revision this view is not at and has not passed.
     pub fn apply(&mut self, message: Message) -> Result<Vec<Key>, Gap> {
         match message {
             Message::Snapshot { revision, records } => {
-                let mut changed: Vec<Key> = self.records.keys().cloned().collect();
-                *self = Self::new(revision, records);
+                let before = std::mem::replace(self, Self::new(revision, records)).records;
+                let mut changed: Vec<Key> = before.keys().cloned().collect();
                 changed.retain(|key| !self.records.contains_key(key));
                 changed.extend(self.records.keys().cloned());
+                changed.retain(|key| match (before.get(key), self.records.get(key)) {
+                    (Some(Record::Object(old)), Some(Record::Object(new))) => old != new,
+                    _ => true,
+                });
                 Ok(changed)
             }
             Message::Delta { previous, revision, put, remove } => {
