@@ -161,12 +161,15 @@ export default [
 		const query = { fieldManager: 'guard' };
 		await t.patch('configmaps/a', 'merge', finalizers([x]), { query });
 		const whose = (/** @type {any} */ { metadata }) =>
-			metadata.managedFields.map((/** @type {any} */ { manager, operation, fieldsV1, subresource }) => [
-				manager,
-				operation,
-				subresource,
-				fieldsV1['f:metadata']?.['f:finalizers'],
-			]);
+			metadata.managedFields
+				.map((/** @type {any} */ { manager, operation, fieldsV1, subresource }) => [
+					manager,
+					operation,
+					subresource,
+					fieldsV1['f:metadata']?.['f:finalizers'],
+				])
+				// Both wrote within the same second, or not, and the order is that of the times.
+				.sort((/** @type {any} */ [one], /** @type {any} */ [other]) => (one < other ? -1 : 1));
 		await t.get('configmaps/a', { show: whose });
 	}),
 	define(
