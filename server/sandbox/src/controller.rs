@@ -139,8 +139,12 @@ pub(crate) trait Reconcile: Send {
 
 /// A controller that runs.
 trait Controller: Send {
-    /// Takes note of changes.
-    fn hear(&mut self, now: Timestamp, news: &mut dyn Iterator<Item = Arc<Event>>);
+    /// Takes note of changes. Says when it has work to do.
+    fn hear(
+        &mut self,
+        now: Timestamp,
+        news: &mut dyn Iterator<Item = Arc<Event>>,
+    ) -> Option<Timestamp>;
 
     /// Does all that is due. Says when it wants to be called again.
     fn work(&mut self, client: &mut Client<'_>) -> Option<Timestamp>;
@@ -153,13 +157,18 @@ struct Loop<R: Reconcile> {
 }
 
 impl<R: Reconcile> Controller for Loop<R> {
-    fn hear(&mut self, now: Timestamp, news: &mut dyn Iterator<Item = Arc<Event>>) {
+    fn hear(
+        &mut self,
+        now: Timestamp,
+        news: &mut dyn Iterator<Item = Arc<Event>>,
+    ) -> Option<Timestamp> {
         self.queue.advance(now);
         let observe = if self.has_listed { R::observe } else { R::observe_first };
         for event in news {
             observe(&mut self.reconcile, &event, &mut self.queue);
         }
         self.has_listed = true;
+        self.queue.next()
     }
 
     fn work(&mut self, client: &mut Client<'_>) -> Option<Timestamp> {
@@ -435,8 +444,12 @@ impl Post {
             self.running = Some((self.start)(timing, now));
         }
         let Some(running) = &mut self.running else { return };
-        running.hear(now, &mut cluster.store.news(self.seen));
+        self.due = running.hear(now, &mut cluster.store.news(self.seen));
         self.seen = Some(cluster.store.revision());
+        // Most of what happens is nothing to most of them.
+        if self.due.is_none_or(|due| due > now) {
+            return;
+        }
         let mut client = Client::new(
             cluster,
             breakage,

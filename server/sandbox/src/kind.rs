@@ -116,7 +116,8 @@ impl Kind {
 /// All kinds that are served now. The first version of a resource is the stored and preferred one.
 #[derive(Debug, Clone)]
 pub struct Kinds {
-    by_resource: BTreeMap<(String, String), Vec<Arc<Kind>>>,
+    /// By group and plural.
+    by_resource: BTreeMap<String, BTreeMap<String, Vec<Arc<Kind>>>>,
 }
 
 impl Default for Kinds {
@@ -151,16 +152,16 @@ impl Kinds {
     /// All versions of a resource, the stored one first.
     #[must_use]
     pub fn versions(&self, group: &str, plural: &str) -> &[Arc<Kind>] {
-        self.by_resource.get(&(group.into(), plural.into())).map_or(&[], Vec::as_slice)
+        let of_group = self.by_resource.get(group);
+        of_group.and_then(|of_group| of_group.get(plural)).map_or(&[], Vec::as_slice)
     }
 
     /// The stored version of the resource whose objects call themselves so, as ownerReferences name them.
     #[must_use]
     pub fn by_kind(&self, group: &str, kind: &str) -> Option<&Arc<Kind>> {
-        let from = (group.to_owned(), String::new());
-        let of_group = self.by_resource.range(from..).take_while(|((one, _), _)| one == group);
+        let of_group = self.by_resource.get(group).into_iter().flat_map(BTreeMap::values);
         of_group
-            .filter_map(|(_, versions)| versions.first())
+            .filter_map(|versions| versions.first())
             .find(|one| one.kind == kind && one.is_stored())
     }
 
@@ -174,18 +175,18 @@ impl Kinds {
 
     /// Every resource, its stored version, in a fixed order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        self.by_resource.values().filter_map(|versions| versions.first())
+        self.by_resource.values().flat_map(BTreeMap::values).filter_map(|versions| versions.first())
     }
 
     /// Every resource in every version that is served.
     pub fn iter_versions(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        self.by_resource.values().flatten()
+        self.by_resource.values().flat_map(BTreeMap::values).flatten()
     }
 
     /// Adds a version of a resource; the first added is the stored one.
     pub fn insert(&mut self, kind: Kind) {
-        let versions =
-            self.by_resource.entry((kind.group.clone(), kind.plural.clone())).or_default();
+        let of_group = self.by_resource.entry(kind.group.clone()).or_default();
+        let versions = of_group.entry(kind.plural.clone()).or_default();
         match versions.iter_mut().find(|one| one.version == kind.version) {
             Some(one) => *one = Arc::new(kind),
             None => versions.push(Arc::new(kind)),
@@ -194,9 +195,12 @@ impl Kinds {
 
     /// Stops serving what a definition brought.
     pub fn remove_definition(&mut self, definition: &str) {
-        self.by_resource.retain(|_, versions| {
-            versions.retain(|kind| kind.definition != definition);
-            !versions.is_empty()
+        self.by_resource.retain(|_, of_group| {
+            of_group.retain(|_, versions| {
+                versions.retain(|kind| kind.definition != definition);
+                !versions.is_empty()
+            });
+            !of_group.is_empty()
         });
     }
 }

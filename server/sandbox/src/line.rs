@@ -63,6 +63,7 @@ impl Lines {
         let resource = (group.to_owned(), plural.to_owned());
         let cursor = Arc::new(AtomicU64::new(0));
         let told = self.by_resource.entry(resource.clone()).or_default();
+        told.cursors.retain(|cursor| cursor.strong_count() > 0);
         told.cursors.push(Arc::downgrade(&cursor));
         Listener { resource, cursor }
     }
@@ -101,6 +102,9 @@ impl Lines {
     pub(crate) fn pass(&mut self, listener: &Listener, revision: u64) {
         listener.cursor.store(revision, Ordering::Relaxed);
         let Some(told) = self.by_resource.get_mut(&listener.resource) else { return };
+        if told.by_revision.is_empty() {
+            return;
+        }
         told.cursors.retain(|cursor| cursor.strong_count() > 0);
         let cursors = told.cursors.iter().filter_map(Weak::upgrade);
         let all = cursors.map(|cursor| cursor.load(Ordering::Relaxed)).min();

@@ -23,6 +23,17 @@ pub fn at<'a>(object: &'a Value, path: &[&str]) -> &'a Value {
     path.iter().fold(object, |value, name| &value[*name])
 }
 
+/// The value at a JSON pointer without escapes, such as `/spec/containers/0`. `Value::pointer` makes two texts of every name
+/// on the way, in case it has escapes, and nothing is read as often.
+#[must_use]
+pub fn pointed<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
+    pointer.split('/').skip(1).try_fold(object, |value, name| match value {
+        Value::Object(map) => map.get(name),
+        Value::Array(list) => list.get(name.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
 /// The texts in the list at a path.
 pub fn texts<'a>(object: &'a Value, path: &[&str]) -> impl Iterator<Item = &'a str> {
     at(object, path).as_array().into_iter().flatten().filter_map(Value::as_str)
@@ -240,5 +251,23 @@ mod tests {
         assert!(set_condition(&mut object, "Ready", "True", "R", "m", Timestamp::UNIX_EPOCH));
         assert!(!set_condition(&mut object, "Ready", "True", "R", "m", Timestamp::MAX));
         assert!(is_deeper_than(&json!([[[1]]]), 3) && !is_deeper_than(&json!([[[1]]]), 4));
+    }
+
+    #[test]
+    fn a_pointer_leads_where_json_pointers_do() {
+        let object = json!({"spec": {"containers": [{"name": "web"}], "": 1}, "0": null});
+        for pointer in [
+            "",
+            "/",
+            "/spec",
+            "/spec/",
+            "/spec/containers/0/name",
+            "/spec/containers/1",
+            "/0",
+            "/0/0",
+            "/x",
+        ] {
+            assert_eq!(pointed(&object, pointer), object.pointer(pointer), "{pointer:?}");
+        }
     }
 }

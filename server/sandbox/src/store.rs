@@ -91,7 +91,8 @@ type Table = BTreeMap<(Arc<str>, Arc<str>), Arc<Value>>;
 /// All objects, and the latest changes.
 #[derive(Debug, Default)]
 pub struct Store {
-    tables: BTreeMap<(Arc<str>, Arc<str>), Table>,
+    /// By group and plural.
+    tables: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Table>>,
     by_uid: BTreeMap<String, Key>,
     by_owner: BTreeMap<String, BTreeSet<Key>>,
     past: Past,
@@ -117,7 +118,15 @@ impl Store {
     }
 
     fn table(&self, group: &str, plural: &str) -> Option<&Table> {
-        self.tables.get(&(group.into(), plural.into()))
+        self.tables.get(group)?.get(plural)
+    }
+
+    fn tables(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Table)> {
+        let of_group = |(group, tables)| {
+            let tables: &BTreeMap<Arc<str>, Table> = tables;
+            tables.iter().map(move |(plural, table)| (group, plural, table))
+        };
+        self.tables.iter().flat_map(of_group)
     }
 
     /// The keys of all objects.
@@ -156,7 +165,7 @@ impl Store {
 
     /// The keys of everything in a namespace, by resource.
     pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = Key> {
-        self.tables.iter().flat_map(move |((group, plural), table)| {
+        self.tables().flat_map(move |(group, plural, table)| {
             within(table, Some(namespace)).map(move |((namespace, name), _)| Key {
                 group: group.clone(),
                 plural: plural.clone(),
@@ -239,7 +248,7 @@ impl Store {
     /// not known, every object as an addition.
     pub fn news(&self, seen: Option<u64>) -> impl Iterator<Item = Arc<Event>> {
         let since = seen.and_then(|seen| self.since(seen).ok());
-        let all = since.is_none().then(|| self.tables.iter().flat_map(|table| self.added(table)));
+        let all = since.is_none().then(|| self.tables().flat_map(|table| self.added(table)));
         let changes = since.into_iter().flatten().map(|change| change.event());
         changes.chain(all.into_iter().flatten())
     }
@@ -247,7 +256,7 @@ impl Store {
     /// Every object of a resource as an addition.
     fn added<'a>(
         &self,
-        ((group, plural), table): (&'a (Arc<str>, Arc<str>), &'a Table),
+        (group, plural, table): (&'a Arc<str>, &'a Arc<str>, &'a Table),
     ) -> impl Iterator<Item = Arc<Event>> + use<'a> {
         let revision = self.revision;
         table.iter().map(move |((namespace, name), object)| {
@@ -280,9 +289,9 @@ impl Store {
 
     /// Takes an object out. What is returned is its last state with the revision of its end.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
-        let resource = (key.group.clone(), key.plural.clone());
         let place = (key.namespace.clone(), key.name.clone());
-        let previous = self.tables.get_mut(&resource)?.remove(&place)?;
+        let table = self.tables.get_mut(&key.group)?.get_mut(&key.plural)?;
+        let previous = table.remove(&place)?;
         self.unlink(key, &previous);
         let mut last = Value::clone(&previous);
         self.revision += 1;
@@ -296,9 +305,10 @@ impl Store {
         self.revision += 1;
         stamp(&mut object, self.revision);
         let object = Arc::new(object);
-        let resource = (key.group.clone(), key.plural.clone());
         let place = (key.namespace.clone(), key.name.clone());
-        let previous = self.tables.entry(resource).or_default().insert(place, object.clone());
+        let of_group = self.tables.entry(key.group.clone()).or_default();
+        let table = of_group.entry(key.plural.clone()).or_default();
+        let previous = table.insert(place, object.clone());
         if let Some(previous) = &previous {
             self.unlink(key, previous);
         }

@@ -25,6 +25,8 @@ impl Log {
             .with_env_filter(EnvFilter::new("server=debug,warn"))
             .with_writer(self.clone())
             .without_time()
+            // A word in two colours would be two words.
+            .with_ansi(false)
             .finish();
         tracing::subscriber::set_default(all)
     }

@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use sandbox::store::{Change, Event, Key};
+use sandbox::{
+    object::pointed,
+    store::{Change, Event, Key},
+};
 use serde_json::Value;
 
 type Place = (String, String, String);
@@ -135,12 +138,12 @@ fn place(object: &Value) -> Place {
 
 /// Text at a JSON pointer; empty where there is none.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    pointed(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The list at a JSON pointer; empty where there is none.
 pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
-    object.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    pointed(object, pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 pub(crate) fn name(object: &Value) -> &str {

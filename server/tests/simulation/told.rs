@@ -9,7 +9,7 @@ use sandbox::{service::Body, store::Key};
 use crate::story::Story;
 
 /// What comes before a version in the API server's JSON.
-const VERSION: &[u8] = br#""resourceVersion":""#;
+const VERSION: &str = r#""resourceVersion":""#;
 
 /// Everything that the server was told, over all its lives.
 #[derive(Clone, Debug, Default)]
@@ -74,9 +74,8 @@ impl Told {
 
 /// The last version in a piece of an answer: of a list, whose own comes after its items', or of a watch's event.
 fn last_version(bytes: &[u8]) -> Option<u64> {
-    let at = bytes.windows(VERSION.len()).rposition(|window| window == VERSION)?;
-    let digits = bytes[at + VERSION.len()..].split(|byte| *byte == b'"').next()?;
-    std::str::from_utf8(digits).ok()?.parse().ok()
+    let (_, rest) = std::str::from_utf8(bytes).ok()?.rsplit_once(VERSION)?;
+    rest.split('"').next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -33,6 +33,9 @@ impl Cluster {
         if key.namespace.is_empty() || !evaluator.handles(existing.is_none(), subresource) {
             return Ok(());
         }
+        if self.list("", "resourcequotas", Some(&key.namespace)).next().is_none() {
+            return Ok(());
+        }
         let refuse = |why: &str| Status::forbidden(&key.group, &key.plural, &key.name, why);
         let now = self.now();
         let usage = evaluator.usage(object, now);

@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 pub(crate) use crate::clock::{written, written_micro};
 pub(crate) use crate::object::{
     add_finalizer, condition, finalizers, generation, has_finalizer, is_deleting, name, namespace,
-    remove_finalizer, set, set_condition, uid, unset,
+    pointed, remove_finalizer, set, set_condition, uid, unset,
 };
 use crate::selector::Labels;
 
 /// The text at a JSON pointer; empty if there is none.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    pointed(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The whole number at a JSON pointer.
 pub(crate) fn number(object: &Value, pointer: &str) -> Option<i64> {
-    object.pointer(pointer).and_then(Value::as_i64)
+    pointed(object, pointer).and_then(Value::as_i64)
 }
 
 /// A count as the API allows it, whatever was stored: not negative, 32 bits, so that sums of them stay sums.
@@ -28,12 +28,12 @@ pub(crate) fn small(count: i64) -> i64 {
 
 /// Whether there is a `true` at a JSON pointer.
 pub(crate) fn flag(object: &Value, pointer: &str) -> bool {
-    object.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
+    pointed(object, pointer).and_then(Value::as_bool).unwrap_or_default()
 }
 
 /// The list at a JSON pointer; empty if there is none.
 pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
-    object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    pointed(object, pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The RFC 3339 time at a JSON pointer.
@@ -51,7 +51,7 @@ pub(crate) fn phase(object: &Value) -> &str {
 
 /// The member of a map of texts, such as labels, whose keys may contain what a JSON pointer cannot.
 fn member<'a>(object: &'a Value, map: &str, key: &str) -> Option<&'a str> {
-    object.pointer(map)?.get(key)?.as_str()
+    pointed(object, map)?.get(key)?.as_str()
 }
 
 pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {

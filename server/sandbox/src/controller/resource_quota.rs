@@ -39,6 +39,9 @@ impl Reconcile for ResourceQuotas {
                 queue.add(event.key.clone());
             }
         }
+        if self.0.is_empty() {
+            return;
+        }
         let Some(evaluator) = Evaluator::of(&event.key.group, &event.key.plural) else { return };
         let freed = match (event.change, &event.previous) {
             (Change::Deleted, _) => true,

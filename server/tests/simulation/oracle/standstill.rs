@@ -128,10 +128,15 @@ impl<'a> Scene<'a> {
 
     /// The beginning of a pause, and when something changes in it that may bind or free something.
     fn moments(&self, from: u64, until: u64) -> Vec<u64> {
-        // Nodes say every few seconds that they are there.
-        let is_noise = |event: &Event| {
-            event.key.is_of("coordination.k8s.io", "leases") || event.key.is_of("", "nodes")
-        };
+        // Nodes say every few seconds that they are there, and what an Event tells of is told by its object.
+        const NOISE: [(&str, &str); 4] = [
+            ("coordination.k8s.io", "leases"),
+            ("", "nodes"),
+            ("", "events"),
+            ("events.k8s.io", "events"),
+        ];
+        let is_noise =
+            |event: &Event| NOISE.iter().any(|(group, plural)| event.key.is_of(group, plural));
         let changes = self.left().filter(|(_, event)| !is_noise(event)).map(|(at, _)| at);
         let said = self.evidence.known.marks.values().flatten().map(|mark| mark.at);
         let inside = changes.chain(said).filter(|at| (from..until).contains(at));

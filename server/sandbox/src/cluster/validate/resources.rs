@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::{kind::Kind, quantity::Quantity};
+use crate::{kind::Kind, object, quantity::Quantity};
 
 /// Why an amount cannot be read, in the words of Go's decoder.
 pub(super) fn unreadable(kind: &Kind, object: &Value) -> Option<String> {
-    let lists = paths(kind, object).into_iter().filter_map(|path| object.pointer(&path));
+    let lists = paths(kind, object).into_iter().filter_map(|path| object::pointed(object, &path));
     let amounts = lists.filter_map(Value::as_object).flat_map(|list| list.values());
     amounts.filter_map(|one| Quantity::from_value(one).err()).map(|error| error.to_string()).next()
 }
