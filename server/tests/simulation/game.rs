@@ -166,7 +166,7 @@ impl Game {
         seed: u64,
         sandbox: u64,
         application: Application,
-        adversity: Adversity,
+        mut adversity: Adversity,
         saboteur: Option<Saboteur>,
     ) -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
@@ -178,6 +178,9 @@ impl Game {
         let ledger = Ledger::default();
         if saboteur == Some(Saboteur::LateIntent) {
             ledger.be_late();
+        }
+        if saboteur == Some(Saboteur::CachedGone) {
+            adversity.script.insert_str(0, "on list pods -> stale 60\n");
         }
         let stage = Stage {
             start,
@@ -218,8 +221,11 @@ impl Game {
         if game.application.brings_claims {
             game.others.spawn(others::provide(game.stage.sandbox.clone()));
         }
-        sleep(SETTLING).await;
-        game.pull();
+        // The newest changes are at hand; older ones would have to be read again.
+        for _ in 0..SETTLING.as_secs() {
+            sleep(Duration::from_secs(1)).await;
+            game.pull();
+        }
         game
     }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use sandbox::service::{Body, Sandbox};
 use serde_json::Value;
@@ -114,8 +114,11 @@ pub(crate) struct Wire {
 
 impl Wire {
     async fn carry(self, request: Request<RequestBody>) -> io::Result<Response<Body>> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        if self.saboteur == Some(Saboteur::CachedGone) && is_list_of_pods(&parts.uri) {
+            parts.uri = from_cache(&parts.uri);
+        }
         if parts.method != Method::DELETE {
             return self.pass(Request::from_parts(parts, Full::new(body))).await;
         }
@@ -204,6 +207,20 @@ impl Wire {
         }
         answer
     }
+}
+
+/// Whether it is asked for the Pods of one namespace.
+fn is_list_of_pods(uri: &Uri) -> bool {
+    let path = uri.path();
+    let watches = uri.query().unwrap_or_default().contains("watch=");
+    path.starts_with(NAMESPACES) && path.ends_with("/pods") && !watches
+}
+
+/// As whoever is content with what a cache has.
+fn from_cache(uri: &Uri) -> Uri {
+    let query = uri.query().unwrap_or_default();
+    let cached = format!("{}?{query}&resourceVersion=0", uri.path());
+    cached.parse().unwrap_or_else(|_| uri.clone())
 }
 
 fn without_precondition(body: &[u8]) -> Bytes {
