@@ -326,7 +326,7 @@ async fn a_rule_strikes_the_watches_that_it_names() {
         ("on watch configmaps as=alice -> stall", [0, 1, 1, 1]),
         ("on watch secrets -> stall", [1, 1, 1, 0]),
         ("on watch * default/* -> stall", [0, 0, 1, 0]),
-        ("on list,get * -> stall", [1, 1, 1, 1]),
+        ("on list,get * -> latency 5s", [1, 1, 1, 1]),
         ("on watch configmaps 1x -> stall", [0, 1, 1, 1]),
         ("on watch configmaps from=1s -> stall", [1, 1, 1, 1]),
     ] {

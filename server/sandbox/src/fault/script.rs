@@ -21,7 +21,8 @@ pub struct BadLine {
 }
 
 impl Faults {
-    /// Reads a script. Lines are rules or happenings; `#` begins a comment:
+    /// Reads a script. Lines are rules or happenings; a word that begins with `#` begins a comment, but in JSON and in what
+    /// a webhook says, which go on to the end of their line:
     ///
     /// ```text
     /// on delete pods shop/web-* 2x -> reset after
@@ -57,13 +58,13 @@ impl Faults {
     pub fn parse(text: &str, now: Timestamp) -> Result<Self, BadLine> {
         let mut faults = Self::default();
         for (index, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or_default().trim();
-            let words: Vec<&str> = line.split_whitespace().collect();
+            let words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
+            let words: Vec<&str> = words.collect();
             let read = match words.as_slice() {
                 [] => Ok(()),
                 ["on", rest @ ..] => rules(rest, now).map(|rules| faults.rules.extend(rules)),
                 ["at", time, rest @ ..] => moment(time, now).and_then(|at| {
-                    faults.plan(at, happening(rest)?);
+                    faults.plan(at, happening(rest, after(line, 2))?);
                     Ok(())
                 }),
                 [word, ..] => Err(format!("{word:?} is neither \"on\" nor \"at\"")),
@@ -72,6 +73,17 @@ impl Faults {
         }
         Ok(faults)
     }
+}
+
+/// What can be asked for.
+const VERBS: [&str; 8] =
+    ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
+/// A line without its first words, as it is written.
+fn after(line: &str, words: usize) -> &str {
+    (0..words).fold(line.trim(), |line, _| {
+        line.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start())
+    })
 }
 
 fn rules(words: &[&str], now: Timestamp) -> Result<Vec<Rule>, String> {
@@ -93,8 +105,8 @@ fn rules(words: &[&str], now: Timestamp) -> Result<Vec<Rule>, String> {
             matcher.until = Some(moment(time, now)?);
         } else if let Some(part) = word.strip_prefix("p=") {
             let part: f64 = part.parse().map_err(|_| format!("{part:?} is no probability"))?;
-            if !(0.0..=1.0).contains(&part) {
-                return Err(format!("{part} is no probability"));
+            if !(0.001..=1.0).contains(&part) {
+                return Err(format!("{part} is no probability from 0.001 to 1"));
             }
             #[expect(
                 clippy::cast_possible_truncation,
@@ -113,13 +125,25 @@ fn rules(words: &[&str], now: Timestamp) -> Result<Vec<Rule>, String> {
             matcher.name = any(word);
         }
     }
-    let rule = |verb: &str| Rule {
-        matcher: Matcher { verb: any(verb), ..matcher.clone() },
-        action: action.clone(),
-        times,
-        chance,
+    let rule = |verb: &str| {
+        if verb != "*" && !VERBS.contains(&verb) {
+            return Err(format!("{verb:?} is no verb: {}", VERBS.join(", ")));
+        }
+        let only = match action {
+            Action::Stall | Action::Truncate | Action::NoBookmarks => "watch",
+            Action::Stale(_) => "list",
+            Action::Latency(_)
+            | Action::Reset { .. }
+            | Action::TooMany { .. }
+            | Action::Code { .. } => "*",
+        };
+        if ![only, verb].contains(&"*") && only != verb {
+            return Err(format!("only a {only} can be struck so, and no {verb}"));
+        }
+        let matcher = Matcher { verb: any(verb), ..matcher.clone() };
+        Ok(Rule { matcher, action: action.clone(), times, chance })
     };
-    Ok(verbs.split(',').map(rule).collect())
+    verbs.split(',').map(rule).collect()
 }
 
 fn action(words: &[&str]) -> Result<Action, String> {
@@ -151,7 +175,8 @@ fn action(words: &[&str]) -> Result<Action, String> {
     })
 }
 
-fn happening(words: &[&str]) -> Result<Happening, String> {
+/// Of its words, and of all that is written.
+fn happening(words: &[&str], written: &str) -> Result<Happening, String> {
     Ok(match words {
         ["clock", by] => Happening::ClockJump(duration(by)?),
         ["compact"] => Happening::Compact,
@@ -188,16 +213,16 @@ fn happening(words: &[&str]) -> Result<Happening, String> {
                 "allow" => Some(Decider::Allow),
                 "deny" => {
                     let code = rest.first().and_then(|word| word.parse().ok());
-                    let words = if code.is_some() { &rest[1..] } else { rest };
-                    Some(Decider::Deny { code: code.unwrap_or(0), message: words.join(" ") })
+                    let message = after(written, if code.is_some() { 4 } else { 3 }).into();
+                    Some(Decider::Deny { code: code.unwrap_or(0), message })
                 }
                 "patch" => {
-                    let text = rest.join(" ");
-                    let read = serde_json::from_str::<json_patch::Patch>(&text);
+                    let text = after(written, 3);
+                    let read = serde_json::from_str::<json_patch::Patch>(text);
                     read.map_err(|error| format!("{text:?} is no JSON patch: {error}"))?;
-                    Some(Decider::Patch(serde_json::from_str(&text).unwrap_or_default()))
+                    Some(Decider::Patch(serde_json::from_str(text).unwrap_or_default()))
                 }
-                "fail" => Some(Decider::Fail(rest.join(" "))),
+                "fail" => Some(Decider::Fail(after(written, 3).into())),
                 "unscripted" => None,
                 _ => {
                     return Err(format!(
@@ -218,9 +243,9 @@ fn happening(words: &[&str]) -> Result<Happening, String> {
         ["unfinalize", resource, name, finalizer] => {
             Happening::Unfinalize { key: key(resource, name), finalizer: (*finalizer).into() }
         }
-        ["change", resource, name, patch @ ..] => {
+        ["change", resource, name, ..] => {
             let patch =
-                serde_json::from_str(&patch.join(" ")).map_err(|error| error.to_string())?;
+                serde_json::from_str(after(written, 3)).map_err(|error| error.to_string())?;
             Happening::Change { key: key(resource, name), patch }
         }
         _ => return Err(format!("{:?} is nothing that happens", words.join(" "))),
@@ -282,6 +307,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_and_json_go_on_to_the_end_of_their_line() {
+        let script = r##"
+            # at 1s compact
+            at 1s   change configmaps shop/colours {"data": {"red": "#f00", "gap": "a  b"}}
+            at 1s webhook a deny 403 see  #12   # and this
+            at 1s webhook b fail # nobody
+            at 1s compact # all of it
+        "##;
+        let start = Timestamp::UNIX_EPOCH;
+        let mut faults = Faults::parse(script, start).unwrap();
+        let said = faults.take_due(start + SignedDuration::from_secs(1));
+        let Happening::Change { patch, .. } = &said[0] else { panic!("{said:?}") };
+        assert_eq!(*patch, serde_json::json!({"data": {"red": "#f00", "gap": "a  b"}}));
+        let decider = |at: usize| match &said[at] {
+            Happening::Webhook { decider: Some(decider), .. } => decider.clone(),
+            other => panic!("{other:?}"),
+        };
+        let denial = Decider::Deny { code: 403, message: "see  #12   # and this".into() };
+        assert_eq!(decider(1), denial);
+        assert_eq!(decider(2), Decider::Fail("# nobody".into()));
+        assert_eq!(said.len(), 4);
+    }
+
+    #[test]
     fn a_script_that_joins_does_not_move_the_times_of_others() {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let later = start + SignedDuration::from_secs(60);
@@ -312,8 +361,8 @@ mod tests {
             "x",
             "on",
             "on a b",
-            "on a b ->",
-            "on a b -> 200",
+            "on get b ->",
+            "on get b -> 200",
             "at",
             "at x clock 1s",
             "at 1s node n",
@@ -321,7 +370,12 @@ mod tests {
             "at 1s erase",
             "at 1s webhook w patch {",
             "at 1s webhook w patch [1]",
-            "on a b p=2 -> 500",
+            "on get b p=2 -> 500",
+            "on get b p=0.0004 -> 500",
+            "on deletes pods -> 503",
+            "on get pods -> truncate",
+            "on get,watch pods -> stale 3",
+            "on list pods -> stall",
         ] {
             assert_eq!(
                 Faults::parse(&format!("\n{text}"), Timestamp::UNIX_EPOCH)
