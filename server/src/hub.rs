@@ -305,7 +305,7 @@ impl Keeper {
                 let (mpsc::error::TrySendError::Full(order)
                 | mpsc::error::TrySendError::Closed(order)) = error;
                 let message = teardown::complaint::Fault::Queued.into();
-                let outcome = teardown::action::Outcome::Unanswered { message };
+                let outcome = teardown::action::Outcome::Unanswered { message, after: None };
                 let performed = Input::Performed { action: order.action, outcome };
                 self.advance(id, &performed)?;
             }
@@ -471,8 +471,9 @@ impl Keeper {
     }
 
     fn look(&mut self, topic: &Topic) -> Result<Message, Refusal> {
-        self.refresh(topic)?;
-        let board = self.boards.get(topic).ok_or(Refusal::NotReady)?;
+        let records = self.records(topic)?;
+        let board = self.board(topic);
+        board.publish(records);
         Ok(board.message())
     }
 
@@ -482,29 +483,25 @@ impl Keeper {
         after: Option<Revision>,
     ) -> Result<Subscription, Refusal> {
         self.refresh(topic)?;
-        let board = self.boards.get_mut(topic).ok_or(Refusal::NotReady)?;
-        Ok(board.subscribe(after))
+        Ok(self.board(topic).subscribe(after))
     }
 
-    /// Brings a topic's board up to now, so that an answer about it is as fresh as the hub is.
+    fn board(&mut self, topic: &Topic) -> &mut Board {
+        let start = Revision { boot: self.boot, count: self.clock.milliseconds() };
+        self.boards.entry(topic.clone()).or_insert_with(|| Board::new(start))
+    }
+
+    /// Brings a topic's board up to now, so that its readers see what the hub knows.
     fn refresh(&mut self, topic: &Topic) -> Result<(), Refusal> {
-        match self.records(topic) {
-            Ok(records) => {
-                let start = Revision { boot: self.boot, count: self.clock.milliseconds() };
-                let board = self.boards.entry(topic.clone()).or_insert_with(|| Board::new(start));
-                board.publish(records);
-                Ok(())
-            }
+        let records = match self.records(topic) {
             // A unit that had readers and is gone now: they see its last member go, and then an empty page.
             Err(Refusal::UnknownUnit(_) | Refusal::NotReady) if self.boards.contains_key(topic) => {
-                let records = self.records(&Topic::Units)?.into_iter().filter(is_frame).collect();
-                if let Some(board) = self.boards.get_mut(topic) {
-                    board.publish(records);
-                }
-                Ok(())
+                self.records(&Topic::Units)?.into_iter().filter(is_frame).collect()
             }
-            Err(refusal) => Err(refusal),
-        }
+            records => records?,
+        };
+        self.board(topic).publish(records);
+        Ok(())
     }
 
     fn publish(&mut self) {

@@ -132,7 +132,7 @@ async fn send_back(mailbox: &mpsc::Sender<Incoming>, Order { run, action, recall
 enum Load {
     /// Answered in good order by a call whose latency can be compared with its likes'.
     Light,
-    /// 429.
+    /// 429, or another answer that asks for patience.
     Throttled(Option<Duration>),
     /// No answer, or 5xx.
     Unanswered,
@@ -169,7 +169,7 @@ async fn carry_out(
     let ended = start.elapsed();
     tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "performed");
     let load = match (&outcome, &action) {
-        (Outcome::Throttled { after }, _) => {
+        (Outcome::Throttled { after } | Outcome::Unanswered { after: after @ Some(_), .. }, _) => {
             Load::Throttled(after.and_then(|after| Duration::try_from(after).ok()))
         }
         (Outcome::Unanswered { .. }, _) => Load::Unanswered,

@@ -420,11 +420,17 @@ async fn a_call_without_an_answer_is_looked_into_before_it_is_repeated() {
     process.list(SHOP).await;
     process.start_run("shop").await;
     process
-        .expect("DELETE Deployment shop/web", Outcome::Unanswered { message: "reset".into() })
+        .expect(
+            "DELETE Deployment shop/web",
+            Outcome::Unanswered { message: "reset".into(), after: None },
+        )
         .await;
     process.expect("GET Deployment shop/web", Outcome::Present { terminating: false }).await;
     process
-        .expect("DELETE Deployment shop/web", Outcome::Unanswered { message: "reset".into() })
+        .expect(
+            "DELETE Deployment shop/web",
+            Outcome::Unanswered { message: "reset".into(), after: None },
+        )
         .await;
     process.expect("GET Deployment shop/web", Outcome::NotFound).await;
     process.expect("DELETE Pod shop/web-a", Outcome::Accepted).await;

@@ -92,6 +92,8 @@ pub enum Outcome {
     Unanswered {
         /// What is wrong.
         message: Complaint,
+        /// `Retry-After`, where an answer gave it.
+        after: Option<SignedDuration>,
     },
     /// The answer says nothing about the object: 401, a 404 for the kind as a whole.
     CannotTell {

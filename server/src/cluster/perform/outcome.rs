@@ -25,6 +25,11 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
         // A webhook chooses its code freely; even its 404 or 409 only says that it denied the request.
         return Outcome::Refused { code: answer.code, message };
     }
+    let after = || {
+        let said = status.as_ref()?.details.as_ref()?.retry_after_seconds;
+        (said > 0).then(|| Duration::from_secs(said.into()))
+    };
+    let after = answer.retry_after.or_else(after).and_then(patience);
     match answer.code {
         404 => match (status, about) {
             (Some(status), Some((kind, object))) if is_about(&status, kind, object) => {
@@ -35,21 +40,11 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
         409 => match status.as_ref().and_then(|status| other_uid(&status.message)) {
             Some(uid) => Outcome::OtherUid { uid },
             // The object changed while it was being deleted, or its storage was busy: the same call may succeed.
-            None => Outcome::Unanswered { message },
+            None => Outcome::Unanswered { message, after },
         },
-        429 => {
-            let said = || {
-                status.and_then(|status| status.details).map(|details| details.retry_after_seconds)
-            };
-            let after = answer.retry_after.or_else(|| {
-                said()
-                    .filter(|seconds| *seconds > 0)
-                    .map(|seconds| Duration::from_secs(seconds.into()))
-            });
-            Outcome::Throttled { after: after.and_then(patience) }
-        }
+        429 => Outcome::Throttled { after },
         // 410: a page of a list has expired; asked anew it succeeds.
-        408 | 410 | 500.. => Outcome::Unanswered { message },
+        408 | 410 | 500.. => Outcome::Unanswered { message, after },
         400 | 402 | 403 | 405..=499 => Outcome::Refused { code: answer.code, message },
         // 401, and whatever is no answer of an API server: a proxy's redirect.
         _ => Outcome::CannotTell { message },
@@ -63,7 +58,7 @@ pub(super) fn of_failure(failure: &Failure) -> Outcome {
         // It never left.
         Failure::Credentials => Outcome::CannotTell { message },
         Failure::Silence(_) | Failure::Connection(_) | Failure::TooLarge => {
-            Outcome::Unanswered { message }
+            Outcome::Unanswered { message, after: None }
         }
     }
 }

@@ -168,7 +168,10 @@ async fn codes() {
     }
     for code in [500, 502, 503, 504] {
         let outcome = answered(delete_action(), code, "<html>\n<b>bad\u{7} gateway</b>").await;
-        assert_eq!(outcome, Outcome::Unanswered { message: "<html> <b>bad gateway</b>".into() });
+        assert_eq!(
+            outcome,
+            Outcome::Unanswered { message: "<html> <b>bad gateway</b>".into(), after: None }
+        );
     }
     for code in [301, 401] {
         let outcome = answered(delete_action(), code, "").await;
@@ -215,17 +218,20 @@ async fn silence_and_breakage_leave_the_effect_open() {
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Silence)));
     let began = Instant::now();
     let outcome = call(&client, &Interner::default(), &delete_action()).await;
-    assert_eq!(outcome, Outcome::Unanswered { message: Fault::Silence { seconds: 10 }.into() });
+    assert_eq!(
+        outcome,
+        Outcome::Unanswered { message: Fault::Silence { seconds: 10 }.into(), after: None }
+    );
     assert_eq!(began.elapsed(), CALL);
     let pods = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
     assert_eq!(
         call(&client, &Interner::default(), &pods).await,
-        Outcome::Unanswered { message: Fault::Silence { seconds: 30 }.into() }
+        Outcome::Unanswered { message: Fault::Silence { seconds: 30 }.into(), after: None }
     );
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Broken)));
     let outcome = call(&client, &Interner::default(), &delete_action()).await;
     assert!(
-        matches!(&outcome, Outcome::Unanswered { message } if fake::words(message).contains("refused")),
+        matches!(&outcome, Outcome::Unanswered { message, .. } if fake::words(message).contains("refused")),
         "{outcome:?}"
     );
 }
@@ -326,31 +332,34 @@ async fn no_more_calls_than_the_window_and_all_are_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn retry_after_holds_the_next_calls_back() {
-    let times = Arc::new(Mutex::new(Vec::new()));
-    let (client, _) = fake::client({
-        let times = times.clone();
-        move |_| {
-            let mut times = times.lock().unwrap();
-            times.push(Instant::now());
-            let reply = if times.len() == 1 {
-                Reply::Later(429, "5", String::new())
-            } else {
-                Reply::Answer(200, "{}".into())
-            };
-            Box::pin(std::future::ready(reply))
+    for code in [429, 503] {
+        let times = Arc::new(Mutex::new(Vec::new()));
+        let (client, _) = fake::client({
+            let times = times.clone();
+            move |_| {
+                let mut times = times.lock().unwrap();
+                times.push(Instant::now());
+                let reply = if times.len() == 1 {
+                    Reply::Later(code, "5", String::new())
+                } else {
+                    Reply::Answer(200, "{}".into())
+                };
+                Box::pin(std::future::ready(reply))
+            }
+        });
+        let (mailbox, mut incoming) = mpsc::channel(4);
+        let (sender, drain, task) = performing(client, mailbox);
+        for _ in 0..2 {
+            sender.send(order()).await.unwrap();
+            incoming.recv().await.unwrap();
+            tokio::task::yield_now().await;
         }
-    });
-    let (mailbox, mut incoming) = mpsc::channel(4);
-    let (sender, drain, task) = performing(client, mailbox);
-    for _ in 0..2 {
-        sender.send(order()).await.unwrap();
-        incoming.recv().await.unwrap();
-        tokio::task::yield_now().await;
+        let times = times.lock().unwrap().clone();
+        let apart = times[1] - times[0];
+        assert!(apart >= Duration::from_secs(5), "{code}: {apart:?}");
+        drain.cancel();
+        task.await.unwrap();
     }
-    let times = times.lock().unwrap().clone();
-    assert!(times[1] - times[0] >= Duration::from_secs(5), "{:?}", times[1] - times[0]);
-    drain.cancel();
-    task.await.unwrap();
 }
 
 /// An API server that takes three seconds.

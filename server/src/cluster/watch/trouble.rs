@@ -21,7 +21,7 @@ pub(super) enum Trouble {
     NoStream,
     /// 404 or 405: the kind is perhaps no longer served.
     NotServed(Complaint),
-    /// 429.
+    /// 429, or another answer that asks for patience.
     Throttled(Option<Duration>, Complaint),
     /// The connection.
     Connection(Complaint),
@@ -59,6 +59,7 @@ impl From<Answer> for Trouble {
             404 | 405 => Self::NotServed(message),
             410 => Self::TooOld,
             429 => Self::Throttled(answer.retry_after, message),
+            500.. if answer.retry_after.is_some() => Self::Throttled(answer.retry_after, message),
             _ => Self::Failing(message),
         }
     }

@@ -44,3 +44,41 @@ async fn a_burst_is_told_once_and_not_before_50_ms() {
         assert!(reader.rest.is_empty());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_told_is_written_once_for_all_who_read() {
+    let process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let topic = || Topic::Unit(UnitId::new("shop"));
+    let mut readers = vec![];
+    for _ in 0..2 {
+        readers.push(process.hub.subscribe(topic(), None).await.unwrap().unwrap());
+    }
+    let [one, two] = readers.as_mut_slice() else { panic!("two") };
+    assert!(Arc::ptr_eq(&one.first[0].json, &two.first[0].json));
+    let added = fixture::object("cm shop/late of=shop");
+    process.see(vec![Observation::Applied(Box::new(added))]).await;
+    let (one, two) = (one.rest.recv().await.unwrap(), two.rest.recv().await.unwrap());
+    assert!(Arc::ptr_eq(&one.json, &two.json));
+}
+
+/// Whoever read it sees its end; who asks for it now is told that it is not known, whoever else reads.
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_is_unknown_even_while_somebody_still_looks_at_its_page() {
+    let process = Process::start(&Disk::default());
+    let line = "cm shop/only of=shop";
+    process.list(line).await;
+    let unit = UnitId::new("shop");
+    let topic = || Topic::Unit(unit.clone());
+    let mut reader = process.hub.subscribe(topic(), None).await.unwrap().unwrap();
+    process.gone(line).await;
+    let told = reader.rest.recv().await.unwrap();
+    let Ok(Message::Delta { remove, .. }) = serde_json::from_str(&told.json) else {
+        panic!("{}", told.json)
+    };
+    assert!(!remove.is_empty());
+    let looked = process.hub.look(topic()).await.unwrap();
+    assert_eq!(looked.map(|_| ()), Err(Refusal::UnknownUnit(unit.clone())));
+    let back = process.hub.subscribe(topic(), Some(told.revision)).await.unwrap();
+    assert!(back.is_ok_and(|back| back.first.is_empty()), "who read it goes on");
+}

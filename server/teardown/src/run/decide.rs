@@ -429,10 +429,11 @@ impl Run {
                 let after = after.unwrap_or_else(|| backoff(progress.attempts)).min(PATIENT);
                 postpone(after, progress.unsure, Trouble::Retrying { attempts, message })
             }
-            Outcome::Unanswered { message } => {
+            Outcome::Unanswered { message, after } => {
                 let unsure = progress.unsure || call == Call::Delete;
+                let wait = backoff(progress.attempts);
                 postpone(
-                    backoff(progress.attempts),
+                    after.map_or(wait, |after| after.min(PATIENT)).max(wait),
                     unsure,
                     Trouble::Retrying { attempts, message: message.clone() },
                 )

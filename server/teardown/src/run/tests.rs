@@ -312,7 +312,7 @@ fn a_run_does_not_end_before_it_knows_what_it_has_done() {
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
     play.look();
     for step in ["cm:shop/a", "cm:shop/b"] {
-        play.answer(step, Outcome::Unanswered { message: "no answer".into() });
+        play.answer(step, Outcome::Unanswered { message: "no answer".into(), after: None });
     }
     play.steer(&Input::Stop { by: by() });
     assert!(play.look().is_empty(), "put off");
@@ -323,6 +323,18 @@ fn a_run_does_not_end_before_it_knows_what_it_has_done() {
     play.answer("cm:shop/b", Outcome::Present { terminating: true });
     assert!(play.look().is_empty(), "what is proven untouched stays so");
     assert_eq!((play.run.state(), play.stopped()), (RunState::Stopped, Some((2, 1, 0))));
+}
+
+#[test]
+fn whoever_asks_for_patience_gets_it() {
+    let mut play = Play::of("cm shop/a of=shop");
+    play.look();
+    let after = Some(jiff::SignedDuration::from_secs(9));
+    play.answer("cm:shop/a", Outcome::Unanswered { message: "shutting down".into(), after });
+    play.pass(8);
+    assert!(play.look().is_empty());
+    play.pass(1);
+    assert_eq!(play.look(), ["GET ConfigMap shop/a"]);
 }
 
 #[test]

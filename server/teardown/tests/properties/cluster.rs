@@ -91,8 +91,12 @@ impl Cluster {
 
     /// The process died before the calls left, and nobody will ever answer them.
     pub(crate) fn lose(&mut self, actions: Vec<Action>) {
-        let lost =
-            |action| (action, Outcome::Unanswered { message: "the connection was reset".into() });
+        let lost = |action| {
+            (
+                action,
+                Outcome::Unanswered { message: "the connection was reset".into(), after: None },
+            )
+        };
         self.replies.extend(actions.into_iter().map(lost));
     }
 
@@ -140,7 +144,7 @@ impl Cluster {
         }
         let at = dice.roll(self.calls.len() as u64) as usize;
         let action = self.calls.swap_remove(at);
-        let lost = Outcome::Unanswered { message: "timed out".into() };
+        let lost = Outcome::Unanswered { message: "timed out".into(), after: None };
         let outcome = match dice.roll(12) {
             0 => Outcome::Throttled { after: None },
             1 => lost,
