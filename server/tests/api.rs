@@ -226,6 +226,11 @@ async fn a_fifth_stream_of_a_session_takes_the_place_of_the_oldest() {
     // What is given back is free again: nobody has to go for the next.
     drop(open.pop());
     open.push(house.follow("topic=units", &[]).await);
+    // Nobody has to go for who is not let in either.
+    for _ in 0..4 {
+        let refused = house.get("/api/events?topic=unit:nope").await;
+        assert_eq!(refused.refusal(), "404 unknownUnit");
+    }
     open.push(house.follow("topic=units", &[]).await);
 
     let mut oldest = open.remove(0);

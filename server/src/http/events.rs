@@ -65,13 +65,13 @@ pub(super) async fn follow(
     let topic: Topic = topic
         .parse()
         .map_err(|error: teardown::message::TopicError| Failure::Malformed(error.to_string()))?;
-    let place = state.streams.enter(&person.session);
     let after = position(
         headers.get(LAST_EVENT_ID).map(|id| id.to_str().unwrap_or_default()),
         after.as_deref(),
     );
     let subscription = state.hub.subscribe(topic.clone(), after).await??;
-
+    // Only who is let in takes the place of another.
+    let place = state.streams.enter(&person.session);
     let stream = Stream::new(state, topic, person.session, subscription, place);
     let events = futures::stream::unfold(stream, async |mut stream| {
         let event = stream.next().await?;

@@ -141,24 +141,27 @@ async fn sight(subject: &Subject, hub: &Hub) -> Result<Result<Sight, Refusal>, H
         Subject::Unit(unit) | Subject::Plan(unit, _) => Topic::Unit(unit.clone()),
         Subject::Run(run) => Topic::Run(run.clone()),
     };
-    let message = match hub.look(topic).await? {
-        Ok(message) => message,
-        Err(refusal) => return Ok(Err(refusal)),
-    };
-    let plan = match subject {
-        Subject::Units | Subject::Unit(_) => None,
-        Subject::Plan(unit, plan) => match hub.plan(plan.clone()).await? {
+    let message = hub.look(topic).await?;
+    let plan = match (subject, &message) {
+        (Subject::Plan(unit, plan), _) => match hub.plan(plan.clone()).await? {
             Ok(found) if found.unit == *unit => Some(found),
             Ok(_) => return Ok(Err(Refusal::UnknownPlan(plan.clone()))),
             Err(refusal) => return Ok(Err(refusal)),
         },
-        Subject::Run(run) => match performed(&message, run) {
+        (Subject::Run(run), Ok(message)) => match performed(message, run) {
             // A run is shown even if its plan cannot be.
             Some(plan) => hub.plan(plan).await?.ok(),
             None => None,
         },
+        (Subject::Units | Subject::Unit(_) | Subject::Run(_), _) => None,
     };
-    Ok(Ok(Sight { message: Some(message), plan: plan.map(|plan| Plan::clone(&plan)) }))
+    let plan = plan.map(|plan| Plan::clone(&plan));
+    Ok(match message {
+        Ok(message) => Ok(Sight { message: Some(message), plan }),
+        // A plan is known for longer than the unit that it took apart, and sooner than the cluster is read.
+        Err(_) if matches!(subject, Subject::Plan(..)) => Ok(Sight { message: None, plan }),
+        Err(refusal) => Err(refusal),
+    })
 }
 
 /// The plan that the run in this snapshot performs.
