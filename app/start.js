@@ -5,7 +5,9 @@ const halt = () => {
 	// Under an open dialog nothing could be read or pressed.
 	for (const dialog of document.querySelectorAll('dialog[open]')) dialog.close();
 };
-const judge = (error) => (error instanceof WebAssembly.RuntimeError || error instanceof RangeError) && halt();
+// The last is what Firefox calls a stack that is full, where others speak of a range.
+const deadly = ['RuntimeError', 'RangeError', 'InternalError'];
+const judge = (error) => deadly.includes(error?.name) && halt();
 addEventListener('error', (event) => judge(event.error));
 addEventListener('unhandledrejection', (event) => judge(event.reason));
 const loaded = (rel) => document.querySelector(`link[rel=${rel}]`).href;

@@ -15,7 +15,7 @@ use std::{cell::RefCell, time::Duration};
 
 use jiff::Timestamp;
 use leptos::{leptos_dom::helpers::TimeoutHandle, prelude::*};
-use teardown::message::{Key, Message, Topic};
+use teardown::message::{Message, ObjectCard, Topic};
 use wasm_bindgen::{JsCast, closure::Closure};
 use web_sys::{Event, EventSource, MessageEvent};
 
@@ -199,8 +199,8 @@ struct Line {
     answer: Answer,
     hidden: Option<f64>,
     retry: Option<TimeoutHandle>,
-    /// The objects that changed while nobody could look, until all of them are here.
-    catching_up: Option<Vec<Key>>,
+    /// The objects as they were when nobody could look any more, until what was missed is here.
+    before: Option<Vec<ObjectCard>>,
 }
 
 /// What the server said last.
@@ -245,7 +245,7 @@ fn begin(topic: &Topic, scene: Scene, connection: Connection) -> u64 {
         answer: Answer::Stream,
         hidden: None,
         retry: None,
-        catching_up: None,
+        before: None,
     };
     LINE.with_borrow_mut(|slot| *slot = Some(line));
     connection.link.set(Link::Connecting);
@@ -319,11 +319,13 @@ fn ping(data: &str) {
             line.connection.newer.set(true);
         }
         // It comes behind all that was missed.
-        line.catching_up.take().map(|caught| (line.connection, line.scene, caught))
+        let changed = line.scene.changed_since(line.before.as_deref()?)?;
+        line.before = None;
+        Some((line.connection, line.scene, changed))
     });
-    if let Some(Some((connection, scene, caught))) = caught {
-        connection.said.set(text::caught_up(caught.len()));
-        scene.mark(caught);
+    if let Some(Some((connection, scene, changed))) = caught {
+        connection.said.set(text::caught_up(changed.len()));
+        scene.mark(changed);
     }
 }
 
@@ -351,18 +353,8 @@ fn take(data: &str) {
         connection.newer.set(true);
         return;
     };
-    match scene.apply(message) {
-        Ok(changed) => {
-            with(|line| {
-                let Some(caught) = &mut line.catching_up else { return };
-                for key in changed {
-                    if matches!(key, Key::Object(_)) && !caught.contains(&key) {
-                        caught.push(key);
-                    }
-                }
-            });
-        }
-        Err(_) => open(false),
+    if scene.apply(message).is_err() {
+        open(false);
     }
 }
 
@@ -481,7 +473,7 @@ fn watch() {
 
 impl Line {
     fn catch_up(&mut self) {
-        self.catching_up.get_or_insert_default();
+        self.before.get_or_insert_with(|| self.scene.snapshot());
     }
 
     fn hidden_since(&mut self, now: f64) -> &f64 {

@@ -33,7 +33,7 @@ pub struct Scene {
     members: RwSignal<u64>,
     pulse: RwSignal<u64>,
     known: RwSignal<bool>,
-    fresh: RwSignal<Vec<Key>>,
+    fresh: RwSignal<Vec<Uid>>,
 }
 
 impl Scene {
@@ -55,11 +55,11 @@ impl Scene {
         scene
     }
 
-    /// Takes a message in; `Ok` is what changed.
+    /// Takes a message in.
     ///
     /// # Errors
     /// [`Gap`] where something was lost and a snapshot is needed.
-    pub fn apply(self, message: Message) -> Result<Vec<Key>, Gap> {
+    pub fn apply(self, message: Message) -> Result<(), Gap> {
         let changed =
             self.view.try_update_value(|view| view.apply(message)).unwrap_or(Ok(Vec::new()))?;
         let mut membership = false;
@@ -77,7 +77,7 @@ impl Scene {
         if !changed.is_empty() {
             self.pulse.update(|count| *count += 1);
         }
-        Ok(changed)
+        Ok(())
     }
 
     /// Forgets everything, for another topic.
@@ -97,16 +97,48 @@ impl Scene {
         let _ = self.apply(message);
     }
 
-    /// Marks the objects among these for a moment: they changed while nobody could look.
-    pub fn mark(self, changed: Vec<Key>) {
+    /// All objects as they are now, by UID.
+    pub fn snapshot(self) -> Vec<ObjectCard> {
+        let mut cards = Vec::new();
+        self.view.with_value(|view| {
+            for card in objects(view.records()) {
+                cards.push(card.clone());
+            }
+        });
+        cards
+    }
+
+    /// The objects that came, went or are not as they were in a [`Scene::snapshot`]. None can be named as long as the
+    /// server itself is still reading the cluster.
+    pub fn changed_since(self, before: &[ObjectCard]) -> Option<Vec<Uid>> {
+        self.view.with_value(|view| {
+            let records = view.records();
+            cluster(records).filter(|cluster| cluster.synced)?;
+            let mut changed = Vec::new();
+            for card in before {
+                if !records.contains_key(&Key::Object(card.uid.clone())) {
+                    changed.push(card.uid.clone());
+                }
+            }
+            for card in objects(records) {
+                let at = before.binary_search_by(|old| old.uid.cmp(&card.uid));
+                if at.ok().and_then(|at| before.get(at)) != Some(card) {
+                    changed.push(card.uid.clone());
+                }
+            }
+            Some(changed)
+        })
+    }
+
+    /// Marks objects for a moment: they changed while nobody could look.
+    pub fn mark(self, changed: Vec<Uid>) {
         self.fresh.set(changed);
         set_timeout(move || drop(self.fresh.try_set(Vec::new())), MARKED);
     }
 
     /// Whether an object is marked.
     pub fn is_marked(self, uid: &Uid) -> bool {
-        let is_it = |key: &Key| matches!(key, Key::Object(other) if other == uid);
-        self.fresh.with(|fresh| fresh.iter().any(is_it))
+        self.fresh.with(|fresh| fresh.contains(uid))
     }
 
     /// The revision the scene is at, once it is at one.

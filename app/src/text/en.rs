@@ -82,7 +82,10 @@ pub fn data_as_of(time: &str) -> String {
 
 /// Said once after a gap.
 pub fn caught_up(objects: usize) -> String {
-    format!("Caught up: {} changed", many(objects, "object", "objects"))
+    match objects {
+        0 => "Caught up".to_owned(),
+        _ => format!("Caught up: {} changed", many(objects, "object", "objects")),
+    }
 }
 
 /// `1 object`, `2 objects`.

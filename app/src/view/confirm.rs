@@ -83,7 +83,7 @@ pub fn Confirm(
         Phase::Holding(left) if left > 1 => phase.set(Phase::Holding(left - 1)),
         Phase::Holding(_) | Phase::Typing => {}
     };
-    let holding = move || matches!(phase.get(), Phase::Holding(_));
+    let holding = move || phase.get() != Phase::Typing;
     let tick_box = move |label: String| {
         view! {
             <label class="tick">
@@ -179,12 +179,12 @@ pub fn Confirm(
                 <p id="confirm-mismatch" class="mismatch" aria-live="polite">
                     {now(move || mismatch().then_some(text::CONFIRM_MISMATCH))}
                 </p>
-                <div class="hold" hidden=move || !holding()>
+                <div class="hold" hidden=move || !matches!(phase.get(), Phase::Holding(1..))>
                     <progress max=HOLD.to_string() value=move || left().to_string() aria-label=text::HOLDING></progress>
                     <p>{text::HOLDING}</p>
                 </div>
                 <div class="dialog-buttons">
-                    <button type="button" class="button" node_ref=cancel_button on:click=move |_| open.set(false)>
+                    <button type="button" class="button" disabled=move || phase.get() == Phase::Holding(0) node_ref=cancel_button on:click=move |_| open.set(false)>
                         {text::CANCEL}
                     </button>
                     <button type="submit" class="button danger" disabled=move || !confirmed.get() || holding() || busy.get()>

@@ -5,7 +5,7 @@
 //! asks for a snapshot), a late joiner (who gets a snapshot), and many changes of one record in one delta (only the last
 //! is sent). The tests below are that list.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -468,38 +468,45 @@ impl View {
 
     /// Replaces the records and says what changed; `None` where nothing did, and then the revision stays.
     pub fn advance(&mut self, records: impl IntoIterator<Item = Record>) -> Option<Message> {
-        let next = Self::new(self.revision.next(), records);
-        let put: Vec<Record> = next
-            .records
-            .iter()
-            .filter(|(key, record)| self.records.get(key) != Some(record))
-            .map(|(_, record)| record.clone())
-            .collect();
-        let remove: Vec<Key> =
-            self.records.keys().filter(|key| !next.records.contains_key(key)).cloned().collect();
+        let records: BTreeMap<Key, Record> =
+            records.into_iter().map(|record| (record.key(), record)).collect();
+        let (mut put, mut remove) = (Vec::new(), Vec::new());
+        let mut before = self.records.iter().peekable();
+        for (key, record) in &records {
+            let order = loop {
+                match before.peek().map(|(old, _)| old.cmp(&key)) {
+                    Some(Ordering::Less) => {
+                        remove.extend(before.next().map(|(old, _)| old.clone()))
+                    }
+                    order => break order,
+                }
+            };
+            let same = order == Some(Ordering::Equal)
+                && before.next().is_some_and(|(_, before)| before == record);
+            if !same {
+                put.push(record.clone());
+            }
+        }
+        remove.extend(before.map(|(old, _)| old.clone()));
         if put.is_empty() && remove.is_empty() {
             return None;
         }
         let previous = self.revision;
-        *self = next;
+        *self = Self { revision: previous.next(), records };
         Some(Message::Delta { previous, revision: self.revision, put, remove })
     }
 
-    /// Takes a message in. `Ok(changed)` names the keys that were put or removed, but for objects that are as they were.
+    /// Takes a message in. `Ok(changed)` names the keys that were put or removed.
     ///
     /// # Errors
     /// [`Gap`] where a delta follows a revision this view is not at and has not passed.
     pub fn apply(&mut self, message: Message) -> Result<Vec<Key>, Gap> {
         match message {
             Message::Snapshot { revision, records } => {
-                let before = std::mem::replace(self, Self::new(revision, records)).records;
-                let mut changed: Vec<Key> = before.keys().cloned().collect();
+                let mut changed: Vec<Key> = self.records.keys().cloned().collect();
+                *self = Self::new(revision, records);
                 changed.retain(|key| !self.records.contains_key(key));
                 changed.extend(self.records.keys().cloned());
-                changed.retain(|key| match (before.get(key), self.records.get(key)) {
-                    (Some(Record::Object(old)), Some(Record::Object(new))) => old != new,
-                    _ => true,
-                });
                 Ok(changed)
             }
             Message::Delta { previous, revision, put, remove } => {

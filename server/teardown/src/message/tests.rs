@@ -57,45 +57,6 @@ fn a_snapshot_replaces_everything_whatever_its_number() {
 }
 
 #[test]
-fn an_object_that_is_as_it_was_is_not_among_what_a_snapshot_changed() {
-    let object = |uid: &str, state: State| {
-        Record::Object(ObjectCard {
-            uid: Uid::new(uid),
-            object: ObjectRef {
-                group: "".into(),
-                kind: "Pod".into(),
-                namespace: Some("shop".into()),
-                name: uid.into(),
-            },
-            version: "v1".to_owned(),
-            state,
-            since: None,
-            standing: Standing::Member,
-            created: None,
-            deletion: None,
-            finalizers: vec![],
-            labels: crate::selector::Labels::default(),
-            details: vec![],
-            rung: Rung::Present,
-            last_rung: Rung::Absent,
-            step: None,
-            wave: None,
-        })
-    };
-    let present = State::Present;
-    let before = ["same", "other", "gone"].map(|uid| object(uid, present));
-    let mut reader = View::new(Revision { boot: 1, count: 7 }, before);
-    let after = [object("same", present), object("other", State::Slow), object("new", present)];
-    let server = View::new(Revision { boot: 2, count: 0 }, after);
-    let mut changed = reader.apply(server.snapshot()).unwrap();
-    changed.sort();
-    let mut expected = ["other", "gone", "new"].map(|uid| Key::Object(Uid::new(uid)));
-    expected.sort();
-    assert_eq!(changed, expected);
-    assert_eq!(reader, server);
-}
-
-#[test]
 fn a_number_from_another_boot_never_fits() {
     let mut reader = view(0, &[]);
     let mut restarted = View::new(Revision { boot: 1, count: 0 }, []);
