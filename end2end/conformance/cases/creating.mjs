@@ -200,6 +200,8 @@ export default [
 		await t.create(configMap('a'));
 	}),
 	define('create-quota-twice', 'What is refused for its name is charged', async (t) => {
+		// A controller makes one of its own in every new namespace.
+		await t.eventually('it is there', 'GET', 'configmaps/kube-root-ca.crt', ({ status }) => status === 200);
 		await t.create(quota({ hard: { configmaps: '9' } }));
 		await counted(t);
 		const used = async () => (await t.get('resourcequotas/q', { silent: true })).body.status.used.configmaps;

@@ -452,10 +452,14 @@ export default [
 		},
 	),
 	define('webhook-collection', '§6.1 deletecollection stops at the first that is refused', async (t) => {
-		await t.create(webhook(t, 'Validating'), { silent: true });
+		const unspared = { matchExpressions: [{ key: 'spared', operator: 'DoesNotExist' }] };
+		await t.create(webhook(t, 'Validating', { objectSelector: unspared }), { silent: true });
 		await inForce(t);
-		await t.create(configMap('a', { labels: { of: 'case' } }));
+		await t.create(configMap('a', { labels: { of: 'case', spared: 'yes' } }));
+		await t.create(configMap('b', { labels: { of: 'case' } }));
+		await t.create(configMap('c', { labels: { of: 'case', spared: 'yes' } }));
 		await t.delete('configmaps', undefined, { query: { labelSelector: 'of=case' } });
+		await t.get('configmaps', { query: { labelSelector: 'of=case' } });
 		await t.delete(validating(t), undefined, { silent: true });
 	}),
 	define('webhook-side-effects', '§6.1 A webhook with side effects does not take part in a dry run', async (t) => {
@@ -497,6 +501,24 @@ export default [
 				show: availability,
 			});
 			for (const group of [one, two]) await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+		},
+		{ alone: true },
+	),
+	define(
+		'apiservice-wrong-port',
+		'§3 X6 An APIService whose Service has other ports, and one that needs an endpoint at a port with a name',
+		async (t) => {
+			const [one, two] = [`a.${t.ns}.example.com`, `b.${t.ns}.example.com`];
+			await t.create(service('web', { ports: [{ port: 8443, name: 'secure' }] }), { silent: true });
+			await t.until('endpointslices', 'there is one', (all) => all.length === 1, { silent: true });
+			await t.create(apiService(one, { name: 'web', namespace: t.ns }), { silent: true });
+			await t.create(apiService(two, { name: 'web', namespace: t.ns, port: 8443 }), { silent: true });
+			for (const group of [one, two]) {
+				await t.until(`apiservices/v1.${group}`, 'is not Available', (each) => available(each)?.status === 'False', {
+					show: availability,
+				});
+				await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+			}
 		},
 		{ alone: true },
 	),

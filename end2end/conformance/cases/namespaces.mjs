@@ -11,6 +11,11 @@ const x = ['example.com/x'];
 const free = { metadata: { finalizers: null } };
 /** Without a resourceVersion: the controller may be writing its conditions. @param {string} name */
 const finalized = (name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: [] } });
+/** What a namespace waits for. It is being deleted already, so that nothing of it changes when its turn comes. @param {Scene} t */
+async function lastOne(t) {
+	await t.create(configMap('a', { finalizers: x }));
+	await t.delete('configmaps/a');
+}
 
 export default [
 	define('ns-created', 'A new namespace is Active and has its finalizer in the spec', async (t) => {
@@ -37,13 +42,13 @@ export default [
 		await t.get('configmaps/a');
 	}),
 	define('ns-second-delete', '§0c §1.8 A second DELETE of a namespace answers 200 and changes nothing', async (t) => {
-		await t.create(configMap('a', { finalizers: x }));
+		await lastOne(t);
 		await t.delete(`namespaces/${t.ns}`, undefined, { see: ['status.phase'] });
 		await t.delete(`namespaces/${t.ns}`, undefined, { see: ['status.phase'] });
 		await t.patch('configmaps/a', 'merge', free);
 	}),
 	define('ns-no-creation', '§1.6 Nothing can be created in a namespace that is being deleted', async (t) => {
-		await t.create(configMap('a', { finalizers: x }));
+		await lastOne(t);
 		await t.delete(`namespaces/${t.ns}`);
 		await t.create(configMap('b'));
 		await t.create(pod('p'));
@@ -192,10 +197,11 @@ export default [
 	define('ns-recreated', '§3 N9 A namespace can be made again, with another UID', async (t) => {
 		const name = t.name('n');
 		const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
-		const { body: first } = await t.create(body);
+		const { body: first } = await t.create({ ...body, metadata: { name, finalizers: x } });
 		await t.create(body);
 		await t.delete(`namespaces/${name}`);
 		await t.create(body);
+		await t.patch(`namespaces/${name}`, 'merge', free, { silent: true });
 		await t.gone(`namespaces/${name}`);
 		const { body: second } = await t.create(body);
 		t.note('another UID', first.metadata.uid !== second.metadata.uid);

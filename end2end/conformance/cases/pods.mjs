@@ -61,10 +61,11 @@ export default [
 	}),
 	define('pod-grace', '§1.1 §3 P1 A running Pod gets its grace: 30 s, deletionTimestamp is the deadline', async (t) => {
 		await runningPod(t);
-		await t.delete('pods/p', undefined, { see: ['status.phase'] });
+		const { headers } = await t.delete('pods/p', undefined, { see: ['status.phase'] });
 		const { body } = await t.get('pods/p');
-		const left = Date.parse(body.metadata.deletionTimestamp) - Date.parse(body.metadata.creationTimestamp);
-		t.note('the deadline is 30 s after the request', left >= 30_000 && left < 45_000);
+		// By the clock of whoever answers; both times are whole seconds.
+		const left = Date.parse(body.metadata.deletionTimestamp) - Date.parse(headers.date ?? '');
+		t.note('the deadline is 30 s after the request', left > 25_000 && left <= 30_000);
 	}),
 	define('pod-grace-from-spec', '§3 P1 terminationGracePeriodSeconds of the Pod is the default', async (t) => {
 		await runningPod(t, held, { terminationGracePeriodSeconds: 7 });
@@ -72,9 +73,10 @@ export default [
 	}),
 	define('pod-grace-shortened', '§3 P1 §1.8 A second DELETE can shorten the grace and not lengthen it', async (t) => {
 		await runningPod(t);
-		await t.delete('pods/p', { gracePeriodSeconds: 20 });
-		const long = await t.delete('pods/p', { gracePeriodSeconds: 60 });
-		const short = await t.delete('pods/p', { gracePeriodSeconds: 5 });
+		// So much that none of it is over when the next one is asked.
+		await t.delete('pods/p', { gracePeriodSeconds: 2_000 });
+		const long = await t.delete('pods/p', { gracePeriodSeconds: 6_000 });
+		const short = await t.delete('pods/p', { gracePeriodSeconds: 500 });
 		await t.delete('pods/p');
 		t.note('due', [due(long.body), due(short.body)]);
 		t.note(
@@ -366,8 +368,8 @@ export default [
 					value: { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' },
 				},
 			];
-			await t.patch(`nodes/${name}`, 'json', out, { silent: true });
 			const watch = await t.watch('pods', { see: ['status.phase', 'status.conditions'], events: 'each' });
+			await t.patch(`nodes/${name}`, 'json', out, { silent: true });
 			await watch.gone('p');
 			watch.end();
 			await t.delete(`nodes/${name}`, undefined, { silent: true });

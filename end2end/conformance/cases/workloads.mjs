@@ -117,6 +117,7 @@ export default [
 	define('deployment-paused', 'A paused Deployment does not roll out what changed', async (t) => {
 		await t.create(deployment('web'), { silent: true });
 		await t.until('pods', 'one runs', run(1), { show: count });
+		await t.until('deployments/web', 'has counted it', (one) => one?.status.availableReplicas === 1, { silent: true });
 		await t.patch(
 			'deployments/web',
 			'merge',
@@ -374,6 +375,9 @@ export default [
 		await t.until('jobs', 'that of the other is there', (all) => all.length > 0, {
 			show: (all) => all.map((/** @type {any} */ one) => one.metadata.ownerReferences[0].name),
 		});
+		// By the time it has run, that of the suspended one would be there too.
+		await t.until('pods', 'that of the other runs', run(1), { show: count });
+		await t.get('jobs', { show: ({ items }) => items.map((/** @type {any} */ one) => one.metadata.ownerReferences[0].name) });
 	}),
 	define('cronjob-foreground', '§6.2 CronJob, Foreground: waits for Jobs and Pods, two levels', async (t) => {
 		await t.create(cronJob('nightly', {}, { pods: held }), { silent: true });

@@ -98,12 +98,20 @@ impl Cluster {
             (object::text(service, &["namespace"]), object::text(service, &["name"]));
         let port = service["port"].as_i64().unwrap_or(443);
         let no = |reason: &str, message: String| ("False", reason.to_owned(), message);
-        if self.get(&Key::new("", "services", namespace, name)).is_none() {
+        let Some(found) = self.get(&Key::new("", "services", namespace, name)) else {
             return no(
                 "ServiceNotFound",
                 format!("service/{name} in {namespace:?} is not present"),
             );
-        }
+        };
+        let mut ports = found["spec"]["ports"].as_array().into_iter().flatten();
+        let Some(asked) = ports.find(|one| one["port"] == port) else {
+            return no(
+                "ServicePortError",
+                format!("service/{name} in {namespace:?} is not listening on port {port}"),
+            );
+        };
+        let port_name = object::text(asked, &["name"]);
         let slices = self.list("discovery.k8s.io", "endpointslices", Some(namespace));
         let mut of_service =
             slices.filter(|slice| object::label(slice, "kubernetes.io/service-name") == name);
@@ -117,7 +125,7 @@ impl Cluster {
             Some(_) => no(
                 "MissingEndpoints",
                 format!(
-                    "endpointslices for service/{name} in {namespace:?} have no addresses with port name \"\""
+                    "endpointslices for service/{name} in {namespace:?} have no addresses with port name {port_name:?}"
                 ),
             ),
             None => ("True", "Passed".into(), "all checks passed".into()),

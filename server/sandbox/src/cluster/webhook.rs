@@ -139,9 +139,10 @@ impl Cluster {
             None
         };
         let of_object = &selectors["objectSelector"];
+        // What is deleted has no new state, and what is not there has not even no labels (`matchObject`).
+        let mut states = [Some(object).filter(|object| !object.is_null()), existing].into_iter();
         namespace.is_none_or(|namespace| selects(&selectors["namespaceSelector"], namespace))
-            && (selects(of_object, object)
-                || existing.is_some_and(|existing| selects(of_object, existing)))
+            && states.any(|state| state.is_some_and(|state| selects(of_object, state)))
     }
 
     fn ask(&self, webhook: &Value, write: &Write) -> Result<Option<Patch>, Status> {
