@@ -62,8 +62,17 @@ test('what is shared is kept, and says why', async ({ unwind, visit }) => {
 	await page.getByRole('link', { name: 'consortium', exact: true }).click();
 	await page.getByRole('button', { name: 'Plan teardown…' }).click();
 	const keptList = page.getByRole('region', { name: 'Kept, and why' });
-	await expect(keptList.getByText('org2-shared').first()).toBeVisible();
+	for (const { kind, namespace, name } of kept) {
+		const title = new RegExp(`^${kind} ${namespace ? `${namespace}/` : ''}${name}`);
+		const line = keptList.getByRole('listitem').filter({ hasText: title });
+		await expect(line).toHaveCount(1);
+		await expect(line).toContainText(/uses it and is not part of the unit|is kept and needs it/);
+	}
 	await expect(keptList.getByText(/auditor uses it and is not part of the unit/).first()).toBeVisible();
+	// Nobody declared this volume, and it is not to be deleted with its claim.
+	await expect(keptList.getByRole('listitem').filter({ hasText: 'PersistentVolume org1-couchdb' })).toContainText('Retain');
+	const data = page.getByRole('row').or(page.getByRole('listitem')).filter({ hasText: 'Left where it is' });
+	await expect(data.filter({ hasText: 'org1-couchdb' })).not.toHaveCount(0);
 	await expect(page.getByText('Destroyed for good', { exact: true })).toBeVisible();
 });
 

@@ -36,6 +36,15 @@ const shared = namespaceOf(sharedOrg);
 const kubectl = (cluster, ...args) =>
 	promisify(execFile)(kubectlBinary, ['--kubeconfig', cluster.kubeconfig, '--context', 'developer', ...args]);
 
+/** Keeps a Pod from going, or lets it go with null. @param {Cluster} cluster @param {string} path @param {string|null} how */
+async function holding(cluster, path, how) {
+	const patch = { metadata: { annotations: { 'unwind.test/hold': how } } };
+	const { status } = await cluster.request('admin', 'PATCH', path, patch, {
+		'content-type': 'application/merge-patch+json',
+	});
+	assert.equal(status, 200);
+}
+
 /** @param {import('./judge.mjs').Verdict} verdict @param {string} rule @returns {string[]} what was convicted by it */
 const convictedOf = ({ convictions }, rule) =>
 	convictions.filter((each) => each.rule === rule).map(({ object }) => object);
@@ -88,6 +97,9 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	t.after(() => cluster.stop());
 	const judge = await Judge.open(cluster, charge);
 
+	// One Pod takes its time, so that what it uses is told to go while it is there, however slow this machine is.
+	const slow = `/api/v1/namespaces/${orderers}/pods/orderer-0`;
+	await holding(cluster, slow, 'silent');
 	const kinds =
 		'deployments,statefulsets,jobs,services,ingresses,hpa,pdb,networkpolicies,serviceaccounts,roles,rolebindings,configmaps,secrets,pvc';
 	// The volumes at the same time: told to go after the rest, they can come after claims whose Pods went soon.
@@ -98,6 +110,7 @@ test('convicts kubectl delete of everything at once', async (t) => {
 		),
 	]);
 	await kubectl(cluster, 'delete', 'namespace', ...namespaces, '--wait=false');
+	await holding(cluster, slow, null);
 	await cluster.until(
 		'/api/v1/namespaces',
 		(there) => !there.some(({ metadata }) => namespaces.includes(metadata.name)),

@@ -75,6 +75,7 @@ pub(super) fn reasons(
 ) -> BTreeMap<Uid, KeptReason> {
     let mut kept = kept_from_the_start(index, graph, unit, now);
     keep_what_is_needed(index, graph, unit, &mut kept);
+    bind_volumes_whose_claims_stay(index, graph, unit, &mut kept);
     kept
 }
 
@@ -169,6 +170,25 @@ fn keep_what_is_needed(
         open.extend(
             followers.map(|(_, then, _)| then.clone()).filter(|then| unit.members.contains(then)),
         );
+    }
+}
+
+/// A volume that would outlive its claim is not released, nor scrubbed, as long as something that stays needs it.
+fn bind_volumes_whose_claims_stay(
+    index: &Index,
+    graph: &Graph,
+    unit: &Unit,
+    kept: &mut BTreeMap<Uid, KeptReason>,
+) {
+    let outlives = |reason: &KeptReason| {
+        matches!(reason, KeptReason::RetainedVolume | KeptReason::RecycledVolume)
+    };
+    let volumes: Vec<Uid> =
+        kept.iter().filter(|(_, reason)| outlives(reason)).map(|(uid, _)| uid.clone()).collect();
+    for volume in volumes {
+        if let Some(needed) = who_needs(&volume, index, graph, unit, kept) {
+            kept.insert(volume, needed);
+        }
     }
 }
 

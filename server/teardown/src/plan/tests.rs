@@ -174,6 +174,23 @@ fn a_namespace_is_a_unit_with_everything_in_it() {
 }
 
 #[test]
+fn a_volume_whose_claim_stays_is_not_said_to_be_released() {
+    for reclaim in ["Retain", "Recycle", "Delete"] {
+        let fixture = format!(
+            "
+            cm shop/a of=shop
+            pvc shop/data of=shop volume=pv-data
+            pv pv-data claim=shop/data reclaim={reclaim}
+            pod shop/reader uses=claim:data
+            "
+        );
+        let plan = text(&plan_of(&fixture, "shop").unwrap());
+        let needed = "keep pv:pv-data: needed by PersistentVolumeClaim shop/data (Binds)";
+        assert!(plan.contains(needed), "{reclaim}: {plan}");
+    }
+}
+
+#[test]
 fn claims_that_a_statefulset_owns_do_not_go_before_its_pods() {
     let fixture = "
         sts shop/db of=shop selector=app:db template=app:db templates=data whenDeleted=Delete
