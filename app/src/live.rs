@@ -473,7 +473,9 @@ fn watch() {
 
 impl Line {
     fn catch_up(&mut self) {
-        self.before.get_or_insert_with(|| self.scene.snapshot());
+        if self.scene.revision().is_some() {
+            self.before.get_or_insert_with(|| self.scene.snapshot());
+        }
     }
 
     fn hidden_since(&mut self, now: f64) -> &f64 {

@@ -355,8 +355,9 @@ impl Keeper {
         if let Some(plan) = self.plans.get(id) {
             return Ok(plan.clone());
         }
-        let mut runs = self.performances.values();
-        match runs.find(|performance| performance.run.plan.id == *id) {
+        let cluster = self.cluster();
+        let mut ours = self.performances.values().filter(|it| it.cluster.is(&cluster));
+        match ours.find(|performance| performance.run.plan.id == *id) {
             Some(performance) => Ok(performance.run.plan.clone()),
             None => Err(Refusal::UnknownPlan(id.clone())),
         }
@@ -482,6 +483,10 @@ impl Keeper {
         topic: &Topic,
         after: Option<Revision>,
     ) -> Result<Subscription, Refusal> {
+        // Who read it before sees how it ended; who did not is told as whoever looks.
+        if after.is_none() {
+            self.records(topic)?;
+        }
         self.refresh(topic)?;
         Ok(self.board(topic).subscribe(after))
     }

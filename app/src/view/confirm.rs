@@ -148,6 +148,7 @@ pub fn Confirm(
             }
         });
     };
+    const SENT: Phase = Phase::Holding(0);
     let countdown = move || match phase.get() {
         Phase::Typing => text::CONFIRM_START.to_owned(),
         Phase::Holding(0) => text::STARTING.to_owned(),
@@ -184,7 +185,13 @@ pub fn Confirm(
                     <p>{text::HOLDING}</p>
                 </div>
                 <div class="dialog-buttons">
-                    <button type="button" class="button" disabled=move || phase.get() == Phase::Holding(0) node_ref=cancel_button on:click=move |_| open.set(false)>
+                    <button
+                        type="button"
+                        class="button"
+                        aria-disabled=move || (phase.get() == SENT).then_some("true")
+                        node_ref=cancel_button
+                        on:click=move |_| if phase.get_untracked() != SENT { open.set(false) }
+                    >
                         {text::CANCEL}
                     </button>
                     <button type="submit" class="button danger" disabled=move || !confirmed.get() || holding() || busy.get()>

@@ -83,6 +83,7 @@ async function repeal(t) {
 	await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { silent: true });
 	await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { silent: true });
 }
+const unread = 'policies are not read there before somebody asks what they are about';
 const isProbe = "oldObject.metadata.name == 'probe'";
 
 /** @param {string} group @param {Record<string, any>} backend */
@@ -462,6 +463,33 @@ export default [
 		await t.get('configmaps', { query: { labelSelector: 'of=case' } });
 		await t.delete(validating(t), undefined, { silent: true });
 	}),
+	define(
+		'policy-unreadable',
+		'A policy with an expression that cannot be read, and policies that change what is asked for',
+		async (t) => {
+			const [unreadable] = policy(t, { validations: [{ expression: 'oldObject.metadata.' }] });
+			await t.create(unreadable, { query: { dryRun: 'All' } });
+			await t.get('/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies', { show: ({ kind }) => kind });
+		},
+		{
+			differs: [
+				{
+					real: String.raw`422 Failure 422 Invalid "ValidatingAdmissionPolicy.admissionregistration.k8s.io \"policy-policy-unreadable\" is invalid: spec.validations[0].expression: Invalid value: \"oldObject.metadata.\": compilation failed: ERROR: <input>:1:20: Syntax error: no viable alternative at input '.'\n | oldObject.metadata.\n | ...................^" {group=admissionregistration.k8s.io kind=ValidatingAdmissionPolicy name=policy-policy-unreadable}`,
+					sandbox: '201 ValidatingAdmissionPolicy policy-policy-unreadable generation=1',
+					why: unread,
+				},
+				{
+					real: String.raw`cause FieldValueInvalid spec.validations[0].expression "Invalid value: \"oldObject.metadata.\": compilation failed: ERROR: <input>:1:20: Syntax error: no viable alternative at input '.'\n | oldObject.metadata.\n | ...................^"`,
+					why: unread,
+				},
+				{
+					real: '200 "MutatingAdmissionPolicyList"',
+					sandbox: '404 Failure 404 NotFound "the server could not find the requested resource"',
+					why: 'it has none: a teardown changes nothing that they could change',
+				},
+			],
+		},
+	),
 	define('webhook-side-effects', '§6.1 A webhook with side effects does not take part in a dry run', async (t) => {
 		await t.create(webhook(t, 'Validating', { sideEffects: 'Some' }));
 		await t.create(webhook(t, 'Validating', { sideEffects: 'NoneOnDryRun' }), {
@@ -521,6 +549,43 @@ export default [
 			}
 		},
 		{ alone: true },
+	),
+	define(
+		'apiservice-silent',
+		'§3 X6 An APIService whose endpoint does not answer fails the discovery check',
+		async (t) => {
+			const group = `${t.ns}.example.com`;
+			await t.create(service('silent', { selector: undefined, ports: [{ port: 443 }] }), { silent: true });
+			await t.create(
+				{
+					apiVersion: 'discovery.k8s.io/v1',
+					kind: 'EndpointSlice',
+					metadata: { name: 'silent', labels: { 'kubernetes.io/service-name': 'silent' } },
+					addressType: 'IPv4',
+					ports: [{ name: '', port: 443 }],
+					// For documentation: nobody has it (RFC 5737).
+					endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true } }],
+				},
+				{ silent: true },
+			);
+			await t.create(apiService(group, { name: 'silent', namespace: t.ns }), { silent: true });
+			const judged = ['FailedDiscoveryCheck', 'Passed'];
+			await t.until(`apiservices/v1.${group}`, 'has been asked', (one) => judged.includes(available(one)?.reason), {
+				within: longPatience,
+				show: (one) => [available(one).status, available(one).reason],
+			});
+			await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+		},
+		{
+			alone: true,
+			differs: [
+				{
+					real: '["False","FailedDiscoveryCheck"]',
+					sandbox: '["True","Passed"]',
+					why: 'what stands behind an APIService there answers if it has an endpoint',
+				},
+			],
+		},
 	),
 	define(
 		'apiservice-stale',

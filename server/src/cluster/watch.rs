@@ -267,7 +267,7 @@ impl Watch {
             .clone()
             .try_acquire_owned()
             .map(Some)
-            .map_err(|_| Trouble::Failing(Fault::Crowded.into()))
+            .map_err(|_| Trouble::Failing(None, Fault::Crowded.into()))
     }
 
     /// Whether it may be listed and watched now.
@@ -294,7 +294,7 @@ impl Watch {
             match self.list_by_stream().await {
                 // Where the cache of a kind cannot be filled, a stream says no more than that it is behind; why, a list does.
                 Err(Trouble::NoStream) => {}
-                Err(Trouble::Failing(why)) => {
+                Err(Trouble::Failing(_, why)) => {
                     tracing::debug!(resource = %self.kind.resource(), ?why, "cannot be streamed");
                 }
                 result => return result,
@@ -368,7 +368,7 @@ impl Watch {
             if page.metadata.next.is_empty() {
                 let version = page.metadata.resource_version;
                 if version.is_empty() {
-                    return Err(Trouble::Failing(Fault::NoVersion.into()));
+                    return Err(Trouble::Failing(None, Fault::NoVersion.into()));
                 }
                 return Ok((objects, Position { version, stream: None }));
             }
@@ -433,7 +433,7 @@ impl Watch {
             };
             if version.is_empty() {
                 *resume = None;
-                return Err(Trouble::Failing(Fault::NoVersion.into()));
+                return Err(Trouble::Failing(None, Fault::NoVersion.into()));
             }
             if let Some(observation) = observation {
                 self.tell(observation).await?;
@@ -453,7 +453,7 @@ impl Watch {
 
     fn path(&self) -> Result<String, Trouble> {
         request::path(&self.kind, self.namespace.as_deref())
-            .ok_or_else(|| Trouble::Failing(Fault::NoPath.into()))
+            .ok_or_else(|| Trouble::Failing(None, Fault::NoPath.into()))
     }
 
     fn watch_path(&self, lasting: Duration) -> Result<String, Trouble> {
@@ -522,14 +522,11 @@ impl Watch {
                 self.shared.served_changed.notify_one();
                 (message, backoff(self.failures + 1, &self.shared.chance))
             }
-            Trouble::Throttled(after, message) => (
-                message,
-                after.map_or_else(
-                    || backoff(self.failures + 1, &self.shared.chance),
-                    |after| self.shared.chance.spread(after.min(FORBIDDEN)),
-                ),
-            ),
-            Trouble::Failing(message) => (message, backoff(self.failures + 1, &self.shared.chance)),
+            Trouble::Throttled(after, message) | Trouble::Failing(after, message) => {
+                let wait = backoff(self.failures + 1, &self.shared.chance);
+                let asked = after.map(|after| self.shared.chance.spread(after.min(FORBIDDEN)));
+                (message, asked.map_or(wait, |asked| asked.max(wait)))
+            }
         };
         self.fail(message).await?;
         sleep(wait).await;
@@ -568,7 +565,7 @@ impl Watch {
 
 /// A resource version in a query; it is opaque, and today a number.
 fn segment(version: &str) -> Result<String, Trouble> {
-    request::segment(version).ok_or_else(|| Trouble::Failing(Fault::NoVersion.into()))
+    request::segment(version).ok_or_else(|| Trouble::Failing(None, Fault::NoVersion.into()))
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Window {
         }
     }
 
-    /// A call that began at `began` was answered with 429: nothing begins for `after`.
+    /// A call that began at `began` was answered with 429, or otherwise asked for patience: nothing begins for `after`.
     pub(super) fn throttled(&mut self, began: Duration, now: Duration, after: Option<Duration>) {
         self.held_until = self.held_until.max(now + after.unwrap_or(HOLD).min(LONGEST_HOLD));
         self.halve(began, now);

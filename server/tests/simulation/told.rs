@@ -74,7 +74,9 @@ impl Told {
 
 /// The last version in a piece of an answer: of a list, whose own comes after its items', or of a watch's event.
 fn last_version(bytes: &[u8]) -> Option<u64> {
-    let (_, rest) = std::str::from_utf8(bytes).ok()?.rsplit_once(VERSION)?;
+    // A fault may have cut it anywhere.
+    let text = String::from_utf8_lossy(bytes);
+    let (_, rest) = text.rsplit_once(VERSION)?;
     rest.split('"').next()?.parse().ok()
 }
 
@@ -88,6 +90,7 @@ mod tests {
         assert_eq!(last_version(list), Some(12));
         assert_eq!(last_version(b"{}"), None);
         assert_eq!(last_version(br#"{"resourceVersion":""}"#), None);
+        assert_eq!(last_version(b"{\"resourceVersion\":\"7\",\"name\":\"\xf0\x9f"), Some(7));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
         409 => match status.as_ref().and_then(|status| other_uid(&status.message)) {
             Some(uid) => Outcome::OtherUid { uid },
             // The object changed while it was being deleted, or its storage was busy: the same call may succeed.
-            None => Outcome::Unanswered { message, after },
+            None => Outcome::Unanswered { message, after: None },
         },
         429 => Outcome::Throttled { after },
         // 410: a page of a list has expired; asked anew it succeeds.

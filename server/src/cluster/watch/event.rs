@@ -50,7 +50,7 @@ impl Event {
                 Err(match status.code {
                     410 => Trouble::TooOld,
                     403 => Trouble::Forbidden(bounded(&status.message).into()),
-                    _ => Trouble::Failing(bounded(&status.message).into()),
+                    _ => Trouble::Failing(None, bounded(&status.message).into()),
                 })
             }
         }

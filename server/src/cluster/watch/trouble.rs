@@ -21,12 +21,12 @@ pub(super) enum Trouble {
     NoStream,
     /// 404 or 405: the kind is perhaps no longer served.
     NotServed(Complaint),
-    /// 429, or another answer that asks for patience.
+    /// 429.
     Throttled(Option<Duration>, Complaint),
     /// The connection.
     Connection(Complaint),
     /// Anything else.
-    Failing(Complaint),
+    Failing(Option<Duration>, Complaint),
     /// Nobody is left to tell.
     HubGone,
 }
@@ -44,7 +44,7 @@ impl From<Failure> for Trouble {
             Failure::Silence(_) | Failure::Connection(_) | Failure::Credentials => {
                 Self::Connection(message)
             }
-            Failure::TooLarge => Self::Failing(message),
+            Failure::TooLarge => Self::Failing(None, message),
         }
     }
 }
@@ -59,8 +59,7 @@ impl From<Answer> for Trouble {
             404 | 405 => Self::NotServed(message),
             410 => Self::TooOld,
             429 => Self::Throttled(answer.retry_after, message),
-            500.. if answer.retry_after.is_some() => Self::Throttled(answer.retry_after, message),
-            _ => Self::Failing(message),
+            _ => Self::Failing(answer.retry_after, message),
         }
     }
 }
@@ -68,7 +67,7 @@ impl From<Answer> for Trouble {
 impl Trouble {
     /// Something that was sent cannot be read.
     pub(super) fn unreadable(error: &serde_json::Error) -> Self {
-        Self::Failing(Fault::Unreadable { why: chain(error) }.into())
+        Self::Failing(None, Fault::Unreadable { why: chain(error) }.into())
     }
 }
 

@@ -79,6 +79,8 @@ async fn what_is_gone_is_unknown_even_while_somebody_still_looks_at_its_page() {
     assert!(!remove.is_empty());
     let looked = process.hub.look(topic()).await.unwrap();
     assert_eq!(looked.map(|_| ()), Err(Refusal::UnknownUnit(unit.clone())));
+    let newcomer = process.hub.subscribe(topic(), None).await.unwrap();
+    assert_eq!(newcomer.err(), Some(Refusal::UnknownUnit(unit.clone())));
     let back = process.hub.subscribe(topic(), Some(told.revision)).await.unwrap();
     assert!(back.is_ok_and(|back| back.first.is_empty()), "who read it goes on");
 }

@@ -173,7 +173,7 @@ fn keep_what_is_needed(
     }
 }
 
-/// A volume that would outlive its claim is not released, nor scrubbed, as long as something that stays needs it.
+/// A volume that would outlive its claim is not released, nor scrubbed, where the claim stays.
 fn bind_volumes_whose_claims_stay(
     index: &Index,
     graph: &Graph,
@@ -186,7 +186,11 @@ fn bind_volumes_whose_claims_stay(
     let volumes: Vec<Uid> =
         kept.iter().filter(|(_, reason)| outlives(reason)).map(|(uid, _)| uid.clone()).collect();
     for volume in volumes {
-        if let Some(needed) = who_needs(&volume, index, graph, unit, kept) {
+        let stays = |claim: &Uid| kept.contains_key(claim) || !unit.members.contains(claim);
+        let is_bound =
+            graph.to(&volume).any(|edge| edge.kind == EdgeKind::Binds && stays(&edge.from));
+        let needed = is_bound.then(|| who_needs(&volume, index, graph, unit, kept)).flatten();
+        if let Some(needed) = needed {
             kept.insert(volume, needed);
         }
     }

@@ -188,6 +188,14 @@ fn a_volume_whose_claim_stays_is_not_said_to_be_released() {
         let needed = "keep pv:pv-data: needed by PersistentVolumeClaim shop/data (Binds)";
         assert!(plan.contains(needed), "{reclaim}: {plan}");
     }
+    // Whoever else is concerned with it does not hold its data.
+    let owned = "
+        deploy other/pool
+        pvc shop/data of=shop volume=pv-data
+        pv pv-data claim=shop/data reclaim=Recycle owner=deploy/pool
+    ";
+    let plan = text(&plan_of(owned, "shop").unwrap());
+    assert!(plan.contains("keep pv:pv-data: RecycledVolume"), "{plan}");
 }
 
 #[test]

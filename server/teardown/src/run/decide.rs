@@ -426,17 +426,13 @@ impl Run {
             ),
             Outcome::Throttled { after } => {
                 let message = Fault::Answered { code: 429, said: String::new() }.into();
-                let after = after.unwrap_or_else(|| backoff(progress.attempts)).min(PATIENT);
-                postpone(after, progress.unsure, Trouble::Retrying { attempts, message })
+                let trouble = Trouble::Retrying { attempts, message };
+                postpone(wait(*after, progress.attempts), progress.unsure, trouble)
             }
             Outcome::Unanswered { message, after } => {
                 let unsure = progress.unsure || call == Call::Delete;
-                let wait = backoff(progress.attempts);
-                postpone(
-                    after.map_or(wait, |after| after.min(PATIENT)).max(wait),
-                    unsure,
-                    Trouble::Retrying { attempts, message: message.clone() },
-                )
+                let trouble = Trouble::Retrying { attempts, message: message.clone() };
+                postpone(wait(*after, progress.attempts), unsure, trouble)
             }
             Outcome::CannotTell { message } => postpone(
                 backoff(progress.attempts),
@@ -517,6 +513,12 @@ impl Look<'_> {
             self.turn.events.push(RunEvent::Overdue { step, since, stuck, finalizers });
         }
     }
+}
+
+/// For how long to wait after so many attempts if an answer asked for patience, or did not.
+fn wait(asked: Option<SignedDuration>, attempts: u32) -> SignedDuration {
+    let own = backoff(attempts);
+    asked.map_or(own, |asked| asked.min(PATIENT).max(own))
 }
 
 fn backoff(attempts: u32) -> SignedDuration {

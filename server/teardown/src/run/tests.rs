@@ -327,14 +327,21 @@ fn a_run_does_not_end_before_it_knows_what_it_has_done() {
 
 #[test]
 fn whoever_asks_for_patience_gets_it() {
-    let mut play = Play::of("cm shop/a of=shop");
-    play.look();
-    let after = Some(jiff::SignedDuration::from_secs(9));
-    play.answer("cm:shop/a", Outcome::Unanswered { message: "shutting down".into(), after });
-    play.pass(8);
-    assert!(play.look().is_empty());
-    play.pass(1);
-    assert_eq!(play.look(), ["GET ConfigMap shop/a"]);
+    let late = |after| Outcome::Unanswered { message: "shutting down".into(), after };
+    let throttled = |after| Outcome::Throttled { after };
+    // What is asked for, and by when it was not granted yet: never at once, and not for ever.
+    for (asked, until) in [(0, 0), (9, 8), (86_400, 119)] {
+        let after = Some(jiff::SignedDuration::from_secs(asked));
+        for (outcome, next) in [(late(after), "GET"), (throttled(after), "DELETE")] {
+            let mut play = Play::of("cm shop/a of=shop");
+            play.look();
+            play.answer("cm:shop/a", outcome);
+            play.pass(until);
+            assert!(play.look().is_empty(), "{asked}");
+            play.pass(1);
+            assert_eq!(play.look(), [format!("{next} ConfigMap shop/a")], "{asked}");
+        }
+    }
 }
 
 #[test]
