@@ -117,7 +117,7 @@ test('a stream that says nothing is none: it is noticed, given up, asked for aga
 	await signIn(page, unwind.link);
 	const before = (await streams(page)).length;
 	// The connection stays as it is; nobody is behind it.
-	unwind.freeze();
+	await unwind.freeze();
 	const { heard } = await last(page);
 	await page.clock.runFor(heard + silence - look - (await now(page)));
 	expect(await streams(page)).toHaveLength(before);

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { freeze, thaw } from './cluster/frozen.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 export const program = process.env.UNWIND_PROGRAM ?? join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'unwind');
@@ -67,11 +68,11 @@ export class Unwind {
 
 	/** Stops it in its tracks: connections stay open, nothing is answered. */
 	freeze() {
-		this.#process.kill('SIGSTOP');
+		return freeze(this.#process);
 	}
 
 	thaw() {
-		this.#process.kill('SIGCONT');
+		thaw(this.#process);
 	}
 
 	/** Ends it as a person would; it says farewell to its pages. */

@@ -179,20 +179,20 @@ export class Cluster {
 
 	/** Stops the API server in its tracks: connections stay open, nothing is answered. */
 	freezeApiServer() {
-		return this.#guarded.signal('apiserver', 'SIGSTOP');
+		return this.#guarded.freeze('apiserver');
 	}
 
 	thawApiServer() {
-		return this.#guarded.signal('apiserver', 'SIGCONT');
+		return this.#guarded.thaw('apiserver');
 	}
 
 	/** Stops the controller manager in its tracks. */
 	freezeControllers() {
-		return this.#guarded.signal('controller-manager', 'SIGSTOP');
+		return this.#guarded.freeze('controller-manager');
 	}
 
 	thawControllers() {
-		return this.#guarded.signal('controller-manager', 'SIGCONT');
+		return this.#guarded.thaw('controller-manager');
 	}
 
 	/** Puts a text where the API server keeps an object, past it. @param {string} key as in etcd @param {string} text */
@@ -213,12 +213,12 @@ export class Cluster {
 
 	/** Takes the power off a node: its lease ages, its Pods neither start nor end. @param {string} name */
 	async silenceNode(name) {
-		await this.#guarded.signal(knownNode(name), 'SIGSTOP');
+		await this.#guarded.freeze(knownNode(name));
 	}
 
 	/** @param {string} name */
 	async reviveNode(name) {
-		await this.#guarded.signal(knownNode(name), 'SIGCONT');
+		await this.#guarded.thaw(knownNode(name));
 	}
 
 	/** Runs already; to be called to bring it back after `provisioner.stop()`. */

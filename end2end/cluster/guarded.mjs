@@ -48,9 +48,14 @@ export class Guarded {
 		this.#pids.push(pid);
 	}
 
-	/** @param {string} name @param {NodeJS.Signals} signal */
-	async signal(name, signal) {
-		await this.#order({ signal: { name, signal } });
+	/** Stops a server in its tracks; resolves once it does nothing any more. @param {string} name */
+	async freeze(name) {
+		await this.#order({ freeze: name });
+	}
+
+	/** @param {string} name */
+	async thaw(name) {
+		await this.#order({ thaw: name });
 	}
 
 	/** Who is told when a server ends that nobody stopped; one at a time. @param {(name: string, how: string) => void} onEnd */

@@ -7,7 +7,8 @@
  *
  * Orders arrive on stdin, one JSON object per line; answers leave on stdout:
  *   {"id":1,"start":{"name":"etcd","argv":["…"],"log":"…","rank":0}}  → {"id":1,"pid":123} | {"id":1,"error":"…"}
- *   {"id":2,"signal":{"name":"apiserver","signal":"SIGSTOP"}}        → {"id":2}            | {"id":2,"error":"…"}
+ *   {"id":2,"freeze":"apiserver"}                                    → {"id":2}            | {"id":2,"error":"…"}
+ *   {"id":3,"thaw":"apiserver"}                                      → {"id":3}            | {"id":3,"error":"…"}
  *   (a server ended that nobody had stopped)                         → {"ended":"etcd","how":"exit code 1"}
  *
  * Usage: node guardian.mjs DIR
@@ -17,6 +18,7 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
+import { freeze, thaw } from './frozen.mjs';
 
 /** How long a server may take to end by itself. All data is thrown away, so nothing is lost by being short with it. */
 const patience = 4_000;
@@ -50,11 +52,11 @@ async function startServer({ name, argv, log, rank }) {
 	return /** @type {number} */ (child.pid);
 }
 
-/** @param {{name: string, signal: NodeJS.Signals}} order */
-function signalServer({ name, signal }) {
+/** @param {string} name */
+function processOf(name) {
 	const server = servers.get(name);
 	if (!server) throw new Error(`no server is called ${name}`);
-	if (!server.child.kill(signal)) throw new Error(`${name} has ended`);
+	return server.child;
 }
 
 /** @param {Server} server */
@@ -80,14 +82,13 @@ async function stopAll() {
 
 const orders = createInterface({ input: process.stdin });
 orders.on('line', async (line) => {
-	const { id, start, signal } = JSON.parse(line);
+	const { id, ...order } = JSON.parse(line);
 	try {
 		if (stopping) throw new Error('the cluster is being stopped');
-		if (start) tell({ id, pid: await startServer(start) });
-		else {
-			signalServer(signal);
-			tell({ id });
-		}
+		if (order.start) return tell({ id, pid: await startServer(order.start) });
+		if (order.freeze) await freeze(processOf(order.freeze));
+		else thaw(processOf(order.thaw));
+		tell({ id });
 	} catch (error) {
 		tell({ id, error: error instanceof Error ? error.message : String(error) });
 	}

@@ -1,0 +1,49 @@
+/**
+ * That what is frozen does nothing.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freeze, thaw } from './frozen.mjs';
+
+/** A process that counts in four threads. It says so once they do. */
+const busy = `
+	const { Worker } = require('node:worker_threads');
+	const count = "require('node:worker_threads').parentPort.postMessage(0); for (;;);";
+	const workers = Array.from({ length: 4 }, () => new Worker(count, { eval: true }));
+	Promise.all(workers.map((worker) => new Promise((done) => worker.once('message', done)))).then(() => console.log('ready'));
+`;
+
+/** The time that a process has had on a processor, in nanoseconds. @param {number} pid */
+async function spent(pid) {
+	const tasks = await readdir(`/proc/${pid}/task`);
+	const stats = await Promise.all(tasks.map((task) => readFile(`/proc/${pid}/task/${task}/schedstat`, 'utf8')));
+	return stats.reduce((sum, stat) => sum + BigInt(stat.split(' ')[0]), 0n);
+}
+
+test('what is frozen has no turn any more, on a busy machine too', async (t) => {
+	// Of several that are busy, one keeps the other from stopping at once.
+	const crowd = Array.from({ length: 4 }, () => spawn(process.execPath, ['-e', busy]));
+	t.after(() => crowd.forEach((child) => child.kill('SIGKILL')));
+	await Promise.all(crowd.map((child) => once(child.stdout, 'data')));
+	const [child] = crowd;
+	const pid = /** @type {number} */ (child.pid);
+	for (let time = 0; time < 5; time++) {
+		await freeze(child);
+		const then = await spent(pid);
+		await sleep(100);
+		assert.equal(await spent(pid), then);
+		thaw(child);
+		while ((await spent(pid)) === then) await sleep(1);
+	}
+});
+
+test('what has ended is not frozen', async () => {
+	const child = spawn(process.execPath, ['-e', '']);
+	await once(child, 'exit');
+	await assert.rejects(freeze(child), /process \d+ has ended/);
+	assert.throws(() => thaw(child), /process \d+ has ended/);
+});
