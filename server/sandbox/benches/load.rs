@@ -15,7 +15,7 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use tower::ServiceExt;
 
-use crowd::{OBJECTS, WATCHES, added, cluster, create, resident, running, watches};
+use crowd::{OBJECTS, WATCHES, cluster, create, resident, running, told, watches};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,12 +26,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .into_iter()
         .map(|mut body| {
             tokio::spawn(async move {
-                let (mut bytes, mut told) = (0, 0);
-                while told < OBJECTS {
+                let (mut bytes, mut heard) = (0, 0);
+                while heard < OBJECTS {
                     let Some(Ok(frame)) = body.frame().await else { break };
                     let chunk = frame.into_data().unwrap_or_default();
                     bytes += chunk.len();
-                    told += added(&chunk);
+                    heard += told(&chunk, "ADDED");
                 }
                 bytes
             })

@@ -64,12 +64,10 @@ pub(crate) async fn create(sandbox: &Sandbox, number: usize) -> Result<(), Box<d
     if response.status().is_success() { Ok(()) } else { Err(response.status().to_string().into()) }
 }
 
-/// How many objects a piece of a watch tells of for the first time.
-pub(crate) fn added(chunk: &[u8]) -> usize {
-    chunk
-        .split(|byte| *byte == b'\n')
-        .filter(|line| line.starts_with(br#"{"type":"ADDED""#))
-        .count()
+/// How many events of a type, such as `ADDED`, a piece of a watch tells.
+pub(crate) fn told(chunk: &[u8], kind: &str) -> usize {
+    let begin = format!(r#"{{"type":"{kind}""#);
+    chunk.split(|byte| *byte == b'\n').filter(|line| line.starts_with(begin.as_bytes())).count()
 }
 
 /// What this process has of the machine's memory, in bytes: now, and at most so far.

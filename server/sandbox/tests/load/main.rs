@@ -5,41 +5,71 @@ mod crowd;
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::FutureExt;
+use http_body::Frame;
 use http_body_util::BodyExt;
 use sandbox::service::Body;
+use tokio::time::timeout;
 
-use crowd::{OBJECTS, WATCHES, added, cluster, create, resident, running, watches};
+use crowd::{OBJECTS, cluster, create, resident, running, told, watches};
 
 /// As much as it may have, in bytes.
 const LIMIT: usize = 200 << 20;
 
-/// How many events each watch has told by now.
-fn heard(watches: &mut [Body]) -> Vec<usize> {
-    let one = |body: &mut Body| {
-        let frames = std::iter::from_fn(|| body.frame().now_or_never());
-        let chunks = frames.map(|frame| frame.unwrap().unwrap().into_data().unwrap());
-        chunks.map(|chunk| added(&chunk)).sum()
-    };
-    watches.iter_mut().map(one).collect()
+/// Within this, by the sandbox's clock, all Pods run.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// One who watches, and what they were told.
+struct Watcher {
+    body: Body,
+    added: usize,
+    modified: usize,
+}
+
+impl Watcher {
+    fn hear(&mut self, frame: Frame<Bytes>) {
+        let chunk = frame.into_data().unwrap();
+        self.added += told(&chunk, "ADDED");
+        self.modified += told(&chunk, "MODIFIED");
+    }
+
+    /// Hears all there is by now.
+    fn catch_up(&mut self) {
+        while let Some(frame) = self.body.frame().now_or_never() {
+            self.hear(frame.unwrap().unwrap());
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn five_thousand_objects_under_fifty_watches() {
     let sandbox = cluster();
-    let mut watches = watches(&sandbox).await.unwrap();
+    let watches = watches(&sandbox).await.unwrap();
+    let watcher = |body| Watcher { body, added: 0, modified: 0 };
+    let mut watchers: Vec<Watcher> = watches.into_iter().map(watcher).collect();
     for number in 0..OBJECTS {
         create(&sandbox, number).await.unwrap();
         // Each has heard of it before anything else happens.
-        assert_eq!(heard(&mut watches), [1; WATCHES], "{number}");
+        watchers.iter_mut().for_each(Watcher::catch_up);
+        assert!(watchers.iter().all(|it| it.added == number + 1), "{number}");
         // The controllers have their turn.
         tokio::task::yield_now().await;
     }
     // All begin to run, and all hear of it.
-    while running(&sandbox) < OBJECTS {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        assert_eq!(heard(&mut watches), [0; WATCHES]);
-    }
+    let run = async {
+        while running(&sandbox) < OBJECTS {
+            let frame = watchers[0].body.frame().await.unwrap().unwrap();
+            watchers[0].hear(frame);
+            watchers.iter_mut().for_each(Watcher::catch_up);
+        }
+    };
+    timeout(PATIENCE, run).await.unwrap();
+    watchers.iter_mut().for_each(Watcher::catch_up);
+    let told = watchers[0].modified;
+    // Each is bound, and then it runs.
+    assert!(told >= 2 * OBJECTS, "{told} changes");
+    assert!(watchers.iter().all(|it| it.modified == told && it.added == OBJECTS));
     let [_, most] = resident();
     assert!(most > 0, "nothing says how much memory it has");
     assert!(most < LIMIT, "{} MB", most >> 20);
