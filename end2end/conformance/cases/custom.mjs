@@ -1,7 +1,7 @@
 /**
  * Kinds of one's own: definitions and what is made of them.
  */
-import { conditions, failsToEnd, failureOf, says } from '../conditions.mjs';
+import { condition, conditions, failsToEnd, failureOf, says } from '../conditions.mjs';
 import { configMap, definition, ownedBy, widget } from '../objects.mjs';
 import { longPatience } from '../scene.mjs';
 import { define } from '../suite.mjs';
@@ -254,6 +254,23 @@ export default [
 						.map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
 			});
 			await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.patch(`${path}/w`, 'merge', free);
+			await t.gone(crd);
+		},
+	),
+	define(
+		'crd-not-confirmed',
+		'§3 X1 §8 R-S4d After a minute a definition says that it could not see the last resource go',
+		async (t) => {
+			const { crd, path } = await served(t);
+			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
+			await t.delete(crd);
+			await t.until(
+				crd,
+				'has waited',
+				(one) => says(one, 'Terminating', 'True', 'InstanceDeletionCheck'),
+				{ show: (one) => condition(one, 'Terminating').message, within: 90_000 },
+			);
 			await t.patch(`${path}/w`, 'merge', free);
 			await t.gone(crd);
 		},

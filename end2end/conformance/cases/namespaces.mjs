@@ -1,7 +1,7 @@
 /**
  * Namespaces: what is deleted in which order, what holds them, what they say about it.
  */
-import { conditions, says } from '../conditions.mjs';
+import { conditions, failsToEnd, says } from '../conditions.mjs';
 import { configMap, definition, held, pod, unplacedPod, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
@@ -101,6 +101,14 @@ export default [
 			await t.gone(`namespaces/${t.ns}`);
 		},
 	),
+	define('ns-pod-past-grace', '§3 N3 N5 A Pod past its grace, held by nothing one can see, is not expected', async (t) => {
+		await t.create(pod('p', held, { terminationGracePeriodSeconds: 1 }));
+		await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running');
+		await failsToEnd(t);
+		await t.get('pods/p');
+		await t.annotate('p', 'unwind.test/hold', null);
+		await t.gone(`namespaces/${t.ns}`);
+	}),
 	define(
 		'ns-extra-spec-finalizer',
 		'§3 N6 Another finalizer in the spec holds the namespace until it is taken away by PUT finalize',

@@ -2,7 +2,7 @@
  * What a cluster does while a part of it is away: the controllers, every node, what converts, what is kept.
  */
 import { condition, failsToEnd } from '../conditions.mjs';
-import { configMap, definition, ownedBy, pod, widget } from '../objects.mjs';
+import { configMap, definition, disruptionBudget, held, ownedBy, pod, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
 /** @typedef {import('../scene.mjs').Scene} Scene */
@@ -36,6 +36,34 @@ export default [
 				await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('b'));
 			});
 			await t.gone(`namespaces/${other}`);
+		},
+		{ alone: true },
+	),
+	define(
+		'controllers-away-eviction',
+		'§3 A3 A budget that nobody counts refuses an eviction that it would allow, and says when to ask again',
+		async (t) => {
+			await t.create(pod('p', { labels: { app: 'web' }, ...held }), { silent: true });
+			await t.until('pods/p', 'runs', (one) => one?.status?.phase === 'Running', { silent: true });
+			await t.create(disruptionBudget('budget', 'web', { minAvailable: 1 }), { silent: true });
+			await t.until('poddisruptionbudgets/budget', 'has been counted', (one) => one.status?.currentHealthy === 1, {
+				see: ['status.disruptionsAllowed', 'status.observedGeneration'],
+			});
+			const evict = async () => {
+				const { headers } = await t.post('pods/p/eviction', {
+					apiVersion: 'policy/v1',
+					kind: 'Eviction',
+					metadata: { name: 'p' },
+				});
+				t.note('retry-after', headers['retry-after'] ?? 'none');
+			};
+			await withoutControllers(t, async () => {
+				await t.patch('poddisruptionbudgets/budget', 'merge', { spec: { minAvailable: 0 } });
+				await evict();
+			});
+			await t.until('poddisruptionbudgets/budget', 'has room', (one) => one.status.disruptionsAllowed === 1);
+			await evict();
+			await t.get('pods/p');
 		},
 		{ alone: true },
 	),
