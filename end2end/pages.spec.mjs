@@ -122,6 +122,40 @@ test('every route is readable at every width, in light and dark, and axe finds n
 	}
 });
 
+test('the theme is the system’s, then light, then dark, and is kept without a flash', async ({ unwind, visit }) => {
+	const first = await visit();
+	await signIn(first, unwind.link);
+	const storageState = await first.context().storageState();
+	for (const colorScheme of schemes) {
+		const page = await visit({ colorScheme, storageState });
+		await page.goto(unwind.origin);
+		await expect(page.getByText('Live', { exact: true })).toBeVisible();
+		const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+		const scheme = () => page.evaluate(() => document.documentElement.dataset.theme);
+		const button = page.getByRole('button', { name: /^Theme/ });
+		const own = await ground();
+		await button.click();
+		const light = await ground();
+		await button.click();
+		const dark = await ground();
+		expect(light).not.toBe(dark);
+		expect(own).toBe(colorScheme === 'dark' ? dark : light);
+		// Whatever is kept is there before anything is painted, and before the page is alive.
+		await page.route('**/*.wasm', (route) => route.abort());
+		await page.reload({ waitUntil: 'domcontentloaded' });
+		expect(await scheme()).toBe('dark');
+		expect(await ground()).toBe(dark);
+		await page.unroute('**/*.wasm');
+		await page.reload();
+		await expect(page.getByText('Live', { exact: true })).toBeVisible();
+		await button.click();
+		expect(await scheme()).toBeUndefined();
+		expect(await ground()).toBe(own);
+		await page.reload();
+		expect(await scheme()).toBeUndefined();
+	}
+});
+
 test('whoever is not signed in is told so in a page that is readable at every width, in light and dark', async ({ unwind, visit }) => {
 	for (const colorScheme of schemes) {
 		const page = await visit({ colorScheme });

@@ -2,13 +2,18 @@
  * The dashboard without a cluster, as a newcomer meets it: the sandbox in the same process, its incidents to be lived
  * through, its levers, and the way back to the start.
  */
+import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { brotliCompressSync } from 'node:zlib';
 import { Client } from './cluster/client.mjs';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { Unwind } from './unwind.mjs';
 import { expect, signIn, tearDown, test } from './world.mjs';
+
+const kubectl = fileURLToPath(new URL('../target/cluster/bin/kubectl', import.meta.url));
 
 /** What the sandbox holds when nothing else was asked for. */
 const units = ['consortium', 'bystander', 'shop', 's1', 's2', 's3', 's4', 's5'];
@@ -159,8 +164,25 @@ test('each lever breaks what it names and nothing else, and lets it go again', a
 		await stale.click();
 		await expect(stale).toHaveAttribute('aria-pressed', 'true');
 		await expect(pressed).toHaveText([(await stale.textContent()) ?? '', 'Time ×10']);
+		// A Pod that mounts it does not go; others that are told later do.
+		const pods = '/api/v1/namespaces/s2/pods';
+		const { body } = await client.request('GET', pods);
+		/** @param {string} app */
+		const of = (app) => body.items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith(app));
+		/** @param {string} name */
+		const told = async (name) => (await client.request('DELETE', `${pods}/${name}`)).status;
+		/** @param {string} name */
+		const found = async (name) => (await client.request('GET', `${pods}/${name}`)).status;
+		const [archive] = of('archive');
+		expect(await told(archive)).toBe(200);
+		for (const front of of('front')) {
+			expect(await told(front)).toBe(200);
+			await expect.poll(() => found(front), within).toBe(404);
+		}
+		expect(await found(archive)).toBe(200);
 		await stale.click();
 		await expect(stale).toHaveAttribute('aria-pressed', 'false');
+		await expect.poll(() => found(archive), within).toBe(404);
 
 		await fast.click();
 		await expect(fast).toHaveAttribute('aria-pressed', 'false');
@@ -182,12 +204,15 @@ test('a well-behaved application is taken apart to the end', async ({ visit }) =
 
 test('kubectl can look at it, and a world of one’s own is served or refused in clear words', async () => {
 	await playing(['s5'], async (unwind) => {
-		const { server } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
-		const client = new Client({ server, token: 'sandbox-admin' });
-		const { status, body } = await client.request('GET', '/api/v1/namespaces/s5');
-		client.close();
-		expect(status).toBe(200);
-		expect(body.metadata.name).toBe('s5');
+		// As it is printed.
+		const [, words] = unwind.errors.match(/^kubectl (.+) looks at the sandbox\.$/m) ?? [];
+		expect(words, unwind.errors).toContain('--kubeconfig');
+		const { stdout, stderr } = await promisify(execFile)(kubectl, words.split(' '), {
+			env: { PATH: process.env.PATH, HOME: unwind.options.state },
+		});
+		expect(stderr).toBe('');
+		expect(stdout).toMatch(/^NAMESPACE +NAME +READY +STATUS/);
+		expect(stdout).toMatch(/^s5 +web-\S+ +[01]\/1 /m);
 
 		const own = join(unwind.options.state, 'own.json');
 		await writeFile(own, JSON.stringify([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'own' } }]));

@@ -5,9 +5,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import https from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { program, Unwind } from './unwind.mjs';
 import { expect, signIn, test } from './world.mjs';
 
@@ -43,6 +46,47 @@ const kubeconfig = (server, token) =>
 		contexts: [{ name: 'one', context: { cluster: 'one', user: 'li' } }],
 		'current-context': 'one',
 	});
+
+/**
+ * A way to an API server that can be told to know nobody any more, as when a token ends: what is open is cut.
+ * @param {string} server @param {string} ca
+ */
+async function doorTo(server, ca) {
+	const to = server.startsWith('https:') ? https : http;
+	let isExpired = false;
+	const door = http.createServer((request, response) => {
+		if (isExpired) {
+			response.writeHead(401, { 'content-type': 'application/json' });
+			const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', reason: 'Unauthorized', code: 401 };
+			return response.end(JSON.stringify({ ...status, message: 'Unauthorized' }));
+		}
+		const { method, headers } = request;
+		const onward = to.request(server + request.url, { method, headers, ca }, (answer) => {
+			response.writeHead(answer.statusCode ?? 500, answer.headers);
+			answer.pipe(response);
+			answer.on('error', () => response.destroy());
+		});
+		onward.on('error', () => response.destroy());
+		response.on('close', () => onward.destroy());
+		request.pipe(onward);
+	});
+	door.listen(0, '127.0.0.1');
+	await once(door, 'listening');
+	return {
+		server: `http://127.0.0.1:${door.address().port}`,
+		expire() {
+			isExpired = true;
+			door.closeAllConnections();
+		},
+		renew() {
+			isExpired = false;
+		},
+		close() {
+			door.close();
+			door.closeAllConnections();
+		},
+	};
+}
 
 test.describe('before there is a page', () => {
 	/** @type {string} */
@@ -184,8 +228,8 @@ test.describe('on the page', () => {
 		expect(alerted).toBe(false);
 	});
 
-	test('credentials that have expired are said, and nothing is taken for gone', async ({ cluster, visit }) => {
-		const server = JSON.parse(await readFile(cluster.kubeconfig, 'utf8')).clusters[0].cluster.server;
+	test('credentials that have expired are said', async ({ cluster, visit }) => {
+		const { server } = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
 		await facing(kubeconfig(server, 'expired'), async (unwind) => {
 			const page = await visit();
 			await signIn(page, unwind.link);
@@ -193,5 +237,39 @@ test.describe('on the page', () => {
 			await expect(alert).toContainText(/credentials/i);
 			await expect(alert).toContainText('kubectl auth whoami');
 		});
+	});
+
+	test('credentials that expire take nothing away: what was seen stays, and goes on once they are renewed', async ({ cluster, visit }) => {
+		const { server, ca, tokens } = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
+		const door = await doorTo(server, ca);
+		try {
+			await facing(kubeconfig(door.server, tokens.get('admin') ?? ''), async (unwind) => {
+				const page = await visit();
+				await signIn(page, unwind.link);
+				await page.goto(`${unwind.origin}/u/bystander?view=list`);
+				await expect(page.getByText('Live', { exact: true })).toBeVisible();
+				const shown = () => page.getByRole('table').getByRole('link').allTextContents();
+				const before = await shown();
+				expect(before.length).toBeGreaterThan(5);
+
+				door.expire();
+				const alert = page.getByRole('alert');
+				await expect(alert).toContainText(/credentials/i);
+				// Nobody can look, so nobody may say that anything is gone, or that there is nothing else.
+				const metadata = { name: 'unseen', namespace: 'bystander', labels: { 'app.kubernetes.io/part-of': 'bystander' } };
+				await cluster.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata }]);
+				expect(await shown()).toEqual(before);
+				await page.reload();
+				await expect(alert).toContainText(/credentials/i);
+				expect(await shown()).toEqual(before);
+
+				door.renew();
+				await expect(page.getByRole('link', { name: 'ConfigMap unseen', exact: true })).toBeVisible({ timeout: 60_000 });
+				await expect(alert).toBeHidden({ timeout: 60_000 });
+				expect(await shown()).toHaveLength(before.length + 1);
+			});
+		} finally {
+			door.close();
+		}
 	});
 });

@@ -51,6 +51,26 @@ const noteStreams = (page) =>
 		};
 	});
 
+/**
+ * Has a page lose the next delta of its stream once `lose` is set, as if a network had swallowed it.
+ * @param {import('@playwright/test').Page} page
+ */
+const loseDeltas = (page) =>
+	page.addInitScript(() => {
+		window.EventSource = class extends EventSource {
+			/** @param {string} url */
+			constructor(url) {
+				super(url);
+				// Before anybody else is told.
+				this.addEventListener('delta', (event) => {
+					if (!(/** @type {any} */ (window).lose)) return;
+					Object.assign(window, { lose: false, lost: event.data });
+					event.stopImmediatePropagation();
+				});
+			}
+		};
+	});
+
 /** @param {import('@playwright/test').Page} page @returns {Promise<Stream[]>} */
 const streams = (page) => page.evaluate(() => /** @type {any} */ (window).streams);
 /** @param {import('@playwright/test').Page} page */
@@ -212,4 +232,36 @@ test('eight tabs are open at once: each of them loads, and what is asked in any 
 	}
 	// Each that gave its stream to a newer tab is live again after a while, in turn.
 	for (const tab of tabs) await expect(live(tab)).toBeVisible({ timeout: 30_000 });
+});
+
+test('a delta that is lost is noticed at the next one, and everything is asked for anew', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
+	const page = await visit();
+	await noteStreams(page);
+	await loseDeltas(page);
+	await cluster.apply([late(1)]);
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/late?view=list`);
+	const shown = (/** @type {number} */ number) => page.getByRole('link', { name: `ConfigMap ${late(number).metadata.name}`, exact: true });
+	await expect(shown(1)).toBeVisible();
+	await expect(live(page)).toBeVisible();
+	const before = (await streams(page)).length;
+
+	await page.evaluate(() => Object.assign(window, { lose: true }));
+	await cluster.apply([late(2)]);
+	await expect.poll(() => page.evaluate(() => /** @type {any} */ (window).lost ?? '')).toContain('late-2');
+	await expect(shown(2)).toBeHidden();
+	expect(await streams(page)).toHaveLength(before);
+
+	await cluster.apply([late(3)]);
+	for (const number of [1, 2, 3]) await expect(shown(number)).toBeVisible();
+	const [first, second, ...more] = (await streams(page)).slice(before - 1);
+	expect(first.closed).toBeDefined();
+	// From nothing: what the page is at is not what the server sent.
+	expect(second.url).not.toContain('after=');
+	expect(more).toEqual([]);
+	await expect(live(page)).toBeVisible();
 });

@@ -100,6 +100,14 @@ impl Source {
         self.code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default()
     }
 
+    /// The modules of its own crate that it names, tests left out: from the root of the crate, or upwards from itself.
+    fn rooms(&self) -> BTreeSet<String> {
+        let inside = self.path.split_once("/src/").map_or("", |(_, inside)| inside);
+        let stem = inside.trim_end_matches(".rs").trim_end_matches("/mod");
+        let climb = "super::".repeat(stem.split('/').count());
+        rooms_named(&self.without_tests().replace(&climb, "crate::"))
+    }
+
     /// The files that its `mod x;` lines may mean, and whether they are for tests alone.
     fn declares(&self) -> Vec<(String, bool)> {
         let stem = self.path.strip_suffix(".rs").unwrap_or_default();
@@ -322,7 +330,7 @@ fn arrows_between_rooms_point_one_way() {
     for source in sources() {
         for (room, forbidden) in ARROWS {
             if !source.for_tests && source.is_under(&format!("server/src/{room}")) {
-                let named = rooms_named(source.without_tests());
+                let named = source.rooms();
                 let named = forbidden.iter().filter(|other| named.contains(**other));
                 offences.extend(named.map(|other| format!("{} names crate::{other}", source.path)));
             }
@@ -353,7 +361,7 @@ fn arrows_within_the_page_point_one_way() {
     for source in sources() {
         for (room, forbidden) in PAGE_ARROWS {
             if !source.for_tests && source.is_under(&format!("app/src/{room}")) {
-                let named = rooms_named(source.without_tests());
+                let named = source.rooms();
                 let named = forbidden.iter().filter(|other| named.contains(**other));
                 offences.extend(named.map(|other| format!("{} names crate::{other}", source.path)));
             }
@@ -434,7 +442,7 @@ fn rooms_of_teardown_know_no_later_rooms() {
         let inside = source.path.strip_prefix("server/teardown/src/").unwrap_or_default();
         let room = inside.split(['/', '.']).next().unwrap_or_default().to_owned();
         if room != "lib" && !source.for_tests {
-            let mut named = rooms_named(source.without_tests());
+            let mut named = source.rooms();
             named.remove(&room);
             knows.entry(room).or_default().extend(named);
         }
@@ -481,6 +489,49 @@ fn every_file_belongs_to_a_crate() {
         sources.iter().filter(|source| !source.is_root() && !declared.contains(&source.path));
     let orphans: Vec<_> = orphans.map(|source| source.path.clone()).collect();
     check("each file is declared by a mod", &orphans);
+}
+
+/// Everything that the table for cargo-leptos names is there: nobody builds with it every day.
+#[test]
+fn the_table_for_cargo_leptos_is_true() {
+    let root = root();
+    let manifest = |at: &str| -> toml::Table {
+        fs::read_to_string(root.join(at).join("Cargo.toml")).unwrap().parse().unwrap()
+    };
+    let workspace = manifest("");
+    let table = &workspace["workspace"]["metadata"]["leptos"][0];
+    let said = |key: &str| table[key].as_str().unwrap();
+    let mut offences = vec![];
+    let mut hold = |is_true: bool, key: &str| {
+        if !is_true {
+            offences.push(format!("{key} = {:?}", table[key]));
+        }
+    };
+    for key in ["style-file", "assets-dir", "end2end-dir"] {
+        hold(root.join(said(key)).exists(), key);
+    }
+    let [app, server] = ["app", "server"].map(manifest);
+    hold(app["package"]["name"].as_str() == Some(said("lib-package")), "lib-package");
+    hold(server["package"]["name"].as_str() == Some(said("bin-package")), "bin-package");
+    let features = table["lib-features"].as_array().unwrap();
+    let are_there = features.iter().all(|it| app["features"].get(it.as_str().unwrap()).is_some());
+    hold(are_there && !features.is_empty(), "lib-features");
+    let programs = server["bin"].as_array().unwrap();
+    let is_made = programs.iter().any(|it| it["name"].as_str() == Some(said("bin-exe-name")));
+    hold(is_made, "bin-exe-name");
+    let profile = said("lib-profile-release");
+    hold(workspace["profile"].get(profile).is_some(), "lib-profile-release");
+    // Where the server looks for the page, and what the page is called there.
+    let build = fs::read_to_string(root.join("app/build")).unwrap();
+    for (key, before) in [
+        ("site-root", "site=$root/"),
+        ("site-pkg-dir", "pkg=$site/"),
+        ("output-name", "--out-name "),
+    ] {
+        let is_so = |(_, rest): (&str, &str)| rest.starts_with(said(key));
+        hold(build.split_once(before).is_some_and(is_so), key);
+    }
+    check("what cargo-leptos is told is how it is", &offences);
 }
 
 #[test]
@@ -576,4 +627,16 @@ fn the_checks_see_what_they_look_for() {
         named.iter().map(String::as_str).collect::<Vec<_>>(),
         ["args", "hub", "journal", "plan", "run"]
     );
+    let deep = |path: &str, code: &str| {
+        let code = code.to_owned();
+        let source = Source { path: path.to_owned(), text: code.clone(), code, for_tests: false };
+        source.rooms().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(deep("server/src/hub.rs", "use super::http::Site;"), ["http"]);
+    assert_eq!(
+        deep("server/src/hub/live.rs", "use super::super::{http, journal};"),
+        ["http", "journal"]
+    );
+    assert_eq!(deep("server/src/hub/live/mod.rs", "super::super::http::serve()"), ["http"]);
+    assert!(deep("server/src/hub/live.rs", "use super::http::Site;").is_empty());
 }

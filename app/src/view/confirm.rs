@@ -158,8 +158,15 @@ pub fn Confirm(
         Phase::Typing => HOLD,
         Phase::Holding(left) => left,
     };
+    // Escape closes a dialog whatever it says: one that is too late to be closed comes back.
+    let closed = move |_| match dialog.get_untracked() {
+        Some(dialog) if phase.get_untracked() == SENT => {
+            let _ = dialog.show_modal();
+        }
+        _ => open.set(false),
+    };
     view! {
-        <dialog class="dialog" aria-labelledby="confirm-title" node_ref=dialog on:close=move |_| open.set(false)>
+        <dialog class="dialog" aria-labelledby="confirm-title" node_ref=dialog on:close=closed>
             <h2 id="confirm-title">{text::confirm_title(&plan.unit.to_string())}</h2>
             <p>{text::confirm_lead(plan.steps.len())}</p>
             <form method="dialog" node_ref=form on:submit=move |event| { event.prevent_default(); hold(); }>
