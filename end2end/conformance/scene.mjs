@@ -241,6 +241,11 @@ export class Scene {
 		const deadline = performance.now() + within;
 		for (;;) {
 			const { status, body } = await this.#wire.ask({ path: collection });
+			// Asks to be asked again: it opens the storage of a definition anew.
+			if (status === 429 && performance.now() < deadline) {
+				await pause(25);
+				continue;
+			}
 			if (status !== 200) this.halt(`${what}: listing ${collection}: ${status} ${viewOf(body)}`);
 			/** @type {Map<string, KubeObject>} */
 			const known = new Map();
