@@ -319,7 +319,7 @@ fn step(
         uid: object.uid.clone(),
         object: object.reference(),
         kind: (*object.kind).clone(),
-        deed: deed(object, index, graph),
+        deed: deed(object, index, graph, numbers),
         wave: order.waves[&object.uid],
         after: merged,
         finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
@@ -331,7 +331,7 @@ fn step(
     }
 }
 
-fn deed(object: &Object, index: &Index, graph: &Graph) -> Deed {
+fn deed(object: &Object, index: &Index, graph: &Graph, numbers: &HashMap<&Uid, StepId>) -> Deed {
     match &object.facts {
         // The volume's own controller destroys the bytes and then the object; a DELETE of ours would change nothing.
         Facts::Volume(volume)
@@ -340,20 +340,58 @@ fn deed(object: &Object, index: &Index, graph: &Graph) -> Deed {
         {
             Deed::Await
         }
-        // With any other policy the garbage collector would delete the claims it owns while its Pods still run.
-        Facts::Workload(_) if owns_claims(object, index, graph) => {
+        // Its claims may be there and not be seen.
+        Facts::Workload(workload) if workload.claims_go_with_it => {
+            Deed::Delete { propagation: Propagation::Orphan }
+        }
+        _ if collects_too_much(object, index, graph, numbers) => {
             Deed::Delete { propagation: Propagation::Orphan }
         }
         _ => Deed::Delete { propagation: Propagation::Background },
     }
 }
 
-fn owns_claims(object: &Object, index: &Index, graph: &Graph) -> bool {
-    graph
-        .to(&object.uid)
-        .filter(|edge| edge.kind == EdgeKind::Owns)
-        .filter_map(|edge| index.get(&edge.from))
-        .any(|owned| matches!(owned.facts, Facts::Claim(_)))
+/// Whether the garbage collector, which takes whatever an object owns as soon as the object is gone, would take something
+/// that stays, or something that has to wait for more than its owners, as a claim waits for the Pods that mount it.
+fn collects_too_much(
+    object: &Object,
+    index: &Index,
+    graph: &Graph,
+    numbers: &HashMap<&Uid, StepId>,
+) -> bool {
+    let firsts = |uid: &Uid| {
+        let orders = graph.around(uid).filter_map(|edge| Some((edge.kind, edge.ordered()?)));
+        orders
+            .filter(|(_, (first, then, _))| *then == uid && numbers.contains_key(first))
+            .map(|(kind, (first, _, rung))| (kind, first, rung))
+            .collect::<Vec<_>>()
+    };
+    // What the object itself waits for is no more when the collector comes.
+    let awaited = firsts(&object.uid);
+    let is_over = |(kind, first, rung): &(EdgeKind, &Uid, Rung), line: &[&Uid]| {
+        *kind == EdgeKind::Owns
+            || line.contains(first)
+            || awaited.iter().any(|(_, it, reached)| it == first && reached >= rung)
+    };
+    let mut seen = BTreeSet::from([&object.uid]);
+    let mut open = vec![vec![&object.uid]];
+    while let Some(line) = open.pop() {
+        let owned = line.last().into_iter().flat_map(|owner| graph.to(owner));
+        for edge in owned.filter(|edge| edge.kind == EdgeKind::Owns) {
+            let Some(it) = index.get(&edge.from).filter(|it| !it.is_made_by_cluster()) else {
+                continue;
+            };
+            if !numbers.contains_key(&it.uid)
+                || !firsts(&it.uid).iter().all(|first| is_over(first, &line))
+            {
+                return true;
+            }
+            if seen.insert(&it.uid) {
+                open.push([&line[..], &[&it.uid]].concat());
+            }
+        }
+    }
+    false
 }
 
 #[cfg(test)]

@@ -213,6 +213,86 @@ fn claims_that_a_statefulset_owns_do_not_go_before_its_pods() {
 }
 
 #[test]
+fn a_statefulset_whose_claims_go_with_it_leaves_them_where_they_cannot_be_seen() {
+    let fixture = "
+        sts shop/db of=shop selector=app:db template=app:db templates=data whenDeleted=Delete
+        pod shop/db-0 owner=sts/db labels=app:db uses=claim:data-db-0
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "shop").unwrap()), @r"
+    1 sts:shop/db orphan
+    2 pod:shop/db-0 < sts:shop/db
+    ");
+}
+
+#[test]
+fn what_is_kept_does_not_go_with_its_owner() {
+    let fixture = "
+        Widget.example.com shop/main of=shop
+        deploy shop/web owner=Widget.example.com/main of=shop template=app:web
+        cm shop/settings owner=deploy/web
+        cm shop/other owner=Widget.example.com/side of=other
+        Widget.example.com shop/side of=shop
+        Widget.example.com shop/plain of=shop
+        cm shop/own owner=Widget.example.com/plain
+        deploy shop/reader of=bystander template=app:reader uses=config:settings
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "shop").unwrap()), @r"
+    1 Widget.example.com:shop/main orphan
+    1 Widget.example.com:shop/plain
+    1 Widget.example.com:shop/side orphan
+    2 cm:shop/own < Widget.example.com:shop/plain
+    2 deploy:shop/web orphan < Widget.example.com:shop/main
+    keep cm:shop/settings: used by Deployment shop/reader (Mounts)
+    ");
+}
+
+#[test]
+fn what_an_operator_owns_waits_for_its_pods_nevertheless() {
+    let fixture = "
+        Cluster.db.example shop/db of=shop
+        sts shop/db owner=Cluster.db.example/db selector=app:db template=app:db uses=secret:login
+        pod shop/db-0 owner=sts/db labels=app:db uses=claim:data-0,secret:login,account:db
+        pvc shop/data-0 owner=Cluster.db.example/db
+        secret shop/login owner=Cluster.db.example/db
+        sa shop/db owner=Cluster.db.example/db
+        svc shop/db owner=Cluster.db.example/db selector=app:db
+        pod shop/single owner=Cluster.db.example/db
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "shop").unwrap()), @r"
+    1 Cluster.db.example:shop/db orphan
+    2 pod:shop/single < Cluster.db.example:shop/db
+    2 sts:shop/db < Cluster.db.example:shop/db
+    3 pod:shop/db-0 < sts:shop/db
+    4 pvc:shop/data-0 < Cluster.db.example:shop/db pod:shop/db-0
+    4 secret:shop/login < Cluster.db.example:shop/db pod:shop/db-0 sts:shop/db+pods
+    4 svc:shop/db < Cluster.db.example:shop/db pod:shop/db-0 sts:shop/db+pods
+    4 sa:shop/db < Cluster.db.example:shop/db pod:shop/db-0
+    ");
+}
+
+#[test]
+fn what_waits_for_its_owners_alone_is_left_to_the_collector() {
+    let fixture = "
+        cronjob shop/report of=shop template=app:report
+        job shop/report-1 owner=cronjob/report template=app:report
+        pod shop/report-1-a owner=job/report-1 labels=app:report uses=claim:report-1-a-scratch
+        pvc shop/report-1-a-scratch owner=pod/report-1-a
+        deploy shop/web of=shop template=app:web selector=app:web
+        rs shop/web-1 owner=deploy/web selector=app:web template=app:web
+        pod shop/web-1-a owner=rs/web-1 labels=app:web
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "shop").unwrap()), @r"
+    1 deploy:shop/web
+    1 cronjob:shop/report
+    2 rs:shop/web-1 < deploy:shop/web
+    2 job:shop/report-1 < cronjob:shop/report
+    3 pod:shop/report-1-a < job:shop/report-1
+    3 pod:shop/web-1-a < rs:shop/web-1
+    4 pvc:shop/report-1-a-scratch < pod:shop/report-1-a
+    ");
+}
+
+#[test]
 fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
     let first = plan_of(CONSORTIUM, "consortium").unwrap();
     let again = plan_of(CONSORTIUM, "consortium").unwrap();
