@@ -238,7 +238,18 @@ pub fn goes_after_pods(kind: &Kind) -> bool {
 
 /// A Pod is left behind by nothing once it is absent; what makes Pods only when its last Pod is.
 pub(crate) fn last_rung(object: &Object) -> Rung {
-    if matches!(object.facts, Facts::Workload(_)) { Rung::Childless } else { Rung::Absent }
+    last_rung_of(&object.kind)
+}
+
+/// The same by the kind alone, of what is gone.
+pub(crate) fn last_rung_of(kind: &Kind) -> Rung {
+    let makes_pods = match &*kind.group {
+        "" => &*kind.kind == "ReplicationController",
+        "apps" => matches!(&*kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet"),
+        "batch" => matches!(&*kind.kind, "Job" | "CronJob"),
+        _ => false,
+    };
+    if makes_pods { Rung::Childless } else { Rung::Absent }
 }
 
 /// An owner goes before what it owns: it would re-create it, or the garbage collector would take it out of order.

@@ -174,12 +174,15 @@ impl Run {
             (Stage::Skipped, _) => State::Skipped,
             (Stage::CameBack, _) => State::CameBack,
             (Stage::Waiting, Some(Trouble::Refused { .. })) => State::Refused,
-            (Stage::Waiting, Some(Trouble::CannotTell { .. })) => State::Unknown,
+            (
+                Stage::Waiting | Stage::Requested | Stage::Terminating,
+                Some(Trouble::CannotTell { .. }),
+            ) => State::Unknown,
             (_, Some(Trouble::Late { .. })) if progress.overdue == Overdue::Stuck => State::Stuck,
             (_, Some(Trouble::Late { .. })) => State::Slow,
             (Stage::Asked(Call::Delete) | Stage::Requested, _) => State::Requested,
             (Stage::Terminating, _) => State::Terminating,
-            (Stage::Waiting | Stage::Asked(_), _) if self.state.is_ended() => State::Kept,
+            (Stage::Waiting | Stage::Asked(_), _) if self.state.is_ended() => State::Present,
             (Stage::Waiting | Stage::Asked(_), _) => State::Waiting,
         }
     }

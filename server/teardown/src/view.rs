@@ -13,7 +13,7 @@ use crate::{
     },
     object::{Facts, Object, Reclaim, Uid},
     patience::{Overdue, Patience},
-    plan::{self, KeptReason, Plan, PlanError, Step, StepId},
+    plan::{self, Kept, KeptReason, Plan, PlanError, Step, StepId},
     relation::{self, Edge, EdgeKind, Rung},
     run::Run,
     unit::{Unit, UnitId},
@@ -46,7 +46,7 @@ impl World<'_> {
     pub fn overview(&self) -> Vec<Record> {
         let mut records = self.frame();
         records.extend(self.units.values().map(|unit| Record::Unit(self.unit_card(unit))));
-        records.extend(self.runs.iter().map(|run| Record::Run(run_card(run))));
+        records.extend(self.runs.iter().map(|run| Record::Run(self.run_card(run))));
         records
     }
 
@@ -76,14 +76,14 @@ impl World<'_> {
         );
         records.push(Record::Unit(self.unit_card(unit)));
         let runs = self.runs.iter().filter(|run| run.plan.unit == *id);
-        records.extend(runs.map(|run| Record::Run(run_card(run))));
+        records.extend(runs.map(|run| Record::Run(self.run_card(run))));
         Some(records)
     }
 
     /// One run with its steps, its graph and the end of its feed.
     pub fn run(&self, run: &Run) -> Vec<Record> {
         let mut records = self.frame();
-        records.push(Record::Run(run_card(run)));
+        records.push(Record::Run(self.run_card(run)));
         records.extend(run.steps().map(|(step, _)| Record::Step(self.step_card(run, step))));
         let steps = run.steps().map(|(step, _)| (&step.uid, step)).collect();
         let shown = Shown { world: self, run: Some(run), steps };
@@ -96,14 +96,13 @@ impl World<'_> {
         }
         let mut drawn: BTreeSet<&Uid> = run.plan.steps.iter().map(|step| &step.uid).collect();
         for kept in &run.plan.kept {
-            if let Some(object) = self.index.get(&kept.uid) {
-                drawn.insert(&kept.uid);
-                records.push(Record::Object(shown.card(
-                    object,
-                    Standing::Kept(kept.reason.clone()),
-                    None,
-                )));
-            }
+            records.push(Record::Object(match self.index.get(&kept.uid) {
+                Some(object) => {
+                    drawn.insert(&kept.uid);
+                    shown.card(object, Standing::Kept(kept.reason.clone()), None)
+                }
+                None => shown.card_of_the_lost(kept),
+            }));
         }
         // The plan's own edges stay when their objects have gone; those to what is kept come from the cluster.
         for step in &run.plan.steps {
@@ -202,13 +201,65 @@ impl World<'_> {
         })
     }
 
-    /// A step's state, with the finalizers its object has now rather than those it had when the plan was made.
+    /// A step's state, with the finalizers its object has now rather than those it had when the plan was made. A run that
+    /// has ended looks no more: what it left open is shown as it is now.
     fn step_state(&self, run: &Run, step: &Step) -> State {
         let finalizing =
             || self.index.get(&step.uid).is_some_and(|object| !object.finalizers.is_empty());
-        match run.shown(step) {
+        let state = run.shown(step);
+        let is_open = !matches!(state, State::Gone | State::Skipped | State::CameBack);
+        if run.state().is_ended() && is_open {
+            let namespace = step.object.namespace.as_deref();
+            return match self.index.presence(&step.kind, namespace, &step.uid) {
+                Presence::Gone => State::Gone,
+                Presence::CannotTell(_) => State::Unknown,
+                // What was requested, or refused, may look as it did before.
+                Presence::Present(object) => match (self.seen(object).0, state) {
+                    (State::Present, State::Unknown) => State::Present,
+                    (State::Present, known) => known,
+                    (now, _) => now,
+                },
+            };
+        }
+        match state {
             State::Terminating if finalizing() => State::Finalizing,
             state => state,
+        }
+    }
+
+    /// The state of an object that no run concerns, and since when.
+    fn seen(&self, object: &Object) -> (State, Option<Timestamp>) {
+        let Some(deletion) = &object.deletion else {
+            return (State::Present, object.created.map(Timestamp::from));
+        };
+        let since = deletion.accepted();
+        let waited = self.now.duration_since(since);
+        let state = match Patience::of(&object.kind, deletion.grace).overdue(waited) {
+            Overdue::Stuck => State::Stuck,
+            Overdue::Slow => State::Slow,
+            Overdue::No if object.finalizers.is_empty() => State::Terminating,
+            Overdue::No => State::Finalizing,
+        };
+        (state, Some(since))
+    }
+
+    fn run_card(&self, run: &Run) -> RunCard {
+        let mut counts = Counts::new();
+        for (step, _) in run.steps() {
+            *counts.entry(self.step_state(run, step)).or_default() += 1;
+        }
+        RunCard {
+            id: run.id.clone(),
+            unit: run.plan.unit.clone(),
+            plan: run.plan.id.clone(),
+            state: run.state(),
+            by: run.by().to_owned(),
+            started: run.started(),
+            ended: run.ended(),
+            counts,
+            total: run.plan.steps.len(),
+            kept: run.plan.kept.len(),
+            recovered: run.recovered(),
         }
     }
 
@@ -274,18 +325,7 @@ impl Shown<'_> {
         if matches!(presence, Presence::CannotTell(_)) {
             return (State::Unknown, None);
         }
-        let Some(deletion) = &object.deletion else {
-            return (State::Present, object.created.map(Timestamp::from));
-        };
-        let since = deletion.accepted();
-        let waited = self.world.now.duration_since(since);
-        let state = match Patience::of(&object.kind, deletion.grace).overdue(waited) {
-            Overdue::Stuck => State::Stuck,
-            Overdue::Slow => State::Slow,
-            Overdue::No if object.finalizers.is_empty() => State::Terminating,
-            Overdue::No => State::Finalizing,
-        };
-        (state, Some(since))
+        self.world.seen(object)
     }
 
     fn card(&self, object: &Object, standing: Standing, wave: Option<u32>) -> ObjectCard {
@@ -312,12 +352,36 @@ impl Shown<'_> {
         }
     }
 
+    /// What was kept, and is not seen any more: somebody else took it away, or nobody can look.
+    fn card_of_the_lost(&self, kept: &Kept) -> ObjectCard {
+        let index = self.world.index;
+        let sees_all =
+            index.is_synced() && index.unreachable().is_none() && index.blind().is_empty();
+        ObjectCard {
+            uid: kept.uid.clone(),
+            object: kept.object.clone(),
+            version: String::new(),
+            state: if sees_all { State::Gone } else { State::Unknown },
+            since: None,
+            standing: Standing::Kept(kept.reason.clone()),
+            created: None,
+            deletion: None,
+            finalizers: Vec::new(),
+            labels: crate::selector::Labels::new(),
+            details: Vec::new(),
+            rung: if sees_all { Rung::Absent } else { Rung::Present },
+            last_rung: Rung::Absent,
+            step: None,
+            wave: None,
+        }
+    }
+
     fn card_of_the_gone(&self, run: &Run, step: &Step) -> ObjectCard {
         ObjectCard {
             uid: step.uid.clone(),
             object: step.object.clone(),
             version: step.kind.version.to_string(),
-            state: run.shown(step),
+            state: self.world.step_state(run, step),
             since: run.progress(step.id).and_then(|progress| progress.gone),
             standing: Standing::Member,
             created: None,
@@ -326,48 +390,29 @@ impl Shown<'_> {
             labels: crate::selector::Labels::new(),
             details: Vec::new(),
             rung: self.rung_of_the_gone(run, step),
-            last_rung: if step.pods.is_some() { Rung::Childless } else { Rung::Absent },
+            last_rung: relation::last_rung_of(&step.kind),
             step: Some(step.id),
             wave: Some(step.wave),
         }
     }
 
     fn rung_of_the_gone(&self, run: &Run, step: &Step) -> Rung {
-        let progress = run.progress(step.id);
-        if progress.is_none_or(|progress| progress.gone.is_none()) {
+        // What has come back is another object: this one is gone.
+        if !matches!(self.world.step_state(run, step), State::Gone | State::CameBack) {
+            let progress = run.progress(step.id);
             let asked = progress.is_some_and(|progress| progress.requested.is_some());
             return if asked { Rung::Accepted } else { Rung::Present };
         }
-        let Some(selector) = &step.pods else { return Rung::Absent };
         let namespace = step.object.namespace.as_deref();
-        match self.world.index.pods_of(&step.uid, namespace, Some(selector)) {
-            Ok(pods) if pods.is_empty() => Rung::Childless,
+        let pods = || self.world.index.pods_of(&step.uid, namespace, step.pods.as_ref());
+        match relation::last_rung_of(&step.kind) {
+            Rung::Childless if pods().is_ok_and(|pods| pods.is_empty()) => Rung::Childless,
             _ => Rung::Absent,
         }
     }
 
     fn step(&self, uid: &Uid) -> Option<StepId> {
         self.steps.get(uid).map(|step| step.id)
-    }
-}
-
-fn run_card(run: &Run) -> RunCard {
-    let mut counts = Counts::new();
-    for (step, _) in run.steps() {
-        *counts.entry(run.shown(step)).or_default() += 1;
-    }
-    RunCard {
-        id: run.id.clone(),
-        unit: run.plan.unit.clone(),
-        plan: run.plan.id.clone(),
-        state: run.state(),
-        by: run.by().to_owned(),
-        started: run.started(),
-        ended: run.ended(),
-        counts,
-        total: run.plan.steps.len(),
-        kept: run.plan.kept.len(),
-        recovered: run.recovered(),
     }
 }
 

@@ -505,6 +505,10 @@ impl Look<'_> {
         since: Timestamp,
         finalizers: &[String],
     ) {
+        // Nobody can look: what is not seen to end may have ended.
+        if self.index.unreachable().is_some() {
+            return;
+        }
         let overdue =
             Patience::of(&step.kind, progress.grace).overdue(self.now.duration_since(since));
         if overdue > progress.overdue {

@@ -6,7 +6,7 @@ use crate::{
     fixture,
     graph::Graph,
     index::Index,
-    observation::{BlindCause, Observation},
+    observation::{AwayCause, BlindCause, Observation},
     plan::plan,
     unit::{UnitId, units},
 };
@@ -156,6 +156,43 @@ fn what_is_not_late_is_calm_again_after_it_could_not_be_seen() {
     play.look();
     assert_eq!(play.progress("cm:shop/a").trouble, None);
     assert_eq!(play.progress("cm:shop/b").trouble, None, "requested, and not seen to go yet");
+}
+
+#[test]
+fn what_was_requested_and_cannot_be_seen_is_unknown() {
+    let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
+    play.look();
+    accepted(&mut play, "cm:shop/a");
+    accepted(&mut play, "cm:shop/b");
+    play.applied("cm shop/a of=shop deleted=0");
+    play.look();
+    let shown = |play: &Play| {
+        ["cm:shop/a", "cm:shop/b"]
+            .map(|uid| play.run.shown(play.run.plan.step(play.id(uid)).unwrap()))
+    };
+    assert_eq!(shown(&play), [State::Terminating, State::Requested]);
+    play.blind("configmaps");
+    play.look();
+    assert_eq!(shown(&play), [State::Unknown; 2]);
+    play.sighted("configmaps");
+    play.look();
+    assert_eq!(shown(&play), [State::Terminating, State::Requested]);
+}
+
+#[test]
+fn nothing_is_called_late_while_nobody_can_look() {
+    let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop");
+    play.look();
+    accepted(&mut play, "cm:shop/a");
+    play.applied("cm shop/a of=shop deleted=0");
+    play.look();
+    play.see(Observation::Unreachable { cause: AwayCause::Silent, message: "refused".into() });
+    play.pass(600);
+    play.look();
+    assert_eq!(play.progress("cm:shop/a").trouble, None);
+    play.see(Observation::Reached { version: "v1.36.3".into() });
+    play.look();
+    assert!(matches!(play.progress("cm:shop/a").trouble, Some(Trouble::Late { .. })));
 }
 
 #[test]

@@ -1,5 +1,12 @@
+use std::sync::Arc;
+
 use super::*;
-use crate::{fixture, unit::units};
+use crate::{
+    fixture,
+    observation::{AwayCause, Observation},
+    run::{Call, RunEvent, RunId},
+    unit::units,
+};
 
 /// Two applications; one uses what the other declares.
 const SHOPS: &str = "
@@ -38,4 +45,139 @@ fn a_unit_is_told_alike_among_others_and_alone() {
     let shop = together.iter().find(|card| *card.id.as_str() == *"shop").unwrap();
     // The prices, the photos and the namespace that the report's Pod lives in; the volume only follows its claim.
     assert_eq!(shop.shared, 3);
+}
+
+/// The run page of the unit `shop`: its run, played by the test up to here, in the cluster as it is now.
+fn run_page(run: &Run, index: &Index) -> Vec<Record> {
+    let graph = Graph::of(index);
+    let units = units(index, &graph);
+    let world = World {
+        cluster: "test",
+        index,
+        graph: &graph,
+        units: &units,
+        runs: &[run],
+        now: fixture::now(),
+    };
+    world.run(run)
+}
+
+fn run_of(index: &Index) -> Run {
+    let graph = Graph::of(index);
+    let units = units(index, &graph);
+    let plan = plan::plan(index, &graph, &units[&UnitId::new("shop")], fixture::now()).unwrap();
+    let mut run = Run::new(RunId::new("r"), Arc::new(plan));
+    run.apply(fixture::now(), &RunEvent::Started { by: "Li".into() }).unwrap();
+    run
+}
+
+fn happen(run: &mut Run, event: &RunEvent) {
+    run.apply(fixture::now(), event).unwrap();
+}
+
+fn states(records: &[Record]) -> Vec<String> {
+    let steps = records.iter().filter_map(|record| match record {
+        Record::Step(card) => Some(format!("{} {:?}", card.object, card.state)),
+        _ => None,
+    });
+    steps.collect()
+}
+
+#[test]
+fn what_a_stopped_run_left_open_is_shown_as_it_is_now() {
+    let text = "
+        ns shop of=shop
+        pod shop/gone of=shop uses=config:prices
+        pod shop/going of=shop uses=config:prices
+        cm shop/prices of=shop
+    ";
+    let index = fixture::index(text);
+    let mut run = run_of(&index);
+    let ids: Vec<StepId> = run.plan.steps.iter().map(|step| step.id).collect();
+    for id in &ids[..2] {
+        happen(&mut run, &RunEvent::Asked { step: *id, call: Call::Delete });
+        happen(&mut run, &RunEvent::Accepted { step: *id });
+    }
+    let names = |run: &Run, index: &Index| states(&run_page(run, index));
+    assert_eq!(
+        names(&run, &index),
+        [
+            "Pod shop/going Requested",
+            "Pod shop/gone Requested",
+            "ConfigMap shop/prices Waiting",
+            "Namespace shop Waiting"
+        ]
+    );
+    happen(&mut run, &RunEvent::Stopping { by: "Li".into() });
+    happen(&mut run, &RunEvent::Stopped);
+    let later = text
+        .replace("pod shop/gone of=shop uses=config:prices", "")
+        .replace("pod shop/going", "pod shop/going deleted=0");
+    let later = fixture::index(&later);
+    assert_eq!(
+        names(&run, &later),
+        [
+            "Pod shop/going Terminating",
+            "Pod shop/gone Gone",
+            "ConfigMap shop/prices Present",
+            "Namespace shop Present"
+        ]
+    );
+    // The head counts what the rows say.
+    let counts = run_page(&run, &later).into_iter().find_map(|record| match record {
+        Record::Run(card) => Some(card.counts),
+        _ => None,
+    });
+    let expected = [(State::Terminating, 1), (State::Gone, 1), (State::Present, 2)];
+    assert_eq!(counts, Some(expected.into_iter().collect()));
+}
+
+#[test]
+fn what_is_finalized_is_counted_as_such() {
+    let index = fixture::index("ns shop of=shop\n cm shop/a of=shop finalizers=x");
+    let mut run = run_of(&index);
+    let id = run.plan.steps[0].id;
+    happen(&mut run, &RunEvent::Asked { step: id, call: Call::Delete });
+    happen(&mut run, &RunEvent::Accepted { step: id });
+    happen(&mut run, &RunEvent::Terminating { step: id, since: fixture::now(), grace: 0 });
+    let page = run_page(&run, &index);
+    assert_eq!(states(&page), ["ConfigMap shop/a Finalizing", "Namespace shop Waiting"]);
+    let counted = page.iter().find_map(|record| match record {
+        Record::Run(card) => card.counts.get(&State::Finalizing).copied(),
+        _ => None,
+    });
+    assert_eq!(counted, Some(1));
+}
+
+#[test]
+fn what_was_kept_is_told_whether_or_not_it_can_be_seen() {
+    let index = fixture::index(SHOPS);
+    let run = run_of(&index);
+    let kept = |index: &Index| {
+        let mut kept: Vec<String> = run_page(&run, index)
+            .into_iter()
+            .filter_map(|record| match record {
+                Record::Object(card) if matches!(card.standing, Standing::Kept(_)) => {
+                    Some(format!("{} {:?}", card.object, card.state))
+                }
+                _ => None,
+            })
+            .collect();
+        kept.sort();
+        kept
+    };
+    assert_eq!(
+        kept(&index),
+        [
+            "ConfigMap shop/prices Kept",
+            "Namespace shop Kept",
+            "PersistentVolume pv-photos Kept",
+            "PersistentVolumeClaim shop/photos Kept",
+        ]
+    );
+    let mut fewer = fixture::index(&SHOPS.replace("cm shop/prices of=shop", ""));
+    assert_eq!(kept(&fewer)[0], "ConfigMap shop/prices Gone");
+    let message = "refused".into();
+    fewer.apply([Observation::Unreachable { cause: AwayCause::Silent, message }], fixture::now());
+    assert_eq!(kept(&fewer)[0], "ConfigMap shop/prices Unknown");
 }

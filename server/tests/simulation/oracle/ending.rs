@@ -167,13 +167,14 @@ impl<'a> Ending<'a> {
             "Gone" | "CameBack" => happened.any(|event| event.change == Change::Deleted),
             "Skipped" => self.skipped.contains(&step["id"].as_u64()),
             _ if end == "finished" => false,
-            "Kept" | "Refused" | "Unknown" => !self.is_deleted_by_us(uid, revision),
+            "Present" | "Refused" => !self.is_deleted_by_us(uid, revision),
             "Requested" | "Terminating" | "Finalizing" => happened.any(|event| {
                 event.change == Change::Deleted
                     || !event.object["metadata"]["deletionTimestamp"].is_null()
             }),
-            // How long something takes is no matter of before and after: it may be one that only waits.
-            "Slow" | "Stuck" => true,
+            // How long something takes is no matter of before and after: it may be one that only waits. And who cannot
+            // tell, as after a start before everything was listed, says nothing that could be wrong.
+            "Slow" | "Stuck" | "Unknown" => true,
             _ => false,
         }
     }

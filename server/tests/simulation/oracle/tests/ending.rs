@@ -54,8 +54,8 @@ fn stopped_behind(before: impl FnOnce(&mut Hand)) -> (Hand, Sighting) {
     hand.evidence.entries.pop();
     (hand.revision, end.revision) = (3, 3);
     end.records[0]["state"] = json!("stopped");
-    end.records[0]["counts"] = json!({"Gone": 1, "Kept": 1});
-    end.records[2]["state"] = json!("Kept");
+    end.records[0]["counts"] = json!({"Gone": 1, "Present": 1});
+    end.records[2]["state"] = json!("Present");
     (hand, end)
 }
 
@@ -181,7 +181,7 @@ fn a_page_says_what_was() {
         check(with(over(), number, field, value), "I3");
     }
     // The state of a step is in the counts as well.
-    for state in ["Kept", "Terminating", "Skipped", "Slow", "Nonsense"] {
+    for state in ["Kept", "Present", "Terminating", "Skipped", "Slow", "Nonsense"] {
         check(with(over(), 1, "state", json!(state)), "I3 I3");
     }
     let (hand, mut end) = over();
@@ -203,9 +203,10 @@ fn a_page_does_not_say_gone_of_what_is_there() {
 #[test]
 fn a_page_does_not_call_untouched_what_was_deleted() {
     for (state, untouched, going) in [
-        ("Kept", "", "I3"),
+        ("Present", "", "I3"),
+        ("Kept", "I3", "I3"),
         ("Refused", "", "I3"),
-        ("Unknown", "", "I3"),
+        ("Unknown", "", ""),
         ("Terminating", "I3", ""),
         ("Requested", "I3", ""),
         ("Slow", "", ""),
