@@ -9,6 +9,7 @@ use teardown::plan::{Fate, Plan};
 use super::icon::icon;
 use crate::{
     erased::{alive, memo, now},
+    live::Connection,
     text,
 };
 
@@ -74,14 +75,18 @@ pub fn Confirm(
     let unit = StoredValue::new(plan.unit.to_string());
     let matches = memo(move || unit.with_value(|unit| typed.with(|typed| typed.trim() == unit)));
     let mismatch = move || !matches.get() && typed.with(|typed| !typed.trim().is_empty());
-    let tick = move || match phase.get_untracked() {
-        Phase::Holding(1) => {
+    let connection = expect_context::<Connection>();
+    let tick = move || {
+        let Phase::Holding(left) = phase.get_untracked() else { return };
+        // What a person looks at is not what is: the seconds wait until it is again.
+        if left == 0 || !connection.is_live_untracked() {
+            return;
+        }
+        phase.set(Phase::Holding(left - 1));
+        if left == 1 {
             release();
-            phase.set(Phase::Holding(0));
             start.run(typed.get_untracked().trim().to_owned());
         }
-        Phase::Holding(left) if left > 1 => phase.set(Phase::Holding(left - 1)),
-        Phase::Holding(_) | Phase::Typing => {}
     };
     let holding = move || phase.get() != Phase::Typing;
     let tick_box = move |label: String| {
