@@ -77,7 +77,10 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
     let (out, orders) = mpsc::channel(hub::ORDERS);
     let keeper = Keeper::open(cluster.name().to_owned(), inbox, out, journal)
-        .context("the journal cannot be read; move it away to start without its runs")?;
+        .context(
+        "the journal cannot be read. The runs that are open are in it, so mend its disk first if that fails or is full; \
+         only if the file itself is damaged, move it away to start without them",
+    )?;
     if let Some(playground) = playground.clone() {
         asides.spawn(playground.tell(mailbox.clone()));
     }
@@ -135,7 +138,10 @@ async fn perform(
         Ok(())
     };
     let hub = async {
-        let ended = hub.await.context("the hub failed")?.context("the hub cannot go on");
+        let ended = hub.await.context("the hub failed")?.context(
+            "the hub cannot go on: nothing more is deleted. What was begun is in the journal and goes on at the next start; \
+             if the journal cannot be written, make room on its disk first",
+        );
         drain.cancel();
         ended
     };

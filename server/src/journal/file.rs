@@ -81,6 +81,10 @@ impl FileStore {
             Err(redb::Error::DatabaseAlreadyOpen) => {
                 Err(OpenError::Taken { path: path.to_owned() })
             }
+            // What the system says of its disk is no word about what is on it.
+            Err(redb::Error::Io(source)) if source.raw_os_error().is_some() => {
+                Err(OpenError::Unusable { path: path.to_owned(), source })
+            }
             Err(error) => {
                 Err(OpenError::Damaged { path: path.to_owned(), source: Box::new(error) })
             }
@@ -263,5 +267,11 @@ mod tests {
         }
         let missing = dir.path().join("no/such/directory");
         assert!(matches!(FileStore::open(&missing), Err(OpenError::Unusable { .. })));
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_no_damaged_journal() {
+        let full = FileStore::open(Path::new("/dev/full"));
+        assert!(matches!(full, Err(OpenError::Unusable { .. })), "{full:?}");
     }
 }
