@@ -1,5 +1,6 @@
 # The commands of the project. `make run` and `make test` need nothing but rustup (or cargo), make and a shell; what else
-# they need they install themselves: pinned, once, into ~/.cache/unwind, or from the system's packages where they must.
+# they need they install themselves, once: pinned into ~/.cache/unwind and target, or from the system's packages where they
+# must.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
