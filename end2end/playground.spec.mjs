@@ -84,6 +84,8 @@ test('the page as it is served is no larger than the budget of the first load ta
 	await playing([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
+		// One that is told for a moment, until the metrics API runs.
+		await expect(page.getByText(/cannot be seen/)).toBeHidden();
 		const served = await (await page.request.get(unwind.origin)).body();
 		expect(served.toString()).toContain('consortium');
 		// As in app/build.

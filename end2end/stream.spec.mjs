@@ -139,12 +139,12 @@ test('a stream that says nothing is none: it is noticed, given up, asked for aga
 	// The connection stays as it is; nobody is behind it.
 	await unwind.freeze();
 	const { heard } = await last(page);
-	await page.clock.runFor(heard + silence - look - (await now(page)));
+	await page.clock.runFor(heard + silence - 3 * look - (await now(page)));
 	expect(await streams(page)).toHaveLength(before);
 	expect((await last(page)).closed).toBeUndefined();
 	await expect(live(page)).toBeVisible();
 
-	await page.clock.runFor(2 * look);
+	await page.clock.runFor(4 * look);
 	await expect.poll(async () => (await streams(page))[before - 1].closed).toBeDefined();
 	const { closed = 0 } = (await streams(page))[before - 1];
 	expect(closed - heard).toBeGreaterThan(silence);
@@ -194,9 +194,9 @@ test('a tab that nobody sees for a minute gives its stream back, and goes on whe
 
 	const left = await now(page);
 	await turn(page, true);
-	await page.clock.runFor(hidden - look);
+	await page.clock.runFor(hidden - 3 * look);
 	expect((await last(page)).closed).toBeUndefined();
-	await page.clock.runFor(2 * look);
+	await page.clock.runFor(4 * look);
 	const { closed = 0 } = await last(page);
 	expect(closed - left).toBeGreaterThanOrEqual(hidden);
 	expect(closed - left).toBeLessThan(hidden + 2 * look);

@@ -38,7 +38,7 @@ export class Client {
 		this.#server = server;
 		this.#token = token;
 		this.#request = secure ? https.request : http.request;
-		this.#agent = secure ? new https.Agent({ ca, keepAlive: true }) : new http.Agent({ keepAlive: true });
+		this.#agent = secure ? new https.Agent({ ca, keepAlive: true }) : new http.Agent();
 	}
 
 	/** Ends idle connections, so that a process that is done can exit. */

@@ -35,9 +35,10 @@ test('what is frozen has no turn any more, on a busy machine too', async (t) => 
 		await freeze(child);
 		const then = await spent(pid);
 		await sleep(100);
-		assert.equal(await spent(pid), then);
+		// Its last steps are counted once it has made them.
+		assert.ok((await spent(pid)) - then < 1_000_000n);
 		thaw(child);
-		while ((await spent(pid)) === then) await sleep(1);
+		while ((await spent(pid)) - then < 5_000_000n) await sleep(1);
 	}
 });
 

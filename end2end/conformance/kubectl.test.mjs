@@ -197,7 +197,7 @@ test('who may do what', async () => {
 });
 
 test('a watch tells what happens, and ends when its time is over', async () => {
-	const how = ['--watch', '--output-watch-events', '--request-timeout=5s'];
+	const how = ['--watch', '--output-watch-events', '--request-timeout=12s'];
 	const watch = start(['--namespace', 'shop', 'get', 'configmaps', ...how]);
 	const ended = once(watch, 'close');
 	/** @type {string[]} */

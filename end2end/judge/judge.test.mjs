@@ -17,6 +17,7 @@ import {
 	namespaceOf,
 	namespaces,
 	orderers,
+	orgs,
 	sharedClaimOf,
 	sharedConfigMap,
 	sharedOrg,
@@ -97,9 +98,13 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	t.after(() => cluster.stop());
 	const judge = await Judge.open(cluster, charge);
 
-	// One Pod takes its time, so that what it uses is told to go while it is there, however slow this machine is.
-	const slow = `/api/v1/namespaces/${orderers}/pods/orderer-0`;
-	await holding(cluster, slow, 'silent');
+	// Two Pods take their time, so that what they use, and their namespaces, are told to go while they are there, however
+	// slow this machine is.
+	const slow = [
+		`/api/v1/namespaces/${orderers}/pods/orderer-0`,
+		`/api/v1/namespaces/${namespaceOf(orgs[0])}/pods/couchdb-0`,
+	];
+	for (const pod of slow) await holding(cluster, pod, 'silent');
 	const kinds =
 		'deployments,statefulsets,jobs,services,ingresses,hpa,pdb,networkpolicies,serviceaccounts,roles,rolebindings,configmaps,secrets,pvc';
 	// The volumes at the same time: told to go after the rest, they can come after claims whose Pods went soon.
@@ -110,7 +115,7 @@ test('convicts kubectl delete of everything at once', async (t) => {
 		),
 	]);
 	await kubectl(cluster, 'delete', 'namespace', ...namespaces, '--wait=false');
-	await holding(cluster, slow, null);
+	for (const pod of slow) await holding(cluster, pod, null);
 	await cluster.until(
 		'/api/v1/namespaces',
 		(there) => !there.some(({ metadata }) => namespaces.includes(metadata.name)),
@@ -235,6 +240,12 @@ test('convicts the finer faults', async (t) => {
 			{ 'content-type': 'application/merge-patch+json' },
 		);
 		assert.equal(status, 200);
+		// What follows from it is over before anything else is judged.
+		const auditor = (/** @type {any} */ { metadata, status }) =>
+			metadata.name.startsWith('auditor-') && status.phase === 'Running';
+		await cluster.until(`/api/v1/namespaces/${shared}/pods`, (pods) => pods.filter(auditor).length === 2, {
+			what: 'the second auditor',
+		});
 		const verdict = await judge.close();
 		assert.ok(convictedOf(verdict, 'bystander-touched').includes(`Deployment ${shared}/auditor`));
 		const left = convictedOf(verdict, 'left-over');

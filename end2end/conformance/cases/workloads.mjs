@@ -365,7 +365,7 @@ export default [
 			{ status: { lastScheduleTime: '2020-06-01T00:00:00Z' } },
 			{ silent: true },
 		);
-		await t.create(cronJob('other'), { silent: true });
+		await t.create(cronJob('other', {}, { pods: held }), { silent: true });
 		await t.patch(
 			'cronjobs/other/status',
 			'merge',
