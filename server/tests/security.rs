@@ -404,7 +404,7 @@ async fn serving_ends_with_its_streams() {
         answer.contains("event: snapshot") && answer.contains("event: bye\nretry: 1000\n"),
         "{answer}"
     );
-    tokio::time::timeout(Duration::from_secs(20), listening.serving).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(6), listening.serving).await.unwrap().unwrap();
     assert!(TcpStream::connect(listening.address).await.is_err(), "nobody listens any more");
     drop(silent);
 }
