@@ -226,7 +226,7 @@ test('a Pod runs on a node that there is, with an address of that node’s own r
 	assert.deepEqual([...new Set(running.map(({ spec }) => spec.nodeName))].sort(), nodes, 'no node is idle');
 });
 
-test('a Pod takes as long to go as it is told to', async () => {
+test('a Pod takes as long to go as it is told to', { timeout: 60_000 }, async () => {
 	const delay = 'pod-delete.stage.kwok.x-k8s.io/delay';
 	/** What is asked for, and what that comes to at the least, in ms. @type {Record<string, [string | undefined, number]>} */
 	const wanted = { prompt: ['0s', 0], usual: [undefined, 900], slow: ['3500ms', 3_400] };
@@ -427,7 +427,7 @@ test('a node that falls silent turns NotReady, its Pods are told to go and stay,
 	});
 });
 
-test('following a list survives a server that hangs', async (t) => {
+test('following a list survives a server that hangs', { timeout: 60_000 }, async (t) => {
 	let told = () => {};
 	/** @type {Promise<void>} */
 	const seen = new Promise((resolve) => (told = resolve));
