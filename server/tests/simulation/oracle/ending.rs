@@ -146,7 +146,7 @@ impl<'a> Ending<'a> {
             let card = of("step").find(|card| card["id"] == step["id"]);
             let state = card.map_or("", |card| text(card, "/state"));
             gone += u64::from(state == "Gone");
-            if !self.is_true(step, state, end, sighting.revision) {
+            if !self.is_true(step, state, end, sighting) {
                 untruths.push(format!("its page says {state:?} of {}", title(step)));
             }
         }
@@ -158,7 +158,8 @@ impl<'a> Ending<'a> {
     }
 
     /// Whether the API server and the journal bear out what a page says of a step when the run is over.
-    fn is_true(&self, step: &Value, state: &str, end: &str, revision: u64) -> bool {
+    fn is_true(&self, step: &Value, state: &str, end: &str, sighting: &Sighting) -> bool {
+        let (revision, can_look) = (sighting.revision, can_look(sighting));
         let uid = uid_of(step);
         let happened = self.names.get(uid).map_or(&[][..], Vec::as_slice).iter();
         let mut happened =
@@ -172,9 +173,10 @@ impl<'a> Ending<'a> {
                 event.change == Change::Deleted
                     || !event.object["metadata"]["deletionTimestamp"].is_null()
             }),
-            // How long something takes is no matter of before and after: it may be one that only waits. And who cannot
-            // tell, as after a start before everything was listed, says nothing that could be wrong.
-            "Slow" | "Stuck" | "Unknown" => true,
+            // Who cannot look, as after a start before everything was listed, may know no better.
+            "Unknown" => !can_look || !self.is_deleted_by_us(uid, revision),
+            // How long something takes is no matter of before and after: it may be one that only waits.
+            "Slow" | "Stuck" => true,
             _ => false,
         }
     }
@@ -196,4 +198,14 @@ fn uid_of(step: &Value) -> &str {
 
 fn title(step: &Value) -> String {
     format!("{} {}", text(step, "/object/kind"), text(step, "/object/name"))
+}
+
+/// Whether a page says that its server sees all there is.
+fn can_look(sighting: &Sighting) -> bool {
+    let is_blind = |record: &Value| match record["record"].as_str() {
+        Some("blind") => true,
+        Some("cluster") => record["synced"] == false || !record["unreachable"].is_null(),
+        _ => false,
+    };
+    !sighting.records.iter().any(is_blind)
 }

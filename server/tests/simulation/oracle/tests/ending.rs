@@ -206,7 +206,7 @@ fn a_page_does_not_call_untouched_what_was_deleted() {
         ("Present", "", "I3"),
         ("Kept", "I3", "I3"),
         ("Refused", "", "I3"),
-        ("Unknown", "", ""),
+        ("Unknown", "", "I3"),
         ("Terminating", "I3", ""),
         ("Requested", "I3", ""),
         ("Slow", "", ""),
@@ -220,5 +220,25 @@ fn a_page_does_not_call_untouched_what_was_deleted() {
         );
         hand.entry("delete", Some("b"), "b", true);
         check((hand, Sighting { revision: 4, ..end }), going);
+    }
+}
+
+#[test]
+fn who_cannot_look_may_not_know_that_it_was_deleted() {
+    for (record, verdict) in [
+        (json!({"record": "cluster", "synced": true, "unreachable": null}), "I3"),
+        (json!({"record": "cluster", "synced": false, "unreachable": null}), ""),
+        (json!({"record": "cluster", "synced": true, "unreachable": {"cause": "silent"}}), ""),
+        (json!({"record": "blind", "resource": "configmaps"}), ""),
+    ] {
+        let (mut hand, mut end) = with(stopped(), 2, "state", json!("Unknown"));
+        let deletion = "2026-01-01T00:00:04Z";
+        hand.change(
+            Change::Modified,
+            json!({"name": "b", "uid": "b", "deletionTimestamp": deletion}),
+        );
+        hand.entry("delete", Some("b"), "b", true);
+        end.records.push(record);
+        check((hand, Sighting { revision: 4, ..end }), verdict);
     }
 }
