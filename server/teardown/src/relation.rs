@@ -2,7 +2,7 @@
 //! the right group and namespace.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -236,6 +236,33 @@ pub fn goes_after_pods(kind: &Kind) -> bool {
     }
 }
 
+/// Where there may be Pods that need an object.
+pub(crate) fn served_namespaces(object: &Object) -> BTreeSet<&Arc<str>> {
+    let accounts = match &object.facts {
+        Facts::Binding(binding) => &binding.accounts[..],
+        _ => return object.namespace.iter().collect(),
+    };
+    accounts.iter().map(|(namespace, _)| namespace).collect()
+}
+
+/// Whether a Pod in one of the namespaces an object serves needs it to run: refers to it, is selected by it, or has its
+/// rights.
+pub(crate) fn is_needed(object: &Object, pod: &Object) -> bool {
+    let names = |what: Used, name: &str| {
+        uses(pod).iter().any(|used| used.what == what && *used.name == *name)
+    };
+    if let Facts::Binding(binding) = &object.facts {
+        return binding.accounts.iter().any(|(namespace, name)| {
+            pod.namespace.as_ref() == Some(namespace) && names(Used::ServiceAccount, name)
+        });
+    }
+    if goes_before_its_pods(&object.facts) {
+        return false;
+    }
+    selection(&object.facts).is_some_and(|(selector, _)| selector.matches(&pod.labels))
+        || Used::of(&object.kind).is_some_and(|what| names(what, &object.name))
+}
+
 /// A Pod is left behind by nothing once it is absent; what makes Pods only when its last Pod is.
 pub(crate) fn last_rung(object: &Object) -> Rung {
     last_rung_of(&object.kind)
@@ -362,21 +389,28 @@ fn binds(found: &mut Found<'_>, index: &Index) {
 /// Services, budgets and network policies go after the Pods they select: a Pod must not lose its isolation while it
 /// runs (CVE-2024-7598). A load balancer goes first: clients are drained, and its finalizer needs its controller.
 fn selects(found: &mut Found<'_>, makers: &Makers) {
-    let (selector, field, first) = match &found.from.facts {
-        Facts::Service(service) => {
-            (service.selector.as_ref(), "spec.selector", service.load_balancer)
-        }
-        Facts::Disruption(selector) => (selector.as_deref(), "spec.selector", false),
-        Facts::NetworkPolicy(selector) => (Some(&**selector), "spec.podSelector", false),
-        _ => return,
-    };
-    let Some(selector) = selector else { return };
+    let Some((selector, field)) = selection(&found.from.facts) else { return };
+    let first = goes_before_its_pods(&found.from.facts);
     let Some(namespace) = found.from.namespace.clone() else { return };
     for target in makers.selected(&namespace, selector) {
         let order =
             if first { Order::FromFirst(Rung::Absent) } else { Order::ToFirst(last_rung(target)) };
         found.push(target, EdgeKind::Selects, order, field, selector.to_string());
     }
+}
+
+/// What selects Pods, and in which field.
+fn selection(facts: &Facts) -> Option<(&Selector, &'static str)> {
+    match facts {
+        Facts::Service(service) => Some((service.selector.as_ref()?, "spec.selector")),
+        Facts::Disruption(selector) => Some((selector.as_deref()?, "spec.selector")),
+        Facts::NetworkPolicy(selector) => Some((selector, "spec.podSelector")),
+        _ => None,
+    }
+}
+
+fn goes_before_its_pods(facts: &Facts) -> bool {
+    matches!(facts, Facts::Service(service) if service.load_balancer)
 }
 
 /// Traffic stops before what answers it: an Ingress goes before its Services and before what is behind them.

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use serde_json::{Value, json};
 
 use crate::{
-    application::{Application, NFS},
+    application::{Application, NFS, UNIT},
     ledger::Cut,
+    state::{kind, name, namespace, unit},
 };
 
 /// Something that happens at a time.
@@ -31,6 +33,8 @@ pub(crate) enum Happening {
     Stranger(String, String),
     /// Somebody puts something of their own into a namespace of the unit.
     Newcomer(String),
+    /// Somebody's Pod comes to live off something of the unit: its account, its configuration, what selects it.
+    Lodger(Value),
     /// Somebody who must not tries all that changes anything.
     Intrusion,
     /// Old revisions are forgotten.
@@ -245,11 +249,47 @@ impl Adversity {
         }
     }
 
+    /// Lets a Pod come that lives off something of the unit.
+    pub(crate) fn lodge(&mut self, rng: &mut Rng, application: &Application) {
+        let objects = application.objects.iter().filter(|it| unit(it) == UNIT);
+        let pods: Vec<Value> = objects.filter_map(lodger).collect();
+        if !pods.is_empty() && rng.u32(..6) == 0 {
+            let when = Duration::from_millis(rng.u64(..3_000));
+            self.happenings.push((when, Happening::Lodger(pods[rng.usize(..pods.len())].clone())));
+            self.happenings.sort_by_key(|(at, _)| *at);
+        }
+    }
+
     /// Lets somebody try the door, while the run is young.
     pub(crate) fn intrude(&mut self) {
         self.happenings.push((Duration::from_millis(300), Happening::Intrusion));
         self.happenings.sort_by_key(|(at, _)| *at);
     }
+}
+
+/// A Pod that needs this object, if Pods can need one of its kind.
+fn lodger(object: &Value) -> Option<Value> {
+    let mut pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"namespace": namespace(object), "name": "stranger-lodger"},
+        "spec": {"containers": [{"name": "main", "image": "example.com/main"}]},
+    });
+    let labels = match kind(object) {
+        "ServiceAccount" => {
+            pod["spec"]["serviceAccountName"] = json!(name(object));
+            return Some(pod);
+        }
+        "ConfigMap" => {
+            pod["spec"]["volumes"] = json!([{"name": "it", "configMap": {"name": name(object)}}]);
+            return Some(pod);
+        }
+        "Service" => &object["spec"]["selector"],
+        "PodDisruptionBudget" => &object["spec"]["selector"]["matchLabels"],
+        "NetworkPolicy" => &object["spec"]["podSelector"]["matchLabels"],
+        _ => return None,
+    };
+    pod["metadata"]["labels"] = labels.clone();
+    labels.is_object().then_some(pod)
 }
 
 /// What goes wrong below the API, with its clock, its admission, or with the rights of the server, until all heals.

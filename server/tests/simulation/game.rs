@@ -48,6 +48,7 @@ use crate::{
     reader::{Seen, differences, read},
     saboteur::{Confirmed, Saboteur},
     sighting::Sighting,
+    state::namespace,
     story::Story,
     told::Told,
     variety::Variety,
@@ -118,6 +119,7 @@ pub(crate) fn draw(seed: u64) -> (u64, Application, Adversity) {
     if variety.is_early {
         adversity.come_early(&mut rng.fork());
     }
+    adversity.lodge(&mut rng.fork(), &application);
     (sandbox, application, adversity)
 }
 
@@ -447,6 +449,10 @@ impl Game {
             Happening::Newcomer(namespace) => {
                 let config = object("v1", "ConfigMap", &namespace, "stranger");
                 self.put(&namespace, "configmaps", config);
+            }
+            Happening::Lodger(pod) => {
+                let within = namespace(&pod).to_owned();
+                self.put(&within, "pods", pod);
             }
             Happening::Unanswered(namespace, name) => self.scale(&namespace, &name, 0),
             Happening::Stranger(namespace, claim) => self.stranger(&namespace, &claim),

@@ -83,8 +83,18 @@ fn selected<'a>(
     within: &'a str,
     selector: &'a Value,
 ) -> impl Iterator<Item = &'a Value> {
-    let pods = case.state.within("Pod", within).filter(|pod| case.state.knows(pod));
+    let pods = case.state.within("Pod", within).filter(|pod| counts(case, pod));
     pods.filter(move |pod| labels_match(selector, &pod["metadata"]["labels"]))
+}
+
+/// Whether somebody is to be reckoned with: who was there when it was planned. Who came later, if the server must have
+/// seen it, as only storage is worth a read of what is there now; of those that came of nothing planned Pods alone, until
+/// they have run to their end.
+fn counts(case: &Case<'_>, user: &Value) -> bool {
+    let is_running_pod =
+        || kind(user) == "Pod" && !matches!(text(user, "/status/phase"), "Succeeded" | "Failed");
+    (!case.state.came_later(user) || (case.seen)(user))
+        && (case.state.knows(user) || is_running_pod())
 }
 
 /// An owner makes anew what it owns, or has it collected in an order of its own.
@@ -207,7 +217,7 @@ fn used_by_pods(case: &Case<'_>) -> Option<String> {
         _ => false,
     };
     let user = specs(case.state, namespace(case.object))
-        .find(|(owner, spec)| case.state.knows(owner) && uses(spec))?;
+        .find(|(owner, spec)| counts(case, owner) && uses(spec))?;
     Some(format!("{} needs it", title(user.0)))
 }
 
@@ -256,7 +266,7 @@ fn account_rights(case: &Case<'_>) -> Option<String> {
         let account = (text(subject, "/kind") == "ServiceAccount").then_some(subject)?;
         let mut users = specs(case.state, text(account, "/namespace"));
         let (user, _) = users.find(|(owner, spec)| {
-            case.state.knows(owner) && text(spec, "/serviceAccountName") == text(account, "/name")
+            counts(case, owner) && text(spec, "/serviceAccountName") == text(account, "/name")
         })?;
         Some(format!("{} runs with its rights", title(user)))
     })

@@ -50,6 +50,14 @@ impl State {
     #[cfg(test)]
     pub(crate) fn forget(&mut self, object: &Value) {
         self.known.remove(uid(object));
+        self.come_late(object);
+    }
+
+    /// Lets an object have come when all was planned.
+    #[cfg(test)]
+    pub(crate) fn come_late(&mut self, object: &Value) {
+        let key = Key::new("", "", namespace(object), name(object));
+        self.born.insert(uid(object).to_owned(), (key, self.planned + 1));
     }
 
     /// Takes in one change.
@@ -81,6 +89,11 @@ impl State {
     /// Whether the plan could know it, or it came of something that the plan could know.
     pub(crate) fn knows(&self, object: &Value) -> bool {
         self.known.contains(uid(object))
+    }
+
+    /// Whether it was not there yet when the plan was made.
+    pub(crate) fn came_later(&self, object: &Value) -> bool {
+        self.born(object).is_some_and(|(_, since)| *since > self.planned)
     }
 
     /// The revision of the last change.

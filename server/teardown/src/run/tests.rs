@@ -257,6 +257,62 @@ fn what_a_pod_uses_that_came_later_stays() {
 }
 
 #[test]
+fn what_selects_a_pod_that_came_later_or_gives_it_rights_stays() {
+    let mut play = Play::of(
+        "ns shop of=shop\n ns lab
+         netpol shop/closed of=shop selector=
+         svc shop/web of=shop selector=app:web
+         svc shop/out of=shop selector=app:web type=LoadBalancer
+         pdb shop/web of=shop selector=app:web
+         sa shop/web of=shop
+         role shop/reader of=shop
+         rb shop/reads of=shop accounts=web role=role/reader
+         crb reads of=shop accounts=shop/web role=clusterrole/view",
+    );
+    play.applied("pod shop/stranger labels=app:web uses=account:web");
+    play.applied("pod shop/done labels=app:web uses=account:web phase=Succeeded");
+    play.applied("pod lab/namesake labels=app:web uses=account:web");
+    assert_eq!(play.look(), ["DELETE Service shop/out"]);
+    let held = ["netpol:shop/closed", "svc:shop/web", "pdb:shop/web", "rb:shop/reads", "crb:reads"];
+    for step in held {
+        let trouble = &play.progress(step).trouble;
+        let Some(Trouble::CannotTell { doubt: Doubt::Used { by } }) = trouble else {
+            panic!("{step}: {trouble:?}")
+        };
+        assert_eq!(by.to_string(), "Pod shop/stranger", "{step}");
+    }
+    play.gone("pod shop/stranger");
+    assert_eq!(play.look().len(), held.len() + 1, "the account as well");
+}
+
+#[test]
+fn what_is_collected_with_its_owner_holds_the_owner_for_a_pod_that_came_later() {
+    let mut play = Play::of(
+        "ns shop of=shop
+         Widget.example.com shop/w of=shop
+         cm shop/c owner=Widget.example.com/w",
+    );
+    play.applied("pod shop/stranger uses=config:c");
+    assert!(play.look().is_empty());
+    let trouble = &play.progress("Widget.example.com:shop/w").trouble;
+    assert!(
+        matches!(trouble, Some(Trouble::CannotTell { doubt: Doubt::Used { .. } })),
+        "{trouble:?}"
+    );
+    play.gone("pod shop/stranger");
+    assert_eq!(play.look(), ["DELETE Widget shop/w"]);
+}
+
+#[test]
+fn a_pod_that_came_later_and_is_collected_too_holds_nothing() {
+    let mut play = Play::of("ns shop of=shop\n deploy shop/web of=shop selector=app:web");
+    play.applied("rs shop/web-1 owner=deploy/web selector=app:web");
+    play.applied("pod shop/web-1-a owner=rs/web-1 labels=app:web uses=claim:web-1-a-scratch");
+    play.applied("pvc shop/web-1-a-scratch owner=pod/web-1-a");
+    assert_eq!(play.look(), ["DELETE Deployment shop/web"]);
+}
+
+#[test]
 fn nothing_that_pods_need_goes_while_pods_cannot_be_seen() {
     let mut play = Play::of(
         "ns shop of=shop\n cm shop/c of=shop\n netpol shop/n of=shop\n ing shop/i of=shop",

@@ -157,6 +157,59 @@ fn a_newcomer_holds_its_namespace_once_it_must_have_been_seen() {
 }
 
 #[test]
+fn a_pod_that_came_later_holds_what_it_needs_once_it_must_have_been_seen() {
+    let needed = made(
+        "NetworkPolicy",
+        "a",
+        "n",
+        json!({"spec": {"podSelector": {"matchLabels": {"app": "x"}}}}),
+    );
+    let account = made("ServiceAccount", "a", "s", json!({}));
+    let subject = json!([{"kind": "ServiceAccount", "namespace": "a", "name": "s"}]);
+    let binding = made("RoleBinding", "b", "r", json!({"subjects": subject}));
+    for object in [needed, account, binding] {
+        for (phase, held) in [("Running", 1), ("Succeeded", 0)] {
+            let lodger = pod(json!({
+                "metadata": {"labels": {"app": "x"}}, "spec": {"serviceAccountName": "s"},
+                "status": {"phase": phase},
+            }));
+            let mut state = State::of([object.clone(), lodger.clone()]);
+            state.forget(&lodger);
+            let judge = |seen: bool| {
+                let seen = |_: &Value| seen;
+                offences(&Case {
+                    unit: UNIT,
+                    state: &state,
+                    object: &object,
+                    read: None,
+                    seen: &seen,
+                })
+            };
+            assert_eq!(judge(true).len(), held, "{object} {phase}");
+            assert_eq!(judge(false), [""; 0], "{object} {phase}");
+        }
+    }
+}
+
+#[test]
+fn a_late_pod_of_what_was_planned_counts_once_it_must_have_been_seen_and_always_for_storage() {
+    let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]);
+    let late = pod(json!({"metadata": {"labels": {"app": "x"}}, "spec": {"volumes": volumes}}));
+    let service = made("Service", "a", "s", json!({"spec": {"selector": {"app": "x"}}}));
+    let claim = made("PersistentVolumeClaim", "a", "c", json!({}));
+    for (object, unseen) in [(service, 0), (claim, 1)] {
+        let mut state = State::of([object.clone(), late.clone()]);
+        state.come_late(&late);
+        let judge = |seen: bool| {
+            let seen = |_: &Value| seen;
+            offences(&Case { unit: UNIT, state: &state, object: &object, read: None, seen: &seen })
+        };
+        assert_eq!(judge(true).len(), 1, "{object}");
+        assert_eq!(judge(false).len(), unseen, "{object}");
+    }
+}
+
+#[test]
 fn a_volume_outlives_its_claim() {
     let spec = json!({"claimRef": {"namespace": "a", "name": "c"}});
     let volume = made("PersistentVolume", "", "v", json!({"spec": spec}));

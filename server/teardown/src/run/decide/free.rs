@@ -9,10 +9,10 @@ use crate::{
     action::PodSight,
     doubt::Doubt,
     index::Index,
-    object::{Deletion, Facts, Object, ObjectRef, Uid, Use, Used},
+    object::{Deletion, Facts, Object, ObjectRef, Uid},
     patience::{Overdue, Patience},
     plan::{Blocker, Deed, Propagation, Step},
-    relation::{Rung, goes_after_pods},
+    relation::{Rung, goes_after_pods, is_needed, served_namespaces},
 };
 
 impl Run {
@@ -77,23 +77,39 @@ impl Run {
         !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long())
     }
 
-    /// Whether no Pod that the plan does not know needs what the step ends. The plan has those in front of it that there
-    /// were when it was made; a claim is looked at in a consistent read instead.
+    /// Whether no Pod that the plan does not know needs what the step ends, or what the garbage collector then takes. The
+    /// plan has those in front of it that there were when it was made; a claim is looked at in a consistent read instead.
     fn is_unused(&self, step: &Step, look: &mut Look<'_>) -> Result<(), Doubt> {
-        let Some(namespace) = &step.object.namespace else { return Ok(()) };
-        if step.holds_storage || !goes_after_pods(&step.kind) {
+        if step.holds_storage {
             return Ok(());
         }
-        look.index.sees_pods(Some(namespace))?;
-        let Some(what) = Used::of(&step.kind) else { return Ok(()) };
-        let user = look
-            .users(namespace)
-            .iter()
-            .filter(|pod| uses(pod).any(|used| used.what == what && used.name == step.object.name))
-            .filter(|pod| !self.is_planned(&pod.uid))
-            .map(|pod| pod.reference())
-            .min();
-        user.map_or(Ok(()), |pod| Err(Doubt::Used { by: pod }))
+        if step.object.namespace.is_some() && goes_after_pods(&step.kind) {
+            look.index.sees_pods(step.object.namespace.as_deref())?;
+        }
+        let index = look.index;
+        let ended = index.get(&step.uid).map(|object| &**object);
+        let is_collected = step.deed == (Deed::Delete { propagation: Propagation::Background });
+        let collected = index.objects().filter(|it| {
+            is_collected
+                && !it.owners.is_empty()
+                && goes_after_pods(&it.kind)
+                && it.uid != step.uid
+                && index.descends(&it.uid, &step.uid)
+        });
+        let collected: Vec<&Object> = collected.map(|object| &**object).collect();
+        let mut users = vec![];
+        for object in ended.into_iter().chain(collected) {
+            for namespace in served_namespaces(object) {
+                // A Pod that is collected as well would wait for the owner that waits for it.
+                let holds = |pod: &&&Object| {
+                    is_needed(object, pod)
+                        && !self.is_planned(&pod.uid)
+                        && !index.descends(&pod.uid, &step.uid)
+                };
+                users.extend(look.users(namespace).iter().filter(holds).map(|pod| pod.reference()));
+            }
+        }
+        users.into_iter().min().map_or(Ok(()), |pod| Err(Doubt::Used { by: pod }))
     }
 
     fn is_planned(&self, uid: &Uid) -> bool {
@@ -155,12 +171,4 @@ impl<'a> Look<'a> {
             .entry(namespace.clone())
             .or_insert_with(|| index.running_pods(namespace).collect())
     }
-}
-
-fn uses(pod: &Object) -> impl Iterator<Item = &Use> {
-    let uses = match &pod.facts {
-        Facts::Pod(pod) => &pod.uses[..],
-        _ => &[],
-    };
-    uses.iter()
 }
