@@ -21,7 +21,8 @@ async function violations(page) {
 }
 
 /**
- * Texts that are cut off although nothing says so, texts that lie on each other, and pages wider than their window.
+ * Texts that are cut off although nothing says so, texts that lie on each other, names that leave their card in the graph,
+ * and pages wider than their window.
  * @param {import('@playwright/test').Page} page
  */
 const illegible = (page) =>
@@ -81,7 +82,12 @@ const illegible = (page) =>
 				if (a.layer === b.layer && across > 2 && down > 4) overlaps.push(`on each other: ${a.said} | ${b.said}`);
 			}
 		}
-		return [...wide, ...cut, ...overlaps];
+		const beside = [...document.querySelectorAll('.node text')].filter((text) => {
+			if (!text.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false;
+			const [box, card] = [text, text.closest('.node')?.querySelector('.card')].map((it) => it?.getBoundingClientRect());
+			return !card || box.left < card.left || box.right > card.right || box.top < card.top - 1 || box.bottom > card.bottom + 1;
+		});
+		return [...wide, ...cut, ...overlaps, ...beside.map((text) => `out of its card: ${text.textContent}`)];
 	});
 
 /** Looks at what is open at every width, and has axe look at it. @param {import('@playwright/test').Page} page @param {string} what */

@@ -1,8 +1,8 @@
 /**
  * The ways through a page: what is filtered by state, what keys do, what the drawer says of an object's way to its end,
- * what has to be ticked before a start, and what is said at once when something goes wrong.
+ * what has to be ticked before a start, and what is said to who cannot see when something goes wrong.
  */
-import { expect, signIn, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './world.mjs';
 
 test.use({ rights: 'admin' });
 
@@ -101,6 +101,82 @@ test('the drawer shows how far an object has got on the ladder, and a key leads 
 	const [first, second] = seen;
 	expect(seen).toEqual([first, second, first, second]);
 	expect(seen.slice(0, 2).sort().join(' ')).toMatch(/held.*orderer-config/);
+});
+
+/** Denies that this ConfigMap is deleted. @param {string} name */
+const denial = (name) => [
+	{
+		apiVersion: 'admissionregistration.k8s.io/v1',
+		kind: 'ValidatingAdmissionPolicy',
+		metadata: { name: 'keep' },
+		spec: {
+			matchConstraints: {
+				resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['configmaps'] }],
+			},
+			validations: [{ expression: `oldObject.metadata.name != '${name}'`, message: 'somebody wants to keep it' }],
+		},
+	},
+	{
+		apiVersion: 'admissionregistration.k8s.io/v1',
+		kind: 'ValidatingAdmissionPolicyBinding',
+		metadata: { name: 'keep' },
+		spec: { policyName: 'keep', validationActions: ['Deny'] },
+	},
+];
+
+test('a run says aloud what goes wrong and how far it is, and its steps are searched, opened and walked', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
+	await hold(cluster, 'consortium-orderers', 'orderer-1');
+	await cluster.apply(denial('orderer-config'));
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await tearDown(page, 'consortium');
+	const [polite, alarm] = ['polite', 'assertive'].map((how) => page.locator(`main [aria-live=${how}]`));
+	// Each time that something is said aloud, by the page's clock.
+	await polite.evaluate((region) => {
+		const said = [];
+		new MutationObserver(() => said.push(performance.now())).observe(region, {
+			childList: true,
+			characterData: true,
+			subtree: true,
+		});
+		Object.assign(window, { said });
+	});
+	const waiting = page.getByRole('row').filter({ has: page.getByRole('link', { name: /orderer-config$/ }) });
+	await expect(waiting).toContainText('Waiting');
+	await expect(polite).toHaveText(/^\d+ of \d+ gone$/, { timeout: 15_000 });
+	await expect(alarm).toBeEmpty();
+	await hold(cluster, 'consortium-orderers', 'orderer-1', null);
+	await expect(alarm).toHaveText('ConfigMap consortium-orderers/orderer-config Refused', { timeout: 30_000 });
+	await expect(polite).toHaveText(/^\d+ of \d+ gone, 1 need attention$/, { timeout: 15_000 });
+	const said = /** @type {number[]} */ (await page.evaluate(() => Reflect.get(window, 'said')));
+	const spans = said.slice(1).map((at, index) => at - said[index]);
+	// A timer may come a little early or late; twice within its time it must not.
+	expect(Math.min(Infinity, ...spans)).toBeGreaterThan(9_000);
+
+	const drawer = page.getByRole('complementary', { name: 'Details' });
+	await page.keyboard.press('n');
+	await expect(drawer.getByRole('heading').first()).toContainText('orderer-config');
+	await expect(drawer).toContainText('Refused');
+	await page.keyboard.press('Escape');
+	await expect(drawer).toBeHidden();
+	await page.locator('#attention').getByRole('link', { name: /orderer-config/ }).click();
+	await expect(drawer.getByRole('heading').first()).toContainText('orderer-config');
+	await expect(waiting.getByRole('link')).toHaveAttribute('aria-current', 'true');
+	const rows = page.locator('tbody').getByRole('row');
+	expect(await rows.count()).toBeGreaterThan(20);
+	await page.keyboard.press('/');
+	await page.keyboard.type('statefulset');
+	await expect(rows.filter({ hasText: 'orderer-config' })).toHaveCount(0);
+	await expect(rows).toContainText(['StatefulSet', 'StatefulSet', 'StatefulSet']);
+	await page.keyboard.type(' of nobody');
+	await expect(rows).toHaveCount(0);
+	await expect(page.getByText('Nothing matches')).toBeVisible();
+	// What a search leaves out stays selected.
+	await expect(drawer).toBeVisible();
 });
 
 test('keys go to pages, shapes and links, are listed, and can be switched off', async ({ unwind, visit }) => {

@@ -102,6 +102,9 @@ pub fn App() -> impl IntoView {
 #[cfg(feature = "hydrate")]
 #[wasm_bindgen::prelude::wasm_bindgen]
 pub fn hydrate() {
-    std::panic::set_hook(Box::new(|panic| leptos::logging::error!("{panic}")));
+    // In the page as it is served a panic is a trap and says nothing: see snip.mjs.
+    if cfg!(debug_assertions) {
+        std::panic::set_hook(Box::new(|panic| leptos::logging::error!("{panic}")));
+    }
     leptos::mount::hydrate_body(App);
 }

@@ -1,6 +1,9 @@
 //! What a page shows of all there is: what a search finds, in the states that were chosen.
 
-use teardown::message::{Counts, ObjectCard, State};
+use teardown::{
+    message::{Counts, State},
+    object::ObjectRef,
+};
 
 use crate::{mark, text};
 
@@ -44,14 +47,13 @@ impl Sieve {
         text.to_ascii_lowercase().contains(&self.words)
     }
 
-    /// Whether it shows an object.
-    pub fn shows(&self, card: &ObjectCard) -> bool {
-        let object = &card.object;
-        self.takes(card.state)
+    /// Whether it shows an object in this state.
+    pub fn shows(&self, object: &ObjectRef, state: State) -> bool {
+        self.takes(state)
             && (self.finds(&object.name)
                 || self.finds(&object.kind)
                 || object.namespace.as_ref().is_some_and(|namespace| self.finds(namespace))
-                || text::state(card.state).eq_ignore_ascii_case(&self.words))
+                || text::state(state).eq_ignore_ascii_case(&self.words))
     }
 }
 

@@ -224,6 +224,80 @@ mod tests {
         task.abort();
     }
 
+    /// Lines as they are written to a log.
+    #[derive(Clone, Default)]
+    struct Lines(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl std::io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().push(String::from_utf8(bytes.to_vec()).unwrap());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_cluster_says_in_its_own_words_makes_no_line_of_the_log() {
+        const FORGED: &str =
+            "no\\n2026-01-01T00:00:00Z ERROR \\u001b[31mforged: all volumes are gone";
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let logged = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::DEBUG)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        let _logged = tracing::subscriber::set_default(logged);
+        let (client, _) = fake::client(|seen| match seen.bare() {
+            "/version" => now(200, format!(r#"{{"gitVersion":"{FORGED}"}}"#)),
+            "/api" => now(
+                200,
+                r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":""},"versions":[{
+                "version":"v1","freshness":"Current","resources":[{"resource":"secrets","scope":"Namespaced",
+                "responseKind":{"kind":"Secret"},"verbs":["list","watch"]}]}]}]}"#,
+            ),
+            "/apis" => now(
+                200,
+                format!(
+                    r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{"name":"{FORGED}"}},
+                    "versions":[{{"version":"v1","freshness":"Stale","resources":[]}}]}}]}}"#
+                ),
+            ),
+            _ => now(
+                403,
+                format!(
+                    r#"{{"kind":"Status","status":"Failure","reason":"{FORGED}","message":"{FORGED}","code":403}}"#
+                ),
+            ),
+        });
+        let (mailbox, mut incoming) = mpsc::channel(4);
+        let (orders, receiver) = mpsc::channel(4);
+        let action = teardown::action::Action::ReadPods {
+            step: teardown::plan::StepId(0),
+            namespace: "shop".into(),
+        };
+        let (run, recall) = (teardown::run::RunId::new("r"), CancellationToken::new());
+        orders.send(crate::hub::Order { run, action, recall }).await.unwrap();
+        let cluster = Cluster { client, name: "fake".into(), chance: Chance::default() };
+        let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
+        let mut awaited = vec!["cannot be discovered", "cannot be seen", "performed"];
+        while !awaited.is_empty() {
+            incoming.recv().await.unwrap();
+            let lines = lines.0.lock().unwrap();
+            awaited.retain(|message| !lines.iter().any(|line| line.contains(message)));
+        }
+        task.abort();
+        for line in &*lines.0.lock().unwrap() {
+            let words = line.strip_suffix('\n').unwrap_or(line);
+            assert!(!words.contains(char::is_control), "{line:?}");
+            // A version that is missing has to be called something; of a message nothing is repeated.
+            assert!(!words.contains("forged") || words.contains("version="), "{line:?}");
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_hub_that_is_gone_ends_it_with_an_error() {
         let (mailbox, incoming) = mpsc::channel(4);

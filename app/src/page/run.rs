@@ -26,6 +26,7 @@ use crate::{
         graph::Graph,
         kept::kept_cards,
         run_head::RunHead,
+        search::Search,
         shape::ShapeSwitch,
         state_bar::state_links,
         steps::Steps,
@@ -92,20 +93,16 @@ pub fn Run(
             {now(move || cluster.get().map(|card| banner::cluster(&card)))}
             <div class="run-body">
                 <div class="run-main">
-                    <Attention scene steps=attention busy skip/>
+                    <Attention scene address steps=attention busy skip/>
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
                             <h2 id="steps-title">{text::STEPS}</h2>
+                            <Search label=text::SEARCH_OBJECTS address/>
                             <ShapeSwitch address otherwise=Shape::List/>
                         </div>
                         {now(move || head.with(|card| card.as_ref().map(|card| state_links(&card.counts, address))))}
                         {now(move || match shown.get() {
-                            Shape::Map => view! {
-                                <div class="workspace map">
-                                    <Graph scene address/>
-                                    <Drawer scene address/>
-                                </div>
-                            }.into_any(),
+                            Shape::Map => view! { <div class="workspace map"><Graph scene address/></div> }.into_any(),
                             Shape::List => view! { <Steps scene address/> }.into_any(),
                         })}
                     </section>
@@ -114,7 +111,10 @@ pub fn Run(
                         {now(kept_view)}
                     </section>
                 </div>
-                <Feed scene/>
+                <div class="run-side">
+                    <Drawer scene address/>
+                    <Feed scene/>
+                </div>
             </div>
         }
     };

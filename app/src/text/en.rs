@@ -137,6 +137,8 @@ pub const OPEN_RUNS: &str = "Runs";
 pub const NO_RUNS: &str = "No teardown has been started yet.";
 pub const SHARED_HINT: &str = "used by others as well, so a plan keeps them";
 pub const NONE: &str = "–";
+/// In place of a figure that nobody can tell.
+pub const UNTOLD: &str = "?";
 
 /// How many objects others use as well.
 pub fn shared(count: usize) -> String {

@@ -7,9 +7,13 @@ use teardown::{
 };
 
 use super::{
-    guard::Guarded, moment::moment, object_name::object_name, skip::Skip, state_badge::state_badge,
+    guard::Guarded,
+    moment::moment,
+    object_name::{object_link, object_name},
+    skip::Skip,
+    state_badge::state_badge,
 };
-use crate::{erased::now, scene::Scene, text};
+use crate::{address::Address, erased::now, scene::Scene, text};
 
 /// Whether a state needs a person's eye.
 pub fn is_trouble(state: State) -> bool {
@@ -27,6 +31,8 @@ pub fn asks(step: &StepCard) -> bool {
 pub fn Attention(
     /// The run's records.
     scene: Scene,
+    /// The page's address.
+    address: Address,
     /// The steps, worst first.
     #[prop(into)]
     steps: Signal<Vec<StepCard>>,
@@ -46,7 +52,7 @@ pub fn Attention(
         if steps.with(Vec::is_empty) {
             return view! { <p class="quiet">{text::ALL_WELL}</p> }.into_any();
         }
-        let cards = steps.get().iter().map(|step| card(step, busy, ask)).collect_view();
+        let cards = steps.get().iter().map(|step| card(step, address, busy, ask)).collect_view();
         view! { <ul class="attention">{cards}</ul> }.into_any()
     };
     view! {
@@ -58,7 +64,12 @@ pub fn Attention(
     }
 }
 
-fn card(step: &StepCard, busy: Signal<bool>, ask: Callback<StepId>) -> impl IntoView + use<> {
+fn card(
+    step: &StepCard,
+    address: Address,
+    busy: Signal<bool>,
+    ask: Callback<StepId>,
+) -> impl IntoView + use<> {
     let id = step.id;
     let why = step.trouble.as_ref().map(|trouble| {
         let lines = text::evidence(trouble)
@@ -77,7 +88,7 @@ fn card(step: &StepCard, busy: Signal<bool>, ask: Callback<StepId>) -> impl Into
     view! {
         <li class="attention-card">
             <div class="attention-head">
-                {state_badge(step.state)} {object_name(&step.object)} {since}
+                {state_badge(step.state)} {object_link(object_name(&step.object).into_any(), &step.uid, address)} {since}
                 <span class="grow"></span>
                 <Guarded label=text::SKIP busy act=Callback::new(move |()| ask.run(id)) class="small"/>
             </div>

@@ -260,7 +260,7 @@ fn lit(
         if !sieve.is_open() {
             let found = scene.read(|records| {
                 scene::objects(records)
-                    .filter(|card| sieve.shows(card))
+                    .filter(|card| sieve.shows(&card.object, card.state))
                     .map(|card| card.uid.clone())
                     .collect::<HashSet<_>>()
             });

@@ -10,7 +10,7 @@ use super::{
     each::{Row, each},
     icon::icon,
     moment::moment,
-    object_name::object_name_short,
+    object_name::{object_link, object_name_short},
     state_badge::state_badge,
 };
 use crate::{
@@ -35,8 +35,9 @@ pub fn List(
 ) -> impl IntoView {
     let groups = memo(move || {
         let sieve = address.sieve();
-        let read =
-            |records: &Records| groups(scene::objects(records).filter(|card| sieve.shows(card)));
+        let read = |records: &Records| {
+            groups(scene::objects(records).filter(|card| sieve.shows(&card.object, card.state)))
+        };
         // Only where states are chosen does it matter that one has changed.
         if sieve.is_open() { scene.read_members(read) } else { scene.read(read) }
     });
@@ -130,9 +131,6 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> impl In
     let first = card.get_untracked();
     let card = RwSignal::from(card);
     let uid = StoredValue::new(first.uid.clone());
-    let selected = move || {
-        uid.with_value(|uid| address.selected.with(|selected| selected.as_ref() == Some(uid)))
-    };
     let standing = move || {
         card.with(|card| match &card.standing {
             Standing::Member => view! { <span class="quiet">{text::MEMBER}</span> }.into_any(),
@@ -143,14 +141,8 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> impl In
         })
     };
     view! {
-        <tr class:selected=selected class:fresh=move || uid.with_value(|uid| scene.is_marked(uid))>
-            <th scope="row">
-                <a
-                    href=move || uid.with_value(|uid| address.to_object(uid))
-                    aria-current=move || selected().then_some("true")
-                    data-noscroll="noscroll"
-                >{object_name_short(&first.object)}</a>
-            </th>
+        <tr class:fresh=move || uid.with_value(|uid| scene.is_marked(uid))>
+            <th scope="row">{object_link(object_name_short(&first.object).into_any(), &first.uid, address)}</th>
             <td>{now(move || state_badge(card.with(|card| card.state)))}</td>
             <td class="number">{now(move || card.with(|card| card.wave.map_or(text::NONE.to_owned(), |wave| wave.to_string())))}</td>
             <td class="when">{now(move || card.with(|card| card.since.map(moment)))}</td>

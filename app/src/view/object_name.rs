@@ -1,10 +1,10 @@
 //! An object's name with its kind.
 
 use leptos::prelude::*;
-use teardown::object::ObjectRef;
+use teardown::object::{ObjectRef, Uid};
 
 use super::icon;
-use crate::text;
+use crate::{address::Address, text};
 
 /// Icon, kind, and path.
 pub fn object_name(object: &ObjectRef) -> impl IntoView + use<> {
@@ -14,6 +14,22 @@ pub fn object_name(object: &ObjectRef) -> impl IntoView + use<> {
 /// Icon, kind, and name without the namespace, where that is said elsewhere.
 pub fn object_name_short(object: &ObjectRef) -> impl IntoView + use<> {
     named(object, object.name.to_string())
+}
+
+/// A name that selects its object.
+pub fn object_link(name: AnyView, uid: &Uid, address: Address) -> impl IntoView + use<> {
+    let uid = StoredValue::new(uid.clone());
+    let selected = move || {
+        let is_it = |selected: &Option<Uid>| uid.with_value(|uid| selected.as_ref() == Some(uid));
+        address.selected.with(is_it)
+    };
+    view! {
+        <a
+            href=move || uid.with_value(|uid| address.to_object(uid))
+            aria-current=move || selected().then_some("true")
+            data-noscroll="noscroll"
+        >{name}</a>
+    }
 }
 
 fn named(object: &ObjectRef, name: String) -> impl IntoView + use<> {

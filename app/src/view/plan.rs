@@ -25,6 +25,10 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
         (count, sizes.join(" + "))
     };
     let (destroyed, lost) = sum(&[Fate::Destroyed]);
+    let figure = match destroyed {
+        0 if hides_claims(plan) => text::UNTOLD.to_owned(),
+        destroyed => destroyed.to_string(),
+    };
     let (safe, left) = sum(&[Fate::LeftBehind, Fate::Kept]);
     let waves: Vec<_> = (1..=plan.waves()).map(|number| wave(plan, number)).collect();
     let blind = (!plan.blind.is_empty()).then(|| {
@@ -42,11 +46,11 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
         <div class="totals">
             {total(plan.steps.len().to_string(), text::WILL_DELETE, text::waves(plan.waves()), "delete")}
             {total(plan.kept.len().to_string(), text::WILL_KEEP, String::new(), "keep")}
-            {total(destroyed.to_string(), text::DATA_DESTROYED, lost, if destroyed > 0 { "destroyed" } else { "" })}
+            {total(figure, text::DATA_DESTROYED, lost, if destroyed > 0 { "destroyed" } else { "" })}
             {total(safe.to_string(), text::DATA_SAFE, left, "safe")}
         </div>
         {blind}
-        {data(&plan.data)}
+        {data(plan)}
         <section aria-labelledby="order-title">
             <h2 id="order-title">{text::ORDER_TITLE}</h2>
             <p class="lead">{text::ORDER_LEAD}</p>
@@ -70,11 +74,17 @@ fn total(figure: String, label: &'static str, more: String, class: &'static str)
     }
 }
 
+/// Whether there may be claims that nobody sees, and with them data.
+fn hides_claims(plan: &Plan) -> bool {
+    plan.blind.iter().any(|resource| resource == "persistentvolumeclaims")
+}
+
 /// Every volume that is concerned, destroyed ones first.
-fn data(fates: &[DataFate]) -> impl IntoView + use<> {
-    let fates =
-        sorted(fates.to_vec(), |a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
-    let none = fates.iter().all(|data| !matches!(data.fate, Fate::Destroyed | Fate::Unknown));
+fn data(plan: &Plan) -> impl IntoView + use<> {
+    let fates: Vec<DataFate> =
+        sorted(plan.data.clone(), |a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
+    let none = !hides_claims(plan)
+        && fates.iter().all(|data| !matches!(data.fate, Fate::Destroyed | Fate::Unknown));
     let rows = fates
         .iter()
         .map(|data| {

@@ -5,8 +5,9 @@ use teardown::{message::StepCard, plan::StepId};
 
 use super::{
     each::{Row, each},
+    empty::nothing_matches,
     moment::time_of_day,
-    object_name::object_name,
+    object_name::{object_link, object_name},
     state_badge::state_badge,
 };
 use crate::{
@@ -33,7 +34,7 @@ pub fn Steps(
     let order = memo(move || {
         let sieve = address.sieve();
         let read = |records: &Records| {
-            let shown = scene::steps(records).filter(|step| sieve.takes(step.state));
+            let shown = scene::steps(records).filter(|step| sieve.shows(&step.object, step.state));
             let steps: Vec<(u32, StepId)> = shown.map(|step| (step.wave, step.id)).collect();
             sorted(steps, Ord::cmp).into_iter().map(|(_, id)| id).collect::<Vec<_>>()
         };
@@ -42,7 +43,7 @@ pub fn Steps(
     });
     let rows = each(move || {
         let most = if address.all.get().is_some() { usize::MAX } else { FIRST };
-        let draw = move |id| scene.step(id).map(|card| row(scene, card));
+        let draw = move |id| scene.step(id).map(|card| row(scene, address, card));
         order
             .get()
             .into_iter()
@@ -72,11 +73,12 @@ pub fn Steps(
                 </tbody>
             </table>
         </div>
+        {now(move || order.with(Vec::is_empty).then(nothing_matches))}
         {now(move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> }))}
     }
 }
 
-fn row(scene: Scene, card: ArcRwSignal<StepCard>) -> impl IntoView {
+fn row(scene: Scene, address: Address, card: ArcRwSignal<StepCard>) -> impl IntoView {
     let first = card.get_untracked();
     let card = RwSignal::from(card);
     let waits = move || {
@@ -97,9 +99,13 @@ fn row(scene: Scene, card: ArcRwSignal<StepCard>) -> impl IntoView {
         }
     };
     view! {
-        <tr id=format!("step-{}", first.id) class:settled=move || card.with(|card| card.gone.is_some())>
+        <tr
+            id=format!("step-{}", first.id)
+            class:settled=move || card.with(|card| card.gone.is_some())
+            class:fresh=move || card.with(|card| scene.is_marked(&card.uid))
+        >
             <td class="number">{first.wave}</td>
-            <th scope="row">{object_name(&first.object)}</th>
+            <th scope="row">{object_link(object_name(&first.object).into_any(), &first.uid, address)}</th>
             <td>{now(move || state_badge(card.with(|card| card.state)))}</td>
             <td class="waits">{now(waits)}</td>
             <td class="when">{now(move || card.with(|card| card.requested.map(time_of_day)))}</td>

@@ -1,9 +1,9 @@
 //! A column of a plan: the steps of one rank.
 
 use leptos::prelude::*;
-use teardown::plan::Plan;
+use teardown::{message::State, plan::Plan};
 
-use super::step::step;
+use super::{state_badge::state_badge, step::step};
 use crate::text;
 
 /// The column.
@@ -15,7 +15,7 @@ pub fn wave(plan: &Plan, number: u32) -> impl IntoView + use<> {
     let heading = id.clone();
     view! {
         <section class="wave" aria-labelledby=id>
-            <h3 id=heading>{text::wave(number)} <span class="count">{count}</span></h3>
+            <h3 id=heading>{text::wave(number)} {state_badge(State::Planned)} <span class="count">{count}</span></h3>
             <ol>{steps}</ol>
         </section>
     }
