@@ -41,11 +41,13 @@ test('an application is taken apart in order, through a kill, before two people'
 	}
 
 	// Nobody declared this volume: it is left as Released, and the plan has named it as data left behind.
-	const { convictions, seen, gaps } = await judge.close({
+	const { convictions, seen, gaps, unread } = await judge.close({
 		keptExpected: kept,
 		mayRemain: ({ metadata }) => metadata.name === 'org1-couchdb',
 	});
 	expect(convictions).toEqual([]);
+	// Which Pods there are was asked of the API server itself before each claim went.
+	expect(unread).toEqual([]);
 	const volume = async () => (await cluster.request('admin', 'GET', '/api/v1/persistentvolumes/org1-couchdb')).body.status?.phase;
 	await expect.poll(volume).toBe('Released');
 	// It has seen them all, and knows whose they were.

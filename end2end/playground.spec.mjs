@@ -204,7 +204,7 @@ test('a well-behaved application is taken apart to the end', async ({ visit }) =
 	});
 });
 
-test('kubectl can look at it, and a world of one’s own is served or refused in clear words', async () => {
+test('kubectl can look at it, and a world of one’s own is served or refused in clear words', async ({ visit }) => {
 	await playing(['s5'], async (unwind) => {
 		// As it is printed.
 		const [, words] = unwind.errors.match(/^kubectl (.+) looks at the sandbox\.$/m) ?? [];
@@ -217,6 +217,22 @@ test('kubectl can look at it, and a world of one’s own is served or refused in
 		expect(stdout).toMatch(/^s5 +web-\S+ +[01]\/1 /m);
 
 		const own = join(unwind.options.state, 'own.json');
+		// What kubectl prints of one cluster is the world of another.
+		const kinds =
+			'namespaces,nodes,deployments,replicasets,pods,services,endpoints,endpointslices,configmaps,secrets,serviceaccounts';
+		const kubeconfig = words.split(' ').slice(0, 2);
+		const printed = await promisify(execFile)(kubectl, [...kubeconfig, 'get', kinds, '-A', '-o', 'json'], {
+			env: { PATH: process.env.PATH, HOME: unwind.options.state },
+		});
+		await writeFile(own, printed.stdout);
+		await playing([own], async (another) => {
+			const page = await visit();
+			await signIn(page, another.link);
+			await page.getByRole('link', { name: 's5', exact: true }).click();
+			const running = page.getByRole('button', { name: /^web-\S+ Pod/ });
+			await expect(running.first()).toBeVisible();
+			await expect(page.getByRole('link', { name: /present$/ }).first()).toBeVisible();
+		});
 		await writeFile(own, JSON.stringify([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'own' } }]));
 		await playing([own], async (another) => expect(another.link).toContain('http://127.0.0.1'));
 

@@ -15,6 +15,7 @@ import { nodes } from '../cluster/servers.mjs';
  * @property {(path: string) => Promise<void>} corrupt a custom resource, by its path: what is kept of it is no object
  * @property {(path: string) => Promise<void>} erase it, from where it is kept
  * @property {(definition: string) => Promise<void>} convert lets who converts the resources of that definition answer, if it is `webhookAt('convert')`
+ * @property {(plural: string, namespace: string, name: string) => Promise<void>} outlast lets the next DELETE of it take longer than a server waits, if what it waits for is `webhookAt('hang.example.com')`
  */
 
 /** In a world that somebody else started: who converts answers there as it does, the rest is not ours to switch off. @returns {Hands} */
@@ -32,6 +33,7 @@ export function bound() {
 		corrupt: cannot,
 		erase: cannot,
 		convert: async () => {},
+		outlast: async () => {},
 	};
 }
 
@@ -46,6 +48,7 @@ export const ofCluster = (cluster) => ({
 	corrupt: (path) => cluster.overwrite(keyOf(path), 'garbage'),
 	erase: (path) => cluster.erase(keyOf(path)),
 	convert: async () => {},
+	outlast: async () => {},
 });
 
 /**
@@ -55,23 +58,25 @@ export const ofCluster = (cluster) => ({
  */
 export function ofSandbox(script, answers, ended) {
 	script.on('error', () => {}); // told by its end
-	/** @param {string} happening */
-	const tell = async (happening) => {
+	/** @param {string} line */
+	const tell = async (line) => {
 		const answered = once(answers, 'line');
-		script.write(`at 0s ${happening}\n`);
+		script.write(`${line}\n`);
 		const { refused, why } = JSON.parse((await Promise.race([answered, ended]))[0]);
 		if (refused) throw new Error(`${refused}: ${why}`);
 	};
 	/** One after the other, whoever says it: answers do not tell what they answer. @type {Promise<unknown>} */
 	let last = Promise.resolve();
-	/** @param {string[]} happenings */
-	const say = async (...happenings) => {
-		for (const happening of happenings) {
-			const told = last.then(() => tell(happening));
+	/** @param {string[]} lines */
+	const tellAll = async (...lines) => {
+		for (const line of lines) {
+			const told = last.then(() => tell(line));
 			last = told.catch(() => {});
 			await told;
 		}
 	};
+	/** @param {string[]} happenings */
+	const say = (...happenings) => tellAll(...happenings.map((happening) => `at 0s ${happening}`));
 	return {
 		stopControllers: () => say('controller kube-controller-manager off'),
 		startControllers: () => say('controller kube-controller-manager on'),
@@ -82,6 +87,7 @@ export function ofSandbox(script, answers, ended) {
 		corrupt: (path) => say(`corrupt ${resourceOf(path)}`),
 		erase: (path) => say(`erase ${resourceOf(path)}`),
 		convert: (definition) => say(`webhook ${definition} allow`),
+		outlast: (plural, namespace, name) => tellAll(`on delete ${plural} ${namespace}/${name} 1x -> 504`),
 	};
 }
 

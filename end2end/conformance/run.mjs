@@ -7,7 +7,7 @@
  *   --only PART           only cases with that in `file/name`
  *   --at KUBECONFIG       not a new world but the one that is there (of end2end/cluster/up.mjs, or a sandbox; one that
  *                         webhook.mjs's script was not given to has no webhooks that answer, and in none can a
- *                         part be switched off: the cases in outage differ)
+ *                         part be switched off: the cases in outage differ, and delete-outlasts-server in a sandbox)
  *   --teach               what the real one says becomes what is expected
  *
  * Exit code 0: no difference; 1: differences, on stdout; 2: could not compare.

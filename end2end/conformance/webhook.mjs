@@ -23,7 +23,10 @@ const decisions = {
 	'rewrite.example.com': { allowed: true, change: [{ op: 'add', path: '/spec/hostname', value: 'other' }] },
 };
 
-/** The same for the sandbox, which asks nobody: a script of what its webhooks say. */
+/** Who is asked and never says anything. In the sandbox it is not reached, which ends at once. */
+const hanging = 'hang.example.com';
+
+/** What they say for the sandbox, which asks nobody: a script. */
 export const script = Object.entries(decisions)
 	.map(([name, { allowed, status, change }]) => {
 		const how = change
@@ -75,7 +78,9 @@ export async function answering(dir, ca) {
 		let text = '';
 		for await (const part of request) text += part;
 		const { apiVersion, kind, request: asked } = JSON.parse(text);
-		const known = decisions[new URL(request.url ?? '', 'https://localhost').pathname.slice(1)];
+		const name = new URL(request.url ?? '', 'https://localhost').pathname.slice(1);
+		if (name === hanging) return;
+		const known = decisions[name];
 		const decision = known ? said(known) : converted(asked);
 		response.setHeader('content-type', 'application/json');
 		response.end(JSON.stringify({ apiVersion, kind, response: { uid: asked.uid, ...decision } }));

@@ -29,7 +29,7 @@ export class Wire {
 
 	/** Resolves whatever the status; rejects only if there is no answer. @param {Request} request @returns {Promise<Answer>} */
 	async ask(request) {
-		const response = await this.#send(request, AbortSignal.timeout(30_000));
+		const response = await this.#send(request, AbortSignal.timeout(60_000));
 		let text = '';
 		for await (const chunk of response.setEncoding('utf8')) text += chunk;
 		const type = response.headers['content-type'] ?? '';

@@ -126,6 +126,7 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	);
 	const verdict = await judge.close({ keptExpected: kept });
 
+	assert.ok(verdict.unread.includes(`${orderers}/ledger-orderer-0`), verdict.unread.join());
 	const claims = convictedOf(verdict, 'claim-in-use');
 	assert.ok(claims.includes(`PersistentVolumeClaim ${orderers}/ledger-orderer-0`), claims.join());
 	assert.ok(claims.includes(`PersistentVolumeClaim ${shared}/${sharedClaimOf(sharedOrg)}`), claims.join());

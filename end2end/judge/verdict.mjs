@@ -31,6 +31,7 @@ import { called, titleOf, World } from './world.mjs';
  * @property {Conviction[]} convictions none: acquitted
  * @property {{changes: number, deletions: number, requests: number}} seen what the verdict rests on
  * @property {import('./audit.mjs').PodList[]} podLists reads of Pods by the accused
+ * @property {string[]} unread claims that the accused deleted without having read just before which Pods there are
  * @property {string[]} gaps deletions that were concluded from a list after a gap in a watch; their order is an upper bound
  */
 
@@ -89,10 +90,35 @@ export function reachVerdict(
 			requests: asked.filter(({ user }) => accused(user)).length,
 		},
 		podLists: podLists.filter(({ user }) => accused(user)),
+		unread: asked
+			.filter(({ user, resource, code, dryRun }) => accused(user) && resource === claims && code < 300 && !dryRun)
+			.filter((deletion) => !podLists.some((read) => precedes(read, deletion)))
+			.map(({ namespace, name }) => `${namespace}/${name ?? 'all'}`),
 		gaps: run
 			.filter(({ inferred }) => inferred)
 			.map(({ object, revision }) => `${titleOf(object)} gone by revision ${revision}`),
 	};
+}
+
+const claims = 'persistentvolumeclaims';
+/** A read of Pods that is older says nothing of those there are, in ms. */
+const fresh = 60_000;
+
+/**
+ * Whether somebody read the Pods of a claim's namespace before they deleted it, and not from a cache.
+ * @param {import('./audit.mjs').PodList} read @param {import('./audit.mjs').Asked} deletion
+ */
+function precedes({ user, uri, at }, { user: by, namespace, at: then }) {
+	const { pathname, searchParams } = new URL(uri, 'https://apiserver');
+	const age = Date.parse(then) - Date.parse(at);
+	return (
+		user === by &&
+		pathname.endsWith(`/namespaces/${namespace}/pods`) &&
+		!searchParams.has('resourceVersion') &&
+		!searchParams.has('watch') &&
+		age >= 0 &&
+		age < fresh
+	);
 }
 
 /**

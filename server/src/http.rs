@@ -15,7 +15,7 @@
 //! ```sh
 //! curl -b jar $U/api/units              # 200: units, runs, what cannot be seen
 //! curl -b jar $U/api/units/shop         # 200: one unit with its graph
-//! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and feed
+//! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and the last 400 lines of its feed
 //! curl -b jar $U/api/plans/0123456789abcdef
 //! ```
 //! The first three answer with a snapshot, [`teardown::message::Message`], the last with a [`teardown::plan::Plan`].
@@ -65,7 +65,24 @@
 //! {"error": {"code": "stalePlan", "what": "The cluster has moved since this plan was made", "means": "…", "do": "…",
 //!            "differences": [{"difference": "added", "object": {…}}], "request": "9f2c61d07ab34e15"}}
 //! ```
-//! `code` is stable and listed in [`Failure`]; `what` happened, what it `means`, what to `do`; `request` stands in the
+//! `code` is stable, one of these:
+//!
+//! | | |
+//! |---|---|
+//! | 400 | `malformed` a path or a query, `syntax` a body that is no JSON |
+//! | 401 | `notSignedIn`, `wrongToken` |
+//! | 403 | `foreignOrigin` |
+//! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownStep`, `unknownPath` |
+//! | 405, 408 | `wrongMethod`, `tooSlow` |
+//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `runEnded`, `tooLate` |
+//! | 413, 414, 415 | `tooLarge`, `longAddress`, `notJson` |
+//! | 421 | `wrongHost` |
+//! | 422 | `emptyPlan`, `cyclicPlan`, `wrongName`, `shape` JSON of another shape |
+//! | 429 | `tooManyAttempts` |
+//! | 500 | `internal` |
+//! | 503 | `notReady`, `journalUnwritable`, `shuttingDown` |
+//!
+//! `what` happened, what it `means`, what to `do`; `request` stands in the
 //! log and in the header `x-request-id`. Beside them: `differences` with `stalePlan`, `path` with `cyclicPlan`, `run`
 //! and `object` with `overlap`.
 //!

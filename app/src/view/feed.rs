@@ -16,9 +16,6 @@ use crate::{
     text,
 };
 
-/// Lines shown; older ones are in the run's journal.
-const LINES: usize = 200;
-
 /// The feed.
 #[component]
 pub fn Feed(
@@ -29,10 +26,11 @@ pub fn Feed(
         scene.read(|records| {
             let mut lines: Vec<EventCard> = scene::events(records).cloned().collect();
             lines.reverse();
-            lines.truncate(LINES);
             lines
         })
     });
+    // The lines are numbered from nothing: what is before the first that a page holds is not on it.
+    let older = move || lines.with(|lines| lines.last().map_or(0, |line| line.number as usize));
     // Once a run is over nothing is left out any more, so a line that says how many stays true.
     let skipped = move || {
         scene.read(|records| {
@@ -52,6 +50,7 @@ pub fn Feed(
             <ol reversed=true tabindex="0" aria-labelledby="feed-title">
                 {rows}
             </ol>
+            {now(move || (older() > 0).then(|| view! { <p class="quiet">{text::more(older())}</p> }))}
         </section>
     }
 }

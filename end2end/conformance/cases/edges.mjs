@@ -220,7 +220,7 @@ export default [
 	}),
 	define(
 		'snapshot-held',
-		'§3 V10 A snapshot stays while it is a source, and its content while it is bound',
+		'§3 V10 A snapshot and its content stay for their finalizers, which the case sets: their controller is not here',
 		async (t) => {
 			const shape = { ...shapeOf('VolumeSnapshot'), group: `${t.ns}.example.com` };
 			const contents = { ...shapeOf('VolumeSnapshotContent'), group: shape.group };

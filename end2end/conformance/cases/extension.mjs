@@ -397,6 +397,54 @@ export default [
 		await t.delete('configmaps/a');
 		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
 	}),
+	define(
+		'delete-outlasts-server',
+		'§3 A8 A DELETE that takes longer than 34 s is given up, with nothing deleted; one of a collection is not',
+		async (t) => {
+			// A webhook is waited for 30 s at most, so it takes two: of those that may change an object, as they are asked
+			// one after the other, and the first of them passed over. A third refuses the probe, to tell when they are known.
+			const labels = { slow: 'yes' };
+			const hooks = webhook(t, 'Mutating', {
+				name: 'deny.example.com',
+				clientConfig: t.webhookAt('deny.example.com'),
+				objectSelector: { matchExpressions: [{ key: 'slow', operator: 'DoesNotExist' }] },
+				timeoutSeconds: 5,
+			});
+			const clientConfig = t.webhookAt('hang.example.com');
+			for (const name of ['one.example.com', 'two.example.com']) {
+				const objectSelector = { matchLabels: labels };
+				const hangs = { name, clientConfig, objectSelector, timeoutSeconds: 18, failurePolicy: 'Ignore' };
+				hooks.webhooks.push(...webhook(t, 'Mutating', hangs).webhooks);
+			}
+			await t.create(hooks, { silent: true });
+			await inForce(t, 400);
+			for (const name of ['a', 'b'])
+				await t.create(configMap(name, { labels: { of: name, ...labels } }), { silent: true });
+			await t.hands.outlast('configmaps', t.ns, 'a');
+			const query = { labelSelector: 'of=b' };
+			const [, { status }] = await Promise.all([
+				t.delete('configmaps/a'),
+				t.delete('configmaps', undefined, { query, silent: true }),
+			]);
+			t.note('the collection', status);
+			await t.get('configmaps', { query: { labelSelector: 'slow' } });
+			await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+			await outOfForce(t);
+			await t.delete('configmaps/a');
+		},
+		// A webhook makes the server look up the namespace of what is deleted: one that stands this long would meet the case
+		// whose namespace is gone.
+		{
+			alone: true,
+			differs: [
+				{
+					real: '504 Failure 504 Timeout "Timeout: request did not complete within requested timeout - context deadline exceeded"',
+					sandbox: '504 Failure 504 Timeout "Timeout: request did not complete within the allotted timeout"',
+					why: 'it waits for nobody, but is told that it took too long: in the words of the limit of 60 s, it has no others',
+				},
+			],
+		},
+	),
 	define('webhook-conditions', '§3 X3 A webhook is called where its conditions hold', async (t) => {
 		const matchConditions = [{ name: 'only-probe', expression: isProbe }];
 		await t.create(webhook(t, 'Validating', { matchConditions }), { silent: true });

@@ -1,7 +1,9 @@
 /**
  * Pods: grace, the last DELETE of the node, what holds them, and nodes that are not there.
  */
-import { completing, deployment, held, pod, unplacedPod } from '../objects.mjs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { condition } from '../conditions.mjs';
+import { completing, deployment, held, ownedBy, pod, unplacedPod } from '../objects.mjs';
 import { longPatience } from '../scene.mjs';
 import { define } from '../suite.mjs';
 
@@ -47,6 +49,45 @@ async function bareNode(t, name) {
 		{ status: { conditions, allocatable, capacity: allocatable } },
 		{ silent: true },
 	);
+}
+/**
+ * Lets the kubelet of a bare node say, while something is played, that its runtime does not answer, and that it is
+ * there itself: again and again, because what it said counts for seconds only.
+ * @param {Scene} t @param {string} name @param {() => Promise<void>} play
+ */
+async function ailing(t, name, play) {
+	const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+	const renewed = () => ({ renewTime: new Date().toISOString().replace('Z', '000Z') });
+	const { body: node } = await t.get(`nodes/${name}`, { silent: true });
+	const metadata = { name, ...ownedBy({ apiVersion: 'v1', kind: 'Node', metadata: node.metadata }) };
+	const spec = { holderIdentity: name, leaseDurationSeconds: 8, ...renewed() };
+	await t.post(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }, { silent: true });
+	const since = new Date().toISOString();
+	const speak = async () => {
+		const conditions = [
+			{
+				type: 'Ready',
+				status: 'False',
+				reason: 'KubeletNotReady',
+				message: 'PLEG is not healthy: pleg was last seen active 3m5s ago; threshold is 3m0s',
+				lastHeartbeatTime: new Date().toISOString(),
+				lastTransitionTime: since,
+			},
+		];
+		await t.patch(`${leases}/${name}`, 'merge', { spec: renewed() }, { silent: true });
+		await t.patch(`nodes/${name}/status`, 'strategic', { status: { conditions } }, { silent: true });
+	};
+	let speaks = true;
+	const said = (async () => {
+		for (; speaks; await pause(100)) await speak();
+	})();
+	said.catch(() => {}); // told at the end
+	try {
+		await play();
+	} finally {
+		speaks = false;
+		await said;
+	}
 }
 const onBareNode = { tolerations: [{ key: 'conformance', operator: 'Exists' }] };
 
@@ -200,6 +241,66 @@ export default [
 				{ see: ['status.phase', 'status.conditions'] },
 			);
 		},
+	),
+	define(
+		'pod-held-container',
+		'§3 P7 P4 A container that cannot be killed: an event says so, the node is not ready, and still not unreachable',
+		async (t) => {
+			// No node here has a container that hangs, so the case says what the kubelet would: of the Pod, of the end that
+			// fails, of itself. What the API and the controllers make of it is theirs.
+			const name = t.name('node');
+			await bareNode(t, name);
+			const spec = { nodeName: name, tolerations: [{ operator: 'Exists' }] };
+			const { body: p } = await t.create(pod('p', {}, spec), { silent: true });
+			const startedAt = new Date().toISOString();
+			const container = { name: 'main', image: 'example.com/main:1', imageID: '', ready: true, restartCount: 0 };
+			const status = {
+				phase: 'Running',
+				conditions: [{ type: 'Ready', status: 'True' }],
+				containerStatuses: [{ ...container, state: { running: { startedAt } } }],
+			};
+			await t.patch('pods/p/status', 'strategic', { status }, { silent: true });
+			const taints = (/** @type {any} */ node) => [
+				...new Set(node.spec.taints.map((/** @type {any} */ { key }) => key).sort()),
+			];
+			const show = (/** @type {any} */ node) => {
+				const { status, reason, message } = condition(node, 'Ready');
+				return [status, reason, message, taints(node)];
+			};
+			/** Whether it is this, and tainted for that alone. */
+			const is = (/** @type {any} */ node, /** @type {string} */ ready, /** @type {string} */ taint) =>
+				condition(node, 'Ready').status === ready &&
+				taints(node).join() === ['conformance', `node.kubernetes.io/${taint}`].join();
+			await ailing(t, name, async () => {
+				await t.delete('pods/p');
+				await t.create(
+					{
+						apiVersion: 'v1',
+						kind: 'Event',
+						metadata: { name: 'p.kill' },
+						involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: t.ns, name: 'p', uid: p.metadata.uid },
+						type: 'Warning',
+						reason: 'FailedKillPod',
+						message:
+							'error killing pod: failed to "KillContainer" for "main" with KillContainerError: "rpc error: code = DeadlineExceeded desc = context deadline exceeded"',
+						source: { component: 'kubelet', host: name },
+					},
+					{ silent: true },
+				);
+				await t.get('events', {
+					query: { fieldSelector: `involvedObject.uid=${p.metadata.uid},reason=FailedKillPod` },
+					see: ['type', 'message', 'source.component'],
+				});
+				await t.until(`nodes/${name}`, 'is not ready, and heard', (node) => is(node, 'False', 'not-ready'), { show });
+				await t.get('pods/p', { see: ['status.phase'] });
+				await t.get('pods/p', { show: ({ status }) => Object.keys(status.containerStatuses[0].state) });
+			});
+			// What tells the two apart: as soon as the lease is not renewed any more, it is another mechanism.
+			await t.until(`nodes/${name}`, 'is not heard any more', (node) => is(node, 'Unknown', 'unreachable'), { show });
+			await t.get('pods/p', { see: ['status.phase'] });
+			await t.delete(`nodes/${name}`, undefined, { silent: true });
+		},
+		{ alone: true },
 	),
 	define('pod-binding', 'A Pod is bound by POST to its subresource, once', async (t) => {
 		const unscheduled = pod('p', {}, { schedulerName: 'nobody' });

@@ -124,6 +124,43 @@ export default [
 			await t.get('pods/p', { see: ['status.phase'] });
 		},
 	),
+	define(
+		'pod-stale-handle',
+		'§3 P10 V3 §8 R-S1 What a stale handle shows: a Pod that ended and stays, no claim, its volume Released, no event',
+		async (t) => {
+			const name = await bound(t);
+			// The containers end and the last DELETE of the node never comes. That a handle is stale is in the log of a
+			// kubelet alone; the API has that part of a volume was mounted, and that claim and volume are not what they were.
+			const volumeMounts = [{ name: 'data', mountPath: '/data', subPath: 'shop' }];
+			const containers = [{ name: 'main', image: 'example.com/main:1', volumeMounts }];
+			await t.create(pod('p', { annotations: { [hold]: 'unmount' } }, { containers, ...using('data') }), {
+				silent: true,
+			});
+			await t.until('pods/p', 'runs', running, { silent: true });
+			await t.delete('persistentvolumeclaims/data');
+			await t.patch('persistentvolumeclaims/data', 'merge', free);
+			await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
+			await t.delete('pods/p');
+			await t.until('pods/p', 'has Failed', is('Failed'), {
+				see: [
+					'status.phase',
+					'status.conditions',
+					'status.containerStatuses[0].state.terminated.exitCode',
+					'spec.volumes[0].persistentVolumeClaim.claimName',
+					'spec.containers[0].volumeMounts[0].subPath',
+				],
+			});
+			await t.get('events', { query: { fieldSelector: 'type=Warning,involvedObject.name=p' } });
+			await t.get('persistentvolumeclaims/data');
+			// Another claim of that name is no help: it waits for a volume, and the Pod still for what it had.
+			await t.create(claim('data', name), { silent: true });
+			await t.until('persistentvolumeclaims/data', 'is Pending', is('Pending'), { see });
+			await t.get('pods/p', { see: ['status.phase'] });
+			await t.annotate('p', hold, null);
+			await t.gone('pods/p');
+			await t.get(`persistentvolumes/${name}`, { see: seeVolume });
+		},
+	),
 	define('claim-stripped-by-force', '§3 V3 Forcing the Pod releases its claim', async (t) => {
 		await bound(t);
 		await t.create(pod('p', held, using('data')), { silent: true });

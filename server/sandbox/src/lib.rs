@@ -18,6 +18,7 @@ pub mod cluster;
 pub mod controller;
 pub mod fault;
 pub mod log;
+mod printed;
 pub mod world;
 pub mod play;
 pub mod api;

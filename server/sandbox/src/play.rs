@@ -10,6 +10,7 @@ use crate::{
     fault::{Faults, NodeFault},
     object,
     patch::Patch,
+    printed,
     store::Key,
     world::{BadWorld, World},
 };
@@ -101,7 +102,7 @@ impl Game {
         let mut scenes = Vec::new();
         for (name, objects, faults) in texts {
             Faults::parse(faults, jiff::Timestamp::UNIX_EPOCH).map_err(BadWorld::Faults)?;
-            let mut objects = list(objects)?;
+            let mut objects = printed::made_fit(list(objects)?);
             // Worlds may share a driver or a class.
             objects.retain(|it| seen.insert(identity(it)));
             scenes.push(Scene { name: name.into(), objects, faults: faults.into() });

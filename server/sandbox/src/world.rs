@@ -1,7 +1,8 @@
 //! A whole sandbox at one moment, and the worlds it can begin with.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,6 +12,7 @@ use crate::controller::{Condition, Controllers, message, timing::Timing};
 use crate::fault::{BadLine, Faults, Happening};
 use crate::object;
 use crate::patch::Patch;
+use crate::printed;
 use crate::status::Status;
 
 /// Everything in the sandbox that moves.
@@ -100,26 +102,39 @@ impl World {
     pub fn load(&mut self, objects: &str, faults: &str) -> Result<(), BadWorld> {
         let faults = Faults::parse(faults, self.cluster.steady()).map_err(BadWorld::Faults)?;
         let objects: Vec<Value> = serde_json::from_str(objects).map_err(BadWorld::Objects)?;
-        self.furnish(objects)?;
+        self.furnish(printed::made_fit(objects))?;
         self.cluster.faults.join(faults);
         Ok(())
     }
 
-    /// Creates objects in the order in which they are given.
+    /// Creates objects in the order in which they are given. One with a UID was printed of another cluster: what it
+    /// owned there it owns here, and where there is one of its name already, that one is it.
     ///
     /// # Errors
     ///
     /// The first one that is refused. What was created before it stays.
     pub fn furnish(&mut self, objects: Vec<Value>) -> Result<(), BadWorld> {
-        for object in objects {
-            self.create(object)?;
+        let mut uids = HashMap::new();
+        for mut object in objects {
+            let there = object::uid(&object).to_owned();
+            if there.is_empty() {
+                self.create(object)?;
+            } else {
+                printed::adopt(&mut object, &uids);
+                let existing = self.cluster.key_of(&object).and_then(|key| self.cluster.get(&key));
+                let here = match existing {
+                    Some(existing) => existing.clone(),
+                    None => self.create(object)?,
+                };
+                uids.insert(there, object::uid(&here).to_owned());
+            }
             // Namespaces are furnished before Pods come, definitions are served before their objects.
             self.turn();
         }
         Ok(())
     }
 
-    fn create(&mut self, object: Value) -> Result<(), BadWorld> {
+    fn create(&mut self, object: Value) -> Result<Arc<Value>, BadWorld> {
         let kind = || BadWorld::Kind(object::text(&object, &["kind"]).to_owned());
         let key = self.cluster.key_of(&object).ok_or_else(kind)?;
         let made =
@@ -128,7 +143,7 @@ impl World {
             name: key.name.to_string(),
             message: status.message,
         };
-        made.map(|_| ()).map_err(refused)
+        made.map_err(refused)
     }
 
     /// Lets happen what is due, and controllers act until all is quiet. Says when something is due next.

@@ -325,6 +325,14 @@ mod tests {
         let table: Vec<_> = failures
             .map(|failure| format!("{} {}", failure.status().as_u16(), failure.code()))
             .collect();
+        let documentation = include_str!("../http.rs");
+        for line in &table {
+            let (status, code) = line.split_once(' ').unwrap();
+            let is_row = |row: &&str| row.starts_with("//! | 4") || row.starts_with("//! | 5");
+            let mut rows = documentation.lines().filter(is_row);
+            let said = rows.any(|row| row.contains(status) && row.contains(&format!("`{code}`")));
+            assert!(said, "{line} is not documented");
+        }
         insta::assert_snapshot!(table.join("\n"), @r"
         404 unknownUnit
         404 unknownPlan

@@ -21,7 +21,7 @@ use crate::{
 
 /// The most objects outside a unit that are drawn beside it.
 const OUTSIDE: usize = 300;
-/// The most lines of a feed that a page holds; the journal has them all.
+/// The most lines of a feed that a page holds, the latest; the journal keeps them all.
 const FEED: usize = 400;
 
 /// Everything a view is made of.

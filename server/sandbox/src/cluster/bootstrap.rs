@@ -6,11 +6,121 @@ use super::{Actor, Cluster};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
+const READ: [&str; 3] = ["get", "list", "watch"];
+const WRITE: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
+const ALL: [&str; 8] =
+    ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
+/// Resources of one group.
+type Resources<'a> = (&'a str, &'a [&'a str]);
+
+/// What `view` reads: of the core group all but Secrets, with which a reader could become somebody else, and of RBAC
+/// nothing. This and what follows is `policy.go` of the bootstrap roles, as far as there are such resources here.
+const VIEWED: [Resources<'_>; 9] = [
+    (
+        "",
+        &[
+            "bindings",
+            "configmaps",
+            "endpoints",
+            "events",
+            "limitranges",
+            "namespaces",
+            "namespaces/status",
+            "persistentvolumeclaims",
+            "persistentvolumeclaims/status",
+            "pods",
+            "pods/log",
+            "pods/status",
+            "replicationcontrollers",
+            "replicationcontrollers/scale",
+            "replicationcontrollers/status",
+            "resourcequotas",
+            "resourcequotas/status",
+            "serviceaccounts",
+            "services",
+            "services/status",
+        ],
+    ),
+    ("events.k8s.io", &["events"]),
+    ("discovery.k8s.io", &["endpointslices"]),
+    (
+        "apps",
+        &[
+            "controllerrevisions",
+            "daemonsets",
+            "daemonsets/status",
+            "deployments",
+            "deployments/scale",
+            "deployments/status",
+            "replicasets",
+            "replicasets/scale",
+            "replicasets/status",
+            "statefulsets",
+            "statefulsets/scale",
+            "statefulsets/status",
+        ],
+    ),
+    ("autoscaling", &["horizontalpodautoscalers", "horizontalpodautoscalers/status"]),
+    ("batch", &["cronjobs", "cronjobs/status", "jobs", "jobs/status"]),
+    ("policy", &["poddisruptionbudgets", "poddisruptionbudgets/status"]),
+    ("networking.k8s.io", &["ingresses", "ingresses/status", "networkpolicies"]),
+    ("resource.k8s.io", &["resourceclaims", "resourceclaims/status", "resourceclaimtemplates"]),
+];
+
+/// What `edit` reads beyond that.
+const PRIVATE: [&str; 6] =
+    ["pods/attach", "pods/exec", "pods/portforward", "pods/proxy", "secrets", "services/proxy"];
+
+/// What `edit` writes.
+const EDITED: [Resources<'_>; 8] = [
+    (
+        "",
+        &[
+            "configmaps",
+            "events",
+            "persistentvolumeclaims",
+            "pods",
+            "pods/attach",
+            "pods/exec",
+            "pods/portforward",
+            "pods/proxy",
+            "replicationcontrollers",
+            "replicationcontrollers/scale",
+            "secrets",
+            "serviceaccounts",
+            "services",
+            "services/proxy",
+        ],
+    ),
+    ("events.k8s.io", &["events"]),
+    (
+        "apps",
+        &[
+            "daemonsets",
+            "deployments",
+            "deployments/rollback",
+            "deployments/scale",
+            "replicasets",
+            "replicasets/scale",
+            "statefulsets",
+            "statefulsets/scale",
+        ],
+    ),
+    ("autoscaling", &["horizontalpodautoscalers"]),
+    ("batch", &["cronjobs", "jobs"]),
+    ("policy", &["poddisruptionbudgets"]),
+    ("networking.k8s.io", &["ingresses", "networkpolicies"]),
+    ("resource.k8s.io", &["resourceclaims", "resourceclaimtemplates"]),
+];
+
+fn rules(verbs: &[&str], resources: &[Resources<'_>]) -> Vec<Value> {
+    let rule = |(group, resources): &Resources<'_>| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    resources.iter().map(rule).collect()
+}
+
 impl Cluster {
     pub(super) fn register_bootstrap_roles(&mut self) {
-        let verbs =
-            ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-        let everything = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": verbs}]);
         let paths = json!([
             "/api",
             "/api/*",
@@ -24,18 +134,20 @@ impl Cluster {
             "/version",
             "/version/",
         ]);
-        // Of the core group all but Secrets, with which a reader could become somebody else, and of RBAC nothing.
-        let read = json!(["get", "list", "watch"]);
-        let readable = json!([
-            {"apiGroups": [""], "verbs": read.clone(), "resources": [
-                "bindings", "configmaps", "endpoints", "events", "limitranges", "namespaces", "namespaces/status",
-                "persistentvolumeclaims", "persistentvolumeclaims/status", "pods", "pods/log", "pods/status",
-                "replicationcontrollers", "replicationcontrollers/scale", "replicationcontrollers/status",
-                "resourcequotas", "resourcequotas/status", "serviceaccounts", "services", "services/status",
-            ]},
-            {"apiGroups": ["apps", "autoscaling", "batch", "networking.k8s.io", "policy"], "verbs": read.clone(), "resources": ["*"]},
-            {"apiGroups": ["discovery.k8s.io"], "verbs": read, "resources": ["endpointslices"]},
+        let view = rules(&READ, &VIEWED);
+        let special = json!([
+            {"apiGroups": [""], "verbs": ["impersonate"], "resources": ["serviceaccounts"]},
+            {"apiGroups": [""], "verbs": ["create"], "resources": ["pods/eviction", "serviceaccounts/token"]},
         ]);
+        let special = special.as_array().cloned().unwrap_or_default();
+        let own = [rules(&READ, &[("", &PRIVATE)]), rules(&WRITE, &EDITED), special].concat();
+        let edit =
+            [view.clone(), own, rules(&ALL, &[("coordination.k8s.io", &["leases"])])].concat();
+        let rights = [
+            rules(&["create"], &[("authorization.k8s.io", &["localsubjectaccessreviews"])]),
+            rules(&ALL, &[(GROUP, &["roles", "rolebindings"])]),
+        ];
+        let admin = [edit.clone(), rights.concat()].concat();
         let roles = [
             (
                 "cluster-admin",
@@ -44,9 +156,9 @@ impl Cluster {
                     {"nonResourceURLs": ["*"], "verbs": ["*"]},
                 ]),
             ),
-            ("admin", everything.clone()),
-            ("edit", everything),
-            ("view", readable),
+            ("admin", json!(admin)),
+            ("edit", json!(edit)),
+            ("view", json!(view)),
             ("system:discovery", json!([{"nonResourceURLs": paths, "verbs": ["get"]}])),
             (
                 "system:public-info-viewer",

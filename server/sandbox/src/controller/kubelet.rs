@@ -205,9 +205,11 @@ impl Kubelets {
                 started: client.now(),
                 complaint: String::new(),
             };
-            // A kubelet that comes back finds what it had running.
+            // A kubelet that comes back finds what it had running, and what it had mounted.
             let held = if text(pod, "/status/phase") == "Running" {
                 held.found(pod, client)
+            } else if ended(pod) {
+                held.found_ended(pod, client)
             } else {
                 held
             };
@@ -244,6 +246,12 @@ impl Held {
         self.address = text(pod, "/status/podIP").to_owned();
         self.started = started;
         self.stage = Stage::Running { since: client.steady_at(started) };
+        self
+    }
+
+    fn found_ended(mut self, pod: &Value, client: &mut Client<'_>) -> Self {
+        self.mounts = mount::mounts(pod, client).unwrap_or_default();
+        self.stage = Stage::Unmounting { next: client.steady(), failures: 0 };
         self
     }
 

@@ -13,10 +13,16 @@ pub(super) fn merge_key(field: &str, elements: &[Value]) -> Option<&'static str>
         | "volumes"
         | "env"
         | "imagePullSecrets"
+        | "schedulingGates"
+        | "resourceClaims"
+        | "resourceClaimStatuses"
+        | "allocatedResourcesStatus"
+        | "drivers"
         | "webhooks"
-        | "validations" => Some("name"),
+        | "matchConditions"
+        | "variables" => Some("name"),
         "secrets" if has("name") => Some("name"),
-        "ownerReferences" => Some("uid"),
+        "ownerReferences" | "reservedFor" => Some("uid"),
         "conditions" => Some("type"),
         "volumeMounts" => Some("mountPath"),
         "volumeDevices" => Some("devicePath"),
@@ -24,7 +30,6 @@ pub(super) fn merge_key(field: &str, elements: &[Value]) -> Option<&'static str>
         "ports" if has("port") => Some("port"),
         "addresses" if has("type") => Some("type"),
         "hostAliases" | "podIPs" | "hostIPs" => Some("ip"),
-        "taints" => Some("key"),
         "topologySpreadConstraints" => Some("topologyKey"),
         _ => None,
     }
@@ -32,7 +37,7 @@ pub(super) fn merge_key(field: &str, elements: &[Value]) -> Option<&'static str>
 
 /// Whether a list of plain values is a set that is added to.
 fn is_set(field: &str) -> bool {
-    field == "finalizers"
+    matches!(field, "finalizers" | "podCIDRs")
 }
 
 pub(super) fn merged(object: &Value, patch: &Value) -> Value {
@@ -155,5 +160,18 @@ mod tests {
                 "spec": {"containers": [{"name": "z"}, {"name": "x", "image": "2"}], "args": [3]},
             })
         );
+    }
+
+    /// `kubectl taint` sends all that stay.
+    #[test]
+    fn taints_and_validations_are_replaced_as_a_whole() {
+        let object = json!({"spec": {
+            "taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoExecute"}],
+            "validations": [{"expression": "1"}],
+        }});
+        let patch = json!({"spec": {
+            "taints": [{"key": "a", "effect": "NoExecute"}], "validations": [{"expression": "2"}],
+        }});
+        assert_eq!(merged(&object, &patch), patch);
     }
 }

@@ -101,6 +101,22 @@ fn s2_a_busy_mount_withholds_the_second_delete() {
 }
 
 #[test]
+fn s2_is_not_cured_by_another_kubelet() {
+    let mut world = peers();
+    let volume = object::name(world.list("persistentvolumes")[0]).to_owned();
+    world.controllers.breakage.busy.insert(volume);
+    world.delete("apps/deployments/shop/peer", Background);
+    world.run(60);
+    world.off("kubelet");
+    world.run(10);
+    world.on("kubelet");
+    world.run(300);
+    assert!(stuck(&world, "peer"), "what is mounted is found again");
+    world.controllers.breakage.busy.clear();
+    world.until(123, "no Pods", |it| it.pods("peer").is_empty());
+}
+
+#[test]
 fn s2_by_force_the_record_goes_and_the_mount_stays() {
     let mut world = peers();
     let volume = object::name(world.list("persistentvolumes")[0]).to_owned();

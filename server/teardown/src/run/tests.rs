@@ -313,6 +313,21 @@ fn a_pod_that_came_later_and_is_collected_too_holds_nothing() {
 }
 
 #[test]
+fn a_claim_and_its_pod_that_came_later_from_one_owner_hold_it() {
+    let mut play = Play::of("ns shop of=shop\n Widget.example.com shop/w of=shop");
+    play.applied("pvc shop/data owner=Widget.example.com/w");
+    play.applied("pod shop/w-a owner=Widget.example.com/w uses=claim:data");
+    assert!(play.look().is_empty(), "the collector would take the claim under the Pod");
+    let trouble = &play.progress("Widget.example.com:shop/w").trouble;
+    assert!(
+        matches!(trouble, Some(Trouble::CannotTell { doubt: Doubt::Used { .. } })),
+        "{trouble:?}"
+    );
+    play.gone("pod shop/w-a");
+    assert_eq!(play.look(), ["DELETE Widget shop/w"]);
+}
+
+#[test]
 fn nothing_that_pods_need_goes_while_pods_cannot_be_seen() {
     let mut play = Play::of(
         "ns shop of=shop\n cm shop/c of=shop\n netpol shop/n of=shop\n ing shop/i of=shop",

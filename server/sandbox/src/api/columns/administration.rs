@@ -1,96 +1,25 @@
-//! The columns of what an administrator makes, and of what stands between the parts of an application: classes, drivers,
-//! rights, limits, gates, routes.
-
-use std::collections::BTreeSet;
+//! The columns of what an administrator decides, and of what is asked of one: rights, limits, priorities, policies.
 
 use serde_json::{Value, json};
 
-use super::{AGE, CREATED, Column, boolean, length, number, or_none, text, wide};
+use super::{
+    AGE, CREATED, Column, NAME, boolean, duration, int, labels, length, list, number, text,
+    text_or, wide,
+};
 use crate::{kind::Kind, object};
 
 /// `None` for a kind that is not one of these.
 pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
     Some(match (kind.group.as_str(), kind.plural.as_str()) {
-        ("storage.k8s.io", "volumeattachments") => vec![
-            text("Attacher", |one, _| one["spec"]["attacher"].clone()),
-            text("PV", |one, _| one["spec"]["source"]["persistentVolumeName"].clone()),
-            text("Node", |one, _| one["spec"]["nodeName"].clone()),
-            boolean("Attached", |one, _| json!(one["status"]["attached"] == true)),
-            AGE,
-        ],
-        ("storage.k8s.io", "csidrivers") => vec![
-            boolean("AttachRequired", |one, _| json!(one["spec"]["attachRequired"] != false)),
-            boolean("PodInfoOnMount", |one, _| json!(one["spec"]["podInfoOnMount"] == true)),
-            boolean("StorageCapacity", |one, _| json!(one["spec"]["storageCapacity"] == true)),
-            text("TokenRequests", |one, _| match one["spec"]["tokenRequests"].as_array() {
-                None => json!("<unset>"),
-                Some(all) => {
-                    let audiences = all.iter().map(|one| object::text(one, &["audience"]));
-                    json!(audiences.collect::<Vec<_>>().join(","))
-                }
-            }),
-            boolean("RequiresRepublish", |one, _| json!(one["spec"]["requiresRepublish"] == true)),
-            text("Modes", |one, _| {
-                let modes: Vec<_> = object::texts(one, &["spec", "volumeLifecycleModes"]).collect();
-                json!(if modes.is_empty() { "Persistent".into() } else { modes.join(",") })
-            }),
-            AGE,
-        ],
-        ("storage.k8s.io", "csinodes") => {
-            vec![number("Drivers", |one, _| json!(length(&one["spec"]["drivers"]))), AGE]
-        }
-        ("storage.k8s.io", "storageclasses") => vec![
-            text("Provisioner", |one, _| one["provisioner"].clone()),
-            text("ReclaimPolicy", |one, _| one["reclaimPolicy"].clone()),
-            text("VolumeBindingMode", |one, _| one["volumeBindingMode"].clone()),
-            text("AllowVolumeExpansion", |one, _| json!(one["allowVolumeExpansion"] == true)),
-            AGE,
-        ],
-        ("networking.k8s.io", "ingressclasses") => vec![
-            text("Controller", |one, _| one["spec"]["controller"].clone()),
-            text("Parameters", |one, _| json!(parameters(&one["spec"]["parameters"]))),
-            AGE,
-        ],
-        ("networking.k8s.io", "ingresses") => vec![
-            text("Class", |one, _| or_none(&one["spec"]["ingressClassName"])),
-            text("Hosts", |one, _| json!(hosts(&one["spec"]["rules"]))),
-            text("Address", |one, _| json!(addresses(&one["status"]["loadBalancer"]["ingress"]))),
-            text("Ports", |one, _| {
-                json!(if length(&one["spec"]["tls"]) > 0 { "80, 443" } else { "80" })
-            }),
-            AGE,
-        ],
-        ("networking.k8s.io", "networkpolicies") => vec![
-            text("Pod-Selector", |one, _| {
-                json!(labels(&one["spec"]["podSelector"]["matchLabels"]))
-            }),
-            AGE,
-        ],
-        ("discovery.k8s.io", "endpointslices") => vec![
-            text("AddressType", |one, _| one["addressType"].clone()),
-            text("Ports", |one, _| {
-                let ports = one["ports"].as_array().into_iter().flatten();
-                let shown = ports.map(|port| match (&port["port"], &port["name"]) {
-                    (Value::Null, Value::Null) => "*".into(),
-                    (Value::Null, name) => name.as_str().unwrap_or_default().into(),
-                    (port, _) => port.to_string(),
-                });
-                json!(at_most_three(&shown.collect::<Vec<_>>()))
-            }),
-            text("Endpoints", |one, _| {
-                let endpoints = one["endpoints"].as_array().into_iter().flatten();
-                let all = endpoints.flat_map(|one| object::texts(one, &["addresses"]));
-                json!(at_most_three(&all.map(String::from).collect::<Vec<_>>()))
-            }),
-            AGE,
-        ],
         ("", "resourcequotas") => vec![
+            NAME,
             text("Request", |one, _| json!(amounts(one, false))),
             text("Limit", |one, _| json!(amounts(one, true))),
             AGE,
         ],
-        ("", "limitranges") => vec![CREATED],
+        ("", "limitranges") => vec![NAME, CREATED],
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => vec![
+            NAME,
             text("Role", |one, _| {
                 let part = |field| object::text(one, &["roleRef", field]);
                 json!(format!("{}/{}", part("kind"), part("name")))
@@ -100,85 +29,97 @@ pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
             wide("Groups", |one, _| json!(subjects(one, "Group"))),
             wide("ServiceAccounts", |one, _| json!(subjects(one, "ServiceAccount"))),
         ],
-        ("rbac.authorization.k8s.io" | "apiextensions.k8s.io", _) => vec![CREATED],
+        ("rbac.authorization.k8s.io" | "apiextensions.k8s.io", _) => vec![NAME, CREATED],
+        ("apiregistration.k8s.io", _) => vec![
+            NAME,
+            text("Service", |one, _| {
+                let part = |field| object::text(one, &["spec", "service", field]);
+                json!(match one["spec"]["service"] {
+                    Value::Null => "Local".into(),
+                    _ => format!("{}/{}", part("namespace"), part("name")),
+                })
+            }),
+            text("Available", |one, _| json!(available(one))),
+            AGE,
+        ],
         ("scheduling.k8s.io", "priorityclasses") => vec![
-            number("Value", |one, _| json!(one["value"].as_i64().unwrap_or_default())),
+            NAME,
+            number("Value", |one, _| json!(int(&one["value"]))),
             boolean("Global-Default", |one, _| json!(one["globalDefault"] == true)),
             AGE,
             text("PreemptionPolicy", |one, _| {
-                let policy = object::text(one, &["preemptionPolicy"]);
-                json!(if policy.is_empty() { "PreemptLowerPriority" } else { policy })
+                text_or(&one["preemptionPolicy"], "PreemptLowerPriority")
             }),
         ],
         ("node.k8s.io", "runtimeclasses") => {
-            vec![text("Handler", |one, _| one["handler"].clone()), AGE]
+            vec![NAME, text("Handler", |one, _| json!(object::text(one, &["handler"]))), AGE]
         }
         ("coordination.k8s.io", "leases") => vec![
+            NAME,
             text("Holder", |one, _| json!(object::text(one, &["spec", "holderIdentity"]))),
             AGE,
         ],
-        ("apps", "controllerrevisions") => vec![
-            text("Controller", |one, _| json!(controller(one))),
-            text("Revision", |one, _| json!(one["revision"].as_i64().unwrap_or_default())),
-            AGE,
-        ],
+        ("resource.k8s.io", "resourceclaims") => {
+            vec![NAME, text("State", |one, _| json!(state(one))), AGE]
+        }
         (
             "admissionregistration.k8s.io",
             "validatingwebhookconfigurations" | "mutatingwebhookconfigurations",
-        ) => vec![number("Webhooks", |one, _| json!(length(&one["webhooks"]))), AGE],
+        ) => vec![NAME, number("Webhooks", |one, _| json!(length(&one["webhooks"]))), AGE],
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => vec![
+            NAME,
+            number("Validations", |one, _| json!(length(&one["spec"]["validations"]))),
+            text("ParamKind", |one, _| {
+                let part = |field| object::text(one, &["spec", "paramKind", field]);
+                json!(match one["spec"]["paramKind"] {
+                    Value::Null => "<unset>".into(),
+                    _ => format!("{}/{}", part("apiVersion"), part("kind")),
+                })
+            }),
+            AGE,
+        ],
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => vec![
+            NAME,
+            text("PolicyName", |one, _| json!(object::text(one, &["spec", "policyName"]))),
+            text("ParamRef", |one, _| json!(parameter(&one["spec"]["paramRef"]))),
+            AGE,
+        ],
+        ("flowcontrol.apiserver.k8s.io", "flowschemas") => vec![
+            NAME,
+            text("PriorityLevel", |one, _| {
+                json!(object::text(one, &["spec", "priorityLevelConfiguration", "name"]))
+            }),
+            text("MatchingPrecedence", |one, _| json!(int(&one["spec"]["matchingPrecedence"]))),
+            text("DistinguisherMethod", |one, _| {
+                text_or(&one["spec"]["distinguisherMethod"]["type"], "<none>")
+            }),
+            AGE,
+            text("MissingPL", |one, _| text_or(&object::condition(one, "Dangling")["status"], "?")),
+        ],
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => vec![
+            NAME,
+            text("Type", |one, _| json!(object::text(one, &["spec", "type"]))),
+            text("NominalConcurrencyShares", |one, _| {
+                int_of(&one["spec"]["limited"], "nominalConcurrencyShares")
+            }),
+            text("Queues", |one, _| int_of(queuing(one), "queues")),
+            text("HandSize", |one, _| int_of(queuing(one), "handSize")),
+            text("QueueLengthLimit", |one, _| int_of(queuing(one), "queueLengthLimit")),
+            AGE,
+        ],
+        ("certificates.k8s.io", "certificatesigningrequests") => vec![
+            NAME,
+            AGE,
+            text("SignerName", |one, _| text_or(&one["spec"]["signerName"], "<none>")),
+            text("Requestor", |one, _| json!(object::text(one, &["spec", "username"]))),
+            text("RequestedDuration", |one, _| {
+                let seconds = one["spec"]["expirationSeconds"].as_i64();
+                json!(seconds.map_or("<none>".into(), duration::human))
+            }),
+            text("Condition", |one, _| json!(decision(one))),
+        ],
         _ => return None,
     })
-}
-
-fn parameters(parameters: &Value) -> String {
-    let part = |field| object::text(parameters, &[field]);
-    match (part("kind"), part("apiGroup"), part("name")) {
-        ("", _, _) => "<none>".into(),
-        (kind, "", name) => format!("{kind}/{name}"),
-        (kind, group, name) => format!("{kind}.{group}/{name}"),
-    }
-}
-
-/// The hosts of an Ingress, three at most.
-fn hosts(rules: &Value) -> String {
-    let rules = rules.as_array().map_or(&[][..], Vec::as_slice);
-    let all: Vec<_> = rules
-        .iter()
-        .map(|rule| object::text(rule, &["host"]))
-        .filter(|it| !it.is_empty())
-        .collect();
-    match all.as_slice() {
-        [] => "*".into(),
-        [a, b, c, _, ..] => format!("{a},{b},{c} + {} more...", rules.len() - 3),
-        few => few.join(","),
-    }
-}
-
-/// Where a load balancer is, in sixteen letters at most.
-fn addresses(ingress: &Value) -> String {
-    let place = |one: &Value| match (object::text(one, &["ip"]), object::text(one, &["hostname"])) {
-        ("", name) => name.to_owned(),
-        (address, _) => address.to_owned(),
-    };
-    let all: BTreeSet<String> = ingress.as_array().into_iter().flatten().map(place).collect();
-    let all: Vec<String> = all.into_iter().filter(|one| !one.is_empty()).collect();
-    let all = all.join(",");
-    if all.chars().count() > 16 { all.chars().take(13).chain("...".chars()).collect() } else { all }
-}
-
-fn labels(labels: &Value) -> String {
-    let pairs = labels.as_object().into_iter().flatten();
-    let shown: Vec<_> =
-        pairs.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
-    if shown.is_empty() { "<none>".into() } else { shown.join(",") }
-}
-
-fn at_most_three(all: &[String]) -> String {
-    match all {
-        [] => "<unset>".into(),
-        [a, b, c, rest @ ..] if !rest.is_empty() => format!("{a},{b},{c} + {} more...", rest.len()),
-        few => few.join(","),
-    }
 }
 
 /// How much is used of how much, of what is limited or of what is asked for.
@@ -194,8 +135,7 @@ fn amounts(quota: &Value, limits: bool) -> String {
 
 /// Whom of a sort a binding is for.
 fn subjects(binding: &Value, kind: &str) -> String {
-    let all = binding["subjects"].as_array().into_iter().flatten();
-    let shown = all.filter(|one| one["kind"] == kind).map(|one| {
+    let shown = list(&binding["subjects"]).iter().filter(|one| one["kind"] == kind).map(|one| {
         let name = object::text(one, &["name"]);
         match object::text(one, &["namespace"]) {
             place if kind == "ServiceAccount" => format!("{place}/{name}"),
@@ -205,13 +145,207 @@ fn subjects(binding: &Value, kind: &str) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-fn controller(one: &Value) -> String {
-    let Some(owner) = object::owner_references(one).find(|owner| owner["controller"] == true)
-    else {
-        return "<none>".into();
+/// Whether the server behind an APIService answers, and why it does not.
+fn available(one: &Value) -> String {
+    let condition = object::condition(one, "Available");
+    let part = |field| object::text(condition, &[field]);
+    match (condition, part("status"), part("reason")) {
+        (Value::Null, _, _) => "Unknown".into(),
+        (_, status @ "True", _) | (_, status, "") => status.to_owned(),
+        (_, status, reason) => format!("{status} ({reason})"),
+    }
+}
+
+/// How far a claim to devices is.
+fn state(claim: &Value) -> String {
+    let allocated = !claim["status"]["allocation"].is_null();
+    let deleting = object::is_deleting(claim);
+    let states = [
+        ("deleted", deleting),
+        ("pending", !allocated && !deleting),
+        ("allocated", allocated),
+        ("reserved", allocated && length(&claim["status"]["reservedFor"]) > 0),
+    ];
+    let told = states.into_iter().filter(|(_, is_so)| *is_so).map(|(state, _)| state);
+    told.collect::<Vec<_>>().join(",")
+}
+
+/// What a policy is given to decide by.
+fn parameter(reference: &Value) -> String {
+    let part = |field| object::text(reference, &[field]);
+    match (part("namespace"), part("name")) {
+        (_, "") if reference["selector"].is_null() => "<unset>".into(),
+        (_, "") => labels::structure(&reference["selector"]),
+        // Whether there are namespaces for it at all cannot be seen from here.
+        ("", name) => format!("*/{name}"),
+        (namespace, name) => format!("{namespace}/{name}"),
+    }
+}
+
+fn queuing(level: &Value) -> &Value {
+    &level["spec"]["limited"]["limitResponse"]["queuing"]
+}
+
+/// A number of a structure that need not be there.
+fn int_of(structure: &Value, field: &str) -> Value {
+    match structure {
+        Value::Null => json!("<none>"),
+        structure => json!(int(&structure[field])),
+    }
+}
+
+/// What was decided of a request, and what came of it.
+fn decision(request: &Value) -> String {
+    let has = |kind| !object::condition(request, kind).is_null();
+    let decided = match (has("Denied"), has("Approved")) {
+        (true, _) => "Denied",
+        (false, true) => "Approved",
+        (false, false) => "Pending",
     };
-    let (group, _) = crate::cluster::split_api_version(object::text(owner, &["apiVersion"]));
-    let kind = object::text(owner, &["kind"]).to_lowercase();
-    let dot = if group.is_empty() { "" } else { "." };
-    format!("{kind}{dot}{group}/{}", object::text(owner, &["name"]))
+    let failed = if has("Failed") { ",Failed" } else { "" };
+    let issued = match object::text(request, &["status", "certificate"]) {
+        "" => "",
+        _ => ",Issued",
+    };
+    format!("{decided}{failed}{issued}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::{NOW, cells, check};
+
+    #[test]
+    fn an_api_service_says_why_it_does_not_answer() {
+        let condition = |status: &str, reason: &str| json!({"conditions": [{"type": "Available", "status": status, "reason": reason}]});
+        let service = json!({"namespace": "shop", "name": "api"});
+        for (service, status, expected) in [
+            (json!(null), json!({}), json!(["Local", "Unknown"])),
+            (json!(null), condition("True", "Local"), json!(["Local", "True"])),
+            (service.clone(), condition("False", ""), json!(["shop/api", "False"])),
+            (
+                service,
+                condition("False", "MissingEndpoints"),
+                json!(["shop/api", "False (MissingEndpoints)"]),
+            ),
+        ] {
+            let one = json!({"spec": {"service": service}, "status": status});
+            let columns = ["Service", "Available"];
+            check("apiregistration.k8s.io", "apiservices", &columns, &one, &expected);
+        }
+    }
+
+    #[test]
+    fn a_policy_says_what_it_decides_by() {
+        let group = "admissionregistration.k8s.io";
+        for (spec, expected) in [
+            (json!({}), json!([0, "<unset>"])),
+            (
+                json!({"validations": [{}, {}], "paramKind": {"apiVersion": "example.com/v1", "kind": "Limit"}}),
+                json!([2, "example.com/v1/Limit"]),
+            ),
+        ] {
+            let one = json!({"spec": spec});
+            let columns = ["Validations", "ParamKind"];
+            check(group, "validatingadmissionpolicies", &columns, &one, &expected);
+        }
+        let selected = "&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{},}";
+        for (reference, expected) in [
+            (json!(null), "<unset>"),
+            (json!({"parameterNotFoundAction": "Deny"}), "<unset>"),
+            (json!({"name": "a"}), "*/a"),
+            (json!({"name": "a", "namespace": "shop"}), "shop/a"),
+            (json!({"selector": {"matchLabels": {"a": "b"}}}), selected),
+        ] {
+            let one = json!({"spec": {"policyName": "p", "paramRef": reference}});
+            let columns = ["PolicyName", "ParamRef"];
+            check(
+                group,
+                "validatingadmissionpolicybindings",
+                &columns,
+                &one,
+                &json!(["p", expected]),
+            );
+        }
+    }
+
+    #[test]
+    fn a_claim_to_devices_says_how_far_it_is() {
+        let allocation = json!({"devices": {}});
+        for (deleted, status, expected) in [
+            (false, json!({}), "pending"),
+            (true, json!({}), "deleted"),
+            (false, json!({"allocation": allocation}), "allocated"),
+            (
+                true,
+                json!({"allocation": allocation, "reservedFor": [{}]}),
+                "deleted,allocated,reserved",
+            ),
+            (false, json!({"reservedFor": [{}]}), "pending"),
+        ] {
+            let mut claim = json!({"status": status});
+            if deleted {
+                claim["metadata"] = json!({"deletionTimestamp": NOW});
+            }
+            check("resource.k8s.io", "resourceclaims", &["State"], &claim, &json!([expected]));
+        }
+    }
+
+    #[test]
+    fn a_priority_says_what_it_has() {
+        let (group, age, none) = ("flowcontrol.apiserver.k8s.io", "<unknown>", "<none>");
+        let mut schema = json!({
+            "metadata": {"name": "a"},
+            "spec": {"priorityLevelConfiguration": {"name": "p"}, "matchingPrecedence": 9},
+        });
+        assert_eq!(cells(group, "flowschemas", &schema), json!(["a", "p", 9, none, age, "?"]));
+        schema["spec"]["distinguisherMethod"] = json!({"type": "ByUser"});
+        schema["status"] = json!({"conditions": [{"type": "Dangling", "status": "False"}]});
+        let columns = ["DistinguisherMethod", "MissingPL"];
+        check(group, "flowschemas", &columns, &schema, &json!(["ByUser", "False"]));
+        let queuing = json!({"queues": 64, "handSize": 6, "queueLengthLimit": 50});
+        for (spec, expected) in [
+            (json!({"type": "Exempt"}), json!(["a", "Exempt", none, none, none, none, age])),
+            (
+                json!({"type": "Limited", "limited": {"nominalConcurrencyShares": 5, "limitResponse": {"type": "Reject"}}}),
+                json!(["a", "Limited", 5, none, none, none, age]),
+            ),
+            (
+                json!({"type": "Limited", "limited": {"nominalConcurrencyShares": 5, "limitResponse": {"queuing": queuing}}}),
+                json!(["a", "Limited", 5, 64, 6, 50, age]),
+            ),
+        ] {
+            let level = json!({"metadata": {"name": "a"}, "spec": spec});
+            assert_eq!(cells(group, "prioritylevelconfigurations", &level), expected, "{level}");
+        }
+    }
+
+    #[test]
+    fn a_request_says_what_was_decided() {
+        let none = "<none>";
+        for (spec, status, expected) in [
+            (json!({}), json!({}), json!([none, "", none, "Pending"])),
+            (
+                json!({"signerName": "example.com/s", "username": "u", "expirationSeconds": 3600}),
+                json!({"conditions": [{"type": "Approved"}], "certificate": "eA=="}),
+                json!(["example.com/s", "u", "60m", "Approved,Issued"]),
+            ),
+            (
+                json!({}),
+                json!({"conditions": [{"type": "Approved"}, {"type": "Denied"}, {"type": "Failed"}]}),
+                json!([none, "", none, "Denied,Failed"]),
+            ),
+        ] {
+            let request = json!({"spec": spec, "status": status});
+            let columns = ["SignerName", "Requestor", "RequestedDuration", "Condition"];
+            check(
+                "certificates.k8s.io",
+                "certificatesigningrequests",
+                &columns,
+                &request,
+                &expected,
+            );
+        }
+    }
 }

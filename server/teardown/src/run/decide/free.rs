@@ -100,11 +100,15 @@ impl Run {
         let mut users = vec![];
         for object in ended.into_iter().chain(collected) {
             for namespace in served_namespaces(object) {
-                // A Pod that is collected as well would wait for the owner that waits for it.
+                // A Pod that is collected as well would wait for the owner that waits for it. That is right for storage
+                // alone, unless it is the Pod's own.
+                let is_collected_with = |pod: &Object| {
+                    index.descends(&pod.uid, &step.uid)
+                        && (!matches!(object.facts, Facts::Claim(_))
+                            || index.descends(&object.uid, &pod.uid))
+                };
                 let holds = |pod: &&&Object| {
-                    is_needed(object, pod)
-                        && !self.is_planned(&pod.uid)
-                        && !index.descends(&pod.uid, &step.uid)
+                    is_needed(object, pod) && !self.is_planned(&pod.uid) && !is_collected_with(pod)
                 };
                 users.extend(look.users(namespace).iter().filter(holds).map(|pod| pod.reference()));
             }

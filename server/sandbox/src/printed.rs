@@ -1,0 +1,306 @@
+//! Objects as `kubectl get -o json` prints them of another cluster, made fit to be created in this one: without what that
+//! cluster's machines and controllers said, and in an order in which each finds what it needs.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use crate::object;
+
+/// Kinds of objects that a cluster makes of others, or by itself.
+const MADE: [&str; 11] = [
+    "ControllerRevision",
+    "CSINode",
+    "Endpoints",
+    "EndpointSlice",
+    "Event",
+    "IPAddress",
+    "Lease",
+    "Node",
+    "PodMetrics",
+    "ServiceCIDR",
+    "VolumeAttachment",
+];
+
+/// Kinds whose controllers make what they own, here as there.
+const MAKERS: [&str; 7] = [
+    "CronJob",
+    "DaemonSet",
+    "Deployment",
+    "Job",
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+];
+
+/// Owners above owners above owners: chains are shorter than this.
+const DEEPEST: usize = 16;
+
+/// The objects in the order in which they can be created, with the namespaces that they lack. Where none was printed, all
+/// stays as it is.
+pub(crate) fn made_fit(objects: Vec<Value>) -> Vec<Value> {
+    if objects.iter().all(|it| object::uid(it).is_empty()) {
+        return objects;
+    }
+    let kinds: HashMap<String, String> = objects
+        .iter()
+        .filter(|it| !object::uid(it).is_empty())
+        .map(|it| (object::uid(it).to_owned(), object::text(it, &["kind"]).to_owned()))
+        .collect();
+    let volumes: HashSet<String> = objects
+        .iter()
+        .filter(|it| object::text(it, &["kind"]) == "PersistentVolume")
+        .map(|it| object::name(it).to_owned())
+        .collect();
+    let mut fit: Vec<Value> = objects.into_iter().filter(|it| !is_made(it, &kinds)).collect();
+    for it in fit.iter_mut().filter(|it| !object::uid(it).is_empty()) {
+        strip(it, &kinds, &volumes);
+    }
+    let there: HashSet<&str> = fit
+        .iter()
+        .filter(|it| object::text(it, &["kind"]) == "Namespace")
+        .map(object::name)
+        .collect();
+    let used: BTreeSet<&str> = fit.iter().map(object::namespace).collect();
+    let missing = used.into_iter().filter(|name| !name.is_empty() && !there.contains(name));
+    let missing: Vec<Value> = missing
+        .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+        .collect();
+    fit.extend(missing);
+    let depths = depths(&fit);
+    fit.sort_by_key(|it| (rank(it), depths.get(object::uid(it)).copied()));
+    fit
+}
+
+fn is_made(it: &Value, kinds: &HashMap<String, String>) -> bool {
+    let kind = object::text(it, &["kind"]);
+    let by_each_namespace = matches!(
+        (kind, object::name(it)),
+        ("ServiceAccount", "default") | ("ConfigMap", "kube-root-ca.crt")
+    );
+    let maker = object::controller_reference(it)
+        .and_then(|owner| kinds.get(object::text(owner, &["uid"])))
+        .is_some_and(|kind| MAKERS.contains(&kind.as_str()));
+    MADE.contains(&kind) || by_each_namespace || maker
+}
+
+/// Takes away what was said by a cluster that is not this one.
+fn strip(it: &mut Value, kinds: &HashMap<String, String>, volumes: &HashSet<String>) {
+    for field in ["resourceVersion", "managedFields", "generation", "selfLink"] {
+        object::unset(it, &["metadata", field]);
+    }
+    object::unset(it, &["status"]);
+    if let Some(Value::Array(owners)) = it.pointer_mut("/metadata/ownerReferences") {
+        owners.retain(|owner| kinds.contains_key(object::text(owner, &["uid"])));
+    }
+    match object::text(it, &["kind"]) {
+        "Pod" => object::unset(it, &["spec", "nodeName"]),
+        "Service" if object::text(it, &["spec", "clusterIP"]) != "None" => {
+            for field in ["clusterIP", "clusterIPs", "healthCheckNodePort"] {
+                object::unset(it, &["spec", field]);
+            }
+            if let Some(Value::Array(ports)) = it.pointer_mut("/spec/ports") {
+                ports.iter_mut().for_each(|port| object::unset(port, &["nodePort"]));
+            }
+        }
+        // Whom it selects is the controller's word, by the UID it had.
+        "Job" if it.pointer("/spec/manualSelector") != Some(&Value::Bool(true)) => {
+            object::unset(it, &["spec", "selector"]);
+            for label in [
+                "controller-uid",
+                "job-name",
+                "batch.kubernetes.io/controller-uid",
+                "batch.kubernetes.io/job-name",
+            ] {
+                object::unset(it, &["metadata", "labels", label]);
+                object::unset(it, &["spec", "template", "metadata", "labels", label]);
+            }
+        }
+        "PersistentVolumeClaim" => {
+            let annotations = object::at(it, &["metadata", "annotations"]).as_object();
+            let bound: Vec<String> = annotations
+                .into_iter()
+                .flat_map(|all| all.keys())
+                .filter(|key| key.starts_with("pv.kubernetes.io/") || key.starts_with("volume."))
+                .cloned()
+                .collect();
+            for key in bound {
+                object::unset(it, &["metadata", "annotations", &key]);
+            }
+            if !volumes.contains(object::text(it, &["spec", "volumeName"])) {
+                object::unset(it, &["spec", "volumeName"]);
+            }
+        }
+        "PersistentVolume" => {
+            for field in ["uid", "resourceVersion"] {
+                object::unset(it, &["spec", "claimRef", field]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What others of any kind need comes first.
+fn rank(it: &Value) -> u8 {
+    match object::text(it, &["kind"]) {
+        "CustomResourceDefinition" => 0,
+        "Namespace" => 1,
+        "PriorityClass" | "StorageClass" | "IngressClass" | "RuntimeClass" => 2,
+        "ServiceAccount" | "ConfigMap" | "Secret" | "PersistentVolume" => 3,
+        "PersistentVolumeClaim" => 4,
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" | "APIService" => 6,
+        _ => 5,
+    }
+}
+
+/// By UID, how many owners stand above an object; of those in a circle some number.
+fn depths(objects: &[Value]) -> HashMap<String, usize> {
+    let mut depths: HashMap<String, usize> =
+        objects.iter().map(|it| (object::uid(it).to_owned(), 0)).collect();
+    for _ in 0..DEEPEST {
+        for it in objects {
+            let owners = object::owner_references(it)
+                .filter_map(|owner| depths.get(object::text(owner, &["uid"])));
+            let depth = owners.max().map_or(0, |owner| owner + 1);
+            depths.insert(object::uid(it).to_owned(), depth);
+        }
+    }
+    depths
+}
+
+/// Gives an object the owners that were created before it, by the UIDs they have here.
+pub(crate) fn adopt(object: &mut Value, uids: &HashMap<String, String>) {
+    let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") else {
+        return;
+    };
+    owners.retain_mut(|owner| {
+        let here = uids.get(object::text(owner, &["uid"]));
+        here.inspect(|uid| object::set(owner, &["uid"], json!(uid))).is_some()
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{controller::timing::Timing, play::Game, store::Key, world::World};
+
+    fn empty() -> World {
+        let mut world = World::new("2026-01-01T00:00:00Z".parse().unwrap(), 1, Timing::default());
+        world.cluster.clock.set_speed(0);
+        world.turn();
+        world
+    }
+
+    fn pass(world: &mut World, seconds: u64) {
+        for _ in 0..seconds {
+            world.cluster.clock.advance(std::time::Duration::from_secs(1));
+            world.turn();
+        }
+    }
+
+    /// Everything that a person would see, by kind, place and name; what has a name by chance, by its kind and place.
+    fn seen(world: &World, kinds: &[(&str, &str)]) -> Vec<String> {
+        let mut seen: Vec<String> = vec![];
+        for (group, plural) in kinds {
+            for it in world.cluster.list(group, plural, None) {
+                let owned = object::controller_reference(it).is_some();
+                let name = if owned { "…" } else { object::name(it) };
+                seen.push(format!("{plural} {} {name}", object::namespace(it)));
+            }
+        }
+        seen.sort();
+        seen
+    }
+
+    const KINDS: [(&str, &str); 17] = [
+        ("", "namespaces"),
+        ("", "configmaps"),
+        ("", "secrets"),
+        ("", "serviceaccounts"),
+        ("", "services"),
+        ("", "pods"),
+        ("", "persistentvolumeclaims"),
+        ("apps", "deployments"),
+        ("apps", "replicasets"),
+        ("apps", "statefulsets"),
+        ("batch", "jobs"),
+        ("networking.k8s.io", "ingresses"),
+        ("networking.k8s.io", "networkpolicies"),
+        ("policy", "poddisruptionbudgets"),
+        ("rbac.authorization.k8s.io", "roles"),
+        ("rbac.authorization.k8s.io", "rolebindings"),
+        ("storage.k8s.io", "storageclasses"),
+    ];
+
+    #[test]
+    fn what_one_cluster_prints_another_one_has() {
+        for name in ["consortium", "shop"] {
+            let mut there = empty();
+            Game::named(name).unwrap().unwrap().set_up(&mut there).unwrap();
+            pass(&mut there, 60);
+            let kinds: Vec<(String, String)> = there
+                .cluster
+                .kinds
+                .iter()
+                .map(|kind| (kind.group.to_string(), kind.plural.to_string()))
+                .collect();
+            let printed: Vec<Value> = kinds
+                .iter()
+                .flat_map(|(group, plural)| there.cluster.list(group, plural, None))
+                .map(|it| (**it).clone())
+                .collect();
+            let printed = json!({"apiVersion": "v1", "kind": "List", "items": printed}).to_string();
+            let mut here = empty();
+            Game::from_text("own", &printed, "").unwrap().set_up(&mut here).unwrap();
+            pass(&mut here, 60);
+            assert_eq!(seen(&here, &KINDS), seen(&there, &KINDS), "{name}");
+        }
+    }
+
+    #[test]
+    fn owners_are_found_by_the_uids_they_have_here_and_namespaces_are_made() {
+        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+            "name": "owner", "namespace": "a", "uid": "owner", "resourceVersion": "7"}});
+        let owned = |name: &str, of: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+                "name": name, "namespace": "a", "uid": name,
+                "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": of, "uid": of}]}})
+        };
+        let printed = json!([
+            owned("grandchild", "child"),
+            owned("child", "owner"),
+            owned("orphan", "nobody"),
+            owner
+        ]);
+        let mut world = empty();
+        Game::from_text("own", &printed.to_string(), "").unwrap().set_up(&mut world).unwrap();
+        pass(&mut world, 60);
+        let get = |name: &str| world.cluster.get(&Key::new("", "configmaps", "a", name)).unwrap();
+        let owners = |name: &str| -> Vec<&str> {
+            object::owner_references(get(name)).map(|it| object::text(it, &["uid"])).collect()
+        };
+        assert_eq!(owners("child"), [object::uid(get("owner"))]);
+        assert_eq!(owners("grandchild"), [object::uid(get("child"))]);
+        assert_eq!(
+            owners("orphan"),
+            [""; 0],
+            "its owner was not printed, and it is no orphan to collect"
+        );
+    }
+
+    #[test]
+    fn owners_in_a_circle_end() {
+        let one = |uid: &str, of: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+                "name": uid, "namespace": "a", "uid": uid,
+                "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": of, "uid": of}]}})
+        };
+        assert_eq!(made_fit(vec![one("a", "b"), one("b", "a")]).len(), 3);
+    }
+
+    #[test]
+    fn what_nobody_printed_stays_as_it_is() {
+        let own = json!({"kind": "Pod", "metadata": {"name": "p"}, "spec": {"nodeName": "node-1"}});
+        assert_eq!(made_fit(vec![own.clone()]), [own]);
+    }
+}
