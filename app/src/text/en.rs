@@ -146,7 +146,7 @@ pub fn shared(count: usize) -> String {
 }
 
 pub const NO_UNITS: &str = "No unit was found";
-pub const NO_UNITS_MEANS: &str = "A unit is a set of objects that carry the same label app.kubernetes.io/part-of, in as many namespaces as they like. Each namespace is a unit as well, named ns:NAME, but for those that the cluster needs.";
+pub const NO_UNITS_MEANS: &str = "A unit is all objects with the same label app.kubernetes.io/part-of, in whatever namespaces. Each namespace is a unit as well, named ns:NAME, but for those the cluster needs.";
 pub const NO_UNITS_DO: &str = "kubectl label deployment web app.kubernetes.io/part-of=shop";
 pub const NOTHING_MATCHES: &str = "Nothing matches";
 pub const CLEAR_SEARCH: &str = "Clear the search";
@@ -169,10 +169,10 @@ pub fn found_hint(found: Found) -> &'static str {
 
 // The cluster.
 
-pub const AWAY_MEANS: &str = "What is shown is what was last known. Nothing is taken for gone until the cluster says so; a request without an answer is tried again.";
+pub const AWAY_MEANS: &str = "What is shown was known last. Nothing is taken for gone until the cluster says so; a request without an answer is tried again.";
 pub const READING: &str = "Still reading the cluster";
 pub const READING_MEANS: &str = "Objects and edges may be missing until every kind has been listed once. A plan is only made after that.";
-pub const BLIND_MEANS: &str = "For these kinds Unwind cannot tell whether something is there. It never takes that for “gone”: whatever waits for such an object goes on waiting.";
+pub const BLIND_MEANS: &str = "Whether there is something of these kinds Unwind cannot tell. It never takes that for “gone”: what waits for such an object goes on waiting.";
 
 /// The banner about kinds that cannot be seen.
 pub fn blind(count: usize) -> String {
@@ -475,7 +475,7 @@ pub const DATA_TITLE: &str = "What happens to the data";
 pub const KEPT_TITLE: &str = "Kept, and why";
 pub const NOTHING_KEPT: &str = "Nothing of the unit is kept.";
 pub const ORDER_TITLE: &str = "Order";
-pub const ORDER_LEAD: &str = "Columns are ranks on the longest path, left to right. Nothing waits for a column: each object starts the moment what is in front of it is proven gone.";
+pub const ORDER_LEAD: &str = "Columns are ranks on the longest path. Nothing waits for a column: each object starts the moment what is in front of it is proven gone.";
 pub const STARTS_AT_ONCE: &str = "Starts at once";
 pub const EXPORT: &str = "Plan as JSON";
 pub const START: &str = "Start teardown…";

@@ -18,15 +18,11 @@ pub fn object_name_short(object: &ObjectRef) -> impl IntoView + use<> {
 
 /// A name that selects its object.
 pub fn object_link(name: AnyView, uid: &Uid, address: Address) -> impl IntoView + use<> {
-    let uid = StoredValue::new(uid.clone());
-    let selected = move || {
-        let is_it = |selected: &Option<Uid>| uid.with_value(|uid| selected.as_ref() == Some(uid));
-        address.selected.with(is_it)
-    };
+    let (uid, own) = (uid.clone(), uid.clone());
     view! {
         <a
-            href=move || uid.with_value(|uid| address.to_object(uid))
-            aria-current=move || selected().then_some("true")
+            href=move || address.to_object(&own)
+            aria-current=move || (address.selected.get().as_ref() == Some(&uid)).then_some("true")
             data-noscroll="noscroll"
         >{name}</a>
     }

@@ -25,8 +25,10 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
         (count, sizes.join(" + "))
     };
     let (destroyed, lost) = sum(&[Fate::Destroyed]);
+    // There may be claims that nobody sees, and with them data.
+    let hidden = plan.blind.iter().any(|resource| resource == "persistentvolumeclaims");
     let figure = match destroyed {
-        0 if hides_claims(plan) => text::UNTOLD.to_owned(),
+        0 if hidden => text::UNTOLD.to_owned(),
         destroyed => destroyed.to_string(),
     };
     let (safe, left) = sum(&[Fate::LeftBehind, Fate::Kept]);
@@ -50,7 +52,7 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
             {total(safe.to_string(), text::DATA_SAFE, left, "safe")}
         </div>
         {blind}
-        {data(plan)}
+        {data(&plan.data, hidden)}
         <section aria-labelledby="order-title">
             <h2 id="order-title">{text::ORDER_TITLE}</h2>
             <p class="lead">{text::ORDER_LEAD}</p>
@@ -74,17 +76,12 @@ fn total(figure: String, label: &'static str, more: String, class: &'static str)
     }
 }
 
-/// Whether there may be claims that nobody sees, and with them data.
-fn hides_claims(plan: &Plan) -> bool {
-    plan.blind.iter().any(|resource| resource == "persistentvolumeclaims")
-}
-
 /// Every volume that is concerned, destroyed ones first.
-fn data(plan: &Plan) -> impl IntoView + use<> {
-    let fates: Vec<DataFate> =
-        sorted(plan.data.clone(), |a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
-    let none = !hides_claims(plan)
-        && fates.iter().all(|data| !matches!(data.fate, Fate::Destroyed | Fate::Unknown));
+fn data(fates: &[DataFate], hidden: bool) -> impl IntoView + use<> {
+    let fates =
+        sorted(fates.to_vec(), |a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
+    let none =
+        !hidden && fates.iter().all(|data| !matches!(data.fate, Fate::Destroyed | Fate::Unknown));
     let rows = fates
         .iter()
         .map(|data| {

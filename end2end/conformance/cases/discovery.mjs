@@ -93,21 +93,11 @@ const lacking = {
 			why: 'v1 is an older shape of the same objects: whoever can choose takes the one that is preferred',
 		},
 	],
-	'admissionregistration.k8s.io': [
-		...lacks(
-			'a teardown changes nothing that they could change',
-			`mutatingadmissionpolicies MutatingAdmissionPolicy mutatingadmissionpolicy Cluster ${everything}  api-extensions`,
-			`mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding mutatingadmissionpolicybinding Cluster ${everything}  api-extensions`,
-		),
-		...[
-			`validatingadmissionpolicies ValidatingAdmissionPolicy validatingadmissionpolicy Cluster ${everything}`,
-			`validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding validatingadmissionpolicybinding Cluster ${everything}`,
-		].map((told) => ({
-			real: `${told}  api-extensions`,
-			sandbox: `${told}  `,
-			why: 'their category is missing there, an omission that nothing has met: nobody here asks for kinds by category',
-		})),
-	],
+	'admissionregistration.k8s.io': lacks(
+		'a teardown changes nothing that they could change',
+		`mutatingadmissionpolicies MutatingAdmissionPolicy mutatingadmissionpolicy Cluster ${everything}  api-extensions`,
+		`mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding mutatingadmissionpolicybinding Cluster ${everything}  api-extensions`,
+	),
 	'resource.k8s.io': lacks(
 		'nobody gives devices out there: of theirs only the claims are of use, which are what is held',
 		`deviceclasses DeviceClass deviceclass Cluster ${everything}`,

@@ -57,8 +57,8 @@ rbac.authorization.k8s.io/v1 ClusterRole clusterroles -
 rbac.authorization.k8s.io/v1 ClusterRoleBinding clusterrolebindings -
 admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations - + = %
 admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations - + = %
-admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy validatingadmissionpolicies - + = /status
-admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings - + =
+admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy validatingadmissionpolicies - + = % /status
+admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings - + = %
 apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions crd,crds - + = % /status
 apiregistration.k8s.io/v1 APIService apiservices - = % /status
 flowcontrol.apiserver.k8s.io/v1 FlowSchema flowschemas - + /status
