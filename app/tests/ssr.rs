@@ -145,6 +145,17 @@ fn plan() {
 }
 
 #[test]
+fn a_plan_does_not_say_that_no_data_is_destroyed_where_claims_are_hidden() {
+    let page = |seed| render("plan-blind", "/u/consortium/plan/1f3a5c7e9b2d4f60", seed);
+    let said = "No volume’s data is destroyed.";
+    assert!(page(consortium::planned_without_data()).contains(said));
+    let html = page(consortium::planned_blindly());
+    check(&html);
+    assert!(!html.contains(said));
+    assert!(html.contains("persistentvolumeclaims"));
+}
+
+#[test]
 fn run() {
     let html = render("run", "/r/7", consortium::run());
     check(&html);

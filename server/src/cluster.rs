@@ -181,6 +181,8 @@ impl Cluster {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use teardown::observation::Observation;
 
     use super::*;
@@ -224,31 +226,15 @@ mod tests {
         task.abort();
     }
 
-    /// Lines as they are written to a log.
-    #[derive(Clone, Default)]
-    struct Lines(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
-
-    impl std::io::Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().push(String::from_utf8(bytes.to_vec()).unwrap());
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[tokio::test(start_paused = true)]
     async fn what_a_cluster_says_in_its_own_words_makes_no_line_of_the_log() {
         const FORGED: &str =
             "no\\n2026-01-01T00:00:00Z ERROR \\u001b[31mforged: all volumes are gone";
-        let lines = Lines::default();
-        let writer = lines.clone();
+        let file = tempfile::NamedTempFile::new().unwrap();
         let logged = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::DEBUG)
             .with_ansi(false)
-            .with_writer(move || writer.clone())
+            .with_writer(std::sync::Arc::new(file.reopen().unwrap()))
             .finish();
         let _logged = tracing::subscriber::set_default(logged);
         let (client, _) = fake::client(|seen| match seen.bare() {
@@ -283,18 +269,17 @@ mod tests {
         orders.send(crate::hub::Order { run, action, recall }).await.unwrap();
         let cluster = Cluster { client, name: "fake".into(), chance: Chance::default() };
         let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
-        let mut awaited = vec!["cannot be discovered", "cannot be seen", "performed"];
-        while !awaited.is_empty() {
-            incoming.recv().await.unwrap();
-            let lines = lines.0.lock().unwrap();
-            awaited.retain(|message| !lines.iter().any(|line| line.contains(message)));
+        let lines = || std::fs::read_to_string(file.path()).unwrap();
+        let awaited = ["cannot be discovered", "cannot be seen", "performed"];
+        while !awaited.iter().all(|message| lines().contains(message)) {
+            let told = tokio::time::timeout(Duration::from_secs(300), incoming.recv()).await;
+            assert!(matches!(told, Ok(Some(_))), "{}", lines());
         }
         task.abort();
-        for line in &*lines.0.lock().unwrap() {
-            let words = line.strip_suffix('\n').unwrap_or(line);
-            assert!(!words.contains(char::is_control), "{line:?}");
+        for line in lines().lines() {
+            assert!(!line.contains(char::is_control), "{line:?}");
             // A version that is missing has to be called something; of a message nothing is repeated.
-            assert!(!words.contains("forged") || words.contains("version="), "{line:?}");
+            assert!(!line.contains("forged") || line.contains("version="), "{line:?}");
         }
     }
 

@@ -25,8 +25,7 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
         (count, sizes.join(" + "))
     };
     let (destroyed, lost) = sum(&[Fate::Destroyed]);
-    // There may be claims that nobody sees, and with them data.
-    let hidden = plan.blind.iter().any(|resource| resource == "persistentvolumeclaims");
+    let hidden = plan.hides_claims();
     let figure = match destroyed {
         0 if hidden => text::UNTOLD.to_owned(),
         destroyed => destroyed.to_string(),

@@ -102,7 +102,7 @@ impl Game {
         let mut scenes = Vec::new();
         for (name, objects, faults) in texts {
             Faults::parse(faults, jiff::Timestamp::UNIX_EPOCH).map_err(BadWorld::Faults)?;
-            let mut objects = printed::made_fit(list(objects)?);
+            let mut objects = printed::read(objects)?;
             // Worlds may share a driver or a class.
             objects.retain(|it| seen.insert(identity(it)));
             scenes.push(Scene { name: name.into(), objects, faults: faults.into() });
@@ -286,18 +286,6 @@ fn scale_metrics(world: &mut World, replicas: u64) {
 }
 
 /// A JSON list of objects, or a List as kubectl prints it.
-fn list(text: &str) -> Result<Vec<Value>, BadWorld> {
-    match serde_json::from_str(text).map_err(BadWorld::Objects)? {
-        Value::Array(objects) => Ok(objects),
-        Value::Object(mut list) => match list.remove("items") {
-            Some(Value::Array(objects)) => Ok(objects),
-            Some(_) => Err(BadWorld::NoList),
-            None => Ok(vec![Value::Object(list)]),
-        },
-        _ => Err(BadWorld::NoList),
-    }
-}
-
 fn identity(it: &Value) -> [String; 4] {
     let metadata = |field: &str| object::text(it, &["metadata", field]).to_owned();
     let own = |field: &str| object::text(it, &[field]).to_owned();

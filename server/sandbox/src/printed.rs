@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use crate::object;
+use crate::{object, world::BadWorld};
 
 /// Kinds of objects that a cluster makes of others, or by itself.
 const MADE: [&str; 11] = [
@@ -36,9 +36,26 @@ const MAKERS: [&str; 7] = [
 /// Owners above owners above owners: chains are shorter than this.
 const DEEPEST: usize = 16;
 
+/// Reads objects: a JSON list, the list that kubectl prints, or one of them alone.
+///
+/// # Errors
+/// [`BadWorld::Objects`] and [`BadWorld::NoList`].
+pub(crate) fn read(text: &str) -> Result<Vec<Value>, BadWorld> {
+    let objects = match serde_json::from_str(text).map_err(BadWorld::Objects)? {
+        Value::Array(objects) => objects,
+        Value::Object(mut list) => match list.remove("items") {
+            Some(Value::Array(objects)) => objects,
+            Some(_) => return Err(BadWorld::NoList),
+            None => vec![Value::Object(list)],
+        },
+        _ => return Err(BadWorld::NoList),
+    };
+    Ok(made_fit(objects))
+}
+
 /// The objects in the order in which they can be created, with the namespaces that they lack. Where none was printed, all
 /// stays as it is.
-pub(crate) fn made_fit(objects: Vec<Value>) -> Vec<Value> {
+fn made_fit(objects: Vec<Value>) -> Vec<Value> {
     if objects.iter().all(|it| object::uid(it).is_empty()) {
         return objects;
     }

@@ -93,7 +93,7 @@ impl World {
             .map(|(_, objects, faults)| (*objects, *faults))
     }
 
-    /// Creates objects (a JSON list) in the order in which they are given, and plans what a script of faults says,
+    /// Creates objects (a JSON list, or what kubectl prints), and plans what a script of faults says,
     /// counted from now.
     ///
     /// # Errors
@@ -101,8 +101,7 @@ impl World {
     /// The first thing that cannot be read or is refused. What was created before it stays.
     pub fn load(&mut self, objects: &str, faults: &str) -> Result<(), BadWorld> {
         let faults = Faults::parse(faults, self.cluster.steady()).map_err(BadWorld::Faults)?;
-        let objects: Vec<Value> = serde_json::from_str(objects).map_err(BadWorld::Objects)?;
-        self.furnish(printed::made_fit(objects))?;
+        self.furnish(printed::read(objects)?)?;
         self.cluster.faults.join(faults);
         Ok(())
     }

@@ -84,6 +84,11 @@ impl Plan {
         self.steps.get(id.0 as usize)
     }
 
+    /// Whether there may be claims that nobody sees, and with them data of which the plan says nothing.
+    pub fn hides_claims(&self) -> bool {
+        self.blind.iter().any(|resource| resource == "persistentvolumeclaims")
+    }
+
     /// How many waves it is shown in.
     pub fn waves(&self) -> u32 {
         self.steps.iter().map(|step| step.wave).max().unwrap_or_default()

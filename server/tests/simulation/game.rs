@@ -51,7 +51,7 @@ use crate::{
     state::namespace,
     story::Story,
     told::Told,
-    variety::Variety,
+    variety::{Variety, has_door},
     wire::Arrivals,
 };
 
@@ -594,9 +594,4 @@ impl Game {
         }
         self.offend("I4", format!("{topic}: what was folded is not what is there: {difference}"));
     }
-}
-
-/// Whether this is one of the games with somebody at the router: it costs as much as the rest.
-fn has_door(seed: u64) -> bool {
-    seed % 16 == 3
 }

@@ -28,6 +28,14 @@ fn peers() -> World {
     world
 }
 
+/// The same, and their volume cannot be unmounted.
+fn busy_peers() -> World {
+    let mut world = peers();
+    let volume = object::name(world.list("persistentvolumes")[0]).to_owned();
+    world.controllers.breakage.busy.insert(volume);
+    world
+}
+
 /// The claim's finalizer was taken off by hand, so its directory goes while Pods have it mounted.
 #[test]
 fn s1_a_volume_that_goes_before_its_pods_keeps_them() {
@@ -70,9 +78,7 @@ fn s1_in_order_nothing_is_stale() {
 
 #[test]
 fn s2_a_busy_mount_withholds_the_second_delete() {
-    let mut world = peers();
-    let volume = object::name(world.list("persistentvolumes")[0]).to_owned();
-    world.controllers.breakage.busy.insert(volume);
+    let mut world = busy_peers();
     let warnings = |world: &World| {
         world.list("events").into_iter().filter(|it| it["type"] == "Warning").count()
     };
@@ -102,9 +108,7 @@ fn s2_a_busy_mount_withholds_the_second_delete() {
 
 #[test]
 fn s2_is_not_cured_by_another_kubelet() {
-    let mut world = peers();
-    let volume = object::name(world.list("persistentvolumes")[0]).to_owned();
-    world.controllers.breakage.busy.insert(volume);
+    let mut world = busy_peers();
     world.delete("apps/deployments/shop/peer", Background);
     world.run(60);
     world.off("kubelet");
@@ -118,9 +122,7 @@ fn s2_is_not_cured_by_another_kubelet() {
 
 #[test]
 fn s2_by_force_the_record_goes_and_the_mount_stays() {
-    let mut world = peers();
-    let volume = object::name(world.list("persistentvolumes")[0]).to_owned();
-    world.controllers.breakage.busy.insert(volume);
+    let mut world = busy_peers();
     world.delete("apps/deployments/shop/peer", Background);
     world.run(60);
     for pod in world.pods("peer").iter().map(|it| object::name(it).to_owned()).collect::<Vec<_>>() {

@@ -12,12 +12,13 @@ use teardown::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{ANSWER, Game, has_door};
+use super::{ANSWER, Game};
 use crate::{
     application::UNIT,
     oracle::STANDSTILL,
     reader::{Seen, browse},
     state::owners,
+    variety::has_door,
 };
 
 /// How often a person tries to start a run, a second apart, before they give up.

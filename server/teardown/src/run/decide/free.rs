@@ -88,29 +88,15 @@ impl Run {
         }
         let index = look.index;
         let ended = index.get(&step.uid).map(|object| &**object);
-        let is_collected = step.deed == (Deed::Delete { propagation: Propagation::Background });
-        let collected = index.objects().filter(|it| {
-            is_collected
-                && !it.owners.is_empty()
-                && goes_after_pods(&it.kind)
-                && it.uid != step.uid
-                && index.descends(&it.uid, &step.uid)
-        });
-        let collected: Vec<&Object> = collected.map(|object| &**object).collect();
         let mut users = vec![];
-        for object in ended.into_iter().chain(collected) {
+        for object in ended.into_iter().chain(collected_with(step, index)) {
             for namespace in served_namespaces(object) {
-                // A Pod that is collected as well would wait for the owner that waits for it. That is right for storage
-                // alone, unless it is the Pod's own.
-                let is_collected_with = |pod: &Object| {
-                    index.descends(&pod.uid, &step.uid)
-                        && (!matches!(object.facts, Facts::Claim(_))
-                            || index.descends(&object.uid, &pod.uid))
-                };
-                let holds = |pod: &&&Object| {
-                    is_needed(object, pod) && !self.is_planned(&pod.uid) && !is_collected_with(pod)
-                };
-                users.extend(look.users(namespace).iter().filter(holds).map(|pod| pod.reference()));
+                let newcomers = look.users(namespace).iter().filter(|pod| {
+                    is_needed(object, pod)
+                        && !self.is_planned(&pod.uid)
+                        && !goes_with(pod, step, object, index)
+                });
+                users.extend(newcomers.map(|pod| pod.reference()));
             }
         }
         users.into_iter().min().map_or(Ok(()), |pod| Err(Doubt::Used { by: pod }))
@@ -175,4 +161,26 @@ impl<'a> Look<'a> {
             .entry(namespace.clone())
             .or_insert_with(|| index.running_pods(namespace).collect())
     }
+}
+
+/// What Pods may need of all that the garbage collector takes with the object of a step.
+fn collected_with<'a>(step: &Step, index: &'a Index) -> Vec<&'a Object> {
+    if step.deed != (Deed::Delete { propagation: Propagation::Background }) {
+        return vec![];
+    }
+    let owned = index.objects().filter(|it| {
+        !it.owners.is_empty()
+            && goes_after_pods(&it.kind)
+            && it.uid != step.uid
+            && index.descends(&it.uid, &step.uid)
+    });
+    owned.map(|object| &**object).collect()
+}
+
+/// Whether a Pod that needs an object is collected with the step's owner as well, and so would wait for the owner that
+/// waits for it. For storage that is right, unless it is the Pod's own.
+fn goes_with(pod: &Object, step: &Step, object: &Object, index: &Index) -> bool {
+    let is_its_own_or_no_storage =
+        !matches!(object.facts, Facts::Claim(_)) || index.descends(&object.uid, &pod.uid);
+    is_its_own_or_no_storage && index.descends(&pod.uid, &step.uid)
 }
