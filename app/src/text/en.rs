@@ -1,21 +1,25 @@
 //! The catalogue in English. Constants where nothing is filled in, functions where something is.
 
 mod complaint;
+mod edge;
 mod plan;
+mod playground;
 pub mod refusal;
 mod trouble;
 
 use teardown::{
-    message::{AwayCause, BlindCause, DetailName, Mishap, State},
+    message::{AwayCause, BlindCause, DetailName, State},
     object::ObjectRef,
     plan::KeptReason,
-    relation::{EdgeKind, Reason, Rung},
+    relation::Rung,
     run::{Happening, RunState},
     unit::Found,
 };
 
 pub use self::complaint::complaint;
+pub use self::edge::{edge, edge_reversed, edge_sentence, reason};
 pub use self::plan::*;
+pub use self::playground::*;
 pub use self::trouble::{evidence, in_doubt, trouble, trouble_do};
 use crate::reach::Reach;
 
@@ -214,34 +218,6 @@ pub fn blind_cause(cause: BlindCause) -> &'static str {
     }
 }
 
-// The sandbox.
-
-pub const PLAYED: &str = "Sandbox.";
-pub const PLAYED_MEANS: &str =
-    "A cluster in memory: nothing real is touched. Open to break and repair things.";
-pub const SPEED: &str = "Time ×10";
-pub const REPAIR_ALL: &str = "Repair everything";
-pub const START_OVER: &str = "Start over";
-
-/// What a lever of the sandbox does.
-pub fn lever(what: Mishap, subject: &str) -> String {
-    match what {
-        Mishap::Incident => match subject {
-            "s1" => "S1: volume deleted before its Pods".to_owned(),
-            "s2" => "S2: unmount never succeeds".to_owned(),
-            "s3" => "S3: empty namespace will not die".to_owned(),
-            "s4" => "S4: finalizer nobody clears".to_owned(),
-            "s5" => "S5: node dies in silence".to_owned(),
-            subject => format!("Incident {subject}"),
-        },
-        Mishap::Operator => format!("Uninstall {subject}"),
-        Mishap::Node => format!("Break {subject}"),
-        Mishap::Metrics => "Stop the metrics API".to_owned(),
-        Mishap::Nfs => format!("Make {subject} stale"),
-        Mishap::Volume => format!("Hold {subject} busy"),
-    }
-}
-
 // States.
 
 /// A state's word.
@@ -386,58 +362,6 @@ pub fn detail(name: DetailName) -> &'static str {
         DetailName::Ready => "Ready",
         DetailName::Owner => "Controlled by",
     }
-}
-
-/// What the source of an edge does with its target.
-pub fn edge(kind: EdgeKind) -> &'static str {
-    match kind {
-        EdgeKind::Owns => "is owned by",
-        EdgeKind::Contains => "lives in",
-        EdgeKind::Mounts => "uses",
-        EdgeKind::Claims => "claims",
-        EdgeKind::Binds => "is bound to",
-        EdgeKind::Selects => "selects",
-        EdgeKind::Routes => "routes to",
-        EdgeKind::Scales => "scales",
-        EdgeKind::RunsOn => "runs on",
-        EdgeKind::RunsAs => "runs as",
-        EdgeKind::Admits => "is answered by",
-        EdgeKind::Serves => "is served by",
-        EdgeKind::Defines => "is defined by",
-    }
-}
-
-/// What the target of an edge has from its source.
-pub fn edge_reversed(kind: EdgeKind) -> &'static str {
-    match kind {
-        EdgeKind::Owns => "owns",
-        EdgeKind::Contains => "contains",
-        EdgeKind::Mounts => "used by",
-        EdgeKind::Claims => "claimed by",
-        EdgeKind::Binds => "bound to",
-        EdgeKind::Selects => "selected by",
-        EdgeKind::Routes => "routed to by",
-        EdgeKind::Scales => "scaled by",
-        EdgeKind::RunsOn => "runs",
-        EdgeKind::RunsAs => "run under by",
-        EdgeKind::Admits => "answers",
-        EdgeKind::Serves => "serves",
-        EdgeKind::Defines => "defines",
-    }
-}
-
-/// Where an edge comes from.
-pub fn reason(reason: &Reason) -> String {
-    if reason.value.is_empty() {
-        reason.field.to_string()
-    } else {
-        format!("{} = {}", reason.field, reason.value)
-    }
-}
-
-/// An edge as a sentence.
-pub fn edge_sentence(from: &ObjectRef, kind: EdgeKind, to: &ObjectRef, why: &Reason) -> String {
-    format!("{from} {} {to} — {}", edge(kind), reason(why))
 }
 
 /// Why an object stays.

@@ -45,8 +45,8 @@ pub(crate) fn read(text: &str) -> Result<Vec<Value>, BadWorld> {
         Value::Array(objects) => objects,
         Value::Object(mut list) => match list.remove("items") {
             Some(Value::Array(objects)) => objects,
-            Some(_) => return Err(BadWorld::NoList),
-            None => vec![Value::Object(list)],
+            None if list.contains_key("kind") => vec![Value::Object(list)],
+            _ => return Err(BadWorld::NoList),
         },
         _ => return Err(BadWorld::NoList),
     };

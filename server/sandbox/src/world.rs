@@ -50,9 +50,9 @@ const TEXTS: [(&str, &str, &str); 7] = [
 /// Why a world cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BadWorld {
-    #[error("its objects are no JSON list")]
+    #[error("its objects are no JSON")]
     Objects(#[source] serde_json::Error),
-    #[error("it is no list of objects")]
+    #[error("its objects are no JSON list")]
     NoList,
     #[error("nothing is known of kind {0:?}")]
     Kind(String),

@@ -158,7 +158,9 @@ fn everything_can_be_repaired_at_once() {
 #[test]
 fn a_world_that_cannot_be_made_says_why() {
     for (objects, faults, why) in [
+        ("{", "", "its objects are no JSON"),
         ("{}", "", "its objects are no JSON list"),
+        (r#"{"items": 1}"#, "", "its objects are no JSON list"),
         (
             r#"[{"kind": "Nonsense", "apiVersion": "v1"}]"#,
             "",

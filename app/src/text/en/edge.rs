@@ -1,0 +1,58 @@
+//! Edges in words.
+
+use teardown::{
+    object::ObjectRef,
+    relation::{EdgeKind, Reason},
+};
+
+/// What the source of an edge does with its target.
+pub fn edge(kind: EdgeKind) -> &'static str {
+    match kind {
+        EdgeKind::Owns => "is owned by",
+        EdgeKind::Contains => "lives in",
+        EdgeKind::Mounts => "uses",
+        EdgeKind::Claims => "claims",
+        EdgeKind::Binds => "is bound to",
+        EdgeKind::Selects => "selects",
+        EdgeKind::Routes => "routes to",
+        EdgeKind::Scales => "scales",
+        EdgeKind::RunsOn => "runs on",
+        EdgeKind::RunsAs => "runs as",
+        EdgeKind::Admits => "is answered by",
+        EdgeKind::Serves => "is served by",
+        EdgeKind::Defines => "is defined by",
+    }
+}
+
+/// What the target of an edge has from its source.
+pub fn edge_reversed(kind: EdgeKind) -> &'static str {
+    match kind {
+        EdgeKind::Owns => "owns",
+        EdgeKind::Contains => "contains",
+        EdgeKind::Mounts => "used by",
+        EdgeKind::Claims => "claimed by",
+        EdgeKind::Binds => "bound to",
+        EdgeKind::Selects => "selected by",
+        EdgeKind::Routes => "routed to by",
+        EdgeKind::Scales => "scaled by",
+        EdgeKind::RunsOn => "runs",
+        EdgeKind::RunsAs => "run under by",
+        EdgeKind::Admits => "answers",
+        EdgeKind::Serves => "serves",
+        EdgeKind::Defines => "defines",
+    }
+}
+
+/// Where an edge comes from.
+pub fn reason(reason: &Reason) -> String {
+    if reason.value.is_empty() {
+        reason.field.to_string()
+    } else {
+        format!("{} = {}", reason.field, reason.value)
+    }
+}
+
+/// An edge as a sentence.
+pub fn edge_sentence(from: &ObjectRef, kind: EdgeKind, to: &ObjectRef, why: &Reason) -> String {
+    format!("{from} {} {to} — {}", edge(kind), reason(why))
+}
