@@ -1,9 +1,9 @@
 //! Which objects make up one application.
 //!
 //! An object belongs to at most one labelled unit: by its own label, else by its owner's, else by that of the
-//! StatefulSet that made it (a claim), of the claim bound to it (a volume), of what it scales (an autoscaler), and at
-//! last by its namespace's. The nearest answer wins, so that another application in one of the unit's namespaces keeps
-//! what is its own.
+//! StatefulSet that made it (a claim), of the claim bound to it (a volume), of what it scales (an autoscaler), by its
+//! namespace's, and at last by that of all who mount it (a claim). The nearest answer wins, so that another application
+//! in one of the unit's namespaces keeps what is its own.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -159,7 +159,9 @@ impl Belonging<'_> {
         if let Some(name) = object.labels.get(PART_OF).filter(|name| !name.is_empty()) {
             return Some(name.clone());
         }
-        self.unit_of_relatives(object, depth).or_else(|| self.unit_of_namespace(object))
+        self.unit_of_relatives(object, depth)
+            .or_else(|| self.unit_of_namespace(object))
+            .or_else(|| self.unit_of_users(object, depth))
     }
 
     fn unit_of_relatives(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
@@ -194,6 +196,21 @@ impl Belonging<'_> {
     fn unit_of_namespace(&self, object: &Object) -> Option<Arc<str>> {
         let namespace = self.index.find("", "Namespace", None, object.namespace.as_deref()?)?;
         namespace.labels.get(PART_OF).filter(|name| !name.is_empty()).cloned()
+    }
+
+    /// The one unit of all Pods and Pod templates that mount a claim: storage is the application's that alone uses it.
+    /// A single user that is another's, or nobody's, leaves it where it is.
+    fn unit_of_users(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
+        if !matches!(object.facts, Facts::Claim(_)) {
+            return None;
+        }
+        let mut units = self
+            .graph
+            .to(&object.uid)
+            .filter(|edge| edge.kind == EdgeKind::Mounts)
+            .map(|edge| self.index.get(&edge.from).and_then(|user| self.unit_of(user, depth)));
+        let first = units.next()??;
+        units.all(|unit| unit.as_ref() == Some(&first)).then_some(first)
     }
 }
 

@@ -74,6 +74,16 @@ impl Application {
         draw.application
     }
 
+    /// Leaves it to those who mount them to say of some claims whose they are.
+    pub(crate) fn forget_labels(&mut self, rng: &mut Rng) {
+        let claims = self.objects.iter_mut().filter(|it| it["kind"] == "PersistentVolumeClaim");
+        for claim in claims.filter(|it| unit(it) == UNIT) {
+            if rng.u32(..3) == 0 {
+                claim["metadata"]["labels"] = json!({});
+            }
+        }
+    }
+
     /// The unit that is a namespace in which nobody else is; taken whole, it takes nothing of others'.
     pub(crate) fn lonely(&self) -> UnitId {
         let mut names = self.objects.iter().filter_map(|object| {

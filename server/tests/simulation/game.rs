@@ -120,6 +120,7 @@ pub(crate) fn draw(seed: u64) -> (u64, Application, Adversity) {
         adversity.come_early(&mut rng.fork());
     }
     adversity.lodge(&mut rng.fork(), &application);
+    application.forget_labels(&mut rng.fork());
     (sandbox, application, adversity)
 }
 

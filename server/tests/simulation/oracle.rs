@@ -235,11 +235,15 @@ fn lives(evidence: &Evidence, offences: &mut Vec<Offence>) {
 fn leftovers(evidence: &Evidence, offences: &mut Vec<Offence>) {
     let mut state = State::before(evidence.planned);
     let mut theirs: BTreeMap<String, String> = BTreeMap::new();
+    let mut ours: BTreeSet<String> = BTreeSet::new();
     for event in &evidence.events {
         state.apply(event);
         if event.revision == evidence.planned {
             let all = state.all().filter(|object| unit(object) == BYSTANDER);
             theirs = all.map(|object| (uid(object).to_owned(), title(object))).collect();
+            let claims = state.of_kind("PersistentVolumeClaim");
+            let ours_alone = claims.filter(|claim| order::is_mounted_by_unit_alone(&state, claim));
+            ours = ours_alone.map(|claim| uid(claim).to_owned()).collect();
         }
     }
     for (theirs, title) in theirs {
@@ -273,7 +277,7 @@ fn leftovers(evidence: &Evidence, offences: &mut Vec<Offence>) {
         if steps.contains(uid(object)) {
             let text = format!("the run has finished, and {} is still there", title(object));
             offences.push(Offence::new("I3", text));
-        } else if unit(object) == UNIT
+        } else if (unit(object) == UNIT || ours.contains(uid(object)))
             && state.knows(object)
             && list(object, "/metadata/ownerReferences").is_empty()
             // It bears the labels of its Service, and goes with it.

@@ -71,6 +71,19 @@ fn specs<'a>(state: &'a State, within: &'a str) -> impl Iterator<Item = (&'a Val
     })
 }
 
+/// Whether a claim that says nothing of itself is the unit's, as nobody else mounts it.
+pub(crate) fn is_mounted_by_unit_alone(state: &State, claim: &Value) -> bool {
+    let mounts = |spec: &Value| {
+        let mut volumes = list(spec, "/volumes").iter();
+        volumes.any(|it| text(it, "/persistentVolumeClaim/claimName") == name(claim))
+    };
+    let users: Vec<&Value> = specs(state, namespace(claim))
+        .filter(|(user, spec)| owners(user).next().is_none() && mounts(spec))
+        .map(|(user, _)| user)
+        .collect();
+    unit(claim).is_empty() && !users.is_empty() && users.iter().all(|user| unit(user) == UNIT)
+}
+
 fn labels_match(selector: &Value, labels: &Value) -> bool {
     // The applications select by labels alone; a selector with expressions would have to be understood here.
     let wanted = selector.as_object();

@@ -57,6 +57,43 @@ fn a_labelled_namespace_brings_its_content_but_not_another_units() {
 }
 
 #[test]
+fn a_claim_that_one_unit_alone_mounts_is_its_own_and_so_is_the_volume() {
+    let fixture = |more: &str| {
+        format!(
+            "
+            ns a
+            ns b
+            deploy a/web of=shop uses=claim:data
+            rs a/web-1 owner=deploy/web uses=claim:data
+            pod a/web-1-a owner=rs/web-1 uses=claim:data
+            pvc a/data volume=pv-1
+            pvc b/data
+            pvc a/unused
+            pv pv-1 claim=a/data
+            {more}
+        "
+        )
+    };
+    let own = ["deploy:a/web", "pod:a/web-1-a", "pv:pv-1", "pvc:a/data", "rs:a/web-1"];
+    let others = ["deploy:a/web", "pod:a/web-1-a", "rs:a/web-1"];
+    assert_eq!(members(&fixture(""), "shop"), own);
+    assert_eq!(members(&fixture("job a/backup of=shop-tools uses=claim:data"), "shop"), others);
+    assert_eq!(members(&fixture("pod a/stranger uses=claim:data"), "shop"), others);
+    assert_eq!(members(&fixture("pod b/namesake uses=claim:data"), "shop"), own);
+}
+
+#[test]
+fn a_claim_in_a_labelled_namespace_is_that_units_whoever_mounts_it() {
+    let fixture = "
+        ns a of=shop
+        pvc a/data
+        deploy a/reader of=other uses=claim:data
+    ";
+    assert_eq!(members(fixture, "shop"), ["ns:a", "pvc:a/data"]);
+    assert_eq!(members(fixture, "other"), ["deploy:a/reader"]);
+}
+
+#[test]
 fn namespaces_the_cluster_needs_are_no_units() {
     let index = fixture::index("ns default\n ns kube-system\n ns shop\n cm shop/a of=");
     let units = units(&index, &Graph::of(&index));

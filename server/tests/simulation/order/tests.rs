@@ -230,6 +230,30 @@ fn a_volume_outlives_its_claim() {
 }
 
 #[test]
+fn a_claim_is_the_units_that_alone_mounts_it() {
+    let claim = made("PersistentVolumeClaim", "a", "c", json!({}));
+    let user = |within: &str, called: &str, metadata: Value| {
+        let volumes = json!([{"persistentVolumeClaim": {"claimName": "c"}}]);
+        let spec = json!({"template": {"spec": {"volumes": volumes}}});
+        made("Deployment", within, called, json!({"metadata": metadata, "spec": spec}))
+    };
+    let of = |unit: &str| json!({"labels": {"app.kubernetes.io/part-of": unit}});
+    let is_ours = |users: &[Value]| {
+        let state = State::of(users.iter().cloned().chain([claim.clone()]));
+        is_mounted_by_unit_alone(&state, &claim)
+    };
+    let (ours, made) = (user("a", "x", of(UNIT)), json!({"ownerReferences": [{"uid": "x"}]}));
+    assert!(is_ours(&[
+        ours.clone(),
+        user("a", "made", made),
+        user("b", "namesake", of(BYSTANDER))
+    ]));
+    assert!(!is_ours(&[ours.clone(), user("a", "y", of(BYSTANDER))]));
+    assert!(!is_ours(&[ours, user("a", "y", json!({}))]));
+    assert!(!is_ours(&[]));
+}
+
+#[test]
 fn a_retained_volume_stays_unless_it_is_declared() {
     let spec = json!({"persistentVolumeReclaimPolicy": "Retain"});
     let volume = made("PersistentVolume", "", "v", json!({"spec": spec}));
