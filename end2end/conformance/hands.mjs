@@ -10,8 +10,8 @@ import { nodes } from '../cluster/servers.mjs';
  * @property {() => Promise<void>} startControllers
  * @property {() => Promise<void>} stopAttacher who attaches volumes to nodes
  * @property {() => Promise<void>} startAttacher
- * @property {() => Promise<void>} silenceNodes every machine there is
- * @property {() => Promise<void>} reviveNodes
+ * @property {(...names: string[]) => Promise<void>} silenceNodes machines
+ * @property {() => Promise<void>} reviveNodes every machine there is
  * @property {(path: string) => Promise<void>} corrupt a custom resource, by its path: what is kept of it is no object
  * @property {(path: string) => Promise<void>} erase it, from where it is kept
  * @property {(definition: string) => Promise<void>} convert lets who converts the resources of that definition answer, if it is `webhookAt('convert')`
@@ -43,7 +43,7 @@ export const ofCluster = (cluster) => ({
 	startControllers: () => cluster.thawControllers(),
 	stopAttacher: async () => cluster.attacher.stop(),
 	startAttacher: async () => void cluster.startAttacher(),
-	silenceNodes: async () => void (await Promise.all(nodes.map((node) => cluster.silenceNode(node)))),
+	silenceNodes: async (...names) => void (await Promise.all(names.map((node) => cluster.silenceNode(node)))),
 	reviveNodes: async () => void (await Promise.all(nodes.map((node) => cluster.reviveNode(node)))),
 	corrupt: (path) => cluster.overwrite(keyOf(path), 'garbage'),
 	erase: (path) => cluster.erase(keyOf(path)),
@@ -82,7 +82,7 @@ export function ofSandbox(script, answers, ended) {
 		startControllers: () => say('controller kube-controller-manager on'),
 		stopAttacher: () => say('controller external-attacher off'),
 		startAttacher: () => say('controller external-attacher on'),
-		silenceNodes: () => say(...nodes.map((node) => `node ${node} silent`)),
+		silenceNodes: (...names) => say(...names.map((node) => `node ${node} silent`)),
 		reviveNodes: () => say(...nodes.map((node) => `node ${node} repaired`)),
 		corrupt: (path) => say(`corrupt ${resourceOf(path)}`),
 		erase: (path) => say(`erase ${resourceOf(path)}`),
