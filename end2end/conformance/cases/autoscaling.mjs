@@ -100,11 +100,12 @@ export default [
 			const all = one ? [one] : [metrics.external, metrics.resource];
 			await t.create(autoscaler(name, { metrics: all }), { silent: true });
 		}
-		for (const name of Object.keys(metrics)) {
+		for (const [name, one] of Object.entries(metrics)) {
 			await t.until(`horizontalpodautoscalers/${name}`, 'says something', (it) => says(it, 'ScalingActive', 'False'), {
 				show: status,
 			});
-			await untilTold(t, name, 2);
+			// Of each metric, and that there is no count.
+			await untilTold(t, name, one ? 2 : 3);
 			await t.get(`deployments/${name}`, { see: ['spec.replicas'] });
 		}
 	}),

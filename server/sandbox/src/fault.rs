@@ -69,6 +69,10 @@ pub enum NodeFault {
     Busy,
     /// Its NFS mounts hang.
     StaleNfs,
+    /// Its kubelet learns and does everything this much later.
+    Slow(Duration),
+    /// All requests of its kubelet are refused with 500.
+    Failing,
 }
 
 /// Something that happens to the cluster.

@@ -288,6 +288,45 @@ async fn node_stale_nfs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn node_slow() {
+    check(
+        "
+        node node-a slow 20s -> so be it
+        DELETE pods/on-b -> Running, told to go
+        DELETE pods/plain -> Running, told to go
+        after 15s GET pods/plain -> Running, told to go
+        GET pods/on-b -> not there
+        after 60s GET pods/plain -> not there
+        GET nodes/node-a -> ready: True
+        node node-a slow 200s -> so be it
+        after 120s GET nodes/node-a -> ready: Unknown
+        node node-a repaired -> so be it
+        after 30s GET nodes/node-a -> ready: True
+        ",
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn node_failing() {
+    check(
+        "
+        node node-a failing -> so be it
+        DELETE pods/on-b -> Running, told to go
+        DELETE pods/plain -> Running, told to go
+        after 120s GET pods/plain -> Running, told to go
+        GET pods/on-b -> not there
+        GET nodes/node-a -> ready: Unknown
+        GET nodes/node-b -> ready: True
+        node node-a repaired -> so be it
+        after 30s GET nodes/node-a -> ready: True
+        GET pods/plain -> not there
+        ",
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn nfs_stale() {
     check(
         "

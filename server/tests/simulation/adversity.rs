@@ -260,6 +260,23 @@ impl Adversity {
         }
     }
 
+    /// Lets the kubelet of one machine, or of all, or who scales, be slow, refused by the API server, or away.
+    pub(crate) fn tire(&mut self, rng: &mut Rng) {
+        if rng.u32(..8) > 0 {
+            return;
+        }
+        let from = early(rng, self.heals.as_secs());
+        let who = [
+            "node node-1",
+            "node node-2",
+            "controller kubelet",
+            "controller horizontal-pod-autoscaler-controller",
+        ][rng.usize(..4)];
+        let off = if who.starts_with("node") { "silent" } else { "off" };
+        let how = ["slow 3s", "slow 15s", "slow 70s", "failing", off][rng.usize(..5)];
+        self.script.push_str(&format!("at {from}s {who} {how}\n"));
+    }
+
     /// Lets somebody try the door, while the run is young.
     pub(crate) fn intrude(&mut self) {
         self.happenings.push((Duration::from_millis(300), Happening::Intrusion));

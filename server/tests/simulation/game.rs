@@ -121,6 +121,7 @@ pub(crate) fn draw(seed: u64) -> (u64, Application, Adversity) {
     }
     adversity.lodge(&mut rng.fork(), &application);
     application.forget_labels(&mut rng.fork());
+    adversity.tire(&mut rng.fork());
     (sandbox, application, adversity)
 }
 

@@ -81,12 +81,13 @@ impl<'a> Client<'a> {
 
     /// The same cluster under the name of a node, for its kubelet.
     pub(crate) fn node(&mut self, node: &str) -> Client<'_> {
+        let failing = self.failing || self.node_fault(node) == Some(NodeFault::Failing);
         Client {
             cluster: self.cluster,
             breakage: self.breakage,
             actor: Actor::node(node),
             component: "kubelet",
-            failing: self.failing,
+            failing,
         }
     }
 

@@ -11,6 +11,7 @@ mod machine;
 mod mount;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -27,12 +28,17 @@ use crate::store::{Change, Event, Key};
 use mount::Mount;
 
 /// How often something is looked at that nobody tells a kubelet about: volumes that are not there yet, its own power.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How long it waits at most before it tries again what was refused (`backOffPeriod` in pkg/kubelet/kubelet.go).
+const BACK_OFF: Duration = Duration::from_secs(10);
 
 pub(super) struct Kubelets {
     /// The Pods on machines, by UID.
     pods: BTreeMap<String, Held>,
     nodes: BTreeMap<String, machine::Machine>,
+    /// What slow machines have learned of, and when they come to it.
+    late: BTreeMap<Work, Timestamp>,
     /// How many addresses were given to Pods.
     addresses: u32,
     timing: Timing,
@@ -91,10 +97,17 @@ impl Reconcile for Kubelets {
     type Work = Work;
     const NAME: &'static str = "kubelet";
     const USER: &'static str = "kubelet";
+    const LAST_RETRY: Duration = BACK_OFF;
 
     fn new(timing: &Timing) -> Self {
         let timing = timing.clone();
-        Self { pods: BTreeMap::new(), nodes: BTreeMap::new(), addresses: 0, timing }
+        Self {
+            pods: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            late: BTreeMap::new(),
+            addresses: 0,
+            timing,
+        }
     }
 
     fn begin(&mut self, queue: &mut Queue<Work>) {
@@ -119,6 +132,9 @@ impl Reconcile for Kubelets {
         client: &mut Client<'_>,
         queue: &mut Queue<Work>,
     ) -> Result<Next, Status> {
+        if let Some(wait) = self.lag(work, client) {
+            return Ok(Next::After(wait));
+        }
         match work {
             Work::Machines => {
                 for name in client.breakage.machines.clone() {
@@ -147,6 +163,23 @@ impl Reconcile for Kubelets {
 }
 
 impl Kubelets {
+    /// When to look again whether its machine has come to this, if it is a slow one.
+    fn lag(&mut self, work: &Work, client: &Client<'_>) -> Option<Duration> {
+        let (Work::Machine(node) | Work::Pod { node, .. }) = work else { return None };
+        let Some(NodeFault::Slow(by)) = client.node_fault(node) else {
+            self.late.remove(work);
+            return None;
+        };
+        let now = client.steady();
+        let due = *self.late.entry(work.clone()).or_insert_with(|| later(now, by));
+        if due > now {
+            // It may be repaired meanwhile.
+            return due.duration_since(now).try_into().ok().map(|wait: Duration| wait.min(LOOK));
+        }
+        self.late.remove(work);
+        None
+    }
+
     fn tend_machine(
         &mut self,
         name: &str,

@@ -31,6 +31,7 @@ impl Faults {
     /// on watch pods -> truncate
     /// on * * -> latency 200ms
     /// at 10s node n1 silent
+    /// at 15s node n2 slow 20s
     /// at 20s clock -5m
     /// at 30s controller garbage-collector-controller off
     /// at 40s webhook validate.example.com fail context deadline exceeded
@@ -149,9 +150,7 @@ fn rules(words: &[&str], now: Timestamp) -> Result<Vec<Rule>, String> {
 fn action(words: &[&str]) -> Result<Action, String> {
     let code = |word: &str| word.parse::<u16>().ok();
     Ok(match words {
-        ["latency", time] => {
-            Action::Latency(Duration::try_from(duration(time)?).map_err(|_| "time is negative")?)
-        }
+        ["latency", time] => Action::Latency(wait(time)?),
         ["reset"] => Action::Reset { after: false },
         ["reset", "after"] => Action::Reset { after: true },
         ["429"] => Action::TooMany { retry_after: None },
@@ -180,15 +179,18 @@ fn happening(words: &[&str], written: &str) -> Result<Happening, String> {
     Ok(match words {
         ["clock", by] => Happening::ClockJump(duration(by)?),
         ["compact"] => Happening::Compact,
-        ["node", name, how] => {
-            let fault = match *how {
-                "silent" => Some(NodeFault::Silent),
-                "busy" => Some(NodeFault::Busy),
-                "stale-nfs" => Some(NodeFault::StaleNfs),
-                "repaired" => None,
+        ["node", name, how @ ..] => {
+            let fault = match how {
+                ["silent"] => Some(NodeFault::Silent),
+                ["busy"] => Some(NodeFault::Busy),
+                ["stale-nfs"] => Some(NodeFault::StaleNfs),
+                ["failing"] => Some(NodeFault::Failing),
+                ["slow", by] => Some(NodeFault::Slow(wait(by)?)),
+                ["repaired"] => None,
                 _ => {
                     return Err(format!(
-                        "a node is silent, busy, stale-nfs or repaired, not {how:?}"
+                        "a node is silent, busy, stale-nfs, failing, slow TIME or repaired, not {:?}",
+                        how.join(" ")
                     ));
                 }
             };
@@ -266,6 +268,10 @@ fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
 
 fn duration(text: &str) -> Result<SignedDuration, String> {
     text.parse().map_err(|_| format!("{text:?} is no time such as 30s"))
+}
+
+fn wait(text: &str) -> Result<Duration, String> {
+    Duration::try_from(duration(text)?).map_err(|_| "time is negative".to_owned())
 }
 
 #[cfg(test)]
@@ -366,6 +372,8 @@ mod tests {
             "at",
             "at x clock 1s",
             "at 1s node n",
+            "at 1s node n slow",
+            "at 1s node n slow -1s",
             "at 1s corrupt widgets",
             "at 1s erase",
             "at 1s webhook w patch {",
