@@ -150,12 +150,21 @@ test('what was done can be read when its unit is gone, after a restart and witho
 	await tearDown(page, 'bystander');
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	const plan = await page.getByRole('link', { name: 'The plan' }).getAttribute('href');
+	const run = page.url();
 	await unwind.quit();
 	await unwind.launch();
 	const plain = await visit({ javaScriptEnabled: false, storageState: await page.context().storageState() });
 	for (const reader of [plain, page]) {
 		expect((await reader.goto(`${unwind.origin}${plan}`))?.status()).toBe(200);
 		await expect(reader.getByText('bystander/report').first()).toBeVisible();
+		await reader.goto(run);
+		await reader.getByRole('link', { name: 'All of it as text' }).click();
+		await reader.waitForURL(/\/feed\.txt$/);
+		const lines = (await reader.locator('body').innerText()).trim().split('\n');
+		for (const line of lines) expect(line).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \S/);
+		expect(lines[0]).toContain(' started the run');
+		expect(lines.filter((line) => line.endsWith(' Deployment bystander/report is proven gone'))).toHaveLength(1);
+		expect(lines.at(-1)).toContain('Everything in the plan is gone');
 	}
 });
 

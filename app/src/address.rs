@@ -151,6 +151,11 @@ pub fn run(id: &RunId) -> String {
     format!("/r/{}", encoded(id.as_str()))
 }
 
+/// All that a run's feed tells, as text.
+pub fn feed(id: &RunId) -> String {
+    format!("{}/feed.txt", run(id))
+}
+
 /// Text as one part of a path or query.
 pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

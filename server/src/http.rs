@@ -16,9 +16,12 @@
 //! curl -b jar $U/api/units              # 200: units, runs, what cannot be seen
 //! curl -b jar $U/api/units/shop         # 200: one unit with its graph
 //! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and the last 400 lines of its feed
+//! curl -b jar $U/api/runs/k3f9/feed     # 200 {"events":[…]}: all lines of its feed, from the first
+//! curl -b jar $U/r/k3f9/feed.txt        # 200: the same as sentences, a line each
 //! curl -b jar $U/api/plans/0123456789abcdef
 //! ```
-//! The first three answer with a snapshot, [`teardown::message::Message`], the last with a [`teardown::plan::Plan`].
+//! The first three answer with a snapshot, [`teardown::message::Message`], the last with a [`teardown::plan::Plan`]. The
+//! lines of a feed are [`teardown::message::EventCard`]s.
 //!
 //! # Doing
 //! Every write is a POST with `Content-Type: application/json`.
@@ -92,6 +95,7 @@ mod access;
 mod body;
 mod error;
 mod events;
+mod feed;
 mod guard;
 mod headers;
 mod page;
@@ -171,6 +175,7 @@ pub fn router(state: AppState) -> Router {
         .route("/plans/{plan}", get(plans::read))
         .route("/runs", post(runs::start))
         .route("/runs/{run}", get(runs::read))
+        .route("/runs/{run}/feed", get(feed::read))
         .route("/runs/{run}/pause", post(runs::pause))
         .route("/runs/{run}/resume", post(runs::resume))
         .route("/runs/{run}/stop", post(runs::stop))
@@ -186,6 +191,7 @@ pub fn router(state: AppState) -> Router {
         .layer(DefaultBodyLimit::max(BODY_LIMIT));
 
     let pages = page::routes(&state)
+        .route("/r/{run}/feed.txt", get(feed::written))
         .fallback(page::unknown)
         .method_not_allowed_fallback(error::wrong_method)
         .layer(from_fn_with_state(state.clone(), signed_in))

@@ -232,6 +232,11 @@ impl Keeper {
                 let plan = self.read_plan(&plan);
                 answer(reply, plan);
             }
+            Incoming::ReadFeed { run, reply } => {
+                self.perform()?;
+                let feed = self.performance(&run).map(|it| it.run.feed().to_vec());
+                answer(reply, feed);
+            }
             Incoming::Start { start, reply } => {
                 let run = self.start(&start)?;
                 answer(reply, run);

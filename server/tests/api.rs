@@ -20,11 +20,26 @@ async fn what_is_there_can_be_read() {
 }
 
 #[tokio::test]
+async fn a_feed_can_be_read_from_its_first_line_as_records_and_as_text() {
+    let house = House::new().await;
+    let answer = house.get("/api/runs/r1/feed").await.json();
+    let line = serde_json::json!({
+        "number": 0, "at": "1970-01-01T00:00:00Z", "happening": {"happening": "started", "by": "Li"},
+    });
+    assert_eq!(answer, serde_json::json!({ "events": [line] }));
+    let answer = house.get("/r/r1/feed.txt").await;
+    assert_eq!(answer.headers["content-type"], "text/plain; charset=utf-8");
+    assert_eq!(answer.text, "1970-01-01 00:00:00 UTC Li started the run\n");
+    assert_eq!(house.get("/r/nope/feed.txt").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_refused_by_name() {
     let house = House::new().await;
     for (path, refusal) in [
         ("/api/units/nope", "404 unknownUnit"),
         ("/api/runs/nope", "404 unknownRun"),
+        ("/api/runs/nope/feed", "404 unknownRun"),
         ("/api/plans/nope", "404 unknownPlan"),
         ("/api/nope", "404 unknownPath"),
         ("/api", "404 unknownPath"),

@@ -113,7 +113,7 @@ pub fn Run(
                 </div>
                 <div class="run-side">
                     <Drawer scene address/>
-                    <Feed scene/>
+                    <Feed scene run=id/>
                 </div>
             </div>
         }

@@ -430,6 +430,7 @@ pub const ALL_WELL: &str = "Nothing needs attention.";
 pub const STEPS: &str = "Steps";
 pub const FEED: &str = "What happened";
 pub const NO_EVENTS: &str = "Nothing yet.";
+pub const WHOLE_FEED: &str = "All of it as text";
 pub const ELAPSED: &str = "Elapsed";
 pub const STARTED: &str = "Started";
 pub const ENDED: &str = "Ended";

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use teardown::{
     message::{EventCard, State},
-    run::Happening,
+    run::{Happening, RunId},
 };
 
 use super::{
@@ -11,6 +11,7 @@ use super::{
     moment::time_of_day,
 };
 use crate::{
+    address,
     erased::{memo, now},
     scene::{self, Scene},
     text,
@@ -21,6 +22,8 @@ use crate::{
 pub fn Feed(
     /// The run's records.
     scene: Scene,
+    /// Whose.
+    run: Memo<RunId>,
 ) -> impl IntoView {
     let lines = memo(move || {
         scene.read(|records| {
@@ -31,6 +34,7 @@ pub fn Feed(
     });
     // The lines are numbered from nothing: what is before the first that a page holds is not on it.
     let older = move || lines.with(|lines| lines.last().map_or(0, |line| line.number as usize));
+    let rest = move || (older() > 0).then(|| view! { {text::more(older())} " · " });
     // Once a run is over nothing is left out any more, so a line that says how many stays true.
     let skipped = move || {
         scene.read(|records| {
@@ -50,7 +54,7 @@ pub fn Feed(
             <ol reversed=true tabindex="0" aria-labelledby="feed-title">
                 {rows}
             </ol>
-            {now(move || (older() > 0).then(|| view! { <p class="quiet">{text::more(older())}</p> }))}
+            <p class="quiet">{now(rest)}<a href=move || address::feed(&run.get()) rel="external">{text::WHOLE_FEED}</a></p>
         </section>
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
     doubt::Doubt,
-    message::{Message, Revision, Topic},
+    message::{EventCard, Message, Revision, Topic},
     object::ObjectRef,
     observation::Observation,
     plan::{Difference, Plan, PlanError, PlanId, StepId},
@@ -65,6 +65,13 @@ pub enum Incoming {
         plan: PlanId,
         /// Where the answer goes.
         reply: oneshot::Sender<Result<Arc<Plan>, Refusal>>,
+    },
+    /// Somebody wants to read all that a run's feed tells.
+    ReadFeed {
+        /// Which run's.
+        run: RunId,
+        /// Where the answer goes.
+        reply: oneshot::Sender<Result<Vec<EventCard>, Refusal>>,
     },
     /// Somebody starts a run.
     Start {
@@ -251,6 +258,14 @@ impl Hub {
     /// [`Refusal::UnknownPlan`], [`HubClosed`] when the process ends.
     pub async fn plan(&self, plan: PlanId) -> Result<Result<Arc<Plan>, Refusal>, HubClosed> {
         self.ask(|reply| Incoming::ReadPlan { plan, reply }).await
+    }
+
+    /// Reads a run's feed from its first line: a topic holds the last lines alone.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownRun`], [`HubClosed`] when the process ends.
+    pub async fn feed(&self, run: RunId) -> Result<Result<Vec<EventCard>, Refusal>, HubClosed> {
+        self.ask(|reply| Incoming::ReadFeed { run, reply }).await
     }
 
     /// Starts a run of a plan, if its premise still holds.

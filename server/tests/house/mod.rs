@@ -22,10 +22,10 @@ use server::{
     playground::Playground,
 };
 use teardown::{
-    message::{Message, Record, Revision, RunCard, Topic},
+    message::{EventCard, Message, Record, Revision, RunCard, Topic},
     object::ObjectRef,
     plan::{Difference, Plan, PlanId},
-    run::{RunId, RunState},
+    run::{Happening, RunId, RunState},
     unit::UnitId,
 };
 use tempfile::TempDir;
@@ -106,6 +106,15 @@ pub(crate) fn play() -> (Hub, PlayedHub) {
                     } else {
                         Err(Refusal::UnknownPlan(id))
                     });
+                }
+                Incoming::ReadFeed { run, reply } => {
+                    let started = EventCard {
+                        number: 0,
+                        at: Timestamp::UNIX_EPOCH,
+                        happening: Happening::Started { by: "Li".into() },
+                    };
+                    let known = known(&Topic::Run(run));
+                    let _ = reply.send(known.map(|()| vec![started]));
                 }
                 Incoming::Start { start, reply } => {
                     hear(format!("start {} by {}", start.plan, start.by));

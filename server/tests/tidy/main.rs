@@ -20,7 +20,10 @@ const CRATES: [(&str, &[&str]); 10] = [
     ("hyper", &["server/src/http"]),
     ("hyper_util", &["server/src/http"]),
     ("leptos_axum", &["server/src/http/page.rs"]),
-    ("app", &["server/src/http/page.rs", "server/src/http/error.rs"]),
+    (
+        "app",
+        &["server/src/http/page.rs", "server/src/http/error.rs", "server/src/http/feed.rs"],
+    ),
     ("redb", &["server/src/journal"]),
     ("sandbox", &["server/src/playground.rs"]),
 ];

@@ -1,0 +1,71 @@
+//! All that a run's feed tells: a page holds the end of it alone.
+
+use app::text;
+use axum::{
+    Json,
+    extract::{Path, State, rejection::PathRejection},
+};
+use serde::Serialize;
+use teardown::{
+    message::EventCard,
+    run::{Happening, RunId},
+};
+
+use super::{AppState, Failure};
+
+#[derive(Serialize)]
+pub(super) struct Feed {
+    events: Vec<EventCard>,
+}
+
+/// Its lines as codes and parameters, oldest first.
+pub(super) async fn read(
+    State(state): State<AppState>,
+    run: Result<Path<RunId>, PathRejection>,
+) -> Result<Json<Feed>, Failure> {
+    let Path(run) = run?;
+    Ok(Json(Feed { events: state.hub.feed(run).await?? }))
+}
+
+/// Its lines as sentences, oldest first: to be kept with the papers of an incident.
+pub(super) async fn written(
+    State(state): State<AppState>,
+    run: Result<Path<RunId>, PathRejection>,
+) -> Result<String, Failure> {
+    let Path(run) = run?;
+    let events = state.hub.feed(run).await??;
+    let skipped = |event: &&EventCard| matches!(event.happening, Happening::Skipped { .. });
+    let skipped = events.iter().filter(skipped).count();
+    Ok(events.iter().map(|event| line(event, skipped)).collect())
+}
+
+fn line(event: &EventCard, skipped: usize) -> String {
+    let sentence = text::happening(&event.happening, skipped);
+    format!("{} {}\n", text::absolute(event.at), in_one_line(&sentence))
+}
+
+/// Names of custom resources may hold what moves a terminal's cursor.
+fn in_one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use teardown::{object::ObjectRef, plan::StepId};
+
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_line_whatever_an_object_is_called() {
+        let object = ObjectRef {
+            group: "example.com".into(),
+            kind: "Widget".into(),
+            namespace: Some("shop".into()),
+            name: "one\n1970-01-01 00:00:00 UTC\u{1b}[2J".into(),
+        };
+        let happening = Happening::Gone { step: StepId(0), object };
+        let event = EventCard { number: 0, at: Timestamp::UNIX_EPOCH, happening };
+        insta::assert_snapshot!(line(&event, 0), @"1970-01-01 00:00:00 UTC Widget shop/one�1970-01-01 00:00:00 UTC�[2J is proven gone");
+    }
+}
