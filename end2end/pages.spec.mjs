@@ -22,7 +22,7 @@ async function violations(page) {
 
 /**
  * Texts that are cut off although nothing says so, texts that lie on each other, names that leave their card in the graph,
- * and pages wider than their window.
+ * a note under the tools of the graph, and pages wider than their window.
  * @param {import('@playwright/test').Page} page
  */
 const illegible = (page) =>
@@ -87,7 +87,9 @@ const illegible = (page) =>
 			const [box, card] = [text, text.closest('.node')?.querySelector('.card')].map((it) => it?.getBoundingClientRect());
 			return !card || box.left < card.left || box.right > card.right || box.top < card.top - 1 || box.bottom > card.bottom + 1;
 		});
-		return [...wide, ...cut, ...overlaps, ...beside.map((text) => `out of its card: ${text.textContent}`)];
+		const [note, tools] = ['.graph-note', '.graph-tools'].map((it) => document.querySelector(it)?.getBoundingClientRect());
+		const covered = note && tools?.width && note.right > tools.left && note.bottom > tools.top ? ['the tools of the map lie on its note'] : [];
+		return [...wide, ...cut, ...overlaps, ...covered, ...beside.map((text) => `out of its card: ${text.textContent}`)];
 	});
 
 /** Looks at what is open at every width, and has axe look at it. @param {import('@playwright/test').Page} page @param {string} what */

@@ -158,7 +158,7 @@ test('what was done can be read when its unit is gone, after a restart and witho
 		expect((await reader.goto(`${unwind.origin}${plan}`))?.status()).toBe(200);
 		await expect(reader.getByText('bystander/report').first()).toBeVisible();
 		await reader.goto(run);
-		await reader.getByRole('link', { name: 'All of it as text' }).click();
+		await reader.getByRole('link', { name: 'All of it, as text' }).click();
 		await reader.waitForURL(/\/feed\.txt$/);
 		const lines = (await reader.locator('body').innerText()).trim().split('\n');
 		for (const line of lines) expect(line).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \S/);

@@ -34,7 +34,6 @@ pub fn Feed(
     });
     // The lines are numbered from nothing: what is before the first that a page holds is not on it.
     let older = move || lines.with(|lines| lines.last().map_or(0, |line| line.number as usize));
-    let rest = move || (older() > 0).then(|| view! { {text::more(older())} " · " });
     // Once a run is over nothing is left out any more, so a line that says how many stays true.
     let skipped = move || {
         scene.read(|records| {
@@ -49,12 +48,15 @@ pub fn Feed(
     });
     view! {
         <section class="feed" aria-labelledby="feed-title">
-            <h2 id="feed-title">{text::FEED}</h2>
+            <div class="section-head">
+                <h2 id="feed-title">{text::FEED}</h2>
+                <a href=move || address::feed(&run.get()) rel="external">{text::WHOLE_FEED}</a>
+            </div>
             {now(move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> }))}
             <ol reversed=true tabindex="0" aria-labelledby="feed-title">
                 {rows}
             </ol>
-            <p class="quiet">{now(rest)}<a href=move || address::feed(&run.get()) rel="external">{text::WHOLE_FEED}</a></p>
+            {now(move || (older() > 0).then(|| view! { <p class="quiet">{text::more(older())}</p> }))}
         </section>
     }
 }
