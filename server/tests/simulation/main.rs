@@ -27,13 +27,17 @@ mod variety;
 mod wire;
 
 use std::{
+    collections::BTreeSet,
     env,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
     thread,
 };
 
 use game::play;
-use oracle::Offence;
+use oracle::{Offence, USER};
 use outcome::Outcome;
 use saboteur::Saboteur;
 
@@ -77,11 +81,31 @@ const NAMED: [(u64, &str); 9] = [
     (8645, "server: a new ReplicaSet went before its Deployment, which had not been seen yet"),
 ];
 
+/// What meets requests and watches of the server in some game. (A stale list meets none: it asks for consistent ones.)
+const STRIKES: [&str; 15] = [
+    "401",
+    "403",
+    "410",
+    "429",
+    "429 retry=2",
+    "500",
+    "500 after",
+    "503",
+    "503 after",
+    "504 after",
+    "no-bookmarks",
+    "reset",
+    "reset after",
+    "stall",
+    "truncate",
+];
+
 /// Plays seeds from 0 on two threads until `most` were bad or there are no more; gives the bad ones.
 fn search(seeds: u64, most: usize) -> Vec<Outcome> {
     let next = AtomicU64::new(0);
     let (found, ran) = (AtomicU64::new(0), AtomicU64::new(0));
     let among_newcomers = AtomicU64::new(0);
+    let struck = Mutex::new(BTreeSet::new());
     let work = || {
         let mut bad = vec![];
         loop {
@@ -92,6 +116,8 @@ fn search(seeds: u64, most: usize) -> Vec<Outcome> {
             let outcome = play(seed, None);
             ran.fetch_add(u64::from(outcome.ran), Ordering::Relaxed);
             among_newcomers.fetch_add(u64::from(outcome.newcomers > 0), Ordering::Relaxed);
+            let ours = outcome.entries.iter().filter(|it| it.actor == USER);
+            struck.lock().expect("nobody panics").extend(ours.filter_map(|it| it.fault.clone()));
             if !outcome.offences.is_empty() {
                 found.fetch_add(1, Ordering::Relaxed);
                 bad.push(outcome);
@@ -112,6 +138,9 @@ fn search(seeds: u64, most: usize) -> Vec<Outcome> {
         played < 100 || among_newcomers * 10 >= played * 2,
         "only {among_newcomers} of {played} begun so"
     );
+    let struck = struck.into_inner().expect("nobody panics");
+    let never: Vec<&&str> = STRIKES.iter().filter(|it| !struck.contains(**it)).collect();
+    assert!(played < 1_000 || never.is_empty(), "never struck: {never:?}, but {struck:?}");
     bad
 }
 

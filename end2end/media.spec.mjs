@@ -1,0 +1,78 @@
+/**
+ * Every page as somebody prints it, in the colours of their system, or where nothing may move.
+ */
+import { illegible } from './legible.mjs';
+import { expect, hold, signIn, tearDown, test } from './world.mjs';
+
+test.use({ rights: 'admin' });
+
+test('a unit, a plan and a run are printed whole, without what only a screen needs', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/consortium`);
+	await page.getByRole('button', { name: 'Plan teardown…' }).click();
+	await page.waitForURL(/\/plan\//);
+	const plan = page.url();
+	await page.goto(unwind.origin);
+	await tearDown(page, 'bystander');
+	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+	const run = page.url();
+	const forScreens = [page.getByRole('link', { name: 'Map', exact: true }), page.getByRole('button', { name: /^Theme/ }), page.getByRole('searchbox')];
+	for (const one of forScreens) await expect(one.first()).toBeVisible();
+	// A4 upright at 96 dots to the inch, less a centimetre at each side.
+	await page.setViewportSize({ width: 718, height: 1047 });
+	await page.emulateMedia({ media: 'print' });
+	for (const [url, last] of [
+		[`${unwind.origin}/u/consortium`, 'org2-shared'],
+		[plan, 'consortium-orderers'],
+		[run, 'bystander/report'],
+	]) {
+		await page.goto(url);
+		await expect(page.getByText('Live', { exact: true })).toBeHidden();
+		await expect(page.getByText(last).filter({ visible: true }).first()).toBeVisible();
+		expect(await illegible(page), url).toEqual([]);
+		for (const one of forScreens) await expect(one.first(), url).toBeHidden();
+		const pdf = (await page.pdf({ format: 'A4' })).toString('latin1');
+		const sheets = pdf.match(/\/Type\s*\/Page\b(?!s)/g)?.length ?? 0;
+		expect(sheets, url).toBeGreaterThan(0);
+		expect(sheets, url).toBeLessThan(40);
+	}
+	// What scrolls on a screen would be lost on paper.
+	await page.goto(plan);
+	const lost = await page.evaluate(() =>
+		[...document.querySelectorAll('main *')]
+			.filter((it) => it.checkVisibility() && ['auto', 'scroll', 'hidden'].includes(getComputedStyle(it).overflowY))
+			.filter((it) => it.scrollHeight > it.clientHeight + 2 && it.clientHeight > 2)
+			.map((it) => it.className),
+	);
+	expect(lost).toEqual([]);
+});
+
+test('nothing moves where nothing may, and something does elsewhere', async ({ cluster, unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await hold(cluster, 'consortium-orderers', 'orderer-1');
+	await tearDown(page, 'consortium');
+	const moving = () => page.evaluate(() => document.getAnimations().filter((it) => it.playState === 'running').length);
+	await page.getByRole('link', { name: 'Map', exact: true }).click();
+	await expect.poll(moving).toBeGreaterThan(0);
+	await page.emulateMedia({ reducedMotion: 'reduce' });
+	await expect.poll(moving).toBe(0);
+});
+
+test('in the colours of the system every state keeps its shape, its glyph and its word', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+		await page.emulateMedia({ forcedColors: 'active', colorScheme });
+		await page.goto(`${unwind.origin}/u/consortium?view=list`);
+		await expect(page.getByText('Present', { exact: true }).filter({ visible: true }).first()).toBeVisible();
+		expect(await illegible(page)).toEqual([]);
+		const shapes = await page.locator('.state svg').first().evaluate((svg) => {
+			const drawn = [...svg.querySelectorAll('*'), svg].map((it) => getComputedStyle(it));
+			const paper = getComputedStyle(document.body).backgroundColor;
+			return { paper, inks: drawn.flatMap(({ fill, stroke, color }) => [fill, stroke, color]) };
+		});
+		expect(shapes.inks.some((ink) => ink.startsWith('rgb') && ink !== shapes.paper), JSON.stringify(shapes)).toBe(true);
+	}
+});
