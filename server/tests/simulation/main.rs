@@ -81,8 +81,9 @@ const NAMED: [(u64, &str); 9] = [
     (8645, "server: a new ReplicaSet went before its Deployment, which had not been seen yet"),
 ];
 
-/// What meets requests and watches of the server in some game. (A stale list meets none: it asks for consistent ones.)
-const STRIKES: [&str; 15] = [
+/// What meets requests of the server in some game, and watches when they are opened. What meets them later, as a bookmark
+/// that is lost, is in no log of requests; a stale list meets none, as the server asks for consistent ones.
+const STRIKES: [&str; 14] = [
     "401",
     "403",
     "410",
@@ -93,7 +94,6 @@ const STRIKES: [&str; 15] = [
     "503",
     "503 after",
     "504 after",
-    "no-bookmarks",
     "reset",
     "reset after",
     "stall",

@@ -20,10 +20,7 @@ const CRATES: [(&str, &[&str]); 10] = [
     ("hyper", &["server/src/http"]),
     ("hyper_util", &["server/src/http"]),
     ("leptos_axum", &["server/src/http/page.rs"]),
-    (
-        "app",
-        &["server/src/http/page.rs", "server/src/http/error.rs", "server/src/http/feed.rs"],
-    ),
+    ("app", &["server/src/http/page.rs", "server/src/http/error.rs", "server/src/http/feed.rs"]),
     ("redb", &["server/src/journal"]),
     ("sandbox", &["server/src/playground.rs"]),
 ];
