@@ -263,7 +263,7 @@ impl Hub {
     /// Reads a run's feed from its first line: a topic holds the last lines alone.
     ///
     /// # Errors
-    /// [`Refusal::UnknownRun`], [`HubClosed`] when the process ends.
+    /// [`Refusal::UnknownRun`], [`Refusal::NotReady`], [`HubClosed`] when the process ends.
     pub async fn feed(&self, run: RunId) -> Result<Result<Vec<EventCard>, Refusal>, HubClosed> {
         self.ask(|reply| Incoming::ReadFeed { run, reply }).await
     }

@@ -199,11 +199,13 @@ impl Belonging<'_> {
     }
 
     /// The one unit of all Pods and Pod templates that mount a claim: storage is the application's that alone uses it.
-    /// A single user that is another's, or nobody's, leaves it where it is.
+    /// A single user that is another's, or nobody's, leaves it where it is, and so does anything in its namespace that
+    /// cannot be seen: it might be one.
     fn unit_of_users(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
         if !matches!(object.facts, Facts::Claim(_)) {
             return None;
         }
+        self.index.sees_into(object.namespace.as_deref()?).ok()?;
         let mut units = self
             .graph
             .to(&object.uid)

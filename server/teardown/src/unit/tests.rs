@@ -1,5 +1,8 @@
 use super::*;
-use crate::fixture;
+use crate::{
+    fixture,
+    observation::{BlindCause, Observation},
+};
 
 fn members(fixture: &str, unit: &str) -> Vec<String> {
     let index = fixture::index(fixture);
@@ -80,6 +83,26 @@ fn a_claim_that_one_unit_alone_mounts_is_its_own_and_so_is_the_volume() {
     assert_eq!(members(&fixture("job a/backup of=shop-tools uses=claim:data"), "shop"), others);
     assert_eq!(members(&fixture("pod a/stranger uses=claim:data"), "shop"), others);
     assert_eq!(members(&fixture("pod b/namesake uses=claim:data"), "shop"), own);
+}
+
+#[test]
+fn whose_a_claim_is_nobody_can_tell_while_who_mounts_it_may_be_hidden() {
+    let members = |blind: Option<&str>| {
+        let mut index = fixture::index("ns a\n deploy a/web of=shop uses=claim:data\n pvc a/data");
+        index.apply(
+            blind.map(|resource| Observation::Blind {
+                resource: resource.to_owned(),
+                cause: BlindCause::Forbidden,
+                message: "no".into(),
+            }),
+            fixture::now(),
+        );
+        units(&index, &Graph::of(&index))[&UnitId::new("shop")].members.len()
+    };
+    assert_eq!(members(None), 2);
+    for resource in ["cronjobs.batch", "pods", "apps/v1"] {
+        assert_eq!(members(Some(resource)), 1, "{resource}");
+    }
 }
 
 #[test]
