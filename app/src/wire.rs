@@ -196,6 +196,7 @@ tagged! {
         Access "access" {},
         MadeByCluster "madeByCluster" {},
         UnseenController "unseenController" { kind, name },
+        UnseenUsers "unseenUsers" { resource, namespace },
     }
     Doubt "why" {
         Hidden "hidden" { resource, namespace, message },

@@ -386,6 +386,9 @@ pub fn kept(why: &KeptReason) -> String {
         KeptReason::UnseenController { kind, name } => {
             format!("{kind} {name} controls it and has not been seen: if it is there, it makes it again")
         }
+        KeptReason::UnseenUsers { resource, namespace } => {
+            format!("Others may use it: {resource} in {namespace} cannot be seen")
+        }
         KeptReason::MadeByCluster => "The cluster makes it and removes it by itself".to_owned(),
     }
 }

@@ -1,9 +1,10 @@
 //! Which objects make up one application.
 //!
-//! An object belongs to at most one labelled unit: by its own label, else by its owner's, else by that of the
-//! StatefulSet that made it (a claim), of the claim bound to it (a volume), of what it scales (an autoscaler), by its
-//! namespace's, and at last by that of all who mount it (a claim). The nearest answer wins, so that another application
-//! in one of the unit's namespaces keeps what is its own.
+//! An object belongs to a labelled unit by its own label, else by its owner's, else by that of the StatefulSet that made
+//! it (a claim), of the claim bound to it (a volume), of what it scales (an autoscaler), by its namespace's, and at last
+//! by that of all who mount it (a claim). The nearest answer wins, so that another application in one of the unit's
+//! namespaces keeps what is its own. Only a claim of which nothing but its users says whose it is, and the volume with
+//! it, can be in several units: in each that mounts it, and a plan keeps what others use.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -89,7 +90,9 @@ pub fn is_protected(namespace: &str) -> bool {
 /// Every unit of the cluster, by name.
 pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
     let mut units = BTreeMap::new();
-    for (uid, name) in belonging(index, graph) {
+    let belonging = belonging(index, graph);
+    let shared = shared_storage(index, graph, &belonging);
+    for (uid, name) in belonging.into_iter().chain(shared) {
         let id = UnitId::new(&*name);
         let unit = units.entry(id.clone()).or_insert_with(|| Unit {
             id,
@@ -148,6 +151,33 @@ fn belonging(index: &Index, graph: &Graph) -> HashMap<Uid, Arc<str>> {
         .collect()
 }
 
+/// Every claim that belongs to nobody, and the volume behind it, with each unit that mounts it.
+fn shared_storage(
+    index: &Index,
+    graph: &Graph,
+    belonging: &HashMap<Uid, Arc<str>>,
+) -> Vec<(Uid, Arc<str>)> {
+    let is_nobodys = |uid: &&Uid| !belonging.contains_key(*uid);
+    let mut shared = Vec::new();
+    let claims = index.objects().filter(|object| matches!(object.facts, Facts::Claim(_)));
+    for claim in claims.filter(|claim| is_nobodys(&&claim.uid)) {
+        let volumes = graph.from(&claim.uid).filter(|edge| edge.kind == EdgeKind::Binds);
+        let storage = [&claim.uid].into_iter().chain(volumes.map(|edge| &edge.to));
+        let storage: Vec<&Uid> = storage.filter(is_nobodys).collect();
+        let users = graph.to(&claim.uid).filter(|edge| edge.kind == EdgeKind::Mounts);
+        for unit in users.filter_map(|edge| belonging.get(&edge.from)) {
+            shared.extend(storage.iter().map(|uid| ((*uid).clone(), unit.clone())));
+        }
+    }
+    shared
+}
+
+/// Whether a claim is a labelled unit's for no other reason than that the unit mounts it.
+pub(crate) fn belongs_by_use(object: &Object, index: &Index, graph: &Graph) -> bool {
+    let belonging = Belonging { index, graph };
+    matches!(object.facts, Facts::Claim(_)) && belonging.unit_of_itself(object, DEPTH).is_none()
+}
+
 struct Belonging<'a> {
     index: &'a Index,
     graph: &'a Graph,
@@ -156,12 +186,14 @@ struct Belonging<'a> {
 impl Belonging<'_> {
     fn unit_of(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
         let depth = depth.checked_sub(1)?;
+        self.unit_of_itself(object, depth).or_else(|| self.unit_of_users(object, depth))
+    }
+
+    fn unit_of_itself(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
         if let Some(name) = object.labels.get(PART_OF).filter(|name| !name.is_empty()) {
             return Some(name.clone());
         }
-        self.unit_of_relatives(object, depth)
-            .or_else(|| self.unit_of_namespace(object))
-            .or_else(|| self.unit_of_users(object, depth))
+        self.unit_of_relatives(object, depth).or_else(|| self.unit_of_namespace(object))
     }
 
     fn unit_of_relatives(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
@@ -199,13 +231,11 @@ impl Belonging<'_> {
     }
 
     /// The one unit of all Pods and Pod templates that mount a claim: storage is the application's that alone uses it.
-    /// A single user that is another's, or nobody's, leaves it where it is, and so does anything in its namespace that
-    /// cannot be seen: it might be one.
+    /// A single user that is another's, or nobody's, makes it nobody's.
     fn unit_of_users(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
         if !matches!(object.facts, Facts::Claim(_)) {
             return None;
         }
-        self.index.sees_into(object.namespace.as_deref()?).ok()?;
         let mut units = self
             .graph
             .to(&object.uid)

@@ -9,6 +9,18 @@ use crate::{
     selector::{Labels, Selector},
 };
 
+/// Pods, and every kind that has a template of them, with the versions under which a whole group may be hidden.
+const USERS: [(&str, &str); 8] = [
+    ("pods", "v1"),
+    ("replicationcontrollers", "v1"),
+    ("daemonsets.apps", "apps/v1"),
+    ("deployments.apps", "apps/v1"),
+    ("replicasets.apps", "apps/v1"),
+    ("statefulsets.apps", "apps/v1"),
+    ("cronjobs.batch", "batch/v1"),
+    ("jobs.batch", "batch/v1"),
+];
+
 impl Index {
     /// The Pods that are left of a workload: those whose chain of owners ends at its UID, and those its selector
     /// matches that nothing else controls.
@@ -41,6 +53,17 @@ impl Index {
                 Err(Doubt::Unlisted { resource: "pods".to_owned() })
             }
         }
+    }
+
+    /// The first kind of Pods and of what has a template of them that cannot be seen in a namespace: one of it may mount
+    /// what is there.
+    pub fn unseen_users(&self, namespace: &str) -> Option<&'static str> {
+        let is_unseen = |(resource, version): &&(&str, &str)| {
+            let outlook = self.outlook(resource, Some(namespace));
+            self.blind.contains_key(*version)
+                || matches!(outlook, Outlook::Hidden(_) | Outlook::Unlisted)
+        };
+        USERS.iter().find(is_unseen).map(|(resource, _)| *resource)
     }
 
     /// The Pods of a namespace that have not run to their end, as far as they are known.

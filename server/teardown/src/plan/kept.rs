@@ -9,8 +9,8 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
-    relation::{Edge, EdgeKind, Reason},
-    unit::{PART_OF, Unit, is_protected},
+    relation::{Edge, EdgeKind, Reason, served_namespaces},
+    unit::{Found, PART_OF, Unit, belongs_by_use, is_protected},
 };
 
 /// An object that belongs to the unit and stays.
@@ -64,6 +64,14 @@ pub enum KeptReason {
         /// The owner's name.
         name: Arc<str>,
     },
+    /// Others may use it, and not all who could can be seen: what mounts a claim that says nothing of itself, or the
+    /// Pods of an account that a binding gives rights.
+    UnseenUsers {
+        /// The kind that cannot be seen, as a path names it.
+        resource: String,
+        /// Where it cannot.
+        namespace: Arc<str>,
+    },
 }
 
 /// Why each member of the unit that stays does so.
@@ -110,11 +118,32 @@ fn kept_from_the_start(
             } else if let Some(owner) = index.unseen_controller(object, now) {
                 KeptReason::UnseenController { kind: owner.kind.clone(), name: owner.name.clone() }
             } else {
-                return None;
+                return unseen_users(object, index, graph, unit)
+                    .map(|reason| (object.uid.clone(), reason));
             };
             Some((object.uid.clone(), reason))
         })
         .collect()
+}
+
+/// Whether others that nobody sees may use a claim that is in the unit for no other reason than that the unit mounts it,
+/// or have their rights through a binding. Where Pods of the unit's own are hidden, no run is started at all.
+fn unseen_users(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
+    let (resource, namespace) = match &object.facts {
+        Facts::Binding(_) => {
+            let is_hidden = |namespace: &&Arc<str>| {
+                object.namespace.as_ref() != Some(*namespace)
+                    && index.sees_pods(Some(namespace)).is_err()
+            };
+            ("pods", served_namespaces(object).into_iter().find(is_hidden)?)
+        }
+        _ if unit.found == Found::PartOf && belongs_by_use(object, index, graph) => {
+            let namespace = object.namespace.as_ref()?;
+            (index.unseen_users(namespace)?, namespace)
+        }
+        _ => return None,
+    };
+    Some(KeptReason::UnseenUsers { resource: resource.to_owned(), namespace: namespace.clone() })
 }
 
 /// A volume that came into the unit only because a claim of it is bound to it, and that does not go with the claim.

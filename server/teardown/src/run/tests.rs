@@ -289,6 +289,27 @@ fn what_selects_a_pod_that_came_later_or_gives_it_rights_stays() {
 }
 
 #[test]
+fn a_binding_waits_until_the_pods_of_a_foreign_account_can_be_seen() {
+    let mut play = Play::of(
+        "ns shop of=shop\n ns watchers\n role shop/reader of=shop
+         rb shop/reads of=shop accounts=watchers/prometheus role=role/reader
+         crb reads of=shop accounts=watchers/prometheus role=clusterrole/view",
+    );
+    let pods = fixture::object("pod shop/none").kind;
+    let namespace: std::sync::Arc<str> = "shop".into();
+    let (namespaces, message) = (vec![namespace.clone()], "no".into());
+    play.see(Observation::Divided { kind: pods.clone(), namespaces, message });
+    play.see(Observation::ListedIn { kind: pods.clone(), namespace, objects: vec![] });
+    assert_eq!(play.look(), [""; 0]);
+    for step in ["rb:shop/reads", "crb:reads"] {
+        let trouble = &play.progress(step).trouble;
+        assert!(matches!(trouble, Some(Trouble::CannotTell { .. })), "{step}: {trouble:?}");
+    }
+    play.see(Observation::Listed { kind: pods, objects: vec![] });
+    assert_eq!(play.look(), ["DELETE ClusterRoleBinding reads", "DELETE RoleBinding shop/reads"]);
+}
+
+#[test]
 fn what_is_collected_with_its_owner_holds_the_owner_for_a_pod_that_came_later() {
     let mut play = Play::of(
         "ns shop of=shop

@@ -1,8 +1,5 @@
 use super::*;
-use crate::{
-    fixture,
-    observation::{BlindCause, Observation},
-};
+use crate::fixture;
 
 fn members(fixture: &str, unit: &str) -> Vec<String> {
     let index = fixture::index(fixture);
@@ -60,7 +57,7 @@ fn a_labelled_namespace_brings_its_content_but_not_another_units() {
 }
 
 #[test]
-fn a_claim_that_one_unit_alone_mounts_is_its_own_and_so_is_the_volume() {
+fn a_claim_is_in_each_unit_that_mounts_it_and_so_is_the_volume() {
     let fixture = |more: &str| {
         format!(
             "
@@ -78,31 +75,13 @@ fn a_claim_that_one_unit_alone_mounts_is_its_own_and_so_is_the_volume() {
         )
     };
     let own = ["deploy:a/web", "pod:a/web-1-a", "pv:pv-1", "pvc:a/data", "rs:a/web-1"];
-    let others = ["deploy:a/web", "pod:a/web-1-a", "rs:a/web-1"];
+    let tools = "job a/backup of=shop-tools uses=claim:data";
     assert_eq!(members(&fixture(""), "shop"), own);
-    assert_eq!(members(&fixture("job a/backup of=shop-tools uses=claim:data"), "shop"), others);
-    assert_eq!(members(&fixture("pod a/stranger uses=claim:data"), "shop"), others);
     assert_eq!(members(&fixture("pod b/namesake uses=claim:data"), "shop"), own);
-}
-
-#[test]
-fn whose_a_claim_is_nobody_can_tell_while_who_mounts_it_may_be_hidden() {
-    let members = |blind: Option<&str>| {
-        let mut index = fixture::index("ns a\n deploy a/web of=shop uses=claim:data\n pvc a/data");
-        index.apply(
-            blind.map(|resource| Observation::Blind {
-                resource: resource.to_owned(),
-                cause: BlindCause::Forbidden,
-                message: "no".into(),
-            }),
-            fixture::now(),
-        );
-        units(&index, &Graph::of(&index))[&UnitId::new("shop")].members.len()
-    };
-    assert_eq!(members(None), 2);
-    for resource in ["cronjobs.batch", "pods", "apps/v1"] {
-        assert_eq!(members(Some(resource)), 1, "{resource}");
-    }
+    assert_eq!(members(&fixture("pod a/stranger uses=claim:data"), "shop"), own, "shared");
+    assert_eq!(members(&fixture(tools), "shop"), own, "shared");
+    assert_eq!(members(&fixture(tools), "shop-tools"), ["job:a/backup", "pv:pv-1", "pvc:a/data"]);
+    assert_eq!(members(&fixture("pvc b/data of=other volume=pv-1"), "other"), ["pvc:b/data"]);
 }
 
 #[test]

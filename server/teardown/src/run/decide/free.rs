@@ -83,14 +83,17 @@ impl Run {
         if step.holds_storage {
             return Ok(());
         }
-        if step.object.namespace.is_some() && goes_after_pods(&step.kind) {
-            look.index.sees_pods(step.object.namespace.as_deref())?;
-        }
         let index = look.index;
+        if step.object.namespace.is_some() && goes_after_pods(&step.kind) {
+            index.sees_pods(step.object.namespace.as_deref())?;
+        }
         let ended = index.get(&step.uid).map(|object| &**object);
         let mut users = vec![];
         for object in ended.into_iter().chain(collected_with(step, index)) {
             for namespace in served_namespaces(object) {
+                if goes_after_pods(&object.kind) || matches!(object.facts, Facts::Binding(_)) {
+                    index.sees_pods(Some(namespace))?;
+                }
                 let newcomers = look.users(namespace).iter().filter(|pod| {
                     is_needed(object, pod)
                         && !self.is_planned(&pod.uid)
