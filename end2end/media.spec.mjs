@@ -48,6 +48,31 @@ test('a unit, a plan and a run are printed whole, without what only a screen nee
 	expect(lost).toEqual([]);
 });
 
+test('who asks for more contrast gets it in every word and line', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/consortium`);
+	const of = (name) => page.evaluate((name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim(), name);
+	const faint = page.locator('.crumbs, .lead, time').first();
+	const contrast = () =>
+		faint.evaluate((it) => {
+			const light = (colour) => {
+				const parts = colour.match(/[\d.]+/g).slice(0, 3);
+				const [r, g, b] = parts.map((part) => part / 255).map((it) => (it > 0.04045 ? ((it + 0.055) / 1.055) ** 2.4 : it / 12.92));
+				return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+			};
+			const [dark, bright] = [light(getComputedStyle(it).color), light(getComputedStyle(document.body).backgroundColor)].sort((a, b) => a - b);
+			return (bright + 0.05) / (dark + 0.05);
+		});
+	for (const colorScheme of ['light', 'dark']) {
+		await page.emulateMedia({ colorScheme, contrast: 'no-preference' });
+		const before = await contrast();
+		await page.emulateMedia({ colorScheme, contrast: 'more' });
+		expect(await contrast(), colorScheme).toBeGreaterThan(Math.max(before, 12));
+		expect(await of('--ink-faint')).toBe(await of('--ink'));
+	}
+});
+
 test('nothing moves where nothing may, and something does elsewhere', async ({ cluster, unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
