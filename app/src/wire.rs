@@ -204,6 +204,8 @@ tagged! {
         Unserved "unserved" { resource },
         Left "left" { pod, of },
         Used "used" { by },
+        Takes "takes" { it },
+        Loses "loses" { volume },
         Occupied "occupied" { by },
         Unclear "unclear" { message },
     }
@@ -230,6 +232,7 @@ tagged! {
         Removed "removed" { object },
         Recreated "recreated" { object },
         Changed "changed" { object },
+        Hidden "hidden" { resource },
     }
     Trouble "trouble" {
         Late "late" { since, finalizers },

@@ -379,7 +379,7 @@ pub fn kept(why: &KeptReason) -> String {
         KeptReason::RecycledVolume => {
             "Its reclaim policy is Recycle: it stays, scrubbed of its data, and is offered again".to_owned()
         }
-        KeptReason::Protected => "The cluster needs this namespace".to_owned(),
+        KeptReason::Protected => "The cluster needs it".to_owned(),
         KeptReason::Access => {
             "It gives people their rights, yours perhaps among them: it goes with its namespace".to_owned()
         }
@@ -387,7 +387,8 @@ pub fn kept(why: &KeptReason) -> String {
             format!("{kind} {name} controls it and has not been seen: if it is there, it makes it again")
         }
         KeptReason::UnseenUsers { resource, namespace } => {
-            format!("Others may use it: {resource} in {namespace} cannot be seen")
+            let within = namespace.as_ref().map(|namespace| format!(" in {namespace}"));
+            format!("Others may use it: {resource}{} cannot be seen", within.unwrap_or_default())
         }
         KeptReason::MadeByCluster => "The cluster makes it and removes it by itself".to_owned(),
     }
@@ -505,8 +506,8 @@ pub fn skip_means(reach: Reach) -> &'static str {
 pub fn skip_behind(count: usize) -> String {
     match count {
         0 => "Nothing else waits for it.".to_owned(),
-        1 => "1 object waits for it and is left out as well:".to_owned(),
-        _ => format!("{count} objects wait for it and are left out as well:"),
+        1 => "1 object is left out as well:".to_owned(),
+        _ => format!("{count} objects are left out as well:"),
     }
 }
 

@@ -61,20 +61,22 @@ pub fn Skip(
     view! { <Ask open id="skip-title" title label=text::SKIP_NOW busy act>{now(what)}</Ask> }
 }
 
-/// The steps that are left out with this one: those that wait for it, those that wait for them, and so on.
+/// The steps that are left out with this one: those that wait for it, those that wait for them, and so on; with a volume
+/// the claim in front of it, which decides over its data.
 fn behind<'a>(steps: impl Iterator<Item = &'a StepCard>, step: StepId) -> Vec<StepCard> {
+    let steps: Vec<&StepCard> = steps.collect();
     let mut left_out = vec![step];
+    let volume =
+        steps.iter().filter(|card| card.id == step && &*card.object.kind == "PersistentVolume");
+    left_out.extend(volume.flat_map(|card| &card.waits_for));
     // They come in the plan's order, so what waits comes after what it waits for.
-    steps
-        .filter(|card| {
-            let waits = card.waits_for.iter().any(|id| left_out.contains(id));
-            if waits {
-                left_out.push(card.id);
-            }
-            waits
-        })
-        .cloned()
-        .collect()
+    for card in &steps {
+        if card.waits_for.iter().any(|id| left_out.contains(id)) && !left_out.contains(&card.id) {
+            left_out.push(card.id);
+        }
+    }
+    let with_it = steps.into_iter().filter(|card| card.id != step && left_out.contains(&card.id));
+    with_it.cloned().collect()
 }
 
 #[cfg(test)]
@@ -104,12 +106,15 @@ mod tests {
             waits_for: waits_for.iter().map(|id| StepId(*id)).collect(),
             trouble: None,
         };
-        let steps = [step(0, &[]), step(1, &[]), step(2, &[0, 1]), step(3, &[2]), step(4, &[1])];
-        let behind = |id| -> Vec<u32> {
+        let mut steps =
+            [step(0, &[]), step(1, &[]), step(2, &[0, 1]), step(3, &[2]), step(4, &[1])];
+        let behind = |steps: &[StepCard], id| -> Vec<u32> {
             behind(steps.iter(), StepId(id)).iter().map(|step| step.id.0).collect()
         };
-        assert_eq!(behind(0), [2, 3]);
-        assert_eq!(behind(1), [2, 3, 4]);
-        assert_eq!(behind(3), [0; 0]);
+        assert_eq!(behind(&steps, 0), [2, 3]);
+        assert_eq!(behind(&steps, 1), [2, 3, 4]);
+        assert_eq!(behind(&steps, 3), [0; 0]);
+        steps[3].object.kind = "PersistentVolume".into();
+        assert_eq!(behind(&steps, 3), [2]);
     }
 }

@@ -34,10 +34,20 @@ pub enum Doubt {
         /// The workload.
         of: Box<ObjectRef>,
     },
-    /// A Pod that the plan does not know uses the object.
+    /// Something that the plan does not know uses the object.
     Used {
-        /// The Pod.
+        /// What uses it.
         by: ObjectRef,
+    },
+    /// The garbage collector would take something with the object that the plan does not know.
+    Takes {
+        /// What it would take.
+        it: ObjectRef,
+    },
+    /// Data would be lost with the object of which the plan says nothing, or that it stays.
+    Loses {
+        /// The volume.
+        volume: ObjectRef,
     },
     /// An object that the plan does not know is in the namespace.
     Occupied {

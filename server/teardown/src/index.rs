@@ -22,7 +22,7 @@ use self::key::{ByName, ByUid, Name};
 use crate::{
     complaint::{Complaint, Fault},
     doubt::Doubt,
-    object::{Facts, Kind, Object, ObjectRef, Uid},
+    object::{Facts, Kind, Object, ObjectRef, Uid, Volume},
     observation::{BlindCause, Observation, Unreachable},
     playground::Playground,
 };
@@ -60,6 +60,14 @@ struct Watch {
     /// Where it is watched instead, while it may not be listed as a whole.
     division: Option<Division>,
     objects: HashSet<ByUid>,
+}
+
+impl Watch {
+    /// Whether all lists of it have come.
+    fn is_listed(&self) -> bool {
+        let is_whole = |division: &Division| division.namespaces.values().all(|part| part.listed);
+        self.listed || self.division.as_ref().is_some_and(is_whole)
+    }
 }
 
 /// A kind that is watched namespace by namespace.
@@ -517,6 +525,55 @@ impl Index {
             }
         }
         Ok(())
+    }
+
+    /// Whether every object of a definition's kind can be seen, wherever it is. Its name is the resource's.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn sees_all(&self, definition: &str) -> Result<(), Doubt> {
+        let group = definition.split_once('.').map_or("", |(_, group)| group);
+        let is_its_own = |resource: &&str| {
+            *resource == definition
+                || resource.split_once('/').is_some_and(|(blind, _)| blind == group)
+        };
+        let blind = self.blind();
+        if let Some((resource, blind)) = blind.iter().find(|(it, _)| is_its_own(&it.as_str())) {
+            return Err(hidden(resource, None, &blind.message));
+        }
+        match self.kinds.get(definition) {
+            Some(watch) if watch.is_listed() => Ok(()),
+            Some(_) => Err(Doubt::Unlisted { resource: definition.to_owned() }),
+            None => Err(Doubt::Unserved { resource: definition.to_owned() }),
+        }
+    }
+
+    /// Whether the claims of a namespace can be seen.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn sees_claims(&self, namespace: Option<&str>) -> Result<(), Doubt> {
+        match self.outlook("persistentvolumeclaims", namespace) {
+            Outlook::Clear | Outlook::Unserved => Ok(()),
+            Outlook::Hidden(why) => Err(why),
+            Outlook::Unlisted => {
+                Err(Doubt::Unlisted { resource: "persistentvolumeclaims".to_owned() })
+            }
+        }
+    }
+
+    /// The claim that a volume names, if it is there, whether or not it is bound.
+    ///
+    /// # Errors
+    /// The reason, where that cannot be told.
+    pub fn claim_of(&self, volume: &Volume) -> Result<Option<&Arc<Object>>, Doubt> {
+        let Some(named) = &volume.claim else { return Ok(None) };
+        let namespace = Some(&*named.namespace);
+        let claim = self.find("", "PersistentVolumeClaim", namespace, &named.name);
+        if claim.is_none() {
+            self.sees_claims(namespace)?;
+        }
+        Ok(claim.filter(|claim| named.uid.as_ref().is_none_or(|uid| *uid == claim.uid)))
     }
 
     /// Whether PersistentVolumes can be seen, so that one that is not known is not there.

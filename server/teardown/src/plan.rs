@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub(crate) use self::difference::is_made_in_passing;
 pub use self::{
     data::{DataFate, Fate},
     difference::{Difference, differences},
@@ -349,11 +350,19 @@ fn deed(object: &Object, index: &Index, graph: &Graph, numbers: &HashMap<&Uid, S
         Facts::Workload(workload) if workload.claims_go_with_it => {
             Deed::Delete { propagation: Propagation::Orphan }
         }
-        _ if collects_too_much(object, index, graph, numbers) => {
+        _ if hides_its_claims(object, index)
+            || collects_too_much(object, index, graph, numbers) =>
+        {
             Deed::Delete { propagation: Propagation::Orphan }
         }
         _ => Deed::Delete { propagation: Propagation::Background },
     }
+}
+
+/// Whether an operator's object may own claims that nobody sees: the garbage collector would take them under their Pods.
+fn hides_its_claims(object: &Object, index: &Index) -> bool {
+    let is_an_operators = object.kind.group.contains('.') && !object.kind.group.ends_with("k8s.io");
+    is_an_operators && index.sees_claims(object.namespace.as_deref()).is_err()
 }
 
 /// Whether the garbage collector, which takes whatever an object owns as soon as the object is gone, would take something

@@ -458,7 +458,7 @@ fn scales(found: &mut Found<'_>, index: &Index) {
     );
 }
 
-/// Where a Pod runs explains who has to confirm its end; nodes are never deleted.
+/// Where a Pod runs explains who has to confirm its end; a node is never a step.
 fn runs_on(found: &mut Found<'_>, index: &Index) {
     let Facts::Pod(pod) = &found.from.facts else { return };
     let Some(name) = &pod.node else { return };

@@ -102,6 +102,7 @@ pub fn difference(difference: &Difference) -> String {
         Difference::Changed { object } => {
             format!("In another place or way: {object}")
         }
+        Difference::Hidden { resource } => format!("Cannot be seen any more: {resource}"),
     }
 }
 

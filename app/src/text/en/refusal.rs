@@ -130,7 +130,7 @@ pub const RUN_ENDED: Words = words(
 pub fn too_late(step: impl Display) -> Words {
     filled(
         format!("Step {step} can no longer be left out"),
-        "Its deletion was requested, and Kubernetes cannot take that back.",
+        "Its deletion was requested, or that of what it goes with, and Kubernetes cannot take that back.",
         "Wait for it, or look at what holds it.",
     )
 }

@@ -19,7 +19,9 @@ pub fn trouble(trouble: &Trouble) -> String {
             Doubt::Left { of, .. } => {
                 format!("The plan does not know a Pod that is left of {of}, so it waits.")
             }
-            Doubt::Used { .. } => "A Pod that the plan does not know uses it, so it waits.".to_owned(),
+            Doubt::Used { .. } => "Something that the plan does not know uses it, so it waits.".to_owned(),
+            Doubt::Takes { .. } => "Something that the plan does not know would go with it, so it waits.".to_owned(),
+            Doubt::Loses { .. } => "Data would be lost with it of which the plan does not say so, so it waits.".to_owned(),
             Doubt::Occupied { .. } => "Something is in it that the plan does not know, so it waits.".to_owned(),
             _ => "It cannot be told whether it may go, or whether it is gone, so it waits.".to_owned(),
         },
@@ -52,7 +54,11 @@ pub fn trouble_do(trouble: &Trouble) -> &'static str {
                 "Restore the right or the API group that is missing; it goes on by itself then."
             }
             Doubt::Unlisted { .. } => "Nothing: it goes on once the kind has been listed.",
-            Doubt::Left { .. } | Doubt::Used { .. } | Doubt::Occupied { .. } => {
+            Doubt::Loses { .. } => "Stop the run and make a new plan, which will name the data.",
+            Doubt::Left { .. }
+            | Doubt::Used { .. }
+            | Doubt::Takes { .. }
+            | Doubt::Occupied { .. } => {
                 "If the object above may go, delete it, and the run goes on by itself. Or stop the run and make a new plan, which will know it."
             }
             Doubt::Unclear { .. } => {
@@ -93,7 +99,11 @@ pub fn in_doubt(doubt: &Doubt) -> String {
         }
         Doubt::Unlisted { resource } => format!("{resource} has not been listed yet"),
         Doubt::Unserved { resource } => format!("{resource} is not served"),
-        Doubt::Left { pod: by, .. } | Doubt::Used { by } | Doubt::Occupied { by } => by.to_string(),
+        Doubt::Left { pod: it, .. }
+        | Doubt::Used { by: it }
+        | Doubt::Takes { it }
+        | Doubt::Loses { volume: it }
+        | Doubt::Occupied { by: it } => it.to_string(),
         Doubt::Unclear { message } => complaint(message),
     }
 }

@@ -34,6 +34,11 @@ pub enum Difference {
         /// The object.
         object: ObjectRef,
     },
+    /// A kind cannot be seen any more, so that the new plan knows nothing of it.
+    Hidden {
+        /// The kind as a path names it, or the group version.
+        resource: String,
+    },
 }
 
 /// How a new plan of the same unit differs from what a person confirmed; empty where the old one may still be performed.
@@ -70,13 +75,15 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
             && before.is_none_or(|before| before.fate != data.fate)
             && !news.contains_key(&data.volume)
     });
+    let hidden = new.blind.iter().filter(|resource| !old.blind.contains(resource));
     gone.chain(added.map(|(object, _)| Difference::Added { object: (*object).clone() }))
         .chain(lost.map(|data| Difference::Changed { object: data.volume.clone() }))
+        .chain(hidden.map(|resource| Difference::Hidden { resource: resource.clone() }))
         .collect()
 }
 
 /// What controllers of Kubernetes make and remove all the time.
-fn is_made_in_passing(kind: &Kind) -> bool {
+pub(crate) fn is_made_in_passing(kind: &Kind) -> bool {
     kind.is("", "Pod")
         || kind.is("apps", "ReplicaSet")
         || kind.is("apps", "ControllerRevision")

@@ -50,7 +50,7 @@ pub enum KeptReason {
     RetainedVolume,
     /// A volume that nobody declared part of the unit and that is scrubbed and offered again: it stays, its data does not.
     RecycledVolume,
-    /// A namespace the cluster needs: `default` and those that begin with `kube-`.
+    /// The cluster needs it: a node, or a namespace that is `default` or begins with `kube-`.
     Protected,
     /// It gives people their rights in a namespace and is not declared part of the unit: it goes with the namespace,
     /// for whoever takes the unit apart may hold their rights through it.
@@ -64,13 +64,13 @@ pub enum KeptReason {
         /// The owner's name.
         name: Arc<str>,
     },
-    /// Others may use it, and not all who could can be seen: what mounts a claim that says nothing of itself, or the
-    /// Pods of an account that a binding gives rights.
+    /// Others may use it, and not all who could can be seen: what mounts a claim that says nothing of itself, the Pods of
+    /// an account that a binding gives rights, the claim that a volume names, the objects of a definition's kind.
     UnseenUsers {
         /// The kind that cannot be seen, as a path names it.
         resource: String,
-        /// Where it cannot.
-        namespace: Arc<str>,
+        /// Where it cannot; everywhere if none.
+        namespace: Option<Arc<str>>,
     },
 }
 
@@ -109,7 +109,9 @@ fn kept_from_the_start(
         .filter_map(|object| {
             let reason = if object.is_made_by_cluster() {
                 KeptReason::MadeByCluster
-            } else if matches!(object.facts, Facts::Namespace) && is_protected(&object.name) {
+            } else if matches!(object.facts, Facts::Node { .. })
+                || matches!(object.facts, Facts::Namespace) && is_protected(&object.name)
+            {
                 KeptReason::Protected
             } else if let Some(reason) = outlives_its_claim(object, graph, unit) {
                 reason
@@ -119,6 +121,7 @@ fn kept_from_the_start(
                 KeptReason::UnseenController { kind: owner.kind.clone(), name: owner.name.clone() }
             } else {
                 return unseen_users(object, index, graph, unit)
+                    .or_else(|| reserved(object, index, unit))
                     .map(|reason| (object.uid.clone(), reason));
             };
             Some((object.uid.clone(), reason))
@@ -126,8 +129,7 @@ fn kept_from_the_start(
         .collect()
 }
 
-/// Whether others that nobody sees may use a claim that is in the unit for no other reason than that the unit mounts it,
-/// or have their rights through a binding. Where Pods of the unit's own are hidden, no run is started at all.
+/// Whether others may use an object that nobody sees. Where Pods of the unit's own are hidden, no run is started at all.
 fn unseen_users(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
     let (resource, namespace) = match &object.facts {
         Facts::Binding(_) => {
@@ -135,15 +137,36 @@ fn unseen_users(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> O
                 object.namespace.as_ref() != Some(*namespace)
                     && index.sees_pods(Some(namespace)).is_err()
             };
-            ("pods", served_namespaces(object).into_iter().find(is_hidden)?)
+            ("pods", Some(served_namespaces(object).into_iter().find(is_hidden)?))
+        }
+        Facts::Volume(volume) => {
+            index.claim_of(volume).err()?;
+            ("persistentvolumeclaims", volume.claim.as_ref().map(|claim| &claim.namespace))
+        }
+        Facts::Definition(_) => {
+            index.sees_all(&object.name).err()?;
+            (&*object.name, None)
         }
         _ if unit.found == Found::PartOf && belongs_by_use(object, index, graph) => {
             let namespace = object.namespace.as_ref()?;
-            (index.unseen_users(namespace)?, namespace)
+            (index.unseen_users(namespace)?, Some(namespace))
         }
         _ => return None,
     };
-    Some(KeptReason::UnseenUsers { resource: resource.to_owned(), namespace: namespace.clone() })
+    Some(KeptReason::UnseenUsers { resource: resource.to_owned(), namespace: namespace.cloned() })
+}
+
+/// The claim of others that a volume is reserved for, though it is not bound to it yet.
+fn reserved(object: &Object, index: &Index, unit: &Unit) -> Option<KeptReason> {
+    let Facts::Volume(volume) = &object.facts else { return None };
+    let claim = index.claim_of(volume).ok()??;
+    let Facts::Claim(facts) = &claim.facts else { return None };
+    if facts.volume.is_some() || unit.members.contains(&claim.uid) {
+        return None;
+    }
+    let value = format!("{}/{}", claim.namespace.as_deref().unwrap_or_default(), claim.name);
+    let reason = Reason { field: "spec.claimRef".into(), value: value.into() };
+    Some(KeptReason::UsedBy { user: claim.reference(), edge: EdgeKind::Binds, reason })
 }
 
 /// A volume that came into the unit only because a claim of it is bound to it, and that does not go with the claim.

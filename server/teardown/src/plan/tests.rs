@@ -1,3 +1,5 @@
+mod hidden;
+
 use super::*;
 use crate::{
     fixture,
@@ -333,6 +335,7 @@ fn told(old: &Plan, new: &Plan) -> Vec<String> {
             Difference::Removed { object } => format!("removed {object}"),
             Difference::Recreated { object } => format!("recreated {object}"),
             Difference::Changed { object } => format!("changed {object}"),
+            Difference::Hidden { resource } => format!("hidden {resource}"),
         })
         .collect()
 }
@@ -483,7 +486,8 @@ fn kept_and_going(index: &Index) -> (Vec<String>, Vec<String>) {
         KeptReason::UnseenController { kind, name } => format!("{}: {kind} {name}", kept.object),
         KeptReason::NeededBy { user, .. } => format!("{} for {user}", kept.object),
         KeptReason::UnseenUsers { resource, namespace } => {
-            format!("{}: {resource} in {namespace}", kept.object)
+            let within = namespace.as_ref().map(|it| format!(" in {it}")).unwrap_or_default();
+            format!("{}: {resource}{within}", kept.object)
         }
         other => format!("{}: {other:?}", kept.object),
     };
@@ -513,55 +517,13 @@ fn storage_that_others_mount_stays_and_is_named_with_its_data() {
 }
 
 #[test]
-fn storage_stays_while_one_who_may_mount_it_cannot_be_seen() {
-    let plan_without = |fixture: &str, resource: &str| {
-        let mut index = fixture::index(fixture);
-        let (cause, message) = (BlindCause::Forbidden, "no".into());
-        let blind = Observation::Blind { resource: resource.to_owned(), cause, message };
-        index.apply([blind], fixture::now());
-        let graph = Graph::of(&index);
-        plan(&index, &graph, &units(&index, &graph)[&UnitId::new("shop")], fixture::now()).unwrap()
-    };
-    for resource in ["cronjobs.batch", "pods", "apps/v1"] {
-        let plan = plan_without(STORAGE, resource);
-        let by_use = |kept: &&Kept| matches!(kept.reason, KeptReason::UnseenUsers { .. });
-        let kept: Vec<&Kept> = plan.kept.iter().filter(by_use).collect();
-        assert_eq!(kept.len(), 1, "{resource}: {:?}", plan.kept);
-        assert_eq!(kept[0].uid.to_string(), "pvc:a/data", "{resource}");
-        assert_eq!(plan.data[0].fate, Fate::Kept, "{resource}");
-    }
-    for (fixture, resource) in [
-        (STORAGE, "ingresses.networking.k8s.io"),
-        (STORAGE, "metrics.k8s.io/v1beta1"),
-        (&STORAGE.replace("pvc a/data", "pvc a/data of=shop"), "cronjobs.batch"),
-        (&STORAGE.replace("ns a", "ns a of=shop"), "cronjobs.batch"),
-    ] {
-        assert_eq!(plan_without(fixture, resource).data[0].fate, Fate::Destroyed, "{resource}");
-    }
-}
-
-#[test]
-fn a_binding_stays_while_the_pods_of_a_foreign_account_cannot_be_seen() {
-    let fixture = "ns shop of=shop\n ns watchers\n role shop/reads of=shop\n cm shop/c of=shop\n \
-                   rb shop/reads of=shop accounts=watchers/prometheus role=role/reads";
-    let mut index = fixture::index(fixture);
-    let (kept, going) = kept_and_going(&index);
-    assert_eq!((kept.len(), going.len()), (0, 4), "{kept:?}");
-
-    let pods = fixture::object("pod shop/none").kind;
-    let namespace: std::sync::Arc<str> = "shop".into();
-    let (namespaces, message) = (vec![namespace.clone()], "no".into());
-    let divided = Observation::Divided { kind: pods.clone(), namespaces, message };
-    let listed = Observation::ListedIn { kind: pods, namespace, objects: vec![] };
-    index.apply([divided, listed], fixture::now());
-    let (kept, going) = kept_and_going(&index);
-    assert_eq!(going, ["ConfigMap shop/c"]);
-    let stay = [
-        "Namespace shop for Role shop/reads",
-        "Role shop/reads for RoleBinding shop/reads",
-        "RoleBinding shop/reads: pods in watchers",
-    ];
-    assert_eq!(kept, stay);
+fn a_node_is_never_a_step() {
+    let (kept, going) =
+        kept_and_going(&fixture::index("node n1 of=shop\n cm shop/c of=shop\n pod lab/x node=n1"));
+    assert_eq!(
+        (kept, going),
+        (vec!["Node n1: Protected".to_owned()], vec!["ConfigMap shop/c".to_owned()])
+    );
 }
 
 const ORPHANED: &str =

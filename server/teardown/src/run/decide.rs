@@ -1,6 +1,7 @@
 //! What a run does next.
 
 mod free;
+mod newcomers;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -9,6 +10,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
+use self::newcomers::Newcomers;
 use super::{Call, Progress, Run, RunEvent, RunState, Stage, Trouble};
 use crate::{
     action::{Action, Outcome},
@@ -18,7 +20,7 @@ use crate::{
     object::{Deletion, Facts, Object, Uid},
     patience::{Overdue, Patience},
     plan::{Deed, Propagation, Step, StepId},
-    relation::Rung,
+    relation::{EdgeKind, Rung},
 };
 
 /// Between two consistent reads while a Pod nobody planned still uses a claim: doubled with each, from the first to the
@@ -82,7 +84,7 @@ pub enum SteerError {
     /// The plan has no such step.
     #[error("the run has no step {0}")]
     UnknownStep(StepId),
-    /// The step is gone, left out already, or its call is on its way.
+    /// The step is gone, left out already, or its call is on its way; or what it goes with was asked for.
     #[error("step {0} can no longer be left out")]
     TooLate(StepId),
 }
@@ -107,7 +109,7 @@ impl Turn {
         Self { events: vec![event], actions: Vec::new() }
     }
 
-    fn ask(&mut self, step: &Step, call: Call) {
+    fn ask(&mut self, step: &Step, call: Call, propagation: Propagation) {
         let (id, object) = (step.id, step.object.clone());
         let action = match call {
             Call::ReadPods => {
@@ -116,19 +118,13 @@ impl Turn {
             Call::Read => {
                 Action::Read { step: id, kind: step.kind.clone(), object, uid: step.uid.clone() }
             }
-            Call::Delete => {
-                let propagation = match step.deed {
-                    Deed::Delete { propagation } => propagation,
-                    Deed::Await => Propagation::Background,
-                };
-                Action::Delete {
-                    step: id,
-                    kind: step.kind.clone(),
-                    object,
-                    uid: step.uid.clone(),
-                    propagation,
-                }
-            }
+            Call::Delete => Action::Delete {
+                step: id,
+                kind: step.kind.clone(),
+                object,
+                uid: step.uid.clone(),
+                propagation,
+            },
         };
         self.events.push(RunEvent::Asked { step: id, call });
         self.actions.push(action);
@@ -142,6 +138,7 @@ struct Look<'a> {
     childless: HashMap<StepId, Result<bool, Doubt>>,
     /// By namespace: the Pods in it that run or will.
     users: HashMap<Arc<str>, Vec<&'a Object>>,
+    newcomers: Option<Newcomers<'a>>,
     turn: Turn,
 }
 
@@ -185,16 +182,28 @@ impl Run {
         }
     }
 
-    /// Leaves out a step and everything that waits for it: what may not go before it may not go while it stays.
+    /// Leaves out a step and everything that waits for it: what may not go before it may not go while it stays. A volume
+    /// is left out with its claim, which decides over the data.
     fn skip(&self, step: StepId, by: &str, index: &Index) -> Result<Turn, SteerError> {
         let progress = self.progress(step).ok_or(SteerError::UnknownStep(step))?;
-        if progress.is_settled() || matches!(progress.stage, Stage::Asked(_)) {
+        let is_late = progress.is_settled() || matches!(progress.stage, Stage::Asked(_));
+        // One that was asked for by itself, and refused, a person may give up.
+        let was_never_asked = progress.stage == Stage::Waiting && progress.requested.is_none();
+        if is_late || was_never_asked && self.is_taken_with_its_owner(step, index) {
             return Err(SteerError::TooLate(step));
         }
         let mut left_out = vec![step];
+        for claim in self.claims_of(step) {
+            match self.progress(claim).map(|progress| progress.stage) {
+                Some(Stage::Waiting) => left_out.push(claim),
+                Some(Stage::Gone | Stage::Skipped | Stage::CameBack) => {}
+                _ => return Err(SteerError::TooLate(step)),
+            }
+        }
         for (behind, progress) in self.steps() {
             let waits = left_out.iter().any(|step| self.is_behind(behind, *step, index));
-            if waits && progress.stage == Stage::Waiting {
+            let is_new = !left_out.contains(&behind.id);
+            if waits && is_new && progress.stage == Stage::Waiting {
                 left_out.push(behind.id);
             }
         }
@@ -203,6 +212,43 @@ impl Run {
             .map(|step| RunEvent::Skipped { step, by: by.to_owned() })
             .collect();
         Ok(Turn { events, actions: Vec::new() })
+    }
+
+    /// The claims in front of a volume.
+    fn claims_of(&self, volume: StepId) -> impl Iterator<Item = StepId> {
+        let step = self.plan.step(volume);
+        let blockers = step.into_iter().flat_map(|step| &step.after);
+        blockers.filter(|blocker| blocker.edge == EdgeKind::Binds).map(|blocker| blocker.step)
+    }
+
+    /// Whether the garbage collector takes a step's object with an owner whose end was asked for.
+    fn is_taken_with_its_owner(&self, step: StepId, index: &Index) -> bool {
+        let Some(object) = self.plan.step(step).map(|step| &step.uid) else { return false };
+        self.steps().any(|(owner, progress)| {
+            owner.id != step
+                && !matches!(progress.stage, Stage::Waiting | Stage::Skipped)
+                && index.descends(object, &owner.uid)
+                && self.propagation(owner, index) == Propagation::Background
+        })
+    }
+
+    /// What becomes of what a step's object owns: all is left by the garbage collector where something of it was left out
+    /// that nothing else has begun to end.
+    fn propagation(&self, step: &Step, index: &Index) -> Propagation {
+        let stays = |uid: &Uid| index.get(uid).is_some_and(|object| object.deletion.is_none());
+        let owns_what_was_left_out = || {
+            self.steps().any(|(it, progress)| {
+                progress.stage == Stage::Skipped
+                    && it.id != step.id
+                    && stays(&it.uid)
+                    && index.descends(&it.uid, &step.uid)
+            })
+        };
+        match step.deed {
+            Deed::Delete { propagation: Propagation::Orphan } => Propagation::Orphan,
+            Deed::Delete { .. } if owns_what_was_left_out() => Propagation::Orphan,
+            Deed::Delete { .. } | Deed::Await => Propagation::Background,
+        }
     }
 
     /// When, after now, something may follow from nothing but the passing of time. What lies before was looked at.
@@ -248,6 +294,7 @@ impl Run {
             now,
             childless: HashMap::new(),
             users: HashMap::new(),
+            newcomers: None,
             turn: Turn::default(),
         };
         for (step, progress) in self.steps() {
@@ -315,7 +362,7 @@ impl Run {
             return;
         }
         if self.state == RunState::Stopping && progress.unsure {
-            return look.turn.ask(step, Call::Read);
+            return look.turn.ask(step, Call::Read, self.propagation(step, look.index));
         }
         if self.state != RunState::Running {
             return;
@@ -335,9 +382,14 @@ impl Run {
                     look.overdue(step, progress, since, &step.finalizers);
                 }
             }
-            Ok(true) if progress.unsure => look.turn.ask(step, Call::Read),
-            Ok(true) if step.holds_storage => look.turn.ask(step, Call::ReadPods),
-            Ok(true) => look.turn.ask(step, Call::Delete),
+            Ok(true) => {
+                let call = match (progress.unsure, step.holds_storage) {
+                    (true, _) => Call::Read,
+                    (false, true) => Call::ReadPods,
+                    (false, false) => Call::Delete,
+                };
+                look.turn.ask(step, call, self.propagation(step, look.index));
+            }
         }
     }
 
@@ -451,7 +503,7 @@ impl Run {
                 }
                 let mut turn = Turn::default();
                 if self.state == RunState::Running {
-                    turn.ask(step, Call::Delete);
+                    turn.ask(step, Call::Delete, self.propagation(step, index));
                 } else {
                     turn.events.push(RunEvent::Untouched { step: id });
                 }

@@ -1,5 +1,7 @@
 //! A run with both ends played by the test: what is known is a fixture, what calls answer is said.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::{
     action::{Action, Outcome},
@@ -119,11 +121,20 @@ fn by() -> String {
     "Li".to_owned()
 }
 
-/// The Pod that holds a step although no plan knows it.
+/// What holds a step although no plan knows it.
 #[track_caller]
 fn user_of(play: &Play, step: &str) -> String {
     match &play.progress(step).trouble {
         Some(Trouble::CannotTell { doubt: Doubt::Used { by } }) => by.to_string(),
+        other => panic!("{step}: {other:?}"),
+    }
+}
+
+/// What the garbage collector would take with a step's object although no plan knows it.
+#[track_caller]
+fn taken_with(play: &Play, step: &str) -> String {
+    match &play.progress(step).trouble {
+        Some(Trouble::CannotTell { doubt: Doubt::Takes { it } }) => it.to_string(),
         other => panic!("{step}: {other:?}"),
     }
 }
@@ -338,9 +349,116 @@ fn a_claim_and_its_pod_that_came_later_from_one_owner_hold_it() {
     play.applied("pvc shop/data owner=Widget.example.com/w");
     play.applied("pod shop/w-a owner=Widget.example.com/w uses=claim:data");
     assert!(play.look().is_empty(), "the collector would take the claim under the Pod");
-    assert_eq!(user_of(&play, "Widget.example.com:shop/w"), "Pod shop/w-a");
     play.gone("pod shop/w-a");
+    assert!(play.look().is_empty(), "nobody confirmed that the claim goes");
+    assert_eq!(taken_with(&play, "Widget.example.com:shop/w"), "PersistentVolumeClaim shop/data");
+    play.gone("pvc shop/data");
     assert_eq!(play.look(), ["DELETE Widget shop/w"]);
+}
+
+#[test]
+fn what_the_collector_would_take_and_nobody_confirmed_holds_its_owner() {
+    let mut play = Play::of("ns shop of=shop\n Widget.example.com shop/w of=shop");
+    let passing = [
+        "rs shop/w-1 owner=Widget.example.com/w",
+        "pod shop/w-a owner=rs/w-1",
+        "pvc shop/w-a-scratch owner=pod/w-a",
+        "endpoints shop/w-1 owner=Widget.example.com/w",
+    ];
+    passing.into_iter().for_each(|line| play.applied(line));
+    play.applied("VolumeSnapshot.snapshot.storage.k8s.io shop/s owner=Widget.example.com/w");
+    assert!(play.look().is_empty());
+    assert_eq!(taken_with(&play, "Widget.example.com:shop/w"), "VolumeSnapshot shop/s");
+    play.gone("VolumeSnapshot.snapshot.storage.k8s.io shop/s");
+    assert_eq!(play.look(), ["DELETE Widget shop/w"]);
+}
+
+#[test]
+fn whoever_came_later_and_is_no_pod_holds_what_it_needs() {
+    let mut play = Play::of(
+        "ns shop of=shop\n ns lab\n svc shop/api of=shop\n pvc shop/data of=shop\n role shop/reader of=shop
+         crd widgets.example.com of=shop defines=Widget.example.com\n cm shop/c of=shop
+         Widget.example.com shop/w of=shop",
+    );
+    play.gone("Widget.example.com shop/w");
+    let newcomers = [
+        ("ing shop/x of=bystander routes=api age=0", "svc:shop/api"),
+        ("cronjob shop/x of=bystander uses=claim:data age=0", "pvc:shop/data"),
+        ("rb shop/x of=bystander people=yes role=role/reader age=0", "role:shop/reader"),
+        ("Widget.example.com lab/x of=bystander age=0", "crd:widgets.example.com"),
+    ];
+    newcomers.iter().for_each(|(newcomer, _)| play.applied(newcomer));
+    play.applied("ing lab/x routes=api age=0");
+    assert_eq!(play.look(), ["DELETE ConfigMap shop/c"]);
+    for (newcomer, step) in newcomers {
+        assert_eq!(user_of(&play, step), fixture::object(newcomer).reference().to_string());
+        play.gone(newcomer);
+        assert_eq!(play.look().len(), 1, "{step}");
+    }
+}
+
+#[test]
+fn a_definition_waits_until_all_of_its_kind_can_be_seen() {
+    let mut play = Play::of(
+        "crd widgets.example.com of=shop defines=Widget.example.com
+         Widget.example.com shop/w of=shop",
+    );
+    play.steer(&Input::Pause { by: by() });
+    play.gone("Widget.example.com shop/w");
+    play.look();
+    play.blind("widgets.example.com");
+    play.steer(&Input::Resume { by: by() });
+    let waits = |play: &mut Play| {
+        assert_eq!(play.look(), [""; 0]);
+        let trouble = &play.progress("crd:widgets.example.com").trouble;
+        assert!(matches!(trouble, Some(Trouble::CannotTell { .. })), "{trouble:?}");
+    };
+    waits(&mut play);
+    play.blind("example.com/v1");
+    play.sighted("widgets.example.com");
+    waits(&mut play);
+    play.sighted("example.com/v1");
+    assert_eq!(play.look(), ["DELETE CustomResourceDefinition widgets.example.com"]);
+}
+
+#[test]
+fn a_claim_waits_where_more_would_be_lost_with_it_than_was_said() {
+    let mut play = Play::of(
+        "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data\n pvc shop/new of=shop",
+    );
+    play.applied("pv pv claim=shop/data reclaim=Delete");
+    play.applied("pv late claim=shop/new reclaim=Recycle");
+    play.applied("pvc shop/new of=shop volume=late");
+    assert!(play.look().is_empty());
+    for (claim, volume) in [("pvc:shop/data", "pv"), ("pvc:shop/new", "late")] {
+        match &play.progress(claim).trouble {
+            Some(Trouble::CannotTell { doubt: Doubt::Loses { volume: it } }) => {
+                assert_eq!(&*it.name, volume)
+            }
+            other => panic!("{claim}: {other:?}"),
+        }
+    }
+    play.applied("pv pv claim=shop/data");
+    play.applied("pv late claim=shop/new");
+    assert_eq!(play.look(), ["LIST pods in shop", "LIST pods in shop"]);
+}
+
+#[test]
+fn a_volume_waits_for_the_claim_it_names() {
+    let mut play = Play::of("ns lab\n cm shop/c of=shop\n pv pv of=shop claim=lab/data");
+    play.applied("pvc lab/data");
+    assert_eq!(play.look(), ["DELETE ConfigMap shop/c"]);
+    assert_eq!(user_of(&play, "pv:pv"), "PersistentVolumeClaim lab/data");
+    play.gone("pvc lab/data");
+    play.blind("persistentvolumeclaims");
+    assert_eq!(play.look(), [""; 0]);
+    let trouble = &play.progress("pv:pv").trouble;
+    assert!(
+        matches!(trouble, Some(Trouble::CannotTell { doubt: Doubt::Hidden { .. } })),
+        "{trouble:?}"
+    );
+    play.sighted("persistentvolumeclaims");
+    assert_eq!(play.look(), ["DELETE PersistentVolume pv"]);
 }
 
 #[test]
@@ -514,6 +632,61 @@ fn what_was_on_its_way_when_what_is_in_front_was_left_out_is_left_out_as_well() 
     assert_eq!(play.run.state(), RunState::Finished);
 }
 
+/// A run's DELETEs, each with what becomes of what its object owns.
+fn deletes(play: &mut Play) -> Vec<String> {
+    let turn = play.feed(&Input::Look);
+    let deletes = turn.actions.iter().filter_map(|action| match action {
+        Action::Delete { object, propagation, .. } => Some(format!("{object} {propagation:?}")),
+        _ => None,
+    });
+    deletes.collect()
+}
+
+#[test]
+fn what_is_left_out_does_not_go_with_its_owner() {
+    let mut play = Play::of(
+        "Widget.example.com shop/db of=shop\n deploy shop/web of=shop\n rs shop/web-1 owner=deploy/web
+         pvc shop/data owner=Widget.example.com/db volume=pv\n pv pv claim=shop/data reclaim=Delete",
+    );
+    play.steer(&Input::Pause { by: by() });
+    play.steer(&Input::Skip { step: play.id("pvc:shop/data"), by: by() });
+    assert_eq!(play.progress("pv:pv").stage, Stage::Skipped);
+    play.steer(&Input::Resume { by: by() });
+    let mut sent = deletes(&mut play);
+    sent.sort();
+    assert_eq!(sent, ["Deployment shop/web Background", "Widget shop/db Orphan"]);
+    // What goes with an owner whose end was accepted cannot be saved any more.
+    accepted(&mut play, "deploy:shop/web");
+    let skip = Input::Skip { step: play.id("rs:shop/web-1"), by: by() };
+    let step = play.id("rs:shop/web-1");
+    assert_eq!(play.run.decide(&skip, &play.index, play.now), Err(SteerError::TooLate(step)));
+}
+
+#[test]
+fn a_volume_is_left_out_with_the_claim_that_decides_over_its_data() {
+    let fixture =
+        "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data reclaim=Delete";
+    let mut play = Play::of(fixture);
+    play.steer(&Input::Skip { step: play.id("pv:pv"), by: by() });
+    for step in ["pv:pv", "pvc:shop/data", "ns:shop"] {
+        assert_eq!(play.progress(step).stage, Stage::Skipped, "{step}");
+    }
+    assert_eq!(play.look(), [""; 0]);
+
+    let mut play = Play::of(fixture);
+    play.look();
+    play.answer("pvc:shop/data", Outcome::Pods(vec![]));
+    let skip = Input::Skip { step: play.id("pv:pv"), by: by() };
+    let late = Err(SteerError::TooLate(play.id("pv:pv")));
+    assert_eq!(play.run.decide(&skip, &play.index, play.now), late, "its DELETE is on its way");
+    accepted(&mut play, "pvc:shop/data");
+    assert_eq!(play.run.decide(&skip, &play.index, play.now), late);
+    play.gone("pvc shop/data");
+    play.look();
+    play.steer(&skip);
+    assert_eq!(play.progress("pv:pv").stage, Stage::Skipped, "nobody looks after it any more");
+}
+
 #[test]
 fn whoever_leaves_out_a_pod_leaves_out_what_waits_for_its_workload_to_have_none() {
     let mut play = Play::of(
@@ -552,15 +725,18 @@ fn what_waits_at_whatever_distance_is_what_is_left_out() {
          svc shop/db of=shop selector=app:db\n ing shop/db of=shop routes=db",
     );
     for (step, _) in play.run.steps() {
-        let mut seen = vec![step.id];
+        let mut seen = BTreeSet::from([step.id]);
+        if step.kind.is("", "PersistentVolume") {
+            seen.extend(play.run.waits_for(step, &play.index));
+        }
         for (behind, _) in play.run.steps() {
             if play.run.waits_for(behind, &play.index).iter().any(|id| seen.contains(id)) {
-                seen.push(behind.id);
+                seen.insert(behind.id);
             }
         }
         let skip = Input::Skip { step: step.id, by: by() };
         let turn = play.run.decide(&skip, &play.index, play.now).unwrap();
-        let left_out: Vec<StepId> = turn.events.iter().filter_map(RunEvent::step).collect();
+        let left_out: BTreeSet<StepId> = turn.events.iter().filter_map(RunEvent::step).collect();
         assert_eq!(seen, left_out, "{}", step.object);
     }
 }

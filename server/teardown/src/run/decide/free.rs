@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Look, NAMED, Run, Stage};
+use super::{Look, NAMED, Newcomers, Run, Stage};
 use crate::{
     action::PodSight,
     doubt::Doubt,
     index::Index,
-    object::{Deletion, Facts, Object, ObjectRef, Uid},
+    object::{Claim, Deletion, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
     patience::{Overdue, Patience},
-    plan::{Blocker, Deed, Propagation, Step},
+    plan::{Blocker, Fate, Propagation, Step, is_made_in_passing},
     relation::{Rung, goes_after_pods, is_needed, served_namespaces},
 };
 
@@ -31,6 +31,9 @@ impl Run {
             }
         }
         self.is_unused(step, look)?;
+        if step.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            look.index.sees_all(&step.object.name)?;
+        }
         if step.kind.is("", "Namespace") {
             look.index.sees_into(&step.object.name)?;
             self.is_empty(&step.object.name, look.index)?;
@@ -52,7 +55,7 @@ impl Run {
                 let pods = index.pods_of(&workload.uid, namespace, workload.pods.as_ref())?;
                 match pods
                     .iter()
-                    .filter(|pod| self.is_stray(pod, workload, now))
+                    .filter(|pod| self.is_stray(pod, workload, index, now))
                     .min_by_key(|pod| pod.reference())
                 {
                     Some(stray) => {
@@ -65,7 +68,7 @@ impl Run {
             .clone()
     }
 
-    fn is_stray(&self, pod: &Object, workload: &Step, now: Timestamp) -> bool {
+    fn is_stray(&self, pod: &Object, workload: &Step, index: &Index, now: Timestamp) -> bool {
         let takes_long = || {
             let going = pod.deletion.as_deref();
             let grace = going.map_or(0, |deletion| deletion.grace);
@@ -73,23 +76,45 @@ impl Run {
             let since = going.map(Deletion::accepted).or(gone).unwrap_or(now);
             Patience::of(&pod.kind, grace).overdue(now.duration_since(since)) > Overdue::No
         };
-        let is_orphaned = workload.deed == (Deed::Delete { propagation: Propagation::Orphan });
+        let is_orphaned = self.propagation(workload, index) == Propagation::Orphan;
         !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long())
     }
 
-    /// Whether no Pod that the plan does not know needs what the step ends, or what the garbage collector then takes. The
-    /// plan has those in front of it that there were when it was made; a claim is looked at in a consistent read instead.
+    /// Whether nothing that the plan does not know needs what the step ends, or what the garbage collector then takes. The
+    /// plan has what there was when it was made; for a claim, Pods are looked at in a consistent read instead.
     fn is_unused(&self, step: &Step, look: &mut Look<'_>) -> Result<(), Doubt> {
+        let index = look.index;
+        let ended = index.get(&step.uid).map(|object| &**object);
+        if let Some(object) = ended {
+            let newcomers = look.newcomers.get_or_insert_with(|| Newcomers::of(&self.plan, index));
+            if let Some(user) = newcomers.before(object) {
+                return Err(Doubt::Used { by: user.reference() });
+            }
+        }
+        match ended.map(|object| &object.facts) {
+            Some(Facts::Claim(claim)) => self.loses_what_was_said(claim, index)?,
+            Some(Facts::Volume(volume)) => self.is_reserved_for_nobody(volume, index)?,
+            _ => {}
+        }
         if step.holds_storage {
             return Ok(());
         }
-        let index = look.index;
+        let collected = match self.propagation(step, index) {
+            Propagation::Background => owned_by(&step.uid, index),
+            Propagation::Orphan => vec![],
+        };
+        let unknown = collected
+            .iter()
+            .filter(|it| !self.is_planned(&it.uid) && has_to_be_confirmed(it, index));
+        if let Some(taken) = unknown.map(|it| it.reference()).min() {
+            return Err(Doubt::Takes { it: taken });
+        }
         if step.object.namespace.is_some() && goes_after_pods(&step.kind) {
             index.sees_pods(step.object.namespace.as_deref())?;
         }
-        let ended = index.get(&step.uid).map(|object| &**object);
+        let needed = collected.into_iter().filter(|it| goes_after_pods(&it.kind));
         let mut users = vec![];
-        for object in ended.into_iter().chain(collected_with(step, index)) {
+        for object in ended.into_iter().chain(needed) {
             for namespace in served_namespaces(object) {
                 if goes_after_pods(&object.kind) || matches!(object.facts, Facts::Binding(_)) {
                     index.sees_pods(Some(namespace))?;
@@ -103,6 +128,28 @@ impl Run {
             }
         }
         users.into_iter().min().map_or(Ok(()), |pod| Err(Doubt::Used { by: pod }))
+    }
+
+    /// Whether no more data goes with a claim than the plan says: its volume may have come, or changed its policy, since.
+    fn loses_what_was_said(&self, claim: &Claim, index: &Index) -> Result<(), Doubt> {
+        let name = claim.volume.as_ref();
+        let volume = name.and_then(|name| index.find("", "PersistentVolume", None, name));
+        let Some((volume, Facts::Volume(facts))) = volume.map(|volume| (volume, &volume.facts))
+        else {
+            return Ok(());
+        };
+        let said = self.plan.data.iter().find(|data| data.volume == volume.reference());
+        let is_said = said.is_some_and(|data| matches!(data.fate, Fate::Destroyed | Fate::Unknown));
+        if facts.reclaim == Reclaim::Retain || is_said {
+            return Ok(());
+        }
+        Err(Doubt::Loses { volume: volume.reference() })
+    }
+
+    /// Whether no claim is left that a volume belongs to, but those that go before it.
+    fn is_reserved_for_nobody(&self, volume: &Volume, index: &Index) -> Result<(), Doubt> {
+        let claim = index.claim_of(volume)?.filter(|claim| !self.is_planned(&claim.uid));
+        claim.map_or(Ok(()), |claim| Err(Doubt::Used { by: claim.reference() }))
     }
 
     fn is_planned(&self, uid: &Uid) -> bool {
@@ -166,18 +213,24 @@ impl<'a> Look<'a> {
     }
 }
 
-/// What Pods may need of all that the garbage collector takes with the object of a step.
-fn collected_with<'a>(step: &Step, index: &'a Index) -> Vec<&'a Object> {
-    if step.deed != (Deed::Delete { propagation: Propagation::Background }) {
-        return vec![];
-    }
-    let owned = index.objects().filter(|it| {
-        !it.owners.is_empty()
-            && goes_after_pods(&it.kind)
-            && it.uid != step.uid
-            && index.descends(&it.uid, &step.uid)
-    });
+/// All that an object owns, at whatever distance.
+fn owned_by<'a>(owner: &Uid, index: &'a Index) -> Vec<&'a Object> {
+    let owned = index
+        .objects()
+        .filter(|it| !it.owners.is_empty() && it.uid != *owner && index.descends(&it.uid, owner));
     owned.map(|object| &**object).collect()
+}
+
+/// Whether a person has to have confirmed that an object goes with its owner: controllers of Kubernetes make and remove
+/// some all the time, and a Pod's own storage is the Pod's.
+fn has_to_be_confirmed(object: &Object, index: &Index) -> bool {
+    let is_a_pods = || {
+        let mut owners = object.owners.iter().filter_map(|owner| index.get(&owner.uid));
+        owners.any(|owner| matches!(owner.facts, Facts::Pod(_)))
+    };
+    !object.is_made_by_cluster()
+        && !is_made_in_passing(&object.kind)
+        && !(matches!(object.facts, Facts::Claim(_)) && is_a_pods())
 }
 
 /// Whether a Pod that needs an object is collected with the step's owner as well, and so would wait for the owner that

@@ -1,0 +1,123 @@
+//! What stays because not all can be seen.
+
+use super::*;
+use crate::observation::Observation;
+
+fn hide(index: &mut Index, resource: &str) {
+    let (cause, message) = (BlindCause::Forbidden, "no".into());
+    let blind = Observation::Blind { resource: resource.to_owned(), cause, message };
+    index.apply([blind], fixture::now());
+}
+
+/// The plan of `shop` while a resource or a group version is hidden.
+fn plan_without(resource: &str, fixture: &str) -> Plan {
+    let mut index = fixture::index(fixture);
+    hide(&mut index, resource);
+    let graph = Graph::of(&index);
+    plan(&index, &graph, &units(&index, &graph)[&UnitId::new("shop")], fixture::now()).unwrap()
+}
+
+/// What is kept for the sake of others that may be hidden, and who they are.
+fn kept_for_the_unseen(plan: &Plan) -> Vec<String> {
+    let kept = plan.kept.iter().filter_map(|kept| match &kept.reason {
+        KeptReason::UnseenUsers { resource, namespace } => {
+            let within = namespace.as_ref().map(|it| format!(" in {it}")).unwrap_or_default();
+            Some(format!("{}: {resource}{within}", kept.object))
+        }
+        _ => None,
+    });
+    kept.collect()
+}
+
+#[test]
+fn storage_stays_while_one_who_may_mount_it_cannot_be_seen() {
+    for (hidden, named) in
+        [("cronjobs.batch", "cronjobs.batch"), ("pods", "pods"), ("apps/v1", "daemonsets.apps")]
+    {
+        let plan = plan_without(hidden, STORAGE);
+        let kept = kept_for_the_unseen(&plan);
+        assert_eq!(kept, [format!("PersistentVolumeClaim a/data: {named} in a")]);
+        assert_eq!(plan.data[0].fate, Fate::Kept, "{hidden}");
+    }
+    for (hidden, fixture) in [
+        ("ingresses.networking.k8s.io", STORAGE),
+        ("metrics.k8s.io/v1beta1", STORAGE),
+        ("cronjobs.batch", &STORAGE.replace("pvc a/data", "pvc a/data of=shop")),
+        ("cronjobs.batch", &STORAGE.replace("ns a", "ns a of=shop")),
+    ] {
+        assert_eq!(plan_without(hidden, fixture).data[0].fate, Fate::Destroyed, "{hidden}");
+    }
+}
+
+#[test]
+fn a_binding_stays_while_the_pods_of_a_foreign_account_cannot_be_seen() {
+    let fixture = "ns shop of=shop\n ns watchers\n role shop/reads of=shop\n cm shop/c of=shop\n \
+                   rb shop/reads of=shop accounts=watchers/prometheus role=role/reads";
+    let mut index = fixture::index(fixture);
+    let (kept, going) = kept_and_going(&index);
+    assert_eq!((kept.len(), going.len()), (0, 4), "{kept:?}");
+
+    let pods = fixture::object("pod shop/none").kind;
+    let namespace: std::sync::Arc<str> = "shop".into();
+    let (namespaces, message) = (vec![namespace.clone()], "no".into());
+    let divided = Observation::Divided { kind: pods.clone(), namespaces, message };
+    let listed = Observation::ListedIn { kind: pods, namespace, objects: vec![] };
+    index.apply([divided, listed], fixture::now());
+    let (kept, going) = kept_and_going(&index);
+    assert_eq!(going, ["ConfigMap shop/c"]);
+    let stay = [
+        "Namespace shop for Role shop/reads",
+        "Role shop/reads for RoleBinding shop/reads",
+        "RoleBinding shop/reads: pods in watchers",
+    ];
+    assert_eq!(kept, stay);
+}
+
+#[test]
+fn a_definition_stays_while_objects_of_its_kind_may_be_hidden() {
+    let fixture = "cm shop/c of=shop\n crd widgets.example.com of=shop defines=Widget.example.com
+                   Widget.example.com shop/w of=shop";
+    for hidden in ["widgets.example.com", "example.com/v1"] {
+        let kept = kept_for_the_unseen(&plan_without(hidden, fixture));
+        assert_eq!(kept, ["CustomResourceDefinition widgets.example.com: widgets.example.com"]);
+    }
+    assert!(kept_for_the_unseen(&plan_without("gadgets.example.com", fixture)).is_empty());
+}
+
+#[test]
+fn a_volume_stays_while_a_claim_it_names_is_there_or_may_be() {
+    let fixture = "cm shop/c of=shop\n pv pv of=shop claim=lab/data reclaim=Delete";
+    assert!(plan_of(fixture, "shop").unwrap().kept.is_empty(), "its claim is gone");
+    let kept = kept_for_the_unseen(&plan_without("persistentvolumeclaims", fixture));
+    assert_eq!(kept, ["PersistentVolume pv: persistentvolumeclaims in lab"]);
+    let reserved = plan_of(&format!("{fixture}\n pvc lab/data"), "shop").unwrap();
+    insta::assert_snapshot!(text(&reserved), @r"
+    1 cm:shop/c
+    keep pv:pv: used by PersistentVolumeClaim lab/data (Binds)
+    data pv: Kept ?
+    ");
+}
+
+#[test]
+fn an_operators_object_whose_claims_nobody_sees_does_not_take_them() {
+    let fixture = "Cluster.db.example shop/db of=shop\n pod shop/db-0 owner=Cluster.db.example/db
+                   deploy shop/web of=shop\n pod shop/web-a owner=deploy/web";
+    let orphaning = |hidden: &str| {
+        let plan = plan_without(hidden, fixture);
+        let orphan = Deed::Delete { propagation: Propagation::Orphan };
+        let steps = plan.steps.iter().filter(|step| step.deed == orphan);
+        steps.map(|step| step.object.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(orphaning("secrets"), [""; 0]);
+    assert_eq!(orphaning("persistentvolumeclaims"), ["Cluster shop/db"]);
+}
+
+#[test]
+fn what_can_be_seen_no_more_is_a_difference() {
+    let seen = plan_of("cm shop/c of=shop", "shop").unwrap();
+    let hidden = plan_without("secrets", "cm shop/c of=shop");
+    let resource = "secrets".to_owned();
+    assert_eq!(differences(&seen, &hidden), [Difference::Hidden { resource }]);
+    assert_eq!(differences(&hidden, &seen), []);
+    assert_eq!(differences(&hidden, &hidden), []);
+}

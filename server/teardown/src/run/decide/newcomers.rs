@@ -1,0 +1,63 @@
+//! What came after the plan was made, and nobody confirmed the end of.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    index::Index,
+    object::{Facts, Object, Uid},
+    plan::Plan,
+    relation::{Edge, EdgeKind, Makers, edges_of},
+};
+
+/// What was made so long before the plan and was in no watch yet is new to it all the same.
+const BEHIND: SignedDuration = SignedDuration::from_secs(60);
+
+/// Objects that are younger than a plan and in none of its steps, with their edges. Pods are asked for by themselves.
+pub(super) struct Newcomers<'a> {
+    index: &'a Index,
+    objects: HashMap<&'a Uid, &'a Arc<Object>>,
+    edges: Vec<Edge>,
+    makers: Makers,
+}
+
+impl<'a> Newcomers<'a> {
+    pub(super) fn of(plan: &Plan, index: &'a Index) -> Self {
+        let since = plan.made.checked_sub(BEHIND).unwrap_or(Timestamp::MIN);
+        let is_new = |object: &Object| {
+            object.created.is_some_and(|created| Timestamp::from(created) >= since)
+        };
+        let mut objects: HashMap<&Uid, &Arc<Object>> = index
+            .objects()
+            .filter(|it| {
+                is_new(it) && !it.is_made_by_cluster() && !matches!(it.facts, Facts::Pod(_))
+            })
+            .map(|object| (&object.uid, object))
+            .collect();
+        for step in &plan.steps {
+            objects.remove(&step.uid);
+        }
+        for kept in &plan.kept {
+            objects.remove(&kept.uid);
+        }
+        let makers = if objects.is_empty() { Makers::default() } else { Makers::of(index) };
+        let edges = objects.values().flat_map(|object| edges_of(object, index, &makers)).collect();
+        Self { index, objects, edges, makers }
+    }
+
+    /// One that would have to go before an object, and does not go with it. What is in a namespace is asked for by itself.
+    pub(super) fn before(&self, object: &Object) -> Option<&'a Object> {
+        if self.objects.is_empty() {
+            return None;
+        }
+        let own = edges_of(object, self.index, &self.makers);
+        let firsts = self.edges.iter().chain(&own).filter_map(|edge| {
+            let (first, then, _) = edge.ordered()?;
+            let it = self.objects.get(first).filter(|_| *then == object.uid)?;
+            let goes_with = || self.index.descends(first, &object.uid);
+            (edge.kind != EdgeKind::Contains && !goes_with()).then_some(&***it)
+        });
+        firsts.min_by_key(|first| first.reference())
+    }
+}
