@@ -23,7 +23,10 @@ impl Reach {
     pub fn of(step: &StepCard, records: &Records) -> Self {
         let object = records.get(&Key::Object(step.uid.clone()));
         let ends = matches!(object, Some(Record::Object(card)) if card.deletion.is_some());
-        Self::seen(step.state, step.requested.is_some(), ends)
+        match Self::seen(step.state, step.requested.is_some(), ends) {
+            Self::Untouched if step.taken => Self::Accepted,
+            reach => reach,
+        }
     }
 
     /// From a step's state, whether a DELETE was ever sent for it, and whether its object is on its way out.

@@ -140,7 +140,7 @@ structs! {
     Reason { field, value }
     BlindCard { resource, cause, message, since }
     RunCard { id, unit, plan, state, by, started, ended, counts, total, kept, recovered }
-    StepCard { id, uid, object, wave, state, requested, gone, waits_for, trouble }
+    StepCard { id, uid, object, wave, state, requested, gone, waits_for, taken, trouble }
     EventCard { number, at, happening }
     Plan { id, hash, unit, made, steps, kept, data, blind }
     Step { id, uid, object, kind, deed, wave, after, finalizers, pods, holds_storage }

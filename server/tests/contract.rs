@@ -343,7 +343,7 @@ async fn no_field_is_renamed() {
     record object.object: group kind name namespace
     record object.standing: kept
     record run: by counts ended id kept plan record recovered started state total unit
-    record step: gone id object record requested state trouble uid waits_for wave
+    record step: gone id object record requested state taken trouble uid waits_for wave
     record step.object: group kind name namespace
     record unit: counts found id namespaces newest record run shared
     refused: error

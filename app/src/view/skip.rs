@@ -104,6 +104,7 @@ mod tests {
             requested: None,
             gone: None,
             waits_for: waits_for.iter().map(|id| StepId(*id)).collect(),
+            taken: false,
             trouble: None,
         };
         let mut steps =

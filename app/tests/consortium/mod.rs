@@ -475,6 +475,7 @@ pub(crate) fn run() -> Seed {
             } else {
                 Vec::new()
             },
+            taken: false,
             trouble,
         }));
         let card = world.object(&step.uid);

@@ -383,6 +383,8 @@ pub struct StepCard {
     pub gone: Option<Timestamp>,
     /// The steps it is waiting for now.
     pub waits_for: Vec<StepId>,
+    /// It goes with an owner, or with its claim, whose end was asked for: it cannot be taken back.
+    pub taken: bool,
     /// Why it needs attention, where it does.
     pub trouble: Option<crate::run::Trouble>,
 }

@@ -15,7 +15,7 @@ mod decide;
 mod event;
 mod progress;
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,8 @@ use crate::{
     doubt::Doubt,
     object::{ObjectRef, Uid},
     patience::Overdue,
-    plan::{Plan, PlanId, Step, StepId},
+    plan::{Deed, Plan, PlanId, Propagation, Step, StepId},
+    relation::EdgeKind,
     state::State,
 };
 
@@ -166,6 +167,51 @@ impl Run {
         &self.feed
     }
 
+    /// Whether a step's object goes although nobody asks for it: with an owner, or with its claim, whose end was asked for.
+    /// That cannot be taken back either.
+    pub fn is_taken(&self, step: &Step) -> bool {
+        step.after.iter().any(|blocker| {
+            let Some(first) = self.plan.step(blocker.step) else { return false };
+            let takes_along = match blocker.edge {
+                EdgeKind::Owns => {
+                    first.deed == (Deed::Delete { propagation: Propagation::Background })
+                        && !self.owns_what_was_left_out(first.id)
+                }
+                EdgeKind::Binds => step.deed == Deed::Await,
+                _ => false,
+            };
+            takes_along && (self.was_asked_for(first.id) || self.is_taken(first))
+        })
+    }
+
+    fn was_asked_for(&self, step: StepId) -> bool {
+        self.progress(step).is_some_and(|progress| match progress.reached() {
+            Stage::Requested | Stage::Terminating | Stage::Gone | Stage::CameBack => true,
+            Stage::Waiting | Stage::Asked(_) | Stage::Skipped => progress.unsure,
+        })
+    }
+
+    /// Whether something was left out that would have gone with a step's object, which leaves all it owns then.
+    fn owns_what_was_left_out(&self, owner: StepId) -> bool {
+        let owners = |step: &Step| {
+            let owns = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
+            owns.map(|blocker| blocker.step).collect::<Vec<_>>()
+        };
+        let mut owned = BTreeSet::from([owner]);
+        // Owners stand before what they own.
+        for (step, _) in self.steps() {
+            if owners(step).iter().any(|owner| owned.contains(owner)) {
+                owned.insert(step.id);
+            }
+        }
+        self.steps().any(|(step, progress)| {
+            let left_out = progress.left_out.as_ref();
+            step.id != owner
+                && owned.contains(&step.id)
+                && left_out.is_some_and(|left_out| left_out.at == Stage::Waiting)
+        })
+    }
+
     /// The state a page shows for a step, as far as the run knows it.
     pub fn shown(&self, step: &Step) -> State {
         let Some(progress) = self.progress(step.id) else { return State::Unknown };
@@ -304,12 +350,14 @@ impl Run {
 
     fn stopped(&self) -> Happening {
         let [mut untouched, mut irrevocable, mut gone] = [0; 3];
-        for progress in &self.steps {
+        for (step, progress) in self.steps() {
             *match progress.reached() {
                 Stage::Gone | Stage::CameBack => &mut gone,
                 Stage::Requested | Stage::Terminating => &mut irrevocable,
                 // A DELETE that nobody has answered may have had its effect.
-                Stage::Waiting | Stage::Asked(_) | Stage::Skipped if progress.unsure => {
+                Stage::Waiting | Stage::Asked(_) | Stage::Skipped
+                    if progress.unsure || self.is_taken(step) =>
+                {
                     &mut irrevocable
                 }
                 Stage::Waiting | Stage::Asked(_) | Stage::Skipped => &mut untouched,

@@ -280,6 +280,7 @@ impl World<'_> {
             requested: progress.and_then(|progress| progress.requested),
             gone: progress.and_then(|progress| progress.gone),
             waits_for,
+            taken: state != State::Skipped && run.is_taken(step),
             trouble: progress.and_then(|progress| progress.trouble.clone()),
         }
     }

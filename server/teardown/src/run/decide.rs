@@ -189,7 +189,8 @@ impl Run {
         let is_late = progress.is_settled() || matches!(progress.stage, Stage::Asked(_));
         // One that was asked for by itself, and refused, a person may give up.
         let was_never_asked = progress.stage == Stage::Waiting && progress.requested.is_none();
-        if is_late || was_never_asked && self.is_taken_with_its_owner(step, index) {
+        let is_collected = |step: &Step| step.deed != Deed::Await && self.is_taken(step);
+        if is_late || was_never_asked && self.plan.step(step).is_some_and(is_collected) {
             return Err(SteerError::TooLate(step));
         }
         let mut left_out = vec![step];
@@ -219,17 +220,6 @@ impl Run {
         let step = self.plan.step(volume);
         let blockers = step.into_iter().flat_map(|step| &step.after);
         blockers.filter(|blocker| blocker.edge == EdgeKind::Binds).map(|blocker| blocker.step)
-    }
-
-    /// Whether the garbage collector takes a step's object with an owner whose end was asked for.
-    fn is_taken_with_its_owner(&self, step: StepId, index: &Index) -> bool {
-        let Some(object) = self.plan.step(step).map(|step| &step.uid) else { return false };
-        self.steps().any(|(owner, progress)| {
-            owner.id != step
-                && !matches!(progress.stage, Stage::Waiting | Stage::Skipped)
-                && index.descends(object, &owner.uid)
-                && self.propagation(owner, index) == Propagation::Background
-        })
     }
 
     /// What becomes of what a step's object owns: all is left by the garbage collector where something of it was left out

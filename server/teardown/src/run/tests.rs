@@ -663,6 +663,30 @@ fn what_is_left_out_does_not_go_with_its_owner() {
 }
 
 #[test]
+fn a_stop_calls_nothing_untouched_that_goes_all_the_same() {
+    let mut play = Play::of(
+        "deploy shop/web of=shop\n rs shop/web-1 owner=deploy/web\n pod shop/web-1-a owner=rs/web-1 uses=claim:data
+         pvc shop/data of=shop volume=pv\n pv pv claim=shop/data reclaim=Delete\n cm shop/c of=shop",
+    );
+    play.look();
+    accepted(&mut play, "deploy:shop/web");
+    accepted(&mut play, "cm:shop/c");
+    let taken =
+        |play: &Play, uid: &str| play.run.is_taken(play.run.plan.step(play.id(uid)).unwrap());
+    for (uid, is_taken) in [
+        ("rs:shop/web-1", true),
+        ("pod:shop/web-1-a", true),
+        ("pvc:shop/data", false),
+        ("pv:pv", false),
+    ] {
+        assert_eq!(taken(&play, uid), is_taken, "{uid}");
+    }
+    play.steer(&Input::Stop { by: by() });
+    play.look();
+    assert_eq!(play.stopped(), Some((2, 4, 0)));
+}
+
+#[test]
 fn a_volume_is_left_out_with_the_claim_that_decides_over_its_data() {
     let fixture =
         "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data reclaim=Delete";
@@ -681,6 +705,7 @@ fn a_volume_is_left_out_with_the_claim_that_decides_over_its_data() {
     assert_eq!(play.run.decide(&skip, &play.index, play.now), late, "its DELETE is on its way");
     accepted(&mut play, "pvc:shop/data");
     assert_eq!(play.run.decide(&skip, &play.index, play.now), late);
+    assert!(play.run.is_taken(play.run.plan.step(play.id("pv:pv")).unwrap()));
     play.gone("pvc shop/data");
     play.look();
     play.steer(&skip);

@@ -228,9 +228,8 @@ fn has_to_be_confirmed(object: &Object, index: &Index) -> bool {
         let mut owners = object.owners.iter().filter_map(|owner| index.get(&owner.uid));
         owners.any(|owner| matches!(owner.facts, Facts::Pod(_)))
     };
-    !object.is_made_by_cluster()
-        && !is_made_in_passing(&object.kind)
-        && !(matches!(object.facts, Facts::Claim(_)) && is_a_pods())
+    let is_a_pods_own = matches!(object.facts, Facts::Claim(_)) && is_a_pods();
+    !object.is_made_by_cluster() && !is_made_in_passing(&object.kind) && !is_a_pods_own
 }
 
 /// Whether a Pod that needs an object is collected with the step's owner as well, and so would wait for the owner that
