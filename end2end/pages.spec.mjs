@@ -32,7 +32,7 @@ async function inspect(page, what) {
 	await page.setViewportSize({ width: 1440, height: 900 });
 }
 
-test('every route is readable at every width, in light and dark, and axe finds nothing', async ({ unwind, visit }) => {
+test('every route is readable at every width, in light and dark, and axe finds nothing', { tag: '@real' }, async ({ unwind, visit }) => {
 	test.setTimeout(360_000);
 	const first = await visit();
 	await signIn(first, unwind.link);
@@ -179,7 +179,7 @@ test('without JavaScript a unit and a run can be read', async ({ unwind, visit }
 	await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
 });
 
-test('without JavaScript a run that still goes on can be read, and a reload shows how far it has got', async ({ cluster, unwind, visit }) => {
+test('without JavaScript a run that still goes on can be read, and a reload shows how far it has got', { tag: '@real' }, async ({ cluster, unwind, visit }) => {
 	// Who holds one Pod decides when the run gets any further.
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const first = await visit();

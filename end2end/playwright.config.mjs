@@ -14,6 +14,7 @@ export default defineConfig({
 	projects: [
 		{ name: 'sandbox', grepInvert: /@judged/, use: { stage: 'sandbox' } },
 		{ name: 'real', testMatch: ['journey.spec.mjs', 'refusals.spec.mjs'], use: { stage: 'real' } },
+		{ name: 'real pages', testMatch: 'pages.spec.mjs', grep: /@real/, use: { stage: 'real' } },
 	],
 	reporter: [['list'], ['./summary.mjs']],
 	outputDir: 'results',

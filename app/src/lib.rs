@@ -28,6 +28,7 @@ pub mod layout;
 pub mod live;
 pub mod mark;
 pub mod page;
+mod production;
 pub mod reach;
 pub mod route;
 pub mod scene;

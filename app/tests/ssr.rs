@@ -14,7 +14,7 @@ use leptos::{
     config::LeptosOptions,
     prelude::{Owner, RenderHtml, provide_context},
 };
-use teardown::message::State;
+use teardown::message::{Message, Record, State};
 
 /// A page's HTML.
 fn render(name: &str, path: &str, seed: Seed) -> String {
@@ -142,6 +142,27 @@ fn plan() {
         assert!(html.contains(said), "{said}");
     }
     assert!(html.contains("/api/plans/1f3a5c7e9b2d4f60"), "the export link");
+}
+
+#[test]
+fn a_cluster_for_production_is_called_so_on_every_page_and_before_it_is_touched() {
+    for (name, is_said) in [("prod-eu-1", true), ("staging-eu-1", false)] {
+        let mut seed = consortium::planned();
+        let Some(Message::Snapshot { records, .. }) = &mut seed.message else {
+            panic!("no records")
+        };
+        for record in records {
+            if let Record::Cluster(card) = record {
+                card.name = name.to_owned();
+            }
+        }
+        let html = render("production", "/u/consortium/plan/1f3a5c7e9b2d4f60", seed);
+        check(&html);
+        assert_eq!(html.contains("class=\"production\""), is_said, "{name}");
+        let where_it_is =
+            format!("This is {name}{}", if is_said { ", a cluster for" } else { "." });
+        assert!(html.contains(&where_it_is), "{name}");
+    }
 }
 
 #[test]

@@ -128,6 +128,9 @@ impl Playground {
                 _ = looks.tick() => {}
                 () = self.changed.notified() => {}
             }
+            for failure in self.sandbox.with(World::take_failures) {
+                tracing::error!(what = ?failure.happening, why = ?failure.why, "a happening of the sandbox could not happen");
+            }
             for fall in self.sandbox.with(|world| world.controllers.take_falls()) {
                 tracing::error!(controller = fall.controller, why = ?fall.message, "a controller of the sandbox panicked");
             }

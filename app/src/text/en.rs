@@ -24,6 +24,8 @@ pub use self::trouble::{evidence, in_doubt, trouble, trouble_do};
 use crate::reach::Reach;
 
 pub const PRODUCT: &str = "Unwind";
+/// Of a cluster that serves people.
+pub const PRODUCTION: &str = "Production";
 pub const SKIP_LINK: &str = "Skip to content";
 pub const UNITS: &str = "Units";
 pub const RUNS: &str = "Runs";

@@ -6,10 +6,11 @@ use std::time::Duration;
 use leptos::{html, leptos_dom::helpers::IntervalHandle, prelude::*};
 use teardown::plan::{Fate, Plan};
 
-use super::icon::icon;
+use super::{frame::Badge, icon::icon};
 use crate::{
     erased::{alive, memo, now},
     live::Connection,
+    production::is_production,
     text,
 };
 
@@ -153,6 +154,8 @@ pub fn Confirm(
             }
         });
     };
+    let cluster = expect_context::<Badge>().name();
+    let place = cluster.map(|name| text::confirm_where(&name, is_production(&name)));
     const SENT: Phase = Phase::Holding(0);
     let countdown = move || match phase.get() {
         Phase::Typing => text::CONFIRM_START.to_owned(),
@@ -173,7 +176,7 @@ pub fn Confirm(
     view! {
         <dialog class="dialog" aria-labelledby="confirm-title" node_ref=dialog on:close=closed>
             <h2 id="confirm-title">{text::confirm_title(&plan.unit.to_string())}</h2>
-            <p>{text::confirm_lead(plan.steps.len())}</p>
+            <p>{text::confirm_lead(plan.steps.len())}" "<strong>{place}</strong></p>
             <form method="dialog" node_ref=form on:submit=move |event| { event.prevent_default(); hold(); }>
                 {lost}
                 <label for="confirm-name">{text::confirm_type(&plan.unit.to_string())}</label>

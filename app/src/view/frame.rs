@@ -12,6 +12,7 @@ use crate::{
     clock,
     erased::{alive, memo, now},
     live::Connection,
+    production::is_production,
     route::Place,
     seed::Arrival,
     text,
@@ -22,6 +23,11 @@ use crate::{
 pub struct Badge(RwSignal<Option<ClusterCard>>);
 
 impl Badge {
+    /// The cluster's name, where it is known.
+    pub fn name(self) -> Option<String> {
+        self.0.with_untracked(|card| card.as_ref().map(|card| card.name.clone()))
+    }
+
     /// Shows a newer card.
     pub fn show(self, card: ClusterCard) {
         if self.0.with_untracked(|old| old.as_ref() != Some(&card)) {
@@ -61,7 +67,10 @@ pub fn Frame(
         badge.0.get().map(|card| {
             let version = card.version.unwrap_or_default();
             let title = format!("{} {version}", card.name);
+            let production = is_production(&card.name)
+                .then(|| view! { <span class="production">{text::PRODUCTION}</span> });
             view! {
+                {production}
                 <span class="cluster" title=title>
                     {icon("kind-node")} <span class="cluster-name">{card.name}</span>
                     <span class="cluster-version">{version}</span>

@@ -40,6 +40,7 @@ mod volume_protection;
 mod attributes_class_protection;
 mod service_cidr;
 mod resource_claim;
+mod ephemeral_volume;
 mod protection;
 mod attach_detach;
 mod attacher;
@@ -351,6 +352,7 @@ fn posts() -> Vec<Post> {
         post::<attributes_class_protection::AttributesClassProtection>(),
         post::<service_cidr::ServiceCidrs>(),
         post::<resource_claim::ResourceClaims>(),
+        post::<ephemeral_volume::EphemeralVolumes>(),
         post::<attach_detach::AttachDetach>(),
         post::<attacher::Attacher>(),
         post::<budget::Budgets>(),

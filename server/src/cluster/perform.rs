@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Orders are taken in at once and wait here, so that the hub never waits for the cluster. What waits can be recalled:
-//! no order leaves once its run is paused or stopped. On drain what waits is dropped (its intent is journaled and will be
+//! no order leaves once its run is paused or stopped. A claim's DELETE stands first, for it follows a read that must not
+//! grow old: one that waits too long all the same is sent back, and Pods are read anew. On drain what waits is dropped (its intent is journaled and will be
 //! observed anew) and what has left is waited for.
 
 mod outcome;
@@ -44,6 +45,8 @@ use crate::hub::{Incoming, Order};
 const CALL: Duration = Duration::from_secs(10);
 /// For all pages of a list.
 const LIST: Duration = Duration::from_secs(30);
+/// How old the read of Pods may be that a claim's DELETE follows.
+const FRESH: Duration = Duration::from_secs(2);
 /// Pods per page; what client-go's pager uses.
 const PAGE: usize = 500;
 
@@ -65,8 +68,9 @@ pub(super) async fn perform(
         while !queue.is_empty() {
             match window.wait(calls.len(), start.elapsed()) {
                 Some(Duration::ZERO) => {
-                    if let Some(order) = queue.pop_front() {
-                        if order.recall.is_cancelled() {
+                    if let Some(Waiting { order, since }) = queue.pop_front() {
+                        let is_stale = follows_a_read(&order.action) && since.elapsed() > FRESH;
+                        if order.recall.is_cancelled() || is_stale {
                             send_back(&mailbox, order).await;
                             continue;
                         }
@@ -90,7 +94,7 @@ pub(super) async fn perform(
             () = drain.cancelled() => break,
             Some(done) = calls.join_next() => account(&mut window, done),
             order = orders.recv() => match order {
-                Some(order) => queue.push_back(order),
+                Some(order) => take_in(&mut queue, order),
                 None => break,
             },
             () = first_recall(&queue), if !queue.is_empty() => {}
@@ -102,24 +106,43 @@ pub(super) async fn perform(
     }
 }
 
+/// An order that has not had its turn.
+struct Waiting {
+    order: Order,
+    since: Instant,
+}
+
+fn take_in(queue: &mut VecDeque<Waiting>, order: Order) {
+    let place = if follows_a_read(&order.action) {
+        queue.iter().take_while(|waiting| follows_a_read(&waiting.order.action)).count()
+    } else {
+        queue.len()
+    };
+    queue.insert(place, Waiting { order, since: Instant::now() });
+}
+
+fn follows_a_read(action: &Action) -> bool {
+    matches!(action, Action::Delete { kind, .. } if kind.is("", "PersistentVolumeClaim"))
+}
+
 /// Until the order that is next is recalled.
-async fn first_recall(queue: &VecDeque<Order>) {
+async fn first_recall(queue: &VecDeque<Waiting>) {
     match queue.front() {
-        Some(order) => order.recall.cancelled().await,
+        Some(waiting) => waiting.order.recall.cancelled().await,
         None => std::future::pending().await,
     }
 }
 
 /// Answers for every order that is recalled. They are looked for when the next one is: others wait their turn anyway.
-async fn send_back_recalled(queue: &mut VecDeque<Order>, mailbox: &mpsc::Sender<Incoming>) {
-    if !queue.front().is_some_and(|order| order.recall.is_cancelled()) {
+async fn send_back_recalled(queue: &mut VecDeque<Waiting>, mailbox: &mpsc::Sender<Incoming>) {
+    let is_recalled = |waiting: &Waiting| waiting.order.recall.is_cancelled();
+    if !queue.front().is_some_and(is_recalled) {
         return;
     }
-    let (recalled, left): (VecDeque<_>, VecDeque<_>) =
-        queue.drain(..).partition(|order| order.recall.is_cancelled());
+    let (recalled, left): (VecDeque<_>, VecDeque<_>) = queue.drain(..).partition(is_recalled);
     *queue = left;
-    for order in recalled {
-        send_back(mailbox, order).await;
+    for waiting in recalled {
+        send_back(mailbox, waiting.order).await;
     }
 }
 

@@ -99,7 +99,7 @@ const CONTROLLERS: [&str; 10] = [
 ];
 
 /// Controllers that may be away as well, where more goes wrong.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 14] = [
     "default-scheduler",
     "node-lifecycle-controller",
     "taint-eviction-controller",
@@ -111,6 +111,9 @@ const OTHERS: [&str; 11] = [
     "cronjob-controller",
     "daemonset-controller",
     "crd-finalizer",
+    "ephemeral-volume-controller",
+    "replicationcontroller-controller",
+    "endpoints-controller",
 ];
 
 impl Adversity {

@@ -38,8 +38,6 @@ pub(crate) struct Application {
     pub(crate) webhooks: Vec<String>,
     /// Deployments that answer for a webhook or an aggregated API, by namespace and name.
     pub(crate) answering: Vec<(String, String)>,
-    /// Whether Pods in it bring claims of their own along.
-    pub(crate) brings_claims: bool,
     /// Objects of the unit that somebody may insist on, as kind, namespace, name.
     pub(crate) recreated: Vec<(&'static str, String, String)>,
 }

@@ -222,9 +222,6 @@ impl Game {
             begun: Instant::now(),
         };
         game.create();
-        if game.application.brings_claims {
-            game.others.spawn(others::provide(game.stage.sandbox.clone()));
-        }
         // The newest changes are at hand; older ones would have to be read again.
         for _ in 0..SETTLING.as_secs() {
             sleep(Duration::from_secs(1)).await;
@@ -556,6 +553,10 @@ impl Game {
             over,
         };
         self.offences.extend(oracle::judge(&evidence));
+        for failure in self.stage.sandbox.with(|world| world.take_failures()) {
+            let text = format!("{:?} could not happen: {}", failure.happening, failure.why);
+            self.offend("sandbox", text);
+        }
         for fall in self.stage.sandbox.with(|world| world.controllers.take_falls()) {
             self.offend("sandbox", format!("{} panicked: {}", fall.controller, fall.message));
         }

@@ -121,6 +121,12 @@ pub fn confirm_lead(steps: usize) -> String {
     )
 }
 
+/// Where it is lost.
+pub fn confirm_where(cluster: &str, is_production: bool) -> String {
+    let production = if is_production { ", a cluster for production" } else { "" };
+    format!("This is {cluster}{production}.")
+}
+
 /// What data is lost.
 pub fn confirm_data(volumes: usize) -> String {
     format!("The data on {} will be destroyed for good.", many(volumes, "volume", "volumes"))

@@ -362,6 +362,67 @@ async fn retry_after_holds_the_next_calls_back() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (client, _) = fake::client({
+        let asked = asked.clone();
+        move |request| {
+            let mut asked = asked.lock().unwrap();
+            asked.push(request.path.rsplit('/').next().unwrap_or_default().to_owned());
+            let reply = if asked.len() == 1 {
+                Reply::Later(429, "5", String::new())
+            } else {
+                Reply::Answer(200, "{}".into())
+            };
+            Box::pin(std::future::ready(reply))
+        }
+    });
+    let (mailbox, mut incoming) = mpsc::channel(16);
+    let (sender, drain, task) = performing(client, mailbox);
+    sender.send(order()).await.unwrap();
+    incoming.recv().await.unwrap();
+    tokio::task::yield_now().await;
+    let claim = |name: &str| {
+        let action = Action::Delete {
+            step: StepId(1),
+            kind: kind("", "PersistentVolumeClaim", "persistentvolumeclaims", true),
+            object: ObjectRef {
+                group: "".into(),
+                kind: "PersistentVolumeClaim".into(),
+                namespace: Some("shop".into()),
+                name: name.into(),
+            },
+            uid: Uid::new("u"),
+            propagation: Propagation::Background,
+        };
+        Order { action, ..order() }
+    };
+    sender.send(claim("old")).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    sender.send(order()).await.unwrap();
+    sender.send(claim("new")).await.unwrap();
+    let mut outcomes = Vec::new();
+    for _ in 0..3 {
+        let Some(Incoming::Performed { action, outcome, .. }) = incoming.recv().await else {
+            panic!("not an answer")
+        };
+        let Action::Delete { object, .. } = action else { panic!("not a DELETE") };
+        outcomes.push((object.name.to_string(), outcome));
+    }
+    outcomes.sort_by(|a, b| a.0.cmp(&b.0));
+    let expected =
+        [("new", Outcome::Accepted), ("old", Outcome::Recalled), ("web", Outcome::Accepted)];
+    assert_eq!(outcomes, expected.map(|(name, outcome)| (name.to_owned(), outcome)));
+    assert_eq!(
+        *asked.lock().unwrap(),
+        ["web", "new", "web"],
+        "nothing left for the one that is old"
+    );
+    drain.cancel();
+    task.await.unwrap();
+}
+
 /// An API server that takes three seconds.
 fn slow() -> (Client, fake::Log) {
     fake::client(|_| {

@@ -103,14 +103,36 @@ impl Index {
 
     /// Whether the chain of owners that begins at `from` reaches `ancestor`; graves are part of the chain.
     pub fn descends(&self, from: &Uid, ancestor: &Uid) -> bool {
+        let mut is_there = false;
+        self.climb(from, |uid| {
+            is_there = uid == ancestor;
+            !is_there
+        });
+        is_there
+    }
+
+    /// Everything an object belongs to by its chain of owners.
+    pub(crate) fn ancestors(&self, object: &Object) -> HashSet<Uid> {
+        let mut ancestors = HashSet::new();
+        self.climb(&object.uid, |uid| {
+            if *uid != object.uid {
+                ancestors.insert(uid.clone());
+            }
+            true
+        });
+        ancestors
+    }
+
+    /// Goes up the chain of owners, from its beginning, for as long as it is told to.
+    fn climb(&self, from: &Uid, mut goes_on: impl FnMut(&Uid) -> bool) {
         let mut open = vec![from.clone()];
         let mut seen = HashSet::new();
         while let Some(uid) = open.pop() {
-            if uid == *ancestor {
-                return true;
-            }
             if !seen.insert(uid.clone()) {
                 continue;
+            }
+            if !goes_on(&uid) {
+                return;
             }
             match (self.get(&uid), self.graves.get(&uid)) {
                 (Some(object), _) => {
@@ -120,6 +142,5 @@ impl Index {
                 (None, None) => {}
             }
         }
-        false
     }
 }

@@ -138,6 +138,8 @@ struct Look<'a> {
     childless: HashMap<StepId, Result<bool, Doubt>>,
     /// By namespace: the Pods in it that run or will.
     users: HashMap<Arc<str>, Vec<&'a Object>>,
+    /// By owner: all it owns, at whatever distance.
+    owned: Option<HashMap<Uid, Vec<&'a Object>>>,
     newcomers: Option<Newcomers<'a>>,
     turn: Turn,
 }
@@ -284,6 +286,7 @@ impl Run {
             now,
             childless: HashMap::new(),
             users: HashMap::new(),
+            owned: None,
             newcomers: None,
             turn: Turn::default(),
         };

@@ -71,7 +71,6 @@ impl Draw<'_> {
     /// A volume of a Pod whose claim comes and goes with the Pod.
     fn ephemeral(&mut self) -> Value {
         self.class();
-        self.application.brings_claims = true;
         json!({"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {
             "accessModes": ["ReadWriteOnce"], "storageClassName": "fast",
             "resources": {"requests": {"storage": "1Gi"}},

@@ -1,21 +1,19 @@
 //! What others do in the cluster while the server works: an operator, strangers, whoever scales and whoever loses Pods.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use sandbox::{
     cluster::{Actor, DeleteOptions},
     object::is_deleting,
-    service::Sandbox,
     store::Key,
 };
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use super::Game;
 use crate::{
     adversity::Stir,
-    application::{BALANCER, BYSTANDER, FINALIZER, UNIT, object},
-    state::{list, name, namespace, owners, text, uid, unit},
+    application::{BALANCER, BYSTANDER, FINALIZER, UNIT},
+    state::{owners, text, uid, unit},
 };
 
 impl Game {
@@ -152,41 +150,4 @@ impl Game {
             }
         });
     }
-}
-
-/// The controller of ephemeral volumes, which the sandbox has not: makes the claims that Pods bring along, which go with
-/// their Pods. It looks every second, for as long as the game lasts.
-pub(super) async fn provide(sandbox: Sandbox) {
-    loop {
-        sandbox.with(|world| {
-            let cluster = &mut world.cluster;
-            let pods = cluster.list("", "pods", None).filter(|pod| !is_deleting(pod));
-            let claims: Vec<Value> = pods.flat_map(|pod| claims(pod)).collect();
-            for claim in claims {
-                let within = namespace(&claim).to_owned();
-                if cluster.get(&Key::new("", CLAIMS, &within, name(&claim))).is_none() {
-                    // A namespace that is going takes none.
-                    _ = cluster.create(&Actor::admin(), "", CLAIMS, &within, claim);
-                }
-            }
-        });
-        sleep(Duration::from_secs(1)).await;
-    }
-}
-
-const CLAIMS: &str = "persistentvolumeclaims";
-
-/// The claims that a Pod brings along.
-fn claims(pod: &Value) -> impl Iterator<Item = Value> {
-    let ephemeral = list(pod, "/spec/volumes").iter().filter(|it| !it["ephemeral"].is_null());
-    ephemeral.map(move |volume| {
-        let called = format!("{}-{}", name(pod), text(volume, "/name"));
-        let mut claim = object("v1", "PersistentVolumeClaim", namespace(pod), &called);
-        claim["metadata"]["ownerReferences"] = json!([{
-            "apiVersion": "v1", "kind": "Pod", "name": name(pod), "uid": uid(pod),
-            "controller": true, "blockOwnerDeletion": true,
-        }]);
-        claim["spec"] = volume["ephemeral"]["volumeClaimTemplate"]["spec"].clone();
-        claim
-    })
 }

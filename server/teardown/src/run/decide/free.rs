@@ -1,6 +1,6 @@
 //! Whether a step may start: what is in front of it, and what the plan does not know.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -100,7 +100,7 @@ impl Run {
             return Ok(());
         }
         let collected = match self.propagation(step, index) {
-            Propagation::Background => owned_by(&step.uid, index),
+            Propagation::Background => look.owned_by(&step.uid),
             Propagation::Orphan => vec![],
         };
         let unknown = collected
@@ -211,14 +211,20 @@ impl<'a> Look<'a> {
             .entry(namespace.clone())
             .or_insert_with(|| index.running_pods(namespace).collect())
     }
-}
 
-/// All that an object owns, at whatever distance.
-fn owned_by<'a>(owner: &Uid, index: &'a Index) -> Vec<&'a Object> {
-    let owned = index
-        .objects()
-        .filter(|it| !it.owners.is_empty() && it.uid != *owner && index.descends(&it.uid, owner));
-    owned.map(|object| &**object).collect()
+    fn owned_by(&mut self, owner: &Uid) -> Vec<&'a Object> {
+        let index = self.index;
+        let owned = self.owned.get_or_insert_with(|| {
+            let mut owned: HashMap<Uid, Vec<&Object>> = HashMap::new();
+            for object in index.objects().filter(|it| !it.owners.is_empty()) {
+                for ancestor in index.ancestors(object) {
+                    owned.entry(ancestor).or_default().push(object);
+                }
+            }
+            owned
+        });
+        owned.get(owner).cloned().unwrap_or_default()
+    }
 }
 
 /// Whether a person has to have confirmed that an object goes with its owner: controllers of Kubernetes make and remove
