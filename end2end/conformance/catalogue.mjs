@@ -2,18 +2,9 @@
  * The mechanisms of the catalogue of deletions, by its sections: each has a case, or a reason why none can show it.
  */
 
-const kubelet = 'is the work of a kubelet, and there is none behind these nodes';
-
 /** @type {Record<string, string>} the reason by the mechanism; none: there is a case */
 export const reasons = {
-	'§1.5': kubelet,
-	P2: kubelet,
-	P6: kubelet,
-	P11: kubelet,
-	P12: kubelet,
-	P13: kubelet,
-	P14: kubelet,
-	P15: kubelet,
+	'§1.5': 'is what a kubelet does not say, and there is none behind these nodes that could',
 	N2: 'cannot be any more: controllers discover groups and versions by the names of APIServices, which are checked',
 	// While etcd is frozen, a cache answers as ever, a write gets the 504 of A8, other reads are cut after 60 s.
 	A6: 'could be recorded by freezing etcd, and compared with nothing: the sandbox is its own store, and never away',

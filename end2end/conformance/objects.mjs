@@ -144,6 +144,12 @@ export const volumeAttributesClass = (name) => ({
 /** What a Pod needs to use a claim. @param {string} claimName */
 export const using = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
 
+/** What a Pod needs to mount a volume. @param {KubeObject} source of it */
+export const mounting = (source) => ({
+	volumes: [{ name: 'data', ...source }],
+	containers: [{ name: 'main', image: 'example.com/main:1', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
+});
+
 /** @param {string} name @param {string} app @param {KubeObject} spec */
 export const disruptionBudget = (name, app, spec) => ({
 	apiVersion: 'policy/v1',

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use teardown::{
     graph::Graph,
     index::Index,
-    message::{Message, Revision, Topic},
+    message::{Message, Record, Revision, Topic},
     observation::Observation,
     plan::{self, Plan, PlanId, differences},
     run::{Input, Run, RunId, SteerError},
@@ -448,7 +448,7 @@ impl Keeper {
         })
     }
 
-    fn records(&mut self, topic: &Topic) -> Result<Vec<teardown::message::Record>, Refusal> {
+    fn records(&mut self, topic: &Topic) -> Result<Vec<Record>, Refusal> {
         let now = self.clock.now();
         self.learn();
         let Some(known) = &self.known else { return Err(Refusal::NotReady) };
@@ -488,9 +488,12 @@ impl Keeper {
         topic: &Topic,
         after: Option<Revision>,
     ) -> Result<Subscription, Refusal> {
-        // Who read it before sees how it ended; who did not is told as whoever looks.
-        if after.is_none() {
-            self.records(topic)?;
+        // Who read it before sees how it ended; who did not is told as whoever looks. What was not read yet they wait for,
+        // and see what keeps it.
+        match self.records(topic) {
+            Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => {}
+            Err(refusal) if after.is_none() => return Err(refusal),
+            _ => {}
         }
         self.refresh(topic)?;
         Ok(self.board(topic).subscribe(after))
@@ -505,13 +508,19 @@ impl Keeper {
     fn refresh(&mut self, topic: &Topic) -> Result<(), Refusal> {
         let records = match self.records(topic) {
             // A unit that had readers and is gone now: they see its last member go, and then an empty page.
-            Err(Refusal::UnknownUnit(_) | Refusal::NotReady) if self.boards.contains_key(topic) => {
-                self.records(&Topic::Units)?.into_iter().filter(is_frame).collect()
+            Err(Refusal::UnknownUnit(_)) if self.boards.contains_key(topic) => {
+                self.surroundings()?
             }
+            Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => self.surroundings()?,
             records => records?,
         };
         self.board(topic).publish(records);
         Ok(())
+    }
+
+    /// What stands around every page.
+    fn surroundings(&mut self) -> Result<Vec<Record>, Refusal> {
+        Ok(self.records(&Topic::Units)?.into_iter().filter(is_frame).collect())
     }
 
     fn publish(&mut self) {
@@ -535,8 +544,7 @@ impl Keeper {
 }
 
 /// Whether a record belongs to a page's frame rather than to its subject.
-fn is_frame(record: &teardown::message::Record) -> bool {
-    use teardown::message::Record;
+fn is_frame(record: &Record) -> bool {
     match record {
         Record::Cluster(_) | Record::Blind(_) => true,
         Record::Unit(_)

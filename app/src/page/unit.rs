@@ -49,8 +49,10 @@ pub fn Unit(
             }
         });
     });
+    let is_read = memo(move || cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
     let body = move || match (scene.is_known(), empty.get()) {
         (false, _) => empty::loading().into_any(),
+        (true, true) if !is_read.get() => empty::loading().into_any(),
         (true, true) if card.with(Option::is_none) => {
             empty::empty("state-unknown", text::NO_UNIT, text::NO_UNIT_MEANS, empty::to_units())
                 .into_any()

@@ -1,10 +1,21 @@
 /**
  * DELETE and its options: preconditions, dry run, propagation, collections.
  */
-import { configMap, held, pod, service } from '../objects.mjs';
+import { configMap, held, ownedBy, pod, service } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
+/** @typedef {import('../scene.mjs').Scene} Scene */
+
 const otherUid = '6e7a1b0e-0000-4000-8000-000000000000';
+const ofCase = { query: { labelSelector: 'of=case' } };
+
+/** Two parents to be deleted together, each with a child that is not. @param {Scene} t @param {Record<string, any>} [child] metadata */
+async function families(t, child = {}) {
+	for (const name of ['a', 'b']) {
+		const { body } = await t.create(configMap(name, { labels: { of: 'case' } }));
+		await t.create(configMap(`child-of-${name}`, { ...ownedBy(body, { blockOwnerDeletion: true }), ...child }));
+	}
+}
 
 export default [
 	define('delete-answers', 'DELETE answers a Status with the UID, or the object if it is still there', async (t) => {
@@ -118,6 +129,44 @@ export default [
 		await t.delete('configmaps', { propagationPolicy: 'Background' }, { query: { labelSelector: 'of=case' } });
 		await t.get('configmaps');
 	}),
+	define(
+		'deletecollection-foreground',
+		'§3 G1 §6.1 deletecollection with Foreground: each waits for its own dependents',
+		async (t) => {
+			await families(t, { finalizers: ['example.com/x'] });
+			await t.delete('configmaps', { propagationPolicy: 'Foreground' }, ofCase);
+			for (const name of ['child-of-a', 'child-of-b'])
+				await t.until(`configmaps/${name}`, 'is told to go', (one) => one?.metadata.deletionTimestamp);
+			await t.get('configmaps');
+			await t.patch('configmaps/child-of-a', 'merge', { metadata: { finalizers: null } });
+			await t.gone('configmaps/a');
+			await t.get('configmaps');
+			await t.patch('configmaps/child-of-b', 'merge', { metadata: { finalizers: null } });
+			await t.gone('configmaps/b');
+		},
+	),
+	define(
+		'deletecollection-orphan',
+		'§3 G2 §6.1 deletecollection with Orphan: the children lose their owners and stay',
+		async (t) => {
+			await families(t);
+			await t.delete('configmaps', { propagationPolicy: 'Orphan' }, ofCase);
+			await t.gone('configmaps/a', 'configmaps/b');
+			await t.get('configmaps');
+		},
+	),
+	define(
+		'deletecollection-precondition',
+		'§3 A1 §6.1 The UID that deletecollection is given counts for each: it ends at the first that has another',
+		async (t) => {
+			const { body } = await t.create(configMap('a'));
+			for (const name of ['b', 'c']) await t.create(configMap(name));
+			await t.delete('configmaps', { preconditions: { uid: otherUid } });
+			await t.get('configmaps');
+			await t.delete('configmaps', { preconditions: { uid: body.metadata.uid } });
+			await t.get('configmaps');
+		},
+	),
 	define('deletecollection-dry-run', '§6.1 A dry run of deletecollection', async (t) => {
 		await t.create(configMap('a', { labels: { of: 'case' } }));
 		await t.delete('configmaps', { dryRun: ['All'] }, { query: { labelSelector: 'of=case' } });

@@ -1,7 +1,7 @@
 /**
  * Eviction, and the budgets that refuse it.
  */
-import { disruptionBudget, held, pod, replicaSet, unplacedPod } from '../objects.mjs';
+import { completing, disruptionBudget, held, pod, replicaSet, unplacedPod } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
 /** @typedef {import('../scene.mjs').Scene} Scene */
@@ -102,6 +102,14 @@ export default [
 		await t.post('pods/p/eviction', eviction('p'));
 		await t.get('pods/p');
 	}),
+	define('evict-ended', '§3 A3 A Pod that has ended is evicted whatever the budget says', async (t) => {
+		await t.create(pod('p', { labels: { app: 'web' }, ...completing }, { restartPolicy: 'Never' }), { silent: true });
+		await t.until('pods/p', 'has ended', (one) => one?.status?.phase === 'Succeeded');
+		await t.create(disruptionBudget('budget', 'web', { minAvailable: 1 }));
+		await t.until('poddisruptionbudgets/budget', 'has been counted', (one) => one.status?.observedGeneration, { see });
+		await t.post('pods/p/eviction', eviction('p'));
+		await t.get('pods/p');
+	}),
 	define('evict-terminating', 'Eviction of a Pod that is already told to go', async (t) => {
 		const [one] = await guarded(t, 1, { minAvailable: 1 });
 		await t.delete(`pods/${one}`);
@@ -133,6 +141,21 @@ export default [
 		await t.until('poddisruptionbudgets/budget', 'has counted both', healthy(2), { see });
 		await t.delete('pods/p', { gracePeriodSeconds: 0 });
 		await t.until('poddisruptionbudgets/budget', 'has counted again', healthy(1), { see });
+	}),
+	define('budget-of-ended', 'What a budget expects of Pods that nobody controls, one of which has ended', async (t) => {
+		await t.create(pod('p', { labels: { app: 'web' } }), { silent: true });
+		await t.create(pod('q', { labels: { app: 'web' }, ...completing }, { restartPolicy: 'Never' }), { silent: true });
+		await t.until('pods/p', 'runs', running, { silent: true });
+		await t.until('pods/q', 'has ended', (one) => one.status?.phase === 'Succeeded', { silent: true });
+		const counted = (/** @type {any} */ one) => one.status?.observedGeneration;
+		for (const [name, spec] of Object.entries({
+			number: { minAvailable: 1 },
+			percent: { minAvailable: '50%' },
+			unavailable: { maxUnavailable: 1 },
+		})) {
+			await t.create(disruptionBudget(name, 'web', spec));
+			await t.until(`poddisruptionbudgets/${name}`, 'has been counted', counted, { see });
+		}
 	}),
 	define('budget-invalid', 'A budget has minAvailable or maxUnavailable', async (t) => {
 		await t.create(disruptionBudget('budget', 'web', { minAvailable: 1, maxUnavailable: 1 }));

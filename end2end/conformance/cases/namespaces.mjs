@@ -61,6 +61,32 @@ export default [
 		await t.patch('configmaps/a', 'merge', { data: { k: 'v' } }, { see: ['data'] });
 		await t.patch('configmaps/a', 'merge', free);
 	}),
+	define(
+		'ns-event-patched',
+		'§1.6 An event that was there before its namespace was deleted can still be patched, and none can be created',
+		async (t) => {
+			// While a Pod remains, nothing else is deleted.
+			const { body } = await t.create(unplacedPod('p', { finalizers: x }));
+			const { name, uid } = body.metadata;
+			/** @param {string} event */
+			const about = (event) => ({
+				apiVersion: 'v1',
+				kind: 'Event',
+				metadata: { name: event },
+				involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: t.ns, name, uid },
+				reason: 'FailedKillPod',
+				type: 'Warning',
+				count: 1,
+			});
+			await t.create(about('before'), { see: ['count'] });
+			await t.delete(`namespaces/${t.ns}`);
+			await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.patch('events/before', 'strategic', { count: 2, message: 'again' }, { see: ['count', 'message'] });
+			await t.create(about('after'));
+			await t.patch('pods/p', 'merge', free);
+			await t.gone(`namespaces/${t.ns}`);
+		},
+	),
 	define('ns-remaining', '§3 N4 What remains in a namespace, and which finalizers hold it', async (t) => {
 		await t.create(configMap('a', { finalizers: x }));
 		await t.create(configMap('b', { finalizers: x }));

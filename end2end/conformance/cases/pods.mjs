@@ -1,9 +1,9 @@
 /**
  * Pods: grace, the last DELETE of the node, what holds them, and nodes that are not there.
  */
-import { setTimeout as pause } from 'node:timers/promises';
+import { ailing, bareNode, container, heard, podOnBareNode, running as ready, runs, tell, told } from '../bare-node.mjs';
 import { condition } from '../conditions.mjs';
-import { completing, deployment, held, ownedBy, pod, unplacedPod } from '../objects.mjs';
+import { claim, completing, deployment, held, mounting, pod, unplacedPod, volume } from '../objects.mjs';
 import { longPatience } from '../scene.mjs';
 import { define } from '../suite.mjs';
 
@@ -25,70 +25,29 @@ async function runningPod(t, metadata = held, spec = {}) {
 	return body;
 }
 
+/**
+ * A Pod whose containers end and whose node does not get done with it, and then does.
+ * @param {Scene} t @param {Record<string, any>} spec @param {() => Promise<void>} [meanwhile]
+ */
+async function heldByUnmount(t, spec, meanwhile) {
+	// Nothing else is mounted but what the case is about.
+	const own = { automountServiceAccountToken: false, ...spec };
+	const { body } = await t.create(pod('p', { annotations: { [hold]: 'unmount' } }, own), {
+		see: ['spec.volumes', 'spec.containers[0].volumeMounts'],
+	});
+	await t.until('pods/p', 'runs', running, { silent: true });
+	await t.delete('pods/p');
+	const see = ['status.phase', 'status.conditions', 'status.containerStatuses[0].state.terminated.exitCode'];
+	await t.until('pods/p', 'has Failed', (one) => one.status.phase === 'Failed', { see });
+	await t.get('events', { query: { fieldSelector: `type=Warning,involvedObject.uid=${body.metadata.uid}` } });
+	await meanwhile?.();
+	await t.annotate('p', hold, null);
+	await t.gone('pods/p');
+}
+
 /** How long after the request the deletion is due, in seconds. @param {any} one */
 const due = ({ metadata }) => metadata.deletionGracePeriodSeconds;
 
-/**
- * A node that no machine stands behind; nothing is put on it that does not ask for it.
- * @param {Scene} t @param {string} name
- */
-async function bareNode(t, name) {
-	const taints = [{ key: 'conformance', value: 'own', effect: 'NoSchedule' }];
-	await t.create(
-		{ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { of: t.ns } }, spec: { taints } },
-		{ silent: true },
-	);
-	const now = new Date().toISOString();
-	const conditions = [
-		{ type: 'Ready', status: 'True', reason: 'KubeletReady', lastHeartbeatTime: now, lastTransitionTime: now },
-	];
-	const allocatable = { cpu: '4', memory: '8Gi', pods: '10' };
-	await t.patch(
-		`nodes/${name}/status`,
-		'strategic',
-		{ status: { conditions, allocatable, capacity: allocatable } },
-		{ silent: true },
-	);
-}
-/**
- * Lets the kubelet of a bare node say, while something is played, that its runtime does not answer, and that it is
- * there itself: again and again, because what it said counts for seconds only.
- * @param {Scene} t @param {string} name @param {() => Promise<void>} play
- */
-async function ailing(t, name, play) {
-	const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
-	const renewed = () => ({ renewTime: new Date().toISOString().replace('Z', '000Z') });
-	const { body: node } = await t.get(`nodes/${name}`, { silent: true });
-	const metadata = { name, ...ownedBy({ apiVersion: 'v1', kind: 'Node', metadata: node.metadata }) };
-	const spec = { holderIdentity: name, leaseDurationSeconds: 8, ...renewed() };
-	await t.post(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }, { silent: true });
-	const since = new Date().toISOString();
-	const speak = async () => {
-		const conditions = [
-			{
-				type: 'Ready',
-				status: 'False',
-				reason: 'KubeletNotReady',
-				message: 'PLEG is not healthy: pleg was last seen active 3m5s ago; threshold is 3m0s',
-				lastHeartbeatTime: new Date().toISOString(),
-				lastTransitionTime: since,
-			},
-		];
-		await t.patch(`${leases}/${name}`, 'merge', { spec: renewed() }, { silent: true });
-		await t.patch(`nodes/${name}/status`, 'strategic', { status: { conditions } }, { silent: true });
-	};
-	let speaks = true;
-	const said = (async () => {
-		for (; speaks; await pause(100)) await speak();
-	})();
-	said.catch(() => {}); // told at the end
-	try {
-		await play();
-	} finally {
-		speaks = false;
-		await said;
-	}
-}
 const onBareNode = { tolerations: [{ key: 'conformance', operator: 'Exists' }] };
 
 export default [
@@ -142,7 +101,7 @@ export default [
 		await watch.gone('p');
 		watch.end();
 	}),
-	define('pod-forced-while-terminating', '§3 P9 Forcing a Pod that hangs', async (t) => {
+	define('pod-forced-while-terminating', '§6.1 Forcing a Pod that was told to go and is still there', async (t) => {
 		await runningPod(t);
 		await t.delete('pods/p');
 		await t.delete('pods/p', { gracePeriodSeconds: 0 });
@@ -208,15 +167,25 @@ export default [
 	}),
 	define(
 		'pod-held-unmount',
-		'§8 R-S2 §3 P9 Containers dead, volumes busy: terminal phase, grace above 0, no warning',
+		'§8 R-S2 §3 P12 Containers dead, its node not done, no volume but an emptyDir: terminal phase, grace above 0, no warning',
 		async (t) => {
-			await runningPod(t, { annotations: { [hold]: 'unmount' } });
-			await t.delete('pods/p');
-			const see = ['status.phase', 'status.conditions', 'status.containerStatuses[0].state.terminated.exitCode'];
-			await t.until('pods/p', 'has Failed', (one) => one.status.phase === 'Failed', { see });
-			await t.get('events', { query: { fieldSelector: 'type=Warning' } });
-			await t.annotate('p', hold, null);
-			await t.gone('pods/p');
+			// Which of the node's last steps it is, the log of a kubelet says and the API does not; the volumes make it this one.
+			await heldByUnmount(t, mounting({ emptyDir: {} }));
+		},
+	),
+	define(
+		'pod-held-unmount-of-claim',
+		'§8 R-S2 §3 P9 Containers dead, a claim mounted: terminal phase, grace above 0, no warning, and the claim is held',
+		async (t) => {
+			const name = t.name('pv');
+			await t.create(volume(name, { persistentVolumeReclaimPolicy: 'Retain' }), { silent: true });
+			await t.create(claim('data', name), { silent: true });
+			await t.until('persistentvolumeclaims/data', 'is Bound', (one) => one.status.phase === 'Bound', { silent: true });
+			await heldByUnmount(t, mounting({ persistentVolumeClaim: { claimName: 'data' } }), async () => {
+				await t.delete('persistentvolumeclaims/data');
+				await t.get('persistentvolumeclaims/data', { see: ['status.phase'] });
+			});
+			await t.gone('persistentvolumeclaims/data');
 		},
 	),
 	define(
@@ -248,18 +217,7 @@ export default [
 		async (t) => {
 			// No node here has a container that hangs, so the case says what the kubelet would: of the Pod, of the end that
 			// fails, of itself. What the API and the controllers make of it is theirs.
-			const name = t.name('node');
-			await bareNode(t, name);
-			const spec = { nodeName: name, tolerations: [{ operator: 'Exists' }] };
-			const { body: p } = await t.create(pod('p', {}, spec), { silent: true });
-			const startedAt = new Date().toISOString();
-			const container = { name: 'main', image: 'example.com/main:1', imageID: '', ready: true, restartCount: 0 };
-			const status = {
-				phase: 'Running',
-				conditions: [{ type: 'Ready', status: 'True' }],
-				containerStatuses: [{ ...container, state: { running: { startedAt } } }],
-			};
-			await t.patch('pods/p/status', 'strategic', { status }, { silent: true });
+			const { name, pod: p } = await podOnBareNode(t, { ...ready, ...container(runs()) });
 			const taints = (/** @type {any} */ node) => [
 				...new Set(node.spec.taints.map((/** @type {any} */ { key }) => key).sort()),
 			];
@@ -271,30 +229,17 @@ export default [
 			const is = (/** @type {any} */ node, /** @type {string} */ ready, /** @type {string} */ taint) =>
 				condition(node, 'Ready').status === ready &&
 				taints(node).join() === ['conformance', `node.kubernetes.io/${taint}`].join();
-			await ailing(t, name, async () => {
+			const play = async () => {
 				await t.delete('pods/p');
-				await t.create(
-					{
-						apiVersion: 'v1',
-						kind: 'Event',
-						metadata: { name: 'p.kill' },
-						involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: t.ns, name: 'p', uid: p.metadata.uid },
-						type: 'Warning',
-						reason: 'FailedKillPod',
-						message:
-							'error killing pod: failed to "KillContainer" for "main" with KillContainerError: "rpc error: code = DeadlineExceeded desc = context deadline exceeded"',
-						source: { component: 'kubelet', host: name },
-					},
-					{ silent: true },
-				);
-				await t.get('events', {
-					query: { fieldSelector: `involvedObject.uid=${p.metadata.uid},reason=FailedKillPod` },
-					see: ['type', 'message', 'source.component'],
-				});
+				const message =
+					'error killing pod: failed to "KillContainer" for "main" with KillContainerError: "rpc error: code = DeadlineExceeded desc = context deadline exceeded"';
+				await tell(t, p, 'FailedKillPod', message);
+				await told(t, p, 'FailedKillPod');
 				await t.until(`nodes/${name}`, 'is not ready, and heard', (node) => is(node, 'False', 'not-ready'), { show });
 				await t.get('pods/p', { see: ['status.phase'] });
 				await t.get('pods/p', { show: ({ status }) => Object.keys(status.containerStatuses[0].state) });
-			});
+			};
+			await heard(t, name, play, ailing);
 			// What tells the two apart: as soon as the lease is not renewed any more, it is another mechanism.
 			await t.until(`nodes/${name}`, 'is not heard any more', (node) => is(node, 'Unknown', 'unreachable'), { show });
 			await t.get('pods/p', { see: ['status.phase'] });

@@ -92,6 +92,28 @@ export default [
 			await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
 		},
 	),
+	define(
+		'claim-of-a-pod',
+		'§3 V1 A Pod brings the claim of a generic ephemeral volume along, owns it and takes it with it',
+		async (t) => {
+			const name = t.name('class');
+			await t.create(storageClass(name), { silent: true });
+			const template = {
+				metadata: { labels: { app: 'scratch' }, annotations: { team: 'a' } },
+				spec: { accessModes: ['ReadWriteOnce'], storageClassName: name, resources: { requests: { storage: '1Gi' } } },
+			};
+			const volumes = [{ name: 'scratch', ephemeral: { volumeClaimTemplate: template } }];
+			await t.create(pod('p', held, { volumes }), { silent: true });
+			const seen = ['metadata.labels', 'metadata.annotations.team', 'metadata.ownerReferences', 'spec.storageClassName'];
+			await t.until('persistentvolumeclaims/p-scratch', 'is Bound', is('Bound'), { see: [...seen, 'status.phase'] });
+			await t.until('pods/p', 'runs', running, { silent: true });
+			await t.delete('persistentvolumeclaims/p-scratch', undefined, { see });
+			await t.get('persistentvolumeclaims/p-scratch', { see });
+			await t.delete('pods/p');
+			await t.annotate('p', hold, null);
+			await t.gone('pods/p', 'persistentvolumeclaims/p-scratch');
+		},
+	),
 	define('claim-held-by-completed-pod', '§3 V2 §8 R-S1 A Pod that has ended still holds its claim', async (t) => {
 		await bound(t);
 		await t.create(pod('p', completing, { restartPolicy: 'Never', ...using('data') }), { silent: true });

@@ -329,8 +329,14 @@ async fn a_unit_is_not_called_unknown_before_the_cluster_was_read_completely() {
     let process = Process::start(&Disk::default());
     process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
     let topic = Topic::Unit(UnitId::new("bank"));
-    let early = process.hub.subscribe(topic.clone(), None).await.unwrap();
+    let early = process.hub.look(topic.clone()).await.unwrap();
     assert_eq!(early.err(), Some(Refusal::NotReady));
+    // Whoever waits for it sees what keeps it.
+    let cause = teardown::observation::AwayCause::Unauthorized;
+    process.see(vec![Observation::Unreachable { cause, message: "Unauthorized".into() }]).await;
+    let waiting = process.hub.subscribe(topic.clone(), None).await.unwrap().unwrap();
+    let first = format!("{:?}", waiting.first);
+    assert!(first.contains("Unauthorized"), "{first}");
     process.list(SHOP).await;
     let unknown = process.hub.subscribe(topic, None).await.unwrap();
     assert_eq!(unknown.err(), Some(Refusal::UnknownUnit(UnitId::new("bank"))));

@@ -282,12 +282,15 @@ fn pod_spec(object: &mut Value, spec: &[&str]) {
             ("enableServiceLinks", json!(true)),
             ("preemptionPolicy", json!("PreemptLowerPriority")),
             ("priority", json!(0)),
-            ("serviceAccountName", json!("default")),
         ] {
             set_default(object, &of(name), value);
         }
-        let account = object["spec"]["serviceAccountName"].clone();
-        set_default(object, &of("serviceAccount"), account);
+        // A mirror of what is on a machine stays as it is: it has no account.
+        if object["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null() {
+            set_default(object, &of("serviceAccountName"), json!("default"));
+            let account = object["spec"]["serviceAccountName"].clone();
+            set_default(object, &of("serviceAccount"), account);
+        }
     }
     for list in ["containers", "initContainers"] {
         if let Some(containers) = spec_list(object, spec, list) {

@@ -8,7 +8,7 @@ use super::client::Client;
 use super::pods;
 use super::queue::Queue;
 use super::read::{
-    controller, ended, generation, is_deleting, number, selects, set, set_condition, small, text,
+    controller, generation, is_deleting, number, selects, set, set_condition, small, text,
 };
 use super::resource::{BUDGETS, PODS};
 use super::timing::Timing;
@@ -55,9 +55,10 @@ impl Reconcile for Budgets {
         let Some(budget) = client.get(key) else { return Ok(Next::Rest) };
         let mut owned = client.list(PODS, Some(&key.namespace));
         owned.retain(|it| selects(budget.pointer("/spec/selector"), it));
-        let healthy = owned.iter().filter(|it| pods::is_ready(it) && !is_deleting(it)).count();
-        let expected = expected(&owned, client);
-        let healthy = i64::try_from(healthy).unwrap_or(i64::MAX);
+        let healthy = owned.iter().filter(|it| pods::is_ready(it) && !is_deleting(it));
+        let healthy = count(healthy.count());
+        let is_number = budget.pointer("/spec/minAvailable").is_some_and(Value::is_number);
+        let expected = if is_number { count(owned.len()) } else { scale(&owned, client) };
         let desired = if budget.pointer("/spec/maxUnavailable").is_some() {
             expected.saturating_sub(amount(&budget, "/spec/maxUnavailable", expected)).max(0)
         } else {
@@ -82,23 +83,19 @@ impl Reconcile for Budgets {
     }
 }
 
-/// How many Pods there should be: what their controllers ask for, and those that have none.
-fn expected(owned: &[std::sync::Arc<Value>], client: &Client<'_>) -> i64 {
+/// How many Pods there should be by what asks for them: nobody does for one without a controller.
+fn scale(owned: &[std::sync::Arc<Value>], client: &Client<'_>) -> i64 {
     let mut wanted = BTreeMap::new();
-    let mut alone = 0;
-    for pod in owned.iter().filter(|it| !ended(it)) {
-        match controller(pod) {
-            Some(owner) => {
-                let scale = client
-                    .by_uid(text(owner, "/uid"))
-                    .and_then(|(_, it)| number(&it, "/spec/replicas"));
-                let entry = wanted.entry(text(owner, "/uid")).or_insert((scale, 0));
-                entry.1 += 1;
-            }
-            None => alone += 1,
-        }
+    for owner in owned.iter().filter_map(|it| controller(it)) {
+        let scale =
+            client.by_uid(text(owner, "/uid")).and_then(|(_, it)| number(&it, "/spec/replicas"));
+        wanted.entry(text(owner, "/uid")).or_insert((scale, 0)).1 += 1;
     }
-    alone + wanted.into_values().map(|(scale, found)| small(scale.unwrap_or(found))).sum::<i64>()
+    wanted.into_values().map(|(scale, found)| small(scale.unwrap_or(found))).sum()
+}
+
+fn count(pods: usize) -> i64 {
+    i64::try_from(pods).unwrap_or(i64::MAX)
 }
 
 /// An absolute number or a percentage, rounded up.
