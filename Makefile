@@ -24,8 +24,13 @@ fuzz := $(TOOLS)/bin/cargo-fuzz-$(FUZZ_VERSION)
 run: prerequisites
 	@end2end/run $(if $(CONTEXT),--context $(CONTEXT)) $(if $(SANDBOX),--sandbox $(SANDBOX))
 
+# Cargo builds what depends on features once for each set of them, and some of that is built to be fast: one set for all.
+as_tested := --workspace --features teardown/fixture
+
 ## test: everything that has to hold: checks, tests, a real control plane, a sandbox that is like it, a real browser.
 .PHONY: test
+# The journeys play with the programs that the tests were built with.
+test: played = $(as_tested) --bins --tests
 test: check unit e2e
 
 # A workspace of its own, which nothing else here compiles. It is not linked, so that neither a C++ compiler nor nightly is
@@ -36,20 +41,20 @@ fuzzed := server/sandbox/fuzz/Cargo.toml
 .PHONY: check
 check: prerequisites $(deny)
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --features teardown/fixture -- -D warnings
+	cargo clippy $(as_tested) --all-targets -- -D warnings
 	cargo clippy -p app --target wasm32-unknown-unknown --features hydrate -- -D warnings
 	cargo check -p teardown --target wasm32-unknown-unknown
 	cargo fmt --manifest-path $(fuzzed) --check
 	CUSTOM_LIBFUZZER_PATH=/nowhere/libnothing.a cargo clippy --manifest-path $(fuzzed) --target-dir target --locked --no-deps -- -D warnings
 	RUSTDOCFLAGS="-D warnings --cfg=erase_components" cargo doc --workspace --no-deps --document-private-items
 	cargo-deny --workspace check bans licenses sources
-	cargo test -p server --test tidy
+	cargo test $(as_tested) --test tidy
 
 ## unit: the tests that need neither a cluster nor a browser.
 .PHONY: unit
 unit: prerequisites $(nextest)
-	cargo nextest run --workspace --features teardown/fixture
-	cargo test --workspace --doc
+	cargo nextest run $(as_tested)
+	cargo test $(as_tested) --doc
 
 ## simulate: the whole server against the sandbox, SEEDS=n random games of faults, clicks and crashes; SEED=n tells one.
 .PHONY: simulate
@@ -67,13 +72,15 @@ fuzz: prerequisites $(fuzz)
 			-dict=fuzz/kubernetes.dict -max_len=8192 -timeout=20 -max_total_time=$(or $(SECONDS),60); \
 	done
 
+played = -p server -p sandbox
+
 ## e2e: the real control plane, the sandbox held against it, and the real browser.
 .PHONY: e2e
 e2e: prerequisites
 	end2end/setup
 	end2end/cluster/build
 	app/build
-	cargo build -p server -p sandbox
+	cargo build $(played)
 	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs end2end/conformance/*.test.mjs
 	node end2end/conformance/run.mjs sandbox
 	cd end2end && npx playwright test

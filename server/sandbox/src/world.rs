@@ -203,7 +203,10 @@ impl World {
             Happening::Volume { name, busy: false } => _ = breakage.busy.remove(&name),
             Happening::Nfs { server, stale: true } => _ = breakage.stale_servers.insert(server),
             Happening::Nfs { server, stale: false } => breakage.restore(&server),
-            Happening::Recreate(key) => _ = breakage.recreated.insert(key),
+            Happening::Recreate(key) => {
+                let now = cluster.get(&key).cloned();
+                breakage.recreated.insert(key, now);
+            }
             Happening::Delete(key) => {
                 let options = DeleteOptions {
                     propagation: Some(Propagation::Background),

@@ -2,6 +2,7 @@
 //! stubborn owners meet it. What is broken about a node as a whole is in [`crate::fault::Faults::node`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -22,8 +23,9 @@ pub struct Breakage {
     pub stale_servers: BTreeSet<String>,
     /// NFS exports whose directory was removed, as `server:path`. Whoever still has one mounted has a stale handle.
     pub removed_exports: BTreeSet<String>,
-    /// Objects that something outside the cluster makes again whenever they are gone.
-    pub recreated: BTreeSet<Key>,
+    /// Objects that something outside the cluster makes again whenever they are gone, with what they were like when it
+    /// began to, if they were there.
+    pub recreated: BTreeMap<Key, Option<Arc<Value>>>,
     /// The last lines of each kubelet's log, by node.
     pub kubelet_logs: BTreeMap<String, VecDeque<String>>,
 }

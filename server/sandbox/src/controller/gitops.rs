@@ -22,8 +22,17 @@ pub(super) struct GitOps {
     gone: BTreeMap<Key, Arc<Value>>,
 }
 
+/// What it looks at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Work {
+    /// All that it insists on, as it starts: what went while it was away it did not see go.
+    All,
+    /// One thing that went.
+    One(Key),
+}
+
 impl Reconcile for GitOps {
-    type Work = Key;
+    type Work = Work;
     const NAME: &'static str = "gitops-agent";
     const USER: &'static str = "gitops-agent";
     const LAST_RETRY: Duration = Duration::from_secs(10);
@@ -32,41 +41,63 @@ impl Reconcile for GitOps {
         Self { gone: BTreeMap::new() }
     }
 
-    fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
+    fn begin(&mut self, queue: &mut Queue<Work>) {
+        queue.add(Work::All);
+    }
+
+    fn observe(&mut self, event: &Event, queue: &mut Queue<Work>) {
         if event.change == Change::Deleted {
             self.gone.insert(event.key.clone(), event.object.clone());
-            queue.add_after(event.key.clone(), RECONCILIATION);
+            queue.add_after(Work::One(event.key.clone()), RECONCILIATION);
         }
     }
 
     fn reconcile(
         &mut self,
-        key: &Key,
+        work: &Work,
         client: &mut Client<'_>,
-        _: &mut Queue<Key>,
+        _: &mut Queue<Work>,
     ) -> Result<Next, Status> {
-        if let Some(last) = self.gone.get(key)
-            && client.breakage.recreated.contains(key)
-            && client.get(key).is_none()
-        {
-            let mut object = Value::clone(last);
-            for path in [
-                &["metadata", "uid"][..],
-                &["metadata", "resourceVersion"],
-                &["metadata", "creationTimestamp"],
-                &["metadata", "deletionTimestamp"],
-                &["metadata", "deletionGracePeriodSeconds"],
-                &["metadata", "generation"],
-                &["metadata", "managedFields"],
-                &["metadata", "finalizers"],
-                &["metadata", "ownerReferences"],
-                &["status"],
-            ] {
-                unset(&mut object, path);
+        match work {
+            Work::All => {
+                for (key, once) in client.breakage.recreated.clone() {
+                    if let Some(once) = once {
+                        make_again(&key, &once, client)?;
+                    }
+                }
             }
-            client.recreate(key, object)?;
+            Work::One(key) => {
+                if let Some(last) = self.gone.get(key)
+                    && client.breakage.recreated.contains_key(key)
+                {
+                    make_again(key, last, client)?;
+                }
+                self.gone.remove(key);
+            }
         }
-        self.gone.remove(key);
         Ok(Next::Rest)
     }
+}
+
+/// Makes an object again if it is gone, without what the cluster wrote into it.
+fn make_again(key: &Key, last: &Value, client: &mut Client<'_>) -> Result<(), Status> {
+    if client.get(key).is_some() {
+        return Ok(());
+    }
+    let mut object = last.clone();
+    for path in [
+        &["metadata", "uid"][..],
+        &["metadata", "resourceVersion"],
+        &["metadata", "creationTimestamp"],
+        &["metadata", "deletionTimestamp"],
+        &["metadata", "deletionGracePeriodSeconds"],
+        &["metadata", "generation"],
+        &["metadata", "managedFields"],
+        &["metadata", "finalizers"],
+        &["metadata", "ownerReferences"],
+        &["status"],
+    ] {
+        unset(&mut object, path);
+    }
+    client.recreate(key, object)
 }

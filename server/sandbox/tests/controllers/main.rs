@@ -12,6 +12,7 @@ mod node;
 mod network;
 mod quota;
 mod handling;
+mod conditions;
 mod legible;
 mod protection;
 mod worlds;
