@@ -6,6 +6,7 @@ mod difference;
 mod kept;
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeSet, HashMap, VecDeque},
     fmt::{self, Write},
 };
@@ -311,15 +312,16 @@ fn step(
             })
         })
         .collect();
-    after.sort_by(|a, b| (a.step, a.edge, &a.reason).cmp(&(b.step, b.edge, &b.reason)));
-    // One object may be in front for several reasons; the first one explains, the highest rung binds.
-    let mut merged: Vec<Blocker> = Vec::with_capacity(after.len());
-    for blocker in after {
-        match merged.last_mut().filter(|last| last.step == blocker.step) {
-            Some(last) => last.rung = last.rung.max(blocker.rung),
-            None => merged.push(blocker),
-        }
-    }
+    // One object may be in front for several reasons: the one that asks most of it binds, and is told.
+    after.sort_by(|a, b| {
+        (a.step, Reverse(a.rung), a.edge, &a.reason).cmp(&(
+            b.step,
+            Reverse(b.rung),
+            b.edge,
+            &b.reason,
+        ))
+    });
+    after.dedup_by_key(|blocker| blocker.step);
     Step {
         id: numbers[&object.uid],
         uid: object.uid.clone(),
@@ -327,7 +329,7 @@ fn step(
         kind: (*object.kind).clone(),
         deed: deed(object, index, graph, numbers),
         wave: order.waves[&object.uid],
-        after: merged,
+        after,
         finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
         pods: match &object.facts {
             Facts::Workload(workload) => workload.selector.clone(),

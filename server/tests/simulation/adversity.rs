@@ -6,7 +6,10 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use crate::{
-    application::{Application, NFS, UNIT},
+    application::{
+        Application, BYSTANDER, NFS, Neighbours, UNIT,
+        neighbour::{METRICS, POLICY},
+    },
     ledger::Cut,
     state::{kind, name, namespace, unit},
 };
@@ -41,6 +44,8 @@ pub(crate) enum Happening {
     Compact,
     /// Nothing answers any more behind a Service, as its Deployment is scaled to nothing; by namespace and name.
     Unanswered(String, String),
+    /// Somebody wants no Pods on a machine any more.
+    Taint(&'static str),
 }
 
 /// What happens between a person's look at a plan and their word.
@@ -83,6 +88,9 @@ pub(crate) struct Adversity {
 
 /// What a webhook says when it denies: a page shows it to who has to act on it, the log does not repeat it.
 pub(crate) const DENIAL: &str = "canary-0f-a-denial";
+
+/// The machines.
+pub(crate) const NODES: [&str; 2] = ["node-1", "node-2"];
 
 /// Controllers that may be away for a while.
 const CONTROLLERS: [&str; 10] = [
@@ -280,6 +288,27 @@ impl Adversity {
         self.script.push_str(&format!("at {from}s {who} {how}\n"));
     }
 
+    /// Lets what is others' reach into the run: an API of theirs that nobody serves any more, a webhook of theirs that denies
+    /// or does not answer, Pods that are sent away from a machine.
+    pub(crate) fn reach(&mut self, rng: &mut Rng, neighbours: Neighbours) {
+        let length = self.heals.as_secs();
+        if neighbours.metrics && rng.u32(..4) > 0 {
+            let when = Duration::from_millis(rng.u64(..3_000));
+            let who = (BYSTANDER.to_owned(), METRICS.to_owned());
+            self.happenings.push((when, Happening::Unanswered(who.0, who.1)));
+        }
+        if neighbours.policy && rng.u32(..4) > 0 {
+            let how = ["fail context deadline exceeded", "deny not today"][rng.usize(..2)];
+            let from = rng.u64(..4).min(length);
+            self.script.push_str(&format!("at {from}s webhook {POLICY} {how}\n"));
+        }
+        if rng.u32(..16) == 0 {
+            let when = Duration::from_millis(early(rng, length * 1_000));
+            self.happenings.push((when, Happening::Taint(NODES[rng.usize(..2)])));
+        }
+        self.happenings.sort_by_key(|(at, _)| *at);
+    }
+
     /// Lets somebody try the door, while the run is young.
     pub(crate) fn intrude(&mut self) {
         self.happenings.push((Duration::from_millis(300), Happening::Intrusion));
@@ -315,7 +344,7 @@ fn lodger(object: &Value) -> Option<Value> {
 /// What goes wrong below the API, with its clock, its admission, or with the rights of the server, until all heals.
 fn mishap(rng: &mut Rng, length: u64, application: &Application) -> String {
     let from = early(rng, length);
-    let node = ["node-1", "node-2"][rng.usize(..2)];
+    let node = NODES[rng.usize(..2)];
     let webhooks = &application.webhooks;
     let volumes = &application.volumes;
     match rng.u32(..12) {
@@ -419,7 +448,7 @@ fn rarity(rng: &mut Rng, length: u64, application: &Application) -> String {
 fn misfortune(rng: &mut Rng, length: u64) -> String {
     let from = early(rng, length);
     if rng.u32(..3) == 0 {
-        let node = ["node-1", "node-2"][rng.usize(..2)];
+        let node = NODES[rng.usize(..2)];
         return format!("at {from}s node {node} silent\n");
     }
     let name = CONTROLLERS[rng.usize(..CONTROLLERS.len())];

@@ -2,6 +2,7 @@
 //! objects.
 
 mod dress;
+pub(crate) mod neighbour;
 mod rare;
 mod storage;
 mod workload;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use teardown::unit::UnitId;
 
 pub(crate) use self::{
+    neighbour::Neighbours,
     rare::BALANCER,
     workload::{CANARY, ENCODED, is_given_away},
 };
@@ -40,6 +42,8 @@ pub(crate) struct Application {
     pub(crate) answering: Vec<(String, String)>,
     /// Objects of the unit that somebody may insist on, as kind, namespace, name.
     pub(crate) recreated: Vec<(&'static str, String, String)>,
+    /// What others have that reaches into its namespaces.
+    pub(crate) neighbours: Neighbours,
 }
 
 /// An application while it is drawn.

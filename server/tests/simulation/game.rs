@@ -36,7 +36,7 @@ use tokio::{
 };
 
 use crate::{
-    adversity::{Adversity, Death, Happening},
+    adversity::{Adversity, Death, Happening, NODES},
     application::{Application, UNIT, object},
     door::Door,
     ledger::Ledger,
@@ -51,6 +51,7 @@ use crate::{
     state::namespace,
     story::Story,
     told::Told,
+    trace::Remains,
     variety::{Variety, has_door},
     wire::Arrivals,
 };
@@ -122,6 +123,8 @@ pub(crate) fn draw(seed: u64) -> (u64, Application, Adversity) {
     adversity.lodge(&mut rng.fork(), &application);
     application.forget_labels(&mut rng.fork());
     adversity.tire(&mut rng.fork());
+    application.settle(&mut rng.fork());
+    adversity.reach(&mut rng.fork(), application.neighbours);
     (sandbox, application, adversity)
 }
 
@@ -175,7 +178,7 @@ impl Game {
     ) -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
         let mut controllers = Controllers::new(Timing::default());
-        controllers.breakage.machines = ["node-1", "node-2"].map(String::from).into();
+        controllers.breakage.machines = NODES.map(String::from).into();
         let sandbox = Sandbox::start(start, sandbox, controllers);
         let story = Story::begin();
         let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
@@ -415,6 +418,9 @@ impl Game {
             world.repair();
         });
         self.stage.sandbox.wake();
+        for node in NODES {
+            self.taint(node, false);
+        }
         for (namespace, name) in self.application.answering.clone() {
             self.scale(&namespace, &name, 1);
         }
@@ -453,7 +459,10 @@ impl Game {
                 let within = namespace(&pod).to_owned();
                 self.put(&within, "pods", pod);
             }
+            // Nobody would repair it any more.
+            Happening::Unanswered(..) | Happening::Taint(_) if self.healed.is_some() => {}
             Happening::Unanswered(namespace, name) => self.scale(&namespace, &name, 0),
+            Happening::Taint(node) => self.taint(node, true),
             Happening::Stranger(namespace, claim) => self.stranger(&namespace, &claim),
             Happening::Pause => self.steer(Steer::Pause).await,
             Happening::Resume => self.steer(Steer::Resume).await,
@@ -560,6 +569,17 @@ impl Game {
         for fall in self.stage.sandbox.with(|world| world.controllers.take_falls()) {
             self.offend("sandbox", format!("{} panicked: {}", fall.controller, fall.message));
         }
+        let logs = self.stage.sandbox.with(|world| {
+            let logs = world.controllers.breakage.kubelet_logs.values();
+            logs.flatten().cloned().collect::<Vec<_>>()
+        });
+        let remains = Remains {
+            events: &self.events,
+            entries: &evidence.entries,
+            known: &evidence.known,
+            logs: &logs,
+        };
+        let traces = remains.traces();
         self.kill("the game is over").await;
         Outcome {
             seed: self.stage.seed,
@@ -574,6 +594,7 @@ impl Game {
             objects: self.application.objects.len(),
             ran: self.run.is_some(),
             newcomers: self.newcomers,
+            traces,
             lasted: self.begun.elapsed(),
         }
     }

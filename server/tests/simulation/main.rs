@@ -23,11 +23,12 @@ mod story;
 #[path = "../house/stream.rs"]
 mod stream;
 mod told;
+mod trace;
 mod variety;
 mod wire;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     env,
     sync::{
         Mutex,
@@ -40,6 +41,7 @@ use game::play;
 use oracle::{Offence, USER};
 use outcome::Outcome;
 use saboteur::Saboteur;
+use trace::TRACES;
 
 /// Games of `make test`.
 const SEEDS: u64 = 2_000;
@@ -106,6 +108,7 @@ fn search(seeds: u64, most: usize) -> Vec<Outcome> {
     let (found, ran) = (AtomicU64::new(0), AtomicU64::new(0));
     let among_newcomers = AtomicU64::new(0);
     let struck = Mutex::new(BTreeSet::new());
+    let traces = Mutex::new(BTreeMap::new());
     let work = || {
         let mut bad = vec![];
         loop {
@@ -118,6 +121,9 @@ fn search(seeds: u64, most: usize) -> Vec<Outcome> {
             among_newcomers.fetch_add(u64::from(outcome.newcomers > 0), Ordering::Relaxed);
             let ours = outcome.entries.iter().filter(|it| it.actor == USER);
             struck.lock().expect("nobody panics").extend(ours.filter_map(|it| it.fault.clone()));
+            for trace in &outcome.traces {
+                *traces.lock().expect("nobody panics").entry(*trace).or_insert(0) += 1;
+            }
             if !outcome.offences.is_empty() {
                 found.fetch_add(1, Ordering::Relaxed);
                 bad.push(outcome);
@@ -141,6 +147,10 @@ fn search(seeds: u64, most: usize) -> Vec<Outcome> {
     let struck = struck.into_inner().expect("nobody panics");
     let never: Vec<&&str> = STRIKES.iter().filter(|it| !struck.contains(**it)).collect();
     assert!(played < 1_000 || never.is_empty(), "never struck: {never:?}, but {struck:?}");
+    let traces = traces.into_inner().expect("nobody panics");
+    eprintln!("games with a trace: {traces:?}");
+    let never: Vec<&&str> = TRACES.iter().filter(|it| !traces.contains_key(**it)).collect();
+    assert!(played < 1_000 || never.is_empty(), "no trace of: {never:?}");
     bad
 }
 

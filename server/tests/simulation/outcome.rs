@@ -1,6 +1,6 @@
 //! What came of a game, for the oracle's tests and for who reads its story.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use sandbox::{log::Entry, store::Event};
 
@@ -25,6 +25,8 @@ pub(crate) struct Outcome {
     pub(crate) ran: bool,
     /// How many objects controllers had made between the plan and the start of its run.
     pub(crate) newcomers: usize,
+    /// What took effect of what was drawn.
+    pub(crate) traces: BTreeSet<&'static str>,
     /// How long it took in the sandbox.
     pub(crate) lasted: Duration,
 }

@@ -116,7 +116,8 @@ fn deeds() -> Vec<Deed> {
             |world| {
                 world.create([config_map("owner", &json!({}))]);
                 let uid = object::uid(world.at("configmaps/shop/owner")).to_owned();
-                let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}]);
+                let owner =
+                    json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}]);
                 world.create([config_map("owned", &json!({"ownerReferences": owner}))]);
             },
             |world| world.delete("configmaps/shop/owner", Background),
@@ -348,7 +349,9 @@ fn deeds() -> Vec<Deed> {
                     "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
                 })]);
             },
-            |world| at(world, "policy/poddisruptionbudgets/shop/web")["status"]["expectedPods"] == 2,
+            |world| {
+                at(world, "policy/poddisruptionbudgets/shop/web")["status"]["expectedPods"] == 2
+            },
         ),
         deed(
             "crd-finalizer",
@@ -361,7 +364,9 @@ fn deeds() -> Vec<Deed> {
                 let path = "apiextensions.k8s.io/customresourcedefinitions//queues.unwind.test";
                 world.delete(path, Background);
             },
-            |world| !world.has("apiextensions.k8s.io/customresourcedefinitions//queues.unwind.test"),
+            |world| {
+                !world.has("apiextensions.k8s.io/customresourcedefinitions//queues.unwind.test")
+            },
         ),
         deed(
             "default-scheduler",
@@ -444,8 +449,12 @@ fn deeds() -> Vec<Deed> {
             10,
             |world| {
                 let mut operator = pod("operator", &json!({}));
-                operator["metadata"]["annotations"] = json!({"unwind.test/finalizes": "unwind.test/queue"});
-                world.create([operator, config_map("queue", &json!({"finalizers": ["unwind.test/queue"]}))]);
+                operator["metadata"]["annotations"] =
+                    json!({"unwind.test/finalizes": "unwind.test/queue"});
+                world.create([
+                    operator,
+                    config_map("queue", &json!({"finalizers": ["unwind.test/queue"]})),
+                ]);
                 world.run(10);
             },
             |world| world.delete("configmaps/shop/queue", Background),

@@ -83,7 +83,11 @@ fn what_its_owner_insists_on_comes_back() {
     world.create([config_map("settings", &serde_json::json!({}))]);
     world.run(1);
     let first = object::uid(world.at("configmaps/shop/settings")).to_owned();
-    world.controllers.breakage.recreated.insert(Key::new("", "configmaps", "shop", "settings"), None);
+    world
+        .controllers
+        .breakage
+        .recreated
+        .insert(Key::new("", "configmaps", "shop", "settings"), None);
     world.delete("configmaps/shop/settings", Background);
     world.until(3, "another", |it| {
         it.get("configmaps/shop/settings").is_some_and(|it| object::uid(it) != first)

@@ -215,6 +215,23 @@ fn claims_that_a_statefulset_owns_do_not_go_before_its_pods() {
 }
 
 #[test]
+fn of_several_reasons_the_one_that_asks_most_is_told() {
+    let fixture = "
+        sts shop/db of=shop selector=app:db template=app:db templates=data whenDeleted=Delete
+        pod shop/db-0 owner=sts/db labels=app:db uses=claim:data-db-0
+        pvc shop/data-db-0 owner=sts/db
+    ";
+    let plan = plan_of(fixture, "shop").unwrap();
+    let claim = plan.steps.iter().find(|step| &*step.object.name == "data-db-0").unwrap();
+    let set =
+        claim.after.iter().find(|it| plan.step(it.step).unwrap().object.name.as_ref() == "db");
+    let told = set.map(|it| (it.rung, it.edge, it.reason.field.as_ref())).unwrap();
+    // That the set owns it asks no more than that the set is gone.
+    let template = "spec.volumeClaimTemplates[0].metadata.name";
+    assert_eq!(told, (Rung::Childless, EdgeKind::Claims, template));
+}
+
+#[test]
 fn a_statefulset_whose_claims_go_with_it_leaves_them_where_they_cannot_be_seen() {
     let fixture = "
         sts shop/db of=shop selector=app:db template=app:db templates=data whenDeleted=Delete

@@ -16,6 +16,9 @@ use crate::{
     state::{owners, text, uid, unit},
 };
 
+/// Who wants no Pods on a machine says so with this taint.
+const AWAY: &str = "example.com/away";
+
 impl Game {
     /// The operator of the custom resources, and who is outside the cluster for its load balancers: they clean up behind
     /// those that go.
@@ -67,6 +70,20 @@ impl Game {
             let scaled = |it: &mut Value| it["spec"]["replicas"] = json!(replicas);
             // One that is gone needs no more.
             _ = world.cluster.modify(&Actor::admin(), &key, "", scaled);
+        });
+    }
+
+    /// Somebody wants no Pods on a machine, or does no longer.
+    pub(super) fn taint(&self, node: &str, away: bool) {
+        let key = Key::new("", "nodes", "", node);
+        self.stage.sandbox.with(|world| {
+            let tainted = |it: &mut Value| {
+                let taints = it["spec"]["taints"].as_array();
+                let others = taints.into_iter().flatten().filter(|taint| taint["key"] != AWAY);
+                let own = away.then(|| json!({"key": AWAY, "effect": "NoExecute"}));
+                it["spec"]["taints"] = others.cloned().chain(own).collect();
+            };
+            _ = world.cluster.modify(&Actor::admin(), &key, "", tainted);
         });
     }
 
