@@ -8,9 +8,10 @@
 //! ```
 //!
 //! Orders are taken in at once and wait here, so that the hub never waits for the cluster. What waits can be recalled:
-//! no order leaves once its run is paused or stopped. A claim's DELETE stands first, for it follows a read that must not
-//! grow old: one that waits too long all the same is sent back, and Pods are read anew. On drain what waits is dropped (its intent is journaled and will be
-//! observed anew) and what has left is waited for.
+//! no order leaves once its run is paused or stopped. A claim's DELETE follows a read of Pods, which the window has let
+//! through already: it stands first and waits for no other call, or reads would keep each other's DELETEs waiting for
+//! ever. One that has to wait all the same, as the API server asks for patience, is sent back, and Pods are read anew. On
+//! drain what waits is dropped (its intent is journaled and will be observed anew) and what has left is waited for.
 
 mod outcome;
 
@@ -45,7 +46,7 @@ use crate::hub::{Incoming, Order};
 const CALL: Duration = Duration::from_secs(10);
 /// For all pages of a list.
 const LIST: Duration = Duration::from_secs(30);
-/// How old the read of Pods may be that a claim's DELETE follows.
+/// How long a claim's DELETE may wait here after the read of Pods that it follows.
 const FRESH: Duration = Duration::from_secs(2);
 /// Pods per page; what client-go's pager uses.
 const PAGE: usize = 500;
@@ -66,7 +67,9 @@ pub(super) async fn perform(
         let mut hold = None;
         send_back_recalled(&mut queue, &mailbox).await;
         while !queue.is_empty() {
-            match window.wait(calls.len(), start.elapsed()) {
+            let follows = queue.front().is_some_and(|next| follows_a_read(&next.order.action));
+            let under_way = if follows { 0 } else { calls.len() };
+            match window.wait(under_way, start.elapsed()) {
                 Some(Duration::ZERO) => {
                     if let Some(Waiting { order, since }) = queue.pop_front() {
                         let is_stale = follows_a_read(&order.action) && since.elapsed() > FRESH;

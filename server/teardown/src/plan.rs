@@ -6,7 +6,6 @@ mod difference;
 mod kept;
 
 use std::{
-    cmp::Reverse,
     collections::{BTreeSet, HashMap, VecDeque},
     fmt::{self, Write},
 };
@@ -15,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub(crate) use self::difference::is_made_in_passing;
+pub(crate) use self::{data::volume_called, difference::is_made_in_passing};
 pub use self::{
     data::{DataFate, Fate},
     difference::{Difference, differences},
@@ -203,14 +202,21 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
         .map(|(object, uid, reason)| Kept { uid, object, reason });
     let mut kept: Vec<Kept> = kept.collect();
     kept.sort_by(|a, b| a.object.cmp(&b.object));
-    let blind = index.blind().into_keys().collect();
-    let hash = hash(&unit.id, &steps, &kept, &data);
+    let blind: Vec<String> = index.blind().into_keys().collect();
+    let hash = hash(&unit.id, &steps, &kept, &data, &blind);
     let id = PlanId::new(&hash[..16]);
     Ok(Plan { id, hash, unit: unit.id.clone(), made: now, steps, kept, data, blind })
 }
 
-fn hash(unit: &UnitId, steps: &[Step], kept: &[Kept], data: &[DataFate]) -> String {
-    let content = serde_json::to_vec(&(unit, steps, kept, data)).unwrap_or_default();
+/// Of all that a person was told: who starts a plan by its hash knows what could not be seen as well.
+fn hash(
+    unit: &UnitId,
+    steps: &[Step],
+    kept: &[Kept],
+    data: &[DataFate],
+    blind: &[String],
+) -> String {
+    let content = serde_json::to_vec(&(unit, steps, kept, data, blind)).unwrap_or_default();
     let digest = Sha256::digest(&content);
     digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
         // Writing into a String cannot fail.
@@ -312,16 +318,15 @@ fn step(
             })
         })
         .collect();
-    // One object may be in front for several reasons: the one that asks most of it binds, and is told.
-    after.sort_by(|a, b| {
-        (a.step, Reverse(a.rung), a.edge, &a.reason).cmp(&(
-            b.step,
-            Reverse(b.rung),
-            b.edge,
-            &b.reason,
-        ))
-    });
-    after.dedup_by_key(|blocker| blocker.step);
+    after.sort_by(|a, b| (a.step, a.edge, &a.reason).cmp(&(b.step, b.edge, &b.reason)));
+    // One object may be in front for several reasons; the first one explains, the highest rung binds.
+    let mut merged: Vec<Blocker> = Vec::with_capacity(after.len());
+    for blocker in after {
+        match merged.last_mut().filter(|last| last.step == blocker.step) {
+            Some(last) => last.rung = last.rung.max(blocker.rung),
+            None => merged.push(blocker),
+        }
+    }
     Step {
         id: numbers[&object.uid],
         uid: object.uid.clone(),
@@ -329,7 +334,7 @@ fn step(
         kind: (*object.kind).clone(),
         deed: deed(object, index, graph, numbers),
         wave: order.waves[&object.uid],
-        after,
+        after: merged,
         finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
         pods: match &object.facts {
             Facts::Workload(workload) => workload.selector.clone(),
@@ -363,7 +368,10 @@ fn deed(object: &Object, index: &Index, graph: &Graph, numbers: &HashMap<&Uid, S
 
 /// Whether an operator's object may own claims that nobody sees: the garbage collector would take them under their Pods.
 fn hides_its_claims(object: &Object, index: &Index) -> bool {
-    let is_an_operators = object.kind.group.contains('.') && !object.kind.group.ends_with("k8s.io");
+    let group = &*object.kind.group;
+    // Kubernetes' own end in `.k8s.io`; what its community defines elsewhere, in `.x-k8s.io`.
+    let is_an_operators =
+        group.contains('.') && (!group.ends_with(".k8s.io") || group.ends_with(".x-k8s.io"));
     is_an_operators && index.sees_claims(object.namespace.as_deref()).is_err()
 }
 

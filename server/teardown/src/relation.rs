@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     index::Index,
-    object::{Facts, Kind, Object, ServiceRef, Uid, Use, Used},
+    object::{Facts, Kind, Object, ServiceRef, Uid, Use, Used, Volume},
     selector::Selector,
 };
 
@@ -284,10 +284,9 @@ pub(crate) fn last_rung_of(kind: &Kind) -> Rung {
 fn owns(found: &mut Found<'_>, index: &Index) {
     let object = found.from;
     for (i, reference) in object.owners.iter().enumerate() {
-        let Some(owner) = index.get(&reference.uid) else { continue };
-        if owner.namespace.is_some() && owner.namespace != object.namespace {
+        let Some(owner) = index.get(&reference.uid).filter(|owner| may_own(owner, object)) else {
             continue;
-        }
+        };
         let value = format!("{} {}", reference.kind, reference.name);
         found.push(
             owner,
@@ -297,6 +296,11 @@ fn owns(found: &mut Found<'_>, index: &Index) {
             value,
         );
     }
+}
+
+/// Whether a reference to an owner counts: one to an object of another namespace does not.
+pub(crate) fn may_own(owner: &Object, object: &Object) -> bool {
+    owner.namespace.is_none() || owner.namespace == object.namespace
 }
 
 /// Content goes before its namespace: the namespace's own deletion knows no order but Pods first (KEP-5080).
@@ -362,19 +366,22 @@ fn claims(found: &mut Found<'_>, index: &Index, makers: &Makers) {
     }
 }
 
-/// A claim goes before the volume it is bound to. Both sides have to say so: a volume that names another claim is not
-/// this claim's, whatever the claim says.
+/// Whether a volume that a claim names is its own: one that names another claim is not, whatever the claim says.
+pub(crate) fn is_its_own(claim: &Object, volume: &Volume) -> bool {
+    volume.claim.as_ref().is_none_or(|named| {
+        Some(&named.namespace) == claim.namespace.as_ref()
+            && *named.name == *claim.name
+            && named.uid.as_ref().is_none_or(|uid| *uid == claim.uid)
+    })
+}
+
+/// A claim goes before the volume it is bound to. Both sides have to say so.
 fn binds(found: &mut Found<'_>, index: &Index) {
     let Facts::Claim(claim) = &found.from.facts else { return };
     let Some(volume) = &claim.volume else { return };
     let Some(target) = index.find("", "PersistentVolume", None, volume) else { return };
     let Facts::Volume(facts) = &target.facts else { return };
-    let is_its_own = facts.claim.as_ref().is_none_or(|claim| {
-        Some(&claim.namespace) == found.from.namespace.as_ref()
-            && *claim.name == *found.from.name
-            && claim.uid.as_ref().is_none_or(|uid| *uid == found.from.uid)
-    });
-    if is_its_own {
+    if is_its_own(found.from, facts) {
         let volume = volume.clone();
         found.push(
             target,

@@ -25,7 +25,7 @@ use crate::{
     doubt::Doubt,
     object::{ObjectRef, Uid},
     patience::Overdue,
-    plan::{Deed, Plan, PlanId, Propagation, Step, StepId},
+    plan::{Blocker, Deed, Plan, PlanId, Propagation, Step, StepId},
     relation::EdgeKind,
     state::State,
 };
@@ -167,49 +167,57 @@ impl Run {
         &self.feed
     }
 
-    /// Whether a step's object goes although nobody asks for it: with an owner, or with its claim, whose end was asked for.
-    /// That cannot be taken back either.
-    pub fn is_taken(&self, step: &Step) -> bool {
-        step.after.iter().any(|blocker| {
-            let Some(first) = self.plan.step(blocker.step) else { return false };
-            let takes_along = match blocker.edge {
-                EdgeKind::Owns => {
-                    first.deed == (Deed::Delete { propagation: Propagation::Background })
-                        && !self.owns_what_was_left_out(first.id)
-                }
-                EdgeKind::Binds => step.deed == Deed::Await,
-                _ => false,
+    /// The steps whose objects go although nobody asks for them: with an owner, or with their claim, whose end was asked
+    /// for. That cannot be taken back either.
+    pub fn taken(&self) -> BTreeSet<StepId> {
+        let leaves = self.owners_that_leave_theirs();
+        let mut taken = BTreeSet::new();
+        // Whatever takes something along stands before it.
+        for step in &self.plan.steps {
+            let goes_with = |blocker: &Blocker| {
+                let Some(first) = self.plan.step(blocker.step) else { return false };
+                let takes_along = match blocker.edge {
+                    EdgeKind::Owns => {
+                        first.deed == (Deed::Delete { propagation: Propagation::Background })
+                            && !leaves.contains(&first.id)
+                    }
+                    EdgeKind::Binds => step.deed == Deed::Await,
+                    _ => false,
+                };
+                takes_along && (self.was_asked_for(first.id) || taken.contains(&first.id))
             };
-            takes_along && (self.was_asked_for(first.id) || self.is_taken(first))
-        })
+            if step.after.iter().any(goes_with) {
+                taken.insert(step.id);
+            }
+        }
+        taken
     }
 
     fn was_asked_for(&self, step: StepId) -> bool {
         self.progress(step).is_some_and(|progress| match progress.reached() {
-            Stage::Requested | Stage::Terminating | Stage::Gone | Stage::CameBack => true,
+            Stage::Asked(Call::Delete)
+            | Stage::Requested
+            | Stage::Terminating
+            | Stage::Gone
+            | Stage::CameBack => true,
             Stage::Waiting | Stage::Asked(_) | Stage::Skipped => progress.unsure,
         })
     }
 
-    /// Whether something was left out that would have gone with a step's object, which leaves all it owns then.
-    fn owns_what_was_left_out(&self, owner: StepId) -> bool {
-        let owners = |step: &Step| {
-            let owns = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
-            owns.map(|blocker| blocker.step).collect::<Vec<_>>()
-        };
-        let mut owned = BTreeSet::from([owner]);
+    /// The owners of something that was left out before anybody asked for its end: they leave all they own.
+    fn owners_that_leave_theirs(&self) -> BTreeSet<StepId> {
+        let mut leaves = BTreeSet::new();
         // Owners stand before what they own.
-        for (step, _) in self.steps() {
-            if owners(step).iter().any(|owner| owned.contains(owner)) {
-                owned.insert(step.id);
+        for (step, progress) in self.plan.steps.iter().zip(&self.steps).rev() {
+            let left_out = progress.left_out.as_ref();
+            let is_left = progress.requested.is_none()
+                && left_out.is_some_and(|left_out| left_out.at == Stage::Waiting);
+            if is_left || leaves.contains(&step.id) {
+                let owns = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
+                leaves.extend(owns.map(|blocker| blocker.step));
             }
         }
-        self.steps().any(|(step, progress)| {
-            let left_out = progress.left_out.as_ref();
-            step.id != owner
-                && owned.contains(&step.id)
-                && left_out.is_some_and(|left_out| left_out.at == Stage::Waiting)
-        })
+        leaves
     }
 
     /// The state a page shows for a step, as far as the run knows it.
@@ -349,6 +357,7 @@ impl Run {
     }
 
     fn stopped(&self) -> Happening {
+        let taken = self.taken();
         let [mut untouched, mut irrevocable, mut gone] = [0; 3];
         for (step, progress) in self.steps() {
             *match progress.reached() {
@@ -356,7 +365,7 @@ impl Run {
                 Stage::Requested | Stage::Terminating => &mut irrevocable,
                 // A DELETE that nobody has answered may have had its effect.
                 Stage::Waiting | Stage::Asked(_) | Stage::Skipped
-                    if progress.unsure || self.is_taken(step) =>
+                    if progress.unsure || taken.contains(&step.id) =>
                 {
                     &mut irrevocable
                 }

@@ -84,7 +84,9 @@ impl World<'_> {
     pub fn run(&self, run: &Run) -> Vec<Record> {
         let mut records = self.frame();
         records.push(Record::Run(self.run_card(run)));
-        records.extend(run.steps().map(|(step, _)| Record::Step(self.step_card(run, step))));
+        let taken = run.taken();
+        let card = |step: &Step| self.step_card(run, step, taken.contains(&step.id));
+        records.extend(run.steps().map(|(step, _)| Record::Step(card(step))));
         let steps = run.steps().map(|(step, _)| (&step.uid, step)).collect();
         let shown = Shown { world: self, run: Some(run), steps };
         for (step, _) in run.steps() {
@@ -263,7 +265,7 @@ impl World<'_> {
         }
     }
 
-    fn step_card(&self, run: &Run, step: &Step) -> StepCard {
+    fn step_card(&self, run: &Run, step: &Step, is_taken: bool) -> StepCard {
         let progress = run.progress(step.id);
         let state = self.step_state(run, step);
         let waits_for = if matches!(state, State::Waiting | State::Unknown) {
@@ -280,7 +282,7 @@ impl World<'_> {
             requested: progress.and_then(|progress| progress.requested),
             gone: progress.and_then(|progress| progress.gone),
             waits_for,
-            taken: state != State::Skipped && run.is_taken(step),
+            taken: is_taken && state != State::Skipped,
             trouble: progress.and_then(|progress| progress.trouble.clone()),
         }
     }

@@ -485,3 +485,48 @@ async fn what_is_recalled_while_it_waits_does_not_leave() {
     drain.cancel();
     task.await.unwrap();
 }
+
+fn order_of_a_claim() -> Order {
+    let (_, object, uid) = deployment();
+    let kind = kind("", "PersistentVolumeClaim", "persistentvolumeclaims", true);
+    let propagation = Propagation::Background;
+    let action = Action::Delete { step: StepId(2), kind, object, uid, propagation };
+    Order { action, ..order() }
+}
+
+fn is_of_a_claim(seen: &Seen) -> bool {
+    seen.path.contains("persistentvolumeclaims")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claims_delete_waits_for_no_other_call() {
+    let (client, log) = slow();
+    let (mailbox, mut incoming) = mpsc::channel(64);
+    let (sender, drain, task) = performing(client, mailbox);
+    for _ in 0..20 {
+        sender.send(order()).await.unwrap();
+    }
+    sender.send(order_of_a_claim()).await.unwrap();
+    sleep(Duration::from_millis(100)).await;
+    let sent = log.lock().unwrap().iter().map(is_of_a_claim).collect::<Vec<_>>();
+    assert_eq!((sent.len(), sent.last()), (9, Some(&true)));
+    incoming.close();
+    drain.cancel();
+    task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claims_delete_that_had_to_wait_is_sent_back() {
+    let (client, log) = fake::client(|_| Box::pin(async { Reply::Later(429, "5", String::new()) }));
+    let (mailbox, mut incoming) = mpsc::channel(64);
+    let (sender, drain, task) = performing(client, mailbox);
+    sender.send(order()).await.unwrap();
+    let Some(Incoming::Performed { outcome, .. }) = incoming.recv().await else { panic!() };
+    assert_ne!(outcome, Outcome::Recalled);
+    sender.send(order_of_a_claim()).await.unwrap();
+    let Some(Incoming::Performed { outcome, .. }) = incoming.recv().await else { panic!() };
+    assert_eq!(outcome, Outcome::Recalled, "what was read five seconds ago is old");
+    assert!(!log.lock().unwrap().iter().any(is_of_a_claim));
+    drain.cancel();
+    task.await.unwrap();
+}

@@ -111,18 +111,6 @@ impl Index {
         is_there
     }
 
-    /// Everything an object belongs to by its chain of owners.
-    pub(crate) fn ancestors(&self, object: &Object) -> HashSet<Uid> {
-        let mut ancestors = HashSet::new();
-        self.climb(&object.uid, |uid| {
-            if *uid != object.uid {
-                ancestors.insert(uid.clone());
-            }
-            true
-        });
-        ancestors
-    }
-
     /// Goes up the chain of owners, from its beginning, for as long as it is told to.
     fn climb(&self, from: &Uid, mut goes_on: impl FnMut(&Uid) -> bool) {
         let mut open = vec![from.clone()];

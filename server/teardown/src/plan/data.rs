@@ -105,15 +105,20 @@ fn data_fate(object: &Object, volume: &Volume, claim: Option<&Object>, fate: Fat
     }
 }
 
+/// The volume of a name, whether or not it can be seen.
+pub(crate) fn volume_called(name: &Arc<str>) -> ObjectRef {
+    ObjectRef {
+        group: "".into(),
+        kind: "PersistentVolume".into(),
+        namespace: None,
+        name: name.clone(),
+    }
+}
+
 /// A claim whose volume is not known; nothing, where that proves that there is none.
 fn unseen(object: &Object, claim: &Claim, name: &Arc<str>, index: &Index) -> Option<DataFate> {
     (!index.sees_volumes()).then(|| DataFate {
-        volume: ObjectRef {
-            group: "".into(),
-            kind: "PersistentVolume".into(),
-            namespace: None,
-            name: name.clone(),
-        },
+        volume: volume_called(name),
         claim: Some(object.reference()),
         capacity: claim.capacity.as_deref().map(str::to_owned),
         source: None,

@@ -44,7 +44,7 @@ pub enum Difference {
 /// How a new plan of the same unit differs from what a person confirmed; empty where the old one may still be performed.
 ///
 /// What a controller makes or removes on behalf of an object of both plans is no difference: the Job of a CronJob, the
-/// Pods of a rollout. The garbage collector takes it with its owner. Where it has to go before something else, it is none
+/// Pods of a rollout, what a network keeps of a Pod. The garbage collector takes it with its owner. Where it has to go before something else, it is none
 /// only if the old plan waits there until its owner has no Pods. Anything else that an owner brought along is one, as
 /// nobody has confirmed its end: a claim, a snapshot, whatever an operator makes. So is data that would now be lost.
 pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
@@ -53,7 +53,9 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
     let news: BTreeMap<&ObjectRef, &Step> =
         new.steps.iter().map(|step| (&step.object, step)).collect();
     let vanished = taken_by_owners(old, new, |_| true);
-    let appeared = taken_by_owners(new, old, is_made_in_passing);
+    let appeared = taken_by_owners(new, old, |step| {
+        is_made_in_passing(&step.kind) || owners(new, step).any(|owner| owner.kind.is("", "Pod"))
+    });
     let kept: BTreeSet<&Uid> = new.kept.iter().map(|kept| &kept.uid).collect();
     let gone = olds.iter().filter_map(|(object, before)| match news.get(object) {
         None if vanished.contains(&before.uid) && !kept.contains(&before.uid) => None,
@@ -90,12 +92,12 @@ pub(crate) fn is_made_in_passing(kind: &Kind) -> bool {
         || kind.is("batch", "Job")
 }
 
-/// The objects of a plan, of these kinds, that the other one lacks and that the garbage collector takes with an owner
+/// The objects of a plan, of this sort, that the other one lacks and that the garbage collector takes with an owner
 /// both have.
 fn taken_by_owners<'a>(
     plan: &'a Plan,
     other: &'a Plan,
-    is_one: impl Fn(&Kind) -> bool,
+    is_one: impl Fn(&Step) -> bool,
 ) -> BTreeSet<&'a Uid> {
     let others: BTreeMap<&Uid, &Step> = other.steps.iter().map(|step| (&step.uid, step)).collect();
     let with_dependents =
@@ -103,7 +105,7 @@ fn taken_by_owners<'a>(
     let mut taken = BTreeSet::new();
     // Owners stand before what they own.
     for step in &plan.steps {
-        if others.contains_key(&step.uid) || step.holds_storage || !is_one(&step.kind) {
+        if others.contains_key(&step.uid) || step.holds_storage || !is_one(step) {
             continue;
         }
         let mut owners = owners(plan, step).peekable();

@@ -84,6 +84,15 @@ pub(super) fn reasons(
     let mut kept = kept_from_the_start(index, graph, unit, now);
     keep_what_is_needed(index, graph, unit, &mut kept);
     bind_volumes_whose_claims_stay(index, graph, unit, &mut kept);
+    let volumes = unit.members.iter().filter(|uid| !kept.contains_key(*uid));
+    let volumes = volumes.filter_map(|uid| index.get(uid));
+    let reserved: Vec<(Uid, KeptReason)> = volumes
+        .filter_map(|object| {
+            let reason = reserved(object, index, |claim| kept.contains_key(claim))?;
+            Some((object.uid.clone(), reason))
+        })
+        .collect();
+    kept.extend(reserved);
     kept
 }
 
@@ -121,7 +130,7 @@ fn kept_from_the_start(
                 KeptReason::UnseenController { kind: owner.kind.clone(), name: owner.name.clone() }
             } else {
                 return unseen_users(object, index, graph, unit)
-                    .or_else(|| reserved(object, index, unit))
+                    .or_else(|| reserved(object, index, |claim| !unit.members.contains(claim)))
                     .map(|reason| (object.uid.clone(), reason));
             };
             Some((object.uid.clone(), reason))
@@ -156,12 +165,12 @@ fn unseen_users(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> O
     Some(KeptReason::UnseenUsers { resource: resource.to_owned(), namespace: namespace.cloned() })
 }
 
-/// The claim of others that a volume is reserved for, though it is not bound to it yet.
-fn reserved(object: &Object, index: &Index, unit: &Unit) -> Option<KeptReason> {
+/// The claim that stays for which a volume is reserved, though it is not bound to it yet.
+fn reserved(object: &Object, index: &Index, stays: impl Fn(&Uid) -> bool) -> Option<KeptReason> {
     let Facts::Volume(volume) = &object.facts else { return None };
     let claim = index.claim_of(volume).ok()??;
     let Facts::Claim(facts) = &claim.facts else { return None };
-    if facts.volume.is_some() || unit.members.contains(&claim.uid) {
+    if facts.volume.is_some() || !stays(&claim.uid) {
         return None;
     }
     let value = format!("{}/{}", claim.namespace.as_deref().unwrap_or_default(), claim.name);

@@ -215,23 +215,6 @@ fn claims_that_a_statefulset_owns_do_not_go_before_its_pods() {
 }
 
 #[test]
-fn of_several_reasons_the_one_that_asks_most_is_told() {
-    let fixture = "
-        sts shop/db of=shop selector=app:db template=app:db templates=data whenDeleted=Delete
-        pod shop/db-0 owner=sts/db labels=app:db uses=claim:data-db-0
-        pvc shop/data-db-0 owner=sts/db
-    ";
-    let plan = plan_of(fixture, "shop").unwrap();
-    let claim = plan.steps.iter().find(|step| &*step.object.name == "data-db-0").unwrap();
-    let set =
-        claim.after.iter().find(|it| plan.step(it.step).unwrap().object.name.as_ref() == "db");
-    let told = set.map(|it| (it.rung, it.edge, it.reason.field.as_ref())).unwrap();
-    // That the set owns it asks no more than that the set is gone.
-    let template = "spec.volumeClaimTemplates[0].metadata.name";
-    assert_eq!(told, (Rung::Childless, EdgeKind::Claims, template));
-}
-
-#[test]
 fn a_statefulset_whose_claims_go_with_it_leaves_them_where_they_cannot_be_seen() {
     let fixture = "
         sts shop/db of=shop selector=app:db template=app:db templates=data whenDeleted=Delete
@@ -449,6 +432,35 @@ fn what_an_operator_brought_along_that_is_more_than_pods_is_a_difference() {
     let plan = |text: &str| plan_of(text, "shop").unwrap();
     let told = told(&plan(before), &plan(&after));
     assert!(told.contains(&"added Snapshot shop/s".to_owned()), "{told:?}");
+}
+
+#[test]
+fn what_comes_and_goes_with_pods_is_no_difference() {
+    let plan = |pod: &str| {
+        let fixture = format!(
+            "ns shop of=shop\n deploy shop/web of=shop selector=app:web template=app:web
+             pod shop/{pod} owner=deploy/web labels=app:web\n CiliumEndpoint.cilium.io shop/{pod} owner=pod/{pod}"
+        );
+        plan_of(&fixture, "shop").unwrap()
+    };
+    assert_eq!(told(&plan("web-1"), &plan("web-2")), [""; 0]);
+}
+
+#[test]
+fn a_volume_stays_for_a_claim_that_stays_and_waits_for_it() {
+    let fixture = "
+        ns shop
+        pvc shop/data of=shop
+        pv pv of=shop claim=shop/data
+        pod shop/reader of=bystander uses=claim:data
+        cm shop/c of=shop
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "shop").unwrap()), @r"
+    1 cm:shop/c
+    keep pv:pv: used by PersistentVolumeClaim shop/data (Binds)
+    keep pvc:shop/data: used by Pod shop/reader (Mounts)
+    data pv: Kept ?
+    ");
 }
 
 /// `fate volume (claim)` of every volume a plan of `shop` concerns.

@@ -138,8 +138,8 @@ struct Look<'a> {
     childless: HashMap<StepId, Result<bool, Doubt>>,
     /// By namespace: the Pods in it that run or will.
     users: HashMap<Arc<str>, Vec<&'a Object>>,
-    /// By owner: all it owns, at whatever distance.
-    owned: Option<HashMap<Uid, Vec<&'a Object>>>,
+    /// By owner: what names it.
+    owned: Option<HashMap<&'a Uid, Vec<&'a Object>>>,
     newcomers: Option<Newcomers<'a>>,
     turn: Turn,
 }
@@ -189,16 +189,22 @@ impl Run {
     fn skip(&self, step: StepId, by: &str, index: &Index) -> Result<Turn, SteerError> {
         let progress = self.progress(step).ok_or(SteerError::UnknownStep(step))?;
         let is_late = progress.is_settled() || matches!(progress.stage, Stage::Asked(_));
-        // One that was asked for by itself, and refused, a person may give up.
-        let was_never_asked = progress.stage == Stage::Waiting && progress.requested.is_none();
-        let is_collected = |step: &Step| step.deed != Deed::Await && self.is_taken(step);
-        if is_late || was_never_asked && self.plan.step(step).is_some_and(is_collected) {
+        let taken = self.taken();
+        let is_collected = |id: StepId| {
+            let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
+                return false;
+            };
+            // One that was asked for by itself, and refused, a person may give up.
+            let was_never_asked = progress.stage == Stage::Waiting && progress.requested.is_none();
+            was_never_asked && step.deed != Deed::Await && taken.contains(&id)
+        };
+        if is_late || is_collected(step) {
             return Err(SteerError::TooLate(step));
         }
         let mut left_out = vec![step];
         for claim in self.claims_of(step) {
             match self.progress(claim).map(|progress| progress.stage) {
-                Some(Stage::Waiting) => left_out.push(claim),
+                Some(Stage::Waiting) if !is_collected(claim) => left_out.push(claim),
                 Some(Stage::Gone | Stage::Skipped | Stage::CameBack) => {}
                 _ => return Err(SteerError::TooLate(step)),
             }

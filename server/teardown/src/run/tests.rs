@@ -663,6 +663,114 @@ fn what_is_left_out_does_not_go_with_its_owner() {
 }
 
 #[test]
+fn what_its_owner_takes_is_not_left_out_once_the_owners_delete_is_on_its_way() {
+    let fixture = "Widget.example.com shop/db of=shop
+         pvc shop/data owner=Widget.example.com/db volume=pv\n pv pv claim=shop/data reclaim=Delete";
+    for (is_accepted, uid) in
+        [(false, "pvc:shop/data"), (false, "pv:pv"), (true, "pvc:shop/data"), (true, "pv:pv")]
+    {
+        let mut play = Play::of(fixture);
+        assert_eq!(deletes(&mut play), ["Widget shop/db Background"]);
+        if is_accepted {
+            accepted(&mut play, "Widget.example.com:shop/db");
+        }
+        let step = play.id(uid);
+        let skip = Input::Skip { step, by: by() };
+        let said = play.run.decide(&skip, &play.index, play.now);
+        assert_eq!(said, Err(SteerError::TooLate(step)), "{uid}, {is_accepted}");
+    }
+}
+
+#[test]
+fn what_the_collector_would_leave_holds_nothing() {
+    let mut play = Play::of(
+        "cm shop/other\n Widget.example.com shop/w of=shop
+         clusterrole w owner=Widget.example.com/w owner-uid=Widget.example.com:shop/w",
+    );
+    play.applied("secret shop/shared owner=Widget.example.com/w,cm/other");
+    assert_eq!(play.look(), ["DELETE Widget shop/w"]);
+}
+
+#[test]
+fn what_a_pod_owns_needs_nobodys_word() {
+    let mut play = Play::of(
+        "deploy shop/web of=shop selector=app:web\n rs shop/web-1 owner=deploy/web selector=app:web",
+    );
+    play.applied("pod shop/web-1-b owner=rs/web-1 labels=app:web");
+    play.applied("CiliumEndpoint.cilium.io shop/web-1-b owner=pod/web-1-b");
+    assert_eq!(play.look(), ["DELETE Deployment shop/web"]);
+}
+
+#[test]
+fn a_claim_does_not_answer_for_a_volume_that_is_anothers() {
+    let mut play = Play::of(
+        "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=lab/data reclaim=Delete",
+    );
+    assert_eq!(play.look(), ["LIST pods in shop"]);
+}
+
+#[test]
+fn a_claim_waits_where_the_volume_that_came_cannot_be_seen() {
+    let fixture = "ns shop of=shop\n pvc shop/data of=shop";
+    let mut play = Play::of(fixture);
+    play.applied("pvc shop/data of=shop volume=pv");
+    assert_eq!(play.look(), ["LIST pods in shop"], "there is no such volume");
+    let mut play = Play::of(fixture);
+    play.blind("persistentvolumes");
+    play.applied("pvc shop/data of=shop volume=pv");
+    assert_eq!(play.look(), [""; 0]);
+    let trouble = &play.progress("pvc:shop/data").trouble;
+    assert!(
+        matches!(trouble, Some(Trouble::CannotTell { doubt: Doubt::Loses { .. } })),
+        "{trouble:?}"
+    );
+}
+
+#[test]
+fn a_volume_does_not_wait_for_a_claim_that_has_another() {
+    let mut play = Play::of(
+        "ns lab\n pvc lab/data volume=other\n pv other claim=lab/data\n pv pv of=shop claim=lab/data",
+    );
+    assert_eq!(play.look(), ["DELETE PersistentVolume pv"]);
+}
+
+#[test]
+fn who_gives_up_a_refused_child_saves_none_of_the_others() {
+    let mut play = Play::of(
+        "Widget.example.com shop/w of=shop
+         cm shop/a owner=Widget.example.com/w\n cm shop/b owner=Widget.example.com/w",
+    );
+    play.look();
+    accepted(&mut play, "Widget.example.com:shop/w");
+    play.gone("Widget.example.com shop/w");
+    assert_eq!(play.look(), ["DELETE ConfigMap shop/a", "DELETE ConfigMap shop/b"]);
+    for uid in ["cm:shop/a", "cm:shop/b"] {
+        play.answer(uid, Outcome::Refused { code: 403, message: "no".into() });
+    }
+    play.steer(&Input::Skip { step: play.id("cm:shop/a"), by: by() });
+    assert_eq!(play.progress("cm:shop/a").stage, Stage::Skipped);
+    assert!(play.run.taken().contains(&play.id("cm:shop/b")), "the collector is on its way");
+}
+
+#[test]
+fn what_goes_with_many_owners_is_told_in_no_time() {
+    const LAYERS: usize = 24;
+    let mut fixture =
+        "Widget.example.com shop/l0 of=shop\n Widget.example.com shop/r0 of=shop\n".to_owned();
+    for layer in 1..LAYERS {
+        let owners = format!("Widget.example.com/l{0},Widget.example.com/r{0}", layer - 1);
+        for side in ["l", "r"] {
+            fixture += &format!("Widget.example.com shop/{side}{layer} of=shop owner={owners}\n");
+        }
+    }
+    let mut play = Play::of(&fixture);
+    assert_eq!(play.run.taken().len(), 0);
+    play.look();
+    accepted(&mut play, "Widget.example.com:shop/l0");
+    assert_eq!(play.run.taken().len(), 2 * (LAYERS - 1));
+}
+
+#[test]
 fn a_stop_calls_nothing_untouched_that_goes_all_the_same() {
     let mut play = Play::of(
         "deploy shop/web of=shop\n rs shop/web-1 owner=deploy/web\n pod shop/web-1-a owner=rs/web-1 uses=claim:data
@@ -671,8 +779,7 @@ fn a_stop_calls_nothing_untouched_that_goes_all_the_same() {
     play.look();
     accepted(&mut play, "deploy:shop/web");
     accepted(&mut play, "cm:shop/c");
-    let taken =
-        |play: &Play, uid: &str| play.run.is_taken(play.run.plan.step(play.id(uid)).unwrap());
+    let taken = |play: &Play, uid: &str| play.run.taken().contains(&play.id(uid));
     for (uid, is_taken) in [
         ("rs:shop/web-1", true),
         ("pod:shop/web-1-a", true),
@@ -705,7 +812,7 @@ fn a_volume_is_left_out_with_the_claim_that_decides_over_its_data() {
     assert_eq!(play.run.decide(&skip, &play.index, play.now), late, "its DELETE is on its way");
     accepted(&mut play, "pvc:shop/data");
     assert_eq!(play.run.decide(&skip, &play.index, play.now), late);
-    assert!(play.run.is_taken(play.run.plan.step(play.id("pv:pv")).unwrap()));
+    assert!(play.run.taken().contains(&play.id("pv:pv")));
     play.gone("pvc shop/data");
     play.look();
     play.steer(&skip);

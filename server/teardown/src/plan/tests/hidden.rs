@@ -121,3 +121,21 @@ fn what_can_be_seen_no_more_is_a_difference() {
     assert_eq!(differences(&hidden, &seen), []);
     assert_eq!(differences(&hidden, &hidden), []);
 }
+
+#[test]
+fn whoever_starts_a_plan_by_its_hash_was_told_what_is_hidden() {
+    let fixture = "ns shop of=shop\n cm shop/c of=shop";
+    assert_ne!(plan_without("jobs.batch", fixture).hash, plan_of(fixture, "shop").unwrap().hash);
+}
+
+#[test]
+fn what_the_community_of_kubernetes_defines_may_own_claims_that_nobody_sees() {
+    for (kind, orphans) in [("Sandbox.agents.x-k8s.io", true), ("Gateway.networking.k8s.io", false)]
+    {
+        let fixture = format!("ns shop of=shop\n {kind} shop/s of=shop");
+        let plan = plan_without("persistentvolumeclaims", &fixture);
+        let deed = plan.steps.iter().find(|step| &*step.object.name == "s").map(|step| step.deed);
+        let propagation = if orphans { Propagation::Orphan } else { Propagation::Background };
+        assert_eq!(deed, Some(Deed::Delete { propagation }), "{kind}");
+    }
+}

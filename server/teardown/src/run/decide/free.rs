@@ -1,6 +1,9 @@
 //! Whether a step may start: what is in front of it, and what the plan does not know.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
@@ -11,8 +14,8 @@ use crate::{
     index::Index,
     object::{Claim, Deletion, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
     patience::{Overdue, Patience},
-    plan::{Blocker, Fate, Propagation, Step, is_made_in_passing},
-    relation::{Rung, goes_after_pods, is_needed, served_namespaces},
+    plan::{Blocker, Fate, Propagation, Step, is_made_in_passing, volume_called},
+    relation::{Rung, goes_after_pods, is_its_own, is_needed, may_own, served_namespaces},
 };
 
 impl Run {
@@ -91,10 +94,12 @@ impl Run {
                 return Err(Doubt::Used { by: user.reference() });
             }
         }
-        match ended.map(|object| &object.facts) {
-            Some(Facts::Claim(claim)) => self.loses_what_was_said(claim, index)?,
-            Some(Facts::Volume(volume)) => self.is_reserved_for_nobody(volume, index)?,
-            _ => {}
+        if let Some(object) = ended {
+            match &object.facts {
+                Facts::Claim(claim) => self.loses_what_was_said(object, claim, index)?,
+                Facts::Volume(volume) => self.is_reserved_for_nobody(object, volume, index)?,
+                _ => {}
+            }
         }
         if step.holds_storage {
             return Ok(());
@@ -131,24 +136,42 @@ impl Run {
     }
 
     /// Whether no more data goes with a claim than the plan says: its volume may have come, or changed its policy, since.
-    fn loses_what_was_said(&self, claim: &Claim, index: &Index) -> Result<(), Doubt> {
-        let name = claim.volume.as_ref();
-        let volume = name.and_then(|name| index.find("", "PersistentVolume", None, name));
-        let Some((volume, Facts::Volume(facts))) = volume.map(|volume| (volume, &volume.facts))
-        else {
-            return Ok(());
+    fn loses_what_was_said(
+        &self,
+        object: &Object,
+        claim: &Claim,
+        index: &Index,
+    ) -> Result<(), Doubt> {
+        let Some(name) = &claim.volume else { return Ok(()) };
+        let found = index.find("", "PersistentVolume", None, name);
+        let is_kept = match found.map(|volume| &volume.facts) {
+            Some(Facts::Volume(volume)) => {
+                volume.reclaim == Reclaim::Retain || !is_its_own(object, volume)
+            }
+            // One that is not known is not there, or cannot be seen.
+            _ => index.sees_volumes(),
         };
-        let said = self.plan.data.iter().find(|data| data.volume == volume.reference());
+        let volume = volume_called(name);
+        let said = self.plan.data.iter().find(|data| data.volume == volume);
         let is_said = said.is_some_and(|data| matches!(data.fate, Fate::Destroyed | Fate::Unknown));
-        if facts.reclaim == Reclaim::Retain || is_said {
-            return Ok(());
-        }
-        Err(Doubt::Loses { volume: volume.reference() })
+        if is_kept || is_said { Ok(()) } else { Err(Doubt::Loses { volume }) }
     }
 
-    /// Whether no claim is left that a volume belongs to, but those that go before it.
-    fn is_reserved_for_nobody(&self, volume: &Volume, index: &Index) -> Result<(), Doubt> {
-        let claim = index.claim_of(volume)?.filter(|claim| !self.is_planned(&claim.uid));
+    /// Whether no claim is left that a volume belongs to, but those that go before it. One that has another volume is not
+    /// waiting for this one.
+    fn is_reserved_for_nobody(
+        &self,
+        object: &Object,
+        volume: &Volume,
+        index: &Index,
+    ) -> Result<(), Doubt> {
+        let waits_for_it = |claim: &Object| match &claim.facts {
+            Facts::Claim(facts) => facts.volume.as_ref().is_none_or(|name| **name == *object.name),
+            _ => false,
+        };
+        let claim = index
+            .claim_of(volume)?
+            .filter(|claim| waits_for_it(claim) && !self.is_planned(&claim.uid));
         claim.map_or(Ok(()), |claim| Err(Doubt::Used { by: claim.reference() }))
     }
 
@@ -212,29 +235,48 @@ impl<'a> Look<'a> {
             .or_insert_with(|| index.running_pods(namespace).collect())
     }
 
+    /// What the garbage collector takes with an owner: what names it, and nobody else that stays, at whatever distance. An
+    /// owner that is not known keeps nothing.
     fn owned_by(&mut self, owner: &Uid) -> Vec<&'a Object> {
         let index = self.index;
         let owned = self.owned.get_or_insert_with(|| {
-            let mut owned: HashMap<Uid, Vec<&Object>> = HashMap::new();
-            for object in index.objects().filter(|it| !it.owners.is_empty()) {
-                for ancestor in index.ancestors(object) {
-                    owned.entry(ancestor).or_default().push(object);
+            let mut owned: HashMap<&Uid, Vec<&Object>> = HashMap::new();
+            for object in index.objects() {
+                for reference in &*object.owners {
+                    owned.entry(&reference.uid).or_default().push(object);
                 }
             }
             owned
         });
-        owned.get(owner).cloned().unwrap_or_default()
+        let mut going = HashSet::from([owner]);
+        let mut taken = vec![];
+        let mut open = vec![owner];
+        while let Some(uid) = open.pop() {
+            for object in owned.get(uid).into_iter().flatten() {
+                let mut owners = object
+                    .owners
+                    .iter()
+                    .filter_map(|reference| index.get(&reference.uid))
+                    .filter(|owner| may_own(owner, object))
+                    .peekable();
+                if owners.peek().is_some()
+                    && owners.all(|owner| going.contains(&owner.uid))
+                    && going.insert(&object.uid)
+                {
+                    taken.push(*object);
+                    open.push(&object.uid);
+                }
+            }
+        }
+        taken
     }
 }
 
 /// Whether a person has to have confirmed that an object goes with its owner: controllers of Kubernetes make and remove
-/// some all the time, and a Pod's own storage is the Pod's.
+/// some all the time, and what a Pod owns comes and goes with it: its storage, what its network keeps of it.
 fn has_to_be_confirmed(object: &Object, index: &Index) -> bool {
-    let is_a_pods = || {
-        let mut owners = object.owners.iter().filter_map(|owner| index.get(&owner.uid));
-        owners.any(|owner| matches!(owner.facts, Facts::Pod(_)))
-    };
-    let is_a_pods_own = matches!(object.facts, Facts::Claim(_)) && is_a_pods();
+    let mut owners = object.owners.iter().filter_map(|owner| index.get(&owner.uid));
+    let is_a_pods_own = owners.any(|owner| matches!(owner.facts, Facts::Pod(_)));
     !object.is_made_by_cluster() && !is_made_in_passing(&object.kind) && !is_a_pods_own
 }
 

@@ -18,7 +18,8 @@ const BEHIND: SignedDuration = SignedDuration::from_secs(60);
 pub(super) struct Newcomers<'a> {
     index: &'a Index,
     objects: HashMap<&'a Uid, &'a Arc<Object>>,
-    edges: Vec<Edge>,
+    /// Those of their edges that order something, by what goes after.
+    edges: HashMap<Uid, Vec<Edge>>,
     makers: Makers,
 }
 
@@ -42,7 +43,12 @@ impl<'a> Newcomers<'a> {
             objects.remove(&kept.uid);
         }
         let makers = if objects.is_empty() { Makers::default() } else { Makers::of(index) };
-        let edges = objects.values().flat_map(|object| edges_of(object, index, &makers)).collect();
+        let mut edges: HashMap<Uid, Vec<Edge>> = HashMap::new();
+        for edge in objects.values().flat_map(|object| edges_of(object, index, &makers)) {
+            if let Some((_, then, _)) = edge.ordered() {
+                edges.entry(then.clone()).or_default().push(edge);
+            }
+        }
         Self { index, objects, edges, makers }
     }
 
@@ -52,7 +58,8 @@ impl<'a> Newcomers<'a> {
             return None;
         }
         let own = edges_of(object, self.index, &self.makers);
-        let firsts = self.edges.iter().chain(&own).filter_map(|edge| {
+        let theirs = self.edges.get(&object.uid).into_iter().flatten();
+        let firsts = theirs.chain(&own).filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
             let it = self.objects.get(first).filter(|_| *then == object.uid)?;
             let goes_with = || self.index.descends(first, &object.uid);
