@@ -127,14 +127,17 @@ prerequisites:
 	@command -v cc >/dev/null || { echo "a C linker is missing. On Debian or Ubuntu: apt-get install build-essential" >&2; exit 1; }
 	@app/toolchain
 
+# What is used for seconds is not worth the minutes that an optimiser takes.
+install := CARGO_PROFILE_DEV_DEBUG=0 cargo install --debug --root $(TOOLS)
+
 $(nextest):
 	@echo "installing cargo-nextest $(NEXTEST_VERSION), once (some minutes)"
-	cargo install --root $(TOOLS) --version $(NEXTEST_VERSION) --locked --force cargo-nextest
+	$(install) --version $(NEXTEST_VERSION) --locked --force cargo-nextest
 	@cp $(TOOLS)/bin/cargo-nextest $@
 
 $(deny):
 	@echo "installing cargo-deny $(DENY_VERSION), once (some minutes)"
-	cargo install --root $(TOOLS) --version $(DENY_VERSION) --locked --force cargo-deny
+	$(install) --version $(DENY_VERSION) --locked --force cargo-deny
 	@cp $(TOOLS)/bin/cargo-deny $@
 
 $(fuzz):

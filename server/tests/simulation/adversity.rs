@@ -302,7 +302,7 @@ impl Adversity {
             let from = rng.u64(..4).min(length);
             self.script.push_str(&format!("at {from}s webhook {POLICY} {how}\n"));
         }
-        if rng.u32(..16) == 0 {
+        if rng.u32(..8) == 0 {
             let when = Duration::from_millis(early(rng, length * 1_000));
             self.happenings.push((when, Happening::Taint(NODES[rng.usize(..2)])));
         }

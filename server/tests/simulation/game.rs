@@ -123,8 +123,10 @@ pub(crate) fn draw(seed: u64) -> (u64, Application, Adversity) {
     adversity.lodge(&mut rng.fork(), &application);
     application.forget_labels(&mut rng.fork());
     adversity.tire(&mut rng.fork());
-    application.settle(&mut rng.fork());
-    adversity.reach(&mut rng.fork(), application.neighbours);
+    if variety.is_neighbourly {
+        application.settle(&mut rng.fork());
+        adversity.reach(&mut rng.fork(), application.neighbours);
+    }
     (sandbox, application, adversity)
 }
 

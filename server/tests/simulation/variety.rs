@@ -12,6 +12,8 @@ pub(crate) struct Variety {
     pub(crate) is_early: bool,
     /// Its application has something of what few have.
     pub(crate) is_rich: bool,
+    /// What others have reaches into its namespaces.
+    pub(crate) is_neighbourly: bool,
 }
 
 impl Variety {
@@ -23,6 +25,7 @@ impl Variety {
             is_worse: matches!(number, 1 | 6 | 7),
             is_early: matches!(number, 2 | 6),
             is_rich: matches!(number, 1 | 2 | 6 | 7),
+            is_neighbourly: matches!(seed % 16, 1 | 2 | 6 | 7 | 9 | 11 | 12 | 13),
         }
     }
 }
@@ -40,15 +43,25 @@ mod tests {
 
     use super::*;
     use crate::{
+        NAMED,
         game::{draw, forms},
         state::{kind, list, text},
     };
 
     #[test]
     fn what_was_named_first_is_as_it_was() {
-        let plain = Variety { is_dressed: false, is_worse: false, is_early: false, is_rich: false };
+        let plain = Variety {
+            is_dressed: false,
+            is_worse: false,
+            is_early: false,
+            is_rich: false,
+            is_neighbourly: false,
+        };
         for seed in [20, 115, 293, 504, 1796] {
             assert_eq!(Variety::of(seed), plain, "{seed}");
+        }
+        for (seed, _) in NAMED {
+            assert!(!Variety::of(seed).is_neighbourly, "{seed}");
         }
     }
 

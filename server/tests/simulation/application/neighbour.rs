@@ -19,9 +19,9 @@ pub(crate) struct Neighbours {
 }
 
 impl Application {
-    /// Gives some applications such neighbours.
+    /// Gives an application such neighbours, or none.
     pub(crate) fn settle(&mut self, rng: &mut Rng) {
-        self.neighbours = Neighbours { metrics: rng.u32(..8) == 0, policy: rng.u32(..8) == 0 };
+        self.neighbours = Neighbours { metrics: rng.u32(..4) == 0, policy: rng.u32(..4) == 0 };
         let application = std::mem::take(self);
         let mut draw = Draw { rng, application, namespaces: vec![], number: 0, definition: false };
         if draw.application.neighbours.metrics {
