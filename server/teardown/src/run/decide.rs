@@ -319,6 +319,12 @@ impl Run {
 
     fn look_at(&self, step: &Step, progress: &Progress, look: &mut Look<'_>) {
         let again = look.index.named(&step.object).filter(|object| object.uid != step.uid);
+        if let Some(object) = again
+            && progress.stage != Stage::Skipped
+            && let Some(by) = self.who_left_out_an_owner(object, look.index)
+        {
+            return look.turn.events.push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
+        }
         match (progress.stage, again) {
             (Stage::Skipped, _) | (Stage::Gone, None) | (Stage::CameBack, Some(_)) => return,
             (Stage::CameBack, None) => {
@@ -396,6 +402,14 @@ impl Run {
         self.steps().find_map(|(first, progress)| {
             let left_out = progress.left_out.as_ref()?;
             self.is_behind(step, first.id, index).then_some(left_out.by.as_str())
+        })
+    }
+
+    /// Who left out what owns an object, so that it was made anew: as long as that stays, so does what it makes.
+    fn who_left_out_an_owner(&self, object: &Object, index: &Index) -> Option<&str> {
+        self.steps().find_map(|(owner, progress)| {
+            let left_out = progress.left_out.as_ref()?;
+            index.descends(&object.uid, &owner.uid).then_some(left_out.by.as_str())
         })
     }
 

@@ -632,6 +632,26 @@ fn what_was_on_its_way_when_what_is_in_front_was_left_out_is_left_out_as_well() 
     assert_eq!(play.run.state(), RunState::Finished);
 }
 
+#[test]
+fn what_comes_back_as_its_owner_was_left_out_is_left_out_too() {
+    let mut play = Play::of(
+        "ns shop of=shop
+         sts shop/db of=shop selector=app:db template=app:db
+         pod shop/db-0 owner=sts/db labels=app:db deleted=0",
+    );
+    assert_eq!(play.look(), ["DELETE StatefulSet shop/db"]);
+    play.answer("sts:shop/db", Outcome::Refused { code: 403, message: "no".into() });
+    let step = play.id("sts:shop/db");
+    play.steer(&Input::Skip { step, by: by() });
+    assert_eq!(play.progress("pod:shop/db-0").stage, Stage::Terminating, "somebody evicted it");
+    play.gone("pod shop/db-0 owner=sts/db");
+    play.applied("pod shop/db-0 uid=again owner=sts/db labels=app:db");
+    play.look();
+    assert_eq!(play.progress("pod:shop/db-0").stage, Stage::Skipped);
+    play.look();
+    assert_eq!(play.run.state(), RunState::Finished);
+}
+
 /// A run's DELETEs, each with what becomes of what its object owns.
 fn deletes(play: &mut Play) -> Vec<String> {
     let turn = play.feed(&Input::Look);
