@@ -1,7 +1,7 @@
 /**
  * POST: names, what the server adds, what it refuses.
  */
-import { configMap, deployment, pod, service, unplacedPod } from '../objects.mjs';
+import { claim, configMap, deployment, pod, service, unplacedPod } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
 /** @param {Record<string, any>} spec */
@@ -198,6 +198,43 @@ export default [
 		await t.create(unplacedPod('lasting'));
 		await t.create(pod('ending', {}, { ...nowhere, activeDeadlineSeconds: 60 }));
 		await t.create(configMap('a'));
+	}),
+	define('create-quota-pod-level', 'What a Pod asks for as a whole is charged', async (t) => {
+		await t.create(quota({ hard: { 'requests.cpu': '6', 'limits.memory': '4Gi' } }));
+		await counted(t);
+		const asks = (/** @type {string} */ name, /** @type {Record<string, any>} */ resources, own = {}) =>
+			pod(name, {}, { ...nowhere, containers: [{ name: 'c', image: 'example.com/c', resources: own }], resources });
+		const see = ['spec.resources', 'status.qosClass'];
+		await t.create(asks('whole', { requests: { cpu: '1500m' } }), { see });
+		await t.create(asks('most', { limits: { cpu: '2', memory: '1Gi' } }), { see });
+		await t.create(asks('both', { limits: { cpu: '2', memory: '1Gi' } }, { requests: { cpu: '500m' } }), { see });
+		await t.create(asks('much', { requests: { cpu: '3' } }), { see });
+		await t.get('resourcequotas/q', { see: ['status.used'] });
+	}),
+	define('create-quota-attributes-class', 'A quota may be about the claims of a VolumeAttributesClass', async (t) => {
+		const scopeName = 'VolumeAttributesClass';
+		const matchExpressions = [{ scopeName, operator: 'In', values: ['gold'] }];
+		await t.create(quota({ hard: { persistentvolumeclaims: '0' }, scopeSelector: { matchExpressions } }), {
+			see: ['spec'],
+		});
+		await counted(t, { see: ['status'] });
+		await t.create(claim('plain', 'nothing'));
+		await t.create(claim('gold', 'nothing', {}, { volumeAttributesClassName: 'gold' }));
+	}),
+	define('create-quota-affinity', 'A quota may be about Pods that reach other namespaces', async (t) => {
+		const matchExpressions = [{ scopeName: 'CrossNamespacePodAffinity', operator: 'Exists' }];
+		await t.create(quota({ hard: { pods: '0' }, scopeSelector: { matchExpressions } }));
+		await counted(t);
+		const near = (/** @type {string} */ name, /** @type {Record<string, any>} */ term) => {
+			const whole = { topologyKey: 'kubernetes.io/hostname', labelSelector: {}, ...term };
+			const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [whole] };
+			const preferred = [{ weight: 1, podAffinityTerm: whole }];
+			const podAntiAffinity = { preferredDuringSchedulingIgnoredDuringExecution: preferred };
+			return pod(name, {}, { ...nowhere, affinity: name.startsWith('not') ? { podAntiAffinity } : { podAffinity } });
+		};
+		await t.create(near('here', {}));
+		await t.create(near('named', { namespaces: ['other'] }));
+		await t.create(near('not-selected', { namespaceSelector: {} }));
 	}),
 	define('create-quota-twice', 'What is refused for its name is charged', async (t) => {
 		// A controller makes one of its own in every new namespace.

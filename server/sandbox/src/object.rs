@@ -105,6 +105,17 @@ pub fn controller_reference(object: &Value) -> Option<&Value> {
     owner_references(object).find(|reference| reference["controller"] == true)
 }
 
+/// The VolumeAttributesClasses that a claim or a volume names: what it shall have, what it has, and what it is being
+/// changed to.
+pub fn attributes_classes(object: &Value) -> impl Iterator<Item = &str> {
+    let places = [
+        &["spec", "volumeAttributesClassName"][..],
+        &["status", "currentVolumeAttributesClassName"],
+        &["status", "modifyVolumeStatus", "targetVolumeAttributesClassName"],
+    ];
+    places.into_iter().map(|place| text(object, place)).filter(|class| !class.is_empty())
+}
+
 /// The condition of this type in `status.conditions`.
 #[must_use]
 pub fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {

@@ -1,7 +1,5 @@
 //! What an object uses of what a ResourceQuota limits: the evaluators of `kubernetes/pkg/quota/v1/evaluator/core` and
 //! `apiserver/pkg/quota/v1/generic`. Admission charges by them and the quota controller counts by them.
-//!
-//! Of the scopes, `CrossNamespacePodAffinity` and `VolumeAttributesClass` match nothing here.
 
 mod pod;
 
@@ -10,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub use pod::qos_class;
+pub use pod::{default_requests, qos_class};
 
 use crate::{object, quantity::Quantity};
 
@@ -117,12 +115,14 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether an object is within the scopes of a quota. Only Pods are within any.
+    /// Whether an object is within the scopes of a quota. Only Pods and claims are within any.
     #[must_use]
     pub fn is_in_scope(&self, quota: &Value, object: &Value) -> bool {
         let spec = &quota["spec"];
-        let within = |scope: &str, operator: &str, values: &Value| {
-            self.sort == Sort::Pods && pod::is_in_scope(object, scope, operator, values)
+        let within = |scope: &str, operator: &str, values: &Value| match self.sort {
+            Sort::Pods => pod::is_in_scope(object, scope, operator, values),
+            Sort::Claims => is_claim_in_scope(object, scope, operator, values),
+            Sort::Services | Sort::Objects { .. } => false,
         };
         let selectors = object::at(spec, &["scopeSelector", "matchExpressions"]).as_array();
         object::texts(spec, &["scopes"]).all(|scope| within(scope, "Exists", &Value::Null))
@@ -188,6 +188,28 @@ fn of_service(service: &Value) -> ResourceList {
         ("services.nodeports".into(), Quantity::of(ports)),
         ("services.loadbalancers".into(), Quantity::of(balancers)),
     ])
+}
+
+/// `pvcMatchesScopeFunc`.
+fn is_claim_in_scope(claim: &Value, scope: &str, operator: &str, values: &Value) -> bool {
+    let mut classes = object::attributes_classes(claim).peekable();
+    scope == "VolumeAttributesClass"
+        && match classes.peek() {
+            Some(_) => classes.any(|class| selects(operator, values, class)),
+            None => selects(operator, values, ""),
+        }
+}
+
+/// Whether a requirement of a scope meets a class; empty where an object names none.
+fn selects(operator: &str, values: &Value, class: &str) -> bool {
+    let listed = || values.as_array().is_some_and(|all| all.iter().any(|it| it == class));
+    match operator {
+        "Exists" => !class.is_empty(),
+        "DoesNotExist" => class.is_empty(),
+        "In" => !class.is_empty() && listed(),
+        "NotIn" => class.is_empty() || !listed(),
+        _ => false,
+    }
 }
 
 fn of_claim(claim: &Value) -> ResourceList {

@@ -329,6 +329,9 @@ fn requests(pod: &mut Value) {
             }
         }
     }
+    for (name, amount) in usage::default_requests(pod) {
+        set_default(pod, &["spec", "resources", "requests", &name], amount.to_value());
+    }
 }
 
 fn spec_list<'a>(object: &'a mut Value, spec: &[&str], list: &str) -> Option<&'a mut Vec<Value>> {

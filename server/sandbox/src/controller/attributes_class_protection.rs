@@ -5,10 +5,11 @@ use serde_json::Value;
 use super::client::Client;
 use super::protection::protect;
 use super::queue::Queue;
-use super::read::{name, text};
+use super::read::name;
 use super::resource::{ATTRIBUTES_CLASSES, CLAIMS, VOLUMES};
 use super::timing::Timing;
 use super::{Next, Reconcile};
+use crate::object::attributes_classes;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
@@ -34,7 +35,7 @@ impl Reconcile for AttributesClassProtection {
                 Change::Deleted => Some(&event.object),
                 Change::Added | Change::Modified => event.previous.as_ref(),
             };
-            for class in left.into_iter().flat_map(|it| named(it)) {
+            for class in left.into_iter().flat_map(|it| attributes_classes(it)) {
                 queue.add(ATTRIBUTES_CLASSES.key("", class));
             }
         }
@@ -51,18 +52,8 @@ impl Reconcile for AttributesClassProtection {
 }
 
 fn is_used(class: &str, client: &Client<'_>) -> bool {
-    let names = |it: &Value| named(it).any(|one| one == class);
+    let names = |it: &Value| attributes_classes(it).any(|one| one == class);
     [VOLUMES, CLAIMS]
         .into_iter()
         .any(|resource| client.list(resource, None).iter().any(|it| names(it)))
-}
-
-/// The classes that a claim or a volume names: what it shall have, what it has, and what it is being changed to.
-fn named(it: &Value) -> impl Iterator<Item = &str> {
-    let places = [
-        "/spec/volumeAttributesClassName",
-        "/status/currentVolumeAttributesClassName",
-        "/status/modifyVolumeStatus/targetVolumeAttributesClassName",
-    ];
-    places.into_iter().map(|place| text(it, place)).filter(|class| !class.is_empty())
 }

@@ -1,13 +1,12 @@
 //! What Pods use: `kubernetes/pkg/quota/v1/evaluator/core/pods.go`, with the sums over containers of
-//! `component-helpers/resource` and the classes of `pkg/apis/core/v1/helper/qos`. What a Pod asks for as a whole
-//! (`spec.resources`) is not looked at.
+//! `component-helpers/resource` and the classes of `pkg/apis/core/v1/helper/qos`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{ResourceList, add, list};
+use super::{ResourceList, add, list, selects};
 use crate::{object, quantity::Quantity};
 
 /// What a quota can name of cpu, memory and local storage.
@@ -90,9 +89,46 @@ fn containers<'a>(pod: &'a Value, field: &str) -> impl Iterator<Item = &'a Value
     pod["spec"][field].as_array().into_iter().flatten()
 }
 
-/// `PodRequests` or `PodLimits`: all containers together, or, where that is more, an init container with the sidecars
-/// started before it; and the overhead, of what there is a limit for.
+/// What a Pod says for all its containers together (`spec.resources`), of what can be said so:
+/// `IsSupportedPodLevelResource`.
+fn whole(pod: &Value, side: &str) -> ResourceList {
+    let mut amounts = list(&pod["spec"]["resources"][side]);
+    amounts.retain(|name, _| {
+        ["cpu", "memory"].contains(&name.as_str()) || name.starts_with(HUGE_PAGES)
+    });
+    amounts
+}
+
+/// What a Pod asks for as a whole where it only says what it may take so: what its containers ask for, or as much
+/// (`defaultPodRequests`).
+pub fn default_requests(pod: &Value) -> ResourceList {
+    let limits = whole(pod, "limits");
+    if limits.is_empty() {
+        return ResourceList::new();
+    }
+    let mut requests = aggregate(pod, "requests");
+    requests.retain(|name, _| ["cpu", "memory"].contains(&name.as_str()));
+    for (name, limit) in limits {
+        requests.entry(name).or_insert(limit);
+    }
+    requests
+}
+
+/// `PodRequests` or `PodLimits`: what is said as a whole comes before what the containers come to; and the overhead, of
+/// what there is a limit for.
 fn sum(pod: &Value, side: &str) -> ResourceList {
+    let mut total = aggregate(pod, side);
+    total.extend(whole(pod, side));
+    for (name, overhead) in list(&pod["spec"]["overhead"]) {
+        if side == "requests" || total.get(&name).is_some_and(|it| !it.is_zero()) {
+            add(&mut total, &ResourceList::from([(name, overhead)]));
+        }
+    }
+    total
+}
+
+/// All containers together, or, where that is more, an init container with the sidecars started before it.
+fn aggregate(pod: &Value, side: &str) -> ResourceList {
     let of = |container: &Value| list(&container["resources"][side]);
     let most = |sum: &mut ResourceList, other: &ResourceList| {
         for (name, amount) in other {
@@ -117,16 +153,14 @@ fn sum(pod: &Value, side: &str) -> ResourceList {
         most(&mut starting, &own);
     }
     most(&mut total, &starting);
-    for (name, overhead) in list(&pod["spec"]["overhead"]) {
-        if side == "requests" || total.get(&name).is_some_and(|it| !it.is_zero()) {
-            add(&mut total, &ResourceList::from([(name, overhead)]));
-        }
-    }
     total
 }
 
-/// `must specify …`, if some container leaves open what is limited.
+/// `must specify …`, if some container leaves open what is limited, and the Pod says nothing as a whole.
 pub(super) fn unasked(limited: &[String], pod: &Value) -> Option<String> {
+    if !whole(pod, "requests").is_empty() || !whole(pod, "limits").is_empty() {
+        return None;
+    }
     let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for container in containers(pod, "containers").chain(containers(pod, "initContainers")) {
         let side = |side: &str| list(&container["resources"][side]);
@@ -151,19 +185,27 @@ pub(super) fn is_in_scope(pod: &Value, scope: &str, operator: &str, values: &Val
         "NotTerminating" => !terminating(),
         "BestEffort" => class_of(pod) == "BestEffort",
         "NotBestEffort" => class_of(pod) != "BestEffort",
-        "PriorityClass" => {
-            let class = object::text(spec, &["priorityClassName"]);
-            let listed = || values.as_array().is_some_and(|all| all.iter().any(|it| it == class));
-            match operator {
-                "Exists" => !class.is_empty(),
-                "DoesNotExist" => class.is_empty(),
-                "In" => !class.is_empty() && listed(),
-                "NotIn" => class.is_empty() || !listed(),
-                _ => false,
-            }
-        }
+        "PriorityClass" => selects(operator, values, object::text(spec, &["priorityClassName"])),
+        "CrossNamespacePodAffinity" => reaches_other_namespaces(spec),
         _ => false,
     }
+}
+
+/// `usesCrossNamespacePodAffinity`: whether some term names namespaces, or selects them.
+fn reaches_other_namespaces(spec: &Value) -> bool {
+    ["podAffinity", "podAntiAffinity"].into_iter().any(|side| {
+        let terms = |field: &str| {
+            let terms = object::at(spec, &["affinity", side, field]).as_array();
+            terms.into_iter().flatten()
+        };
+        let required = terms("requiredDuringSchedulingIgnoredDuringExecution");
+        let preferred = terms("preferredDuringSchedulingIgnoredDuringExecution");
+        let mut all = required.chain(preferred.map(|it| &it["podAffinityTerm"]));
+        all.any(|term| {
+            term["namespaces"].as_array().is_some_and(|all| !all.is_empty())
+                || !term["namespaceSelector"].is_null()
+        })
+    })
 }
 
 fn class_of(pod: &Value) -> &str {
@@ -176,9 +218,9 @@ fn class_of(pod: &Value) -> &str {
 /// How good the service is that a Pod asks for: `ComputePodQOS`.
 #[must_use]
 pub fn qos_class(pod: &Value) -> &'static str {
-    let of = |container: &Value| {
+    let of = |asks: &Value| {
         let side = |side: &str| {
-            let mut amounts = list(&container["resources"][side]);
+            let mut amounts = list(&asks["resources"][side]);
             amounts.retain(|name, it| ["cpu", "memory"].contains(&name.as_str()) && !it.is_zero());
             amounts
         };
@@ -189,6 +231,9 @@ pub fn qos_class(pod: &Value) -> &'static str {
             _ => "Burstable",
         }
     };
+    if !pod["spec"]["resources"].is_null() {
+        return of(&pod["spec"]);
+    }
     let mut classes =
         containers(pod, "initContainers").chain(containers(pod, "containers")).map(of);
     let first = classes.next().unwrap_or("BestEffort");
@@ -230,6 +275,25 @@ mod tests {
         pod["spec"]["initContainers"][1] = first;
         assert_eq!(used(&pod)["cpu"], "1600m");
         assert_eq!(qos_class(&pod), "Burstable");
+    }
+
+    #[test]
+    fn what_a_pod_says_as_a_whole_counts() {
+        let asks = container("main", &json!({"cpu": "2", "example.com/gpu": "1"}), &json!({}));
+        let mut pod = json!({"spec": {"containers": [asks], "resources": {"limits": {"cpu": "3", "memory": "1Gi"}}}});
+        assert_eq!(written(&default_requests(&pod)), json!({"cpu": "2", "memory": "1Gi"}));
+        pod["spec"]["resources"]["requests"] = json!({"cpu": "1"});
+        assert_eq!(
+            written(&usage(&pod, Timestamp::UNIX_EPOCH)),
+            json!({
+                "pods": "1", "cpu": "1", "requests.cpu": "1", "limits.cpu": "3", "limits.memory": "1Gi",
+                "requests.example.com/gpu": "1",
+            })
+        );
+        assert_eq!(unasked(&["requests.cpu".into(), "requests.memory".into()], &pod), None);
+        assert_eq!(qos_class(&pod), "Burstable");
+        pod["spec"]["resources"]["requests"] = pod["spec"]["resources"]["limits"].clone();
+        assert_eq!(qos_class(&pod), "Guaranteed");
     }
 
     #[test]
