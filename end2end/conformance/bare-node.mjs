@@ -22,12 +22,12 @@ export const ailing = {
 
 /**
  * A node that no machine stands behind; nothing is put on it that does not ask for it.
- * @param {Scene} t @param {string} name
+ * @param {Scene} t @param {string} name @param {Record<string, string>} [annotations]
  */
-export async function bareNode(t, name) {
+export async function bareNode(t, name, annotations = {}) {
 	const taints = [{ key: 'conformance', value: 'own', effect: 'NoSchedule' }];
 	const { body: node } = await t.create(
-		{ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { of: t.ns } }, spec: { taints } },
+		{ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { of: t.ns }, annotations }, spec: { taints } },
 		{ silent: true },
 	);
 	const now = new Date().toISOString();

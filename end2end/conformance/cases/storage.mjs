@@ -1,6 +1,7 @@
 /**
  * Claims and volumes: binding, protection, reclaim, attachment.
  */
+import { bareNode, heard } from '../bare-node.mjs';
 import {
 	claim,
 	completing,
@@ -43,6 +44,41 @@ async function provisioned(t, rest = {}) {
 	const { spec } = await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { see: ['status.phase'] });
 	await t.until(`persistentvolumes/${spec.volumeName}`, 'is Bound', is('Bound'), { see: seeVolume });
 	return spec.volumeName;
+}
+
+const onBareNode = { tolerations: [{ operator: 'Exists' }] };
+
+/**
+ * A node without a machine whose kubelet leaves it to the controller what is attached there.
+ * @param {Scene} t @param {string} name
+ */
+const attachingNode = (t, name) =>
+	bareNode(t, name, { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' });
+
+/**
+ * Waits until a volume is attached to nodes, and to no others. @param {Scene} t @param {string} volume
+ * @param {string[]} nodes by their names
+ */
+const attachedTo = (t, volume, ...nodes) =>
+	t.until(
+		'volumeattachments',
+		`it is attached to ${nodes.length}`,
+		(all) => {
+			const of = all.filter(({ spec }) => spec.source.persistentVolumeName === volume);
+			const attached = of.filter(({ status }) => status?.attached).map(({ spec }) => spec.nodeName);
+			return of.length === nodes.length && nodes.every((node) => attached.includes(node));
+		},
+		{ silent: true },
+	);
+
+/** What a node's kubelet says it has mounted. @param {Scene} t @param {string} node @param {string[]} volumes */
+async function hasMounted(t, node, ...volumes) {
+	const inUse = [];
+	for (const volume of volumes) {
+		const { body } = await t.get(`persistentvolumes/${volume}`, { silent: true });
+		inUse.push(`kubernetes.io/csi/${body.spec.csi.driver}^${body.spec.csi.volumeHandle}`);
+	}
+	await t.patch(`nodes/${node}/status`, 'merge', { status: { volumesInUse: inUse } }, { silent: true });
 }
 
 export default [
@@ -397,6 +433,109 @@ export default [
 			await t.gone(`persistentvolumes/${name}`);
 		},
 		{ alone: true },
+	),
+	define(
+		'volume-in-use',
+		'§3 V8 What a node says it has mounted is not detached: its attachment is not even told to go',
+		async (t) => {
+			const node = t.name('node');
+			await attachingNode(t, node);
+			const used = await provisioned(t);
+			await t.create(claim('idle', t.name('class')), { silent: true });
+			const { spec } = await t.until('persistentvolumeclaims/idle', 'is Bound', is('Bound'), { silent: true });
+			const idle = spec.volumeName;
+			await heard(t, node, async () => {
+				await t.create(pod('p', {}, { nodeName: node, ...onBareNode, ...using('data') }), { silent: true });
+				await t.create(pod('q', {}, { nodeName: node, ...onBareNode, ...using('idle') }), { silent: true });
+				await attachedTo(t, used, node);
+				await attachedTo(t, idle, node);
+				await hasMounted(t, node, used, idle);
+				for (const name of ['p', 'q']) await t.delete(`pods/${name}`, { gracePeriodSeconds: 0 }, { silent: true });
+				await t.gone('pods/p', 'pods/q');
+				await hasMounted(t, node, used);
+				// It goes through all that is attached: once it let this one go, it has looked at the other one.
+				await attachedTo(t, idle);
+				await t.get('volumeattachments', {
+					show: ({ items }) =>
+						items
+							.filter((/** @type {any} */ it) => it.spec.source.persistentVolumeName === used)
+							.map((/** @type {any} */ { status, metadata }) => [status, metadata.deletionTimestamp ?? 'stays']),
+				});
+				await hasMounted(t, node);
+				await attachedTo(t, used);
+			});
+		},
+	),
+	define(
+		'volume-out-of-service',
+		'§3 V8 P4 What a node had mounted that is out of service is detached at once',
+		async (t) => {
+			const node = t.name('node');
+			await attachingNode(t, node);
+			const used = await provisioned(t);
+			await t.create(pod('p', {}, { nodeName: node, ...onBareNode, ...using('data') }), { silent: true });
+			await attachedTo(t, used, node);
+			await hasMounted(t, node, used);
+			await t.delete('pods/p', { gracePeriodSeconds: 0 }, { silent: true });
+			await t.gone('pods/p');
+			await t.get('volumeattachments', {
+				show: ({ items }) =>
+					items.filter((/** @type {any} */ it) => it.spec.source.persistentVolumeName === used).length,
+			});
+			const out = [
+				{
+					op: 'add',
+					path: '/spec/taints/-',
+					value: { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' },
+				},
+			];
+			await t.patch(`nodes/${node}`, 'json', out, { silent: true });
+			await attachedTo(t, used);
+			t.note('the attachment', 'is gone');
+		},
+	),
+	define(
+		'volume-of-another-node',
+		'§3 V8 A volume for one node is not attached to a second; who waits is told who has it',
+		async (t) => {
+			const [here, there] = [t.name('here'), t.name('there')];
+			for (const node of [here, there]) await attachingNode(t, node);
+			const used = await provisioned(t);
+			await t.create(pod('p', {}, { nodeName: here, ...onBareNode, ...using('data') }), { silent: true });
+			await attachedTo(t, used, here);
+			await hasMounted(t, here, used);
+			await t.create(pod('q', {}, { nodeName: there, ...onBareNode, ...using('data') }), { silent: true });
+			const isRefused = (/** @type {any} */ it) =>
+				it.reason === 'FailedAttachVolume' && it.involvedObject.name === 'q';
+			await t.until('events', 'it is refused', (all) => all.some(isRefused), {
+				show: (all) =>
+					all.filter(isRefused).map((/** @type {any} */ { type, message, source }) => [type, message, source.component]),
+			});
+			await t.delete('pods/p', { gracePeriodSeconds: 0 }, { silent: true });
+			await t.gone('pods/p');
+			await hasMounted(t, here);
+			await attachedTo(t, used, there);
+			t.note('the volume', 'is attached to the other node');
+		},
+	),
+	define(
+		'volume-of-a-node-of-its-own',
+		'A node whose kubelet does not leave it to the controller gets nothing attached',
+		async (t) => {
+			const [own, managed] = [t.name('own'), t.name('managed')];
+			await bareNode(t, own);
+			await attachingNode(t, managed);
+			const first = await provisioned(t);
+			await t.create(claim('other', t.name('class')), { silent: true });
+			const { spec } = await t.until('persistentvolumeclaims/other', 'is Bound', is('Bound'), { silent: true });
+			await t.create(pod('p', {}, { nodeName: own, ...onBareNode, ...using('data') }), { silent: true });
+			await t.create(pod('q', {}, { nodeName: managed, ...onBareNode, ...using('other') }), { silent: true });
+			await attachedTo(t, spec.volumeName, managed);
+			await t.get('volumeattachments', {
+				show: ({ items }) =>
+					items.filter((/** @type {any} */ it) => it.spec.source.persistentVolumeName === first).length,
+			});
+		},
 	),
 	define('class-in-use', 'A StorageClass is not protected by its claims', async (t) => {
 		await provisioned(t);

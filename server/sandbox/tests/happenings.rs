@@ -182,10 +182,11 @@ impl Client {
         if answer["kind"] == "Node" {
             let ready = object::condition(answer, "Ready");
             told.push(format!("ready: {}", object::text(ready, &["status"])));
-        }
-        for part in ["data", "metadata/annotations", "spec/replicas"] {
-            let value = answer.pointer(&format!("/{part}")).unwrap_or(&Value::Null);
-            told.extend((!value.is_null()).then(|| value.to_string()));
+        } else {
+            for part in ["data", "metadata/annotations", "spec/replicas"] {
+                let value = answer.pointer(&format!("/{part}")).unwrap_or(&Value::Null);
+                told.extend((!value.is_null()).then(|| value.to_string()));
+            }
         }
         if object::is_deleting(answer) {
             told.push("told to go".into());

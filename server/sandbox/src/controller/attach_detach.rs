@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::client::{Client, Deletion, fingerprint};
+use super::client::{Client, Deletion, EventType, fingerprint};
 use super::queue::{Queue, later};
 use super::read::{claims, ended, flag, is_deleting, is_true, list, name, namespace, text};
 use super::resource::{ATTACHMENTS, CLAIMS, CSI_DRIVERS, NODES, PODS, VOLUMES};
@@ -16,9 +16,14 @@ use super::{Next, Reconcile};
 use crate::status::Status;
 use crate::store::{Event, Key};
 
+/// By this annotation of a node its kubelet leaves to the controller what is attached there.
+pub(super) const MANAGED: &str = "volumes.kubernetes.io/controller-managed-attach-detach";
+
 pub(super) struct AttachDetach {
     /// Since when an attachment is wanted by nobody.
     idle: BTreeMap<String, Timestamp>,
+    /// On each node, the attachments that another node's stand in the way of, which their Pods have been told.
+    refused: BTreeMap<String, BTreeSet<String>>,
     /// The Pods with claims on each node.
     users: BTreeMap<String, BTreeSet<Key>>,
 }
@@ -31,7 +36,7 @@ impl Reconcile for AttachDetach {
     const COMPONENT: &'static str = "attachdetach-controller";
 
     fn new(_: &Timing) -> Self {
-        Self { idle: BTreeMap::new(), users: BTreeMap::new() }
+        Self { idle: BTreeMap::new(), refused: BTreeMap::new(), users: BTreeMap::new() }
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<String>) {
@@ -80,9 +85,13 @@ impl Reconcile for AttachDetach {
         client: &mut Client<'_>,
         _: &mut Queue<String>,
     ) -> Result<Next, Status> {
+        // What was attached to a node that is gone is seen to all the same.
+        let managed = client
+            .find(NODES, "", node)
+            .is_none_or(|it| it["metadata"]["annotations"].get(MANAGED).is_some());
         let users = self.users.get(node).into_iter().flatten().filter_map(|key| client.get(key));
         let wanted: BTreeMap<String, Arc<Value>> = users
-            .filter(|pod| !ended(pod))
+            .filter(|pod| managed && !ended(pod))
             .flat_map(|pod| {
                 claims(&pod)
                     .filter_map(|claim| attachable(&pod, &claim, client))
@@ -90,10 +99,18 @@ impl Reconcile for AttachDetach {
             })
             .map(|volume| (attachment_name(&volume, node), volume))
             .collect();
+        let told = self.refused.remove(node).unwrap_or_default();
+        let mut refused = BTreeSet::new();
         for (attachment, volume) in &wanted {
             self.idle.remove(attachment);
-            let elsewhere = held_elsewhere(volume, node, client);
-            if client.find(ATTACHMENTS, "", attachment).is_none() && !elsewhere {
+            let absent = client.find(ATTACHMENTS, "", attachment).is_none();
+            let holders = other_holders(volume, node, client);
+            if absent && !holders.is_empty() {
+                if !told.contains(attachment) {
+                    self.refuse(volume, node, &holders, client);
+                }
+                refused.insert(attachment.clone());
+            } else if absent {
                 let object = json!({
                     "metadata": {"name": attachment},
                     "spec": {
@@ -105,6 +122,7 @@ impl Reconcile for AttachDetach {
                 client.furnish(ATTACHMENTS, object)?;
             }
         }
+        self.refused.insert(node.clone(), refused);
         let waits_for_another = wanted.keys().any(|it| client.find(ATTACHMENTS, "", it).is_none());
         let mut waits = waits_for_another;
         for attachment in client.list(ATTACHMENTS, None) {
@@ -119,6 +137,48 @@ impl Reconcile for AttachDetach {
 }
 
 impl AttachDetach {
+    /// Tells the Pods on a node that a volume of theirs is attached to others, and who uses it there:
+    /// `reportMultiAttachError`.
+    fn refuse(
+        &self,
+        volume: &Value,
+        node: &str,
+        holders: &BTreeSet<String>,
+        client: &mut Client<'_>,
+    ) {
+        let others: Vec<_> =
+            holders.iter().flat_map(|holder| self.users_of(volume, holder, client)).collect();
+        for pod in self.users_of(volume, node, client) {
+            let (near, far): (Vec<_>, Vec<_>) =
+                others.iter().partition(|it| namespace(it) == namespace(&pod));
+            let near: Vec<&str> = near.into_iter().map(|it| name(it)).collect();
+            let near = near.join(", ");
+            let why = match (near.is_empty(), far.len()) {
+                (true, 0) => {
+                    "exclusively attached to one node and can't be attached to another".into()
+                }
+                (true, far) => format!("used by {far} pod(s) in different namespaces"),
+                (false, 0) => format!("used by pod(s) {near}"),
+                (false, far) => {
+                    format!("used by pod(s) {near} and {far} pod(s) in different namespaces")
+                }
+            };
+            let message =
+                format!("Multi-Attach error for volume {:?} Volume is already {why}", name(volume));
+            client.event(&pod, EventType::Warning, "FailedAttachVolume", &message);
+        }
+    }
+
+    /// The Pods on a node that want a volume.
+    fn users_of(&self, volume: &Value, node: &str, client: &Client<'_>) -> Vec<Arc<Value>> {
+        let there = self.users.get(node).into_iter().flatten().filter_map(|key| client.get(key));
+        let wants = |pod: &Arc<Value>| {
+            let mut volumes = claims(pod).filter_map(|claim| attachable(pod, &claim, client));
+            !ended(pod) && volumes.any(|it| name(&it) == name(volume))
+        };
+        there.filter(wants).collect()
+    }
+
     /// Asks for a detachment unless the node still has the volume mounted; says whether it did.
     fn detach(
         &mut self,
@@ -181,14 +241,18 @@ pub(super) fn attachable(pod: &Value, claim: &str, client: &Client<'_>) -> Optio
     (!driver.is_empty() && attaches).then_some(volume)
 }
 
-/// Whether a volume that only one node may have is still attached to another one.
-fn held_elsewhere(volume: &Value, node: &str, client: &Client<'_>) -> bool {
+/// The other nodes that a volume which only one may have is still attached to.
+fn other_holders(volume: &Value, node: &str, client: &Client<'_>) -> BTreeSet<String> {
     let many = list(volume, "/spec/accessModes")
         .iter()
         .any(|it| it == "ReadWriteMany" || it == "ReadOnlyMany");
-    let attached = |it: &Arc<Value>| {
-        text(it, "/spec/source/persistentVolumeName") == name(volume)
-            && text(it, "/spec/nodeName") != node
-    };
-    !many && client.list(ATTACHMENTS, None).iter().any(attached)
+    if many {
+        return BTreeSet::new();
+    }
+    let attachments = client.list(ATTACHMENTS, None).into_iter();
+    attachments
+        .filter(|it| text(it, "/spec/source/persistentVolumeName") == name(volume))
+        .map(|it| text(&it, "/spec/nodeName").to_owned())
+        .filter(|holder| holder != node)
+        .collect()
 }

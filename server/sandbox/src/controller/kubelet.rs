@@ -16,7 +16,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::client::{Client, Deletion};
+use super::client::{Client, Deletion, EventType};
 use super::queue::{Queue, later};
 use super::read::{ended, is_deleting, list, number, text, time, uid};
 use super::resource::{NODES, PODS};
@@ -25,7 +25,7 @@ use super::{Next, Reconcile};
 use crate::fault::NodeFault;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
-use mount::Mount;
+use mount::{Mount, Unmounted};
 
 /// How often something is looked at that nobody tells a kubelet about: volumes that are not there yet, its own power.
 const LOOK: Duration = Duration::from_millis(500);
@@ -334,13 +334,14 @@ impl Held {
                 self.stage = Stage::Starting { until: later(now, CONTAINER_START) };
                 Ok(Next::Rest)
             }
-            Err(complaint) => {
-                if complaint.message != self.complaint {
-                    complaint.emit(pod, client);
-                    self.complaint = complaint.message;
+            Err(Unmounted::Lacks(what)) => {
+                if what != self.complaint {
+                    client.event(pod, EventType::Warning, "FailedMount", &what);
+                    self.complaint = what;
                 }
                 Ok(Next::After(LOOK))
             }
+            Err(Unmounted::Unattached) => Ok(Next::After(LOOK)),
         }
     }
 

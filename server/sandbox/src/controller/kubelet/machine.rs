@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::controller::attach_detach::MANAGED;
 use crate::controller::client::Client;
 use crate::controller::queue::later;
 use crate::controller::read::{controller_reference, is_true, written, written_micro};
@@ -62,6 +63,7 @@ fn node(name: &str) -> Value {
     json!({
         "metadata": {
             "name": name,
+            "annotations": {(MANAGED): "true"},
             "labels": {
                 "kubernetes.io/hostname": name,
                 "kubernetes.io/os": "linux",

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::controller::attach_detach::{attachable, attachment_name, unique_name};
 use crate::controller::breakage::{Breakage, export_of};
-use crate::controller::client::{Client, EventType};
+use crate::controller::client::Client;
 use crate::controller::read::{flag, is_deleting, list, name, namespace, text};
 use crate::controller::resource::{ATTACHMENTS, CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES};
 use crate::fault::NodeFault;
@@ -29,23 +29,15 @@ pub(super) struct Mount {
 
 /// Why a Pod's volumes are not all there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Complaint {
-    reason: &'static str,
-    pub(super) message: String,
-}
-
-impl Complaint {
-    fn mount(message: String) -> Self {
-        Self { reason: "FailedMount", message }
-    }
-
-    pub(super) fn emit(&self, pod: &Value, client: &mut Client<'_>) {
-        client.event(pod, EventType::Warning, self.reason, &self.message);
-    }
+pub(super) enum Unmounted {
+    /// A volume is not attached to the node yet. Why not, if there is a reason, tells who attaches.
+    Unattached,
+    /// What they need is not there.
+    Lacks(String),
 }
 
 /// The mounts of a Pod, if everything is there that they need.
-pub(super) fn mounts(pod: &Value, client: &Client<'_>) -> Result<Vec<Mount>, Complaint> {
+pub(super) fn mounts(pod: &Value, client: &Client<'_>) -> Result<Vec<Mount>, Unmounted> {
     let mut mounts = Vec::new();
     for volume in list(pod, "/spec/volumes") {
         let claim = match text(volume, "/persistentVolumeClaim/claimName") {
@@ -75,10 +67,10 @@ fn of_claim(
     volume: &Value,
     claim_name: &str,
     client: &Client<'_>,
-) -> Result<Mount, Complaint> {
+) -> Result<Mount, Unmounted> {
     let place = format!("{}/{claim_name}", namespace(pod));
     let refused = |why: &str| {
-        Complaint::mount(format!(
+        Unmounted::Lacks(format!(
             "Unable to attach or mount volumes: unmounted volumes=[{}], unattached volumes=[], failed to process \
              volumes=[{}]: error processing PVC {place}: {why}",
             text(volume, "/name"),
@@ -102,7 +94,7 @@ fn of_claim(
         let attachment =
             client.find(ATTACHMENTS, "", &attachment_name(&bound, text(pod, "/spec/nodeName")));
         if !attachment.is_some_and(|it| flag(&it, "/status/attached")) {
-            return Err(not_attached(pod, &bound, client));
+            return Err(Unmounted::Unattached);
         }
         unique = Some(unique_name(&bound));
     }
@@ -116,26 +108,8 @@ fn of_claim(
     })
 }
 
-/// The real one says nothing while it waits, and complains when another node has the volume.
-fn not_attached(pod: &Value, volume: &Value, client: &Client<'_>) -> Complaint {
-    let elsewhere = client.list(ATTACHMENTS, None).into_iter().any(|it| {
-        text(&it, "/spec/source/persistentVolumeName") == name(volume)
-            && text(&it, "/spec/nodeName") != text(pod, "/spec/nodeName")
-    });
-    let message = if elsewhere {
-        format!(
-            "Multi-Attach error for volume {:?} Volume is already exclusively attached to one node and can't be attached \
-             to another",
-            name(volume)
-        )
-    } else {
-        String::new()
-    };
-    Complaint { reason: "FailedAttachVolume", message }
-}
-
 /// The Secrets and ConfigMaps that a volume needs.
-fn needed(pod: &Value, volume: &Value, client: &Client<'_>) -> Result<(), Complaint> {
+fn needed(pod: &Value, volume: &Value, client: &Client<'_>) -> Result<(), Unmounted> {
     let parts = list(volume, "/projected/sources").iter().chain([volume]);
     for part in parts {
         for (member, key, resource) in [
@@ -153,7 +127,7 @@ fn needed(pod: &Value, volume: &Value, client: &Client<'_>) -> Result<(), Compla
                     "MountVolume.SetUp failed for volume {:?} : {what} {wanted:?} not found",
                     text(volume, "/name")
                 );
-                return Err(Complaint::mount(message));
+                return Err(Unmounted::Lacks(message));
             }
         }
     }
