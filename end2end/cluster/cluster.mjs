@@ -195,6 +195,15 @@ export class Cluster {
 		return this.#guarded.thaw('controller-manager');
 	}
 
+	/** Stops the API server's store: what it has in its caches it goes on telling, and the rest nobody gets an answer to. */
+	freezeStore() {
+		return this.#guarded.freeze('etcd');
+	}
+
+	thawStore() {
+		return this.#guarded.thaw('etcd');
+	}
+
 	/** Puts a text where the API server keeps an object, past it. @param {string} key as in etcd @param {string} text */
 	async overwrite(key, text) {
 		await this.#store('put', { key: base64(key), value: base64(text) });

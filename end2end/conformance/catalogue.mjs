@@ -6,8 +6,6 @@
 export const reasons = {
 	'§1.5': 'is what a kubelet does not say, and there is none behind these nodes that could',
 	N2: 'cannot be any more: controllers discover groups and versions by the names of APIServices, which are checked',
-	// While etcd is frozen, a cache answers as ever, a write gets the 504 of A8, other reads are cut after 60 s.
-	A6: 'could be recorded by freezing etcd, and compared with nothing: the sandbox is its own store, and never away',
 };
 
 /** @param {string} letter @param {number} last */

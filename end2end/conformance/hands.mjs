@@ -16,6 +16,8 @@ import { nodes } from '../cluster/servers.mjs';
  * @property {(path: string) => Promise<void>} erase it, from where it is kept
  * @property {(definition: string) => Promise<void>} convert lets who converts the resources of that definition answer, if it is `webhookAt('convert')`
  * @property {(plural: string, namespace: string, name: string) => Promise<void>} outlast lets the next DELETE of it take longer than a server waits, if what it waits for is `webhookAt('hang.example.com')`
+ * @property {(plural: string, namespace: string, name: string) => Promise<void>} stopStore what the API server keeps everything in is away; the one write that is tried meanwhile is the DELETE of that object
+ * @property {() => Promise<void>} startStore
  */
 
 /** In a world that somebody else started: who converts answers there as it does, the rest is not ours to switch off. @returns {Hands} */
@@ -34,6 +36,8 @@ export function bound() {
 		erase: cannot,
 		convert: async () => {},
 		outlast: async () => {},
+		stopStore: cannot,
+		startStore: cannot,
 	};
 }
 
@@ -49,6 +53,8 @@ export const ofCluster = (cluster) => ({
 	erase: (path) => cluster.erase(keyOf(path)),
 	convert: async () => {},
 	outlast: async () => {},
+	stopStore: () => cluster.freezeStore(),
+	startStore: () => cluster.thawStore(),
 });
 
 /**
@@ -75,6 +81,8 @@ export function ofSandbox(script, answers, ended) {
 			await told;
 		}
 	};
+	/** @param {string} plural @param {string} namespace @param {string} name */
+	const outlast = (plural, namespace, name) => tellAll(`on delete ${plural} ${namespace}/${name} 1x -> 504`);
 	/** @param {string[]} happenings */
 	const say = (...happenings) => tellAll(...happenings.map((happening) => `at 0s ${happening}`));
 	return {
@@ -87,7 +95,9 @@ export function ofSandbox(script, answers, ended) {
 		corrupt: (path) => say(`corrupt ${resourceOf(path)}`),
 		erase: (path) => say(`erase ${resourceOf(path)}`),
 		convert: (definition) => say(`webhook ${definition} allow`),
-		outlast: (plural, namespace, name) => tellAll(`on delete ${plural} ${namespace}/${name} 1x -> 504`),
+		outlast,
+		stopStore: outlast,
+		startStore: async () => {},
 	};
 }
 

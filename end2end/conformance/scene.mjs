@@ -20,7 +20,8 @@ import { Watch } from './watch.mjs';
  * @property {Record<string, string>} [headers]
  * @property {string[]} [see] what else of the objects in the answer is observed, as paths: `status.phase`
  * @property {(body: any) => unknown} [show] what is observed instead, if the answer is 2xx
- * @property {boolean} [silent] nothing is observed
+ * @property {boolean} [silent] nothing is observed; what is refused ends the case
+ * @property {boolean} [unread] nothing is observed, whatever the answer is: the case makes a note of what counts
  * @property {string} [raw] a body that is not JSON, or not to be changed
  */
 
@@ -137,6 +138,7 @@ export class Scene {
 	async request(method, path, body, how = {}) {
 		const answer = await this.#ask(method, path, body, how);
 		this.#normal.learn(answer.body);
+		if (how.unread) return answer;
 		if (how.silent) {
 			if (answer.status >= 300) this.halt(`${method} ${path}: ${answer.status} ${viewOf(answer.body)}`);
 			return answer;

@@ -35,6 +35,37 @@ const mayI = (resourceAttributes) => ({
 const allowed = ({ status }) => ({ allowed: status.allowed, denied: status.denied });
 
 export default [
+	define(
+		'roles-that-aggregate',
+		'A ClusterRole that aggregates gets the rules of those that it selects',
+		async (t) => {
+			const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }];
+			const [part, whole] = [t.name('part'), t.name('whole')];
+			const one = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' };
+			await t.create({ ...one, metadata: { name: part, labels: { of: t.ns } }, rules }, { silent: true });
+			const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { of: t.ns } }] };
+			await t.create({ ...one, metadata: { name: whole }, aggregationRule, rules: [] }, { silent: true });
+			// A controller gathers them, within a moment.
+			const due = performance.now() + 5_000;
+			await t.eventually(
+				'it has been looked at',
+				'GET',
+				`clusterroles/${whole}`,
+				({ body }) => body.rules?.length || performance.now() > due,
+			);
+			await t.get(`clusterroles/${whole}`, { show: ({ rules }) => rules });
+			for (const name of [whole, part]) await t.delete(`clusterroles/${name}`, undefined, { silent: true });
+		},
+		{
+			differs: [
+				{
+					real: '200 [{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]',
+					sandbox: '200 []',
+					why: 'roles are taken as they are written: its own admin, edit and view come whole',
+				},
+			],
+		},
+	),
 	define('rbac-nothing', '§3 A2 Who has no rights is told what is missing', async (t) => {
 		const as = `${t.ns}-nobody`;
 		await t.create(configMap('a'), { silent: true });

@@ -145,6 +145,42 @@ export default [
 		await t.delete(validating(t), undefined, { silent: true });
 	}),
 	define(
+		'webhook-unreachable',
+		'§3 X3 A webhook whose Service has an endpoint that nobody reaches',
+		async (t) => {
+			await t.create(service('hook', { selector: undefined, ports: [{ port: 443 }] }), { silent: true });
+			const slice = {
+				apiVersion: 'discovery.k8s.io/v1',
+				kind: 'EndpointSlice',
+				metadata: { name: 'hook', labels: { 'kubernetes.io/service-name': 'hook' } },
+				addressType: 'IPv4',
+				endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true } }],
+				ports: [{ port: 443 }],
+			};
+			await t.create(slice, { silent: true });
+			// Another one of the same configuration tells when both are known.
+			const deny = 'deny.example.com';
+			const told = { objectSelector: { matchLabels: { told: 'yes' } }, clientConfig: t.webhookAt(deny), timeoutSeconds: 5 };
+			const hooks = webhook(t, 'Validating', { name: deny, ...told });
+			const clientConfig = { service: { name: 'hook', namespace: t.ns } };
+			const objectSelector = { matchExpressions: [{ key: 'told', operator: 'DoesNotExist' }] };
+			hooks.webhooks.push(...webhook(t, 'Validating', { clientConfig, objectSelector }).webhooks);
+			await t.create(hooks, { silent: true });
+			await t.create(configMap('told', { labels: { told: 'yes' } }), { silent: true });
+			await t.eventually('they are called', 'DELETE', 'configmaps/told', ({ status }) => status === 400, dryRun);
+			await t.create(configMap('probe'), { silent: true });
+			// Why nobody reaches it depends on the network.
+			const { status } = await t.request('DELETE', 'configmaps/probe', undefined, { unread: true });
+			t.note('the answer', status);
+			await t.delete(validating(t), undefined, { silent: true });
+		},
+		{
+			differs: [
+				{ real: '500', sandbox: '200', why: 'it reaches nobody, and takes for allowed what somebody could have been asked about' },
+			],
+		},
+	),
+	define(
 		'webhook-does-not-hold-definition',
 		'§3 X1 X3 A webhook that is down does not hold a definition: what was made of it is deleted past admission',
 		async (t) => {
@@ -397,6 +433,35 @@ export default [
 		await t.delete('configmaps/a');
 		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
 	}),
+	define(
+		'webhook-refuses-orphaning',
+		'§3 G2 X3 Who refuses that a dependent loses its owner keeps the owner, which is to be orphaned first',
+		async (t) => {
+			const { body: parent } = await t.create(configMap('parent'));
+			await t.create(configMap('child', { ...ownedBy(parent), labels: { of: 'it' } }));
+			const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['UPDATE'] }];
+			const objectSelector = { matchLabels: { of: 'it' } };
+			const name = 'deny.example.com';
+			const hook = { name, rules, objectSelector, clientConfig: t.webhookAt(name), timeoutSeconds: 5 };
+			await t.create(webhook(t, 'Validating', hook), { silent: true });
+			await t.eventually('it is called', 'PATCH', 'configmaps/child', ({ status }) => status === 400, {
+				body: { data: { a: 'b' } },
+				headers: { 'content-type': 'application/merge-patch+json' },
+				query: { dryRun: 'All' },
+			});
+			await t.delete('configmaps/parent', { propagationPolicy: 'Orphan' });
+			// The collector comes to this one after it.
+			const { body: other } = await t.create(configMap('other'));
+			await t.create(configMap('left', ownedBy(other)));
+			await t.delete('configmaps/other', { propagationPolicy: 'Orphan' });
+			await t.gone('configmaps/other');
+			await t.get('configmaps/parent');
+			await t.get('configmaps/child');
+			await t.delete(validating(t), undefined, { silent: true });
+			await t.gone('configmaps/parent');
+			await t.get('configmaps/child');
+		},
+	),
 	define(
 		'delete-outlasts-server',
 		'§3 A8 A DELETE that takes longer than 34 s is given up, with nothing deleted; one of a collection is not',

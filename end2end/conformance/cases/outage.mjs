@@ -2,8 +2,9 @@
  * What a cluster does while a part of it is away: the controllers, every node, what converts, what is kept.
  */
 import { nodes } from '../../cluster/servers.mjs';
+import { overdue } from '../bare-node.mjs';
 import { condition, failsToEnd } from '../conditions.mjs';
-import { configMap, definition, disruptionBudget, held, ownedBy, pod, widget } from '../objects.mjs';
+import { configMap, definition, disruptionBudget, held, job, ownedBy, pod, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
 /** @typedef {import('../scene.mjs').Scene} Scene */
@@ -86,6 +87,77 @@ export default [
 			await t.gone('configmaps/parent', 'configmaps/left');
 		},
 		{ alone: true },
+	),
+	define(
+		'controllers-away-job',
+		'§3 P16 Without its controller a Pod of a Job keeps job-tracking, and stays',
+		async (t) => {
+			await t.create(job('work', { pods: held }), { silent: true });
+			const runs = (/** @type {any[]} */ all) => all.some(({ status }) => status.phase === 'Running');
+			const [{ metadata }] = await t.until('pods', 'one runs', runs, { silent: true });
+			await withoutControllers(t, async () => {
+				await t.delete(`pods/${metadata.name}`, { gracePeriodSeconds: 0 });
+				await t.get(`pods/${metadata.name}`);
+				await t.delete('jobs/work', { propagationPolicy: 'Orphan' });
+				await t.get(`pods/${metadata.name}`);
+			});
+			await t.gone(`pods/${metadata.name}`);
+		},
+		{ alone: true },
+	),
+	define(
+		'silent-node-returns',
+		'§8 R-S5 §3 P4 A Pod that is told to go while its node is silent goes once the node is back',
+		async (t) => {
+			const [name] = nodes;
+			const there = { nodeName: name, tolerations: [{ operator: 'Exists' }], terminationGracePeriodSeconds: 1 };
+			await t.create(pod('p', {}, there), { silent: true });
+			await t.until('pods/p', 'runs', (one) => one?.status?.phase === 'Running', { silent: true });
+			try {
+				await t.hands.silenceNodes(name);
+				await t.until(`nodes/${name}`, 'is Unknown', (node) => ready(node) === 'Unknown', { show: ready });
+				await t.delete('pods/p');
+				await overdue(t);
+				await t.get('pods/p', { see: ['status.phase'] });
+			} finally {
+				await t.hands.reviveNodes();
+			}
+			await t.gone('pods/p');
+			const isWell = (/** @type {any} */ node) => ready(node) === 'True' && taints(node).length === 0;
+			await t.until(`nodes/${name}`, 'is well again', isWell, { show: (node) => [ready(node), taints(node)] });
+		},
+		{ alone: true },
+	),
+	define(
+		'store-away',
+		'§3 A6 While the store is away caches answer, and a DELETE is given up: what became of it nobody can tell',
+		async (t) => {
+			await t.create(configMap('a'));
+			// Watches are told from the cache: it has what they were told of.
+			const watch = await t.watch('configmaps');
+			await watch.until('a', (events) => events.some(({ object }) => object.metadata.name === 'a'));
+			watch.end();
+			const cached = () => t.get('configmaps', { query: { resourceVersion: '0' } });
+			try {
+				await t.hands.stopStore('configmaps', t.ns, 'a');
+				await cached();
+				await t.delete('configmaps/a');
+				await cached();
+			} finally {
+				await t.hands.startStore();
+			}
+			await t.create(configMap('b'));
+		},
+		{
+			alone: true,
+			differs: [
+				{
+					real: '504 Failure 504 Timeout "Timeout: request did not complete within requested timeout - context deadline exceeded"',
+					sandbox: '504 Failure 504 Timeout "Timeout: request did not complete within the allotted timeout"',
+					why: 'it is its own store, and is told that the DELETE took too long: in the words of the limit of 60 s, it has no others',
+				},
+			],
+		},
 	),
 	define(
 		'all-nodes-silent',

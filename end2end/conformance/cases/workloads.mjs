@@ -3,15 +3,18 @@
  */
 import {
 	claim,
+	configMap,
 	cronJob,
 	daemonSet,
 	deployment,
 	held,
 	job,
+	ownedBy,
 	replicaSet,
 	service,
 	statefulSet,
 	storageClass,
+	unplacedPod,
 } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
@@ -314,6 +317,30 @@ export default [
 			await t.until('jobs/work', 'has counted it', (one) => one.status.failed === 1, {
 				see: ['status.failed', 'status.active'],
 			});
+		},
+	),
+	define(
+		'job-tracking-of-others',
+		'§3 P16 A Pod that no Job has loses job-tracking; one that something else controls, or a Job that somebody else manages, keeps it',
+		async (t) => {
+			const finalizers = ['batch.kubernetes.io/job-tracking'];
+			const { body: other } = await t.create(configMap('other'), { silent: true });
+			const { body: managed } = await t.create(job('managed', { spec: { managedBy: 'example.com/x' } }), {
+				see: ['spec.managedBy'],
+			});
+			const controlled = (/** @type {any} */ owner) => ownedBy(owner, { controller: true });
+			await t.create(unplacedPod('of-other', { finalizers, ...controlled(other) }));
+			await t.create(unplacedPod('of-managed', { finalizers, ...controlled(managed) }));
+			await t.create(unplacedPod('of-none', { finalizers }), { silent: true });
+			await t.until('pods/of-none', 'has lost it', (one) => !one.metadata.finalizers);
+			for (const name of ['of-other', 'of-managed']) {
+				await t.delete(`pods/${name}`);
+				await t.get(`pods/${name}`);
+			}
+			await t.delete('jobs/managed', { propagationPolicy: 'Background' });
+			await t.gone('pods/of-managed');
+			await t.get('pods/of-other');
+			await t.patch('pods/of-other', 'merge', { metadata: { finalizers: null } }, { silent: true });
 		},
 	),
 	define('job-suspended', 'A suspended Job has no Pods', async (t) => {
