@@ -3,6 +3,7 @@
 
 mod dress;
 pub(crate) mod neighbour;
+mod project;
 mod rare;
 mod storage;
 mod workload;

@@ -23,9 +23,10 @@ use sandbox::{
 };
 use server::hub::{Hub, Start, Steer};
 use teardown::{
+    doubt::Doubt,
     message::{Message, Record, Topic},
     plan::{Plan, StepId},
-    run::RunId,
+    run::{RunId, Trouble},
     unit::UnitId,
 };
 use tokio::{
@@ -428,12 +429,19 @@ impl Game {
         }
     }
 
-    /// What people do in the end: resume what is paused, and clear away.
+    /// What people do in the end: resume what is paused, leave out what would take more than they were told, and clear away.
     async fn tidy(&mut self, with_newcomers: bool) {
         for (run, ended) in self.stage.ledger.runs() {
             if !ended && let Some(life) = &self.life {
-                let resume = life.hub.steer(RunId::new(run), Steer::Resume, "Li".to_owned());
-                _ = timeout(ANSWER, resume).await;
+                let run = RunId::new(run);
+                let mut steers = vec![Steer::Resume];
+                if with_newcomers {
+                    steers.extend(costly(&life.hub, &run).await.into_iter().map(Steer::Skip));
+                }
+                for steer in steers {
+                    let steered = life.hub.steer(run.clone(), steer, "Li".to_owned());
+                    _ = timeout(ANSWER, steered).await;
+                }
             }
         }
         self.clear_away(with_newcomers);
@@ -620,4 +628,18 @@ impl Game {
         }
         self.offend("I4", format!("{topic}: what was folded is not what is there: {difference}"));
     }
+}
+
+/// The steps of which a run's page says that they would lose more data than its plan said.
+async fn costly(hub: &Hub, run: &RunId) -> Vec<StepId> {
+    let looked = timeout(ANSWER, hub.look(Topic::Run(run.clone()))).await;
+    let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else { return vec![] };
+    let would_lose = |trouble: &Option<Trouble>| {
+        matches!(trouble, Some(Trouble::CannotTell { doubt: Doubt::Loses { .. } }))
+    };
+    let costly = records.into_iter().filter_map(|record| match record {
+        Record::Step(step) if would_lose(&step.trouble) => Some(step.id),
+        _ => None,
+    });
+    costly.collect()
 }

@@ -2,6 +2,7 @@
 //! store's history, and the rules.
 
 mod ending;
+mod loss;
 mod standstill;
 mod word;
 
@@ -189,6 +190,10 @@ fn requests(evidence: &Evidence, offences: &mut Vec<Offence>) {
                 for reason in order::offences(&case) {
                     offend("I1", format!("DELETE of {}: {reason}", title(object)));
                 }
+                if let Some(volume) = loss::of_delete(evidence, &state, object, arrival) {
+                    let (claim, volume) = (title(object), title(volume));
+                    offend("I1", format!("DELETE of {claim}: {volume} goes, and no plan says so"));
+                }
             }
         }
     }
@@ -280,9 +285,9 @@ fn leftovers(evidence: &Evidence, offences: &mut Vec<Offence>) {
         } else if (unit(object) == UNIT || ours.contains(uid(object)))
             && state.knows(object)
             && list(object, "/metadata/ownerReferences").is_empty()
-            // It bears the labels of its Service, and goes with it.
-            && !(kind(object) == "Endpoints"
-                && state.find("Service", namespace(object), name(object)).is_some())
+            // It bears the labels of its Service, and is its controller's alone: whose Service is gone goes when that one
+            // is well again, which may be after the game.
+            && kind(object) != "Endpoints"
             && !kept.contains(uid(object))
         {
             let text = format!("{} is left over, and no plan says why", title(object));

@@ -83,7 +83,7 @@ mod tests {
         assert!(smallest <= 10 && largest >= 120, "{smallest} to {largest}");
     }
 
-    /// What no edge tells of: a kind without any, and two forms of one.
+    /// What no edge tells of: kinds without any, and two forms of one.
     #[test]
     fn what_stands_alone_is_drawn() {
         let is_drawn = |is_it: fn(&serde_json::Value) -> bool| {
@@ -92,6 +92,11 @@ mod tests {
         assert!(is_drawn(|it| kind(it) == "CSIDriver"));
         assert!(is_drawn(|it| text(it, "/spec/type") == "LoadBalancer"));
         assert!(is_drawn(|it| !list(it, "/metadata/finalizers").is_empty()));
+        assert!(is_drawn(|it| kind(it) == "VolumeSnapshot"));
+        assert!(is_drawn(|it| kind(it) == "HTTPRoute"));
+        assert!(is_drawn(|it| kind(it) == "ScaledObject"));
+        assert!(is_drawn(|it| text(it, "/apiVersion") == "argoproj.io/v1alpha1"));
+        assert!(is_drawn(|it| kind(it) == "Kustomization"));
     }
 
     /// One after the other: a new kind of edge does not compile before it has a place here.

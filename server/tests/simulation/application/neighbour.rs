@@ -1,10 +1,10 @@
-//! What others have that reaches into every namespace: an API that their Pods serve, and a webhook that is asked about
-//! what is deleted.
+//! What others have that reaches into every namespace: an API that their Pods serve, a webhook that is asked about what is
+//! deleted, kinds that they brought.
 
 use fastrand::Rng;
 use serde_json::json;
 
-use super::{Application, BYSTANDER, Draw, object};
+use super::{Application, BYSTANDER, Draw, UNIT, object};
 
 /// The webhook of the others.
 pub(crate) const POLICY: &str = "policy.example.net";
@@ -19,7 +19,7 @@ pub(crate) struct Neighbours {
 }
 
 impl Application {
-    /// Gives an application such neighbours, or none.
+    /// Gives an application such neighbours, or none, and lets it use what they brought.
     pub(crate) fn settle(&mut self, rng: &mut Rng) {
         self.neighbours = Neighbours { metrics: rng.u32(..4) == 0, policy: rng.u32(..4) == 0 };
         let application = std::mem::take(self);
@@ -30,6 +30,7 @@ impl Application {
         if draw.application.neighbours.policy {
             draw.policy();
         }
+        draw.projects(UNIT);
         *self = draw.application;
     }
 }

@@ -3,10 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sandbox::store::{Change, Event};
+use sandbox::{
+    log::Entry,
+    store::{Change, Event},
+};
 use serde_json::Value;
 
-use super::{Evidence, Offence, USER};
+use super::{Evidence, Offence, USER, word};
 use crate::{
     ledger::{Mark, event_name},
     sighting::Sighting,
@@ -168,27 +171,35 @@ impl<'a> Ending<'a> {
             "Gone" | "CameBack" => happened.any(|event| event.change == Change::Deleted),
             "Skipped" => self.skipped.contains(&step["id"].as_u64()),
             _ if end == "finished" => false,
-            "Present" | "Refused" => !self.is_deleted_by_us(uid, revision),
+            "Present" | "Refused" => !self.is_deleted_by_it(uid, revision),
             "Requested" | "Terminating" | "Finalizing" => happened.any(|event| {
                 event.change == Change::Deleted
                     || !event.object["metadata"]["deletionTimestamp"].is_null()
             }),
             // Who cannot look, as after a start before everything was listed, may know no better.
-            "Unknown" => !can_look || !self.is_deleted_by_us(uid, revision),
+            "Unknown" => !can_look || !self.is_deleted_by_it(uid, revision),
             // How long something takes is no matter of before and after: it may be one that only waits.
             "Slow" | "Stuck" => true,
             _ => false,
         }
     }
 
-    fn is_deleted_by_us(&self, uid: &str, revision: u64) -> bool {
+    /// Whether a DELETE of this run had its effect. What another run deletes, the page of this one learns by the watch.
+    fn is_deleted_by_it(&self, uid: &str, revision: u64) -> bool {
         self.evidence.entries.iter().any(|entry| {
             entry.actor == USER
                 && entry.verb == "delete"
                 && entry.effect
                 && entry.revision <= revision
                 && entry.met.as_deref() == Some(uid)
+                && self.is_asker(uid, entry)
         })
+    }
+
+    fn is_asker(&self, uid: &str, entry: &Entry) -> bool {
+        let arrival = self.evidence.arrival(entry);
+        let asker = arrival.and_then(|arrival| word::asker(self.evidence, uid, arrival));
+        asker.is_none_or(|(run, _)| run == self.run)
     }
 }
 

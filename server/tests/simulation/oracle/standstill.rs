@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sandbox::store::{Change, Event};
 use serde_json::Value;
 
-use super::{Evidence, Offence, planned_uids};
+use super::{Evidence, Offence, loss, planned_uids};
 use crate::{
     ledger::event_name,
     order::{self, Case},
@@ -176,6 +176,8 @@ fn free(
                 && object["metadata"]["deletionTimestamp"].is_null();
             if is_ours
                 && !is_held_by_pods(step, object, state, planned, families)
+                // That more would be lost than was said is for a person to see to.
+                && loss::unsaid(plan, state, object).is_none()
                 && order::offences(&Case {
                     unit: text(plan, "/unit"),
                     state,

@@ -47,7 +47,11 @@ pub(super) fn offences(evidence: &Evidence, offences: &mut Vec<Offence>) {
 }
 
 /// The run that a DELETE of this UID is of, and the step: the last one that had announced one by then.
-fn asker<'a>(evidence: &'a Evidence, uid: &str, arrival: &Arrival) -> Option<(&'a str, &'a Value)> {
+pub(super) fn asker<'a>(
+    evidence: &'a Evidence,
+    uid: &str,
+    arrival: &Arrival,
+) -> Option<(&'a str, &'a Value)> {
     evidence.known.runs.iter().rev().find_map(|(run, plan)| {
         let mut steps = list(evidence.known.plans.get(plan)?, "/steps").iter();
         let step = &steps.find(|step| text(step, "/uid") == uid)?["id"];

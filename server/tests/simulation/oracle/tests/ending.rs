@@ -224,6 +224,37 @@ fn a_page_does_not_call_untouched_what_was_deleted() {
 }
 
 #[test]
+fn what_another_run_deletes_a_page_need_not_know_at_once() {
+    let by = |run: &str| {
+        let end = stopped_behind(|hand| {
+            let known = &mut hand.evidence.known;
+            known.plans.insert("q".into(), json!({"steps": [{"id": 0, "uid": "b"}], "kept": []}));
+            known.runs.push(("s".into(), "q".into()));
+            let step = u64::from(run == "r");
+            let asked = json!({"event": {"event": "asked", "step": step, "call": "delete"}});
+            known.mark(run, asked, 0, 0);
+        });
+        let (mut hand, end) = with(end, 2, "state", json!("Present"));
+        hand.evidence.arrivals.push(Arrival {
+            path: "b".into(),
+            body: json!({"preconditions": {"uid": "b"}}),
+            intents: u64::MAX,
+            durable: hand.evidence.known.count,
+            life: 0,
+            at: 0,
+            until: Some(0),
+        });
+        hand.change(Change::Deleted, json!({"name": "b", "uid": "b"}));
+        hand.entry("delete", Some("b"), "b", true);
+        let ending = |offence: &&Offence| offence.text.starts_with("run r: its page says");
+        hand.evidence.sightings.push(Sighting { revision: 4, ..end });
+        judge(&hand.evidence).iter().filter(ending).count()
+    };
+    assert_eq!(by("s"), 0);
+    assert_eq!(by("r"), 1);
+}
+
+#[test]
 fn who_cannot_look_may_not_know_that_it_was_deleted() {
     for (record, verdict) in [
         (json!({"record": "cluster", "synced": true, "unreachable": null}), "I3"),

@@ -1,0 +1,112 @@
+//! What other projects bring to a cluster: definitions that nobody's application claims, and resources of them that tell of
+//! its claims, Services, workloads and namespaces.
+
+use serde_json::{Value, json};
+
+use super::{Draw, object};
+use crate::state::{kind, name, text};
+
+/// A kind of one of them.
+struct Project {
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    /// The kind of the object of the application that a resource is about.
+    about: &'static str,
+    /// What it says of the one of that name.
+    spec: fn(&str) -> Value,
+}
+
+/// Of each sort of relation that comes with such kinds: volume snapshots, Gateway API, KEDA, Argo CD and Flux.
+const PROJECTS: [Project; 5] = [
+    Project {
+        group: "snapshot.storage.k8s.io",
+        version: "v1",
+        kind: "VolumeSnapshot",
+        plural: "volumesnapshots",
+        about: "PersistentVolumeClaim",
+        spec: |claim| json!({"source": {"persistentVolumeClaimName": claim}}),
+    },
+    Project {
+        group: "gateway.networking.k8s.io",
+        version: "v1",
+        kind: "HTTPRoute",
+        plural: "httproutes",
+        about: "Service",
+        spec: |service| json!({"rules": [{"backendRefs": [{"name": service, "port": 80}]}]}),
+    },
+    Project {
+        group: "keda.sh",
+        version: "v1alpha1",
+        kind: "ScaledObject",
+        plural: "scaledobjects",
+        about: "Deployment",
+        spec: |deployment| json!({"scaleTargetRef": {"name": deployment}, "triggers": []}),
+    },
+    Project {
+        group: "argoproj.io",
+        version: "v1alpha1",
+        kind: "Application",
+        plural: "applications",
+        about: "Deployment",
+        spec: |deployment| json!({"project": "default", "source": {"path": deployment}}),
+    },
+    Project {
+        group: "kustomize.toolkit.fluxcd.io",
+        version: "v1",
+        kind: "Kustomization",
+        plural: "kustomizations",
+        about: "ConfigMap",
+        spec: |path| json!({"path": path, "prune": false}),
+    },
+];
+
+impl Draw<'_> {
+    /// Installs some, and lets the application make use of them.
+    pub(super) fn projects(&mut self, unit: &str) {
+        for project in &PROJECTS {
+            if self.chance(15) {
+                self.install(project);
+                self.make_use_of(project, unit);
+            }
+        }
+    }
+
+    fn install(&mut self, project: &Project) {
+        let Project { group, version, kind, plural, .. } = project;
+        let name = format!("{plural}.{group}");
+        let mut definition =
+            object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", &name);
+        definition["metadata"]["annotations"] =
+            json!({"api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements"});
+        definition["spec"] = json!({
+            "group": group,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": kind.to_lowercase(),
+            },
+            "versions": [{
+                "name": version, "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+            }],
+        });
+        self.application.objects.push(definition);
+    }
+
+    fn make_use_of(&mut self, project: &Project, unit: &str) {
+        let is_about = |it: &&Value| kind(it) == project.about && crate::state::unit(it) == unit;
+        let objects = self.application.objects.iter().filter(is_about);
+        let places: Vec<(String, String)> = objects
+            .map(|it| (text(it, "/metadata/namespace").to_owned(), name(it).to_owned()))
+            .collect();
+        for (namespace, about) in places {
+            if self.chance(50) {
+                let version = format!("{}/{}", project.group, project.version);
+                let mut resource = object(&version, project.kind, &namespace, &about);
+                resource["spec"] = (project.spec)(&about);
+                self.add_for(unit, resource);
+            }
+        }
+    }
+}
