@@ -32,8 +32,10 @@ const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(20);
 /// After no answer: doubled with each try, from the first to the second.
 const RETRY: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(250), SignedDuration::from_secs(30));
-/// The longest `Retry-After` that is honoured to the second.
-const PATIENT: SignedDuration = SignedDuration::from_secs(120);
+/// The longest `Retry-After` that is honoured to the second: who names more does not mean this request.
+const PATIENT: SignedDuration = SignedDuration::from_hours(1);
+/// The same where a DELETE may have had its effect: nobody can stop the run before that is known.
+const ANXIOUS: SignedDuration = SignedDuration::from_mins(2);
 /// The most Pods named in one trouble.
 const NAMED: usize = 8;
 
@@ -492,12 +494,13 @@ impl Run {
             Outcome::Throttled { after } => {
                 let message = Fault::Answered { code: 429, said: String::new() }.into();
                 let trouble = Trouble::Retrying { attempts, message };
-                postpone(wait(*after, progress.attempts), progress.unsure, trouble)
+                let unsure = progress.unsure;
+                postpone(wait(*after, attempts, unsure), unsure, trouble)
             }
             Outcome::Unanswered { message, after } => {
                 let unsure = progress.unsure || call == Call::Delete;
                 let trouble = Trouble::Retrying { attempts, message: message.clone() };
-                postpone(wait(*after, progress.attempts), unsure, trouble)
+                postpone(wait(*after, attempts, unsure), unsure, trouble)
             }
             Outcome::CannotTell { message } => postpone(
                 backoff(progress.attempts),
@@ -584,10 +587,11 @@ impl Look<'_> {
     }
 }
 
-/// For how long to wait after so many attempts if an answer asked for patience, or did not.
-fn wait(asked: Option<SignedDuration>, attempts: u32) -> SignedDuration {
-    let own = backoff(attempts);
-    asked.map_or(own, |asked| asked.min(PATIENT).max(own))
+/// For how long to wait after a try, of which there were so many, if its answer asked for patience, or did not.
+fn wait(asked: Option<SignedDuration>, attempts: u32, unsure: bool) -> SignedDuration {
+    let own = backoff(attempts - 1);
+    let most = if unsure { ANXIOUS } else { PATIENT };
+    asked.map_or(own, |asked| asked.min(most).max(own))
 }
 
 fn backoff(attempts: u32) -> SignedDuration {

@@ -571,10 +571,13 @@ fn a_run_does_not_end_before_it_knows_what_it_has_done() {
 fn whoever_asks_for_patience_gets_it() {
     let late = |after| Outcome::Unanswered { message: "shutting down".into(), after };
     let throttled = |after| Outcome::Throttled { after };
-    // What is asked for, and by when it was not granted yet: never at once, and not for ever.
-    for (asked, until) in [(0, 0), (9, 8), (86_400, 119)] {
+    // What is asked for, and by when it was not granted yet, if a DELETE may have had its effect or did not: never at once,
+    // and not for ever.
+    for (asked, unsure, sure) in [(0, 0, 0), (9, 8, 8), (600, 119, 599), (86_400, 119, 3_599)] {
         let after = Some(jiff::SignedDuration::from_secs(asked));
-        for (outcome, next) in [(late(after), "GET"), (throttled(after), "DELETE")] {
+        for (outcome, until, next) in
+            [(late(after), unsure, "GET"), (throttled(after), sure, "DELETE")]
+        {
             let mut play = Play::of("cm shop/a of=shop");
             play.look();
             play.answer("cm:shop/a", outcome);
