@@ -170,10 +170,11 @@ test.describe('on the page', () => {
 			const alert = page.getByRole('alert');
 			await expect(alert).toContainText('does not answer');
 			await expect(alert).toContainText(/refused/i);
+			await expect(alert).toContainText('See whether `kubectl cluster-info` gets through');
 		});
 	});
 
-	test('what may not be seen is said, with the reason', async ({
+	test('what may not be seen is said, with the reason and what to do', async ({
 		cluster,
 		visit,
 	}) => {
@@ -185,6 +186,7 @@ test.describe('on the page', () => {
 			await hidden.click();
 			await expect(page.getByText('secrets', { exact: true })).toBeVisible();
 			await expect(page.getByText('not allowed to list or watch it').first()).toBeVisible();
+			await expect(page.getByText(/let this account `list` and `watch` it/)).toBeVisible();
 		} finally {
 			await unwind.stop();
 		}

@@ -62,7 +62,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
     let nonce = leptos::nonce::use_nonce();
     view! {
         <!DOCTYPE html>
-        <html lang="en">
+        <html lang=text::LANGUAGE>
             <head>
                 <meta charset="utf-8"/>
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>

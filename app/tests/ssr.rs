@@ -197,7 +197,7 @@ fn all_states_have_shape_and_word() {
     for state in State::ALL {
         let word = app::text::state(state);
         assert!(html.contains(&format!("<span class=\"state-word\">{word}")), "{word}");
-        let symbol = format!("state-{}", word.to_lowercase().replace(' ', ""));
+        let symbol = app::mark::of_state(state);
         assert!(html.contains(&format!("/icons.svg#{symbol}\"")), "{symbol}");
         let shape = sprite.lines().find(|line| line.contains(&format!("id=\"{symbol}\""))).unwrap();
         shapes.push(shape.split_once("viewBox").unwrap().1);

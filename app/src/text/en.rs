@@ -23,6 +23,8 @@ pub use self::playground::*;
 pub use self::trouble::{evidence, in_doubt, trouble, trouble_do};
 use crate::reach::Reach;
 
+/// As HTML names it.
+pub const LANGUAGE: &str = "en";
 pub const PRODUCT: &str = "Unwind";
 /// Of a cluster that serves people.
 pub const PRODUCTION: &str = "Production";
@@ -207,6 +209,21 @@ pub fn away_do(cause: AwayCause) -> &'static str {
         }
         AwayCause::Failing => {
             "Unwind keeps trying. See what `kubectl get --raw /readyz?verbose` says is unhealthy."
+        }
+    }
+}
+
+/// What to do about kinds that cannot be seen.
+pub fn blind_do(cause: BlindCause) -> &'static str {
+    match cause {
+        BlindCause::Forbidden => {
+            "What is not allowed: let this account `list` and `watch` it (`kubectl auth can-i --list` shows what it may); it is seen within a minute."
+        }
+        BlindCause::Discovery => {
+            "What discovery does not show: `kubectl get apiservices` shows which one is not available, and why."
+        }
+        BlindCause::Failing => {
+            "What fails is tried again; repair what the API server complains of."
         }
     }
 }

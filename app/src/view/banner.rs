@@ -1,7 +1,7 @@
 //! Banners: what is wrong around the page, what it means and what to do.
 
 use leptos::prelude::*;
-use teardown::message::{BlindCard, ClusterCard};
+use teardown::message::{BlindCard, BlindCause, ClusterCard};
 
 use super::{icon::icon, moment::moment};
 use crate::{command::Refusal, text};
@@ -52,11 +52,18 @@ pub fn blind(cards: &[BlindCard]) -> impl IntoView + use<> {
                 }
             })
             .collect_view();
+        let causes = [BlindCause::Forbidden, BlindCause::Discovery, BlindCause::Failing];
+        let advice = causes
+            .into_iter()
+            .filter(|cause| cards.iter().any(|card| card.cause == *cause))
+            .map(|cause| view! { <p>{text::blind_do(cause)}</p> })
+            .collect_view();
         view! {
             <details class="banner warn">
                 <summary>{icon("state-unknown")} <strong>{text::blind(cards.len())}</strong></summary>
                 <p>{text::BLIND_MEANS}</p>
                 <ul>{rows}</ul>
+                {advice}
             </details>
         }
     })

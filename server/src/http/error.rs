@@ -235,7 +235,7 @@ pub(super) async fn render(request: Request, next: Next) -> Response {
         plain::sign_in_page().into_response()
     } else {
         let (.., Words { what, means, advice }) = failure.told();
-        plain::failure_page(&what, means, advice).into_response()
+        plain::failure_page(app::text::LANGUAGE, &what, means, advice).into_response()
     };
     let (content, body) = rendered.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);

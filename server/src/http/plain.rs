@@ -51,12 +51,17 @@ pub(super) async fn sign_in_script() -> impl IntoResponse {
     )
 }
 
-/// A refusal as a page.
-pub(super) fn failure_page(what: &str, means: &str, advice: &str) -> impl IntoResponse {
+/// A refusal as a page, in a language as HTML names it.
+pub(super) fn failure_page(
+    language: &str,
+    what: &str,
+    means: &str,
+    advice: &str,
+) -> impl IntoResponse {
     let [what, means, advice] = [what, means, advice].map(escape);
     Html(format!(
         r#"<!DOCTYPE html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -81,7 +81,8 @@ impl std::fmt::Display for Selector {
             Operator::Exists => r.key.to_string(),
             Operator::DoesNotExist => format!("!{}", r.key),
         }));
-        f.write_str(if parts.is_empty() { "everything" } else { "" })?;
+        // As Kubernetes writes the one that selects everything.
+        f.write_str(if parts.is_empty() { "{}" } else { "" })?;
         f.write_str(&parts.join(","))
     }
 }

@@ -209,7 +209,7 @@ fn other_workloads() {
     check(
         "apps/v1 DaemonSet",
         r#""spec": {"selector": {}}, "status": {"numberReady": 4}"#,
-        (None, Some(4), Some("everything")),
+        (None, Some(4), Some("{}")),
     );
     check("batch/v1 Job", r#""spec": {"template": {"spec": {}}}"#, (None, None, None));
 }
@@ -253,7 +253,7 @@ fn autoscaler_and_disruption_budget() {
     };
     assert_eq!(budget(r#""spec": {"minAvailable": 1}"#), None);
     assert_eq!(budget(r#""spec": {"selector": null}"#), None);
-    assert_eq!(budget(r#""spec": {"selector": {}}"#), Some("everything".to_owned()));
+    assert_eq!(budget(r#""spec": {"selector": {}}"#), Some("{}".to_owned()));
     assert_eq!(
         budget(r#""spec": {"selector": {"matchLabels": {"a": "b"}}}"#),
         Some("a=b".to_owned())
@@ -366,7 +366,7 @@ fn network_policy() {
         };
         selector.to_string()
     };
-    assert_eq!(policy(r#""spec": {"podSelector": {}}"#), "everything");
+    assert_eq!(policy(r#""spec": {"podSelector": {}}"#), "{}");
     assert_eq!(policy(r#""spec": {"podSelector": {"matchLabels": {"a": "b"}}}"#), "a=b");
 }
 

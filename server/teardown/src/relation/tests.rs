@@ -152,7 +152,7 @@ fn selects() {
         "pdb shop/web selector=app:web
          netpol shop/closed selector=
          pod shop/web-a labels=app:web",
-        "netpol:shop/closed Selects pod:shop/web-a; pod:shop/web-a first, Absent; spec.podSelector = everything
+        "netpol:shop/closed Selects pod:shop/web-a; pod:shop/web-a first, Absent; spec.podSelector = {}
          pdb:shop/web Selects pod:shop/web-a; pod:shop/web-a first, Absent; spec.selector = app=web",
     );
     check(
