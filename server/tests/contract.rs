@@ -135,9 +135,37 @@ async fn every_line_of_the_documentation_works() {
     plan shop
     start p1 by Li
     Pause r1 by Li
+    Resume r1 by Li
+    Stop r1 by Li
     Skip(StepId(7)) r1 by Li
     subscribe run:r1 after 5f3a:17
     ");
+}
+
+/// The documentation stands above the router, in the same file.
+#[test]
+fn every_route_is_documented() {
+    let router = DOCS.split_once("let api = Router::new()").expect("a router").1;
+    let router = router.split_once("let pages =").expect("its end").0;
+    let lines = Curl::of_docs();
+    let is_at = |path: &str, pattern: &str| {
+        let path = path.split('?').next().unwrap_or_default();
+        path.split('/').count() == pattern.split('/').count()
+            && path
+                .split('/')
+                .zip(pattern.split('/'))
+                .all(|(word, pattern)| word == pattern || pattern.starts_with('{'))
+    };
+    let mut routes = 0;
+    for route in router.split(".route(\"").skip(1) {
+        routes += 1;
+        let (path, handler) = route.split_once("\", ").expect("a handler");
+        let method = if handler.starts_with("get(") { Method::GET } else { Method::POST };
+        let pattern = format!("/api{path}");
+        let is_told = lines.iter().any(|it| it.method == method && is_at(&it.path, &pattern));
+        assert!(is_told, "{method} {pattern} is not documented");
+    }
+    assert!(routes >= 15, "{routes}");
 }
 
 /// What says of which sort an object is: its fields are the same wherever it stands.

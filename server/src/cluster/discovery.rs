@@ -390,6 +390,7 @@ mod tests {
             {"resource":"pods","responseKind":{"group":"","version":"v1","kind":"Pod"},"scope":"Namespaced","verbs":["delete","list","watch"],
              "subresources":[{"subresource":"log","verbs":["get"]}]},
             {"resource":"events","responseKind":{"kind":"Event"},"scope":"Namespaced","verbs":["list","watch"]},
+            {"resource":"endpoints","responseKind":{"kind":"Endpoints"},"scope":"Namespaced","verbs":["delete","list","watch"]},
             {"resource":"bindings","responseKind":{"kind":"Binding"},"scope":"Namespaced","verbs":["create"]},
             {"resource":"nodes","responseKind":{"kind":"Node"},"scope":"Cluster","verbs":["list","watch"]}]}]}]}"#;
 
@@ -397,6 +398,7 @@ mod tests {
         {"metadata":{"name":"autoscaling"},"versions":[
             {"version":"v2","freshness":"Current","resources":[{"resource":"horizontalpodautoscalers","responseKind":{"kind":"HorizontalPodAutoscaler"},"scope":"Namespaced","verbs":["list","watch"]}]},
             {"version":"v1","freshness":"Current","resources":[{"resource":"horizontalpodautoscalers","responseKind":{"kind":"HorizontalPodAutoscaler"},"scope":"Namespaced","verbs":["list","watch"]}]}]},
+        {"metadata":{"name":"discovery.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"endpointslices","responseKind":{"kind":"EndpointSlice"},"scope":"Namespaced","verbs":["delete","list","watch"]}]}]},
         {"metadata":{"name":"coordination.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"leases","responseKind":{"kind":"Lease"},"scope":"Namespaced","verbs":["list","watch"]}]}]},
         {"metadata":{"name":"wares.example.com"},"versions":[
             {"version":"v1","freshness":"Stale","resources":[{"resource":"wares","responseKind":{"kind":"Ware"},"scope":"Namespaced","verbs":["list","watch"]}]},

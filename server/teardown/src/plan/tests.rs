@@ -28,6 +28,7 @@ const CONSORTIUM: &str = "
     role org1/peer of=consortium
     rb org1/peer of=consortium accounts=peer role=role/peer
     svc org1/peer of=consortium selector=app:peer
+    endpoints org1/peer-x7 of=consortium owner=svc/peer
     ing org1/peer of=consortium routes=peer
     hpa org1/peer of=consortium target=deploy/peer
     netpol org1/peer of=consortium selector=app:peer
