@@ -1,8 +1,9 @@
 /**
- * The journey all this is for: a printed link, a unit, a plan, a confirmation, a run to its end, on a real control plane,
- * seen by two people, through a `kill -9`, and judged by somebody who knows nothing of our plans.
+ * The journey all this is for: a printed link, a unit, a plan, a confirmation, a run to its end, seen by two people, through
+ * a `kill -9`; and on a real control plane judged by somebody who knows nothing of our plans.
  */
 import { readFile } from 'node:fs/promises';
+import { collection, Kinds } from './cluster/kinds.mjs';
 import { kept, unitLabel, bystanderLabel, canaries } from './cluster/sample/names.mjs';
 import { Judge } from './judge/judge.mjs';
 import { anotherLink, expect, hold, signIn, tearDown, test, tickAll } from './world.mjs';
@@ -14,8 +15,8 @@ const halfway = (page) =>
 		return Number(gone) > 0 && Number(gone) < Number(total);
 	});
 
-test('an application is taken apart in order, through a kill, before two people', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
-	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, accused: 'developer' });
+/** Two people take the application apart, while the program is killed in the middle. @returns what the first of them saw last */
+async function takenApart({ unwind, visit }) {
 	const li = await visit();
 	await signIn(li, unwind.link);
 	const wang = await visit();
@@ -39,23 +40,51 @@ test('an application is taken apart in order, through a kill, before two people'
 		// A screen reader is told the same, some seconds later and further down.
 		await expect(page.getByText(/^(\d+) of \1 gone$/).first()).toBeVisible();
 	}
+	const secrets = await Promise.all([li.content(), readFile(`${unwind.options.state}/journal.redb`, 'latin1')]);
+	for (const text of [...secrets, unwind.errors]) expect(text).not.toMatch(canaries);
+}
 
-	// Nobody declared this volume: it is left as Released, and the plan has named it as data left behind.
+/** Nobody declared this volume: it is left as Released, and the plan has named it as data left behind. */
+const leftVolume = 'org1-couchdb';
+const phaseOfTheLeft = async (cluster) => (await cluster.request('admin', 'GET', `/api/v1/persistentvolumes/${leftVolume}`)).body.status?.phase;
+
+/** What there is with a label, as `Kind namespace/name`. */
+async function standing(cluster, label) {
+	const admin = (...request) => cluster.request('admin', ...request);
+	const { all } = await Kinds.discover(admin);
+	const lists = all.filter(({ verbs }) => verbs.includes('list') && verbs.includes('delete')).map(async (kind) => {
+		const { status, body } = await admin('GET', `${collection(kind)}?labelSelector=${encodeURIComponent(label)}`);
+		expect(status, kind.kind).toBe(200);
+		return body.items.map(({ metadata }) => title({ kind: kind.kind, ...metadata }));
+	});
+	return (await Promise.all(lists)).flat().sort();
+}
+
+const title = ({ kind, namespace, name }) => `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
+
+test('an application is taken apart through a kill, before two people', { tag: '@unjudged' }, async ({ cluster, unwind, visit }) => {
+	const bystander = await standing(cluster, bystanderLabel);
+	expect(bystander.length).toBeGreaterThan(2);
+	await takenApart({ unwind, visit });
+	expect(await standing(cluster, unitLabel)).toEqual(kept.map(title).sort());
+	expect(await standing(cluster, bystanderLabel)).toEqual(bystander);
+	await expect.poll(() => phaseOfTheLeft(cluster)).toBe('Released');
+});
+
+test('an application is taken apart in order, through a kill, before two people', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
+	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, accused: 'developer' });
+	await takenApart({ unwind, visit });
 	const { convictions, seen, gaps, unread } = await judge.close({
 		keptExpected: kept,
-		mayRemain: ({ metadata }) => metadata.name === 'org1-couchdb',
+		mayRemain: ({ metadata }) => metadata.name === leftVolume,
 	});
 	expect(convictions).toEqual([]);
 	// Which Pods there are was asked of the API server itself before each claim went.
 	expect(unread).toEqual([]);
-	const volume = async () => (await cluster.request('admin', 'GET', '/api/v1/persistentvolumes/org1-couchdb')).body.status?.phase;
-	await expect.poll(volume).toBe('Released');
+	await expect.poll(() => phaseOfTheLeft(cluster)).toBe('Released');
 	// It has seen them all, and knows whose they were.
 	expect(gaps).toEqual([]);
 	expect(seen.requests).toBeGreaterThan(40);
-
-	const secrets = await Promise.all([li.content(), readFile(`${unwind.options.state}/journal.redb`, 'latin1')]);
-	for (const text of [...secrets, unwind.errors]) expect(text).not.toMatch(canaries);
 });
 
 test('what is shared is kept, and says why', async ({ unwind, visit }) => {
@@ -65,8 +94,7 @@ test('what is shared is kept, and says why', async ({ unwind, visit }) => {
 	await page.getByRole('button', { name: 'Plan teardown…' }).click();
 	const keptList = page.getByRole('region', { name: 'Kept, and why' });
 	for (const { kind, namespace, name } of kept) {
-		const title = new RegExp(`^${kind} ${namespace ? `${namespace}/` : ''}${name}`);
-		const line = keptList.getByRole('listitem').filter({ hasText: title });
+		const line = keptList.getByRole('listitem').filter({ hasText: new RegExp(`^${title({ kind, namespace, name })}`) });
 		await expect(line).toHaveCount(1);
 		await expect(line).toContainText(/uses it and is not part of the unit|is kept and needs it/);
 	}

@@ -13,7 +13,7 @@ export default defineConfig({
 	// The sandbox is there at once; what has to be judged, and what a real API server decides, is played on a real one.
 	projects: [
 		{ name: 'sandbox', grepInvert: /@judged/, use: { stage: 'sandbox' } },
-		{ name: 'real', testMatch: ['journey.spec.mjs', 'refusals.spec.mjs'], use: { stage: 'real' } },
+		{ name: 'real', testMatch: ['journey.spec.mjs', 'refusals.spec.mjs'], grepInvert: /@unjudged/, use: { stage: 'real' } },
 		{ name: 'real pages', testMatch: 'pages.spec.mjs', grep: /@real/, use: { stage: 'real' } },
 	],
 	reporter: [['list'], ['./summary.mjs']],
