@@ -101,6 +101,7 @@ pub struct Run {
     recovered: u32,
     steps: Vec<Progress>,
     feed: Vec<EventCard>,
+    makers: Arc<[Vec<StepId>]>,
 }
 
 impl Run {
@@ -108,7 +109,7 @@ impl Run {
     pub fn new(id: RunId, plan: Arc<Plan>) -> Self {
         let steps = plan.steps.iter().map(|_| Progress::new()).collect();
         let started = plan.made;
-        let (by, feed) = (String::new(), Vec::new());
+        let (by, feed, makers) = (String::new(), Vec::new(), makers(&plan).into());
         Self {
             id,
             plan,
@@ -119,6 +120,7 @@ impl Run {
             recovered: 0,
             steps,
             feed,
+            makers,
         }
     }
 
@@ -165,6 +167,12 @@ impl Run {
     /// Everything that happened, for people.
     pub fn feed(&self) -> &[EventCard] {
         &self.feed
+    }
+
+    /// What would make anew what is in front of a step, where it is not in front of it itself: the owners of that, at
+    /// whatever distance. A custom resource has no template by which what its Pods use could be known as its own.
+    pub(super) fn makers(&self, step: StepId) -> &[StepId] {
+        self.makers.get(step.0 as usize).map_or(&[], Vec::as_slice)
     }
 
     /// The steps whose objects go although nobody asks for them: with an owner, or with their claim, whose end was asked
@@ -282,7 +290,11 @@ impl Run {
                 }
             }
             RunEvent::Paused { .. } => self.state = RunState::Paused,
-            RunEvent::Resumed { .. } => self.state = RunState::Running,
+            RunEvent::Resumed { .. } => {
+                self.state = RunState::Running;
+                // Whoever says so wants it tried now, whatever an answer asked for.
+                self.steps.iter_mut().for_each(|progress| progress.put_off = None);
+            }
             RunEvent::Stopping { .. } => self.state = RunState::Stopping,
             RunEvent::Finished => {
                 self.state = RunState::Finished;
@@ -374,6 +386,27 @@ impl Run {
         }
         Happening::Stopped { untouched, irrevocable, gone }
     }
+}
+
+/// By step, the owners of what is in front of it that are not in front of it themselves.
+fn makers(plan: &Plan) -> Vec<Vec<StepId>> {
+    // Owners stand before what they own.
+    let mut owners: Vec<BTreeSet<StepId>> = Vec::with_capacity(plan.steps.len());
+    for step in &plan.steps {
+        let own = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
+        let with_theirs = own.flat_map(|blocker| {
+            let theirs = owners.get(blocker.step.0 as usize);
+            theirs.into_iter().flatten().copied().chain([blocker.step])
+        });
+        owners.push(with_theirs.collect());
+    }
+    let of = |step: &Step| {
+        let in_front: BTreeSet<StepId> = step.after.iter().map(|blocker| blocker.step).collect();
+        let owners = in_front.iter().filter_map(|first| owners.get(first.0 as usize));
+        let makers: BTreeSet<StepId> = owners.flatten().copied().collect();
+        makers.difference(&in_front).copied().collect()
+    };
+    plan.steps.iter().map(of).collect()
 }
 
 /// A line of a run's feed: codes and parameters; the reader's language makes the sentence.

@@ -66,7 +66,9 @@ pub fn trouble_do(trouble: &Trouble) -> &'static str {
             }
         },
         Trouble::InUse { .. } => "Wait for these Pods to end, or delete what owns them.",
-        Trouble::Retrying { .. } => "Nothing: it goes on by itself.",
+        Trouble::Retrying { .. } => {
+            "Nothing: it goes on by itself. To ask at once, pause and resume."
+        }
     }
 }
 

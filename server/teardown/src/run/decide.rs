@@ -321,14 +321,16 @@ impl Run {
 
     fn look_at(&self, step: &Step, progress: &Progress, look: &mut Look<'_>) {
         let again = look.index.named(&step.object).filter(|object| object.uid != step.uid);
-        if let Some(object) = again
-            && progress.stage != Stage::Skipped
-            && let Some(by) = self.who_left_out_an_owner(object, look.index)
-        {
-            return look.turn.events.push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
-        }
         match (progress.stage, again) {
-            (Stage::Skipped, _) | (Stage::Gone, None) | (Stage::CameBack, Some(_)) => return,
+            (Stage::Skipped, _) | (Stage::Gone, None) => return,
+            // As long as what makes it, or needs it, stays, so does this.
+            (Stage::CameBack, Some(_)) => {
+                if let Some(by) = self.who_left_out_what_is_in_front(step, look.index) {
+                    let by = by.to_owned();
+                    look.turn.events.push(RunEvent::Skipped { step: step.id, by });
+                }
+                return;
+            }
             (Stage::CameBack, None) => {
                 return look.turn.events.push(RunEvent::Gone { step: step.id });
             }
@@ -407,37 +409,31 @@ impl Run {
         })
     }
 
-    /// Who left out what owns an object, so that it was made anew: as long as that stays, so does what it makes.
-    fn who_left_out_an_owner(&self, object: &Object, index: &Index) -> Option<&str> {
-        self.steps().find_map(|(owner, progress)| {
-            let left_out = progress.left_out.as_ref()?;
-            index.descends(&object.uid, &owner.uid).then_some(left_out.by.as_str())
-        })
-    }
-
-    /// Whether a step waits for another one: as one in front of it, or as a Pod of a workload in front of it.
+    /// Whether a step waits for another one: as one in front of it, as what would make that anew, or as a Pod of a workload
+    /// in front of it.
     fn is_behind(&self, behind: &Step, first: StepId, index: &Index) -> bool {
-        behind.after.iter().any(|blocker| {
-            let is_pod_of = |workload: &Step| {
-                let pod = self.plan.step(first).and_then(|first| index.get(&first.uid));
-                pod.filter(|pod| matches!(pod.facts, Facts::Pod(_))).is_some_and(|pod| {
-                    pod.namespace == workload.object.namespace
-                        && index.is_pod_of(
-                            &pod.owners,
-                            &pod.labels,
-                            &workload.uid,
-                            workload.pods.as_ref(),
-                        )
-                })
-            };
-            blocker.step == first
-                || blocker.rung == Rung::Childless
-                    && self.plan.step(blocker.step).is_some_and(is_pod_of)
-        })
+        self.makers(behind.id).contains(&first)
+            || behind.after.iter().any(|blocker| {
+                let is_pod_of = |workload: &Step| {
+                    let pod = self.plan.step(first).and_then(|first| index.get(&first.uid));
+                    pod.filter(|pod| matches!(pod.facts, Facts::Pod(_))).is_some_and(|pod| {
+                        pod.namespace == workload.object.namespace
+                            && index.is_pod_of(
+                                &pod.owners,
+                                &pod.labels,
+                                &workload.uid,
+                                workload.pods.as_ref(),
+                            )
+                    })
+                };
+                blocker.step == first
+                    || blocker.rung == Rung::Childless
+                        && self.plan.step(blocker.step).is_some_and(is_pod_of)
+            })
     }
 
-    /// The steps a waiting step waits for, in the plan's order: those in front of it that have not reached their rung, and
-    /// the Pods that are left of what has to have none.
+    /// The steps a waiting step waits for, in the plan's order: those in front of it that have not reached their rung, the
+    /// Pods that are left of what has to have none, and what would make anew what is in front of it.
     pub fn waits_for(&self, step: &Step, index: &Index) -> Vec<StepId> {
         let mut found = BTreeSet::new();
         for blocker in &step.after {
@@ -457,6 +453,9 @@ impl Run {
                 found.insert(blocker.step);
             }
         }
+        let is_gone =
+            |step: &&StepId| self.progress(**step).is_some_and(|it| it.stage == Stage::Gone);
+        found.extend(self.makers(step.id).iter().filter(|step| !is_gone(step)));
         found.into_iter().collect()
     }
 

@@ -590,6 +590,19 @@ fn whoever_asks_for_patience_gets_it() {
 }
 
 #[test]
+fn who_resumes_a_run_has_it_ask_at_once() {
+    let mut play = Play::of("cm shop/a of=shop");
+    play.look();
+    let after = Some(jiff::SignedDuration::from_hours(1));
+    play.answer("cm:shop/a", Outcome::Throttled { after });
+    assert!(play.look().is_empty());
+    play.steer(&Input::Pause { by: by() });
+    assert!(play.look().is_empty());
+    play.steer(&Input::Resume { by: by() });
+    assert_eq!(play.look(), ["DELETE ConfigMap shop/a"]);
+}
+
+#[test]
 fn what_was_left_out_after_it_was_requested_cannot_be_taken_back() {
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
     play.look();
@@ -651,6 +664,64 @@ fn what_comes_back_as_its_owner_was_left_out_is_left_out_too() {
     play.applied("pod shop/db-0 uid=again owner=sts/db labels=app:db");
     play.look();
     assert_eq!(play.progress("pod:shop/db-0").stage, Stage::Skipped);
+    assert_eq!(play.progress("pod:shop/db-0").reached(), Stage::CameBack, "it had gone");
+    assert_eq!(play.run.state(), RunState::Finished);
+}
+
+/// Whoever keeps it in the cluster made the set anew, and the set its Pods: one word is enough for all.
+#[test]
+fn what_is_owned_by_what_came_back_itself_is_left_out_with_it() {
+    let mut play = Play::of(
+        "ns shop of=shop
+         sts shop/db of=shop selector=app:db template=app:db
+         pod shop/db-0 owner=sts/db labels=app:db\n pod shop/db-1 owner=sts/db labels=app:db",
+    );
+    play.look();
+    accepted(&mut play, "sts:shop/db");
+    play.gone("sts shop/db");
+    for pod in ["db-0", "db-1"] {
+        play.gone(&format!("pod shop/{pod} owner=sts/db"));
+    }
+    play.applied("sts shop/db uid=again of=shop selector=app:db template=app:db");
+    for pod in ["db-0", "db-1"] {
+        let owner = "owner=sts/db owner-uid=again";
+        play.applied(&format!("pod shop/{pod} uid={pod}-again {owner} labels=app:db"));
+    }
+    play.look();
+    let step = play.id("sts:shop/db");
+    play.steer(&Input::Skip { step, by: by() });
+    play.look();
+    assert_eq!(play.run.state(), RunState::Finished);
+    assert!(play.run.steps().all(|(_, progress)| progress.stage == Stage::Skipped));
+}
+
+/// A custom resource has no template that would tell what its Pods use: while it is there it makes them anew.
+#[test]
+fn what_a_pod_used_waits_for_what_would_make_the_pod_anew() {
+    let fixture = "ns shop of=shop
+         Database.example.com shop/db of=shop
+         pod shop/db-0 owner=Database.example.com/db labels=app:db uses=claim:data deleted=0
+         pvc shop/data of=shop";
+    let refused = || {
+        let mut play = Play::of(fixture);
+        assert_eq!(play.look(), ["DELETE Database shop/db"]);
+        let refused = Outcome::Refused { code: 403, message: "no".into() };
+        play.answer("Database.example.com:shop/db", refused);
+        play
+    };
+    let mut play = refused();
+    play.gone("pod shop/db-0 owner=Database.example.com/db");
+    assert!(play.look().is_empty(), "the operator may be about to make another one");
+    let (database, claim) = (play.id("Database.example.com:shop/db"), play.id("pvc:shop/data"));
+    let step = play.run.plan.step(claim).unwrap();
+    assert_eq!(play.run.waits_for(step, &play.index), [database], "and the page says so");
+    play.gone("Database.example.com shop/db");
+    assert_eq!(play.look(), ["LIST pods in shop"]);
+
+    let mut play = refused();
+    play.steer(&Input::Skip { step: database, by: by() });
+    assert_eq!(play.progress("pvc:shop/data").stage, Stage::Skipped);
+    play.gone("pod shop/db-0 owner=Database.example.com/db");
     play.look();
     assert_eq!(play.run.state(), RunState::Finished);
 }
@@ -877,7 +948,9 @@ fn what_waits_at_whatever_distance_is_what_is_left_out() {
          pod shop/db-1 owner=sts/db labels=app:db uses=config:c,claim:data-db-1
          pvc shop/data-db-0 of=shop\n pvc shop/data-db-1 of=shop volume=pv
          pv pv claim=shop/data-db-1 of=shop\n cm shop/c of=shop
-         svc shop/db of=shop selector=app:db\n ing shop/db of=shop routes=db",
+         svc shop/db of=shop selector=app:db\n ing shop/db of=shop routes=db
+         Database.example.com shop/x of=shop
+         pod shop/x-0 owner=Database.example.com/x labels=app:x uses=claim:x deleted=0\n pvc shop/x of=shop",
     );
     for (step, _) in play.run.steps() {
         let mut seen = BTreeSet::from([step.id]);

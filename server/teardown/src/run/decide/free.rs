@@ -14,17 +14,18 @@ use crate::{
     index::Index,
     object::{Claim, Deletion, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
     patience::{Overdue, Patience},
-    plan::{Blocker, Fate, Propagation, Step, is_made_in_passing, volume_called},
+    plan::{Fate, Propagation, Step, StepId, is_made_in_passing, volume_called},
     relation::{Rung, goes_after_pods, is_its_own, is_needed, may_own, served_namespaces},
 };
 
 impl Run {
-    /// Whether everything in front of a step is proven to have reached its rung, and nothing that came after the plan
-    /// was made holds it.
+    /// Whether everything in front of a step is proven to have reached its rung, nothing is left that would make it anew,
+    /// and nothing that came after the plan was made holds it.
     pub(super) fn is_free(&self, step: &Step, look: &mut Look<'_>) -> Result<bool, Doubt> {
-        let gone =
-            |blocker: &Blocker| self.progress(blocker.step).is_some_and(|p| p.stage == Stage::Gone);
-        if !step.after.iter().all(gone) {
+        let is_gone = |step: &StepId| self.progress(*step).is_some_and(|p| p.stage == Stage::Gone);
+        if !step.after.iter().all(|blocker| is_gone(&blocker.step))
+            || !self.makers(step.id).iter().all(is_gone)
+        {
             return Ok(false);
         }
         for blocker in step.after.iter().filter(|blocker| blocker.rung == Rung::Childless) {
