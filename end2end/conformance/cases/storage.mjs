@@ -64,12 +64,43 @@ const attachedTo = (t, volume, ...nodes) =>
 		'volumeattachments',
 		`it is attached to ${nodes.length}`,
 		(all) => {
-			const of = all.filter(({ spec }) => spec.source.persistentVolumeName === volume);
+			const of = all.filter(isOf(volume));
 			const attached = of.filter(({ status }) => status?.attached).map(({ spec }) => spec.nodeName);
 			return of.length === nodes.length && nodes.every((node) => attached.includes(node));
 		},
 		{ silent: true },
 	);
+
+/** @param {string} volume */
+const isOf = (volume) => (/** @type {any} */ attachment) => attachment.spec.source.persistentVolumeName === volume;
+/** @param {any} attachment */
+const howAttached = ({ status, metadata }) => [status, metadata.deletionTimestamp ? 'told to go' : 'stays'];
+
+/**
+ * A volume that a node still has mounted although its Pod is gone. Of another one it let go, and that was detached: whoever
+ * detaches goes through all there are, so it has looked at this one. @param {Scene} t @param {string} node
+ */
+async function mountedStill(t, node) {
+	const used = await provisioned(t);
+	await t.create(claim('idle', t.name('class')), { silent: true });
+	const { spec } = await t.until('persistentvolumeclaims/idle', 'is Bound', is('Bound'), { silent: true });
+	const idle = spec.volumeName;
+	await t.create(pod('p', {}, { nodeName: node, ...onBareNode, ...using('data') }), { silent: true });
+	await t.create(pod('q', {}, { nodeName: node, ...onBareNode, ...using('idle') }), { silent: true });
+	await attachedTo(t, used, node);
+	await attachedTo(t, idle, node);
+	await hasMounted(t, node, used, idle);
+	for (const name of ['p', 'q']) await t.delete(`pods/${name}`, { gracePeriodSeconds: 0 }, { silent: true });
+	await t.gone('pods/p', 'pods/q');
+	await hasMounted(t, node, used);
+	await attachedTo(t, idle);
+	return used;
+}
+
+/** Many nodes that are not well count for what happens to others. @param {Scene} t @param {string[]} nodes */
+async function away(t, ...nodes) {
+	for (const node of nodes) await t.delete(`nodes/${node}`, undefined, { silent: true });
+}
 
 /** What a node's kubelet says it has mounted. @param {Scene} t @param {string} node @param {string[]} volumes */
 async function hasMounted(t, node, ...volumes) {
@@ -440,30 +471,13 @@ export default [
 		async (t) => {
 			const node = t.name('node');
 			await attachingNode(t, node);
-			const used = await provisioned(t);
-			await t.create(claim('idle', t.name('class')), { silent: true });
-			const { spec } = await t.until('persistentvolumeclaims/idle', 'is Bound', is('Bound'), { silent: true });
-			const idle = spec.volumeName;
 			await heard(t, node, async () => {
-				await t.create(pod('p', {}, { nodeName: node, ...onBareNode, ...using('data') }), { silent: true });
-				await t.create(pod('q', {}, { nodeName: node, ...onBareNode, ...using('idle') }), { silent: true });
-				await attachedTo(t, used, node);
-				await attachedTo(t, idle, node);
-				await hasMounted(t, node, used, idle);
-				for (const name of ['p', 'q']) await t.delete(`pods/${name}`, { gracePeriodSeconds: 0 }, { silent: true });
-				await t.gone('pods/p', 'pods/q');
-				await hasMounted(t, node, used);
-				// It goes through all that is attached: once it let this one go, it has looked at the other one.
-				await attachedTo(t, idle);
-				await t.get('volumeattachments', {
-					show: ({ items }) =>
-						items
-							.filter((/** @type {any} */ it) => it.spec.source.persistentVolumeName === used)
-							.map((/** @type {any} */ { status, metadata }) => [status, metadata.deletionTimestamp ?? 'stays']),
-				});
+				const used = await mountedStill(t, node);
+				await t.get('volumeattachments', { show: ({ items }) => items.filter(isOf(used)).map(howAttached) });
 				await hasMounted(t, node);
 				await attachedTo(t, used);
 			});
+			await away(t, node);
 		},
 	),
 	define(
@@ -472,16 +486,8 @@ export default [
 		async (t) => {
 			const node = t.name('node');
 			await attachingNode(t, node);
-			const used = await provisioned(t);
-			await t.create(pod('p', {}, { nodeName: node, ...onBareNode, ...using('data') }), { silent: true });
-			await attachedTo(t, used, node);
-			await hasMounted(t, node, used);
-			await t.delete('pods/p', { gracePeriodSeconds: 0 }, { silent: true });
-			await t.gone('pods/p');
-			await t.get('volumeattachments', {
-				show: ({ items }) =>
-					items.filter((/** @type {any} */ it) => it.spec.source.persistentVolumeName === used).length,
-			});
+			const used = await mountedStill(t, node);
+			await t.get('volumeattachments', { show: ({ items }) => items.filter(isOf(used)).map(howAttached) });
 			const out = [
 				{
 					op: 'add',
@@ -492,6 +498,7 @@ export default [
 			await t.patch(`nodes/${node}`, 'json', out, { silent: true });
 			await attachedTo(t, used);
 			t.note('the attachment', 'is gone');
+			await away(t, node);
 		},
 	),
 	define(
@@ -516,6 +523,7 @@ export default [
 			await hasMounted(t, here);
 			await attachedTo(t, used, there);
 			t.note('the volume', 'is attached to the other node');
+			await away(t, here, there);
 		},
 	),
 	define(
@@ -531,10 +539,8 @@ export default [
 			await t.create(pod('p', {}, { nodeName: own, ...onBareNode, ...using('data') }), { silent: true });
 			await t.create(pod('q', {}, { nodeName: managed, ...onBareNode, ...using('other') }), { silent: true });
 			await attachedTo(t, spec.volumeName, managed);
-			await t.get('volumeattachments', {
-				show: ({ items }) =>
-					items.filter((/** @type {any} */ it) => it.spec.source.persistentVolumeName === first).length,
-			});
+			await t.get('volumeattachments', { show: ({ items }) => items.filter(isOf(first)).length });
+			await away(t, own, managed);
 		},
 	),
 	define('class-in-use', 'A StorageClass is not protected by its claims', async (t) => {

@@ -71,6 +71,7 @@ impl Reconcile for AttachDetach {
                     it["status"]["volumesInUse"].clone(),
                     is_true(it, "Ready"),
                     it["spec"]["taints"].clone(),
+                    it["metadata"]["annotations"].get(MANAGED).is_some(),
                 )
             };
             if event.previous.as_deref().map(essence) != Some(essence(object)) {
@@ -85,12 +86,12 @@ impl Reconcile for AttachDetach {
         client: &mut Client<'_>,
         _: &mut Queue<String>,
     ) -> Result<Next, Status> {
-        // What was attached to a node that is gone is seen to all the same.
-        let managed = client
-            .find(NODES, "", node)
+        let machine = client.find(NODES, "", node);
+        let managed = machine
+            .as_deref()
             .is_none_or(|it| it["metadata"]["annotations"].get(MANAGED).is_some());
         let users = self.users.get(node).into_iter().flatten().filter_map(|key| client.get(key));
-        let wanted: BTreeMap<String, Arc<Value>> = users
+        let mut wanted: BTreeMap<String, Arc<Value>> = users
             .filter(|pod| managed && !ended(pod))
             .flat_map(|pod| {
                 claims(&pod)
@@ -99,18 +100,26 @@ impl Reconcile for AttachDetach {
             })
             .map(|volume| (attachment_name(&volume, node), volume))
             .collect();
+        if machine.is_none() {
+            // What is attached there is seen to all the same, and nothing else is attached.
+            wanted.retain(|attachment, _| client.find(ATTACHMENTS, "", attachment).is_some());
+        }
         let told = self.refused.remove(node).unwrap_or_default();
         let mut refused = BTreeSet::new();
         for (attachment, volume) in &wanted {
             self.idle.remove(attachment);
             let absent = client.find(ATTACHMENTS, "", attachment).is_none();
-            let holders = other_holders(volume, node, client);
+            let others = attached_elsewhere(volume, node, client);
+            // While one of them comes or goes nothing is said.
+            let steady =
+                others.iter().filter(|it| flag(it, "/status/attached") && !is_deleting(it));
+            let holders: BTreeSet<&str> = steady.map(|it| text(it, "/spec/nodeName")).collect();
             if absent && !holders.is_empty() {
                 if !told.contains(attachment) {
                     self.refuse(volume, node, &holders, client);
                 }
                 refused.insert(attachment.clone());
-            } else if absent {
+            } else if absent && others.is_empty() {
                 let object = json!({
                     "metadata": {"name": attachment},
                     "spec": {
@@ -143,7 +152,7 @@ impl AttachDetach {
         &self,
         volume: &Value,
         node: &str,
-        holders: &BTreeSet<String>,
+        holders: &BTreeSet<&str>,
         client: &mut Client<'_>,
     ) {
         let others: Vec<_> =
@@ -241,18 +250,17 @@ pub(super) fn attachable(pod: &Value, claim: &str, client: &Client<'_>) -> Optio
     (!driver.is_empty() && attaches).then_some(volume)
 }
 
-/// The other nodes that a volume which only one may have is still attached to.
-fn other_holders(volume: &Value, node: &str, client: &Client<'_>) -> BTreeSet<String> {
+/// The attachments to other nodes of a volume that only one may have.
+fn attached_elsewhere(volume: &Value, node: &str, client: &Client<'_>) -> Vec<Arc<Value>> {
     let many = list(volume, "/spec/accessModes")
         .iter()
         .any(|it| it == "ReadWriteMany" || it == "ReadOnlyMany");
     if many {
-        return BTreeSet::new();
+        return vec![];
     }
     let attachments = client.list(ATTACHMENTS, None).into_iter();
     attachments
         .filter(|it| text(it, "/spec/source/persistentVolumeName") == name(volume))
-        .map(|it| text(&it, "/spec/nodeName").to_owned())
-        .filter(|holder| holder != node)
+        .filter(|it| text(it, "/spec/nodeName") != node)
         .collect()
 }

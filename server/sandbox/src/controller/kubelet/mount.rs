@@ -30,7 +30,7 @@ pub(super) struct Mount {
 /// Why a Pod's volumes are not all there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unmounted {
-    /// A volume is not attached to the node yet. Why not, if there is a reason, tells who attaches.
+    /// A volume is not attached to the node yet. If something is in the way, who attaches says so.
     Unattached,
     /// What they need is not there.
     Lacks(String),
