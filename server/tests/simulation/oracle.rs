@@ -199,6 +199,14 @@ fn requests(evidence: &Evidence, offences: &mut Vec<Offence>) {
     }
 }
 
+/// Whether there ever was something of a kind that an object is named after.
+fn has_been(evidence: &Evidence, of: &str, object: &Value) -> bool {
+    evidence.events.iter().any(|event| {
+        let it = &*event.object;
+        kind(it) == of && namespace(it) == namespace(object) && name(it) == name(object)
+    })
+}
+
 /// I7 and I8: what was announced, and how it was asked.
 fn arrivals(evidence: &Evidence, offences: &mut Vec<Offence>) {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
@@ -287,7 +295,7 @@ fn leftovers(evidence: &Evidence, offences: &mut Vec<Offence>) {
             && list(object, "/metadata/ownerReferences").is_empty()
             // It bears the labels of its Service, and is its controller's alone: whose Service is gone goes when that one
             // is well again, which may be after the game.
-            && kind(object) != "Endpoints"
+            && !(kind(object) == "Endpoints" && has_been(evidence, "Service", object))
             && !kept.contains(uid(object))
         {
             let text = format!("{} is left over, and no plan says why", title(object));

@@ -40,14 +40,18 @@ impl Told {
                 let revision = frame.data_ref().and_then(|bytes| last_version(bytes));
                 if let Some(revision) = revision.filter(|revision| *revision > reached) {
                     reached = revision;
-                    let word =
-                        Word { life, at: story.now(), collection: collection.clone(), revision };
-                    told.0.lock().unwrap_or_else(PoisonError::into_inner).push(word);
+                    told.hear(life, story.now(), &collection, revision);
                 }
                 frame
             });
             noted.boxed_unsync()
         })
+    }
+
+    /// Notes how far a list or a watch of this collection had come when.
+    pub(crate) fn hear(&self, life: u64, at: u64, collection: &Arc<str>, revision: u64) {
+        let word = Word { life, at, collection: collection.clone(), revision };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(word);
     }
 
     /// Whether this life had heard of the object of this key by a time, if it has been there since a revision.
@@ -97,7 +101,7 @@ mod tests {
     fn who_was_told_knows() {
         let told = Told::default();
         let word = |life, at, collection: &str, revision| {
-            told.0.lock().unwrap().push(Word { life, at, collection: collection.into(), revision });
+            told.hear(life, at, &collection.into(), revision);
         };
         word(0, 1_000, "/api/v1/configmaps", 10);
         word(0, 2_000, "/apis/apps/v1/namespaces/a/deployments", 20);

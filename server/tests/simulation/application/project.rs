@@ -18,7 +18,8 @@ struct Project {
     spec: fn(&str) -> Value,
 }
 
-/// Of each sort of relation that comes with such kinds: volume snapshots, Gateway API, KEDA, Argo CD and Flux.
+/// What widespread projects bring, each naming something of the application: volume snapshots, Gateway API, KEDA, Argo CD
+/// and Flux. The server knows no edge of theirs.
 const PROJECTS: [Project; 5] = [
     Project {
         group: "snapshot.storage.k8s.io",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Evidence, State};
+use super::{Evidence, State, word};
 use crate::{
     state::{kind, list, text, uid},
     wire::Arrival,
@@ -21,7 +21,8 @@ pub(super) fn unsaid<'a>(plan: &Value, state: &'a State, claim: &'a Value) -> Op
     (goes && !is_said).then_some(volume)
 }
 
-/// The volume whose data a DELETE loses without a word, if whoever sent it had been told of it in time.
+/// The volume whose data a DELETE loses without a word in the plan of its run, if whoever sent it had been told of it in
+/// time.
 pub(super) fn of_delete<'a>(
     evidence: &Evidence,
     state: &'a State,
@@ -29,11 +30,10 @@ pub(super) fn of_delete<'a>(
     arrival: Option<&Arrival>,
 ) -> Option<&'a Value> {
     let arrival = arrival?;
-    let has_it =
-        |plan: &&Value| list(plan, "/steps").iter().any(|step| text(step, "/uid") == uid(claim));
-    let mut plans = evidence.known.plans.values().filter(has_it);
-    let first = unsaid(plans.next()?, state, claim)?;
-    let volume = plans.try_fold(first, |_, plan| unsaid(plan, state, claim))?;
+    let known = &evidence.known;
+    let (asker, _) = word::asker(evidence, uid(claim), arrival)?;
+    let (_, plan) = known.runs.iter().find(|(run, _)| run == asker)?;
+    let volume = unsaid(known.plans.get(plan)?, state, claim)?;
     let name = text(claim, "/spec/volumeName");
     let bound = evidence.events.iter().find(|event| {
         uid(&event.object) == uid(claim) && text(&event.object, "/spec/volumeName") == name

@@ -73,10 +73,13 @@ impl Hand {
     }
 
     fn change_of(&mut self, kind: &str, change: Change, metadata: Value) {
+        self.see(change, json!({"kind": kind, "metadata": metadata}));
+    }
+
+    fn see(&mut self, change: Change, object: Value) {
         self.revision += 1;
-        let plural = format!("{}s", kind.to_lowercase());
-        let key = Key::new("", &plural, text(&metadata, "/namespace"), text(&metadata, "/name"));
-        let object = json!({"kind": kind, "metadata": metadata});
+        let plural = format!("{}s", kind(&object).to_lowercase());
+        let key = Key::new("", &plural, namespace(&object), name(&object));
         let event = Event {
             revision: self.revision,
             key,
@@ -159,6 +162,44 @@ fn a_delete_insists_on_a_planned_uid() {
     hand.event(Change::Added, "b", "");
     hand.entry("delete", Some("a"), "b", true);
     hand.check("I2");
+}
+
+#[test]
+fn a_delete_loses_no_data_but_what_its_plan_says() {
+    let loses = |[own, other]: [&str; 2], told: u64| {
+        let mut hand = Hand::new(&["a"]);
+        let said = |fate: &str| json!([{"volume": {"name": "v"}, "fate": fate}]);
+        let known = &mut hand.evidence.known;
+        known.plans.get_mut("p").unwrap()["data"] = said(own);
+        // One that nobody ever confirmed.
+        let steps = json!([{"id": 0, "uid": "a"}]);
+        known.plans.insert("q".into(), json!({"steps": steps, "kept": [], "data": said(other)}));
+        hand.evidence.planned = 2;
+        hand.see(
+            Change::Added,
+            json!({
+                "kind": "PersistentVolumeClaim", "metadata": {"name": "a", "uid": "a"},
+                "spec": {"volumeName": "v"},
+            }),
+        );
+        hand.see(
+            Change::Added,
+            json!({
+                "kind": "PersistentVolume", "metadata": {"name": "v", "uid": "v"},
+                "spec": {"persistentVolumeReclaimPolicy": "Delete", "claimRef": {"uid": "a"}},
+            }),
+        );
+        for collection in ["/api/v1/persistentvolumes", "/api/v1/persistentvolumeclaims"] {
+            hand.evidence.told.hear(0, told, &collection.into(), 2);
+        }
+        hand.leave(0, 5);
+        hand.entry("delete", Some("a"), "a", true);
+        hand.evidence.entries[0].time = Timestamp::from_millisecond(5).unwrap();
+        judge(&hand.evidence).iter().any(|it| it.text.ends_with("no plan says so"))
+    };
+    assert!(!loses(["destroyed", "destroyed"], 5));
+    assert!(loses(["kept", "destroyed"], 5));
+    assert!(!loses(["kept", "kept"], 6), "told too late");
 }
 
 #[test]
