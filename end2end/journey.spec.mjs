@@ -46,7 +46,7 @@ async function takenApart({ unwind, visit }) {
 
 /** Nobody declared this volume: it is left as Released, and the plan has named it as data left behind. */
 const leftVolume = 'org1-couchdb';
-const phaseOfTheLeft = async (cluster) => (await cluster.request('admin', 'GET', `/api/v1/persistentvolumes/${leftVolume}`)).body.status?.phase;
+const phaseOf = async (cluster, volume) => (await cluster.request('admin', 'GET', `/api/v1/persistentvolumes/${volume}`)).body.status?.phase;
 
 /** What there is with a label, as `Kind namespace/name`. */
 async function standing(cluster, label) {
@@ -63,12 +63,15 @@ async function standing(cluster, label) {
 const title = ({ kind, namespace, name }) => `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 
 test('an application is taken apart through a kill, before two people', { tag: '@unjudged' }, async ({ cluster, unwind, visit }) => {
-	const bystander = await standing(cluster, bystanderLabel);
-	expect(bystander.length).toBeGreaterThan(2);
+	const [own, bystander] = [await standing(cluster, unitLabel), await standing(cluster, bystanderLabel)];
+	expect([own.length > 30, bystander.length > 2]).toEqual([true, true]);
+	const keeps = kept.map(title);
 	await takenApart({ unwind, visit });
-	expect(await standing(cluster, unitLabel)).toEqual(kept.map(title).sort());
+	// What a controller makes of a Service goes after it, when the controller comes to it.
+	await expect.poll(() => standing(cluster, unitLabel)).toEqual(own.filter((one) => keeps.includes(one)));
+	for (const { kind, name } of kept) if (kind === 'PersistentVolume') expect(await phaseOf(cluster, name)).toBe('Bound');
 	expect(await standing(cluster, bystanderLabel)).toEqual(bystander);
-	await expect.poll(() => phaseOfTheLeft(cluster)).toBe('Released');
+	await expect.poll(() => phaseOf(cluster, leftVolume)).toBe('Released');
 });
 
 test('an application is taken apart in order, through a kill, before two people', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
@@ -81,7 +84,7 @@ test('an application is taken apart in order, through a kill, before two people'
 	expect(convictions).toEqual([]);
 	// Which Pods there are was asked of the API server itself before each claim went.
 	expect(unread).toEqual([]);
-	await expect.poll(() => phaseOfTheLeft(cluster)).toBe('Released');
+	await expect.poll(() => phaseOf(cluster, leftVolume)).toBe('Released');
 	// It has seen them all, and knows whose they were.
 	expect(gaps).toEqual([]);
 	expect(seen.requests).toBeGreaterThan(40);

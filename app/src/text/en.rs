@@ -217,7 +217,7 @@ pub fn away_do(cause: AwayCause) -> &'static str {
 pub fn blind_do(cause: BlindCause) -> &'static str {
     match cause {
         BlindCause::Forbidden => {
-            "What is not allowed: let this account `list` and `watch` it (`kubectl auth can-i --list` shows what it may); it is seen within a minute."
+            "What is not allowed: let the account that Unwind uses `list` and `watch` it; it is seen within a minute."
         }
         BlindCause::Discovery => {
             "What discovery does not show: `kubectl get apiservices` shows which one is not available, and why."
