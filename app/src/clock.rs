@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use leptos::prelude::*;
-use teardown::message::Playground;
+use teardown::message::Demo;
 
 use crate::{erased::alive, live::Connection};
 
@@ -86,7 +86,7 @@ pub fn start() {
 }
 
 /// Lets the clock run as fast as the game's time does.
-pub fn keep_pace(game: Memo<Option<Playground>>) {
+pub fn keep_pace(game: Memo<Option<Demo>>) {
     let clock = expect_context::<Clock>();
     Effect::new(move || {
         clock.set_pace(game.with(|game| game.as_ref().map_or(1, |game| game.speed)));

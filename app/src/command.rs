@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use teardown::{
-    message::Mishap,
+    message::DemoFault,
     plan::{Difference, Plan, PlanId, StepId},
     run::RunId,
     unit::UnitId,
@@ -99,7 +99,7 @@ pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
 
 /// What a run can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum RunCommand {
     /// Send nothing until resumed.
     Pause,
     /// Go on.
@@ -109,11 +109,11 @@ pub enum Order {
 }
 
 /// Tells a run.
-pub async fn order(run: &RunId, order: Order) -> Result<(), Refusal> {
+pub async fn order(run: &RunId, order: RunCommand) -> Result<(), Refusal> {
     let verb = match order {
-        Order::Pause => "pause",
-        Order::Resume => "resume",
-        Order::Stop => "stop",
+        RunCommand::Pause => "pause",
+        RunCommand::Resume => "resume",
+        RunCommand::Stop => "stop",
     };
     tell(&format!("/api/runs/{}/{verb}", encoded(run.as_str()))).await
 }
@@ -141,24 +141,24 @@ pub async fn status_of(topic: &str) -> Option<u16> {
     fetch("GET", &path, None).await.ok().map(|response| response.status())
 }
 
-/// Plays, where the cluster is only played; `body` is a [`teardown::playground::Play`] as JSON.
+/// Plays, where the cluster is only played; `body` is a [`teardown::demo::DemoCommand`] as JSON.
 pub async fn play(body: &str) -> Result<(), Refusal> {
     send("/api/sandbox", body).await
 }
 
 /// The play that pulls a lever, or, where it is pulled, lets it go.
-pub fn lever(what: Mishap, subject: &str) -> impl Fn(bool) -> String + Send + use<> {
+pub fn switch(what: DemoFault, subject: &str) -> impl Fn(bool) -> String + Send + use<> {
     let what = match what {
-        Mishap::Incident => "incident",
-        Mishap::Operator => "operator",
-        Mishap::Node => "node",
-        Mishap::Metrics => "metrics",
-        Mishap::Nfs => "nfs",
-        Mishap::Volume => "volume",
+        DemoFault::Incident => "incident",
+        DemoFault::Operator => "operator",
+        DemoFault::Node => "node",
+        DemoFault::Metrics => "metrics",
+        DemoFault::Nfs => "nfs",
+        DemoFault::Volume => "volume",
     };
     let subject = subject.to_owned();
-    move |pulled| {
-        let play = if pulled { "release" } else { "pull" };
+    move |on| {
+        let play = if on { "release" } else { "pull" };
         body(&[("play", play), ("what", what), ("subject", &subject)])
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use teardown::{
-    message::{EdgeCard, ObjectCard, Standing},
+    message::{EdgeCard, ObjectCard, Membership},
     object::Uid,
     relation::EdgeKind,
 };
@@ -35,7 +35,7 @@ pub enum Lane {
 impl Lane {
     /// The lane of an object.
     pub fn of(card: &ObjectCard) -> Self {
-        if card.standing == Standing::Outside {
+        if card.membership == Membership::Outside {
             return Self::Outside;
         }
         match (&card.object.namespace, is_namespace(card)) {
@@ -104,7 +104,7 @@ impl Structure {
         let mut at: HashMap<&Uid, usize> = HashMap::new();
         // Records are kept by key, so the objects come by UID.
         for card in scene::objects(records) {
-            if is_namespace(card) && card.standing != Standing::Outside {
+            if is_namespace(card) && card.membership != Membership::Outside {
                 structure.heads.insert(card.object.name.clone(), card.uid.clone());
                 if drawn_alone(card, &cards) {
                     at.insert(&card.uid, structure.push(card));
@@ -173,7 +173,7 @@ fn is_namespace(card: &ObjectCard) -> bool {
 /// Whether a namespace is all that is left of its lane; then it needs a card of its own to be seen.
 fn drawn_alone(namespace: &ObjectCard, cards: &HashMap<&Uid, &ObjectCard>) -> bool {
     !cards.values().any(|card| {
-        card.standing != Standing::Outside
+        card.membership != Membership::Outside
             && card.object.namespace.as_ref() == Some(&namespace.object.name)
     })
 }

@@ -9,7 +9,7 @@ pub mod units;
 use std::mem::discriminant;
 
 use leptos::prelude::*;
-use teardown::message::{BlindCard, ClusterCard, Topic};
+use teardown::message::{HiddenKindCard, ClusterCard, Topic};
 
 use crate::{
     clipboard, command,
@@ -89,6 +89,6 @@ fn cluster(scene: Scene) -> Memo<Option<ClusterCard>> {
 }
 
 /// The kinds that cannot be seen.
-fn blind(scene: Scene) -> Memo<Vec<BlindCard>> {
+fn blind(scene: Scene) -> Memo<Vec<HiddenKindCard>> {
     memo(move || scene.read_members(|records| scene::blind(records).cloned().collect()))
 }

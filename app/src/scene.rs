@@ -11,7 +11,7 @@ use std::{
 use leptos::prelude::*;
 use teardown::{
     message::{
-        BlindCard, ClusterCard, Counts, EdgeCard, EventCard, Gap, Key, Message, ObjectCard, Record,
+        HiddenKindCard, ClusterCard, Counts, EdgeCard, FeedEntry, Gap, Key, Message, ObjectCard, Record,
         Revision, RunCard, StepCard, UnitCard, View,
     },
     object::Uid,
@@ -179,7 +179,7 @@ impl Scene {
             (Key::Object(uid), Some(Record::Object(card))) => {
                 put(self.objects, uid, card, |old, new| {
                     // Both decide where it is drawn and listed.
-                    old.wave != new.wave || old.standing != new.standing
+                    old.wave != new.wave || old.membership != new.membership
                 })
             }
             (Key::Object(uid), _) => remove(self.objects, uid),
@@ -187,7 +187,7 @@ impl Scene {
                 put(self.steps, id, card, |old, new| old.wave != new.wave)
             }
             (Key::Step(id), _) => remove(self.steps, id),
-            (Key::Edge(..) | Key::Unit(_) | Key::Run(_) | Key::Blind(_), _) => true,
+            (Key::Edge(..) | Key::Unit(_) | Key::Run(_) | Key::HiddenKind(_), _) => true,
             (Key::Cluster | Key::Event(_), _) => false,
         }
     }
@@ -265,7 +265,7 @@ of_kind!(
 );
 of_kind!(
     /// All kinds that cannot be seen.
-    blind, Blind, BlindCard
+    blind, HiddenKind, HiddenKindCard
 );
 of_kind!(
     /// All steps, in the plan's order.
@@ -273,7 +273,7 @@ of_kind!(
 );
 of_kind!(
     /// The feed, oldest first.
-    events, Event, EventCard
+    events, Event, FeedEntry
 );
 
 /// How many of these are in each state.

@@ -22,7 +22,7 @@ pub mod moment;
 pub mod node;
 pub mod object_name;
 pub mod plan;
-pub mod playground;
+pub mod demo;
 pub mod run_head;
 pub mod run_row;
 pub mod search;

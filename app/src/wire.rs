@@ -9,24 +9,24 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 pub use json::Json;
 use teardown::{
-    complaint::{Complaint, Fault},
-    doubt::Doubt,
+    api_problem::{ApiProblem, ProblemCode},
+    unknown_reason::UnknownReason,
     labels::Labels,
     message::{
-        AwayCause, BlindCard, BlindCause, ClusterCard, Detail, DetailName, EdgeCard, EventCard,
-        Key, Message, ObjectCard, Record, Revision, RunCard, Standing, State, StepCard, UnitCard,
+        AwayCause, HiddenKindCard, HiddenCause, ClusterCard, Detail, DetailName, EdgeCard, FeedEntry,
+        Key, Message, ObjectCard, Record, Revision, RunCard, Membership, State, StepCard, UnitCard,
         Unreachable,
     },
     object::{Deletion, Kind, ObjectRef, Reclaim, Uid},
     plan::{
-        Blocker, DataFate, Deed, Difference, Fate, Kept, KeptReason, Plan, PlanId, Propagation,
+        Blocker, DataFate, StepAction, Difference, Fate, Kept, KeptReason, Plan, PlanId, Propagation,
         Step, StepId,
     },
-    playground::{Lever, Mishap, Playground},
-    relation::{EdgeKind, Reason, Rung},
-    run::{Happening, RunId, RunState, Trouble},
+    demo::{FaultSwitch, DemoFault, Demo},
+    relation::{EdgeKind, Reason, DeletionPhase},
+    run::{FeedEvent, RunId, RunState, StepProblem},
     selector::{Operator, Requirement, Selector},
-    unit::{Found, UnitId},
+    unit::{UnitOrigin, UnitId},
 };
 
 use crate::{calendar, seed::Seed};
@@ -124,28 +124,28 @@ texts! {
 
 structs! {
     Seed { message, plan, refusal, now, hash, signed_in }
-    ClusterCard { name, version, synced, kinds, objects, unreachable, playground }
-    Playground { speed, levers }
-    Lever { what, subject, pulled }
+    ClusterCard { name, version, synced, kinds, objects, unreachable, demo }
+    Demo { speed, switches }
+    FaultSwitch { what, subject, on }
     Unreachable { since, cause, message }
-    UnitCard { id, found, namespaces, counts, shared, newest, run }
+    UnitCard { id, origin, namespaces, counts, shared, newest, run }
     ObjectCard {
-        uid, object, version, state, since, standing, created, deletion, finalizers, labels, details, rung,
-        last_rung, step, wave,
+        uid, object, version, state, since, membership, created, deletion, finalizers, labels, details, phase,
+        final_phase, step, wave,
     }
     ObjectRef { group, kind, namespace, name }
     Deletion { at, grace }
     Detail { name, value }
     EdgeCard { from, to, kind, reason }
     Reason { field, value }
-    BlindCard { resource, cause, message, since }
+    HiddenKindCard { resource, cause, message, since }
     RunCard { id, unit, plan, state, by, started, ended, counts, total, kept, recovered }
-    StepCard { id, uid, object, wave, state, requested, gone, waits_for, taken, trouble }
-    EventCard { number, at, happening }
-    Plan { id, hash, unit, made, steps, kept, data, blind }
-    Step { id, uid, object, kind, deed, wave, after, finalizers, pods, holds_storage }
+    StepCard { id, uid, object, wave, state, requested, gone, waits_for, taken, problem }
+    FeedEntry { number, at, event }
+    Plan { id, hash, unit, made, steps, kept, data, hidden }
+    Step { id, uid, object, kind, action, wave, after, finalizers, pods, holds_storage }
     Kind { group, kind, version, plural, namespaced }
-    Blocker { step, rung, edge, on_first, reason }
+    Blocker { step, phase, edge, on_first, reason }
     Kept { uid, object, reason }
     DataFate { volume, claim, capacity, source, reclaim, fate }
     Selector { labels, expressions }
@@ -161,10 +161,10 @@ names! {
     RunState {
         Running "running", Paused "paused", Stopping "stopping", Finished "finished", Stopped "stopped",
     }
-    Found { PartOf "partOf", Namespace "namespace" }
-    Mishap { Incident "incident", Operator "operator", Node "node", Metrics "metrics", Nfs "nfs", Volume "volume" }
+    UnitOrigin { PartOf "partOf", Namespace "namespace" }
+    DemoFault { Incident "incident", Operator "operator", Node "node", Metrics "metrics", Nfs "nfs", Volume "volume" }
     AwayCause { Silent "silent", Unauthorized "unauthorized", Failing "failing" }
-    BlindCause { Forbidden "forbidden", Discovery "discovery", Failing "failing" }
+    HiddenCause { Forbidden "forbidden", Discovery "discovery", Failing "failing" }
     DetailName {
         Phase "phase", Node "node", Replicas "replicas", Capacity "capacity", Class "class", Reclaim "reclaim",
         Source "source", Selector "selector", Target "target", LoadBalancer "loadBalancer", Ready "ready",
@@ -175,7 +175,7 @@ names! {
         Routes "Routes", Scales "Scales", RunsOn "RunsOn", RunsAs "RunsAs", Admits "Admits", Serves "Serves",
         Defines "Defines",
     }
-    Rung { Present "present", Accepted "accepted", Absent "absent", Childless "childless" }
+    DeletionPhase { Present "present", Accepted "accepted", Gone "gone", PodsGone "podsGone" }
     Propagation { Background "Background", Orphan "Orphan" }
     Reclaim { Retain "Retain", Delete "Delete", Recycle "Recycle" }
     Fate { Destroyed "destroyed", Unknown "unknown", LeftBehind "leftBehind", Kept "kept" }
@@ -195,37 +195,37 @@ tagged! {
         Protected "protected" {},
         Access "access" {},
         MadeByCluster "madeByCluster" {},
-        UnseenController "unseenController" { kind, name },
-        UnseenUsers "unseenUsers" { resource, namespace },
+        HiddenController "hiddenController" { kind, name },
+        HiddenUsers "hiddenUsers" { resource, namespace },
     }
-    Doubt "why" {
+    UnknownReason "why" {
         Hidden "hidden" { resource, namespace, message },
-        Unlisted "unlisted" { resource },
-        Unserved "unserved" { resource },
-        Left "left" { pod, of },
-        Used "used" { by },
-        Takes "takes" { it },
-        Loses "loses" { volume },
-        Occupied "occupied" { by },
-        Unclear "unclear" { message },
+        NotListed "notListed" { resource },
+        NotServed "notServed" { resource },
+        PodsLeft "podsLeft" { pod, of },
+        InUse "inUse" { by },
+        WouldCollect "wouldCollect" { it },
+        WouldDestroyData "wouldDestroyData" { volume },
+        NamespaceNotEmpty "namespaceNotEmpty" { by },
+        Inconclusive "inconclusive" { message },
     }
-    Fault "fault" {
-        Silence "silence" { seconds },
+    ProblemCode "problem" {
+        Timeout "timeout" { seconds },
         Credentials "credentials" {},
         TooLarge "tooLarge" { mebibytes },
-        Answered "answered" { code, said },
+        Status "status" { code, said },
         Unreadable "unreadable" { why },
-        NoApiServer "noApiServer" {},
-        NoDocument "noDocument" { path, why },
+        NotAnApiServer "notAnApiServer" {},
+        NotDiscovery "notDiscovery" { path, why },
         Stale "stale" {},
-        BadName "badName" { name },
+        InvalidName "invalidName" { name },
         NoPath "noPath" {},
-        NoVersion "noVersion" {},
+        NoResourceVersion "noResourceVersion" {},
         NoUid "noUid" {},
-        Crowded "crowded" {},
-        Queued "queued" {},
-        Partly "partly" { hidden, of, named, whole },
-        Unbounded "unbounded" { seen, whole },
+        TooManyNamespaces "tooManyNamespaces" {},
+        QueueFull "queueFull" {},
+        HiddenInNamespaces "hiddenInNamespaces" { hidden, of, named, whole },
+        NamespacesUnknown "namespacesUnknown" { seen, whole },
     }
     Difference "difference" {
         Added "added" { object },
@@ -234,15 +234,15 @@ tagged! {
         Changed "changed" { object },
         Hidden "hidden" { resource },
     }
-    Trouble "trouble" {
+    StepProblem "problem" {
         Late "late" { since, finalizers },
         Refused "refused" { code, message },
         CameBack "cameBack" { uid },
-        CannotTell "cannotTell" { doubt },
+        Unknown "unknown" { reason },
         InUse "inUse" { pods },
         Retrying "retrying" { attempts, message },
     }
-    Happening "happening" {
+    FeedEvent "event" {
         Started "started" { by },
         Recovered "recovered" {},
         Paused "paused" { by },
@@ -251,18 +251,18 @@ tagged! {
         Requested "requested" { step, object },
         Terminating "terminating" { step, object },
         Gone "gone" { step, object },
-        Trouble "trouble" { step, object, trouble },
+        Problem "problem" { step, object, problem },
         Skipped "skipped" { step, object, by },
         Finished "finished" {},
         Stopped "stopped" { untouched, irrevocable, gone },
     }
 }
 
-impl Wire for Complaint {
+impl Wire for ApiProblem {
     fn read(json: &Json<'_>) -> Option<Self> {
         match json.text() {
-            Some(said) => Some(Self::Said(said.to_owned())),
-            None => Wire::read(json).map(Self::Found),
+            Some(said) => Some(Self::Quoted(said.to_owned())),
+            None => Wire::read(json).map(Self::Code),
         }
     }
 }
@@ -358,7 +358,7 @@ impl Wire for Record {
             "run" => Self::Run(Wire::read(json)?),
             "object" => Self::Object(Wire::read(json)?),
             "edge" => Self::Edge(Wire::read(json)?),
-            "blind" => Self::Blind(Wire::read(json)?),
+            "hiddenKind" => Self::HiddenKind(Wire::read(json)?),
             "step" => Self::Step(Wire::read(json)?),
             "event" => Self::Event(Wire::read(json)?),
             _ => return None,
@@ -385,7 +385,7 @@ impl Wire for Key {
                     Wire::read(field)?,
                 )
             }
-            "blind" => Self::Blind(Wire::read(key)?),
+            "hiddenKind" => Self::HiddenKind(Wire::read(key)?),
             "step" => Self::Step(Wire::read(key)?),
             "event" => Self::Event(Wire::read(key)?),
             _ => return None,
@@ -393,7 +393,7 @@ impl Wire for Key {
     }
 }
 
-impl Wire for Standing {
+impl Wire for Membership {
     fn read(json: &Json<'_>) -> Option<Self> {
         match json.text() {
             Some("member") => return Some(Self::Member),
@@ -407,7 +407,7 @@ impl Wire for Standing {
     }
 }
 
-impl Wire for Deed {
+impl Wire for StepAction {
     fn read(json: &Json<'_>) -> Option<Self> {
         if json.text() == Some("await") {
             return Some(Self::Await);

@@ -15,16 +15,16 @@ use app::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use teardown::{
-    complaint::Complaint,
+    api_problem::ApiProblem,
     message::{
-        AwayCause, BlindCause, DetailName, Key, Message, Playground, Revision, Standing, State,
+        AwayCause, HiddenCause, DetailName, Key, Message, Demo, Revision, Membership, State,
     },
     object::Reclaim,
-    plan::{Deed, Difference, Fate, KeptReason, Propagation},
-    relation::{EdgeKind, Rung},
-    run::{Happening, RunState, Trouble},
+    plan::{StepAction, Difference, Fate, KeptReason, Propagation},
+    relation::{EdgeKind, DeletionPhase},
+    run::{FeedEvent, RunState, StepProblem},
     selector::{Operator, Selector},
-    unit::Found,
+    unit::UnitOrigin,
 };
 
 /// What serde reads and writes, and what we read, is the same value.
@@ -40,19 +40,19 @@ fn every_variant() {
     let object = json!({ "group": "", "kind": "Pod", "namespace": null, "name": "web-1" });
     let reason = json!({ "field": "spec.nodeName", "value": "worker\n\"1\" é😀" });
     let since = "2026-11-21T12:03:41.123456789Z";
-    let trouble = json!([
-        { "trouble": "late", "since": since, "finalizers": ["a", "b"] },
-        { "trouble": "refused", "code": 403, "message": "no" },
-        { "trouble": "cameBack", "uid": "1" },
-        { "trouble": "cannotTell", "doubt": { "why": "hidden", "resource": "pods", "namespace": "shop", "message": "" } },
-        { "trouble": "cannotTell", "doubt": { "why": "unlisted", "resource": "pods" } },
-        { "trouble": "cannotTell", "doubt": { "why": "unserved", "resource": "pods" } },
-        { "trouble": "cannotTell", "doubt": { "why": "left", "pod": object, "of": object } },
-        { "trouble": "cannotTell", "doubt": { "why": "used", "by": object } },
-        { "trouble": "cannotTell", "doubt": { "why": "occupied", "by": object } },
-        { "trouble": "cannotTell", "doubt": { "why": "unclear", "message": "" } },
-        { "trouble": "inUse", "pods": [object] },
-        { "trouble": "retrying", "attempts": 3, "message": "429" },
+    let problem = json!([
+        { "problem": "late", "since": since, "finalizers": ["a", "b"] },
+        { "problem": "refused", "code": 403, "message": "no" },
+        { "problem": "cameBack", "uid": "1" },
+        { "problem": "unknown", "reason": { "why": "hidden", "resource": "pods", "namespace": "shop", "message": "" } },
+        { "problem": "unknown", "reason": { "why": "notListed", "resource": "pods" } },
+        { "problem": "unknown", "reason": { "why": "notServed", "resource": "pods" } },
+        { "problem": "unknown", "reason": { "why": "left", "pod": object, "of": object } },
+        { "problem": "unknown", "reason": { "why": "used", "by": object } },
+        { "problem": "unknown", "reason": { "why": "namespaceNotEmpty", "by": object } },
+        { "problem": "unknown", "reason": { "why": "inconclusive", "message": "" } },
+        { "problem": "inUse", "pods": [object] },
+        { "problem": "retrying", "attempts": 3, "message": "429" },
     ]);
     let kept = json!([
         { "why": "usedBy", "user": object, "edge": "Mounts", "reason": reason },
@@ -60,34 +60,34 @@ fn every_variant() {
         { "why": "retainedVolume" }, { "why": "recycledVolume" }, { "why": "protected" }, { "why": "access" }, { "why": "madeByCluster" },
         { "why": "unseenController", "kind": "Deployment", "name": "web" },
     ]);
-    same::<Trouble>(&trouble);
+    same::<StepProblem>(&problem);
     same::<KeptReason>(&kept);
-    same::<Happening>(&json!([
-        { "happening": "started", "by": "Li" }, { "happening": "recovered" }, { "happening": "paused", "by": "Li" },
-        { "happening": "resumed", "by": "Li" }, { "happening": "stopping", "by": "Li" },
-        { "happening": "requested", "step": 1, "object": object },
-        { "happening": "terminating", "step": 1, "object": object },
-        { "happening": "gone", "step": 1, "object": object },
-        { "happening": "trouble", "step": 1, "object": object, "trouble": trouble[0] },
-        { "happening": "skipped", "step": 1, "object": object, "by": "Li" }, { "happening": "finished" },
-        { "happening": "stopped", "untouched": 1, "irrevocable": 2, "gone": 3 },
+    same::<FeedEvent>(&json!([
+        { "event": "started", "by": "Li" }, { "event": "recovered" }, { "event": "paused", "by": "Li" },
+        { "event": "resumed", "by": "Li" }, { "event": "stopping", "by": "Li" },
+        { "event": "requested", "step": 1, "object": object },
+        { "event": "terminating", "step": 1, "object": object },
+        { "event": "gone", "step": 1, "object": object },
+        { "event": "problem", "step": 1, "object": object, "problem": problem[0] },
+        { "event": "skipped", "step": 1, "object": object, "by": "Li" }, { "event": "finished" },
+        { "event": "stopped", "untouched": 1, "irrevocable": 2, "gone": 3 },
     ]));
-    same::<Complaint>(&json!([
-        "denied", { "fault": "silence", "seconds": 10 }, { "fault": "credentials" },
-        { "fault": "tooLarge", "mebibytes": 256 }, { "fault": "answered", "code": 500, "said": "" },
-        { "fault": "unreadable", "why": "x" }, { "fault": "noApiServer" },
-        { "fault": "noDocument", "path": "/apis", "why": "x" }, { "fault": "stale" },
-        { "fault": "badName", "name": "x" }, { "fault": "noPath" }, { "fault": "noVersion" }, { "fault": "noUid" },
-        { "fault": "crowded" }, { "fault": "queued" },
-        { "fault": "partly", "hidden": 4, "of": 5, "named": ["a", "b"], "whole": "denied" },
-        { "fault": "unbounded", "seen": 1, "whole": { "fault": "noUid" } },
+    same::<ApiProblem>(&json!([
+        "denied", { "problem": "timeout", "seconds": 10 }, { "problem": "credentials" },
+        { "problem": "tooLarge", "mebibytes": 256 }, { "problem": "status", "code": 500, "said": "" },
+        { "problem": "unreadable", "why": "x" }, { "problem": "notAnApiServer" },
+        { "problem": "notDiscovery", "path": "/apis", "why": "x" }, { "problem": "stale" },
+        { "problem": "invalidName", "name": "x" }, { "problem": "noPath" }, { "problem": "noResourceVersion" }, { "problem": "noUid" },
+        { "problem": "crowded" }, { "problem": "queueFull" },
+        { "problem": "hiddenInNamespaces", "hidden": 4, "of": 5, "named": ["a", "b"], "whole": "denied" },
+        { "problem": "namespacesUnknown", "seen": 1, "whole": { "problem": "noUid" } },
     ]));
     same::<Difference>(&json!([
         { "difference": "added", "object": object }, { "difference": "removed", "object": object },
         { "difference": "recreated", "object": object }, { "difference": "changed", "object": object },
     ]));
-    same::<Standing>(&json!(["member", "outside", { "kept": kept[0] }]));
-    same::<Deed>(&json!(["await", { "delete": { "propagation": "Background" } }]));
+    same::<Membership>(&json!(["member", "outside", { "kept": kept[0] }]));
+    same::<StepAction>(&json!(["await", { "delete": { "propagation": "Background" } }]));
     same::<Key>(&json!([
         "cluster", { "unit": "ns:a" }, { "run": "7" }, { "object": "1" }, { "edge": ["1", "2", "RunsOn", "spec"] },
         { "blind": "pods" }, { "step": 3 }, { "event": 4 },
@@ -98,16 +98,16 @@ fn every_variant() {
     }]));
     same::<State>(&serde_json::to_value(State::ALL).unwrap());
     same::<RunState>(&json!(["running", "paused", "stopping", "finished", "stopped"]));
-    same::<Found>(&json!(["partOf", "namespace"]));
+    same::<UnitOrigin>(&json!(["partOf", "namespace"]));
     same::<AwayCause>(&json!(["silent", "unauthorized", "failing"]));
-    same::<Playground>(&json!([
-        { "speed": 10, "levers": [
-            { "what": "incident", "subject": "s3", "pulled": true }, { "what": "node", "subject": "a", "pulled": false },
-            { "what": "metrics", "subject": "", "pulled": false }, { "what": "nfs", "subject": "n", "pulled": false },
-            { "what": "volume", "subject": "v", "pulled": true },
+    same::<Demo>(&json!([
+        { "speed": 10, "switches": [
+            { "what": "incident", "subject": "s3", "on": true }, { "what": "node", "subject": "a", "on": false },
+            { "what": "metrics", "subject": "", "on": false }, { "what": "nfs", "subject": "n", "on": false },
+            { "what": "volume", "subject": "v", "on": true },
         ] },
     ]));
-    same::<BlindCause>(&json!(["forbidden", "discovery", "failing"]));
+    same::<HiddenCause>(&json!(["forbidden", "discovery", "failing"]));
     same::<DetailName>(&json!([
         "phase",
         "node",
@@ -126,7 +126,7 @@ fn every_variant() {
         "Owns", "Contains", "Mounts", "Claims", "Binds", "Selects", "Routes", "Scales", "RunsOn",
         "RunsAs", "Admits", "Serves", "Defines",
     ]));
-    same::<Rung>(&json!(["present", "accepted", "absent", "childless"]));
+    same::<DeletionPhase>(&json!(["present", "accepted", "gone", "podsGone"]));
     same::<Propagation>(&json!(["Background", "Orphan"]));
     same::<Reclaim>(&json!(["Retain", "Delete", "Recycle"]));
     same::<Fate>(&json!(["destroyed", "unknown", "leftBehind", "kept"]));
@@ -172,9 +172,9 @@ fn what_is_missing_or_of_another_kind_is_refused() {
     ] {
         assert_eq!(wire::read::<Message>(text), None, "{text}");
     }
-    assert_eq!(wire::read::<Trouble>(r#"{"trouble":"refused","code":65536,"message":""}"#), None);
+    assert_eq!(wire::read::<StepProblem>(r#"{"problem":"refused","code":65536,"message":""}"#), None);
     assert_eq!(wire::read::<Key>(r#"{"edge":["1","2","Owns"]}"#), None);
-    assert_eq!(wire::read::<Deed>(r#"{"delete":{"propagation":"Background"},"more":1}"#), None);
+    assert_eq!(wire::read::<StepAction>(r#"{"delete":{"propagation":"Background"},"more":1}"#), None);
 }
 
 #[test]

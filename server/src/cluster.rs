@@ -4,7 +4,7 @@
 //! ```text
 //!            ┌─ pulse: does the API server answer?
 //! API server ┼─ roster: which kinds are there? ─► watch, one per kind ─► report ─► Incoming::Observed
-//!            └─ perform: Order ─► call ─────────────────────────────────────────► Incoming::Performed
+//!            └─ perform: Order ─► call ─────────────────────────────────────────► Incoming::CallCompleted
 //! ```
 //!
 //! Where a kind may not be listed as a whole it is watched in each namespace; `namespaces` says which there are.
@@ -48,7 +48,7 @@ use self::{
 };
 use crate::{
     chance::Chance,
-    hub::{Incoming, Order},
+    hub::{Incoming, CallRequest},
 };
 
 /// Lists under way at once: the first sight of a cluster is a list of each of its hundred kinds.
@@ -126,7 +126,7 @@ impl Cluster {
     pub async fn run(
         self,
         mailbox: mpsc::Sender<Incoming>,
-        orders: mpsc::Receiver<Order>,
+        orders: mpsc::Receiver<CallRequest>,
         drain: CancellationToken,
     ) -> Result<(), RunError> {
         let names = Arc::new(Interner::default());
@@ -266,7 +266,7 @@ mod tests {
             namespace: "shop".into(),
         };
         let (run, recall) = (teardown::run::RunId::new("r"), CancellationToken::new());
-        orders.send(crate::hub::Order { run, action, recall }).await.unwrap();
+        orders.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
         let cluster = Cluster { client, name: "fake".into(), chance: Chance::default() };
         let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
         let lines = || std::fs::read_to_string(file.path()).unwrap();

@@ -21,7 +21,7 @@
 //! curl -b jar $U/api/plans/0123456789abcdef
 //! ```
 //! The first three answer with a snapshot, [`teardown::message::Message`], the last with a [`teardown::plan::Plan`]. The
-//! lines of a feed are [`teardown::message::EventCard`]s.
+//! lines of a feed are [`teardown::message::FeedEntry`]s.
 //!
 //! # Doing
 //! Every write is a POST with `Content-Type: application/json`.
@@ -52,12 +52,12 @@
 //! A session has at most four streams: a fifth ends the oldest, with `bye` and `{"reason":"crowded"}`.
 //!
 //! Where a record has a `message` that says what is wrong, it is a text if somebody else said so, and else a map with a
-//! `fault` and what belongs to it ([`teardown::complaint`]).
+//! `fault` and what belongs to it ([`teardown::problem`]).
 //!
 //! `after` is the last id that was read; the header `Last-Event-ID` goes before it. What is no id counts as none.
 //!
 //! # Playing
-//! Where there is no cluster and the sandbox takes its place, the card of the cluster has a `playground` with what can be
+//! Where there is no cluster and the sandbox takes its place, the card of the cluster has a `demo` with what can be
 //! broken. Each of these answers 204; in front of a real cluster there is no such address, 404.
 //! ```sh
 //! curl -b jar -H "$J" -d '{"play":"pull","what":"node","subject":"node-a"}' $U/api/sandbox    # release: repairs it
@@ -103,7 +103,7 @@ mod headers;
 mod page;
 mod plain;
 mod plans;
-mod playground;
+mod demo;
 mod runs;
 mod serve;
 mod session;
@@ -132,7 +132,7 @@ pub use self::{
     site::{Site, SiteError},
 };
 use self::{events::Streams, guard::signed_in};
-use crate::{hub::Hub, playground::Playground};
+use crate::{hub::HubHandle, demo::Demo};
 
 /// The longest body of a request; the longest there is names a plan, its hash and a unit.
 const BODY_LIMIT: usize = 256 * 1024;
@@ -143,25 +143,25 @@ const PAGE_QUALITY: CompressionLevel = CompressionLevel::Precise(5);
 /// What every handler can reach.
 #[derive(Clone)]
 pub struct AppState {
-    hub: Hub,
+    hub: HubHandle,
     access: Arc<LocalAccess>,
     drain: CancellationToken,
     site: Site,
     streams: Arc<Streams>,
-    playground: Option<Playground>,
+    demo: Option<Demo>,
 }
 
 impl AppState {
     /// Handlers that ask `hub`, let in whom `access` knows, show the page in `site`, and end their streams when `drain`
     /// is cancelled.
-    pub fn new(hub: Hub, access: Arc<LocalAccess>, site: Site, drain: CancellationToken) -> Self {
-        Self { hub, access, drain, site, streams: Arc::default(), playground: None }
+    pub fn new(hub: HubHandle, access: Arc<LocalAccess>, site: Site, drain: CancellationToken) -> Self {
+        Self { hub, access, drain, site, streams: Arc::default(), demo: None }
     }
 
     /// Handlers that also play with what takes the place of a cluster.
     #[must_use]
-    pub fn playing(self, playground: Option<Playground>) -> Self {
-        Self { playground, ..self }
+    pub fn playing(self, demo: Option<Demo>) -> Self {
+        Self { demo, ..self }
     }
 }
 
@@ -186,7 +186,7 @@ pub fn router(state: AppState) -> Router {
         .route("/runs/{run}/stop", post(runs::stop))
         .route("/runs/{run}/steps/{step}/skip", post(runs::skip))
         .route("/events", get(events::follow))
-        .route("/sandbox", post(playground::play))
+        .route("/sandbox", post(demo::play))
         .route("/session/link", post(session::link))
         .route_layer(from_fn_with_state(state.clone(), signed_in))
         .route("/session", post(session::sign_in))

@@ -9,10 +9,10 @@
 //!  time ──── the next wake ─────────►┘            └──► boards: one view per topic, at most every 50 ms ──► browsers
 //! ```
 
-mod board;
+mod topic_channel;
 mod clock;
 mod handle;
-mod performance;
+mod active_run;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -37,14 +37,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{board::Board, clock::Clock, performance::Performance};
+use self::{topic_channel::TopicChannel, clock::Clock, active_run::ActiveRun};
 use crate::{
     chance::Chance,
     journal::{ClusterId, Journal, JournalError},
 };
 
 pub use self::handle::{
-    Frame, FrameKind, Hub, HubClosed, Incoming, Order, Refusal, Start, Steer, Subscription,
+    Frame, FrameKind, HubHandle, HubClosed, Incoming, CallRequest, Refusal, Start, Steer, Subscription,
 };
 
 /// Messages that may wait in the mailbox. A burst of watch events arrives as few large ones, so this is ample; when it
@@ -52,7 +52,7 @@ pub use self::handle::{
 pub const MAILBOX: usize = 1024;
 /// Orders that may wait for the cluster. A step has at most one call on its way, so this is the number of steps that can
 /// be at work at once; beyond it a call counts as unanswered and is tried again.
-pub const ORDERS: usize = 16 * 1024;
+pub const CALLS: usize = 16 * 1024;
 /// Messages taken as one batch.
 const BATCH: usize = 512;
 /// Between two publications: short enough to look instant, long enough to make one message of a burst.
@@ -80,21 +80,21 @@ pub enum HubError {
     Random(#[from] getrandom::Error),
 }
 
-/// The hub's state. [`Keeper::open`] reads the journal, [`Keeper::run`] is the loop.
-pub struct Keeper {
+/// The hub's state. [`Hub::open`] reads the journal, [`Hub::run`] is the loop.
+pub struct Hub {
     name: String,
     mailbox: mpsc::Receiver<Incoming>,
-    orders: mpsc::Sender<Order>,
+    calls: mpsc::Sender<CallRequest>,
     journal: Journal,
     clock: Clock,
     chance: Chance,
     boot: u64,
     index: Index,
     known: Option<Known>,
-    performances: BTreeMap<RunId, Performance>,
+    runs: BTreeMap<RunId, ActiveRun>,
     plans: HashMap<PlanId, Arc<Plan>>,
     plans_by_age: VecDeque<PlanId>,
-    boards: BTreeMap<Topic, Board>,
+    topics: BTreeMap<Topic, TopicChannel>,
     published: Instant,
     stale: bool,
 }
@@ -106,7 +106,7 @@ struct Known {
     units: BTreeMap<UnitId, Unit>,
 }
 
-impl Keeper {
+impl Hub {
     /// Reads the journal and is where the process was before: runs that had not ended go on once the cluster has been
     /// read completely.
     ///
@@ -115,32 +115,32 @@ impl Keeper {
     pub fn open(
         name: String,
         mailbox: mpsc::Receiver<Incoming>,
-        orders: mpsc::Sender<Order>,
+        calls: mpsc::Sender<CallRequest>,
         journal: Journal,
     ) -> Result<Self, HubError> {
         let chance = Chance::default();
-        let mut keeper = Self {
+        let mut hub = Self {
             name,
             mailbox,
-            orders,
+            calls,
             journal,
             clock: Clock::start(Timestamp::now()),
             boot: chance.number()?,
             chance,
             index: Index::default(),
             known: None,
-            performances: BTreeMap::new(),
+            runs: BTreeMap::new(),
             plans: HashMap::new(),
             plans_by_age: VecDeque::new(),
-            boards: BTreeMap::new(),
+            topics: BTreeMap::new(),
             published: Instant::now(),
             stale: false,
         };
-        for head in keeper.journal.runs()? {
-            let performance = Performance::replay(&keeper.journal, &head)?;
-            keeper.performances.insert(head.run, performance);
+        for head in hub.journal.runs()? {
+            let active = ActiveRun::replay(&hub.journal, &head)?;
+            hub.runs.insert(head.run, active);
         }
-        Ok(keeper)
+        Ok(hub)
     }
 
     /// The same game again: the clock reads `now`, and what is left to chance follows from this one.
@@ -171,7 +171,7 @@ impl Keeper {
             for incoming in batch.drain(..) {
                 self.take(incoming)?;
             }
-            self.perform()?;
+            self.reconcile_runs()?;
             self.publish();
         }
     }
@@ -183,9 +183,9 @@ impl Keeper {
     }
 
     /// The run of that name, if it is of this cluster.
-    fn performance(&self, id: &RunId) -> Result<&Performance, Refusal> {
-        match self.performances.get(id) {
-            Some(performance) if performance.cluster.is(&self.cluster()) => Ok(performance),
+    fn active_run(&self, id: &RunId) -> Result<&ActiveRun, Refusal> {
+        match self.runs.get(id) {
+            Some(active) if active.cluster.is(&self.cluster()) => Ok(active),
             // By what it goes is not read yet.
             Some(_) if !self.index.is_synced() => Err(Refusal::NotReady),
             _ => Err(Refusal::UnknownRun(id.clone())),
@@ -198,10 +198,10 @@ impl Keeper {
         let publish = if self.stale { self.published + PUBLISH } else { self.published + AGE };
         let cluster = self.cluster();
         let runs = self
-            .performances
+            .runs
             .values()
-            .filter(|performance| performance.is_looking(&self.index, &cluster));
-        let next = runs.filter_map(|performance| performance.run.wake(now)).min();
+            .filter(|active| active.is_active(&self.index, &cluster));
+        let next = runs.filter_map(|active| active.run.wake(now)).min();
         next.map_or(publish, |at| publish.min(self.clock.instant(at)))
     }
 
@@ -209,18 +209,18 @@ impl Keeper {
         let now = self.clock.now();
         match incoming {
             Incoming::Observed(observations) => self.observe(observations, now),
-            Incoming::Performed { run, action, outcome } => {
-                self.advance(&run, &Input::Performed { action, outcome })?;
+            Incoming::CallCompleted { run, action, outcome } => {
+                self.advance(&run, &Input::CallCompleted { action, outcome })?;
             }
             // An answer knows what follows from everything that came before the question.
             Incoming::Subscribe { topic, after, reply } => {
-                self.perform()?;
+                self.reconcile_runs()?;
                 let subscription = self.subscribe(&topic, after);
                 answer(reply, subscription);
             }
-            Incoming::Look { topic, reply } => {
-                self.perform()?;
-                let message = self.look(&topic);
+            Incoming::Query { topic, reply } => {
+                self.reconcile_runs()?;
+                let message = self.query(&topic);
                 answer(reply, message);
             }
             Incoming::Time { reply } => answer(reply, now),
@@ -232,9 +232,9 @@ impl Keeper {
                 let plan = self.read_plan(&plan);
                 answer(reply, plan);
             }
-            Incoming::ReadFeed { run, reply } => {
-                self.perform()?;
-                let feed = self.performance(&run).map(|it| it.run.feed().to_vec());
+            Incoming::ReadEventLog { run, reply } => {
+                self.reconcile_runs()?;
+                let feed = self.active_run(&run).map(|it| it.run.event_log().to_vec());
                 answer(reply, feed);
             }
             Incoming::Start { start, reply } => {
@@ -262,20 +262,20 @@ impl Keeper {
     }
 
     /// Lets every open run look, turn after turn, until none has anything to do.
-    fn perform(&mut self) -> Result<(), HubError> {
+    fn reconcile_runs(&mut self) -> Result<(), HubError> {
         let cluster = self.cluster();
         let open: Vec<RunId> = self
-            .performances
+            .runs
             .iter()
-            .filter(|(_, performance)| performance.is_looking(&self.index, &cluster))
+            .filter(|(_, active)| active.is_active(&self.index, &cluster))
             .map(|(run, _)| run.clone())
             .collect();
         for run in open {
-            if self.performances.get(&run).is_some_and(|performance| performance.is_recovering) {
+            if self.runs.get(&run).is_some_and(|active| active.is_recovering) {
                 self.advance(&run, &Input::Recover)?;
             }
             for _ in 0..TURNS {
-                if !self.advance(&run, &Input::Look)? {
+                if !self.advance(&run, &Input::Reconcile)? {
                     break;
                 }
             }
@@ -286,32 +286,32 @@ impl Keeper {
     /// Gives a run what is no person's word. Says whether anything followed.
     fn advance(&mut self, id: &RunId, input: &Input) -> Result<bool, HubError> {
         // Only a person's word can come too late.
-        Ok(self.feed(id, input)?.unwrap_or(false))
+        Ok(self.apply_input(id, input)?.unwrap_or(false))
     }
 
     /// Gives a run an input: its events are journaled, then applied, and only then its actions leave. Says whether
     /// anything followed.
-    fn feed(&mut self, id: &RunId, input: &Input) -> Result<Result<bool, SteerError>, HubError> {
+    fn apply_input(&mut self, id: &RunId, input: &Input) -> Result<Result<bool, SteerError>, HubError> {
         let now = self.clock.now();
-        let Some(performance) = self.performances.get_mut(id) else { return Ok(Ok(false)) };
-        let turn = match performance.run.decide(input, &self.index, now) {
-            Ok(turn) => turn,
+        let Some(active) = self.runs.get_mut(id) else { return Ok(Ok(false)) };
+        let decision = match active.run.decide(input, &self.index, now) {
+            Ok(decision) => decision,
             Err(error) => return Ok(Err(error)),
         };
-        if turn.is_empty() {
+        if decision.is_empty() {
             return Ok(Ok(false));
         }
-        performance.record(&mut self.journal, now, turn.events)?;
+        active.record(&mut self.journal, now, decision.events)?;
         self.stale = true;
-        let orders: Vec<Order> =
-            turn.actions.into_iter().map(|action| performance.order(action)).collect();
-        for order in orders {
-            if let Err(error) = self.orders.try_send(order) {
-                let (mpsc::error::TrySendError::Full(order)
-                | mpsc::error::TrySendError::Closed(order)) = error;
-                let message = teardown::complaint::Fault::Queued.into();
+        let calls: Vec<CallRequest> =
+            decision.actions.into_iter().map(|action| active.call(action)).collect();
+        for call in calls {
+            if let Err(error) = self.calls.try_send(call) {
+                let (mpsc::error::TrySendError::Full(call)
+                | mpsc::error::TrySendError::Closed(call)) = error;
+                let message = teardown::api_problem::ProblemCode::QueueFull.into();
                 let outcome = teardown::action::Outcome::Unanswered { message, after: None };
-                let performed = Input::Performed { action: order.action, outcome };
+                let performed = Input::CallCompleted { action: call.action, outcome };
                 self.advance(id, &performed)?;
             }
         }
@@ -361,9 +361,9 @@ impl Keeper {
             return Ok(plan.clone());
         }
         let cluster = self.cluster();
-        let mut ours = self.performances.values().filter(|it| it.cluster.is(&cluster));
-        match ours.find(|performance| performance.run.plan.id == *id) {
-            Some(performance) => Ok(performance.run.plan.clone()),
+        let mut ours = self.runs.values().filter(|it| it.cluster.is(&cluster));
+        match ours.find(|active| active.run.plan.id == *id) {
+            Some(active) => Ok(active.run.plan.clone()),
             None => Err(Refusal::UnknownPlan(id.clone())),
         }
     }
@@ -376,9 +376,9 @@ impl Keeper {
         let id = RunId::new(format!("{:016x}", self.chance.number()?));
         let now = self.clock.now();
         let cluster = self.cluster();
-        match Performance::begin(&mut self.journal, id.clone(), plan, &start.by, cluster, now) {
-            Ok(performance) => {
-                self.performances.insert(id.clone(), performance);
+        match ActiveRun::begin(&mut self.journal, id.clone(), plan, &start.by, cluster, now) {
+            Ok(active) => {
+                self.runs.insert(id.clone(), active);
                 self.stale = true;
                 Ok(Ok(id))
             }
@@ -399,17 +399,17 @@ impl Keeper {
         let namespaces: BTreeSet<&str> =
             plan.steps.iter().filter_map(|step| step.object.namespace.as_deref()).collect();
         for namespace in namespaces {
-            self.index.sees_pods(Some(namespace)).map_err(Refusal::PodsHidden)?;
+            self.index.check_pods_visible(Some(namespace)).map_err(Refusal::PodsHidden)?;
         }
         let held =
-            self.performances.values().filter(|performance| !performance.run.state().is_ended());
-        for performance in held {
-            let mut theirs = performance.run.plan.steps.iter();
+            self.runs.values().filter(|active| !active.run.state().is_ended());
+        for active in held {
+            let mut theirs = active.run.plan.steps.iter();
             if let Some(step) =
                 theirs.find(|step| plan.steps.iter().any(|ours| ours.uid == step.uid))
             {
                 return Err(Refusal::Overlap {
-                    run: performance.run.id.clone(),
+                    run: active.run.id.clone(),
                     object: step.object.clone(),
                 });
             }
@@ -431,7 +431,7 @@ impl Keeper {
         steer: Steer,
         by: String,
     ) -> Result<Result<(), Refusal>, HubError> {
-        if let Err(refusal) = self.performance(run) {
+        if let Err(refusal) = self.active_run(run) {
             return Ok(Err(refusal));
         }
         let input = match steer {
@@ -440,7 +440,7 @@ impl Keeper {
             Steer::Stop => Input::Stop { by },
             Steer::Skip(step) => Input::Skip { step, by },
         };
-        Ok(match self.feed(run, &input)? {
+        Ok(match self.apply_input(run, &input)? {
             Ok(_) => Ok(()),
             Err(SteerError::Ended) => Err(Refusal::Ended),
             Err(SteerError::UnknownStep(step)) => Err(Refusal::UnknownStep(step)),
@@ -454,8 +454,8 @@ impl Keeper {
         let Some(known) = &self.known else { return Err(Refusal::NotReady) };
         let cluster = self.cluster();
         let ours =
-            self.performances.values().filter(|performance| performance.cluster.is(&cluster));
-        let mut runs: Vec<&Run> = ours.map(|performance| &performance.run).collect();
+            self.runs.values().filter(|active| active.cluster.is(&cluster));
+        let mut runs: Vec<&Run> = ours.map(|active| &active.run).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.started()));
         let world = World {
             cluster: &self.name,
@@ -472,15 +472,15 @@ impl Keeper {
                 let read = self.index.is_synced();
                 if read { Refusal::UnknownUnit(id.clone()) } else { Refusal::NotReady }
             }),
-            Topic::Run(id) => Ok(world.run(&self.performance(id)?.run)),
+            Topic::Run(id) => Ok(world.run(&self.active_run(id)?.run)),
         }
     }
 
-    fn look(&mut self, topic: &Topic) -> Result<Message, Refusal> {
+    fn query(&mut self, topic: &Topic) -> Result<Message, Refusal> {
         let records = self.records(topic)?;
-        let board = self.board(topic);
-        board.publish(records);
-        Ok(board.message())
+        let channel = self.channel(topic);
+        channel.publish(records);
+        Ok(channel.message())
     }
 
     fn subscribe(
@@ -496,25 +496,25 @@ impl Keeper {
             _ => {}
         }
         self.refresh(topic)?;
-        Ok(self.board(topic).subscribe(after))
+        Ok(self.channel(topic).subscribe(after))
     }
 
-    fn board(&mut self, topic: &Topic) -> &mut Board {
+    fn channel(&mut self, topic: &Topic) -> &mut TopicChannel {
         let start = Revision { boot: self.boot, count: self.clock.milliseconds() };
-        self.boards.entry(topic.clone()).or_insert_with(|| Board::new(start))
+        self.topics.entry(topic.clone()).or_insert_with(|| TopicChannel::new(start))
     }
 
     /// Brings a topic's board up to now, so that its readers see what the hub knows.
     fn refresh(&mut self, topic: &Topic) -> Result<(), Refusal> {
         let records = match self.records(topic) {
             // A unit that had readers and is gone now: they see its last member go, and then an empty page.
-            Err(Refusal::UnknownUnit(_)) if self.boards.contains_key(topic) => {
+            Err(Refusal::UnknownUnit(_)) if self.topics.contains_key(topic) => {
                 self.surroundings()?
             }
             Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => self.surroundings()?,
             records => records?,
         };
-        self.board(topic).publish(records);
+        self.channel(topic).publish(records);
         Ok(())
     }
 
@@ -530,10 +530,10 @@ impl Keeper {
         }
         self.published = Instant::now();
         self.stale = false;
-        self.boards.retain(|_, board| !board.is_abandoned(LINGER));
-        let boards = self.boards.iter_mut();
-        let followed: Vec<Topic> = boards
-            .filter_map(|(topic, board)| board.is_followed().then(|| topic.clone()))
+        self.topics.retain(|_, channel| !channel.is_abandoned(LINGER));
+        let topics = self.topics.iter_mut();
+        let followed: Vec<Topic> = topics
+            .filter_map(|(topic, channel)| channel.is_followed().then(|| topic.clone()))
             .collect();
         for topic in followed {
             if let Err(refusal) = self.refresh(&topic) {
@@ -546,7 +546,7 @@ impl Keeper {
 /// Whether a record belongs to a page's frame rather than to its subject.
 fn is_frame(record: &Record) -> bool {
     match record {
-        Record::Cluster(_) | Record::Blind(_) => true,
+        Record::Cluster(_) | Record::HiddenKind(_) => true,
         Record::Unit(_)
         | Record::Run(_)
         | Record::Object(_)

@@ -406,7 +406,7 @@ mod tests {
             steps: vec![],
             kept: vec![],
             data: vec![],
-            blind: vec![],
+            hidden: vec![],
         }
     }
 

@@ -7,7 +7,7 @@ pub mod cluster;
 pub mod http;
 pub mod hub;
 pub mod journal;
-pub mod playground;
+pub mod demo;
 pub mod shutdown;
 
 use std::{io::IsTerminal, sync::Arc};
@@ -22,9 +22,9 @@ use crate::{
     args::Args,
     cluster::{Access, Cluster},
     http::{AppState, LocalAccess, Site},
-    hub::{Hub, Keeper},
+    hub::{HubHandle, Hub},
     journal::Journal,
-    playground::Playground,
+    demo::Demo,
     shutdown::Signals,
 };
 
@@ -49,7 +49,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
 
     let site = Site::open(&site)?;
     let mut asides = JoinSet::new();
-    let (state, journal, cluster, playground) = match sandbox {
+    let (state, journal, cluster, demo) = match sandbox {
         None => {
             let state = args::state_dir(state)?;
             let journal = Journal::open(&state.join("journal.redb"))?;
@@ -58,15 +58,15 @@ async fn start(args: Args) -> anyhow::Result<()> {
         }
         Some(world) => {
             let state = args::state_dir(Some(args::state_dir(state)?.join("sandbox")))?;
-            let playground = Playground::open(world.as_deref())?;
+            let demo = Demo::open(world.as_deref())?;
             let kubeconfig = state.join("kubeconfig");
-            asides.spawn(playground.listen(&kubeconfig).await?);
+            asides.spawn(demo.listen(&kubeconfig).await?);
             eprintln!(
                 "kubectl --kubeconfig {} get pods -A looks at the sandbox.",
                 kubeconfig.display()
             );
             // Its objects end with it, and so do the runs that took them apart.
-            (state, Journal::in_memory(), playground.cluster(), Some(playground))
+            (state, Journal::in_memory(), demo.cluster(), Some(demo))
         }
     };
     let listener = http::listen(address, port, Some(&state)).await?;
@@ -75,17 +75,17 @@ async fn start(args: Args) -> anyhow::Result<()> {
 
     let drain = CancellationToken::new();
     let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
-    let (out, orders) = mpsc::channel(hub::ORDERS);
-    let keeper = Keeper::open(cluster.name().to_owned(), inbox, out, journal)
+    let (out, calls) = mpsc::channel(hub::CALLS);
+    let hub = Hub::open(cluster.name().to_owned(), inbox, out, journal)
         .context(
         "the journal cannot be read. The runs that are open are in it, so mend its disk first if that fails or is full; \
          only if the file itself is damaged, move it away to start without them",
     )?;
-    if let Some(playground) = playground.clone() {
-        asides.spawn(playground.tell(mailbox.clone()));
+    if let Some(demo) = demo.clone() {
+        asides.spawn(demo.tell(mailbox.clone()));
     }
-    let hub = Hub::new(mailbox.clone());
-    let app = AppState::new(hub, Arc::new(access), site, drain.clone()).playing(playground);
+    let handle = HubHandle::new(mailbox.clone());
+    let app = AppState::new(handle, Arc::new(access), site, drain.clone()).playing(demo);
     let router = http::router(app);
 
     eprintln!("unwind serves {} on this machine. Open, once:", cluster.name());
@@ -94,11 +94,11 @@ async fn start(args: Args) -> anyhow::Result<()> {
     {
         println!("{}", link.url());
     }
-    perform(
+    supervise(
         cluster,
-        keeper,
+        hub,
         mailbox,
-        orders,
+        calls,
         http::serve(listener, router, drain.clone()),
         signals,
         drain,
@@ -114,20 +114,20 @@ async fn connect(access: Access) -> anyhow::Result<Cluster> {
 }
 
 /// Everything at once. Whatever ends without having been asked to ends the rest.
-async fn perform(
+async fn supervise(
     cluster: Cluster,
-    keeper: Keeper,
+    hub: Hub,
     mailbox: mpsc::Sender<hub::Incoming>,
-    orders: mpsc::Receiver<hub::Order>,
+    calls: mpsc::Receiver<hub::CallRequest>,
     serving: impl Future<Output = ()>,
     signals: Signals,
     drain: CancellationToken,
 ) -> anyhow::Result<()> {
     let hub_drain = CancellationToken::new();
-    let hub = tokio::spawn(keeper.run(hub_drain.clone()));
+    let hub = tokio::spawn(hub.run(hub_drain.clone()));
     let work = async {
         let watching = async {
-            let ended = cluster.run(mailbox, orders, drain.clone()).await;
+            let ended = cluster.run(mailbox, calls, drain.clone()).await;
             drain.cancel();
             ended
         };

@@ -24,7 +24,7 @@ async fn a_feed_can_be_read_from_its_first_line_as_records_and_as_text() {
     let house = House::new().await;
     let answer = house.get("/api/runs/r1/feed").await.json();
     let line = serde_json::json!({
-        "number": 0, "at": "1970-01-01T00:00:00Z", "happening": {"happening": "started", "by": "Li"},
+        "number": 0, "at": "1970-01-01T00:00:00Z", "event": {"event": "started", "by": "Li"},
     });
     assert_eq!(answer, serde_json::json!({ "events": [line] }));
     let answer = house.get("/r/r1/feed.txt").await;
@@ -68,9 +68,9 @@ async fn a_plan_is_made_and_a_run_is_started_and_steered() {
         (started.status, started.json()),
         (StatusCode::CREATED, serde_json::json!({ "run": "r1" }))
     );
-    for deed in ["pause", "resume", "stop", "steps/7/skip"] {
-        let answer = house.post(&format!("/api/runs/r1/{deed}"), "").await;
-        assert_eq!((answer.status, answer.text.as_str()), (StatusCode::NO_CONTENT, ""), "{deed}");
+    for action in ["pause", "resume", "stop", "steps/7/skip"] {
+        let answer = house.post(&format!("/api/runs/r1/{action}"), "").await;
+        assert_eq!((answer.status, answer.text.as_str()), (StatusCode::NO_CONTENT, ""), "{action}");
     }
     assert_eq!(house.post("/api/runs/nope/pause", "").await.refusal(), "404 unknownRun");
     assert_eq!(house.post("/api/runs/r1/steps/x/skip", "").await.refusal(), "400 malformed");

@@ -8,15 +8,15 @@ use house::House;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use server::{
-    hub::{Hub, Incoming, Keeper, MAILBOX, ORDERS, Order},
+    hub::{HubHandle, Incoming, Hub, MAILBOX, CALLS, CallRequest},
     journal::{Journal, MemoryStore},
-    playground::Playground,
+    demo::Demo,
 };
 use teardown::{
     action::Outcome,
     fixture,
     object::{Deletion, Object},
-    observation::{AwayCause, BlindCause, Observation},
+    observation::{AwayCause, HiddenCause, Observation},
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -103,8 +103,8 @@ impl Curl {
 
 #[tokio::test]
 async fn every_line_of_the_documentation_works() {
-    let playground = Playground::open(None).expect("the sandbox has its worlds");
-    let house = House::playing(playground);
+    let demo = Demo::open(None).expect("the sandbox has its worlds");
+    let house = House::playing(demo);
     let lines = Curl::of_docs();
     assert!(lines.len() >= 14, "{}", lines.len());
     let mut cookie = String::new();
@@ -169,7 +169,7 @@ fn every_route_is_documented() {
 }
 
 /// What says of which sort an object is: its fields are the same wherever it stands.
-const SORTS: [&str; 5] = ["record", "happening", "trouble", "difference", "why"];
+const SORTS: [&str; 5] = ["record", "event", "problem", "difference", "why"];
 /// What has no fields but values under names that come from the cluster.
 const MAPS: [&str; 2] = ["counts", "labels"];
 
@@ -210,18 +210,18 @@ const CLUSTER: &str = "
 /// A hub that sees this cluster; the test answers for it.
 struct Kept {
     mailbox: mpsc::Sender<Incoming>,
-    orders: mpsc::Receiver<Order>,
+    orders: mpsc::Receiver<CallRequest>,
     house: House,
 }
 
 impl Kept {
     async fn new() -> Self {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
-        let (out, orders) = mpsc::channel(ORDERS);
+        let (out, orders) = mpsc::channel(CALLS);
         let journal = Journal::over(MemoryStore::default());
-        let keeper = Keeper::open("dev".into(), inbox, out, journal).expect("it has no past");
-        tokio::spawn(keeper.run(CancellationToken::new()));
-        let mut house = House::keeping(Hub::new(mailbox.clone()));
+        let hub = Hub::open("dev".into(), inbox, out, journal).expect("it has no past");
+        tokio::spawn(hub.run(CancellationToken::new()));
+        let mut house = House::keeping(HubHandle::new(mailbox.clone()));
         house.cookie = house.sign_in(&house.token).await;
         let mut kept = Self { mailbox, orders, house };
         kept.see(fixture::listing(&fixture::objects(CLUSTER))).await;
@@ -238,9 +238,9 @@ impl Kept {
 
     /// Answers the next order.
     async fn answer(&mut self, outcome: impl FnOnce(&str) -> Outcome) {
-        let Order { run, action, .. } = self.orders.recv().await.expect("there is something to do");
+        let CallRequest { run, action, .. } = self.orders.recv().await.expect("there is something to do");
         let outcome = outcome(&format!("{action:?}"));
-        self.tell(Incoming::Performed { run, action, outcome }).await;
+        self.tell(Incoming::CallCompleted { run, action, outcome }).await;
     }
 
     async fn get(&self, path: &str) -> Value {
@@ -257,16 +257,16 @@ impl Kept {
 }
 
 /// What of the cluster is as bad as it can be: something is hidden, something is going, nothing answers.
-fn troubles() -> Vec<Observation> {
+fn problems() -> Vec<Observation> {
     let going = Deletion { at: fixture::now(), grace: 30 };
     let held = fixture::object("cm shop/held of=shop finalizers=example.com/hold");
     let held = Object { deletion: Some(Box::new(going)), ..held };
     vec![
         Observation::Reached { version: "v1.36.3".into() },
         Observation::Applied(Box::new(held)),
-        Observation::Blind {
+        Observation::Hidden {
             resource: "leases.coordination.k8s.io".into(),
-            cause: BlindCause::Forbidden,
+            cause: HiddenCause::Forbidden,
             message: "no".into(),
         },
         Observation::Unreachable { cause: AwayCause::Silent, message: "reset".into() },
@@ -290,7 +290,7 @@ async fn no_field_is_renamed() {
         })
         .await;
     }
-    kept.see(troubles()).await;
+    kept.see(problems()).await;
     let mut events = kept.house.follow(&format!("topic=run:{run}"), &[]).await;
     let (_, snapshot) = events.next().await.expect("it begins with everything");
     let (_, ping) = events.next().await.expect("and says what time it is");

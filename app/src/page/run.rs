@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use teardown::{
-    message::{ObjectCard, RunCard, Standing, State, StepCard, Topic},
+    message::{ObjectCard, RunCard, Membership, State, StepCard, Topic},
     plan::StepId,
     run::RunId,
 };
 
 use crate::{
     address::{Address, Shape},
-    command::{self, Order, Refusal},
+    command::{self, RunCommand, Refusal},
     erased::{alive, memo, now},
     route::Route,
     scene,
@@ -59,7 +59,7 @@ pub fn Run(
         sorted(steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)))
     });
     let kept: Memo<Vec<ObjectCard>> = memo(move || {
-        let stays = |card: &&ObjectCard| matches!(card.standing, Standing::Kept(_));
+        let stays = |card: &&ObjectCard| matches!(card.membership, Membership::Kept(_));
         scene.read(|records| scene::objects(records).filter(stays).cloned().collect())
     });
     let refusal = RwSignal::new(None::<Refusal>);
@@ -68,7 +68,7 @@ pub fn Run(
         busy.set(false);
         refusal.set(answer.err());
     };
-    let order = Callback::new(move |order: Order| {
+    let order = Callback::new(move |order: RunCommand| {
         busy.set(true);
         leptos::task::spawn_local(
             async move { done(command::order(&id.get_untracked(), order).await) },

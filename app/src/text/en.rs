@@ -1,26 +1,26 @@
 //! The catalogue in English. Constants where nothing is filled in, functions where something is.
 
-mod complaint;
+mod api_problem;
 mod edge;
 mod plan;
-mod playground;
+mod demo;
 pub mod refusal;
-mod trouble;
+mod step_problem;
 
 use teardown::{
-    message::{AwayCause, BlindCause, DetailName, State},
+    message::{AwayCause, HiddenCause, DetailName, State},
     object::ObjectRef,
     plan::KeptReason,
-    relation::Rung,
-    run::{Happening, RunState},
-    unit::Found,
+    relation::DeletionPhase,
+    run::{FeedEvent, RunState},
+    unit::UnitOrigin,
 };
 
-pub use self::complaint::complaint;
+pub use self::api_problem::api_problem;
 pub use self::edge::{edge, edge_reversed, edge_sentence, reason};
 pub use self::plan::*;
-pub use self::playground::*;
-pub use self::trouble::{evidence, in_doubt, trouble, trouble_do};
+pub use self::demo::*;
+pub use self::step_problem::{evidence, in_doubt, step_problem, trouble_do};
 use crate::reach::Reach;
 
 /// As HTML names it.
@@ -162,18 +162,18 @@ pub const NOTHING_MATCHES: &str = "Nothing matches";
 pub const CLEAR_SEARCH: &str = "Clear the search";
 
 /// How a unit was found.
-pub fn found(found: Found) -> &'static str {
+pub fn found(found: UnitOrigin) -> &'static str {
     match found {
-        Found::PartOf => "Label part-of",
-        Found::Namespace => "Namespace",
+        UnitOrigin::PartOf => "Label part-of",
+        UnitOrigin::Namespace => "Namespace",
     }
 }
 
 /// How a unit was found, at length.
-pub fn found_hint(found: Found) -> &'static str {
+pub fn found_hint(found: UnitOrigin) -> &'static str {
     match found {
-        Found::PartOf => "its objects carry app.kubernetes.io/part-of with its name",
-        Found::Namespace => "a namespace with everything in it",
+        UnitOrigin::PartOf => "its objects carry app.kubernetes.io/part-of with its name",
+        UnitOrigin::Namespace => "a namespace with everything in it",
     }
 }
 
@@ -214,26 +214,26 @@ pub fn away_do(cause: AwayCause) -> &'static str {
 }
 
 /// What to do about kinds that cannot be seen.
-pub fn blind_do(cause: BlindCause) -> &'static str {
+pub fn blind_do(cause: HiddenCause) -> &'static str {
     match cause {
-        BlindCause::Forbidden => {
+        HiddenCause::Forbidden => {
             "What is not allowed: let the account that Unwind uses `list` and `watch` it; it is seen within a minute."
         }
-        BlindCause::Discovery => {
+        HiddenCause::Discovery => {
             "What discovery does not show: `kubectl get apiservices` shows which one is not available, and why."
         }
-        BlindCause::Failing => {
+        HiddenCause::Failing => {
             "What fails is tried again; repair what the API server complains of."
         }
     }
 }
 
 /// Why a kind cannot be seen.
-pub fn blind_cause(cause: BlindCause) -> &'static str {
+pub fn blind_cause(cause: HiddenCause) -> &'static str {
     match cause {
-        BlindCause::Forbidden => "not allowed to list or watch it",
-        BlindCause::Discovery => "discovery of its group fails or is stale",
-        BlindCause::Failing => "listing or watching it fails",
+        HiddenCause::Forbidden => "not allowed to list or watch it",
+        HiddenCause::Discovery => "discovery of its group fails or is stale",
+        HiddenCause::Failing => "listing or watching it fails",
     }
 }
 
@@ -402,10 +402,10 @@ pub fn kept(why: &KeptReason) -> String {
         KeptReason::Access => {
             "It gives people their rights, yours perhaps among them: it goes with its namespace".to_owned()
         }
-        KeptReason::UnseenController { kind, name } => {
+        KeptReason::HiddenController { kind, name } => {
             format!("{kind} {name} controls it and has not been seen: if it is there, it makes it again")
         }
-        KeptReason::UnseenUsers { resource, namespace } => {
+        KeptReason::HiddenUsers { resource, namespace } => {
             let within = namespace.as_ref().map(|namespace| format!(" in {namespace}"));
             format!("Others may use it: {resource}{} cannot be seen", within.unwrap_or_default())
         }
@@ -414,22 +414,22 @@ pub fn kept(why: &KeptReason) -> String {
 }
 
 /// A rung of the ladder.
-pub fn rung_name(rung: Rung) -> &'static str {
-    match rung {
-        Rung::Present => "Present",
-        Rung::Accepted => "Accepted",
-        Rung::Absent => "Absent",
-        Rung::Childless => "Childless",
+pub fn phase_name(phase: DeletionPhase) -> &'static str {
+    match phase {
+        DeletionPhase::Present => "Present",
+        DeletionPhase::Accepted => "Accepted",
+        DeletionPhase::Gone => "Absent",
+        DeletionPhase::PodsGone => "Childless",
     }
 }
 
 /// What is so on a rung.
-pub fn rung_means(rung: Rung) -> &'static str {
-    match rung {
-        Rung::Present => "It is there.",
-        Rung::Accepted => "Its deletion was accepted.",
-        Rung::Absent => "This UID is proven gone.",
-        Rung::Childless => "No Pod is left of it.",
+pub fn phase_means(phase: DeletionPhase) -> &'static str {
+    match phase {
+        DeletionPhase::Present => "It is there.",
+        DeletionPhase::Accepted => "Its deletion was accepted.",
+        DeletionPhase::Gone => "This UID is proven gone.",
+        DeletionPhase::PodsGone => "No Pod is left of it.",
     }
 }
 
@@ -558,25 +558,25 @@ pub fn attention(count: usize) -> String {
 }
 
 /// A line of the feed of a run that leaves out so many steps.
-pub fn happening(happening: &Happening, skipped: usize) -> String {
-    match happening {
-        Happening::Started { by } => format!("{by} started the run"),
-        Happening::Recovered => "The server was restarted; the run goes on".to_owned(),
-        Happening::Paused { by } => format!("{by} paused the run"),
-        Happening::Resumed { by } => format!("{by} resumed the run"),
-        Happening::Stopping { by } => format!("{by} stopped the run"),
-        Happening::Requested { object, .. } => format!("DELETE sent for {object}"),
-        Happening::Terminating { object, .. } => format!("{object} is being deleted"),
-        Happening::Gone { object, .. } => format!("{object} is proven gone"),
-        Happening::Trouble { object, trouble: what, .. } => {
-            format!("{object}: {}", trouble(what))
+pub fn event(event: &FeedEvent, skipped: usize) -> String {
+    match event {
+        FeedEvent::Started { by } => format!("{by} started the run"),
+        FeedEvent::Recovered => "The server was restarted; the run goes on".to_owned(),
+        FeedEvent::Paused { by } => format!("{by} paused the run"),
+        FeedEvent::Resumed { by } => format!("{by} resumed the run"),
+        FeedEvent::Stopping { by } => format!("{by} stopped the run"),
+        FeedEvent::Requested { object, .. } => format!("DELETE sent for {object}"),
+        FeedEvent::Terminating { object, .. } => format!("{object} is being deleted"),
+        FeedEvent::Gone { object, .. } => format!("{object} is proven gone"),
+        FeedEvent::Problem { object, problem: what, .. } => {
+            format!("{object}: {}", step_problem(what))
         }
-        Happening::Skipped { object, by, .. } => format!("{by} skipped {object}"),
-        Happening::Finished if skipped > 0 => {
+        FeedEvent::Skipped { object, by, .. } => format!("{by} skipped {object}"),
+        FeedEvent::Finished if skipped > 0 => {
             format!("Everything in the plan is gone but for {} left out", objects(skipped))
         }
-        Happening::Finished => "Everything in the plan is gone".to_owned(),
-        Happening::Stopped { untouched, irrevocable, gone } => {
+        FeedEvent::Finished => "Everything in the plan is gone".to_owned(),
+        FeedEvent::Stopped { untouched, irrevocable, gone } => {
             format!("The run was stopped: {}", stop_counts(*untouched, *irrevocable, *gone))
         }
     }

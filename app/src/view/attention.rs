@@ -23,7 +23,7 @@ pub fn is_trouble(state: State) -> bool {
 /// Whether a step belongs here.
 pub fn asks(step: &StepCard) -> bool {
     is_trouble(step.state)
-        || (step.trouble.is_some() && !matches!(step.state, State::Gone | State::Skipped))
+        || (step.problem.is_some() && !matches!(step.state, State::Gone | State::Skipped))
 }
 
 /// The list.
@@ -71,15 +71,15 @@ fn card(
     ask: Callback<StepId>,
 ) -> impl IntoView + use<> {
     let id = step.id;
-    let why = step.trouble.as_ref().map(|trouble| {
-        let lines = text::evidence(trouble)
+    let why = step.problem.as_ref().map(|problem| {
+        let lines = text::evidence(problem)
             .into_iter()
             .map(|line| view! { <li class="quote">{line}</li> })
             .collect_view();
         view! {
-            <p class="attention-cause">{text::trouble(trouble)}</p>
+            <p class="attention-cause">{text::step_problem(problem)}</p>
             <ul class="evidence">{lines}</ul>
-            <p class="attention-do">{text::trouble_do(trouble)}</p>
+            <p class="attention-do">{text::trouble_do(problem)}</p>
         }
     });
     let since = step

@@ -1,7 +1,7 @@
 //! Banners: what is wrong around the page, what it means and what to do.
 
 use leptos::prelude::*;
-use teardown::message::{BlindCard, BlindCause, ClusterCard};
+use teardown::message::{HiddenKindCard, HiddenCause, ClusterCard};
 
 use super::{icon::icon, moment::moment};
 use crate::{command::Refusal, text};
@@ -9,7 +9,7 @@ use crate::{command::Refusal, text};
 /// The cluster does not answer, or has not been read to the end.
 pub fn cluster(card: &ClusterCard) -> impl IntoView + use<> {
     if let Some(unreachable) = &card.unreachable {
-        let message = text::complaint(&unreachable.message);
+        let message = text::api_problem(&unreachable.message);
         return Some(
             view! {
                 <div class="banner bad" role="alert">
@@ -37,7 +37,7 @@ pub fn cluster(card: &ClusterCard) -> impl IntoView + use<> {
 }
 
 /// Kinds that cannot be seen.
-pub fn blind(cards: &[BlindCard]) -> impl IntoView + use<> {
+pub fn blind(cards: &[HiddenKindCard]) -> impl IntoView + use<> {
     (!cards.is_empty()).then(|| {
         let rows = cards
             .iter()
@@ -46,13 +46,13 @@ pub fn blind(cards: &[BlindCard]) -> impl IntoView + use<> {
                     <li>
                         <code>{card.resource.clone()}</code>
                         ": " {text::blind_cause(card.cause)}
-                        " " <span class="quote">{text::complaint(&card.message)}</span>
+                        " " <span class="quote">{text::api_problem(&card.message)}</span>
                         " " {moment(card.since)}
                     </li>
                 }
             })
             .collect_view();
-        let causes = [BlindCause::Forbidden, BlindCause::Discovery, BlindCause::Failing];
+        let causes = [HiddenCause::Forbidden, HiddenCause::Discovery, HiddenCause::Failing];
         let advice = causes
             .into_iter()
             .filter(|cause| cards.iter().any(|card| card.cause == *cause))

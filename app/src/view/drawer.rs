@@ -2,9 +2,9 @@
 
 use leptos::prelude::*;
 use teardown::{
-    message::{EdgeCard, ObjectCard, Standing, State},
+    message::{EdgeCard, ObjectCard, Membership, State},
     object::{ObjectRef, Uid},
-    relation::{EdgeKind, Rung},
+    relation::{EdgeKind, DeletionPhase},
 };
 
 use super::{
@@ -133,13 +133,13 @@ fn edges_of(records: &scene::Records, uid: &Uid) -> Vec<Seen> {
 fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView + use<> {
     let (before, after): (Vec<Seen>, Vec<Seen>) =
         edges.iter().cloned().partition(|seen| seen.other_first);
-    let kept = match &card.standing {
-        Standing::Kept(reason) => Some(view! {
+    let kept = match &card.membership {
+        Membership::Kept(reason) => Some(view! {
             <div class="banner">{icon("icon-lock")}<div><strong>{text::WHY_KEPT}</strong><p>{text::kept(reason)}</p></div></div>
         }),
-        Standing::Member | Standing::Outside => None,
+        Membership::Member | Membership::Outside => None,
     };
-    let outside = (card.standing == Standing::Outside)
+    let outside = (card.membership == Membership::Outside)
         .then(|| view! { <p class="quiet">{text::OUTSIDE}</p> });
     let place = match card.wave {
         Some(wave) => text::wave(wave),
@@ -203,15 +203,15 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
 
 /// The rungs from the first to its last, with the one it is on.
 fn ladder(card: &ObjectCard) -> impl IntoView + use<> {
-    let (reached, last) = (card.rung, card.last_rung);
-    [Rung::Present, Rung::Accepted, Rung::Absent, Rung::Childless]
+    let (reached, last) = (card.phase, card.final_phase);
+    [DeletionPhase::Present, DeletionPhase::Accepted, DeletionPhase::Gone, DeletionPhase::PodsGone]
         .into_iter()
-        .filter(|rung| *rung <= last)
-        .map(|rung| {
-            let class = if rung <= reached { "reached" } else { "" };
+        .filter(|phase| *phase <= last)
+        .map(|phase| {
+            let class = if phase <= reached { "reached" } else { "" };
             view! {
-                <li class=class aria-current=(rung == reached).then_some("step")>
-                    <b>{text::rung_name(rung)}</b> " " {text::rung_means(rung)}
+                <li class=class aria-current=(phase == reached).then_some("step")>
+                    <b>{text::phase_name(phase)}</b> " " {text::phase_means(phase)}
                 </li>
             }
         })

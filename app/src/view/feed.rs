@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 use teardown::{
-    message::{EventCard, State},
-    run::{Happening, RunId},
+    message::{FeedEntry, State},
+    run::{FeedEvent, RunId},
 };
 
 use super::{
@@ -27,7 +27,7 @@ pub fn Feed(
 ) -> impl IntoView {
     let lines = memo(move || {
         scene.read(|records| {
-            let mut lines: Vec<EventCard> = scene::events(records).cloned().collect();
+            let mut lines: Vec<FeedEntry> = scene::events(records).cloned().collect();
             lines.reverse();
             lines
         })
@@ -41,7 +41,7 @@ pub fn Feed(
         })
     };
     let rows = each(move || {
-        let row = |card: EventCard| {
+        let row = |card: FeedEntry| {
             Row::new(card.number.to_string(), move || line(&card, untrack(skipped)))
         };
         lines.get().into_iter().map(row).collect()
@@ -61,18 +61,18 @@ pub fn Feed(
     }
 }
 
-fn line(card: &EventCard, skipped: usize) -> impl IntoView + use<> {
-    let class = match &card.happening {
-        Happening::Trouble { .. } => "feed-line trouble",
-        Happening::Gone { .. } | Happening::Finished => "feed-line gone",
-        Happening::Requested { .. } | Happening::Terminating { .. } => "feed-line",
-        Happening::Started { .. }
-        | Happening::Recovered
-        | Happening::Paused { .. }
-        | Happening::Resumed { .. }
-        | Happening::Stopping { .. }
-        | Happening::Skipped { .. }
-        | Happening::Stopped { .. } => "feed-line person",
+fn line(card: &FeedEntry, skipped: usize) -> impl IntoView + use<> {
+    let class = match &card.event {
+        FeedEvent::Problem { .. } => "feed-line trouble",
+        FeedEvent::Gone { .. } | FeedEvent::Finished => "feed-line gone",
+        FeedEvent::Requested { .. } | FeedEvent::Terminating { .. } => "feed-line",
+        FeedEvent::Started { .. }
+        | FeedEvent::Recovered
+        | FeedEvent::Paused { .. }
+        | FeedEvent::Resumed { .. }
+        | FeedEvent::Stopping { .. }
+        | FeedEvent::Skipped { .. }
+        | FeedEvent::Stopped { .. } => "feed-line person",
     };
-    view! { <li class=class>{time_of_day(card.at)} <span>{text::happening(&card.happening, skipped)}</span></li> }
+    view! { <li class=class>{time_of_day(card.at)} <span>{text::event(&card.event, skipped)}</span></li> }
 }

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use teardown::message::{ClusterCard, Key, Message, Record};
 
 use super::{
-    banner, connection::ConnectionPill, icon::icon, keys::Keys, playground::playground,
+    banner, connection::ConnectionPill, icon::icon, keys::Keys, demo::demo,
     theme::ThemeButton,
 };
 use crate::{
@@ -52,7 +52,7 @@ pub fn Frame(
     let place = expect_context::<Place>();
     alive(move || document().set_title(&title(&place.path())));
     let game =
-        memo(move || badge.0.with(|card| card.as_ref().and_then(|card| card.playground.clone())));
+        memo(move || badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
     clock::keep_pace(game);
     let crumbs = move || {
         crumbs(&place.path())
@@ -95,7 +95,7 @@ pub fn Frame(
                     <Keys/>
                     <ThemeButton/>
                 </header>
-                {playground(game, play)}
+                {demo(game, play)}
                 {now(move || connection.is_outdated().then(banner::outdated))}
                 <main id="content" tabindex="-1">
                     <div class="frame-notes">

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use teardown::{
-    message::{ObjectCard, Standing},
+    message::{ObjectCard, Membership},
     object::ObjectRef,
     plan::{Kept, KeptReason},
 };
@@ -17,9 +17,9 @@ pub fn kept_list(kept: &[Kept]) -> impl IntoView + use<> {
 
 /// The kept objects among cards.
 pub fn kept_cards(cards: &[ObjectCard]) -> impl IntoView + use<> {
-    list(cards.iter().filter_map(|card| match &card.standing {
-        Standing::Kept(reason) => Some((&card.object, reason)),
-        Standing::Member | Standing::Outside => None,
+    list(cards.iter().filter_map(|card| match &card.membership {
+        Membership::Kept(reason) => Some((&card.object, reason)),
+        Membership::Member | Membership::Outside => None,
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use teardown::{
-    message::{ObjectCard, Standing},
+    message::{ObjectCard, Membership},
     object::Uid,
 };
 
@@ -131,13 +131,13 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> impl In
     let first = card.get_untracked();
     let card = RwSignal::from(card);
     let uid = StoredValue::new(first.uid.clone());
-    let standing = move || {
-        card.with(|card| match &card.standing {
-            Standing::Member => view! { <span class="quiet">{text::MEMBER}</span> }.into_any(),
-            Standing::Kept(reason) => {
+    let membership = move || {
+        card.with(|card| match &card.membership {
+            Membership::Member => view! { <span class="quiet">{text::MEMBER}</span> }.into_any(),
+            Membership::Kept(reason) => {
                 view! { {icon("icon-lock")} " " {text::kept(reason)} }.into_any()
             }
-            Standing::Outside => view! { <span class="quiet">{text::OUTSIDE}</span> }.into_any(),
+            Membership::Outside => view! { <span class="quiet">{text::OUTSIDE}</span> }.into_any(),
         })
     };
     view! {
@@ -146,7 +146,7 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> impl In
             <td>{now(move || state_badge(card.with(|card| card.state)))}</td>
             <td class="number">{now(move || card.with(|card| card.wave.map_or(text::NONE.to_owned(), |wave| wave.to_string())))}</td>
             <td class="when">{now(move || card.with(|card| card.since.map(moment)))}</td>
-            <td class="wide standing">{now(standing)}</td>
+            <td class="wide standing">{now(membership)}</td>
         </tr>
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use leptos::{prelude::*, svg};
 use teardown::{
-    message::{ObjectCard, Standing, State},
+    message::{ObjectCard, Membership, State},
     object::Uid,
 };
 
@@ -49,8 +49,8 @@ pub fn node(
     let first = card.get_untracked();
     let card = RwSignal::from(card);
     let state = memo(move || card.with(|card| card.state));
-    let kept = memo(move || card.with(|card| matches!(card.standing, Standing::Kept(_))));
-    let outside = first.standing == Standing::Outside;
+    let kept = memo(move || card.with(|card| matches!(card.membership, Membership::Kept(_))));
+    let outside = first.membership == Membership::Outside;
     let uid = first.uid.clone();
     let class = {
         let uid = uid.clone();

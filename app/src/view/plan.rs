@@ -32,11 +32,11 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
     };
     let (safe, left) = sum(&[Fate::LeftBehind, Fate::Kept]);
     let waves: Vec<_> = (1..=plan.waves()).map(|number| wave(plan, number)).collect();
-    let blind = (!plan.blind.is_empty()).then(|| {
+    let blind = (!plan.hidden.is_empty()).then(|| {
         view! {
             <div class="banner warn">
                 {icon("state-unknown")}
-                <div><strong>{text::plan_blind(&plan.blind.join(", "))}</strong><p>{text::BLIND_MEANS}</p></div>
+                <div><strong>{text::plan_blind(&plan.hidden.join(", "))}</strong><p>{text::BLIND_MEANS}</p></div>
             </div>
         }
     });

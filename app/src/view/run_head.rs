@@ -10,7 +10,7 @@ use super::{guard::Guarded, icon::icon, moment::moment, stop::Stop};
 use crate::{
     address,
     clock::Clock,
-    command::Order,
+    command::RunCommand,
     erased::{memo, now},
     scene::Scene,
     text,
@@ -29,7 +29,7 @@ pub fn RunHead(
     #[prop(into)]
     busy: Signal<bool>,
     /// Tells the run.
-    order: Callback<Order>,
+    order: Callback<RunCommand>,
 ) -> impl IntoView {
     let clock = expect_context::<Clock>();
     let stopping = RwSignal::new(false);
@@ -48,7 +48,7 @@ pub fn RunHead(
     let is_paused = move || state.get() == RunState::Paused;
     let buttons = move || {
         let turn = Callback::new(move |()| {
-            order.run(if is_paused() { Order::Resume } else { Order::Pause });
+            order.run(if is_paused() { RunCommand::Resume } else { RunCommand::Pause });
         });
         let stop = Callback::new(move |()| stopping.set(true));
         let label = Signal::derive(move || if is_paused() { text::RESUME } else { text::PAUSE });

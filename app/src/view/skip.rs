@@ -105,7 +105,7 @@ mod tests {
             gone: None,
             waits_for: waits_for.iter().map(|id| StepId(*id)).collect(),
             taken: false,
-            trouble: None,
+            problem: None,
         };
         let mut steps =
             [step(0, &[]), step(1, &[]), step(2, &[0, 1]), step(3, &[2]), step(4, &[1])];

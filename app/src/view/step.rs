@@ -1,7 +1,7 @@
 //! A step of a plan: the object, what is done with it, and what must be proven first.
 
 use leptos::prelude::*;
-use teardown::plan::{Blocker, Deed, Plan, Step};
+use teardown::plan::{Blocker, StepAction, Plan, Step};
 
 use super::{icon::icon, object_name::object_name_short};
 use crate::text;
@@ -9,7 +9,7 @@ use crate::text;
 /// The step.
 pub fn step(plan: &Plan, step: &Step) -> impl IntoView + use<> {
     let namespace = step.object.namespace.as_deref().unwrap_or_default().to_owned();
-    let waits = matches!(step.deed, Deed::Await);
+    let waits = matches!(step.action, StepAction::Await);
     let reasons = match step.after.as_slice() {
         [] => view! { <p class="step-reason at-once">{text::STARTS_AT_ONCE}</p> }.into_any(),
         [one] => blocker(plan, one).into_any(),
@@ -29,7 +29,7 @@ pub fn step(plan: &Plan, step: &Step) -> impl IntoView + use<> {
         <li class="step" class:await=waits id=format!("step-{}", step.id)>
             <div class="step-name">{object_name_short(&step.object)}</div>
             <p class="step-place">
-                <span class="step-deed">{text::deed(step.deed)}</span>
+                <span class="step-deed">{text::action(step.action)}</span>
                 <span class="step-namespace">{namespace}</span>
             </p>
             {reasons}

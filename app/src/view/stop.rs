@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::ask::Ask;
 use crate::{
-    command::Order,
+    command::RunCommand,
     erased::now,
     reach::Reach,
     scene::{self, Scene},
@@ -22,7 +22,7 @@ pub fn Stop(
     #[prop(into)]
     busy: Signal<bool>,
     /// Tells the run.
-    order: Callback<Order>,
+    order: Callback<RunCommand>,
 ) -> impl IntoView {
     let left = move || {
         // Where nobody asks, nothing is counted.
@@ -38,7 +38,7 @@ pub fn Stop(
         Some(view! { <p class="stop-counts">{counts}</p> <p>{unsure}</p> })
     };
     let title = Signal::stored(text::STOP_TITLE.to_owned());
-    let act = Callback::new(move |()| order.run(Order::Stop));
+    let act = Callback::new(move |()| order.run(RunCommand::Stop));
     view! {
         <Ask open id="stop-title" title label=text::STOP_NOW busy act>
             <p>{text::STOP_LEAD}</p>

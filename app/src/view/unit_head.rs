@@ -20,7 +20,7 @@ pub fn unit_head(card: &UnitCard, address: Address) -> impl IntoView + use<> {
     });
     view! {
         <div class="unit-head">
-            <span class="chip" title=text::found_hint(card.found)>{text::found(card.found)}</span>
+            <span class="chip" title=text::found_hint(card.origin)>{text::found(card.origin)}</span>
             <span class="chip">{text::objects(total)}</span>
             {shared}
             {state_links(&card.counts, address)}

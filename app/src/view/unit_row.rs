@@ -21,7 +21,7 @@ pub fn unit_row(card: &UnitCard) -> impl IntoView + use<> {
     view! {
         <tr>
             <th scope="row" class="unit-name"><a href=address::unit(&card.id)>{card.id.to_string()}</a></th>
-            <td class="found" title=text::found_hint(card.found)>{text::found(card.found)}</td>
+            <td class="found" title=text::found_hint(card.origin)>{text::found(card.origin)}</td>
             <td class="namespaces" title=card.namespaces.join(", ")>{namespaces}</td>
             <td class="number" data-label=text::COLUMN_OBJECTS>{total}</td>
             <td class="wide">{state_bar(&card.counts)}</td>

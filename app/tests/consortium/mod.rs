@@ -8,18 +8,18 @@ use std::sync::Arc;
 use app::Seed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
-    complaint::Fault,
-    doubt::Doubt,
+    api_problem::ProblemCode,
+    unknown_reason::UnknownReason,
     message::{
-        AwayCause, BlindCard, BlindCause, ClusterCard, Counts, Detail, DetailName, EdgeCard,
-        EventCard, Message, ObjectCard, Record, Revision, RunCard, Standing, State, StepCard,
+        AwayCause, HiddenKindCard, HiddenCause, ClusterCard, Counts, Detail, DetailName, EdgeCard,
+        FeedEntry, Message, ObjectCard, Record, Revision, RunCard, Membership, State, StepCard,
         UnitCard, Unreachable,
     },
     object::{Deletion, ObjectRef, Uid},
     plan::{KeptReason, Plan, PlanId},
-    relation::{EdgeKind, Reason, Rung},
-    run::{Happening, RunId, RunState, Trouble},
-    unit::{Found, UnitId},
+    relation::{EdgeKind, Reason, DeletionPhase},
+    run::{FeedEvent, RunId, RunState, StepProblem},
+    unit::{UnitOrigin, UnitId},
 };
 
 use self::plan::{plan, steps};
@@ -55,7 +55,7 @@ fn cluster() -> Record {
         kinds: 71,
         objects: 4_212,
         unreachable: None,
-        playground: None,
+        demo: None,
     })
 }
 
@@ -96,14 +96,14 @@ impl World {
             version: "v1".to_owned(),
             state: State::Present,
             since: None,
-            standing: Standing::Member,
+            membership: Membership::Member,
             created: Some(before(86_400 * 12)),
             deletion: None,
             finalizers: Vec::new(),
             labels: [("app.kubernetes.io/part-of".into(), "consortium".into())].into(),
             details: Vec::new(),
-            rung: Rung::Present,
-            last_rung: Rung::Absent,
+            phase: DeletionPhase::Present,
+            final_phase: DeletionPhase::Gone,
             step: None,
             wave: Some(wave),
         });
@@ -130,7 +130,7 @@ impl World {
 
 fn unit_card(objects: &[ObjectCard], run: Option<&str>) -> UnitCard {
     let mut counts = Counts::new();
-    for card in objects.iter().filter(|card| card.standing != Standing::Outside) {
+    for card in objects.iter().filter(|card| card.membership != Membership::Outside) {
         *counts.entry(card.state).or_default() += 1;
     }
     let mut namespaces: Vec<String> = objects
@@ -142,7 +142,7 @@ fn unit_card(objects: &[ObjectCard], run: Option<&str>) -> UnitCard {
     namespaces.dedup();
     UnitCard {
         id: UnitId::new("consortium"),
-        found: Found::PartOf,
+        origin: UnitOrigin::PartOf,
         namespaces,
         counts,
         shared: 2,
@@ -155,11 +155,11 @@ fn world() -> World {
     let mut world = World::default();
     let class = world.add(None, "StorageClass", "fast-ssd", 9);
     let card = world.object(&class);
-    card.standing = Standing::Outside;
+    card.membership = Membership::Outside;
     card.wave = None;
     let monitor = world.add(Some("monitoring"), "Deployment", "ledger-exporter", 1);
     let card = world.object(&monitor);
-    card.standing = Standing::Outside;
+    card.membership = Membership::Outside;
     card.wave = None;
     for (organisation, peers) in [("org1", 3), ("org2", 2), ("org3", 2)] {
         part(&mut world, organisation, "peer", peers, &class);
@@ -172,8 +172,8 @@ fn world() -> World {
         field: "spec.template.spec.volumes[1].secret.secretName".into(),
         value: "shared-ca".into(),
     };
-    world.object(&shared).standing =
-        Standing::Kept(KeptReason::UsedBy { user, edge: EdgeKind::Mounts, reason: reason.clone() });
+    world.object(&shared).membership =
+        Membership::Kept(KeptReason::UsedBy { user, edge: EdgeKind::Mounts, reason: reason.clone() });
     world.edge(&monitor, EdgeKind::Mounts, &shared, &reason.field, &reason.value);
     world
 }
@@ -247,7 +247,7 @@ fn part(world: &mut World, organisation: &str, role: &str, replicas: usize, clas
             Detail { name: DetailName::Class, value: "fast-ssd".to_owned() },
         ];
         if organisation == "org3" {
-            world.object(&volume).standing = Standing::Kept(KeptReason::RetainedVolume);
+            world.object(&volume).membership = Membership::Kept(KeptReason::RetainedVolume);
             world.object(&volume).wave = None;
         }
     }
@@ -319,7 +319,7 @@ fn units_records() -> Vec<Record> {
     ] {
         records.push(Record::Unit(UnitCard {
             id: UnitId::new(name),
-            found: Found::PartOf,
+            origin: UnitOrigin::PartOf,
             namespaces: namespaces.into_iter().map(str::to_owned).collect(),
             counts: [
                 (State::Present, count),
@@ -334,7 +334,7 @@ fn units_records() -> Vec<Record> {
     }
     records.push(Record::Unit(UnitCard {
         id: UnitId::new("ns:monitoring"),
-        found: Found::Namespace,
+        origin: UnitOrigin::Namespace,
         namespaces: vec!["monitoring".to_owned()],
         counts: [(State::Present, 64)].into(),
         shared: 0,
@@ -352,9 +352,9 @@ fn units_records() -> Vec<Record> {
         total: 23,
         ..run_card()
     }));
-    records.push(Record::Blind(BlindCard {
+    records.push(Record::HiddenKind(HiddenKindCard {
         resource: "pods.metrics.k8s.io".to_owned(),
-        cause: BlindCause::Discovery,
+        cause: HiddenCause::Discovery,
         message: "the server is currently unable to handle the request".into(),
         since: before(400),
     }));
@@ -373,8 +373,8 @@ pub(crate) fn planned_without_data() -> Seed {
 
 /// The same for somebody who cannot see claims.
 pub(crate) fn planned_blindly() -> Seed {
-    let blind = vec!["persistentvolumeclaims".to_owned()];
-    Seed { plan: Some(Plan { data: vec![], blind, ..plan() }), ..unit() }
+    let hidden = vec!["persistentvolumeclaims".to_owned()];
+    Seed { plan: Some(Plan { data: vec![], hidden, ..plan() }), ..unit() }
 }
 
 /// A plan page.
@@ -415,12 +415,12 @@ pub(crate) fn run() -> Seed {
     let steps = steps(&world);
     let pods = vec![steps.iter().find(|step| &*step.object.kind == "Pod").unwrap().object.clone()];
     let finalizers = vec!["kubernetes.io/pvc-protection".to_owned()];
-    let troubles = [
-        (State::Stuck, Trouble::InUse { pods }),
-        (State::Slow, Trouble::Late { since: before(140), finalizers: finalizers.clone() }),
+    let problems = [
+        (State::Stuck, StepProblem::InUse { pods }),
+        (State::Slow, StepProblem::Late { since: before(140), finalizers: finalizers.clone() }),
         (
             State::Refused,
-            Trouble::Refused {
+            StepProblem::Refused {
                 code: 403,
                 message: "admission webhook \"guard.example\" denied the request: <b>protected</b>"
                     .into(),
@@ -428,12 +428,12 @@ pub(crate) fn run() -> Seed {
         ),
         (
             State::CameBack,
-            Trouble::CameBack { uid: Uid::new("0b51c9d1-77aa-4c1e-9f8a-1f2f3f4f5f6f") },
+            StepProblem::CameBack { uid: Uid::new("0b51c9d1-77aa-4c1e-9f8a-1f2f3f4f5f6f") },
         ),
         (
             State::Unknown,
-            Trouble::CannotTell {
-                doubt: Doubt::Hidden {
+            StepProblem::Unknown {
+                reason: UnknownReason::Hidden {
                     resource: "pods".to_owned(),
                     namespace: Some("consortium-org2".to_owned()),
                     message: "pods is forbidden: User \"system:serviceaccount:unwind:reader\" cannot list resource"
@@ -443,19 +443,19 @@ pub(crate) fn run() -> Seed {
         ),
         (
             State::Terminating,
-            Trouble::Retrying { attempts: 3, message: Fault::Answered { code: 429, said: String::new() }.into() },
+            StepProblem::Retrying { attempts: 3, message: ProblemCode::Status { code: 429, said: String::new() }.into() },
         ),
     ];
-    let mut troubles = troubles.into_iter();
+    let mut problems = problems.into_iter();
     let mut records = Vec::new();
     let total = steps.len();
     for step in &steps {
         let at = step.id.0 as usize;
         let done = at * 100 / total < 58;
-        let (state, trouble) = match (done, at * 100 / total < 84) {
+        let (state, problem) = match (done, at * 100 / total < 84) {
             (true, _) => (State::Gone, None),
-            (false, true) => match troubles.next() {
-                Some((state, trouble)) => (state, Some(trouble)),
+            (false, true) => match problems.next() {
+                Some((state, problem)) => (state, Some(problem)),
                 None if at.is_multiple_of(3) => (State::Terminating, None),
                 None => (State::Finalizing, None),
             },
@@ -476,7 +476,7 @@ pub(crate) fn run() -> Seed {
                 Vec::new()
             },
             taken: false,
-            trouble,
+            problem,
         }));
         let card = world.object(&step.uid);
         card.state = state;
@@ -487,26 +487,26 @@ pub(crate) fn run() -> Seed {
         }
     }
     for card in &mut world.objects {
-        if matches!(card.standing, Standing::Kept(_)) {
+        if matches!(card.membership, Membership::Kept(_)) {
             card.state = State::Kept;
         }
     }
     records.push(Record::Run(run_card()));
-    let mut happenings = vec![Happening::Started { by: "lena".to_owned() }];
+    let mut events = vec![FeedEvent::Started { by: "lena".to_owned() }];
     for step in steps.iter().take(14) {
-        happenings.push(Happening::Requested { step: step.id, object: step.object.clone() });
-        happenings.push(Happening::Gone { step: step.id, object: step.object.clone() });
+        events.push(FeedEvent::Requested { step: step.id, object: step.object.clone() });
+        events.push(FeedEvent::Gone { step: step.id, object: step.object.clone() });
     }
-    happenings.push(Happening::Recovered);
+    events.push(FeedEvent::Recovered);
     let stuck = &steps[42];
-    happenings.push(Happening::Trouble {
+    events.push(FeedEvent::Problem {
         step: stuck.id,
         object: stuck.object.clone(),
-        trouble: Trouble::Late { since: before(140), finalizers },
+        problem: StepProblem::Late { since: before(140), finalizers },
     });
-    for (number, happening) in happenings.into_iter().enumerate() {
+    for (number, event) in events.into_iter().enumerate() {
         let at = before(252 - number as i64 * 4);
-        records.push(Record::Event(EventCard { number: number as u64, at, happening }));
+        records.push(Record::Event(FeedEntry { number: number as u64, at, event }));
     }
     records.extend(world.records());
     seed(records)

@@ -1,10 +1,10 @@
 //! The plan of the consortium.
 
 use teardown::{
-    message::{ObjectCard, Standing},
+    message::{ObjectCard, Membership},
     object::{Kind, Reclaim, Uid},
-    plan::{Blocker, DataFate, Deed, Fate, Kept, Plan, PlanId, Propagation, Step, StepId},
-    relation::{EdgeKind, Rung},
+    plan::{Blocker, DataFate, StepAction, Fate, Kept, Plan, PlanId, Propagation, Step, StepId},
+    relation::{EdgeKind, DeletionPhase},
     unit::UnitId,
 };
 
@@ -14,7 +14,7 @@ pub(super) fn steps(world: &World) -> Vec<Step> {
     let mut cards: Vec<&ObjectCard> = world
         .objects
         .iter()
-        .filter(|card| card.wave.is_some() && card.standing == Standing::Member)
+        .filter(|card| card.wave.is_some() && card.membership == Membership::Member)
         .collect();
     cards.sort_by(|a, b| (a.wave, &a.uid).cmp(&(b.wave, &b.uid)));
     let number =
@@ -34,7 +34,7 @@ pub(super) fn steps(world: &World) -> Vec<Step> {
                     let on_first = edge.from == *other;
                     Some(Blocker {
                         step: number(other)?,
-                        rung: Rung::Absent,
+                        phase: DeletionPhase::Gone,
                         edge: edge.kind,
                         on_first,
                         reason: edge.reason.clone(),
@@ -54,10 +54,10 @@ pub(super) fn steps(world: &World) -> Vec<Step> {
                     plural: format!("{}s", card.object.kind.to_lowercase()).into(),
                     namespaced: card.object.namespace.is_some(),
                 },
-                deed: if waits {
-                    Deed::Await
+                action: if waits {
+                    StepAction::Await
                 } else {
-                    Deed::Delete { propagation: Propagation::Background }
+                    StepAction::Delete { propagation: Propagation::Background }
                 },
                 wave: card.wave.unwrap(),
                 after,
@@ -74,13 +74,13 @@ pub(super) fn plan() -> Plan {
     let kept = world
         .objects
         .iter()
-        .filter_map(|card| match &card.standing {
-            Standing::Kept(reason) => Some(Kept {
+        .filter_map(|card| match &card.membership {
+            Membership::Kept(reason) => Some(Kept {
                 uid: card.uid.clone(),
                 object: card.object.clone(),
                 reason: reason.clone(),
             }),
-            Standing::Member | Standing::Outside => None,
+            Membership::Member | Membership::Outside => None,
         })
         .collect();
     let data = world
@@ -89,7 +89,7 @@ pub(super) fn plan() -> Plan {
         .filter(|edge| edge.kind == EdgeKind::Binds)
         .map(|edge| {
             let find = |uid: &Uid| world.objects.iter().find(|card| card.uid == *uid).unwrap();
-            let retained = matches!(find(&edge.to).standing, Standing::Kept(_));
+            let retained = matches!(find(&edge.to).membership, Membership::Kept(_));
             DataFate {
                 volume: find(&edge.to).object.clone(),
                 claim: Some(find(&edge.from).object.clone()),
@@ -108,6 +108,6 @@ pub(super) fn plan() -> Plan {
         steps: steps(&world),
         kept,
         data,
-        blind: vec!["pods.metrics.k8s.io".to_owned()],
+        hidden: vec!["pods.metrics.k8s.io".to_owned()],
     }
 }

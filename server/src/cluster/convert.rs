@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use teardown::{
     action::PodSight,
-    object::{Deletion, Facts, Kind, Object, OwnerRef, Seconds, Uid, Used},
+    object::{Deletion, Facts, Kind, Object, OwnerRef, Seconds, Uid, PodReferenceKind},
     selector::{Labels, Operator, Requirement, Selector},
 };
 
@@ -106,7 +106,7 @@ pub(super) fn pod_sight(
             Facts::Pod(pod) => pod
                 .uses
                 .iter()
-                .filter(|used| used.what == Used::Claim)
+                .filter(|used| used.what == PodReferenceKind::Claim)
                 .map(|used| used.name.clone())
                 .collect(),
             _ => Vec::new(),

@@ -9,7 +9,7 @@ use kube::Client;
 use serde::Deserialize;
 use std::time::Duration;
 use teardown::{
-    complaint::{Complaint, Fault},
+    api_problem::{ApiProblem, ProblemCode},
     object::Kind,
 };
 
@@ -32,7 +32,7 @@ pub(super) struct Found {
     pub(super) kinds: BTreeMap<(String, String), Vec<Kind>>,
     /// Group versions that could not be asked, such as `metrics.k8s.io/v1beta1`, and what was said of them. What they
     /// serve is unknown: a kind that is missing because of them is not withdrawn.
-    pub(super) blind: BTreeMap<String, Complaint>,
+    pub(super) blind: BTreeMap<String, ApiProblem>,
 }
 
 impl Found {
@@ -56,7 +56,7 @@ pub(super) enum DiscoveryError {
     /// An answer, but no document.
     Refused {
         /// What was wrong with it.
-        message: Complaint,
+        message: ApiProblem,
     },
 }
 
@@ -66,7 +66,7 @@ impl From<Failure> for DiscoveryError {
     }
 }
 
-impl From<&DiscoveryError> for Complaint {
+impl From<&DiscoveryError> for ApiProblem {
     fn from(error: &DiscoveryError) -> Self {
         match error {
             DiscoveryError::Failure(failure) => failure.into(),
@@ -90,7 +90,7 @@ pub(super) async fn discover(client: &Client) -> Result<Found, DiscoveryError> {
             Ok(Document::Plain(groups)) => plain(client, groups.versions(), &mut found).await?,
             Err(error) => {
                 let (path, why) = (root.to_owned(), bounded(&error.to_string()));
-                let message = Fault::NoDocument { path, why }.into();
+                let message = ProblemCode::NotDiscovery { path, why }.into();
                 return Err(DiscoveryError::Refused { message });
             }
         }
@@ -113,7 +113,7 @@ fn aggregated(groups: GroupDiscoveryList, found: &mut Found) {
         let name = group.metadata.name;
         for version in group.versions {
             if version.freshness.as_deref() == Some("Stale") {
-                blind(found, &name, &version.version, Fault::Stale.into());
+                blind(found, &name, &version.version, ProblemCode::Stale.into());
                 continue;
             }
             for resource in version.resources {
@@ -160,7 +160,7 @@ async fn plain(
             Ok(list) => list,
             Err(error) => {
                 let why = bounded(&error.to_string());
-                blind(found, &group, &version, Fault::NoDocument { path, why }.into());
+                blind(found, &group, &version, ProblemCode::NotDiscovery { path, why }.into());
                 continue;
             }
         };
@@ -183,7 +183,7 @@ async fn plain(
     Ok(())
 }
 
-fn blind(found: &mut Found, group: &str, version: &str, message: Complaint) {
+fn blind(found: &mut Found, group: &str, version: &str, message: ApiProblem) {
     let name = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     found.blind.insert(bounded(&name), message);
 }
@@ -212,7 +212,7 @@ fn offer(
         });
     } else {
         let name = bounded(plural);
-        blind(found, group, version, Fault::BadName { name }.into());
+        blind(found, group, version, ProblemCode::InvalidName { name }.into());
     }
 }
 

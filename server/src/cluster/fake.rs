@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use kube::Client;
-use teardown::complaint::Complaint;
+use teardown::api_problem::ApiProblem;
 use tokio::sync::mpsc;
 use tower::service_fn;
 
@@ -117,9 +117,9 @@ pub(super) fn now(code: u16, body: impl Into<String>) -> BoxFuture<'static, Repl
 }
 
 /// What was said, or what was found, as a test writes it.
-pub(super) fn words(complaint: &Complaint) -> String {
-    match complaint {
-        Complaint::Said(said) => said.clone(),
-        Complaint::Found(fault) => format!("{fault:?}"),
+pub(super) fn words(problem: &ApiProblem) -> String {
+    match problem {
+        ApiProblem::Quoted(said) => said.clone(),
+        ApiProblem::Code(fault) => format!("{fault:?}"),
     }
 }

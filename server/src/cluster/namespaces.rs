@@ -112,7 +112,7 @@ impl Known {
             Observation::Deleted { kind, uid } if kind.is("", "Namespace") => {
                 self.listed.as_mut().is_some_and(|listed| listed.remove(uid).is_some())
             }
-            Observation::Blind { resource, .. } if resource == "namespaces" => {
+            Observation::Hidden { resource, .. } if resource == "namespaces" => {
                 !std::mem::replace(&mut self.hidden, true)
             }
             Observation::Listed { objects, .. } => {
@@ -127,17 +127,17 @@ impl Known {
                 _ => false,
             },
             Observation::Watching(_)
-            | Observation::Divided { .. }
+            | Observation::PerNamespace { .. }
             | Observation::ListedIn { .. }
-            | Observation::BlindIn { .. }
-            | Observation::SightedIn { .. }
+            | Observation::HiddenIn { .. }
+            | Observation::VisibleIn { .. }
             | Observation::Deleted { .. }
             | Observation::Withdrawn(_)
-            | Observation::Blind { .. }
-            | Observation::Sighted { .. }
+            | Observation::Hidden { .. }
+            | Observation::Visible { .. }
             | Observation::Time(_)
             | Observation::Pace(_)
-            | Observation::Played(_)
+            | Observation::Demo(_)
             | Observation::Reached { .. }
             | Observation::Unreachable { .. } => false,
         }
@@ -146,7 +146,7 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use teardown::{fixture, message::BlindCause};
+    use teardown::{fixture, message::HiddenCause};
 
     use super::*;
 
@@ -180,9 +180,9 @@ mod tests {
     async fn where_they_are_hidden_the_names_that_are_seen_have_to_do() {
         let namespaces = Namespaces::new("own");
         let mut view = namespaces.view();
-        namespaces.observe(&Observation::Blind {
+        namespaces.observe(&Observation::Hidden {
             resource: "namespaces".into(),
-            cause: BlindCause::Forbidden,
+            cause: HiddenCause::Forbidden,
             message: "".into(),
         });
         view.answered().await;

@@ -4,7 +4,7 @@
 //! ```text
 //! hub ─Order─► queue ─(window)─► call ─► API server
 //!  ▲                              │
-//!  └────── Incoming::Performed ◄──┘
+//!  └────── Incoming::CallCompleted ◄──┘
 //! ```
 //!
 //! Orders are taken in at once and wait here, so that the hub never waits for the cluster. What waits can be recalled:
@@ -22,7 +22,7 @@ use kube::Client;
 use serde_json::json;
 use teardown::{
     action::{Action, Outcome},
-    complaint::Fault,
+    api_problem::ProblemCode,
     object::{Kind, ObjectRef, Uid},
     plan::Propagation,
 };
@@ -39,7 +39,7 @@ use super::{
     request::{self, Failure},
     window::Window,
 };
-use crate::hub::{Incoming, Order};
+use crate::hub::{Incoming, CallRequest};
 
 /// For a DELETE or a GET: webhooks may take up to 10 s each by default, but what has not answered by then is better
 /// observed than waited for.
@@ -56,7 +56,7 @@ pub(super) async fn perform(
     client: Client,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
-    mut orders: mpsc::Receiver<Order>,
+    mut orders: mpsc::Receiver<CallRequest>,
     drain: CancellationToken,
 ) {
     let start = Instant::now();
@@ -111,11 +111,11 @@ pub(super) async fn perform(
 
 /// An order that has not had its turn.
 struct Waiting {
-    order: Order,
+    order: CallRequest,
     since: Instant,
 }
 
-fn take_in(queue: &mut VecDeque<Waiting>, order: Order) {
+fn take_in(queue: &mut VecDeque<Waiting>, order: CallRequest) {
     let place = if follows_a_read(&order.action) {
         queue.iter().take_while(|waiting| follows_a_read(&waiting.order.action)).count()
     } else {
@@ -149,9 +149,9 @@ async fn send_back_recalled(queue: &mut VecDeque<Waiting>, mailbox: &mpsc::Sende
     }
 }
 
-async fn send_back(mailbox: &mpsc::Sender<Incoming>, Order { run, action, recall: _ }: Order) {
+async fn send_back(mailbox: &mpsc::Sender<Incoming>, CallRequest { run, action, recall: _ }: CallRequest) {
     // A closed mailbox means that the process ends; nobody is left to tell.
-    let _ = mailbox.send(Incoming::Performed { run, action, outcome: Outcome::Recalled }).await;
+    let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome: Outcome::Recalled }).await;
 }
 
 /// What a call says of the API server's load.
@@ -187,7 +187,7 @@ async fn carry_out(
     client: Client,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
-    Order { run, action, recall: _ }: Order,
+    CallRequest { run, action, recall: _ }: CallRequest,
     start: Instant,
 ) -> Done {
     let began = start.elapsed();
@@ -203,7 +203,7 @@ async fn carry_out(
         (_, Action::Delete { .. } | Action::Read { .. }) => Load::Light,
     };
     // A closed mailbox means that the process ends; nobody is left to tell.
-    let _ = mailbox.send(Incoming::Performed { run, action, outcome }).await;
+    let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome }).await;
     (load, began, ended)
 }
 
@@ -263,7 +263,7 @@ async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Ou
             Ok(sight) => match sight.uid {
                 Some(found) if found == *uid => Outcome::Present { terminating: sight.terminating },
                 Some(found) => Outcome::OtherUid { uid: Some(found) },
-                None => Outcome::CannotTell { message: Fault::NoUid.into() },
+                None => Outcome::Unknown { message: ProblemCode::NoUid.into() },
             },
             Err(error) => outcome::unreadable(&error),
         },
@@ -282,7 +282,7 @@ async fn read_pods(client: &Client, names: &Interner, namespace: &str) -> Outcom
         namespaced: true,
     });
     let Some(path) = request::path(&kind, Some(namespace)) else {
-        return Outcome::CannotTell { message: Fault::NoPath.into() };
+        return Outcome::Unknown { message: ProblemCode::NoPath.into() };
     };
     let mut pods = Vec::new();
     let mut next = String::new();
@@ -321,7 +321,7 @@ fn object_path(kind: &Kind, object: &ObjectRef) -> Option<String> {
 
 /// A name that no path can hold belongs to no object: nothing was sent.
 fn nameless() -> Outcome {
-    Outcome::CannotTell { message: Fault::NoPath.into() }
+    Outcome::Unknown { message: ProblemCode::NoPath.into() }
 }
 
 /// `after` as the journal keeps it.

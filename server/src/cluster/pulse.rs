@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde::Deserialize;
 use teardown::{
-    complaint::{Complaint, Fault},
+    api_problem::{ApiProblem, ProblemCode},
     observation::{AwayCause, Observation},
 };
 use tokio::{
@@ -131,7 +131,7 @@ impl Pulse {
         match answer.code {
             200 => {
                 let version = serde_json::from_slice::<Version>(&answer.body).map_err(|_| {
-                    Away { cause: AwayCause::Failing, message: Fault::NoApiServer.into() }
+                    Away { cause: AwayCause::Failing, message: ProblemCode::NotAnApiServer.into() }
                 })?;
                 Ok((Some(bounded(&version.git_version)), answer.date))
             }
@@ -145,10 +145,10 @@ impl Pulse {
 }
 
 /// What it said, with the code it said it with.
-fn answered(code: u16, message: Complaint) -> Complaint {
+fn answered(code: u16, message: ApiProblem) -> ApiProblem {
     match message {
-        Complaint::Said(said) => Fault::Answered { code, said }.into(),
-        found @ Complaint::Found(_) => found,
+        ApiProblem::Quoted(said) => ProblemCode::Status { code, said }.into(),
+        found @ ApiProblem::Code(_) => found,
     }
 }
 
@@ -173,7 +173,7 @@ impl Reading {
 #[derive(Debug)]
 struct Away {
     cause: AwayCause,
-    message: Complaint,
+    message: ApiProblem,
 }
 
 impl From<request::Failure> for Away {
@@ -183,7 +183,7 @@ impl From<request::Failure> for Away {
             request::Failure::Credentials => AwayCause::Unauthorized,
             request::Failure::TooLarge => AwayCause::Failing,
         };
-        Self { cause, message: Complaint::from(&failure) }
+        Self { cause, message: ApiProblem::from(&failure) }
     }
 }
 

@@ -8,7 +8,7 @@ use http::{Method, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
 use jiff::{Timestamp, fmt::rfc2822};
 use kube::client::{Body, Client};
-use teardown::complaint::{Complaint, Fault};
+use teardown::api_problem::{ApiProblem, ProblemCode};
 use tokio::time::timeout;
 
 use super::{
@@ -40,7 +40,7 @@ impl Answer {
     }
 
     /// What it said.
-    pub(super) fn message(&self) -> Complaint {
+    pub(super) fn message(&self) -> ApiProblem {
         status::message(self.code, &self.body)
     }
 }
@@ -58,13 +58,13 @@ pub(super) enum Failure {
     TooLarge,
 }
 
-impl From<&Failure> for Complaint {
+impl From<&Failure> for ApiProblem {
     fn from(failure: &Failure) -> Self {
         match failure {
-            Failure::Silence(waited) => Fault::Silence { seconds: waited.as_secs() }.into(),
-            Failure::Connection(said) => Self::Said(said.clone()),
-            Failure::Credentials => Fault::Credentials.into(),
-            Failure::TooLarge => Fault::TooLarge { mebibytes: LARGEST as u64 >> 20 }.into(),
+            Failure::Silence(waited) => ProblemCode::Timeout { seconds: waited.as_secs() }.into(),
+            Failure::Connection(said) => Self::Quoted(said.clone()),
+            Failure::Credentials => ProblemCode::Credentials.into(),
+            Failure::TooLarge => ProblemCode::TooLarge { mebibytes: LARGEST as u64 >> 20 }.into(),
         }
     }
 }

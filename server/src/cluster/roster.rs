@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use teardown::{complaint::Complaint, message::BlindCause, object::Kind, observation::Observation};
+use teardown::{api_problem::ApiProblem, message::HiddenCause, object::Kind, observation::Observation};
 use tokio::{
     task::{AbortHandle, JoinError, JoinSet},
     time::{Instant, sleep_until},
@@ -84,7 +84,7 @@ struct Roster {
     /// By group and plural.
     watched: BTreeMap<(String, String), (Arc<Kind>, AbortHandle)>,
     /// Group versions the hub was told of.
-    blind: BTreeMap<String, Complaint>,
+    blind: BTreeMap<String, ApiProblem>,
     /// Failures of discovery as a whole, in a row.
     failures: u32,
 }
@@ -159,12 +159,12 @@ impl Roster {
             if !self.blind.contains_key(version) {
                 tracing::warn!(version, "cannot be discovered");
                 let (resource, cause, message) =
-                    (version.clone(), BlindCause::Discovery, message.clone());
-                report.tell(Observation::Blind { resource, cause, message }).await?;
+                    (version.clone(), HiddenCause::Discovery, message.clone());
+                report.tell(Observation::Hidden { resource, cause, message }).await?;
             }
         }
         for version in self.blind.keys().filter(|version| !found.blind.contains_key(*version)) {
-            report.tell(Observation::Sighted { resource: version.clone() }).await?;
+            report.tell(Observation::Visible { resource: version.clone() }).await?;
         }
         self.blind.clone_from(&found.blind);
         Ok(())
@@ -173,7 +173,7 @@ impl Roster {
     /// Discovery as a whole failed; what is watched stays watched. Gives the time to the next try.
     async fn failed(&mut self, error: &DiscoveryError) -> Result<Duration, HubGone> {
         self.failures = self.failures.saturating_add(1);
-        let message = Complaint::from(error);
+        let message = ApiProblem::from(error);
         let refused = match error {
             DiscoveryError::Failure(_) => {
                 self.shared.suspicion.raise();
@@ -188,7 +188,7 @@ impl Roster {
             let resource = DISCOVERY.to_owned();
             self.shared
                 .report
-                .tell(Observation::Blind { resource, cause: BlindCause::Discovery, message })
+                .tell(Observation::Hidden { resource, cause: HiddenCause::Discovery, message })
                 .await?;
         }
         Ok(backoff(self.failures, &self.shared.chance))

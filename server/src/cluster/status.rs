@@ -1,7 +1,7 @@
 //! `metav1.Status`, as much of it as an answer is judged by.
 
 use serde::Deserialize;
-use teardown::complaint::{Complaint, Fault};
+use teardown::api_problem::{ApiProblem, ProblemCode};
 
 use super::text::bounded;
 
@@ -49,11 +49,11 @@ impl Status {
 }
 
 /// What an answer said: the Status' message, else the body's beginning, else that it said nothing.
-pub(super) fn message(code: u16, body: &[u8]) -> Complaint {
+pub(super) fn message(code: u16, body: &[u8]) -> ApiProblem {
     let text = match Status::read(body) {
         Some(status) if !status.message.is_empty() => bounded(&status.message),
         // A body that is no Status can be long; a line of it is enough to recognise a proxy by.
         _ => bounded(&String::from_utf8_lossy(&body[..body.len().min(2_048)])),
     };
-    if text.is_empty() { Fault::Answered { code, said: text }.into() } else { text.into() }
+    if text.is_empty() { ProblemCode::Status { code, said: text }.into() } else { text.into() }
 }

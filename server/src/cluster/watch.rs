@@ -34,8 +34,8 @@ use std::{
 
 use kube::Client;
 use teardown::{
-    complaint::{Complaint, Fault},
-    message::BlindCause,
+    api_problem::{ApiProblem, ProblemCode},
+    message::HiddenCause,
     object::{Kind, Object, Uid},
     observation::Observation,
 };
@@ -115,7 +115,7 @@ pub(super) struct Shared {
 /// Watches a kind until the hub is gone. `successor` says that the kind was watched before in another version: the
 /// hub may have been told that it is blind, and is told that it is seen.
 pub(super) async fn watch(kind: Arc<Kind>, shared: Shared, successor: bool) -> Result<(), HubGone> {
-    let mut blind = successor.then_some(BlindCause::Discovery);
+    let mut blind = successor.then_some(HiddenCause::Discovery);
     loop {
         let whole = Watch { blind: blind.take(), ..Watch::new(kind.clone(), None, shared.clone()) };
         let refused = whole.run().await?;
@@ -140,7 +140,7 @@ struct Watch {
     /// Watches in a row that told nothing and did not last.
     barren: u32,
     /// What the hub was told, or may have been.
-    blind: Option<BlindCause>,
+    blind: Option<HiddenCause>,
     /// When a request was last begun.
     begun: Option<Instant>,
     /// The right to a connection of its own, for a single namespace.
@@ -148,7 +148,7 @@ struct Watch {
 }
 
 /// The whole of a namespaced kind may not be seen, and what the API server said.
-struct Refused(Complaint);
+struct Refused(ApiProblem);
 
 /// Where a watch goes on: after this resource version, on this stream if there is one open.
 struct Position {
@@ -267,7 +267,7 @@ impl Watch {
             .clone()
             .try_acquire_owned()
             .map(Some)
-            .map_err(|_| Trouble::Failing(None, Fault::Crowded.into()))
+            .map_err(|_| Trouble::Failing(None, ProblemCode::TooManyNamespaces.into()))
     }
 
     /// Whether it may be listed and watched now.
@@ -368,7 +368,7 @@ impl Watch {
             if page.metadata.next.is_empty() {
                 let version = page.metadata.resource_version;
                 if version.is_empty() {
-                    return Err(Trouble::Failing(None, Fault::NoVersion.into()));
+                    return Err(Trouble::Failing(None, ProblemCode::NoResourceVersion.into()));
                 }
                 return Ok((objects, Position { version, stream: None }));
             }
@@ -433,7 +433,7 @@ impl Watch {
             };
             if version.is_empty() {
                 *resume = None;
-                return Err(Trouble::Failing(None, Fault::NoVersion.into()));
+                return Err(Trouble::Failing(None, ProblemCode::NoResourceVersion.into()));
             }
             if let Some(observation) = observation {
                 self.tell(observation).await?;
@@ -453,7 +453,7 @@ impl Watch {
 
     fn path(&self) -> Result<String, Trouble> {
         request::path(&self.kind, self.namespace.as_deref())
-            .ok_or_else(|| Trouble::Failing(None, Fault::NoPath.into()))
+            .ok_or_else(|| Trouble::Failing(None, ProblemCode::NoPath.into()))
     }
 
     fn watch_path(&self, lasting: Duration) -> Result<String, Trouble> {
@@ -482,9 +482,9 @@ impl Watch {
             None => {
                 let resource = kind.resource();
                 tracing::info!(%resource, "seen again");
-                self.tell(Observation::Sighted { resource }).await
+                self.tell(Observation::Visible { resource }).await
             }
-            Some(namespace) => self.tell(Observation::SightedIn { kind, namespace }).await,
+            Some(namespace) => self.tell(Observation::VisibleIn { kind, namespace }).await,
         }
     }
 
@@ -502,7 +502,7 @@ impl Watch {
             }
             Trouble::Forbidden(message) => {
                 self.failures = 0;
-                self.blind(BlindCause::Forbidden, message).await?;
+                self.blind(HiddenCause::Forbidden, message).await?;
                 self.place = None;
                 let waiting = self.namespace.is_some().then(|| self.shared.refused.wait());
                 let wait = waiting.as_ref().map_or(FORBIDDEN, Waiting::share);
@@ -534,16 +534,16 @@ impl Watch {
     }
 
     /// One more failure in a row.
-    async fn fail(&mut self, message: Complaint) -> Result<(), HubGone> {
+    async fn fail(&mut self, message: ApiProblem) -> Result<(), HubGone> {
         self.failures = self.failures.saturating_add(1);
         if self.failures >= BLIND_AFTER {
-            self.blind(BlindCause::Failing, message).await
+            self.blind(HiddenCause::Failing, message).await
         } else {
             Ok(())
         }
     }
 
-    async fn blind(&mut self, cause: BlindCause, message: Complaint) -> Result<(), HubGone> {
+    async fn blind(&mut self, cause: HiddenCause, message: ApiProblem) -> Result<(), HubGone> {
         if self.blind.replace(cause) == Some(cause) {
             return Ok(());
         }
@@ -552,12 +552,12 @@ impl Watch {
         match self.namespace.clone() {
             None => {
                 tracing::warn!(%resource, ?cause, "cannot be seen");
-                self.tell(Observation::Blind { resource, cause, message }).await
+                self.tell(Observation::Hidden { resource, cause, message }).await
             }
             // Where rights are given by namespace these are many, and nothing is wrong.
             Some(namespace) => {
                 tracing::debug!(%resource, %namespace, ?cause, "cannot be seen");
-                self.tell(Observation::BlindIn { kind, namespace, cause, message }).await
+                self.tell(Observation::HiddenIn { kind, namespace, cause, message }).await
             }
         }
     }
@@ -565,7 +565,7 @@ impl Watch {
 
 /// A resource version in a query; it is opaque, and today a number.
 fn segment(version: &str) -> Result<String, Trouble> {
-    request::segment(version).ok_or_else(|| Trouble::Failing(None, Fault::NoVersion.into()))
+    request::segment(version).ok_or_else(|| Trouble::Failing(None, ProblemCode::NoResourceVersion.into()))
 }
 
 #[cfg(test)]

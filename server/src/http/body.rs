@@ -33,12 +33,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 }
 
 fn failure(rejection: &JsonRejection) -> Failure {
-    let complaint = || rejection.body_text().chars().take(COMPLAINT_CHARS).collect();
+    let problem = || rejection.body_text().chars().take(COMPLAINT_CHARS).collect();
     match rejection {
-        JsonRejection::JsonSyntaxError(_) => Failure::Syntax(complaint()),
-        JsonRejection::JsonDataError(_) => Failure::Shape(complaint()),
+        JsonRejection::JsonSyntaxError(_) => Failure::Syntax(problem()),
+        JsonRejection::JsonDataError(_) => Failure::Shape(problem()),
         JsonRejection::MissingJsonContentType(_) => Failure::NotJson,
         rejection if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Failure::TooLarge,
-        _ => Failure::Syntax(complaint()),
+        _ => Failure::Syntax(problem()),
     }
 }

@@ -117,12 +117,12 @@ impl Failure {
             Self::UnknownPath => (S::NOT_FOUND, "unknownPath", refusal::UNKNOWN_PATH),
             Self::WrongMethod => (S::METHOD_NOT_ALLOWED, "wrongMethod", refusal::WRONG_METHOD),
             Self::LongAddress => (S::URI_TOO_LONG, "longAddress", refusal::LONG_ADDRESS),
-            Self::Malformed(complaint) => {
-                (S::BAD_REQUEST, "malformed", refusal::malformed(complaint))
+            Self::Malformed(problem) => {
+                (S::BAD_REQUEST, "malformed", refusal::malformed(problem))
             }
             Self::NotJson => (S::UNSUPPORTED_MEDIA_TYPE, "notJson", refusal::NOT_JSON),
-            Self::Syntax(complaint) => (S::BAD_REQUEST, "syntax", refusal::syntax(complaint)),
-            Self::Shape(complaint) => (S::UNPROCESSABLE_ENTITY, "shape", refusal::shape(complaint)),
+            Self::Syntax(problem) => (S::BAD_REQUEST, "syntax", refusal::syntax(problem)),
+            Self::Shape(problem) => (S::UNPROCESSABLE_ENTITY, "shape", refusal::shape(problem)),
             Self::TooLarge => {
                 (S::PAYLOAD_TOO_LARGE, "tooLarge", refusal::too_large(super::BODY_LIMIT / 1024))
             }
@@ -182,7 +182,7 @@ fn told(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::Stale(_) => (S::CONFLICT, "stalePlan", refusal::STALE_PLAN),
         Refusal::WrongHash => (S::CONFLICT, "wrongHash", refusal::WRONG_HASH),
         Refusal::WrongName => (S::UNPROCESSABLE_ENTITY, "wrongName", refusal::WRONG_NAME),
-        Refusal::PodsHidden(doubt) => (S::CONFLICT, "podsHidden", refusal::pods_hidden(doubt)),
+        Refusal::PodsHidden(reason) => (S::CONFLICT, "podsHidden", refusal::pods_hidden(reason)),
         Refusal::Overlap { run, object } => (S::CONFLICT, "overlap", refusal::overlap(run, object)),
         Refusal::Ended => (S::CONFLICT, "runEnded", refusal::RUN_ENDED),
         Refusal::TooLate(step) => (S::CONFLICT, "tooLate", refusal::too_late(step)),
@@ -266,7 +266,7 @@ pub(super) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 #[cfg(test)]
 mod tests {
     use teardown::{
-        doubt::Doubt,
+        unknown_reason::UnknownReason,
         object::ObjectRef,
         plan::{Difference, PlanId, StepId},
         run::RunId,
@@ -298,7 +298,7 @@ mod tests {
             Refusal::Stale(vec![]),
             Refusal::WrongHash,
             Refusal::WrongName,
-            Refusal::PodsHidden(Doubt::Unlisted { resource: "pods".to_owned() }),
+            Refusal::PodsHidden(UnknownReason::NotListed { resource: "pods".to_owned() }),
             Refusal::Overlap { run: RunId::new("r"), object: object() },
             Refusal::Ended,
             Refusal::TooLate(StepId(1)),

@@ -7,15 +7,15 @@ use axum::{
 };
 use serde::Serialize;
 use teardown::{
-    message::EventCard,
-    run::{Happening, RunId},
+    message::FeedEntry,
+    run::{FeedEvent, RunId},
 };
 
 use super::{AppState, Failure};
 
 #[derive(Serialize)]
 pub(super) struct Feed {
-    events: Vec<EventCard>,
+    events: Vec<FeedEntry>,
 }
 
 /// Its lines as codes and parameters, oldest first.
@@ -34,13 +34,13 @@ pub(super) async fn written(
 ) -> Result<String, Failure> {
     let Path(run) = run?;
     let events = state.hub.feed(run).await??;
-    let skipped = |event: &&EventCard| matches!(event.happening, Happening::Skipped { .. });
+    let skipped = |event: &&FeedEntry| matches!(event.event, FeedEvent::Skipped { .. });
     let skipped = events.iter().filter(skipped).count();
     Ok(events.iter().map(|event| line(event, skipped)).collect())
 }
 
-fn line(event: &EventCard, skipped: usize) -> String {
-    let sentence = text::happening(&event.happening, skipped);
+fn line(event: &FeedEntry, skipped: usize) -> String {
+    let sentence = text::event(&event.event, skipped);
     format!("{} {}\n", text::absolute(event.at), in_one_line(&sentence))
 }
 
@@ -64,8 +64,8 @@ mod tests {
             namespace: Some("shop".into()),
             name: "one\n1970-01-01 00:00:00 UTC\u{1b}[2J".into(),
         };
-        let happening = Happening::Gone { step: StepId(0), object };
-        let event = EventCard { number: 0, at: Timestamp::UNIX_EPOCH, happening };
+        let event = FeedEvent::Gone { step: StepId(0), object };
+        let event = FeedEntry { number: 0, at: Timestamp::UNIX_EPOCH, event };
         insta::assert_snapshot!(line(&event, 0), @"1970-01-01 00:00:00 UTC Widget shop/one�1970-01-01 00:00:00 UTC�[2J is proven gone");
     }
 }

@@ -23,7 +23,7 @@ use teardown::{
 };
 
 use super::{AppState, Failure};
-use crate::hub::{Hub, HubClosed, Refusal};
+use crate::hub::{HubHandle, HubClosed, Refusal};
 
 /// A route for every page that the app has.
 pub(super) fn routes(state: &AppState) -> Router<AppState> {
@@ -135,13 +135,13 @@ struct Sight {
     plan: Option<Plan>,
 }
 
-async fn sight(subject: &Subject, hub: &Hub) -> Result<Result<Sight, Refusal>, HubClosed> {
+async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refusal>, HubClosed> {
     let topic = match subject {
         Subject::Units => Topic::Units,
         Subject::Unit(unit) | Subject::Plan(unit, _) => Topic::Unit(unit.clone()),
         Subject::Run(run) => Topic::Run(run.clone()),
     };
-    let message = hub.look(topic).await?;
+    let message = hub.query(topic).await?;
     let plan = match (subject, &message) {
         (Subject::Plan(unit, plan), _) => match hub.plan(plan.clone()).await? {
             Ok(found) if found.unit == *unit => Some(found),

@@ -44,7 +44,7 @@ pub(super) async fn read(
     run: Result<Path<RunId>, PathRejection>,
 ) -> Result<Json<Message>, Failure> {
     let Path(run) = run?;
-    Ok(Json(state.hub.look(Topic::Run(run)).await??))
+    Ok(Json(state.hub.query(Topic::Run(run)).await??))
 }
 
 type At<T> = Result<Path<T>, PathRejection>;

@@ -13,7 +13,7 @@ use super::{AppState, Failure};
 
 /// All units and runs.
 pub(super) async fn all(State(state): State<AppState>) -> Result<Json<Message>, Failure> {
-    Ok(Json(state.hub.look(Topic::Units).await??))
+    Ok(Json(state.hub.query(Topic::Units).await??))
 }
 
 /// One unit with its graph.
@@ -22,5 +22,5 @@ pub(super) async fn one(
     unit: Result<Path<UnitId>, PathRejection>,
 ) -> Result<Json<Message>, Failure> {
     let Path(unit) = unit?;
-    Ok(Json(state.hub.look(Topic::Unit(unit)).await??))
+    Ok(Json(state.hub.query(Topic::Unit(unit)).await??))
 }

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
-    doubt::Doubt,
-    message::{EventCard, Message, Revision, Topic},
+    unknown_reason::UnknownReason,
+    message::{FeedEntry, Message, Revision, Topic},
     object::ObjectRef,
     observation::Observation,
     plan::{Difference, Plan, PlanError, PlanId, StepId},
@@ -23,7 +23,7 @@ pub enum Incoming {
     /// What the watches saw, in order.
     Observed(Vec<Observation>),
     /// What came of a call.
-    Performed {
+    CallCompleted {
         /// The run that asked for it.
         run: RunId,
         /// The call.
@@ -41,7 +41,7 @@ pub enum Incoming {
         reply: oneshot::Sender<Result<Subscription, Refusal>>,
     },
     /// Somebody wants to see a topic once.
-    Look {
+    Query {
         /// Which.
         topic: Topic,
         /// Where the answer goes.
@@ -67,11 +67,11 @@ pub enum Incoming {
         reply: oneshot::Sender<Result<Arc<Plan>, Refusal>>,
     },
     /// Somebody wants to read all that a run's feed tells.
-    ReadFeed {
+    ReadEventLog {
         /// Which run's.
         run: RunId,
         /// Where the answer goes.
-        reply: oneshot::Sender<Result<Vec<EventCard>, Refusal>>,
+        reply: oneshot::Sender<Result<Vec<FeedEntry>, Refusal>>,
     },
     /// Somebody starts a run.
     Start {
@@ -138,7 +138,7 @@ pub enum Refusal {
     /// The cluster has moved since the plan was made.
     Stale(Vec<Difference>),
     /// The Pods of one of the plan's namespaces cannot be seen; why.
-    PodsHidden(Doubt),
+    PodsHidden(UnknownReason),
     /// The hash is not the plan's.
     WrongHash,
     /// The typed name is not the unit's.
@@ -165,7 +165,7 @@ pub struct HubClosed;
 
 /// A call the hub asks for.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct CallRequest {
     /// The run it is for.
     pub run: RunId,
     /// The call.
@@ -206,11 +206,11 @@ pub struct Subscription {
 
 /// A handle of the hub.
 #[derive(Clone, Debug)]
-pub struct Hub {
+pub struct HubHandle {
     mailbox: mpsc::Sender<Incoming>,
 }
 
-impl Hub {
+impl HubHandle {
     /// A handle that sends into this mailbox.
     pub fn new(mailbox: mpsc::Sender<Incoming>) -> Self {
         Self { mailbox }
@@ -231,9 +231,9 @@ impl Hub {
     /// Reads a topic once: always a snapshot.
     ///
     /// # Errors
-    /// As [`Hub::subscribe`].
-    pub async fn look(&self, topic: Topic) -> Result<Result<Message, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::Look { topic, reply }).await
+    /// As [`HubHandle::subscribe`].
+    pub async fn query(&self, topic: Topic) -> Result<Result<Message, Refusal>, HubClosed> {
+        self.ask(|reply| Incoming::Query { topic, reply }).await
     }
 
     /// The cluster's time, as far as it is known: what every age is reckoned from.
@@ -264,8 +264,8 @@ impl Hub {
     ///
     /// # Errors
     /// [`Refusal::UnknownRun`], [`Refusal::NotReady`], [`HubClosed`] when the process ends.
-    pub async fn feed(&self, run: RunId) -> Result<Result<Vec<EventCard>, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::ReadFeed { run, reply }).await
+    pub async fn feed(&self, run: RunId) -> Result<Result<Vec<FeedEntry>, Refusal>, HubClosed> {
+        self.ask(|reply| Incoming::ReadEventLog { run, reply }).await
     }
 
     /// Starts a run of a plan, if its premise still holds.

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use teardown::{
     action::{Action, Outcome},
-    complaint::Complaint,
-    doubt::Doubt,
+    api_problem::ApiProblem,
+    unknown_reason::UnknownReason,
     fixture,
     message::{Key, Record, State, View},
     object::Object,
-    run::{RunState, Trouble},
+    run::{RunState, StepProblem},
 };
 
 use super::*;
@@ -54,10 +54,10 @@ impl Disk {
 
 /// A process: its hub, and the ends that the test plays.
 struct Process {
-    hub: Hub,
+    hub: HubHandle,
     mailbox: mpsc::Sender<Incoming>,
-    orders: mpsc::Receiver<Order>,
-    keeper: tokio::task::JoinHandle<Result<(), HubError>>,
+    calls: mpsc::Receiver<CallRequest>,
+    task: tokio::task::JoinHandle<Result<(), HubError>>,
 }
 
 impl Process {
@@ -67,10 +67,10 @@ impl Process {
 
     fn before(disk: &Disk, cluster: &str) -> Self {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
-        let (out, orders) = mpsc::channel(ORDERS);
-        let keeper = Keeper::open(cluster.into(), inbox, out, Journal::over(disk.clone())).unwrap();
-        let keeper = tokio::spawn(keeper.run(CancellationToken::new()));
-        Self { hub: Hub::new(mailbox.clone()), mailbox, orders, keeper }
+        let (out, calls) = mpsc::channel(CALLS);
+        let task = Hub::open(cluster.into(), inbox, out, Journal::over(disk.clone())).unwrap();
+        let task = tokio::spawn(task.run(CancellationToken::new()));
+        Self { hub: HubHandle::new(mailbox.clone()), mailbox, calls, task }
     }
 
     async fn see(&self, observations: Vec<Observation>) {
@@ -92,30 +92,30 @@ impl Process {
     }
 
     /// The next order, as `DELETE name` or `LIST pods`.
-    async fn order(&mut self) -> (String, Order) {
-        let order = self.orders.recv().await.unwrap();
-        let text = match &order.action {
+    async fn call(&mut self) -> (String, CallRequest) {
+        let call = self.calls.recv().await.unwrap();
+        let text = match &call.action {
             Action::Delete { object, .. } => format!("DELETE {object}"),
             Action::Read { object, .. } => format!("GET {object}"),
             Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
         };
-        (text, order)
+        (text, call)
     }
 
-    async fn answer(&self, order: Order, outcome: Outcome) {
-        let Order { run, action, recall: _ } = order;
-        self.mailbox.send(Incoming::Performed { run, action, outcome }).await.unwrap();
+    async fn answer(&self, call: CallRequest, outcome: Outcome) {
+        let CallRequest { run, action, recall: _ } = call;
+        self.mailbox.send(Incoming::CallCompleted { run, action, outcome }).await.unwrap();
     }
 
     async fn expect(&mut self, text: &str, outcome: Outcome) {
-        let (actual, order) = self.order().await;
+        let (actual, call) = self.call().await;
         assert_eq!(actual, text);
-        self.answer(order, outcome).await;
+        self.answer(call, outcome).await;
     }
 
     /// Everything the hub was told so far has been taken in: it answers in order.
     async fn records(&self, topic: Topic) -> Vec<Record> {
-        match self.hub.look(topic).await.unwrap().unwrap() {
+        match self.hub.query(topic).await.unwrap().unwrap() {
             Message::Snapshot { records, .. } => records,
             Message::Delta { .. } => panic!("a look is a snapshot"),
         }
@@ -131,7 +131,7 @@ impl Process {
 
     async fn quiet(&mut self) {
         self.records(Topic::Units).await;
-        assert!(self.orders.try_recv().is_err(), "nothing should have been ordered");
+        assert!(self.calls.try_recv().is_err(), "nothing should have been ordered");
     }
 }
 
@@ -147,13 +147,13 @@ async fn a_run_goes_step_by_step_and_journals_before_it_acts() {
     process.list(SHOP).await;
     let run = process.start_run("shop").await;
 
-    let (text, order) = process.order().await;
+    let (text, call) = process.call().await;
     assert_eq!(text, "DELETE Deployment shop/web");
     assert!(
-        disk.journal(&run).contains(r#""event":"asked","step":0,"call":"delete""#),
+        disk.journal(&run).contains(r#""event":"callStarted","step":0,"call":"delete""#),
         "the intent comes first"
     );
-    process.answer(order, Outcome::Accepted).await;
+    process.answer(call, Outcome::Accepted).await;
     process.quiet().await;
     process.gone("deploy shop/web").await;
     process.expect("DELETE Pod shop/web-a", Outcome::Accepted).await;
@@ -191,11 +191,11 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
     let doubts: Vec<String> = records
         .into_iter()
         .filter_map(|record| match record {
-            Record::Step(step) => Some((step.object, step.trouble?)),
+            Record::Step(step) => Some((step.object, step.problem?)),
             _ => None,
         })
-        .map(|(object, trouble)| match trouble {
-            Trouble::CannotTell { doubt: Doubt::Left { pod, of } } => {
+        .map(|(object, problem)| match problem {
+            StepProblem::Unknown { reason: UnknownReason::PodsLeft { pod, of } } => {
                 format!("{object}: {pod} is left of {of}")
             }
             other => format!("{object}: {other:?}"),
@@ -233,9 +233,9 @@ async fn a_killed_process_goes_on_by_itself_once_it_has_read_the_cluster() {
     let mut process = Process::start(&disk);
     process.list(SHOP).await;
     let run = process.start_run("shop").await;
-    let (text, _never_answered) = process.order().await;
+    let (text, _never_answered) = process.call().await;
     assert_eq!(text, "DELETE Deployment shop/web");
-    process.keeper.abort();
+    process.task.abort();
 
     let mut process = Process::start(&disk);
     process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
@@ -255,22 +255,22 @@ async fn a_run_of_another_cluster_is_neither_shown_steered_nor_continued() {
     let mut process = Process::start(&disk);
     process.list(&format!("{SHOP}\n ns kube-system uid=one")).await;
     let run = process.start_run("shop").await;
-    process.order().await;
-    process.keeper.abort();
+    process.call().await;
+    process.task.abort();
     let mut process = Process::before(&disk, "other");
     process.list(&format!("{SHOP}\n ns kube-system uid=two")).await;
     let unknown = Err(Refusal::UnknownRun(run.clone()));
-    assert_eq!(process.hub.look(Topic::Run(run.clone())).await.unwrap().map(|_| ()), unknown);
+    assert_eq!(process.hub.query(Topic::Run(run.clone())).await.unwrap().map(|_| ()), unknown);
     assert_eq!(process.hub.steer(run.clone(), Steer::Stop, "Li".into()).await.unwrap(), unknown);
     let records = process.records(Topic::Unit(UnitId::new("shop"))).await;
     assert!(!records.iter().any(|record| matches!(record, Record::Run(_))));
-    assert!(process.orders.try_recv().is_err());
-    process.keeper.abort();
+    assert!(process.calls.try_recv().is_err());
+    process.task.abort();
     // The same cluster, with less to be seen.
     let mut process = Process::before(&disk, "test");
     process.list(SHOP).await;
     assert_eq!(process.run_state(&run).await, RunState::Running);
-    assert!(process.orders.try_recv().is_ok());
+    assert!(process.calls.try_recv().is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -279,18 +279,18 @@ async fn what_waits_for_its_turn_is_recalled_by_pause_and_by_stop() {
     let mut process = Process::start(&disk);
     process.list("ns shop of=shop\n cm shop/a of=shop").await;
     let run = process.start_run("shop").await;
-    let (_, order) = process.order().await;
-    assert!(!order.recall.is_cancelled());
+    let (_, call) = process.call().await;
+    assert!(!call.recall.is_cancelled());
     process.hub.steer(run.clone(), Steer::Pause, "Li".into()).await.unwrap().unwrap();
-    assert!(order.recall.is_cancelled());
-    process.answer(order, Outcome::Recalled).await;
+    assert!(call.recall.is_cancelled());
+    process.answer(call, Outcome::Recalled).await;
     process.hub.steer(run.clone(), Steer::Resume, "Li".into()).await.unwrap().unwrap();
-    let (text, order) = process.order().await;
+    let (text, call) = process.call().await;
     assert_eq!(text, "DELETE ConfigMap shop/a");
-    assert!(!order.recall.is_cancelled());
+    assert!(!call.recall.is_cancelled());
     process.hub.steer(run.clone(), Steer::Stop, "Li".into()).await.unwrap().unwrap();
-    assert!(order.recall.is_cancelled());
-    process.answer(order, Outcome::Recalled).await;
+    assert!(call.recall.is_cancelled());
+    process.answer(call, Outcome::Recalled).await;
     assert_eq!(process.run_state(&run).await, RunState::Stopped);
 }
 
@@ -329,7 +329,7 @@ async fn a_unit_is_not_called_unknown_before_the_cluster_was_read_completely() {
     let process = Process::start(&Disk::default());
     process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
     let topic = Topic::Unit(UnitId::new("bank"));
-    let early = process.hub.look(topic.clone()).await.unwrap();
+    let early = process.hub.query(topic.clone()).await.unwrap();
     assert_eq!(early.err(), Some(Refusal::NotReady));
     // Whoever waits for it sees what keeps it.
     let cause = teardown::observation::AwayCause::Unauthorized;
@@ -348,13 +348,13 @@ async fn no_run_starts_while_pods_cannot_be_seen() {
     process.list(SHOP).await;
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
     let resource = "pods".to_owned();
-    let (cause, message) = (teardown::observation::BlindCause::Forbidden, Complaint::from("no"));
-    let blind = Observation::Blind { resource: resource.clone(), cause, message: message.clone() };
-    process.see(vec![blind]).await;
+    let (cause, message) = (teardown::observation::HiddenCause::Forbidden, ApiProblem::from("no"));
+    let hidden = Observation::Hidden { resource: resource.clone(), cause, message: message.clone() };
+    process.see(vec![hidden]).await;
     let refused = process.hub.start(confirmation(&plan)).await.unwrap();
-    let doubt = Doubt::Hidden { resource: resource.clone(), namespace: None, message };
-    assert_eq!(refused, Err(Refusal::PodsHidden(doubt)));
-    process.see(vec![Observation::Sighted { resource }]).await;
+    let reason = UnknownReason::Hidden { resource: resource.clone(), namespace: None, message };
+    assert_eq!(refused, Err(Refusal::PodsHidden(reason)));
+    process.see(vec![Observation::Visible { resource }]).await;
     process.hub.start(confirmation(&plan)).await.unwrap().unwrap();
 }
 
@@ -375,8 +375,8 @@ async fn pause_holds_back_and_stop_says_what_cannot_be_taken_back() {
     assert_eq!(process.run_state(&run).await, RunState::Stopped);
     let records = process.records(Topic::Run(run.clone())).await;
     let stopped = records.iter().find_map(|record| match record {
-        Record::Event(card) => match card.happening {
-            teardown::run::Happening::Stopped { untouched, irrevocable, gone } => {
+        Record::Event(card) => match card.event {
+            teardown::run::FeedEvent::Stopped { untouched, irrevocable, gone } => {
                 Some((untouched, irrevocable, gone))
             }
             _ => None,
@@ -472,20 +472,20 @@ async fn a_finalizer_that_stays_is_slow_and_then_stuck_and_holds_only_what_is_be
 async fn a_namespace_stays_while_nobody_can_see_what_is_in_it() {
     let mut process = Process::start(&Disk::default());
     process.list("ns shop of=shop").await;
-    let blind = |resource: &str| Observation::Blind {
+    let hidden = |resource: &str| Observation::Hidden {
         resource: resource.into(),
-        cause: teardown::message::BlindCause::Forbidden,
+        cause: teardown::message::HiddenCause::Forbidden,
         message: "forbidden".into(),
     };
     // What cannot be in a namespace does not matter.
-    process.see(vec![blind("secrets"), blind("nodes")]).await;
+    process.see(vec![hidden("secrets"), hidden("nodes")]).await;
     let run = process.start_run("shop").await;
     process.quiet().await;
     let records = process.records(Topic::Run(run)).await;
     let told =
         |record: &Record| matches!(record, Record::Step(card) if card.state == State::Unknown);
     assert!(records.iter().any(told), "the page says that it cannot tell");
-    process.see(vec![Observation::Sighted { resource: "secrets".into() }]).await;
+    process.see(vec![Observation::Visible { resource: "secrets".into() }]).await;
     process.expect("DELETE Namespace shop", Outcome::Accepted).await;
 }
 
@@ -494,14 +494,14 @@ async fn a_namespace_goes_although_another_one_is_hidden() {
     let mut process = Process::start(&Disk::default());
     process.list("ns shop of=shop\n ns bank").await;
     let secrets = || fixture::kind("secret");
-    let hidden_in = |namespace: &str| Observation::BlindIn {
+    let hidden_in = |namespace: &str| Observation::HiddenIn {
         kind: secrets(),
         namespace: namespace.into(),
-        cause: teardown::message::BlindCause::Forbidden,
+        cause: teardown::message::HiddenCause::Forbidden,
         message: "forbidden".into(),
     };
     let (namespaces, message) = (vec!["bank".into(), "shop".into()], "forbidden".into());
-    process.see(vec![Observation::Divided { kind: secrets(), namespaces, message }]).await;
+    process.see(vec![Observation::PerNamespace { kind: secrets(), namespaces, message }]).await;
     let unread = process.hub.make_plan(UnitId::new("shop")).await.unwrap();
     assert!(matches!(unread, Err(Refusal::NotReady)), "no namespace has answered yet");
 
@@ -518,10 +518,10 @@ async fn a_namespace_waits_for_what_came_into_it_after_the_plan() {
     let mut process = Process::start(&Disk::default());
     process.list("ns shop of=shop\n cm shop/mine of=shop\n cm shop/kube-root-ca.crt").await;
     process.start_run("shop").await;
-    let (_, order) = process.order().await;
+    let (_, call) = process.call().await;
     let theirs = fixture::object("cm shop/theirs");
     process.see(vec![Observation::Applied(Box::new(theirs))]).await;
-    process.answer(order, Outcome::Accepted).await;
+    process.answer(call, Outcome::Accepted).await;
     process.gone("cm shop/mine of=shop").await;
     process.quiet().await;
     process.gone("cm shop/theirs").await;
@@ -589,13 +589,13 @@ async fn a_journal_that_cannot_be_written_lets_nothing_happen() {
         }
     }
     let (mailbox, inbox) = mpsc::channel(MAILBOX);
-    let (out, mut orders) = mpsc::channel(ORDERS);
-    let keeper = Keeper::open("test".into(), inbox, out, Journal::over(Full)).unwrap();
-    tokio::spawn(keeper.run(CancellationToken::new()));
-    let hub = Hub::new(mailbox.clone());
+    let (out, mut calls) = mpsc::channel(CALLS);
+    let task = Hub::open("test".into(), inbox, out, Journal::over(Full)).unwrap();
+    tokio::spawn(task.run(CancellationToken::new()));
+    let hub = HubHandle::new(mailbox.clone());
     mailbox.send(Incoming::Observed(fixture::listing(&fixture::objects(SHOP)))).await.unwrap();
     let plan = hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
     let refused = hub.start(confirmation(&plan)).await.unwrap();
     assert!(matches!(refused, Err(Refusal::Journal(_))), "{refused:?}");
-    assert!(orders.try_recv().is_err());
+    assert!(calls.try_recv().is_err());
 }

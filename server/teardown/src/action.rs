@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    complaint::Complaint,
+    api_problem::ApiProblem,
     object::{Kind, ObjectRef, OwnerRef, Uid},
     plan::{Propagation, StepId},
     selector::Labels,
@@ -81,7 +81,7 @@ pub enum Outcome {
         /// HTTP status code.
         code: u16,
         /// What it said.
-        message: Complaint,
+        message: ApiProblem,
     },
     /// The API server asks for patience: 429.
     Throttled {
@@ -91,14 +91,14 @@ pub enum Outcome {
     /// No answer, or one that leaves the effect open: a timeout, a broken connection, 5xx.
     Unanswered {
         /// What is wrong.
-        message: Complaint,
+        message: ApiProblem,
         /// `Retry-After`, where an answer gave it.
         after: Option<SignedDuration>,
     },
     /// The answer says nothing about the object: 401, a 404 for the kind as a whole.
-    CannotTell {
+    Unknown {
         /// What it said.
-        message: Complaint,
+        message: ApiProblem,
     },
     /// The Pods of the namespace, all of them.
     Pods(Vec<PodSight>),

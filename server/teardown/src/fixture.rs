@@ -21,7 +21,7 @@ use crate::{
     index::Index,
     object::{
         Binding, Claim, ClaimRef, Definition, Deletion, Facts, Ingress, Kind, Object, OwnerRef,
-        Phase, Pod, Reclaim, Service, ServiceAccount, ServiceRef, Target, Uid, Use, Used, Volume,
+        Phase, Pod, Reclaim, Service, ServiceAccount, ServiceRef, Target, Uid, PodReference, PodReferenceKind, Volume,
         Webhooks, Workload,
     },
     observation::Observation,
@@ -209,16 +209,16 @@ impl<'a> Fields<'a> {
         self.fields.contains_key(name).then(|| Selector::of_labels(self.labels(name).collect()))
     }
 
-    fn uses(&self, prefix: &str) -> Arc<[Use]> {
+    fn uses(&self, prefix: &str) -> Arc<[PodReference]> {
         let used = |word: &str| match word {
-            "claim" => Used::Claim,
-            "config" => Used::ConfigMap,
-            "secret" => Used::Secret,
-            "account" => Used::ServiceAccount,
+            "claim" => PodReferenceKind::Claim,
+            "config" => PodReferenceKind::ConfigMap,
+            "secret" => PodReferenceKind::Secret,
+            "account" => PodReferenceKind::ServiceAccount,
             _ => panic!("{word:?} cannot be used"),
         };
         self.pairs("uses")
-            .map(|(word, name)| Use {
+            .map(|(word, name)| PodReference {
                 what: used(word),
                 name: name.into(),
                 field: format!("{prefix}.{word}").into(),

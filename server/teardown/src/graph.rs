@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::{
     index::Index,
     object::Uid,
-    relation::{Edge, Makers, edges_of},
+    relation::{Edge, EdgeLookup, edges_of},
 };
 
 /// All edges between the objects of an index.
@@ -19,10 +19,10 @@ pub struct Graph {
 impl Graph {
     /// Finds every edge of the index.
     pub fn of(index: &Index) -> Self {
-        let makers = Makers::of(index);
+        let lookup = EdgeLookup::of(index);
         let mut graph = Self::default();
         for object in index.objects() {
-            for edge in edges_of(object, index, &makers) {
+            for edge in edges_of(object, index, &lookup) {
                 let place = graph.edges.len();
                 graph.out.entry(edge.from.clone()).or_default().push(place);
                 graph.into.entry(edge.to.clone()).or_default().push(place);

@@ -20,18 +20,18 @@ use jiff::Timestamp;
 
 use self::key::{ByName, ByUid, Name};
 use crate::{
-    complaint::{Complaint, Fault},
-    doubt::Doubt,
+    api_problem::{ApiProblem, ProblemCode},
+    unknown_reason::UnknownReason,
     object::{Facts, Kind, Object, ObjectRef, Uid, Volume},
-    observation::{BlindCause, Observation, Unreachable},
-    playground::Playground,
+    observation::{HiddenCause, Observation, Unreachable},
+    demo::Demo,
 };
 
 /// Namespaces named in one sentence.
 const NAMED: usize = 3;
 /// How many objects that are gone are remembered with their owners, so that a Pod whose ReplicaSet went first is still
 /// known as the Deployment's, and a ReplicaSet whose Deployment went as one whose owner is gone.
-const GRAVES: usize = 100_000;
+const MAX_TOMBSTONES: usize = 100_000;
 
 /// Everything that is known of the cluster.
 #[derive(Clone, Debug, Default)]
@@ -39,13 +39,13 @@ pub struct Index {
     kinds: BTreeMap<String, Watch>,
     objects: HashSet<ByUid>,
     names: NameSet<ByName, RandomState>,
-    blind: BTreeMap<String, Blind>,
-    graves: HashMap<Uid, Vec<Uid>>,
-    graves_by_age: VecDeque<Uid>,
+    hidden: BTreeMap<String, HiddenKind>,
+    tombstones: HashMap<Uid, Vec<Uid>>,
+    tombstones_by_age: VecDeque<Uid>,
     /// Group and kind of the definitions that were seen to go.
     undefined: HashSet<(Arc<str>, Arc<str>)>,
     version: Option<String>,
-    playground: Option<Playground>,
+    demo: Option<Demo>,
     unreachable: Option<Unreachable>,
     changes: u64,
 }
@@ -58,23 +58,23 @@ struct Watch {
     /// As a whole.
     listed: bool,
     /// Where it is watched instead, while it may not be listed as a whole.
-    division: Option<Division>,
+    per_namespace: Option<PerNamespace>,
     objects: HashSet<ByUid>,
 }
 
 impl Watch {
     /// Whether all lists of it have come.
     fn is_listed(&self) -> bool {
-        let is_whole = |division: &Division| division.namespaces.values().all(|part| part.listed);
-        self.listed || self.division.as_ref().is_some_and(is_whole)
+        let is_whole = |per_namespace: &PerNamespace| per_namespace.namespaces.values().all(|part| part.listed);
+        self.listed || self.per_namespace.as_ref().is_some_and(is_whole)
     }
 }
 
 /// A kind that is watched namespace by namespace.
 #[derive(Clone, Debug)]
-struct Division {
+struct PerNamespace {
     /// What was said of the whole.
-    message: Complaint,
+    message: ApiProblem,
     /// Since when it is divided.
     since: Timestamp,
     namespaces: BTreeMap<Arc<str>, Part>,
@@ -85,28 +85,28 @@ struct Division {
 struct Part {
     listed: bool,
     /// What hides it now.
-    hidden: Option<Complaint>,
+    hidden: Option<ApiProblem>,
 }
 
 /// How far a kind can be seen, in a namespace or, if it is in none, at all.
-enum Outlook {
+enum Visibility {
     /// Whatever there is is known.
-    Clear,
+    Visible,
     /// Its first list has not come yet.
-    Unlisted,
+    NotListed,
     /// It cannot be seen; why.
-    Hidden(Doubt),
+    Hidden(UnknownReason),
     /// There is no such kind, as far as the API server says.
-    Unserved,
+    NotServed,
 }
 
 /// A resource or group version that cannot be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blind {
+pub struct HiddenKind {
     /// Why.
-    pub cause: BlindCause,
+    pub cause: HiddenCause,
     /// What is wrong.
-    pub message: Complaint,
+    pub message: ApiProblem,
     /// Since when.
     pub since: Timestamp,
 }
@@ -119,7 +119,7 @@ pub enum Presence<'a> {
     /// It is not, and that is proven.
     Gone,
     /// Nobody can say; why.
-    CannotTell(Doubt),
+    Unknown(UnknownReason),
 }
 
 impl Index {
@@ -139,11 +139,11 @@ impl Index {
             Observation::Listed { kind, objects } => {
                 let watch = self.watch(&kind);
                 watch.listed = true;
-                watch.division = None;
+                watch.per_namespace = None;
                 self.list(&kind, None, objects);
             }
-            Observation::Divided { kind, namespaces, message } => {
-                self.divide(&kind, namespaces, message, now);
+            Observation::PerNamespace { kind, namespaces, message } => {
+                self.watch_per_namespace(&kind, namespaces, message, now);
             }
             Observation::ListedIn { kind, namespace, objects } => {
                 if let Some(part) = self.part(&kind, &namespace) {
@@ -151,12 +151,12 @@ impl Index {
                     self.list(&kind, Some(&namespace), objects);
                 }
             }
-            Observation::BlindIn { kind, namespace, cause: _, message } => {
+            Observation::HiddenIn { kind, namespace, cause: _, message } => {
                 if let Some(part) = self.part(&kind, &namespace) {
                     part.hidden = Some(message);
                 }
             }
-            Observation::SightedIn { kind, namespace } => {
+            Observation::VisibleIn { kind, namespace } => {
                 if let Some(part) = self.part(&kind, &namespace) {
                     part.hidden = None;
                 }
@@ -166,28 +166,28 @@ impl Index {
                 if let Some(watch) = self.kinds.get_mut(&kind.resource()) {
                     watch.objects.remove(&uid);
                 }
-                self.bury(&uid);
+                self.remove(&uid);
                 if kind.is("", "Namespace") {
-                    self.bury_with_namespaces();
+                    self.remove_with_namespaces();
                 }
             }
             Observation::Withdrawn(kind) => {
                 if let Some(watch) = self.kinds.remove(&kind.resource()) {
                     for ByUid(object) in watch.objects {
-                        self.bury(&object.uid);
+                        self.remove(&object.uid);
                     }
                 }
-                self.blind.remove(&kind.resource());
+                self.hidden.remove(&kind.resource());
             }
-            Observation::Blind { resource, cause, message } => {
+            Observation::Hidden { resource, cause, message } => {
                 if let Some(watch) = self.kinds.get_mut(&resource) {
-                    watch.division = None;
+                    watch.per_namespace = None;
                 }
-                let since = self.blind.get(&resource).map_or(now, |blind| blind.since);
-                self.blind.insert(resource, Blind { cause, message, since });
+                let since = self.hidden.get(&resource).map_or(now, |hidden| hidden.since);
+                self.hidden.insert(resource, HiddenKind { cause, message, since });
             }
-            Observation::Sighted { resource } => {
-                self.blind.remove(&resource);
+            Observation::Visible { resource } => {
+                self.hidden.remove(&resource);
             }
             Observation::Reached { version } => {
                 self.version = Some(version);
@@ -195,7 +195,7 @@ impl Index {
             }
             // The caller's clock: this one is told the time.
             Observation::Time(_) | Observation::Pace(_) => {}
-            Observation::Played(playground) => self.playground = Some(playground),
+            Observation::Demo(demo) => self.demo = Some(demo),
             Observation::Unreachable { cause, message } => {
                 let since = self.unreachable.as_ref().map_or(now, |unreachable| unreachable.since);
                 self.unreachable = Some(Unreachable { since, cause, message });
@@ -212,7 +212,7 @@ impl Index {
 
     /// The part of a divided kind in that namespace, if it is watched there.
     fn part(&mut self, kind: &Kind, namespace: &str) -> Option<&mut Part> {
-        self.kinds.get_mut(&kind.resource())?.division.as_mut()?.namespaces.get_mut(namespace)
+        self.kinds.get_mut(&kind.resource())?.per_namespace.as_mut()?.namespaces.get_mut(namespace)
     }
 
     fn list(&mut self, kind: &Kind, namespace: Option<&str>, objects: Vec<Object>) {
@@ -225,58 +225,58 @@ impl Index {
             .filter(|object| !listed.contains(&object.uid) && is_here(object))
             .map(|object| object.uid.clone())
             .collect();
-        self.bury_all(&resource, &missing);
+        self.remove_all(&resource, &missing);
         for object in objects {
             self.put(object);
         }
         if kind.is("", "Namespace") {
-            self.bury_with_namespaces();
+            self.remove_with_namespaces();
         }
     }
 
-    fn divide(
+    fn watch_per_namespace(
         &mut self,
         kind: &Kind,
         namespaces: Vec<Arc<str>>,
-        message: Complaint,
+        message: ApiProblem,
         now: Timestamp,
     ) {
-        let blind = self.blind.remove(&kind.resource());
+        let hidden = self.hidden.remove(&kind.resource());
         let watch = self.watch(kind);
         if !watch.namespaced {
             return;
         }
         watch.listed = false;
-        let before = watch.division.take();
+        let before = watch.per_namespace.take();
         let since =
-            before.as_ref().map(|division| division.since).or(blind.map(|blind| blind.since));
-        let mut parts = before.map(|division| division.namespaces).unwrap_or_default();
+            before.as_ref().map(|per_namespace| per_namespace.since).or(hidden.map(|hidden| hidden.since));
+        let mut parts = before.map(|per_namespace| per_namespace.namespaces).unwrap_or_default();
         let namespaces = namespaces.into_iter().map(|namespace| {
             let part = parts.remove(&namespace).unwrap_or_default();
             (namespace, part)
         });
-        watch.division = Some(Division {
+        watch.per_namespace = Some(PerNamespace {
             message,
             since: since.unwrap_or(now),
             namespaces: namespaces.collect(),
         });
-        self.bury_with_namespaces();
+        self.remove_with_namespaces();
     }
 
     /// A namespace goes when nothing is in it any more. So what is still known of a divided kind in one that is gone is
     /// gone too, though nobody watched it go.
-    fn bury_with_namespaces(&mut self) {
+    fn remove_with_namespaces(&mut self) {
         for (resource, uids) in self.left_without_a_namespace() {
-            self.bury_all(&resource, &uids);
+            self.remove_all(&resource, &uids);
         }
     }
 
     fn left_without_a_namespace(&self) -> Vec<(String, Vec<Uid>)> {
         let divided = self.kinds.iter().filter_map(|(resource, watch)| {
-            let division = watch.division.as_ref()?;
+            let per_namespace = watch.per_namespace.as_ref()?;
             let is_left = |object: &&Arc<Object>| {
                 object.namespace.as_deref().is_some_and(|namespace| {
-                    !division.namespaces.contains_key(namespace)
+                    !per_namespace.namespaces.contains_key(namespace)
                         && self.is_gone_namespace(namespace)
                 })
             };
@@ -287,16 +287,16 @@ impl Index {
     }
 
     fn is_gone_namespace(&self, namespace: &str) -> bool {
-        matches!(self.outlook("namespaces", None), Outlook::Clear)
+        matches!(self.visibility("namespaces", None), Visibility::Visible)
             && self.find("", "Namespace", None, namespace).is_none()
     }
 
-    fn bury_all(&mut self, resource: &str, uids: &[Uid]) {
+    fn remove_all(&mut self, resource: &str, uids: &[Uid]) {
         for uid in uids {
             if let Some(watch) = self.kinds.get_mut(resource) {
                 watch.objects.remove(uid);
             }
-            self.bury(uid);
+            self.remove(uid);
         }
     }
 
@@ -309,7 +309,7 @@ impl Index {
         // A name that is used again: the object before is gone even if its DELETED event was never seen.
         let before = self.names.get(&Name::of(&object)).map(|ByName(before)| before.uid.clone());
         if let Some(before) = before.filter(|before| *before != object.uid) {
-            self.bury_all(&resource, &[before]);
+            self.remove_all(&resource, &[before]);
         }
         if let Some(watch) = self.kinds.get_mut(&resource) {
             watch.objects.replace(ByUid(object.clone()));
@@ -318,7 +318,7 @@ impl Index {
         self.objects.replace(ByUid(object));
     }
 
-    fn bury(&mut self, uid: &Uid) {
+    fn remove(&mut self, uid: &Uid) {
         let Some(ByUid(object)) = self.objects.take(uid) else { return };
         let name = Name::of(&object);
         if self.names.get(&name).is_some_and(|ByName(named)| named.uid == *uid) {
@@ -328,13 +328,13 @@ impl Index {
             self.undefined.insert((definition.group.clone(), definition.kind.clone()));
         }
         let owners = object.owners.iter().map(|owner| owner.uid.clone()).collect();
-        if self.graves.insert(uid.clone(), owners).is_none() {
-            self.graves_by_age.push_back(uid.clone());
+        if self.tombstones.insert(uid.clone(), owners).is_none() {
+            self.tombstones_by_age.push_back(uid.clone());
         }
-        if self.graves_by_age.len() > GRAVES
-            && let Some(oldest) = self.graves_by_age.pop_front()
+        if self.tombstones_by_age.len() > MAX_TOMBSTONES
+            && let Some(oldest) = self.tombstones_by_age.pop_front()
         {
-            self.graves.remove(&oldest);
+            self.tombstones.remove(&oldest);
         }
     }
 
@@ -392,39 +392,39 @@ impl Index {
 
     /// What cannot be seen, by resource or group version. A kind that is hidden in some namespaces is one of them, with
     /// their number in its message.
-    pub fn blind(&self) -> BTreeMap<String, Blind> {
-        let mut blind = self.blind.clone();
+    pub fn hidden_kinds(&self) -> BTreeMap<String, HiddenKind> {
+        let mut hidden = self.hidden.clone();
         for (resource, watch) in &self.kinds {
-            let Some(division) = &watch.division else { continue };
-            if let Some(message) = self.hidden(division) {
-                let (cause, since) = (BlindCause::Forbidden, division.since);
-                blind.insert(resource.clone(), Blind { cause, message, since });
+            let Some(per_namespace) = &watch.per_namespace else { continue };
+            if let Some(message) = self.hidden_in(per_namespace) {
+                let (cause, since) = (HiddenCause::Forbidden, per_namespace.since);
+                hidden.insert(resource.clone(), HiddenKind { cause, message, since });
             }
         }
-        blind
+        hidden
     }
 
     /// In how many namespaces a divided kind is hidden; none if it can be seen in all there are.
-    fn hidden(&self, division: &Division) -> Option<Complaint> {
+    fn hidden_in(&self, per_namespace: &PerNamespace) -> Option<ApiProblem> {
         let known: BTreeSet<&str> = self
             .of_resource("namespaces")
             .map(|namespace| &*namespace.name)
-            .chain(division.namespaces.keys().map(|namespace| &**namespace))
+            .chain(per_namespace.namespaces.keys().map(|namespace| &**namespace))
             .collect();
         let is_hidden = |namespace: &&&str| {
-            division.namespaces.get(**namespace).is_none_or(|part| part.hidden.is_some())
+            per_namespace.namespaces.get(**namespace).is_none_or(|part| part.hidden.is_some())
         };
         let hidden: Vec<&str> = known.iter().filter(is_hidden).copied().collect();
-        let whole = Box::new(division.message.clone());
+        let whole = Box::new(per_namespace.message.clone());
         if !hidden.is_empty() {
             let named = hidden.iter().take(NAMED).map(ToString::to_string).collect();
             let (hidden, of) = (hidden.len(), known.len());
-            return Some(Fault::Partly { hidden, of, named, whole }.into());
+            return Some(ProblemCode::HiddenInNamespaces { hidden, of, named, whole }.into());
         }
-        if matches!(self.outlook("namespaces", None), Outlook::Clear) {
+        if matches!(self.visibility("namespaces", None), Visibility::Visible) {
             return None;
         }
-        Some(Fault::Unbounded { seen: known.len(), whole }.into())
+        Some(ProblemCode::NamespacesUnknown { seen: known.len(), whole }.into())
     }
 
     /// The API server's version, once it has answered.
@@ -433,8 +433,8 @@ impl Index {
     }
 
     /// How the game stands, where the cluster is only played.
-    pub fn playground(&self) -> Option<&Playground> {
-        self.playground.as_ref()
+    pub fn demo(&self) -> Option<&Demo> {
+        self.demo.as_ref()
     }
 
     /// Set while the API server does not answer.
@@ -445,54 +445,54 @@ impl Index {
     /// Whether every kind has been listed once as far as it can be seen: where it is divided, every namespace of it has
     /// answered.
     pub fn is_synced(&self) -> bool {
-        let has_answered = |watch: &Watch| match &watch.division {
+        let has_answered = |watch: &Watch| match &watch.per_namespace {
             None => watch.listed,
-            Some(division) => {
-                division.namespaces.values().all(|part| part.listed || part.hidden.is_some())
+            Some(per_namespace) => {
+                per_namespace.namespaces.values().all(|part| part.listed || part.hidden.is_some())
             }
         };
         !self.kinds.is_empty()
             && self
                 .kinds
                 .iter()
-                .all(|(resource, watch)| has_answered(watch) || self.blind.contains_key(resource))
+                .all(|(resource, watch)| has_answered(watch) || self.hidden.contains_key(resource))
     }
 
     /// Whether the object of that UID and kind is there. `namespace` is the one it is or was in: that an object is
     /// absent is only proven where it would be seen.
     pub fn presence(&self, kind: &Kind, namespace: Option<&str>, uid: &Uid) -> Presence<'_> {
         let resource = kind.resource();
-        if let Some(blind) = self.blind.get(&group_version(kind)) {
-            return Presence::CannotTell(hidden(&resource, None, &blind.message));
+        if let Some(hidden) = self.hidden.get(&group_version(kind)) {
+            return Presence::Unknown(hidden_reason(&resource, None, &hidden.message));
         }
-        match (self.outlook(&resource, namespace), self.get(uid)) {
-            (Outlook::Hidden(why), _) => Presence::CannotTell(why),
+        match (self.visibility(&resource, namespace), self.get(uid)) {
+            (Visibility::Hidden(why), _) => Presence::Unknown(why),
             (_, Some(object)) => Presence::Present(object),
-            (Outlook::Clear, None) => Presence::Gone,
-            (Outlook::Unlisted, None) => Presence::CannotTell(Doubt::Unlisted { resource }),
+            (Visibility::Visible, None) => Presence::Gone,
+            (Visibility::NotListed, None) => Presence::Unknown(UnknownReason::NotListed { resource }),
             // The kind went with its definition, which waits for the last object before it goes.
-            (Outlook::Unserved, None) if self.definition_is_gone(kind) => Presence::Gone,
-            (Outlook::Unserved, None) => Presence::CannotTell(Doubt::Unserved { resource }),
+            (Visibility::NotServed, None) if self.definition_is_gone(kind) => Presence::Gone,
+            (Visibility::NotServed, None) => Presence::Unknown(UnknownReason::NotServed { resource }),
         }
     }
 
-    fn outlook(&self, resource: &str, namespace: Option<&str>) -> Outlook {
-        if let Some(blind) = self.blind.get(resource) {
-            return Outlook::Hidden(hidden(resource, None, &blind.message));
+    fn visibility(&self, resource: &str, namespace: Option<&str>) -> Visibility {
+        if let Some(hidden) = self.hidden.get(resource) {
+            return Visibility::Hidden(hidden_reason(resource, None, &hidden.message));
         }
-        let Some(watch) = self.kinds.get(resource) else { return Outlook::Unserved };
-        let Some(division) = &watch.division else {
-            return if watch.listed { Outlook::Clear } else { Outlook::Unlisted };
+        let Some(watch) = self.kinds.get(resource) else { return Visibility::NotServed };
+        let Some(per_namespace) = &watch.per_namespace else {
+            return if watch.listed { Visibility::Visible } else { Visibility::NotListed };
         };
         let namespace = namespace.unwrap_or_default();
-        match division.namespaces.get(namespace) {
+        match per_namespace.namespaces.get(namespace) {
             Some(Part { hidden: Some(message), .. }) => {
-                Outlook::Hidden(hidden(resource, Some(namespace), message))
+                Visibility::Hidden(hidden_reason(resource, Some(namespace), message))
             }
-            Some(Part { listed: true, .. }) => Outlook::Clear,
-            Some(_) => Outlook::Unlisted,
-            None if self.is_gone_namespace(namespace) => Outlook::Clear,
-            None => Outlook::Hidden(hidden(resource, Some(namespace), &division.message)),
+            Some(Part { listed: true, .. }) => Visibility::Visible,
+            Some(_) => Visibility::NotListed,
+            None if self.is_gone_namespace(namespace) => Visibility::Visible,
+            None => Visibility::Hidden(hidden_reason(resource, Some(namespace), &per_namespace.message)),
         }
     }
 
@@ -500,7 +500,7 @@ impl Index {
     /// be where they were when nobody serves them any more.
     fn definition_is_gone(&self, kind: &Kind) -> bool {
         let definitions = "customresourcedefinitions.apiextensions.k8s.io";
-        matches!(self.outlook(definitions, None), Outlook::Clear)
+        matches!(self.visibility(definitions, None), Visibility::Visible)
             && self.undefined.contains(&(kind.group.clone(), kind.kind.clone()))
     }
 
@@ -509,19 +509,19 @@ impl Index {
     ///
     /// # Errors
     /// The first reason why not.
-    pub fn sees_into(&self, namespace: &str) -> Result<(), Doubt> {
+    pub fn check_namespace_visible(&self, namespace: &str) -> Result<(), UnknownReason> {
         let could_be_inside =
             |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
-        if let Some((resource, blind)) = self.blind.iter().find(|(it, _)| could_be_inside(it)) {
-            return Err(hidden(resource, None, &blind.message));
+        if let Some((resource, hidden)) = self.hidden.iter().find(|(it, _)| could_be_inside(it)) {
+            return Err(hidden_reason(resource, None, &hidden.message));
         }
         for resource in
             self.kinds.iter().filter(|(_, watch)| watch.namespaced).map(|(resource, _)| resource)
         {
-            match self.outlook(resource, Some(namespace)) {
-                Outlook::Clear | Outlook::Unserved => {}
-                Outlook::Unlisted => return Err(Doubt::Unlisted { resource: resource.clone() }),
-                Outlook::Hidden(why) => return Err(why),
+            match self.visibility(resource, Some(namespace)) {
+                Visibility::Visible | Visibility::NotServed => {}
+                Visibility::NotListed => return Err(UnknownReason::NotListed { resource: resource.clone() }),
+                Visibility::Hidden(why) => return Err(why),
             }
         }
         Ok(())
@@ -531,20 +531,20 @@ impl Index {
     ///
     /// # Errors
     /// The reason why not.
-    pub fn sees_all(&self, definition: &str) -> Result<(), Doubt> {
+    pub fn check_kind_visible(&self, definition: &str) -> Result<(), UnknownReason> {
         let group = definition.split_once('.').map_or("", |(_, group)| group);
-        let is_its_own = |resource: &&str| {
+        let is_bound_pair = |resource: &&str| {
             *resource == definition
-                || resource.split_once('/').is_some_and(|(blind, _)| blind == group)
+                || resource.split_once('/').is_some_and(|(hidden, _)| hidden == group)
         };
-        let blind = self.blind();
-        if let Some((resource, blind)) = blind.iter().find(|(it, _)| is_its_own(&it.as_str())) {
-            return Err(hidden(resource, None, &blind.message));
+        let hidden = self.hidden_kinds();
+        if let Some((resource, hidden)) = hidden.iter().find(|(it, _)| is_bound_pair(&it.as_str())) {
+            return Err(hidden_reason(resource, None, &hidden.message));
         }
         match self.kinds.get(definition) {
             Some(watch) if watch.is_listed() => Ok(()),
-            Some(_) => Err(Doubt::Unlisted { resource: definition.to_owned() }),
-            None => Err(Doubt::Unserved { resource: definition.to_owned() }),
+            Some(_) => Err(UnknownReason::NotListed { resource: definition.to_owned() }),
+            None => Err(UnknownReason::NotServed { resource: definition.to_owned() }),
         }
     }
 
@@ -552,12 +552,12 @@ impl Index {
     ///
     /// # Errors
     /// The reason why not.
-    pub fn sees_claims(&self, namespace: Option<&str>) -> Result<(), Doubt> {
-        match self.outlook("persistentvolumeclaims", namespace) {
-            Outlook::Clear | Outlook::Unserved => Ok(()),
-            Outlook::Hidden(why) => Err(why),
-            Outlook::Unlisted => {
-                Err(Doubt::Unlisted { resource: "persistentvolumeclaims".to_owned() })
+    pub fn check_claims_visible(&self, namespace: Option<&str>) -> Result<(), UnknownReason> {
+        match self.visibility("persistentvolumeclaims", namespace) {
+            Visibility::Visible | Visibility::NotServed => Ok(()),
+            Visibility::Hidden(why) => Err(why),
+            Visibility::NotListed => {
+                Err(UnknownReason::NotListed { resource: "persistentvolumeclaims".to_owned() })
             }
         }
     }
@@ -566,24 +566,24 @@ impl Index {
     ///
     /// # Errors
     /// The reason, where that cannot be told.
-    pub fn claim_of(&self, volume: &Volume) -> Result<Option<&Arc<Object>>, Doubt> {
+    pub fn claim_of(&self, volume: &Volume) -> Result<Option<&Arc<Object>>, UnknownReason> {
         let Some(named) = &volume.claim else { return Ok(None) };
         let namespace = Some(&*named.namespace);
         let claim = self.find("", "PersistentVolumeClaim", namespace, &named.name);
         if claim.is_none() {
-            self.sees_claims(namespace)?;
+            self.check_claims_visible(namespace)?;
         }
         Ok(claim.filter(|claim| named.uid.as_ref().is_none_or(|uid| *uid == claim.uid)))
     }
 
     /// Whether PersistentVolumes can be seen, so that one that is not known is not there.
-    pub fn sees_volumes(&self) -> bool {
-        matches!(self.outlook("persistentvolumes", None), Outlook::Clear)
+    pub fn can_see_volumes(&self) -> bool {
+        matches!(self.visibility("persistentvolumes", None), Visibility::Visible)
     }
 }
 
-fn hidden(resource: &str, namespace: Option<&str>, message: &Complaint) -> Doubt {
-    Doubt::Hidden {
+fn hidden_reason(resource: &str, namespace: Option<&str>, message: &ApiProblem) -> UnknownReason {
+    UnknownReason::Hidden {
         resource: resource.to_owned(),
         namespace: namespace.map(str::to_owned),
         message: message.clone(),

@@ -5,7 +5,7 @@ use std::{collections::HashSet, hash::Hash, sync::Arc};
 
 use crate::{
     labels::{Label, Labels},
-    object::{Facts, Kind, Object, OwnerRef, ServiceRef, Use},
+    object::{Facts, Kind, Object, OwnerRef, ServiceRef, PodReference},
     selector::Selector,
 };
 
@@ -27,7 +27,7 @@ pub struct Interner {
     labels: Kept<[Label]>,
     owners: Kept<[OwnerRef]>,
     finalizers: Kept<Vec<Arc<str>>>,
-    uses: Kept<[Use]>,
+    uses: Kept<[PodReference]>,
 }
 
 impl Interner {
@@ -119,7 +119,7 @@ impl Interner {
         });
     }
 
-    fn share_uses(&mut self, uses: &mut Arc<[Use]>) {
+    fn share_uses(&mut self, uses: &mut Arc<[PodReference]>) {
         share_list(&mut self.uses, uses, |used| {
             self.texts.share_text(&mut used.name);
             self.texts.share_text(&mut used.field);

@@ -11,18 +11,18 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    complaint::Complaint,
+    api_problem::ApiProblem,
     object::{ObjectRef, Uid},
     plan::{KeptReason, PlanId, StepId},
-    relation::{EdgeKind, Reason, Rung},
+    relation::{EdgeKind, Reason, DeletionPhase},
     run::{RunId, RunState},
     unit::UnitId,
 };
 
 pub use crate::{
-    observation::{AwayCause, BlindCause, Unreachable},
-    playground::{Lever, Mishap, Playground},
-    run::EventCard,
+    observation::{AwayCause, HiddenCause, Unreachable},
+    demo::{FaultSwitch, DemoFault, Demo},
+    run::FeedEntry,
     state::{Counts, State},
 };
 
@@ -123,7 +123,7 @@ impl<'de> Deserialize<'de> for Revision {
 
 /// One thing a page shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "record", rename_all = "lowercase")]
+#[serde(tag = "record", rename_all = "camelCase")]
 pub enum Record {
     /// The cluster as a whole; there is always exactly one.
     Cluster(ClusterCard),
@@ -136,16 +136,16 @@ pub enum Record {
     /// An edge between two objects of the same view.
     Edge(EdgeCard),
     /// A kind that cannot be seen.
-    Blind(BlindCard),
+    HiddenKind(HiddenKindCard),
     /// A step of a run's plan.
     Step(StepCard),
     /// A line of a run's feed.
-    Event(EventCard),
+    Event(FeedEntry),
 }
 
 /// What a record is kept under.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "camelCase")]
 pub enum Key {
     /// The one cluster.
     Cluster,
@@ -158,7 +158,7 @@ pub enum Key {
     /// By source, target, kind and field.
     Edge(Uid, Uid, EdgeKind, String),
     /// By resource, such as `deployments.apps`.
-    Blind(String),
+    HiddenKind(String),
     /// By step.
     Step(StepId),
     /// By place in the feed.
@@ -179,7 +179,7 @@ impl Record {
                 card.kind,
                 card.reason.field.to_string(),
             ),
-            Self::Blind(card) => Key::Blind(card.resource.clone()),
+            Self::HiddenKind(card) => Key::HiddenKind(card.resource.clone()),
             Self::Step(card) => Key::Step(card.id),
             Self::Event(card) => Key::Event(card.number),
         }
@@ -203,7 +203,7 @@ pub struct ClusterCard {
     pub unreachable: Option<Unreachable>,
     /// How the game stands, where the cluster is only played.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub playground: Option<Playground>,
+    pub demo: Option<Demo>,
 }
 
 /// A unit, as a row of the unit table and as the head of its page.
@@ -212,7 +212,7 @@ pub struct UnitCard {
     /// Its id, as in `/u/{id}`.
     pub id: UnitId,
     /// How it was recognised.
-    pub found: crate::unit::Found,
+    pub origin: crate::unit::UnitOrigin,
     /// Namespaces its members live in, sorted.
     pub namespaces: Vec<String>,
     /// Its members by state.
@@ -228,7 +228,7 @@ pub struct UnitCard {
 /// Where an object stands towards the unit a page shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Standing {
+pub enum Membership {
     /// It belongs to the unit, and a plan would take it.
     Member,
     /// It belongs to the unit and a plan would keep it; why.
@@ -251,7 +251,7 @@ pub struct ObjectCard {
     /// Since when it has been in that state, where the cluster says so.
     pub since: Option<Timestamp>,
     /// Where it stands towards the unit.
-    pub standing: Standing,
+    pub membership: Membership,
     /// `metadata.creationTimestamp`.
     pub created: Option<Timestamp>,
     /// `metadata.deletionTimestamp` and grace.
@@ -263,9 +263,9 @@ pub struct ObjectCard {
     /// What its kind adds: a fixed name and a value from the cluster, such as `node` and `worker-1`.
     pub details: Vec<Detail>,
     /// The rung of the ladder it has reached.
-    pub rung: Rung,
+    pub phase: DeletionPhase,
     /// Its last rung: for what makes Pods, that none is left of it.
-    pub last_rung: Rung,
+    pub final_phase: DeletionPhase,
     /// The step that takes it, in a run.
     pub step: Option<StepId>,
     /// Its rank in the order of deletion, 1 first; none for what no plan would touch.
@@ -326,13 +326,13 @@ pub struct EdgeCard {
 
 /// A kind that cannot be seen, so that every verdict which depends on it says "cannot tell".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BlindCard {
+pub struct HiddenKindCard {
     /// The resource, such as `deployments.apps`, or a whole group version, such as `metrics.k8s.io/v1beta1`.
     pub resource: String,
     /// Why.
-    pub cause: BlindCause,
+    pub cause: HiddenCause,
     /// What is wrong.
-    pub message: Complaint,
+    pub message: ApiProblem,
     /// Since when.
     pub since: Timestamp,
 }
@@ -386,7 +386,7 @@ pub struct StepCard {
     /// It goes with an owner, or with its claim, whose end was asked for: it cannot be taken back.
     pub taken: bool,
     /// Why it needs attention, where it does.
-    pub trouble: Option<crate::run::Trouble>,
+    pub problem: Option<crate::run::StepProblem>,
 }
 
 /// One message of a stream.

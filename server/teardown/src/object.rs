@@ -219,9 +219,9 @@ pub enum Facts {
 
 /// A name that a Pod, a template or a ServiceAccount refers to in its own namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Use {
+pub struct PodReference {
     /// What is referred to.
-    pub what: Used,
+    pub what: PodReferenceKind,
     /// Its name.
     pub name: Arc<str>,
     /// The field that names it, such as `spec.volumes[0].persistentVolumeClaim.claimName`.
@@ -230,7 +230,7 @@ pub struct Use {
 
 /// The kinds a Pod can refer to by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Used {
+pub enum PodReferenceKind {
     /// PersistentVolumeClaim.
     Claim,
     /// ConfigMap.
@@ -241,7 +241,7 @@ pub enum Used {
     ServiceAccount,
 }
 
-impl Used {
+impl PodReferenceKind {
     /// The kind in the core group.
     pub fn kind(self) -> &'static str {
         match self {
@@ -270,7 +270,7 @@ pub struct Pod {
     /// Condition Ready is True.
     pub ready: bool,
     /// Every name it refers to, its ServiceAccount among them.
-    pub uses: Arc<[Use]>,
+    pub uses: Arc<[PodReference]>,
 }
 
 /// `status.phase` of a Pod.
@@ -325,7 +325,7 @@ pub struct Workload {
     /// Labels of the Pods it makes.
     pub template_labels: Labels,
     /// Every name the Pods it makes will refer to.
-    pub uses: Arc<[Use]>,
+    pub uses: Arc<[PodReference]>,
     /// Names of a StatefulSet's `volumeClaimTemplates`.
     pub claim_templates: Box<[Arc<str>]>,
     /// A StatefulSet's `persistentVolumeClaimRetentionPolicy.whenDeleted` is `Delete`.
@@ -400,7 +400,7 @@ pub struct Ingress {
     /// Services it routes to: field and name.
     pub backends: Box<[(Arc<str>, Arc<str>)]>,
     /// Secrets with its certificates.
-    pub uses: Arc<[Use]>,
+    pub uses: Arc<[PodReference]>,
     /// `spec.ingressClassName`.
     pub class: Option<Arc<str>>,
 }
@@ -433,7 +433,7 @@ pub struct Binding {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServiceAccount {
     /// What it names in its own namespace.
-    pub uses: Arc<[Use]>,
+    pub uses: Arc<[PodReference]>,
 }
 
 /// What is kept of a webhook configuration.

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    complaint::Complaint,
+    api_problem::ApiProblem,
     object::{Kind, Object, Uid},
-    playground::Playground,
+    demo::Demo,
 };
 
 /// One thing a watch saw. Removal is only ever said by a stream that is known to be alive.
@@ -26,13 +26,13 @@ pub enum Observation {
     /// The kind may not be listed as a whole. It is watched in these namespaces instead, each for itself; in any other
     /// nothing of it can be seen. Said again when the namespaces change, and ended by the next
     /// [`Observation::Listed`] of the kind.
-    Divided {
+    PerNamespace {
         /// The kind.
         kind: Arc<Kind>,
         /// Where it is watched: all namespaces that are known, or as many as are watched at once.
         namespaces: Vec<Arc<str>>,
         /// What was said of the whole.
-        message: Complaint,
+        message: ApiProblem,
     },
     /// A complete, consistent list of one namespace of a divided kind: whatever of this kind is in that namespace and
     /// not in the list is gone.
@@ -45,18 +45,18 @@ pub enum Observation {
         objects: Vec<Object>,
     },
     /// A divided kind cannot be seen (any more) in this namespace.
-    BlindIn {
+    HiddenIn {
         /// The kind.
         kind: Arc<Kind>,
         /// Where.
         namespace: Arc<str>,
         /// Why.
-        cause: BlindCause,
+        cause: HiddenCause,
         /// What is wrong.
-        message: Complaint,
+        message: ApiProblem,
     },
     /// A divided kind is seen again in this namespace.
-    SightedIn {
+    VisibleIn {
         /// The kind.
         kind: Arc<Kind>,
         /// Where.
@@ -74,17 +74,17 @@ pub enum Observation {
     /// The kind is no longer served, after its definition went; so are its objects.
     Withdrawn(Arc<Kind>),
     /// A resource, or a whole group version, cannot be seen (any more).
-    Blind {
+    Hidden {
         /// The resource, such as `deployments.apps`, or the group version, such as `metrics.k8s.io/v1beta1`.
         resource: String,
         /// Why.
-        cause: BlindCause,
+        cause: HiddenCause,
         /// What is wrong.
-        message: Complaint,
+        message: ApiProblem,
     },
     /// What was blind is seen again.
-    Sighted {
-        /// As it was named in [`Observation::Blind`].
+    Visible {
+        /// As it was named in [`Observation::Hidden`].
         resource: String,
     },
     /// The API server answers.
@@ -97,20 +97,20 @@ pub enum Observation {
     /// How fast the API server's clock goes: so many seconds in one of ours. One where nothing else is said.
     Pace(u32),
     /// The cluster is only played, and this is how the game stands.
-    Played(Playground),
+    Demo(Demo),
     /// The API server does not answer, or not as it should.
     Unreachable {
         /// In which way.
         cause: AwayCause,
         /// What is wrong.
-        message: Complaint,
+        message: ApiProblem,
     },
 }
 
 /// Why a kind cannot be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum BlindCause {
+pub enum HiddenCause {
     /// The credentials may not list or watch it.
     Forbidden,
     /// Discovery of its group failed or is stale.
@@ -141,5 +141,5 @@ pub struct Unreachable {
     #[serde(default)]
     pub cause: AwayCause,
     /// What is wrong.
-    pub message: Complaint,
+    pub message: ApiProblem,
 }

@@ -24,7 +24,7 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Kind, Object, ObjectRef, Reclaim, Uid},
-    relation::{Edge, EdgeKind, Reason, Rung},
+    relation::{Edge, EdgeKind, Reason, DeletionPhase},
     selector::Selector,
     unit::{Unit, UnitId},
 };
@@ -76,7 +76,7 @@ pub struct Plan {
     /// What happens to the data on the volumes that are concerned.
     pub data: Vec<DataFate>,
     /// Kinds that cannot be seen: whatever is of them is in no step, and nothing that it may need goes before it is seen.
-    pub blind: Vec<String>,
+    pub hidden: Vec<String>,
 }
 
 impl Plan {
@@ -87,7 +87,7 @@ impl Plan {
 
     /// Whether there may be claims that nobody sees, and with them data of which the plan says nothing.
     pub fn hides_claims(&self) -> bool {
-        self.blind.iter().any(|resource| resource == "persistentvolumeclaims")
+        self.hidden.iter().any(|resource| resource == "persistentvolumeclaims")
     }
 
     /// How many waves it is shown in.
@@ -108,7 +108,7 @@ pub struct Step {
     /// Its kind as discovery named it, for the request's path.
     pub kind: Kind,
     /// What is done.
-    pub deed: Deed,
+    pub action: StepAction,
     /// Rank on the longest path, from 1. A way of showing; nothing waits for a wave.
     pub wave: u32,
     /// What must be proven before it starts. Empty: it starts at once.
@@ -124,7 +124,7 @@ pub struct Step {
 /// What is done with a step's object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Deed {
+pub enum StepAction {
     /// DELETE with the UID as precondition.
     Delete {
         /// `propagationPolicy`, always explicit.
@@ -149,7 +149,7 @@ pub struct Blocker {
     /// The step that goes first.
     pub step: StepId,
     /// How far it must have got.
-    pub rung: Rung,
+    pub phase: DeletionPhase,
     /// The kind of the edge that says so.
     pub edge: EdgeKind,
     /// Whether the edge's field is on the object that goes first; else it is on this step's.
@@ -202,10 +202,10 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
         .map(|(object, uid, reason)| Kept { uid, object, reason });
     let mut kept: Vec<Kept> = kept.collect();
     kept.sort_by(|a, b| a.object.cmp(&b.object));
-    let blind: Vec<String> = index.blind().into_keys().collect();
-    let hash = hash(&unit.id, &steps, &kept, &data, &blind);
+    let hidden: Vec<String> = index.hidden_kinds().into_keys().collect();
+    let hash = hash(&unit.id, &steps, &kept, &data, &hidden);
     let id = PlanId::new(&hash[..16]);
-    Ok(Plan { id, hash, unit: unit.id.clone(), made: now, steps, kept, data, blind })
+    Ok(Plan { id, hash, unit: unit.id.clone(), made: now, steps, kept, data, hidden })
 }
 
 /// Of all that a person was told: who starts a plan by its hash knows what could not be seen as well.
@@ -214,9 +214,9 @@ fn hash(
     steps: &[Step],
     kept: &[Kept],
     data: &[DataFate],
-    blind: &[String],
+    hidden: &[String],
 ) -> String {
-    let content = serde_json::to_vec(&(unit, steps, kept, data, blind)).unwrap_or_default();
+    let content = serde_json::to_vec(&(unit, steps, kept, data, hidden)).unwrap_or_default();
     let digest = Sha256::digest(&content);
     digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
         // Writing into a String cannot fail.
@@ -306,12 +306,12 @@ fn step(
     let mut after: Vec<Blocker> = graph
         .around(&object.uid)
         .filter_map(|edge| {
-            let (first, then, rung) = edge.ordered()?;
+            let (first, then, phase) = edge.ordered()?;
             let step = numbers.get(first).filter(|_| *then == object.uid)?;
             let on_first = edge.from == *first;
             Some(Blocker {
                 step: *step,
-                rung,
+                phase,
                 edge: edge.kind,
                 on_first,
                 reason: edge.reason.clone(),
@@ -323,7 +323,7 @@ fn step(
     let mut merged: Vec<Blocker> = Vec::with_capacity(after.len());
     for blocker in after {
         match merged.last_mut().filter(|last| last.step == blocker.step) {
-            Some(last) => last.rung = last.rung.max(blocker.rung),
+            Some(last) => last.phase = last.phase.max(blocker.phase),
             None => merged.push(blocker),
         }
     }
@@ -332,7 +332,7 @@ fn step(
         uid: object.uid.clone(),
         object: object.reference(),
         kind: (*object.kind).clone(),
-        deed: deed(object, index, graph, numbers),
+        action: action(object, index, graph, numbers),
         wave: order.waves[&object.uid],
         after: merged,
         finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
@@ -344,25 +344,25 @@ fn step(
     }
 }
 
-fn deed(object: &Object, index: &Index, graph: &Graph, numbers: &HashMap<&Uid, StepId>) -> Deed {
+fn action(object: &Object, index: &Index, graph: &Graph, numbers: &HashMap<&Uid, StepId>) -> StepAction {
     match &object.facts {
         // The volume's own controller destroys the bytes and then the object; a DELETE of ours would change nothing.
         Facts::Volume(volume)
             if volume.reclaim == Reclaim::Delete
                 && graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds) =>
         {
-            Deed::Await
+            StepAction::Await
         }
         // Its claims may be there and not be seen.
         Facts::Workload(workload) if workload.claims_go_with_it => {
-            Deed::Delete { propagation: Propagation::Orphan }
+            StepAction::Delete { propagation: Propagation::Orphan }
         }
         _ if hides_its_claims(object, index)
             || collects_too_much(object, index, graph, numbers) =>
         {
-            Deed::Delete { propagation: Propagation::Orphan }
+            StepAction::Delete { propagation: Propagation::Orphan }
         }
-        _ => Deed::Delete { propagation: Propagation::Background },
+        _ => StepAction::Delete { propagation: Propagation::Background },
     }
 }
 
@@ -372,7 +372,7 @@ fn hides_its_claims(object: &Object, index: &Index) -> bool {
     // Kubernetes' own end in `.k8s.io`; what its community defines elsewhere, in `.x-k8s.io`.
     let is_an_operators =
         group.contains('.') && (!group.ends_with(".k8s.io") || group.ends_with(".x-k8s.io"));
-    is_an_operators && index.sees_claims(object.namespace.as_deref()).is_err()
+    is_an_operators && index.check_claims_visible(object.namespace.as_deref()).is_err()
 }
 
 /// Whether the garbage collector, which takes whatever an object owns as soon as the object is gone, would take something
@@ -387,15 +387,15 @@ fn collects_too_much(
         let orders = graph.around(uid).filter_map(|edge| Some((edge.kind, edge.ordered()?)));
         orders
             .filter(|(_, (first, then, _))| *then == uid && numbers.contains_key(first))
-            .map(|(kind, (first, _, rung))| (kind, first, rung))
+            .map(|(kind, (first, _, phase))| (kind, first, phase))
             .collect::<Vec<_>>()
     };
     // What the object itself waits for is no more when the collector comes.
     let awaited = firsts(&object.uid);
-    let is_over = |(kind, first, rung): &(EdgeKind, &Uid, Rung), line: &[&Uid]| {
+    let is_over = |(kind, first, phase): &(EdgeKind, &Uid, DeletionPhase), line: &[&Uid]| {
         *kind == EdgeKind::Owns
             || line.contains(first)
-            || awaited.iter().any(|(_, it, reached)| it == first && reached >= rung)
+            || awaited.iter().any(|(_, it, furthest_stage)| it == first && furthest_stage >= phase)
     };
     let mut seen = BTreeSet::from([&object.uid]);
     let mut open = vec![vec![&object.uid]];

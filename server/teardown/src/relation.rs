@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     index::Index,
-    object::{Facts, Kind, Object, ServiceRef, Uid, Use, Used, Volume},
+    object::{Facts, Kind, Object, ServiceRef, Uid, PodReference, PodReferenceKind, Volume},
     selector::Selector,
 };
 
 /// How far an object has got towards being gone; the ladder every object climbs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Rung {
+pub enum DeletionPhase {
     /// It is there.
     Present,
     /// DELETE was accepted: `deletionTimestamp` is set.
     Accepted,
     /// This UID is proven gone.
-    Absent,
+    Gone,
     /// Absent, and no Pod is left of it: none whose chain of owners ends at its UID, none that its selector matches.
-    Childless,
+    PodsGone,
 }
 
 /// What an edge means.
@@ -70,13 +70,13 @@ pub struct Reason {
 
 /// Who goes first, and how far it must have got before the other may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Order {
+pub enum Precedence {
     /// The source goes first.
-    FromFirst(Rung),
+    FromFirst(DeletionPhase),
     /// The target goes first.
-    ToFirst(Rung),
+    ToFirst(DeletionPhase),
     /// The edge explains, and orders nothing.
-    Free,
+    Unordered,
 }
 
 /// An edge between two objects that exist.
@@ -89,25 +89,25 @@ pub struct Edge {
     /// What it means.
     pub kind: EdgeKind,
     /// Who goes first.
-    pub order: Order,
+    pub order: Precedence,
     /// Where it comes from.
     pub reason: Reason,
 }
 
 impl Edge {
     /// The edge as an order: who goes first, who follows, and the rung the first must reach.
-    pub fn ordered(&self) -> Option<(&Uid, &Uid, Rung)> {
+    pub fn ordered(&self) -> Option<(&Uid, &Uid, DeletionPhase)> {
         match self.order {
-            Order::FromFirst(rung) => Some((&self.from, &self.to, rung)),
-            Order::ToFirst(rung) => Some((&self.to, &self.from, rung)),
-            Order::Free => None,
+            Precedence::FromFirst(phase) => Some((&self.from, &self.to, phase)),
+            Precedence::ToFirst(phase) => Some((&self.to, &self.from, phase)),
+            Precedence::Unordered => None,
         }
     }
 }
 
 /// All edges that leave this object.
-pub fn edges_of(object: &Object, index: &Index, pods: &Makers) -> Vec<Edge> {
-    let mut found = Found { from: object, edges: Vec::new() };
+pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup) -> Vec<Edge> {
+    let mut found = EdgeCollector { from: object, edges: Vec::new() };
     owns(&mut found, index);
     contains(&mut found, index);
     mounts(&mut found, index);
@@ -125,17 +125,17 @@ pub fn edges_of(object: &Object, index: &Index, pods: &Makers) -> Vec<Edge> {
 }
 
 /// Edges of one object while they are found.
-struct Found<'a> {
+struct EdgeCollector<'a> {
     from: &'a Object,
     edges: Vec<Edge>,
 }
 
-impl Found<'_> {
+impl EdgeCollector<'_> {
     fn push(
         &mut self,
         to: &Object,
         kind: EdgeKind,
-        order: Order,
+        order: Precedence,
         field: impl Into<Arc<str>>,
         value: impl Into<Arc<str>>,
     ) {
@@ -159,7 +159,7 @@ impl Found<'_> {
 
 /// Pods and what makes them by namespace, and the definitions: what selectors and kinds are compared with.
 #[derive(Clone, Debug, Default)]
-pub struct Makers {
+pub struct EdgeLookup {
     by_namespace: HashMap<Arc<str>, Vec<Arc<Object>>>,
     definitions: HashMap<(Arc<str>, Arc<str>), Arc<Object>>,
     /// APIServices behind which there is a Service, by name: `VERSION.GROUP`.
@@ -167,33 +167,33 @@ pub struct Makers {
     claims: HashMap<Arc<str>, Vec<Arc<Object>>>,
 }
 
-impl Makers {
+impl EdgeLookup {
     /// Gathers them from the index, sorted so that edges come in a stable order.
     pub fn of(index: &Index) -> Self {
-        let mut makers = Self::default();
+        let mut lookup = Self::default();
         for object in index.objects() {
             match (&object.facts, &object.namespace) {
                 (Facts::Pod(_) | Facts::Workload(_), Some(namespace)) => {
-                    makers.by_namespace.entry(namespace.clone()).or_default().push(object.clone());
+                    lookup.by_namespace.entry(namespace.clone()).or_default().push(object.clone());
                 }
                 (Facts::Claim(_), Some(namespace)) => {
-                    makers.claims.entry(namespace.clone()).or_default().push(object.clone());
+                    lookup.claims.entry(namespace.clone()).or_default().push(object.clone());
                 }
                 (Facts::Definition(definition), _) => {
                     let key = (definition.group.clone(), definition.kind.clone());
-                    makers.definitions.insert(key, object.clone());
+                    lookup.definitions.insert(key, object.clone());
                 }
                 (Facts::ApiService(Some(_)), _) => {
-                    makers.aggregated.insert((*object.name).into(), object.clone());
+                    lookup.aggregated.insert((*object.name).into(), object.clone());
                 }
                 _ => {}
             }
         }
-        let lists = makers.by_namespace.values_mut().chain(makers.claims.values_mut());
+        let lists = lookup.by_namespace.values_mut().chain(lookup.claims.values_mut());
         for list in lists {
             list.sort_by(|a, b| a.uid.cmp(&b.uid));
         }
-        makers
+        lookup
     }
 
     fn in_namespace(&self, namespace: &str) -> &[Arc<Object>] {
@@ -228,7 +228,7 @@ impl Makers {
 /// their rights. A claim is one too.
 pub fn goes_after_pods(kind: &Kind) -> bool {
     match &*kind.group {
-        "" => Used::of(kind).is_some() || &*kind.kind == "Service",
+        "" => PodReferenceKind::of(kind).is_some() || &*kind.kind == "Service",
         "networking.k8s.io" => &*kind.kind == "NetworkPolicy",
         "policy" => &*kind.kind == "PodDisruptionBudget",
         "rbac.authorization.k8s.io" => matches!(&*kind.kind, "Role" | "RoleBinding"),
@@ -248,40 +248,40 @@ pub(crate) fn served_namespaces(object: &Object) -> BTreeSet<&Arc<str>> {
 /// Whether a Pod in one of the namespaces an object serves needs it to run: refers to it, is selected by it, or has its
 /// rights.
 pub(crate) fn is_needed(object: &Object, pod: &Object) -> bool {
-    let names = |what: Used, name: &str| {
+    let names = |what: PodReferenceKind, name: &str| {
         uses(pod).iter().any(|used| used.what == what && *used.name == *name)
     };
     if let Facts::Binding(binding) = &object.facts {
         return binding.accounts.iter().any(|(namespace, name)| {
-            pod.namespace.as_ref() == Some(namespace) && names(Used::ServiceAccount, name)
+            pod.namespace.as_ref() == Some(namespace) && names(PodReferenceKind::ServiceAccount, name)
         });
     }
     if goes_before_its_pods(&object.facts) {
         return false;
     }
     selection(&object.facts).is_some_and(|(selector, _)| selector.matches(&pod.labels))
-        || Used::of(&object.kind).is_some_and(|what| names(what, &object.name))
+        || PodReferenceKind::of(&object.kind).is_some_and(|what| names(what, &object.name))
 }
 
 /// A Pod is left behind by nothing once it is absent; what makes Pods only when its last Pod is.
-pub(crate) fn last_rung(object: &Object) -> Rung {
-    last_rung_of(&object.kind)
+pub(crate) fn final_phase(object: &Object) -> DeletionPhase {
+    final_phase_of(&object.kind)
 }
 
 /// The same by the kind alone, of what is gone.
-pub(crate) fn last_rung_of(kind: &Kind) -> Rung {
+pub(crate) fn final_phase_of(kind: &Kind) -> DeletionPhase {
     let makes_pods = match &*kind.group {
         "" => &*kind.kind == "ReplicationController",
         "apps" => matches!(&*kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet"),
         "batch" => matches!(&*kind.kind, "Job" | "CronJob"),
         _ => false,
     };
-    if makes_pods { Rung::Childless } else { Rung::Absent }
+    if makes_pods { DeletionPhase::PodsGone } else { DeletionPhase::Gone }
 }
 
 /// An owner goes before what it owns: it would re-create it, or the garbage collector would take it out of order.
 /// An owner in another namespace is none (<https://kubernetes.io/docs/concepts/architecture/garbage-collection/>).
-fn owns(found: &mut Found<'_>, index: &Index) {
+fn owns(found: &mut EdgeCollector<'_>, index: &Index) {
     let object = found.from;
     for (i, reference) in object.owners.iter().enumerate() {
         let Some(owner) = index.get(&reference.uid).filter(|owner| may_own(owner, object)) else {
@@ -291,7 +291,7 @@ fn owns(found: &mut Found<'_>, index: &Index) {
         found.push(
             owner,
             EdgeKind::Owns,
-            Order::ToFirst(Rung::Absent),
+            Precedence::ToFirst(DeletionPhase::Gone),
             format!("metadata.ownerReferences[{i}]"),
             value,
         );
@@ -304,7 +304,7 @@ pub(crate) fn may_own(owner: &Object, object: &Object) -> bool {
 }
 
 /// Content goes before its namespace: the namespace's own deletion knows no order but Pods first (KEP-5080).
-fn contains(found: &mut Found<'_>, index: &Index) {
+fn contains(found: &mut EdgeCollector<'_>, index: &Index) {
     let Some(name) = &found.from.namespace else { return };
     if found.from.is_made_by_cluster() {
         return;
@@ -314,23 +314,23 @@ fn contains(found: &mut Found<'_>, index: &Index) {
     found.push(
         namespace,
         EdgeKind::Contains,
-        Order::FromFirst(Rung::Absent),
+        Precedence::FromFirst(DeletionPhase::Gone),
         "metadata.namespace",
         name,
     );
 }
 
 /// What a Pod refers to by name goes after the Pod, and after the last Pod of what would make another one.
-fn mounts(found: &mut Found<'_>, index: &Index) {
-    let order = Order::FromFirst(last_rung(found.from));
-    for used in uses(found.from).iter().filter(|used| used.what != Used::ServiceAccount) {
+fn mounts(found: &mut EdgeCollector<'_>, index: &Index) {
+    let order = Precedence::FromFirst(final_phase(found.from));
+    for used in uses(found.from).iter().filter(|used| used.what != PodReferenceKind::ServiceAccount) {
         if let Some(target) = index.find("", used.what.kind(), found.namespace(), &used.name) {
             found.push(target, EdgeKind::Mounts, order, used.field.clone(), used.name.clone());
         }
     }
 }
 
-fn uses(object: &Object) -> &[Use] {
+fn uses(object: &Object) -> &[PodReference] {
     match &object.facts {
         Facts::Pod(pod) => &pod.uses,
         Facts::Workload(workload) => &workload.uses,
@@ -342,10 +342,10 @@ fn uses(object: &Object) -> &[Use] {
 
 /// A StatefulSet's claims are named `TEMPLATE-SET-ORDINAL` and go after its last Pod; its own disappearance proves
 /// nothing about its Pods (<https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#limitations>).
-fn claims(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+fn claims(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     let Facts::Workload(workload) = &found.from.facts else { return };
     let Some(namespace) = found.from.namespace.clone() else { return };
-    let claims = makers.claims.get(&namespace).map_or(&[][..], Vec::as_slice);
+    let claims = lookup.claims.get(&namespace).map_or(&[][..], Vec::as_slice);
     for (i, template) in workload.claim_templates.iter().enumerate() {
         let prefix = format!("{template}-{}-", found.from.name);
         for claim in claims {
@@ -357,7 +357,7 @@ fn claims(found: &mut Found<'_>, index: &Index, makers: &Makers) {
                 found.push(
                     claim,
                     EdgeKind::Claims,
-                    Order::FromFirst(Rung::Childless),
+                    Precedence::FromFirst(DeletionPhase::PodsGone),
                     field,
                     template.clone(),
                 );
@@ -367,7 +367,7 @@ fn claims(found: &mut Found<'_>, index: &Index, makers: &Makers) {
 }
 
 /// Whether a volume that a claim names is its own: one that names another claim is not, whatever the claim says.
-pub(crate) fn is_its_own(claim: &Object, volume: &Volume) -> bool {
+pub(crate) fn is_bound_pair(claim: &Object, volume: &Volume) -> bool {
     volume.claim.as_ref().is_none_or(|named| {
         Some(&named.namespace) == claim.namespace.as_ref()
             && *named.name == *claim.name
@@ -376,17 +376,17 @@ pub(crate) fn is_its_own(claim: &Object, volume: &Volume) -> bool {
 }
 
 /// A claim goes before the volume it is bound to. Both sides have to say so.
-fn binds(found: &mut Found<'_>, index: &Index) {
+fn binds(found: &mut EdgeCollector<'_>, index: &Index) {
     let Facts::Claim(claim) = &found.from.facts else { return };
     let Some(volume) = &claim.volume else { return };
     let Some(target) = index.find("", "PersistentVolume", None, volume) else { return };
     let Facts::Volume(facts) = &target.facts else { return };
-    if is_its_own(found.from, facts) {
+    if is_bound_pair(found.from, facts) {
         let volume = volume.clone();
         found.push(
             target,
             EdgeKind::Binds,
-            Order::FromFirst(Rung::Absent),
+            Precedence::FromFirst(DeletionPhase::Gone),
             "spec.volumeName",
             volume,
         );
@@ -395,13 +395,13 @@ fn binds(found: &mut Found<'_>, index: &Index) {
 
 /// Services, budgets and network policies go after the Pods they select: a Pod must not lose its isolation while it
 /// runs (CVE-2024-7598). A load balancer goes first: clients are drained, and its finalizer needs its controller.
-fn selects(found: &mut Found<'_>, makers: &Makers) {
+fn selects(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
     let Some((selector, field)) = selection(&found.from.facts) else { return };
     let first = goes_before_its_pods(&found.from.facts);
     let Some(namespace) = found.from.namespace.clone() else { return };
-    for target in makers.selected(&namespace, selector) {
+    for target in lookup.selected(&namespace, selector) {
         let order =
-            if first { Order::FromFirst(Rung::Absent) } else { Order::ToFirst(last_rung(target)) };
+            if first { Precedence::FromFirst(DeletionPhase::Gone) } else { Precedence::ToFirst(final_phase(target)) };
         found.push(target, EdgeKind::Selects, order, field, selector.to_string());
     }
 }
@@ -421,9 +421,9 @@ fn goes_before_its_pods(facts: &Facts) -> bool {
 }
 
 /// Traffic stops before what answers it: an Ingress goes before its Services and before what is behind them.
-fn routes(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+fn routes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     let Facts::Ingress(ingress) = &found.from.facts else { return };
-    let order = Order::FromFirst(Rung::Absent);
+    let order = Precedence::FromFirst(DeletionPhase::Gone);
     let mut seen = HashSet::new();
     for (field, name) in &ingress.backends {
         let Some(service) = index.find("", "Service", found.namespace(), name) else { continue };
@@ -431,7 +431,7 @@ fn routes(found: &mut Found<'_>, index: &Index, makers: &Makers) {
             continue;
         }
         found.push(service, EdgeKind::Routes, order, field.clone(), name.clone());
-        for target in makers.behind(service) {
+        for target in lookup.behind(service) {
             found.push(
                 target,
                 EdgeKind::Routes,
@@ -449,7 +449,7 @@ fn routes(found: &mut Found<'_>, index: &Index, makers: &Makers) {
 }
 
 /// An autoscaler goes before what it scales, or it would scale it up again.
-fn scales(found: &mut Found<'_>, index: &Index) {
+fn scales(found: &mut EdgeCollector<'_>, index: &Index) {
     let Facts::Autoscaler(target) = &found.from.facts else { return };
     let Some(scaled) = index.find(&target.group, &target.kind, found.namespace(), &target.name)
     else {
@@ -459,26 +459,26 @@ fn scales(found: &mut Found<'_>, index: &Index) {
     found.push(
         scaled,
         EdgeKind::Scales,
-        Order::FromFirst(Rung::Absent),
+        Precedence::FromFirst(DeletionPhase::Gone),
         "spec.scaleTargetRef",
         value,
     );
 }
 
 /// Where a Pod runs explains who has to confirm its end; a node is never a step.
-fn runs_on(found: &mut Found<'_>, index: &Index) {
+fn runs_on(found: &mut EdgeCollector<'_>, index: &Index) {
     let Facts::Pod(pod) = &found.from.facts else { return };
     let Some(name) = &pod.node else { return };
     if let Some(node) = index.find("", "Node", None, name) {
-        found.push(node, EdgeKind::RunsOn, Order::Free, "spec.nodeName", name.clone());
+        found.push(node, EdgeKind::RunsOn, Precedence::Unordered, "spec.nodeName", name.clone());
     }
 }
 
 /// Identity and rights go after the Pods that use them: a preStop hook or a controller still needs them while it
 /// cleans up.
-fn runs_as(found: &mut Found<'_>, index: &Index, makers: &Makers) {
-    let order = Order::FromFirst(last_rung(found.from));
-    for used in uses(found.from).iter().filter(|used| used.what == Used::ServiceAccount) {
+fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+    let order = Precedence::FromFirst(final_phase(found.from));
+    for used in uses(found.from).iter().filter(|used| used.what == PodReferenceKind::ServiceAccount) {
         if let Some(account) = index.find("", "ServiceAccount", found.namespace(), &used.name) {
             found.push(account, EdgeKind::RunsAs, order, used.field.clone(), used.name.clone());
         }
@@ -492,7 +492,7 @@ fn runs_as(found: &mut Found<'_>, index: &Index, makers: &Makers) {
         found.push(
             role,
             EdgeKind::RunsAs,
-            Order::FromFirst(Rung::Absent),
+            Precedence::FromFirst(DeletionPhase::Gone),
             "roleRef.name",
             role_name,
         );
@@ -500,13 +500,13 @@ fn runs_as(found: &mut Found<'_>, index: &Index, makers: &Makers) {
     for (i, (namespace, name)) in binding.accounts.iter().enumerate() {
         let field = format!("subjects[{i}].name");
         if let Some(account) = index.find("", "ServiceAccount", Some(namespace), name) {
-            found.push(account, EdgeKind::RunsAs, Order::Free, field.clone(), name.clone());
+            found.push(account, EdgeKind::RunsAs, Precedence::Unordered, field.clone(), name.clone());
         }
         let runs_as_it = |object: &&Arc<Object>| {
-            uses(object).iter().any(|used| used.what == Used::ServiceAccount && used.name == *name)
+            uses(object).iter().any(|used| used.what == PodReferenceKind::ServiceAccount && used.name == *name)
         };
-        for user in makers.in_namespace(namespace).iter().filter(runs_as_it) {
-            let order = Order::ToFirst(last_rung(user));
+        for user in lookup.in_namespace(namespace).iter().filter(runs_as_it) {
+            let order = Precedence::ToFirst(final_phase(user));
             found.push(
                 user,
                 EdgeKind::RunsAs,
@@ -519,36 +519,36 @@ fn runs_as(found: &mut Found<'_>, index: &Index, makers: &Makers) {
 }
 
 /// Gatekeepers go before what answers for them: a webhook without a backend refuses every request it is asked about.
-fn admits(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+fn admits(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     if let Facts::Webhooks(webhooks) = &found.from.facts {
         for service in &webhooks.services {
-            answered_by(found, service, EdgeKind::Admits, index, makers);
+            answered_by(found, service, EdgeKind::Admits, index, lookup);
         }
     }
 }
 
 /// An APIService goes before what answers for it: one without a backend breaks discovery, and with it the end of every
 /// namespace.
-fn serves(found: &mut Found<'_>, index: &Index, makers: &Makers) {
+fn serves(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     if let Facts::ApiService(Some(service)) = &found.from.facts {
-        answered_by(found, service, EdgeKind::Serves, index, makers);
+        answered_by(found, service, EdgeKind::Serves, index, lookup);
     }
 }
 
 fn answered_by(
-    found: &mut Found<'_>,
+    found: &mut EdgeCollector<'_>,
     service: &ServiceRef,
     kind: EdgeKind,
     index: &Index,
-    makers: &Makers,
+    lookup: &EdgeLookup,
 ) {
-    let order = Order::FromFirst(Rung::Absent);
+    let order = Precedence::FromFirst(DeletionPhase::Gone);
     let Some(target) = index.find("", "Service", Some(&service.namespace), &service.name) else {
         return;
     };
     let value = format!("{}/{}", service.namespace, service.name);
     found.push(target, kind, order, service.field.clone(), value.clone());
-    for answering in makers.behind(target) {
+    for answering in lookup.behind(target) {
         found.push(
             answering,
             kind,
@@ -561,15 +561,15 @@ fn answered_by(
 
 /// Objects go before the definition of their kind, which would take them all at once, and before the aggregated API that
 /// serves them, without which nobody could tell whether they are gone.
-fn defines(found: &mut Found<'_>, makers: &Makers) {
+fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
     let kind = &found.from.kind;
-    let order = Order::FromFirst(Rung::Absent);
-    if let Some(target) = makers.definitions.get(&(kind.group.clone(), kind.kind.clone())) {
+    let order = Precedence::FromFirst(DeletionPhase::Gone);
+    if let Some(target) = lookup.definitions.get(&(kind.group.clone(), kind.kind.clone())) {
         let value = format!("{} {}", kind.group, kind.kind);
         found.push(target, EdgeKind::Defines, order, "apiVersion, kind", value);
     }
     let name = format!("{}.{}", kind.version, kind.group);
-    if let Some(target) = makers.aggregated.get(&*name).filter(|_| !kind.group.is_empty()) {
+    if let Some(target) = lookup.aggregated.get(&*name).filter(|_| !kind.group.is_empty()) {
         let value = format!("{}/{}", kind.group, kind.version);
         found.push(target, EdgeKind::Defines, order, "apiVersion", value);
     }

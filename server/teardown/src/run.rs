@@ -21,19 +21,19 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    complaint::Complaint,
-    doubt::Doubt,
+    api_problem::ApiProblem,
+    unknown_reason::UnknownReason,
     object::{ObjectRef, Uid},
-    patience::Overdue,
-    plan::{Blocker, Deed, Plan, PlanId, Propagation, Step, StepId},
+    deadlines::Overdue,
+    plan::{Blocker, StepAction, Plan, PlanId, Propagation, Step, StepId},
     relation::EdgeKind,
     state::State,
 };
 
 pub use self::{
-    decide::{Input, SteerError, Turn},
+    decide::{Input, SteerError, Decision},
     event::{Call, RunEvent},
-    progress::{LeftOut, Progress, Stage},
+    progress::{Skip, Progress, Stage},
 };
 
 /// A run's name, chosen by the server when it starts.
@@ -100,8 +100,8 @@ pub struct Run {
     ended: Option<Timestamp>,
     recovered: u32,
     steps: Vec<Progress>,
-    feed: Vec<EventCard>,
-    makers: Arc<[Vec<StepId>]>,
+    event_log: Vec<FeedEntry>,
+    recreating_owners: Arc<[Vec<StepId>]>,
 }
 
 impl Run {
@@ -109,7 +109,7 @@ impl Run {
     pub fn new(id: RunId, plan: Arc<Plan>) -> Self {
         let steps = plan.steps.iter().map(|_| Progress::new()).collect();
         let started = plan.made;
-        let (by, feed, makers) = (String::new(), Vec::new(), makers(&plan).into());
+        let (by, event_log, recreating_owners) = (String::new(), Vec::new(), recreating_owners(&plan).into());
         Self {
             id,
             plan,
@@ -119,8 +119,8 @@ impl Run {
             ended: None,
             recovered: 0,
             steps,
-            feed,
-            makers,
+            event_log,
+            recreating_owners,
         }
     }
 
@@ -165,20 +165,20 @@ impl Run {
     }
 
     /// Everything that happened, for people.
-    pub fn feed(&self) -> &[EventCard] {
-        &self.feed
+    pub fn event_log(&self) -> &[FeedEntry] {
+        &self.event_log
     }
 
     /// What would make anew what is in front of a step, where it is not in front of it itself: the owners of that, at
     /// whatever distance. A custom resource has no template by which what its Pods use could be known as its own.
-    pub(super) fn makers(&self, step: StepId) -> &[StepId] {
-        self.makers.get(step.0 as usize).map_or(&[], Vec::as_slice)
+    pub(super) fn recreating_owners(&self, step: StepId) -> &[StepId] {
+        self.recreating_owners.get(step.0 as usize).map_or(&[], Vec::as_slice)
     }
 
     /// The steps whose objects go although nobody asks for them: with an owner, or with their claim, whose end was asked
     /// for. That cannot be taken back either.
     pub fn taken(&self) -> BTreeSet<StepId> {
-        let leaves = self.owners_that_leave_theirs();
+        let leaves = self.orphaning_owners();
         let mut taken = BTreeSet::new();
         // Whatever takes something along stands before it.
         for step in &self.plan.steps {
@@ -186,10 +186,10 @@ impl Run {
                 let Some(first) = self.plan.step(blocker.step) else { return false };
                 let takes_along = match blocker.edge {
                     EdgeKind::Owns => {
-                        first.deed == (Deed::Delete { propagation: Propagation::Background })
+                        first.action == (StepAction::Delete { propagation: Propagation::Background })
                             && !leaves.contains(&first.id)
                     }
-                    EdgeKind::Binds => step.deed == Deed::Await,
+                    EdgeKind::Binds => step.action == StepAction::Await,
                     _ => false,
                 };
                 takes_along && (self.was_asked_for(first.id) || taken.contains(&first.id))
@@ -202,24 +202,24 @@ impl Run {
     }
 
     fn was_asked_for(&self, step: StepId) -> bool {
-        self.progress(step).is_some_and(|progress| match progress.reached() {
-            Stage::Asked(Call::Delete)
+        self.progress(step).is_some_and(|progress| match progress.furthest_stage() {
+            Stage::Calling(Call::Delete)
             | Stage::Requested
             | Stage::Terminating
             | Stage::Gone
             | Stage::CameBack => true,
-            Stage::Waiting | Stage::Asked(_) | Stage::Skipped => progress.unsure,
+            Stage::Waiting | Stage::Calling(_) | Stage::Skipped => progress.effect_unknown,
         })
     }
 
     /// The owners of something that was left out before anybody asked for its end: they leave all they own.
-    fn owners_that_leave_theirs(&self) -> BTreeSet<StepId> {
+    fn orphaning_owners(&self) -> BTreeSet<StepId> {
         let mut leaves = BTreeSet::new();
         // Owners stand before what they own.
         for (step, progress) in self.plan.steps.iter().zip(&self.steps).rev() {
-            let left_out = progress.left_out.as_ref();
+            let skip = progress.skip.as_ref();
             let is_left = progress.requested.is_none()
-                && left_out.is_some_and(|left_out| left_out.at == Stage::Waiting);
+                && skip.is_some_and(|skip| skip.at == Stage::Waiting);
             if is_left || leaves.contains(&step.id) {
                 let owns = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
                 leaves.extend(owns.map(|blocker| blocker.step));
@@ -231,21 +231,21 @@ impl Run {
     /// The state a page shows for a step, as far as the run knows it.
     pub fn shown(&self, step: &Step) -> State {
         let Some(progress) = self.progress(step.id) else { return State::Unknown };
-        match (&progress.stage, &progress.trouble) {
+        match (&progress.stage, &progress.problem) {
             (Stage::Gone, _) => State::Gone,
             (Stage::Skipped, _) => State::Skipped,
             (Stage::CameBack, _) => State::CameBack,
-            (Stage::Waiting, Some(Trouble::Refused { .. })) => State::Refused,
+            (Stage::Waiting, Some(StepProblem::Refused { .. })) => State::Refused,
             (
                 Stage::Waiting | Stage::Requested | Stage::Terminating,
-                Some(Trouble::CannotTell { .. }),
+                Some(StepProblem::Unknown { .. }),
             ) => State::Unknown,
-            (_, Some(Trouble::Late { .. })) if progress.overdue == Overdue::Stuck => State::Stuck,
-            (_, Some(Trouble::Late { .. })) => State::Slow,
-            (Stage::Asked(Call::Delete) | Stage::Requested, _) => State::Requested,
+            (_, Some(StepProblem::Late { .. })) if progress.overdue == Overdue::Stuck => State::Stuck,
+            (_, Some(StepProblem::Late { .. })) => State::Slow,
+            (Stage::Calling(Call::Delete) | Stage::Requested, _) => State::Requested,
             (Stage::Terminating, _) => State::Terminating,
-            (Stage::Waiting | Stage::Asked(_), _) if self.state.is_ended() => State::Present,
-            (Stage::Waiting | Stage::Asked(_), _) => State::Waiting,
+            (Stage::Waiting | Stage::Calling(_), _) if self.state.is_ended() => State::Present,
+            (Stage::Waiting | Stage::Calling(_), _) => State::Waiting,
         }
     }
 
@@ -260,15 +260,15 @@ impl Run {
         {
             return Err(ReplayError(step));
         }
-        let known = event.step().and_then(|step| self.progress(step)?.trouble.clone());
+        let known = event.step().and_then(|step| self.progress(step)?.problem.clone());
         self.take(at, event);
-        let news = self.happening(event).filter(|happening| match (happening, &known) {
-            (Happening::Trouble { trouble, .. }, Some(known)) => !trouble.is_like(known),
+        let news = self.event(event).filter(|event| match (event, &known) {
+            (FeedEvent::Problem { problem, .. }, Some(known)) => !problem.is_like(known),
             _ => true,
         });
-        if let Some(happening) = news {
-            let number = self.feed.len() as u64;
-            self.feed.push(EventCard { number, at, happening });
+        if let Some(event) = news {
+            let number = self.event_log.len() as u64;
+            self.event_log.push(FeedEntry { number, at, event });
         }
         Ok(())
     }
@@ -284,7 +284,7 @@ impl Run {
                 for progress in self
                     .steps
                     .iter_mut()
-                    .filter(|progress| matches!(progress.stage, Stage::Asked(_)))
+                    .filter(|progress| matches!(progress.stage, Stage::Calling(_)))
                 {
                     progress.stage = Stage::Waiting;
                 }
@@ -293,7 +293,7 @@ impl Run {
             RunEvent::Resumed { .. } => {
                 self.state = RunState::Running;
                 // Whoever says so wants it tried now, whatever an answer asked for.
-                self.steps.iter_mut().for_each(|progress| progress.put_off = None);
+                self.steps.iter_mut().for_each(|progress| progress.retry_window = None);
             }
             RunEvent::Stopping { .. } => self.state = RunState::Stopping,
             RunEvent::Finished => {
@@ -304,13 +304,13 @@ impl Run {
                 self.state = RunState::Stopped;
                 self.ended = Some(at);
             }
-            RunEvent::Asked { step, .. }
+            RunEvent::CallStarted { step, .. }
             | RunEvent::Accepted { step }
             | RunEvent::Postponed { step, .. }
-            | RunEvent::Untouched { step }
+            | RunEvent::NoEffect { step }
             | RunEvent::Recalled { step }
-            | RunEvent::Doubted { step, .. }
-            | RunEvent::Certain { step }
+            | RunEvent::BecameUnknown { step, .. }
+            | RunEvent::BecameKnown { step }
             | RunEvent::Terminating { step, .. }
             | RunEvent::Overdue { step, .. }
             | RunEvent::Gone { step }
@@ -323,73 +323,73 @@ impl Run {
         }
     }
 
-    fn happening(&self, event: &RunEvent) -> Option<Happening> {
+    fn event(&self, event: &RunEvent) -> Option<FeedEvent> {
         let object = |step: &StepId| self.plan.step(*step).map(|step| step.object.clone());
-        let trouble = |step: &StepId, trouble: Trouble| {
-            object(step).map(|object| Happening::Trouble { step: *step, object, trouble })
+        let problem = |step: &StepId, problem: StepProblem| {
+            object(step).map(|object| FeedEvent::Problem { step: *step, object, problem })
         };
         match event {
-            RunEvent::Started { by } => Some(Happening::Started { by: by.clone() }),
-            RunEvent::Recovered => Some(Happening::Recovered),
-            RunEvent::Paused { by } => Some(Happening::Paused { by: by.clone() }),
-            RunEvent::Resumed { by } => Some(Happening::Resumed { by: by.clone() }),
-            RunEvent::Stopping { by } => Some(Happening::Stopping { by: by.clone() }),
-            RunEvent::Asked { step, call: Call::Delete } => {
-                object(step).map(|object| Happening::Requested { step: *step, object })
+            RunEvent::Started { by } => Some(FeedEvent::Started { by: by.clone() }),
+            RunEvent::Recovered => Some(FeedEvent::Recovered),
+            RunEvent::Paused { by } => Some(FeedEvent::Paused { by: by.clone() }),
+            RunEvent::Resumed { by } => Some(FeedEvent::Resumed { by: by.clone() }),
+            RunEvent::Stopping { by } => Some(FeedEvent::Stopping { by: by.clone() }),
+            RunEvent::CallStarted { step, call: Call::Delete } => {
+                object(step).map(|object| FeedEvent::Requested { step: *step, object })
             }
-            RunEvent::Asked { .. }
+            RunEvent::CallStarted { .. }
             | RunEvent::Accepted { .. }
-            | RunEvent::Untouched { .. }
+            | RunEvent::NoEffect { .. }
             | RunEvent::Recalled { .. }
-            | RunEvent::Certain { .. } => None,
-            RunEvent::Postponed { step, trouble: what, .. } => trouble(step, what.clone()),
-            RunEvent::Doubted { step, doubt } => {
-                trouble(step, Trouble::CannotTell { doubt: doubt.clone() })
+            | RunEvent::BecameKnown { .. } => None,
+            RunEvent::Postponed { step, problem: what, .. } => problem(step, what.clone()),
+            RunEvent::BecameUnknown { step, reason } => {
+                problem(step, StepProblem::Unknown { reason: reason.clone() })
             }
             RunEvent::Terminating { step, .. } => {
-                object(step).map(|object| Happening::Terminating { step: *step, object })
+                object(step).map(|object| FeedEvent::Terminating { step: *step, object })
             }
             RunEvent::Overdue { step, since, finalizers, .. } => {
-                trouble(step, Trouble::Late { since: *since, finalizers: finalizers.clone() })
+                problem(step, StepProblem::Late { since: *since, finalizers: finalizers.clone() })
             }
             RunEvent::Gone { step } => {
-                object(step).map(|object| Happening::Gone { step: *step, object })
+                object(step).map(|object| FeedEvent::Gone { step: *step, object })
             }
             RunEvent::CameBack { step, uid } => {
-                trouble(step, Trouble::CameBack { uid: uid.clone() })
+                problem(step, StepProblem::CameBack { uid: uid.clone() })
             }
-            RunEvent::Skipped { step, by } => object(step).map(|object| Happening::Skipped {
+            RunEvent::Skipped { step, by } => object(step).map(|object| FeedEvent::Skipped {
                 step: *step,
                 object,
                 by: by.clone(),
             }),
-            RunEvent::Finished => Some(Happening::Finished),
+            RunEvent::Finished => Some(FeedEvent::Finished),
             RunEvent::Stopped => Some(self.stopped()),
         }
     }
 
-    fn stopped(&self) -> Happening {
+    fn stopped(&self) -> FeedEvent {
         let taken = self.taken();
         let [mut untouched, mut irrevocable, mut gone] = [0; 3];
         for (step, progress) in self.steps() {
-            *match progress.reached() {
+            *match progress.furthest_stage() {
                 Stage::Gone | Stage::CameBack => &mut gone,
                 Stage::Requested | Stage::Terminating => &mut irrevocable,
                 // A DELETE that nobody has answered may have had its effect.
-                Stage::Waiting | Stage::Asked(_) | Stage::Skipped
-                    if progress.unsure || taken.contains(&step.id) =>
+                Stage::Waiting | Stage::Calling(_) | Stage::Skipped
+                    if progress.effect_unknown || taken.contains(&step.id) =>
                 {
                     &mut irrevocable
                 }
-                Stage::Waiting | Stage::Asked(_) | Stage::Skipped => &mut untouched,
+                Stage::Waiting | Stage::Calling(_) | Stage::Skipped => &mut untouched,
             } += 1;
         }
-        Happening::Stopped { untouched, irrevocable, gone }
+        FeedEvent::Stopped { untouched, irrevocable, gone }
     }
 }
 
 /// By step, the owners of what is in front of it that are not in front of it themselves.
-fn makers(plan: &Plan) -> Vec<Vec<StepId>> {
+fn recreating_owners(plan: &Plan) -> Vec<Vec<StepId>> {
     // Owners stand before what they own.
     let mut owners: Vec<BTreeSet<StepId>> = Vec::with_capacity(plan.steps.len());
     for step in &plan.steps {
@@ -403,27 +403,27 @@ fn makers(plan: &Plan) -> Vec<Vec<StepId>> {
     let of = |step: &Step| {
         let in_front: BTreeSet<StepId> = step.after.iter().map(|blocker| blocker.step).collect();
         let owners = in_front.iter().filter_map(|first| owners.get(first.0 as usize));
-        let makers: BTreeSet<StepId> = owners.flatten().copied().collect();
-        makers.difference(&in_front).copied().collect()
+        let recreating_owners: BTreeSet<StepId> = owners.flatten().copied().collect();
+        recreating_owners.difference(&in_front).copied().collect()
     };
     plan.steps.iter().map(of).collect()
 }
 
 /// A line of a run's feed: codes and parameters; the reader's language makes the sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EventCard {
+pub struct FeedEntry {
     /// Its place in the feed, from 0.
     pub number: u64,
     /// When.
     pub at: Timestamp,
     /// What happened.
-    pub happening: Happening,
+    pub event: FeedEvent,
 }
 
 /// Why a step needs a person's eye.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "trouble", rename_all = "camelCase")]
-pub enum Trouble {
+#[serde(tag = "problem", rename_all = "camelCase")]
+pub enum StepProblem {
     /// Longer than expected on its rung.
     Late {
         /// Since when it has been there.
@@ -436,7 +436,7 @@ pub enum Trouble {
         /// HTTP status code.
         code: u16,
         /// What it said.
-        message: Complaint,
+        message: ApiProblem,
     },
     /// The name is in use again by another object, which this run will not touch.
     CameBack {
@@ -444,9 +444,9 @@ pub enum Trouble {
         uid: Uid,
     },
     /// It cannot be told whether it may go, or whether it is gone.
-    CannotTell {
+    Unknown {
         /// Why.
-        doubt: Doubt,
+        reason: UnknownReason,
     },
     /// A consistent read still shows Pods that use it.
     InUse {
@@ -458,11 +458,11 @@ pub enum Trouble {
         /// Attempts so far.
         attempts: u32,
         /// What it said.
-        message: Complaint,
+        message: ApiProblem,
     },
 }
 
-impl Trouble {
+impl StepProblem {
     /// Whether the two tell a person the same: how often something was tried is no news.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
@@ -477,8 +477,8 @@ impl Trouble {
 
 /// What a run's feed tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "happening", rename_all = "camelCase")]
-pub enum Happening {
+#[serde(tag = "event", rename_all = "camelCase")]
+pub enum FeedEvent {
     /// The run started.
     Started {
         /// Who started it.
@@ -523,13 +523,13 @@ pub enum Happening {
         object: ObjectRef,
     },
     /// A step got into trouble.
-    Trouble {
+    Problem {
         /// Which.
         step: StepId,
         /// What a person calls the object.
         object: ObjectRef,
         /// The trouble.
-        trouble: Trouble,
+        problem: StepProblem,
     },
     /// A person left a step out.
     Skipped {

@@ -64,7 +64,7 @@ impl fmt::Display for UnitId {
 /// How a unit was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Found {
+pub enum UnitOrigin {
     /// Its objects carry `app.kubernetes.io/part-of` with its name.
     PartOf,
     /// It is a namespace with everything in it.
@@ -77,7 +77,7 @@ pub struct Unit {
     /// Its name.
     pub id: UnitId,
     /// How it was recognised.
-    pub found: Found,
+    pub origin: UnitOrigin,
     /// Its members.
     pub members: BTreeSet<Uid>,
 }
@@ -96,7 +96,7 @@ pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
         let id = UnitId::new(&*name);
         let unit = units.entry(id.clone()).or_insert_with(|| Unit {
             id,
-            found: Found::PartOf,
+            origin: UnitOrigin::PartOf,
             members: BTreeSet::new(),
         });
         unit.members.insert(uid);
@@ -106,7 +106,7 @@ pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
     {
         let id = UnitId::of_namespace(&object.name);
         let members = BTreeSet::from([object.uid.clone()]);
-        units.insert(id.clone(), Unit { id, found: Found::Namespace, members });
+        units.insert(id.clone(), Unit { id, origin: UnitOrigin::Namespace, members });
     }
     for object in index.objects() {
         let Some(unit) = namespace_of(object, index, graph)
@@ -202,7 +202,7 @@ impl Belonging<'_> {
             .from(&object.uid)
             .filter(|edge| edge.kind == EdgeKind::Owns)
             .map(|edge| &edge.to);
-        let makers = self
+        let lookup = self
             .graph
             .to(&object.uid)
             .filter(|edge| edge.kind == EdgeKind::Claims)
@@ -218,7 +218,7 @@ impl Belonging<'_> {
             .filter(|edge| edge.kind == EdgeKind::Scales)
             .map(|edge| &edge.to);
         owners
-            .chain(makers)
+            .chain(lookup)
             .chain(claims)
             .chain(scaled)
             .filter_map(|uid| self.index.get(uid))

@@ -6,15 +6,15 @@ use jiff::Timestamp;
 
 use crate::{
     graph::Graph,
-    index::{Blind, Index, Presence},
+    index::{HiddenKind, Index, Presence},
     message::{
-        BlindCard, ClusterCard, Counts, Detail, DetailName, EdgeCard, ObjectCard, Record, RunCard,
-        Standing, State, StepCard, UnitCard,
+        HiddenKindCard, ClusterCard, Counts, Detail, DetailName, EdgeCard, ObjectCard, Record, RunCard,
+        Membership, State, StepCard, UnitCard,
     },
     object::{Facts, Object, Reclaim, Uid},
-    patience::{Overdue, Patience},
+    deadlines::{Overdue, Deadlines},
     plan::{self, Kept, KeptReason, Plan, PlanError, Step, StepId},
-    relation::{self, Edge, EdgeKind, Rung},
+    relation::{self, Edge, EdgeKind, DeletionPhase},
     run::Run,
     unit::{Unit, UnitId},
 };
@@ -55,7 +55,7 @@ impl World<'_> {
         let unit = self.units.get(id)?;
         let mut records = self.frame();
         let plan = plan::plan(self.index, self.graph, unit, self.now);
-        let standings = Standings::of(&plan, unit, self.index);
+        let memberships = Memberships::of(&plan, unit, self.index);
         let run = self.open_run(id);
         let steps = run
             .map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect())
@@ -63,13 +63,13 @@ impl World<'_> {
         let shown = Shown { world: self, run, steps };
         let around = self.outside(unit);
         for object in unit.members.iter().chain(&around).filter_map(|uid| self.index.get(uid)) {
-            let standing = if unit.members.contains(&object.uid) {
-                standings.kept.get(&object.uid).cloned().map_or(Standing::Member, Standing::Kept)
+            let membership = if unit.members.contains(&object.uid) {
+                memberships.kept.get(&object.uid).cloned().map_or(Membership::Member, Membership::Kept)
             } else {
-                Standing::Outside
+                Membership::Outside
             };
-            let wave = standings.waves.get(&object.uid).copied();
-            records.push(Record::Object(shown.card(object, standing, wave)));
+            let wave = memberships.waves.get(&object.uid).copied();
+            records.push(Record::Object(shown.card(object, membership, wave)));
         }
         records.extend(
             self.edges(|uid| unit.members.contains(uid) || around.contains(uid)).map(Record::Edge),
@@ -91,7 +91,7 @@ impl World<'_> {
         let shown = Shown { world: self, run: Some(run), steps };
         for (step, _) in run.steps() {
             let card = match self.index.get(&step.uid) {
-                Some(object) => shown.card(object, Standing::Member, Some(step.wave)),
+                Some(object) => shown.card(object, Membership::Member, Some(step.wave)),
                 None => shown.card_of_the_gone(run, step),
             };
             records.push(Record::Object(card));
@@ -101,7 +101,7 @@ impl World<'_> {
             records.push(Record::Object(match self.index.get(&kept.uid) {
                 Some(object) => {
                     drawn.insert(&kept.uid);
-                    shown.card(object, Standing::Kept(kept.reason.clone()), None)
+                    shown.card(object, Membership::Kept(kept.reason.clone()), None)
                 }
                 None => shown.card_of_the_lost(kept),
             }));
@@ -130,8 +130,8 @@ impl World<'_> {
                 .filter(|edge| kept.contains(&edge.from) || kept.contains(&edge.to))
                 .map(Record::Edge),
         );
-        let skip = run.feed().len().saturating_sub(FEED);
-        records.extend(run.feed().iter().skip(skip).cloned().map(Record::Event));
+        let skip = run.event_log().len().saturating_sub(FEED);
+        records.extend(run.event_log().iter().skip(skip).cloned().map(Record::Event));
         records
     }
 
@@ -143,13 +143,13 @@ impl World<'_> {
             kinds: self.index.kinds(),
             objects: self.index.len(),
             unreachable: self.index.unreachable().cloned(),
-            playground: self.index.playground().cloned(),
+            demo: self.index.demo().cloned(),
         };
-        let blind =
-            self.index.blind().into_iter().map(|(resource, Blind { cause, message, since })| {
-                Record::Blind(BlindCard { resource, cause, message, since })
+        let hidden =
+            self.index.hidden_kinds().into_iter().map(|(resource, HiddenKind { cause, message, since })| {
+                Record::HiddenKind(HiddenKindCard { resource, cause, message, since })
             });
-        std::iter::once(Record::Cluster(cluster)).chain(blind).collect()
+        std::iter::once(Record::Cluster(cluster)).chain(hidden).collect()
     }
 
     fn open_run(&self, unit: &UnitId) -> Option<&Run> {
@@ -171,7 +171,7 @@ impl World<'_> {
             members().filter_map(|object| object.namespace.as_deref()).map(str::to_owned).collect();
         UnitCard {
             id: unit.id.clone(),
-            found: unit.found,
+            origin: unit.origin,
             namespaces: namespaces.into_iter().collect(),
             counts,
             shared: plan::shared(self.index, self.graph, unit, self.now),
@@ -214,7 +214,7 @@ impl World<'_> {
             let namespace = step.object.namespace.as_deref();
             return match self.index.presence(&step.kind, namespace, &step.uid) {
                 Presence::Gone => State::Gone,
-                Presence::CannotTell(_) => State::Unknown,
+                Presence::Unknown(_) => State::Unknown,
                 // What was requested, or refused, may look as it did before.
                 Presence::Present(object) => match (self.seen(object).0, state) {
                     (State::Present, State::Unknown) => State::Present,
@@ -236,7 +236,7 @@ impl World<'_> {
         };
         let since = deletion.accepted();
         let waited = self.now.duration_since(since);
-        let state = match Patience::of(&object.kind, deletion.grace).overdue(waited) {
+        let state = match Deadlines::of(&object.kind, deletion.grace).overdue(waited) {
             Overdue::Stuck => State::Stuck,
             Overdue::Slow => State::Slow,
             Overdue::No if object.finalizers.is_empty() => State::Terminating,
@@ -283,18 +283,18 @@ impl World<'_> {
             gone: progress.and_then(|progress| progress.gone),
             waits_for,
             taken: is_taken && state != State::Skipped,
-            trouble: progress.and_then(|progress| progress.trouble.clone()),
+            problem: progress.and_then(|progress| progress.problem.clone()),
         }
     }
 }
 
 /// What a plan would keep, and the wave of what it would take.
-struct Standings {
+struct Memberships {
     kept: BTreeMap<Uid, KeptReason>,
     waves: HashMap<Uid, u32>,
 }
 
-impl Standings {
+impl Memberships {
     fn of(plan: &Result<Plan, PlanError>, unit: &Unit, index: &Index) -> Self {
         let Ok(plan) = plan else { return Self { kept: BTreeMap::new(), waves: HashMap::new() } };
         let mut kept: BTreeMap<Uid, KeptReason> =
@@ -325,15 +325,15 @@ impl Shown<'_> {
         }
         let presence =
             self.world.index.presence(&object.kind, object.namespace.as_deref(), &object.uid);
-        if matches!(presence, Presence::CannotTell(_)) {
+        if matches!(presence, Presence::Unknown(_)) {
             return (State::Unknown, None);
         }
         self.world.seen(object)
     }
 
-    fn card(&self, object: &Object, standing: Standing, wave: Option<u32>) -> ObjectCard {
+    fn card(&self, object: &Object, membership: Membership, wave: Option<u32>) -> ObjectCard {
         let (mut state, since) = self.state(object);
-        if state == State::Present && self.run.is_some() && matches!(standing, Standing::Kept(_)) {
+        if state == State::Present && self.run.is_some() && matches!(membership, Membership::Kept(_)) {
             state = State::Kept;
         }
         ObjectCard {
@@ -342,14 +342,14 @@ impl Shown<'_> {
             version: object.kind.version.to_string(),
             state,
             since,
-            standing,
+            membership,
             created: object.created.map(Timestamp::from),
             deletion: object.deletion.as_deref().copied(),
             finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
             labels: object.labels.clone(),
             details: details(object),
-            rung: if object.deletion.is_some() { Rung::Accepted } else { Rung::Present },
-            last_rung: relation::last_rung(object),
+            phase: if object.deletion.is_some() { DeletionPhase::Accepted } else { DeletionPhase::Present },
+            final_phase: relation::final_phase(object),
             step: self.step(&object.uid),
             wave,
         }
@@ -358,22 +358,22 @@ impl Shown<'_> {
     /// What was kept, and is not seen any more: somebody else took it away, or nobody can look.
     fn card_of_the_lost(&self, kept: &Kept) -> ObjectCard {
         let index = self.world.index;
-        let sees_all =
-            index.is_synced() && index.unreachable().is_none() && index.blind().is_empty();
+        let check_kind_visible =
+            index.is_synced() && index.unreachable().is_none() && index.hidden_kinds().is_empty();
         ObjectCard {
             uid: kept.uid.clone(),
             object: kept.object.clone(),
             version: String::new(),
-            state: if sees_all { State::Gone } else { State::Unknown },
+            state: if check_kind_visible { State::Gone } else { State::Unknown },
             since: None,
-            standing: Standing::Kept(kept.reason.clone()),
+            membership: Membership::Kept(kept.reason.clone()),
             created: None,
             deletion: None,
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
             details: Vec::new(),
-            rung: if sees_all { Rung::Absent } else { Rung::Present },
-            last_rung: Rung::Absent,
+            phase: if check_kind_visible { DeletionPhase::Gone } else { DeletionPhase::Present },
+            final_phase: DeletionPhase::Gone,
             step: None,
             wave: None,
         }
@@ -386,31 +386,31 @@ impl Shown<'_> {
             version: step.kind.version.to_string(),
             state: self.world.step_state(run, step),
             since: run.progress(step.id).and_then(|progress| progress.gone),
-            standing: Standing::Member,
+            membership: Membership::Member,
             created: None,
             deletion: None,
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
             details: Vec::new(),
-            rung: self.rung_of_the_gone(run, step),
-            last_rung: relation::last_rung_of(&step.kind),
+            phase: self.rung_of_the_gone(run, step),
+            final_phase: relation::final_phase_of(&step.kind),
             step: Some(step.id),
             wave: Some(step.wave),
         }
     }
 
-    fn rung_of_the_gone(&self, run: &Run, step: &Step) -> Rung {
+    fn rung_of_the_gone(&self, run: &Run, step: &Step) -> DeletionPhase {
         // What has come back is another object: this one is gone.
         if !matches!(self.world.step_state(run, step), State::Gone | State::CameBack) {
             let progress = run.progress(step.id);
             let asked = progress.is_some_and(|progress| progress.requested.is_some());
-            return if asked { Rung::Accepted } else { Rung::Present };
+            return if asked { DeletionPhase::Accepted } else { DeletionPhase::Present };
         }
         let namespace = step.object.namespace.as_deref();
         let pods = || self.world.index.pods_of(&step.uid, namespace, step.pods.as_ref());
-        match relation::last_rung_of(&step.kind) {
-            Rung::Childless if pods().is_ok_and(|pods| pods.is_empty()) => Rung::Childless,
-            _ => Rung::Absent,
+        match relation::final_phase_of(&step.kind) {
+            DeletionPhase::PodsGone if pods().is_ok_and(|pods| pods.is_empty()) => DeletionPhase::PodsGone,
+            _ => DeletionPhase::Gone,
         }
     }
 

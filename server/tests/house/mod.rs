@@ -18,14 +18,14 @@ use jiff::Timestamp;
 use serde_json::Value;
 use server::{
     http::{AppState, LocalAccess, Site, router},
-    hub::{Frame, FrameKind, Hub, Incoming, Refusal, Subscription},
-    playground::Playground,
+    hub::{Frame, FrameKind, HubHandle, Incoming, Refusal, Subscription},
+    demo::Demo,
 };
 use teardown::{
-    message::{EventCard, Message, Record, Revision, RunCard, Topic},
+    message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
     object::ObjectRef,
     plan::{Difference, Plan, PlanId},
-    run::{Happening, RunId, RunState},
+    run::{FeedEvent, RunId, RunState},
     unit::UnitId,
 };
 use tempfile::TempDir;
@@ -58,7 +58,7 @@ pub(crate) struct PlayedHub {
     pub(crate) refusal: Arc<Mutex<Option<Refusal>>>,
 }
 
-pub(crate) fn play() -> (Hub, PlayedHub) {
+pub(crate) fn play() -> (HubHandle, PlayedHub) {
     let (mailbox, mut incoming) = mpsc::channel(16);
     let (deltas, _) = broadcast::channel(RING);
     let played = PlayedHub { heard: Arc::default(), deltas, refusal: Arc::default() };
@@ -68,7 +68,7 @@ pub(crate) fn play() -> (Hub, PlayedHub) {
         let hear = |text: String| heard.lock().unwrap().push(text);
         while let Some(message) = incoming.recv().await {
             match message {
-                Incoming::Look { topic, reply } => {
+                Incoming::Query { topic, reply } => {
                     let answer = match refusal.lock().unwrap().clone() {
                         Some(refusal) => Err(refusal),
                         None => known(&topic).map(|()| snapshot(&topic)),
@@ -107,11 +107,11 @@ pub(crate) fn play() -> (Hub, PlayedHub) {
                         Err(Refusal::UnknownPlan(id))
                     });
                 }
-                Incoming::ReadFeed { run, reply } => {
-                    let started = EventCard {
+                Incoming::ReadEventLog { run, reply } => {
+                    let started = FeedEntry {
                         number: 0,
                         at: Timestamp::UNIX_EPOCH,
-                        happening: Happening::Started { by: "Li".into() },
+                        event: FeedEvent::Started { by: "Li".into() },
                     };
                     let known = known(&Topic::Run(run));
                     let _ = reply.send(known.map(|()| vec![started]));
@@ -129,13 +129,13 @@ pub(crate) fn play() -> (Hub, PlayedHub) {
                     hear(format!("{steer:?} {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));
                 }
-                Incoming::Observed(_) | Incoming::Performed { .. } => {
+                Incoming::Observed(_) | Incoming::CallCompleted { .. } => {
                     unreachable!("http sends neither")
                 }
             }
         }
     });
-    (Hub::new(mailbox), played)
+    (HubHandle::new(mailbox), played)
 }
 
 fn known(topic: &Topic) -> Result<(), Refusal> {
@@ -186,7 +186,7 @@ pub(crate) fn plan() -> Plan {
         steps: vec![],
         kept: vec![],
         data: vec![],
-        blind: vec![],
+        hidden: vec![],
     }
 }
 
@@ -250,22 +250,22 @@ impl House {
     }
 
     /// Nobody is signed in, and another hub answers than the one that is played.
-    pub(crate) fn keeping(hub: Hub) -> Self {
+    pub(crate) fn keeping(hub: HubHandle) -> Self {
         Self::over(hub, play().1, ADDRESS.into(), None, None)
     }
 
     /// Nobody is signed in, and there is something to play with.
-    pub(crate) fn playing(playground: Playground) -> Self {
+    pub(crate) fn playing(demo: Demo) -> Self {
         let (hub, played) = play();
-        Self::over(hub, played, ADDRESS.into(), None, Some(playground))
+        Self::over(hub, played, ADDRESS.into(), None, Some(demo))
     }
 
     fn over(
-        hub: Hub,
+        hub: HubHandle,
         played: PlayedHub,
         address: SocketAddr,
         state: Option<&Path>,
-        playground: Option<Playground>,
+        demo: Option<Demo>,
     ) -> Self {
         let site = built_site();
         let drain = CancellationToken::new();
@@ -274,7 +274,7 @@ impl House {
         let state =
             AppState::new(hub, Arc::new(access), Site::open(site.path()).unwrap(), drain.clone());
         Self {
-            router: router(state.playing(playground)),
+            router: router(state.playing(demo)),
             hub: played,
             drain,
             token,

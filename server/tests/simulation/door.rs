@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use server::{
     http::{AppState, LocalAccess, Site, router},
-    hub::Hub,
+    hub::HubHandle,
 };
 use teardown::{
     message::{Revision, Topic},
@@ -49,7 +49,7 @@ impl Door {
     ///
     /// # Errors
     /// What kept it shut, in words.
-    pub(crate) async fn open(hub: Hub) -> Result<Self, String> {
+    pub(crate) async fn open(hub: HubHandle) -> Result<Self, String> {
         let site = SITE.as_ref().map_err(ToString::to_string)?.clone();
         let address: SocketAddr = HOST.parse().map_err(|error| format!("{HOST}: {error}"))?;
         let (access, link) = LocalAccess::open(address, None, "Li", Timestamp::now());

@@ -21,12 +21,12 @@ use sandbox::{
     service::Sandbox,
     store::{Event, Key},
 };
-use server::hub::{Hub, Start, Steer};
+use server::hub::{HubHandle, Start, Steer};
 use teardown::{
-    doubt::Doubt,
+    unknown_reason::UnknownReason,
     message::{Message, Record, Topic},
     plan::{Plan, StepId},
-    run::{RunId, Trouble},
+    run::{RunId, StepProblem},
     unit::UnitId,
 };
 use tokio::{
@@ -137,7 +137,7 @@ struct Game {
     adversity: Adversity,
     life: Option<Life>,
     lives: u64,
-    hubs: watch::Sender<Option<Hub>>,
+    hubs: watch::Sender<Option<HubHandle>>,
     /// Readers of pages, and who acts in the cluster all the time.
     others: JoinSet<()>,
     seen: BTreeMap<Topic, Seen>,
@@ -383,17 +383,17 @@ impl Game {
     /// What the page says of steps that are not gone.
     async fn waiting(&self) -> String {
         let (Some(life), Some(run)) = (&self.life, &self.run) else { return String::new() };
-        let looked = timeout(ANSWER, life.hub.look(Topic::Run(run.clone()))).await;
+        let looked = timeout(ANSWER, life.hub.query(Topic::Run(run.clone()))).await;
         let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else {
             return format!("{looked:?}");
         };
         let left = records.into_iter().filter_map(|record| match record {
             Record::Step(step) if step.gone.is_none() => Some(format!(
                 "\n   {}: {:?} {:?} {:?}",
-                step.object, step.state, step.waits_for, step.trouble
+                step.object, step.state, step.waits_for, step.problem
             )),
             Record::Run(run) => Some(format!("{:?}", run.state)),
-            Record::Blind(blind) => Some(format!("\n   blind: {blind:?}")),
+            Record::HiddenKind(blind) => Some(format!("\n   blind: {blind:?}")),
             _ => None,
         });
         left.collect()
@@ -610,10 +610,10 @@ impl Game {
     }
 
     /// I4: what a reader folded is what a newcomer would see.
-    async fn compare(&mut self, hub: &Hub, topic: &Topic, seen: &Seen) {
+    async fn compare(&mut self, hub: &HubHandle, topic: &Topic, seen: &Seen) {
         let mut difference = String::new();
         for _ in 0..8 {
-            let Ok(looked) = timeout(ANSWER, hub.look(topic.clone())).await else {
+            let Ok(looked) = timeout(ANSWER, hub.query(topic.clone())).await else {
                 difference = format!("no answer within {} s", ANSWER.as_secs());
                 continue;
             };
@@ -631,14 +631,14 @@ impl Game {
 }
 
 /// The steps of which a run's page says that they would lose more data than its plan said.
-async fn costly(hub: &Hub, run: &RunId) -> Vec<StepId> {
-    let looked = timeout(ANSWER, hub.look(Topic::Run(run.clone()))).await;
+async fn costly(hub: &HubHandle, run: &RunId) -> Vec<StepId> {
+    let looked = timeout(ANSWER, hub.query(Topic::Run(run.clone()))).await;
     let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else { return vec![] };
-    let would_lose = |trouble: &Option<Trouble>| {
-        matches!(trouble, Some(Trouble::CannotTell { doubt: Doubt::Loses { .. } }))
+    let would_lose = |problem: &Option<StepProblem>| {
+        matches!(problem, Some(StepProblem::Unknown { reason: UnknownReason::WouldDestroyData { .. } }))
     };
     let costly = records.into_iter().filter_map(|record| match record {
-        Record::Step(step) if would_lose(&step.trouble) => Some(step.id),
+        Record::Step(step) if would_lose(&step.problem) => Some(step.id),
         _ => None,
     });
     costly.collect()

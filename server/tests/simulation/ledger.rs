@@ -220,7 +220,7 @@ impl Known {
             }
             Put::Named { .. } => {}
             Put::Record { run, .. } => {
-                if event_name(&value) == "asked" && text(&value, "/event/call") == "delete" {
+                if event_name(&value) == "callStarted" && text(&value, "/event/call") == "delete" {
                     let uid = self.uid_of(run, &value["event"]["step"]);
                     *self.intents.entry(uid).or_default() += 1;
                 }

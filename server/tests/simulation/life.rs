@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use server::{
     chance::Chance,
     cluster::Cluster,
-    hub::{self, Hub, Keeper},
+    hub::{self, HubHandle, Hub},
     journal::Journal,
 };
 use tokio::{
@@ -42,7 +42,7 @@ pub(crate) struct Stage {
 
 /// A server that runs.
 pub(crate) struct Life {
-    pub(crate) hub: Hub,
+    pub(crate) hub: HubHandle,
     gate: Gate,
     tasks: JoinSet<()>,
 }
@@ -67,19 +67,19 @@ impl Life {
         };
         let cluster = Cluster::served_by(wire, "sandbox").repeatable(chance.clone());
         let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
-        let (out, ordered) = mpsc::channel(hub::ORDERS);
-        let (relayed, orders) = mpsc::channel(hub::ORDERS);
+        let (out, ordered) = mpsc::channel(hub::CALLS);
+        let (relayed, orders) = mpsc::channel(hub::CALLS);
         let journal = Journal::over(stage.ledger.pages(number, gate.clone()));
         let passed = SignedDuration::from_millis(stage.story.now().cast_signed());
-        let keeper = Keeper::open("sandbox".to_owned(), inbox, out, journal)
-            .and_then(|keeper| keeper.repeatable(stage.start + passed, chance))
+        let hub = Hub::open("sandbox".to_owned(), inbox, out, journal)
+            .and_then(|hub| hub.repeatable(stage.start + passed, chance))
             .map_err(|error| format!("the server does not start: {error}"))?;
 
         let mut tasks = JoinSet::new();
         tasks.spawn({
             let (gate, story) = (gate.clone(), stage.story.clone());
             async move {
-                let ended = keeper.run(CancellationToken::new()).await;
+                let ended = hub.run(CancellationToken::new()).await;
                 story.tell(format!("the hub ended: {ended:?}"));
                 gate.shut("the hub ended");
             }
@@ -102,7 +102,7 @@ impl Life {
             stage.confirmed.clone(),
         ));
         stage.story.tell(format!("the server starts, life {number}"));
-        Ok(Self { hub: Hub::new(mailbox), gate, tasks })
+        Ok(Self { hub: HubHandle::new(mailbox), gate, tasks })
     }
 
     /// Ends it without a word.

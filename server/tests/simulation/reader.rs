@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use server::hub::Hub;
+use server::hub::HubHandle;
 use teardown::message::{Message, Revision, Topic, View};
 use tokio::sync::{broadcast::error::RecvError, watch};
 
@@ -100,7 +100,7 @@ impl Seen {
 /// Reads a topic for as long as there are servers.
 pub(crate) async fn read(
     topic: Topic,
-    mut hubs: watch::Receiver<Option<Hub>>,
+    mut hubs: watch::Receiver<Option<HubHandle>>,
     seen: Seen,
     saboteur: Option<Saboteur>,
 ) {
@@ -143,7 +143,7 @@ pub(crate) async fn read(
 }
 
 /// Reads a topic as a browser does, through the router and as server-sent events, for as long as there are servers.
-pub(crate) async fn browse(topic: Topic, mut hubs: watch::Receiver<Option<Hub>>, seen: Seen) {
+pub(crate) async fn browse(topic: Topic, mut hubs: watch::Receiver<Option<HubHandle>>, seen: Seen) {
     loop {
         let hub = hubs.borrow_and_update().clone();
         let door = match hub {

@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use server::hub::{Incoming, Order};
+use server::hub::{Incoming, CallRequest};
 use teardown::{
     action::{Action, Outcome},
-    observation::{BlindCause, Observation},
-    plan::{Deed, Plan, Propagation},
+    observation::{HiddenCause, Observation},
+    plan::{StepAction, Plan, Propagation},
 };
 use tokio::sync::mpsc;
 
@@ -53,8 +53,8 @@ pub(crate) type Confirmed = Arc<Mutex<Option<Arc<Plan>>>>;
 /// Passes orders from the hub to the cluster, as the saboteur likes them.
 pub(crate) async fn relay(
     saboteur: Option<Saboteur>,
-    mut from: mpsc::Receiver<Order>,
-    to: mpsc::Sender<Order>,
+    mut from: mpsc::Receiver<CallRequest>,
+    to: mpsc::Sender<CallRequest>,
     mailbox: mpsc::Sender<Incoming>,
     confirmed: Confirmed,
 ) {
@@ -67,15 +67,15 @@ pub(crate) async fn relay(
         if saboteur == Some(Saboteur::NoGate) {
             let plan = confirmed.lock().unwrap_or_else(PoisonError::into_inner).take();
             for action in plan.map(|plan| all(&plan)).unwrap_or_default() {
-                if to.send(Order { action, ..order.clone() }).await.is_err() {
+                if to.send(CallRequest { action, ..order.clone() }).await.is_err() {
                     return;
                 }
             }
         }
         if is_first && saboteur == Some(Saboteur::Gossip) {
-            let blind = |resource: &str, message: &str| Observation::Blind {
+            let blind = |resource: &str, message: &str| Observation::Hidden {
                 resource: resource.to_owned(),
-                cause: BlindCause::Forbidden,
+                cause: HiddenCause::Forbidden,
                 message: message.into(),
             };
             let seen = vec![blind("pods", ENCODED), blind(&format!("{CANARY}.example.com"), "")];
@@ -84,9 +84,9 @@ pub(crate) async fn relay(
             }
         }
         if is_first && saboteur == Some(Saboteur::Blabber) {
-            let Order { run, action, recall: _ } = order;
+            let CallRequest { run, action, recall: _ } = order;
             let outcome = Outcome::Refused { code: 403, message: format!("no: {ENCODED}").into() };
-            let told = mailbox.send(Incoming::Performed { run, action, outcome }).await;
+            let told = mailbox.send(Incoming::CallCompleted { run, action, outcome }).await;
             if told.is_err() {
                 return;
             }
@@ -100,7 +100,7 @@ pub(crate) async fn relay(
 
 fn all(plan: &Plan) -> Vec<Action> {
     let steps = plan.steps.iter();
-    let actions = steps.filter(|step| step.deed != Deed::Await).map(|step| Action::Delete {
+    let actions = steps.filter(|step| step.action != StepAction::Await).map(|step| Action::Delete {
         step: step.id,
         kind: step.kind.clone(),
         object: step.object.clone(),

@@ -22,18 +22,18 @@ const CRATES: [(&str, &[&str]); 10] = [
     ("leptos_axum", &["server/src/http/page.rs"]),
     ("app", &["server/src/http/page.rs", "server/src/http/error.rs", "server/src/http/feed.rs"]),
     ("redb", &["server/src/journal"]),
-    ("sandbox", &["server/src/playground.rs"]),
+    ("sandbox", &["server/src/demo.rs"]),
 ];
 
 /// Rooms of the server that a room may not name.
 const ARROWS: [(&str, &[&str]); 7] = [
-    ("hub", &["http", "cluster", "args", "shutdown", "playground"]),
+    ("hub", &["http", "cluster", "args", "shutdown", "demo"]),
     ("http", &["cluster", "journal", "shutdown"]),
-    ("cluster", &["http", "journal", "args", "shutdown", "playground"]),
-    ("journal", &["http", "hub", "cluster", "args", "shutdown", "playground"]),
-    ("args", &["http", "hub", "cluster", "journal", "shutdown", "playground"]),
-    ("playground", &["http", "journal", "args", "shutdown"]),
-    ("chance", &["http", "hub", "cluster", "journal", "args", "shutdown", "playground"]),
+    ("cluster", &["http", "journal", "args", "shutdown", "demo"]),
+    ("journal", &["http", "hub", "cluster", "args", "shutdown", "demo"]),
+    ("args", &["http", "hub", "cluster", "journal", "shutdown", "demo"]),
+    ("demo", &["http", "journal", "args", "shutdown"]),
+    ("chance", &["http", "hub", "cluster", "journal", "args", "shutdown", "demo"]),
 ];
 
 /// Rooms of the page that a room may not name: nothing below knows what is seen, and what is seen asks no network.
@@ -114,11 +114,11 @@ fn whether_the_cluster_is_played_is_passed_on_and_never_asked() {
     let rooms = ["server/src/hub", "server/src/cluster", "server/src/journal"];
     let mut offences = vec![];
     for source in sources().iter().filter(|source| rooms.iter().any(|room| source.is_under(room))) {
-        let asks = ["Played(", ".playground("].into_iter();
+        let asks = ["Demo(", ".demo("].into_iter();
         let asked = asks.filter(|word| {
             let code = source.without_tests();
             // A watch that lists what it does not look at names it once, without looking.
-            !source.for_tests && code.replace("Played(_)", "").contains(word)
+            !source.for_tests && code.replace("Demo(_)", "").contains(word)
         });
         offences.extend(asked.map(|word| format!("{} asks {word}", source.path)));
     }
@@ -180,7 +180,7 @@ fn every_sentence_stands_in_the_catalogue() {
                 offences
                     .extend(prose.iter().map(|it| format!("{}:{number} says {it:?}", source.path)));
             }
-            if found && (line.contains("Complaint::from(\"") || line.contains("message: \"")) {
+            if found && (line.contains("ApiProblem::from(\"") || line.contains("message: \"")) {
                 offences.push(format!("{}:{number} complains in words of its own", source.path));
             }
         }

@@ -2,8 +2,8 @@
 
 use teardown::{
     object::ObjectRef,
-    plan::{Blocker, Deed, Difference, Fate, Propagation},
-    relation::Rung,
+    plan::{Blocker, StepAction, Difference, Fate, Propagation},
+    relation::DeletionPhase,
 };
 
 use super::{many, objects};
@@ -56,27 +56,27 @@ pub fn plan_blind(kinds: &str) -> String {
 }
 
 /// What is done with an object.
-pub fn deed(deed: Deed) -> &'static str {
-    match deed {
-        Deed::Delete { propagation: Propagation::Background } => "Delete; dependents follow",
-        Deed::Delete { propagation: Propagation::Orphan } => "Delete; dependents stay",
-        Deed::Await => "Wait; its controller removes it",
+pub fn action(action: StepAction) -> &'static str {
+    match action {
+        StepAction::Delete { propagation: Propagation::Background } => "Delete; dependents follow",
+        StepAction::Delete { propagation: Propagation::Orphan } => "Delete; dependents stay",
+        StepAction::Await => "Wait; its controller removes it",
     }
 }
 
 /// What must be proven of an object in front of a step.
-pub fn rung(rung: Rung) -> &'static str {
-    match rung {
-        Rung::Present => "is there",
-        Rung::Accepted => "is being deleted",
-        Rung::Absent => "is gone",
-        Rung::Childless => "and all its Pods are gone",
+pub fn phase(phase: DeletionPhase) -> &'static str {
+    match phase {
+        DeletionPhase::Present => "is there",
+        DeletionPhase::Accepted => "is being deleted",
+        DeletionPhase::Gone => "is gone",
+        DeletionPhase::PodsGone => "and all its Pods are gone",
     }
 }
 
 /// The edge that puts something in front of a step.
 pub fn blocker(before: &ObjectRef, blocker: &Blocker) -> String {
-    format!("after {before} {}", rung(blocker.rung))
+    format!("after {before} {}", phase(blocker.phase))
 }
 
 /// What becomes of data.

@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, fmt::Display};
 
-use teardown::{doubt::Doubt, object::ObjectRef};
+use teardown::{unknown_reason::UnknownReason, object::ObjectRef};
 
 use super::in_doubt;
 
@@ -103,9 +103,9 @@ pub const WRONG_NAME: Words = words(
 );
 
 /// The Pods of a namespace of the plan cannot be seen.
-pub fn pods_hidden(doubt: &Doubt) -> Words {
+pub fn pods_hidden(reason: &UnknownReason) -> Words {
     filled(
-        capital(&in_doubt(doubt)),
+        capital(&in_doubt(reason)),
         "Nobody can tell what Pods that cannot be seen still need. Nothing was deleted.",
         "Restore the right to list Pods, or wait until they are read again; then make a new plan.",
     )
@@ -195,10 +195,10 @@ pub const WRONG_METHOD: Words = words(
 pub const LONG_ADDRESS: Words =
     words("The address is too long", "No address here needs to be so long.", "Shorten the query.");
 
-/// `complaint` says which part of the address, and why.
-pub fn malformed(complaint: &str) -> Words {
+/// `problem` says which part of the address, and why.
+pub fn malformed(problem: &str) -> Words {
     filled(
-        capital(complaint),
+        capital(problem),
         "A part of the address cannot be read.",
         "Look the address up in the documentation of the API.",
     )
@@ -210,15 +210,15 @@ pub const NOT_JSON: Words = words(
     "Send the header `Content-Type: application/json`.",
 );
 
-/// `complaint` says where the body is no JSON.
-pub fn syntax(complaint: &str) -> Words {
-    filled(capital(complaint), "The body is no JSON.", "Correct the body.")
+/// `problem` says where the body is no JSON.
+pub fn syntax(problem: &str) -> Words {
+    filled(capital(problem), "The body is no JSON.", "Correct the body.")
 }
 
-/// `complaint` says what the body lacks, or has too much.
-pub fn shape(complaint: &str) -> Words {
+/// `problem` says what the body lacks, or has too much.
+pub fn shape(problem: &str) -> Words {
     filled(
-        capital(complaint),
+        capital(problem),
         "The body is JSON, but not what is asked for here: a field is missing, unknown or of another type.",
         "Look the body up in the documentation of the API.",
     )

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use teardown::object::{Binding, Facts, ServiceAccount, Use, Used};
+use teardown::object::{Binding, Facts, ServiceAccount, PodReference, PodReferenceKind};
 
 use super::{Meta, Named, Unreadable, or_default};
 
@@ -33,7 +33,7 @@ pub(super) fn read_binding(json: &str) -> Result<(Meta, Facts), Unreadable> {
 /// Reads a ServiceAccount.
 pub(super) fn read_account(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let read: AccountObject = serde_json::from_str(json)?;
-    let mut uses: Vec<Use> = Vec::new();
+    let mut uses: Vec<PodReference> = Vec::new();
     for (field, list) in
         [("secrets", &read.secrets), ("imagePullSecrets", &read.image_pull_secrets)]
     {
@@ -41,7 +41,7 @@ pub(super) fn read_account(json: &str) -> Result<(Meta, Facts), Unreadable> {
             let Some(name) = secret.get() else { continue };
             if uses.iter().all(|used| &*used.name != name) {
                 let field = format!("{field}[{i}].name").into();
-                uses.push(Use { what: Used::Secret, name: name.into(), field });
+                uses.push(PodReference { what: PodReferenceKind::Secret, name: name.into(), field });
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use teardown::{
-    object::{Facts, Ingress, Service, Use, Used},
+    object::{Facts, Ingress, Service, PodReference, PodReferenceKind},
     selector::{Labels, Selector},
 };
 
@@ -44,7 +44,7 @@ pub(super) fn read_ingress(json: &str) -> Result<(Meta, Facts), Unreadable> {
     for (i, tls) in spec.tls.iter().enumerate() {
         if let Some(name) = tls.secret_name.as_deref().filter(|name| !name.is_empty()) {
             let field = format!("spec.tls[{i}].secretName").into();
-            uses.push(Use { what: Used::Secret, name: name.into(), field });
+            uses.push(PodReference { what: PodReferenceKind::Secret, name: name.into(), field });
         }
     }
     let ingress = Ingress {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use teardown::object::{Facts, Phase, Pod, Use, Used};
+use teardown::object::{Facts, Phase, Pod, PodReference, PodReferenceKind};
 
 use super::{Condition, Meta, Named, Unreadable, Whole, is_ready, or_default};
 
@@ -145,13 +145,13 @@ const INJECTED_CONFIG_MAP: &str = "kube-root-ca.crt";
 impl Spec {
     /// Every name it refers to, once, with the first field that names it. `prefix` is the path of this spec in its
     /// object; `pod` is the Pod's name, which no template knows.
-    pub(super) fn uses(&self, prefix: &str, pod: Option<&str>) -> Arc<[Use]> {
+    pub(super) fn uses(&self, prefix: &str, pod: Option<&str>) -> Arc<[PodReference]> {
         let mut uses = Uses { found: Vec::new(), prefix };
         if let Some(account) = &self.service_account_name {
-            uses.add(Used::ServiceAccount, Some(account), || "serviceAccountName".to_owned());
+            uses.add(PodReferenceKind::ServiceAccount, Some(account), || "serviceAccountName".to_owned());
         }
         for (i, secret) in self.image_pull_secrets.iter().enumerate() {
-            uses.add(Used::Secret, secret.get(), || format!("imagePullSecrets[{i}].name"));
+            uses.add(PodReferenceKind::Secret, secret.get(), || format!("imagePullSecrets[{i}].name"));
         }
         for (i, volume) in self.volumes.iter().enumerate() {
             volume.uses(&mut uses, i, pod);
@@ -172,19 +172,19 @@ impl Spec {
 impl Volume {
     fn uses(&self, uses: &mut Uses<'_>, i: usize, pod: Option<&str>) {
         if let Some(claim) = &self.persistent_volume_claim {
-            uses.add(Used::Claim, Some(&claim.claim_name), || {
+            uses.add(PodReferenceKind::Claim, Some(&claim.claim_name), || {
                 format!("volumes[{i}].persistentVolumeClaim.claimName")
             });
         }
         if let (Some(_), Some(pod)) = (&self.ephemeral, pod) {
             let claim = format!("{pod}-{}", self.name);
-            uses.add(Used::Claim, Some(&claim), || format!("volumes[{i}].ephemeral"));
+            uses.add(PodReferenceKind::Claim, Some(&claim), || format!("volumes[{i}].ephemeral"));
         }
         if let Some(source) = &self.config_map {
-            uses.add(Used::ConfigMap, source.get(), || format!("volumes[{i}].configMap.name"));
+            uses.add(PodReferenceKind::ConfigMap, source.get(), || format!("volumes[{i}].configMap.name"));
         }
         if let Some(source) = &self.secret {
-            uses.add(Used::Secret, Some(&source.secret_name), || {
+            uses.add(PodReferenceKind::Secret, Some(&source.secret_name), || {
                 format!("volumes[{i}].secret.secretName")
             });
         }
@@ -194,21 +194,21 @@ impl Volume {
             let config_map = source.config_map.as_ref().and_then(Named::get).filter(|name| {
                 *name != INJECTED_CONFIG_MAP || !self.name.starts_with(INJECTED_VOLUME)
             });
-            uses.add(Used::ConfigMap, config_map, || {
+            uses.add(PodReferenceKind::ConfigMap, config_map, || {
                 format!("volumes[{i}].projected.sources[{j}].configMap.name")
             });
             let secret = source.secret.as_ref().and_then(Named::get);
-            uses.add(Used::Secret, secret, || {
+            uses.add(PodReferenceKind::Secret, secret, || {
                 format!("volumes[{i}].projected.sources[{j}].secret.name")
             });
         }
         if let Some(source) = &self.azure_file {
-            uses.add(Used::Secret, Some(&source.secret_name), || {
+            uses.add(PodReferenceKind::Secret, Some(&source.secret_name), || {
                 format!("volumes[{i}].azureFile.secretName")
             });
         }
         let csi = self.csi.as_ref().and_then(|source| source.node_publish_secret_ref.as_ref());
-        uses.add(Used::Secret, csi.and_then(Named::get), || {
+        uses.add(PodReferenceKind::Secret, csi.and_then(Named::get), || {
             format!("volumes[{i}].csi.nodePublishSecretRef.name")
         });
         for (field, source) in [
@@ -221,7 +221,7 @@ impl Volume {
             ("storageos", &self.storageos),
         ] {
             let secret = source.as_ref().and_then(|source| source.secret_ref.as_ref());
-            uses.add(Used::Secret, secret.and_then(Named::get), || {
+            uses.add(PodReferenceKind::Secret, secret.and_then(Named::get), || {
                 format!("volumes[{i}].{field}.secretRef.name")
             });
         }
@@ -232,20 +232,20 @@ impl Container {
     fn uses(&self, uses: &mut Uses<'_>, list: &str, i: usize) {
         for (j, source) in self.env_from.iter().enumerate() {
             let config_map = source.config_map_ref.as_ref().and_then(Named::get);
-            uses.add(Used::ConfigMap, config_map, || {
+            uses.add(PodReferenceKind::ConfigMap, config_map, || {
                 format!("{list}[{i}].envFrom[{j}].configMapRef.name")
             });
             let secret = source.secret_ref.as_ref().and_then(Named::get);
-            uses.add(Used::Secret, secret, || format!("{list}[{i}].envFrom[{j}].secretRef.name"));
+            uses.add(PodReferenceKind::Secret, secret, || format!("{list}[{i}].envFrom[{j}].secretRef.name"));
         }
         for (j, variable) in self.env.iter().enumerate() {
             let Some(source) = &variable.value_from else { continue };
             let config_map = source.config_map_key_ref.as_ref().and_then(Named::get);
-            uses.add(Used::ConfigMap, config_map, || {
+            uses.add(PodReferenceKind::ConfigMap, config_map, || {
                 format!("{list}[{i}].env[{j}].valueFrom.configMapKeyRef.name")
             });
             let secret = source.secret_key_ref.as_ref().and_then(Named::get);
-            uses.add(Used::Secret, secret, || {
+            uses.add(PodReferenceKind::Secret, secret, || {
                 format!("{list}[{i}].env[{j}].valueFrom.secretKeyRef.name")
             });
         }
@@ -254,19 +254,19 @@ impl Container {
 
 /// The uses found so far.
 struct Uses<'a> {
-    found: Vec<Use>,
+    found: Vec<PodReference>,
     prefix: &'a str,
 }
 
 impl Uses<'_> {
     /// Adds a use unless the name is absent or already there: one field is evidence enough, and a container may take
     /// hundreds of variables from one Secret.
-    fn add(&mut self, what: Used, name: Option<&str>, field: impl FnOnce() -> String) {
+    fn add(&mut self, what: PodReferenceKind, name: Option<&str>, field: impl FnOnce() -> String) {
         let Some(name) = name.filter(|name| !name.is_empty()) else { return };
         if self.found.iter().any(|used| used.what == what && &*used.name == name) {
             return;
         }
         let field = format!("{}.{}", self.prefix, field()).into();
-        self.found.push(Use { what, name: name.into(), field });
+        self.found.push(PodReference { what, name: name.into(), field });
     }
 }

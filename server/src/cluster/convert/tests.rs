@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use teardown::object::{Claim, Facts, Kind, Object, Phase, Reclaim, Use};
+use teardown::object::{Claim, Facts, Kind, Object, Phase, Reclaim, PodReference};
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn read(of: &str, rest: &str) -> Object {
     object(&kind(of), &json, &Interner::default()).unwrap().unwrap()
 }
 
-fn lines(uses: &[Use]) -> Vec<String> {
+fn lines(uses: &[PodReference]) -> Vec<String> {
     uses.iter()
         .map(|used| format!("{} {} by {}", used.what.kind(), used.name, used.field))
         .collect()

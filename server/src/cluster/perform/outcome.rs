@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use teardown::{
     action::Outcome,
-    complaint::Fault,
+    api_problem::ProblemCode,
     object::{Kind, ObjectRef, Uid},
 };
 
@@ -35,7 +35,7 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
             (Some(status), Some((kind, object))) if is_about(&status, kind, object) => {
                 Outcome::NotFound
             }
-            _ => Outcome::CannotTell { message },
+            _ => Outcome::Unknown { message },
         },
         409 => match status.as_ref().and_then(|status| other_uid(&status.message)) {
             Some(uid) => Outcome::OtherUid { uid },
@@ -47,7 +47,7 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
         408 | 410 | 500.. => Outcome::Unanswered { message, after },
         400 | 402 | 403 | 405..=499 => Outcome::Refused { code: answer.code, message },
         // 401, and whatever is no answer of an API server: a proxy's redirect.
-        _ => Outcome::CannotTell { message },
+        _ => Outcome::Unknown { message },
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn of_failure(failure: &Failure) -> Outcome {
     let message = failure.into();
     match failure {
         // It never left.
-        Failure::Credentials => Outcome::CannotTell { message },
+        Failure::Credentials => Outcome::Unknown { message },
         Failure::Silence(_) | Failure::Connection(_) | Failure::TooLarge => {
             Outcome::Unanswered { message, after: None }
         }
@@ -65,7 +65,7 @@ pub(super) fn of_failure(failure: &Failure) -> Outcome {
 
 /// An answer that is no JSON, or not of the shape asked for.
 pub(super) fn unreadable(error: &serde_json::Error) -> Outcome {
-    Outcome::CannotTell { message: Fault::Unreadable { why: chain(error) }.into() }
+    Outcome::Unknown { message: ProblemCode::Unreadable { why: chain(error) }.into() }
 }
 
 /// The outcome in a word; the only part of it that is logged.
@@ -78,7 +78,7 @@ pub(super) fn name(outcome: &Outcome) -> &'static str {
         Outcome::Refused { .. } => "refused",
         Outcome::Throttled { .. } => "throttled",
         Outcome::Unanswered { .. } => "unanswered",
-        Outcome::CannotTell { .. } => "cannot tell",
+        Outcome::Unknown { .. } => "cannot tell",
         Outcome::Pods(_) => "pods",
         Outcome::Recalled => "recalled",
     }

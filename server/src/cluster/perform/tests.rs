@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use teardown::{complaint::Fault, plan::StepId, run::RunId};
+use teardown::{api_problem::ProblemCode, plan::StepId, run::RunId};
 
 use super::*;
 use crate::cluster::fake::{self, Reply, Seen, now};
@@ -96,7 +96,7 @@ async fn odd_names_are_escaped_and_impossible_ones_not_sent() {
     );
     assert!(matches!(
         call(&client, &Interner::default(), &delete("..")).await,
-        Outcome::CannotTell { .. }
+        Outcome::Unknown { .. }
     ));
     let log = log.lock().unwrap();
     assert_eq!(log.len(), 1);
@@ -123,7 +123,7 @@ async fn a_404_is_gone_only_if_it_names_the_object() {
         status(404, "NotFound", "the server could not find the requested resource", "{}");
     for body in [&*namespace, &*unserved, "404 page not found\n", ""] {
         let outcome = answered(delete_action(), 404, body).await;
-        assert!(matches!(outcome, Outcome::CannotTell { .. }), "{body}: {outcome:?}");
+        assert!(matches!(outcome, Outcome::Unknown { .. }), "{body}: {outcome:?}");
     }
 }
 
@@ -177,7 +177,7 @@ async fn codes() {
         let outcome = answered(delete_action(), code, "").await;
         assert_eq!(
             outcome,
-            Outcome::CannotTell { message: Fault::Answered { code, said: String::new() }.into() }
+            Outcome::Unknown { message: ProblemCode::Status { code, said: String::new() }.into() }
         );
     }
     let webhook = status(
@@ -220,13 +220,13 @@ async fn silence_and_breakage_leave_the_effect_open() {
     let outcome = call(&client, &Interner::default(), &delete_action()).await;
     assert_eq!(
         outcome,
-        Outcome::Unanswered { message: Fault::Silence { seconds: 10 }.into(), after: None }
+        Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 10 }.into(), after: None }
     );
     assert_eq!(began.elapsed(), CALL);
     let pods = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
     assert_eq!(
         call(&client, &Interner::default(), &pods).await,
-        Outcome::Unanswered { message: Fault::Silence { seconds: 30 }.into(), after: None }
+        Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 30 }.into(), after: None }
     );
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Broken)));
     let outcome = call(&client, &Interner::default(), &delete_action()).await;
@@ -253,7 +253,7 @@ async fn a_read_tells_the_planned_object_from_a_namesake() {
         answered(read_action(), 200, &object("u-2", "")).await,
         Outcome::OtherUid { uid: Some(Uid::new("u-2")) }
     );
-    assert!(matches!(answered(read_action(), 200, "{}").await, Outcome::CannotTell { .. }));
+    assert!(matches!(answered(read_action(), 200, "{}").await, Outcome::Unknown { .. }));
     let (client, log) = fake::client(move |_| now(200, "{}"));
     call(&client, &Interner::default(), &read_action()).await;
     assert!(log.lock().unwrap()[0].accept.starts_with("application/json;as=PartialObjectMetadata"));
@@ -287,10 +287,10 @@ async fn pods_that_cannot_be_read_completely_are_not_reported() {
     let action = || Action::ReadPods { step: StepId(0), namespace: "shop".into() };
     let unreadable =
         r#"{"metadata":{},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{"volumes":7}}]}"#;
-    assert!(matches!(answered(action(), 200, unreadable).await, Outcome::CannotTell { .. }));
-    assert!(matches!(answered(action(), 200, "<html>").await, Outcome::CannotTell { .. }));
+    assert!(matches!(answered(action(), 200, unreadable).await, Outcome::Unknown { .. }));
+    assert!(matches!(answered(action(), 200, "<html>").await, Outcome::Unknown { .. }));
     assert!(matches!(answered(action(), 403, "no").await, Outcome::Refused { code: 403, .. }));
-    assert!(matches!(answered(action(), 404, "no").await, Outcome::CannotTell { .. }));
+    assert!(matches!(answered(action(), 404, "no").await, Outcome::Unknown { .. }));
     assert!(matches!(answered(action(), 410, "no").await, Outcome::Unanswered { .. }));
     assert_eq!(
         answered(action(), 200, r#"{"metadata":{},"items":null}"#).await,
@@ -298,8 +298,8 @@ async fn pods_that_cannot_be_read_completely_are_not_reported() {
     );
 }
 
-fn order() -> Order {
-    Order { run: RunId::new("r"), action: delete_action(), recall: CancellationToken::new() }
+fn order() -> CallRequest {
+    CallRequest { run: RunId::new("r"), action: delete_action(), recall: CancellationToken::new() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -321,7 +321,7 @@ async fn no_more_calls_than_the_window_and_all_are_answered() {
         sender.send(order()).await.unwrap();
     }
     for _ in 0..100 {
-        let Some(Incoming::Performed { outcome, .. }) = incoming.recv().await else { panic!() };
+        let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
         assert_eq!(outcome, Outcome::Accepted);
     }
     let most = MOST.load(Ordering::SeqCst);
@@ -396,7 +396,7 @@ async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
             uid: Uid::new("u"),
             propagation: Propagation::Background,
         };
-        Order { action, ..order() }
+        CallRequest { action, ..order() }
     };
     sender.send(claim("old")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(4)).await;
@@ -404,7 +404,7 @@ async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
     sender.send(claim("new")).await.unwrap();
     let mut outcomes = Vec::new();
     for _ in 0..3 {
-        let Some(Incoming::Performed { action, outcome, .. }) = incoming.recv().await else {
+        let Some(Incoming::CallCompleted { action, outcome, .. }) = incoming.recv().await else {
             panic!("not an answer")
         };
         let Action::Delete { object, .. } = action else { panic!("not a DELETE") };
@@ -436,7 +436,7 @@ fn slow() -> (Client, fake::Log) {
 fn performing(
     client: Client,
     mailbox: mpsc::Sender<Incoming>,
-) -> (mpsc::Sender<Order>, CancellationToken, tokio::task::JoinHandle<()>) {
+) -> (mpsc::Sender<CallRequest>, CancellationToken, tokio::task::JoinHandle<()>) {
     let (sender, orders) = mpsc::channel(64);
     let drain = CancellationToken::new();
     let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
@@ -468,14 +468,14 @@ async fn what_is_recalled_while_it_waits_does_not_leave() {
     let (sender, drain, task) = performing(client, mailbox);
     let recall = CancellationToken::new();
     for _ in 0..20 {
-        sender.send(Order { recall: recall.clone(), ..order() }).await.unwrap();
+        sender.send(CallRequest { recall: recall.clone(), ..order() }).await.unwrap();
     }
     sender.send(order()).await.unwrap();
     sleep(Duration::from_secs(1)).await;
     recall.cancel();
     let mut outcomes = Vec::new();
     for _ in 0..21 {
-        let Some(Incoming::Performed { outcome, .. }) = incoming.recv().await else { panic!() };
+        let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
         outcomes.push(outcome);
     }
     // At once, and before those that have left are answered; the order of another run leaves after them.
@@ -486,12 +486,12 @@ async fn what_is_recalled_while_it_waits_does_not_leave() {
     task.await.unwrap();
 }
 
-fn order_of_a_claim() -> Order {
+fn order_of_a_claim() -> CallRequest {
     let (_, object, uid) = deployment();
     let kind = kind("", "PersistentVolumeClaim", "persistentvolumeclaims", true);
     let propagation = Propagation::Background;
     let action = Action::Delete { step: StepId(2), kind, object, uid, propagation };
-    Order { action, ..order() }
+    CallRequest { action, ..order() }
 }
 
 fn is_of_a_claim(seen: &Seen) -> bool {
@@ -521,10 +521,10 @@ async fn a_claims_delete_that_had_to_wait_is_sent_back() {
     let (mailbox, mut incoming) = mpsc::channel(64);
     let (sender, drain, task) = performing(client, mailbox);
     sender.send(order()).await.unwrap();
-    let Some(Incoming::Performed { outcome, .. }) = incoming.recv().await else { panic!() };
+    let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
     assert_ne!(outcome, Outcome::Recalled);
     sender.send(order_of_a_claim()).await.unwrap();
-    let Some(Incoming::Performed { outcome, .. }) = incoming.recv().await else { panic!() };
+    let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
     assert_eq!(outcome, Outcome::Recalled, "what was read five seconds ago is old");
     assert!(!log.lock().unwrap().iter().any(is_of_a_claim));
     drain.cancel();

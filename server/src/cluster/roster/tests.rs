@@ -107,8 +107,8 @@ async fn next(told: &mut mpsc::Receiver<Observation>) -> String {
         Observation::Watching(kind) => format!("watching {}", resource(&kind)),
         Observation::Listed { kind, .. } => format!("listed {}", resource(&kind)),
         Observation::Withdrawn(kind) => format!("withdrawn {}", resource(&kind)),
-        Observation::Blind { resource, cause, .. } => format!("blind {resource} {cause:?}"),
-        Observation::Sighted { resource } => format!("sighted {resource}"),
+        Observation::Hidden { resource, cause, .. } => format!("blind {resource} {cause:?}"),
+        Observation::Visible { resource } => format!("sighted {resource}"),
         Observation::Reached { version } => format!("reached {version}"),
         other => format!("{other:?}"),
     }

@@ -13,7 +13,7 @@ use futures::{
     future::{AbortHandle, Abortable, BoxFuture, abortable},
     stream::FuturesUnordered,
 };
-use teardown::{complaint::Complaint, observation::Observation};
+use teardown::{api_problem::ApiProblem, observation::Observation};
 use tokio::time::sleep;
 
 use super::{Refused, Watch};
@@ -72,7 +72,7 @@ async fn permitted(whole: &Watch) {
 struct Division<'a> {
     whole: &'a Watch,
     /// What was said of the whole.
-    message: Complaint,
+    message: ApiProblem,
     watched: BTreeMap<Arc<str>, AbortHandle>,
     /// All in the task of the whole, so that what is aborted is never polled again, and ends with it.
     parts: FuturesUnordered<Abortable<BoxFuture<'static, Result<Refused, HubGone>>>>,
@@ -89,7 +89,7 @@ impl Division<'_> {
             stays
         });
         let Watch { kind, shared, .. } = self.whole;
-        let observation = Observation::Divided {
+        let observation = Observation::PerNamespace {
             kind: kind.clone(),
             namespaces: namespaces.iter().cloned().collect(),
             message: self.message.clone(),

@@ -102,30 +102,30 @@ impl Scene {
                 Observation::Reached { .. }
                 | Observation::Time(_)
                 | Observation::Pace(_)
-                | Observation::Played(_) => {
+                | Observation::Demo(_) => {
                     continue;
                 }
                 Observation::Listed { objects, .. } => {
                     format!("listed [{}]", all_in_short(&objects))
                 }
-                Observation::Divided { namespaces, message, .. } => {
+                Observation::PerNamespace { namespaces, message, .. } => {
                     format!("divided [{}]: {}", namespaces.join(" "), fake::words(&message))
                 }
                 Observation::ListedIn { namespace, objects, .. } => {
                     format!("listed in {namespace} [{}]", all_in_short(&objects))
                 }
-                Observation::BlindIn { namespace, cause, message, .. } => {
+                Observation::HiddenIn { namespace, cause, message, .. } => {
                     format!("blind in {namespace} {cause:?}: {}", fake::words(&message))
                 }
-                Observation::SightedIn { namespace, .. } => format!("sighted in {namespace}"),
+                Observation::VisibleIn { namespace, .. } => format!("sighted in {namespace}"),
                 Observation::Applied(object) => {
                     format!("applied {}", in_short(&object))
                 }
                 Observation::Deleted { uid, .. } => format!("deleted {uid}"),
-                Observation::Blind { resource, cause, message } => {
+                Observation::Hidden { resource, cause, message } => {
                     format!("blind {resource} {cause:?}: {}", fake::words(&message))
                 }
-                Observation::Sighted { resource } => format!("sighted {resource}"),
+                Observation::Visible { resource } => format!("sighted {resource}"),
                 Observation::Unreachable { .. } => "unreachable".to_owned(),
                 other @ (Observation::Watching(_) | Observation::Withdrawn(_)) => {
                     format!("{other:?}")

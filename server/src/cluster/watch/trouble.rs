@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use teardown::complaint::{Complaint, Fault};
+use teardown::api_problem::{ApiProblem, ProblemCode};
 
 use crate::cluster::{
     report::HubGone,
@@ -14,19 +14,19 @@ use crate::cluster::{
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// 403.
-    Forbidden(Complaint),
+    Forbidden(ApiProblem),
     /// 410, on an answer or in the stream: the position is too old.
     TooOld,
     /// The server will not stream a list, or not this one.
     NoStream,
     /// 404 or 405: the kind is perhaps no longer served.
-    NotServed(Complaint),
+    NotServed(ApiProblem),
     /// 429.
-    Throttled(Option<Duration>, Complaint),
+    Throttled(Option<Duration>, ApiProblem),
     /// The connection.
-    Connection(Complaint),
+    Connection(ApiProblem),
     /// Anything else.
-    Failing(Option<Duration>, Complaint),
+    Failing(Option<Duration>, ApiProblem),
     /// Nobody is left to tell.
     HubGone,
 }
@@ -39,7 +39,7 @@ impl From<HubGone> for Trouble {
 
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
-        let message = Complaint::from(&failure);
+        let message = ApiProblem::from(&failure);
         match failure {
             Failure::Silence(_) | Failure::Connection(_) | Failure::Credentials => {
                 Self::Connection(message)
@@ -67,7 +67,7 @@ impl From<Answer> for Trouble {
 impl Trouble {
     /// Something that was sent cannot be read.
     pub(super) fn unreadable(error: &serde_json::Error) -> Self {
-        Self::Failing(None, Fault::Unreadable { why: chain(error) }.into())
+        Self::Failing(None, ProblemCode::Unreadable { why: chain(error) }.into())
     }
 }
 

@@ -77,7 +77,7 @@ async fn what_is_gone_is_unknown_even_while_somebody_still_looks_at_its_page() {
         panic!("{}", told.json)
     };
     assert!(!remove.is_empty());
-    let looked = process.hub.look(topic()).await.unwrap();
+    let looked = process.hub.query(topic()).await.unwrap();
     assert_eq!(looked.map(|_| ()), Err(Refusal::UnknownUnit(unit.clone())));
     let newcomer = process.hub.subscribe(topic(), None).await.unwrap();
     assert_eq!(newcomer.err(), Some(Refusal::UnknownUnit(unit.clone())));

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Index, Outlook, Watch};
+use super::{Index, Visibility, Watch};
 use crate::object::{Object, OwnerRef};
 
 /// Watches of two kinds do not keep step: for this long the controller of a new object may not have been seen yet. It is
@@ -13,13 +13,13 @@ impl Index {
     /// The controller of an object, where it is not known and may be there all the same: its kind is hidden, or the object
     /// is so new that its controller's watch may be behind. One whose kind can be seen is gone, and the garbage collector
     /// is about to see that.
-    pub fn unseen_controller<'a>(
+    pub fn hidden_controller<'a>(
         &self,
         object: &'a Object,
         now: Timestamp,
     ) -> Option<&'a OwnerRef> {
         let owner = object.controller()?;
-        if self.objects.contains(&owner.uid) || self.graves.contains_key(&owner.uid) {
+        if self.objects.contains(&owner.uid) || self.tombstones.contains_key(&owner.uid) {
             return None;
         }
         let is_new = || {
@@ -35,11 +35,11 @@ impl Index {
         let of_owner = |watch: &Watch| watch.of.0 == owner.group && watch.of.1 == owner.kind;
         let is_hidden = |(resource, watch): (&String, &Watch)| {
             let namespace = owned.namespace.as_deref().filter(|_| watch.namespaced);
-            of_owner(watch) && !matches!(self.outlook(resource, namespace), Outlook::Clear)
+            of_owner(watch) && !matches!(self.visibility(resource, namespace), Visibility::Visible)
         };
         let is_watched = self.kinds.values().any(of_owner);
         self.kinds.iter().any(is_hidden)
-            || self.blind.keys().any(|hidden| match hidden.split_once('/') {
+            || self.hidden.keys().any(|hidden| match hidden.split_once('/') {
                 Some((group, _)) => *group == *owner.group,
                 // A kind that cannot be seen and was never watched is named by its plural alone.
                 None => {

@@ -2,9 +2,9 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::{Index, Outlook};
+use super::{Index, Visibility};
 use crate::{
-    doubt::Doubt,
+    unknown_reason::UnknownReason,
     object::{Facts, Object, OwnerRef, Phase, Uid},
     selector::{Labels, Selector},
 };
@@ -32,8 +32,8 @@ impl Index {
         workload: &Uid,
         namespace: Option<&str>,
         selector: Option<&Selector>,
-    ) -> Result<Vec<&Arc<Object>>, Doubt> {
-        self.sees_pods(namespace)?;
+    ) -> Result<Vec<&Arc<Object>>, UnknownReason> {
+        self.check_pods_visible(namespace)?;
         Ok(self
             .of_resource("pods")
             .filter(|pod| pod.namespace.as_deref() == namespace)
@@ -45,23 +45,23 @@ impl Index {
     ///
     /// # Errors
     /// The reason why not.
-    pub fn sees_pods(&self, namespace: Option<&str>) -> Result<(), Doubt> {
-        match self.outlook("pods", namespace) {
-            Outlook::Clear => Ok(()),
-            Outlook::Hidden(why) => Err(why),
-            Outlook::Unlisted | Outlook::Unserved => {
-                Err(Doubt::Unlisted { resource: "pods".to_owned() })
+    pub fn check_pods_visible(&self, namespace: Option<&str>) -> Result<(), UnknownReason> {
+        match self.visibility("pods", namespace) {
+            Visibility::Visible => Ok(()),
+            Visibility::Hidden(why) => Err(why),
+            Visibility::NotListed | Visibility::NotServed => {
+                Err(UnknownReason::NotListed { resource: "pods".to_owned() })
             }
         }
     }
 
     /// The first kind of Pods and of what has a template of them that cannot be seen in a namespace: one of it may mount
     /// what is there.
-    pub fn unseen_users(&self, namespace: &str) -> Option<&'static str> {
+    pub fn hidden_pod_kind(&self, namespace: &str) -> Option<&'static str> {
         let is_unseen = |(resource, version): &&(&str, &str)| {
-            let outlook = self.outlook(resource, Some(namespace));
-            self.blind.contains_key(*version)
-                || matches!(outlook, Outlook::Hidden(_) | Outlook::Unlisted)
+            let visibility = self.visibility(resource, Some(namespace));
+            self.hidden.contains_key(*version)
+                || matches!(visibility, Visibility::Hidden(_) | Visibility::NotListed)
         };
         USERS.iter().find(is_unseen).map(|(resource, _)| *resource)
     }
@@ -91,7 +91,7 @@ impl Index {
         // A CronJob has no selector, and a Job that is gone is remembered by this process only: the Pod of a Job that
         // nobody knows may be any CronJob's.
         let is_unknown = |owner: &OwnerRef| {
-            !self.objects.contains(&owner.uid) && !self.graves.contains_key(&owner.uid)
+            !self.objects.contains(&owner.uid) && !self.tombstones.contains_key(&owner.uid)
         };
         if selector.is_none() && !self.objects.contains(workload) {
             return owners.iter().any(|it| it.controller && &*it.kind == "Job" && is_unknown(it));
@@ -122,7 +122,7 @@ impl Index {
             if !goes_on(&uid) {
                 return;
             }
-            match (self.get(&uid), self.graves.get(&uid)) {
+            match (self.get(&uid), self.tombstones.get(&uid)) {
                 (Some(object), _) => {
                     open.extend(object.owners.iter().map(|owner| owner.uid.clone()))
                 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    complaint::{Complaint, Fault},
+    api_problem::{ApiProblem, ProblemCode},
     fixture::{self, kind, now, object, uid},
     selector::Selector,
 };
@@ -11,7 +11,7 @@ fn presence(index: &Index, word: &str, of: &str) -> &'static str {
     match index.presence(&kind(word), Some(namespace), &uid(of)) {
         Presence::Present(_) => "present",
         Presence::Gone => "gone",
-        Presence::CannotTell(_) => "cannot tell",
+        Presence::Unknown(_) => "cannot tell",
     }
 }
 
@@ -50,20 +50,20 @@ fn what_was_never_listed_cannot_be_told() {
 #[test]
 fn a_blind_kind_cannot_be_told_and_keeps_its_objects() {
     let mut index = fixture::index("pod shop/a");
-    let blind = |resource: &str| Observation::Blind {
+    let hidden = |resource: &str| Observation::Hidden {
         resource: resource.into(),
-        cause: BlindCause::Forbidden,
+        cause: HiddenCause::Forbidden,
         message: "pods is forbidden".into(),
     };
-    apply(&mut index, blind("pods"));
+    apply(&mut index, hidden("pods"));
     assert_eq!(presence(&index, "pod", "pod:shop/a"), "cannot tell");
     assert_eq!(presence(&index, "pod", "pod:shop/never"), "cannot tell");
     assert!(index.pods_of(&uid("deploy:shop/a"), Some("shop"), None).is_err());
-    apply(&mut index, Observation::Sighted { resource: "pods".into() });
+    apply(&mut index, Observation::Visible { resource: "pods".into() });
     assert_eq!(presence(&index, "pod", "pod:shop/a"), "present");
 
     // A whole group version is blind where its discovery is.
-    apply(&mut index, blind("apps/v1"));
+    apply(&mut index, hidden("apps/v1"));
     assert_eq!(presence(&index, "deploy", "deploy:shop/a"), "cannot tell");
     assert_eq!(presence(&index, "pod", "pod:shop/a"), "present");
 }
@@ -159,7 +159,7 @@ fn a_circle_of_owners_does_not_hold_us() {
 
 fn divided(namespaces: &[&str]) -> Observation {
     let namespaces = namespaces.iter().map(|namespace| (*namespace).into()).collect();
-    Observation::Divided {
+    Observation::PerNamespace {
         kind: kind("secret"),
         namespaces,
         message: "secrets is forbidden".into(),
@@ -175,8 +175,8 @@ fn listed_in(namespace: &str, objects: &str) -> Observation {
 }
 
 fn blind_in(namespace: &str) -> Observation {
-    let (kind, cause) = (kind("secret"), BlindCause::Forbidden);
-    Observation::BlindIn {
+    let (kind, cause) = (kind("secret"), HiddenCause::Forbidden);
+    Observation::HiddenIn {
         kind,
         namespace: namespace.into(),
         cause,
@@ -223,25 +223,25 @@ fn gone_is_only_proven_where_it_would_be_seen() {
     );
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "present");
     assert_eq!(presence(&index, "secret", "secret:dark/a"), "gone");
-    assert!(index.blind().is_empty());
+    assert!(index.hidden_kinds().is_empty());
 }
 
 #[test]
 fn a_namespace_is_seen_into_although_another_is_hidden() {
     let mut index = divided_index();
-    assert_eq!(index.sees_into("shop"), Ok(()));
-    let doubt = Doubt::Hidden {
+    assert_eq!(index.check_namespace_visible("shop"), Ok(()));
+    let reason = UnknownReason::Hidden {
         resource: "secrets".to_owned(),
         namespace: Some("bank".to_owned()),
         message: "forbidden here".into(),
     };
-    assert_eq!(index.sees_into("bank"), Err(doubt));
-    assert!(index.sees_into("dark").is_err());
+    assert_eq!(index.check_namespace_visible("bank"), Err(reason));
+    assert!(index.check_namespace_visible("dark").is_err());
     // A group that cannot be discovered could hold anything anywhere.
     let resource = "wares.example.com/v1".to_owned();
-    let (cause, message) = (BlindCause::Discovery, Complaint::from(""));
-    apply(&mut index, Observation::Blind { resource, cause, message });
-    assert!(index.sees_into("shop").is_err());
+    let (cause, message) = (HiddenCause::Discovery, ApiProblem::from(""));
+    apply(&mut index, Observation::Hidden { resource, cause, message });
+    assert!(index.check_namespace_visible("shop").is_err());
 }
 
 #[test]
@@ -249,11 +249,11 @@ fn a_namespace_that_becomes_hidden_later_cannot_be_told_there_alone() {
     let mut index = divided_index();
     let here = || (kind("secret"), Arc::from("bank"));
     let (kind, namespace) = here();
-    apply(&mut index, Observation::SightedIn { kind, namespace });
+    apply(&mut index, Observation::VisibleIn { kind, namespace });
     // It was never listed: to be seen again does not say what is there.
-    assert!(index.sees_into("bank").is_err());
+    assert!(index.check_namespace_visible("bank").is_err());
     apply(&mut index, listed_in("bank", "secret bank/a"));
-    assert_eq!(index.sees_into("bank"), Ok(()));
+    assert_eq!(index.check_namespace_visible("bank"), Ok(()));
 
     apply(&mut index, blind_in("shop"));
     assert_eq!(presence(&index, "secret", "secret:shop/a"), "cannot tell");
@@ -262,7 +262,7 @@ fn a_namespace_that_becomes_hidden_later_cannot_be_told_there_alone() {
     assert_eq!(presence(&index, "secret", "secret:bank/never"), "gone");
     // Its watch goes on where it was, so what was listed holds.
     let namespace = "shop".into();
-    apply(&mut index, Observation::SightedIn { kind: here().0, namespace });
+    apply(&mut index, Observation::VisibleIn { kind: here().0, namespace });
     assert_eq!(presence(&index, "secret", "secret:shop/b"), "gone");
 }
 
@@ -279,7 +279,7 @@ fn a_divided_kind_is_synced_once_every_namespace_has_answered() {
     apply(&mut index, Observation::Applied(Box::new(object("ns new"))));
     apply(&mut index, divided(&["bank", "new", "shop"]));
     assert!(!index.is_synced());
-    assert_eq!(index.sees_into("shop"), Ok(()));
+    assert_eq!(index.check_namespace_visible("shop"), Ok(()));
     apply(&mut index, listed_in("new", ""));
     assert!(index.is_synced());
 }
@@ -288,10 +288,10 @@ fn a_divided_kind_is_synced_once_every_namespace_has_answered() {
 fn pods_are_seen_namespace_by_namespace() {
     let mut index =
         fixture::index("ns shop\n ns bank\n deploy shop/web\n pod shop/web-a owner=deploy/web");
-    let (pods, message) = (kind("pod"), Complaint::from(""));
+    let (pods, message) = (kind("pod"), ApiProblem::from(""));
     apply(
         &mut index,
-        Observation::Divided {
+        Observation::PerNamespace {
             kind: pods.clone(),
             namespaces: vec!["bank".into(), "shop".into()],
             message,
@@ -326,17 +326,17 @@ fn what_was_in_a_namespace_that_is_gone_is_gone_with_it() {
 
     // Where namespaces themselves are hidden, none is known to be gone.
     let resource = "namespaces".to_owned();
-    let (cause, message) = (BlindCause::Forbidden, Complaint::from(""));
-    apply(&mut index, Observation::Blind { resource, cause, message });
+    let (cause, message) = (HiddenCause::Forbidden, ApiProblem::from(""));
+    apply(&mut index, Observation::Hidden { resource, cause, message });
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "cannot tell");
 }
 
 #[test]
 fn a_divided_kind_is_one_record_that_says_how_much_is_hidden() {
-    let message = |index: &Index| index.blind().remove("secrets").map(|blind| blind.message);
+    let message = |index: &Index| index.hidden_kinds().remove("secrets").map(|hidden| hidden.message);
     let mut index = divided_index();
-    let whole = Box::new(Complaint::from("secrets is forbidden"));
-    let hidden = |hidden, of, named: &[&str]| Fault::Partly {
+    let whole = Box::new(ApiProblem::from("secrets is forbidden"));
+    let hidden = |hidden, of, named: &[&str]| ProblemCode::HiddenInNamespaces {
         hidden,
         of,
         named: named.iter().map(ToString::to_string).collect(),
@@ -356,14 +356,14 @@ fn a_divided_kind_is_one_record_that_says_how_much_is_hidden() {
     assert_eq!(message(&index), None, "everything that is known is seen");
 
     let resource = "namespaces".to_owned();
-    let (cause, no) = (BlindCause::Forbidden, Complaint::from(""));
-    apply(&mut index, Observation::Blind { resource, cause, message: no });
-    assert_eq!(message(&index), Some(Fault::Unbounded { seen: 1, whole }.into()));
+    let (cause, no) = (HiddenCause::Forbidden, ApiProblem::from(""));
+    apply(&mut index, Observation::Hidden { resource, cause, message: no });
+    assert_eq!(message(&index), Some(ProblemCode::NamespacesUnknown { seen: 1, whole }.into()));
 
     // The whole fails otherwise: that is what is said, and nothing of the namespaces holds.
     let resource = "secrets".to_owned();
-    let (cause, failing) = (BlindCause::Failing, Complaint::from("boom"));
-    apply(&mut index, Observation::Blind { resource, cause, message: failing });
+    let (cause, failing) = (HiddenCause::Failing, ApiProblem::from("boom"));
+    apply(&mut index, Observation::Hidden { resource, cause, message: failing });
     assert_eq!(message(&index), Some("boom".into()));
-    assert!(index.sees_into("shop").is_err());
+    assert!(index.check_namespace_visible("shop").is_err());
 }

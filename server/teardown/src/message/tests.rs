@@ -1,9 +1,9 @@
 use super::*;
-use crate::run::Happening;
+use crate::run::FeedEvent;
 
 fn record(number: u64, text: &str) -> Record {
-    let happening = Happening::Started { by: text.to_owned() };
-    Record::Event(EventCard { number, at: Timestamp::UNIX_EPOCH, happening })
+    let event = FeedEvent::Started { by: text.to_owned() };
+    Record::Event(FeedEntry { number, at: Timestamp::UNIX_EPOCH, event })
 }
 
 fn view(count: u64, records: &[(u64, &str)]) -> View {

@@ -117,7 +117,7 @@ pub(crate) fn volume_called(name: &Arc<str>) -> ObjectRef {
 
 /// A claim whose volume is not known; nothing, where that proves that there is none.
 fn unseen(object: &Object, claim: &Claim, name: &Arc<str>, index: &Index) -> Option<DataFate> {
-    (!index.sees_volumes()).then(|| DataFate {
+    (!index.can_see_volumes()).then(|| DataFate {
         volume: volume_called(name),
         claim: Some(object.reference()),
         capacity: claim.capacity.as_deref().map(str::to_owned),

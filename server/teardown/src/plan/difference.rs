@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Deed, Fate, Plan, Propagation, Step};
+use super::{StepAction, Fate, Plan, Propagation, Step};
 use crate::{
     object::{Kind, ObjectRef, Uid},
-    relation::{EdgeKind, Rung},
+    relation::{EdgeKind, DeletionPhase},
 };
 
 /// How the cluster differs from a plan that was made earlier.
@@ -64,7 +64,7 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
             let replaced = vanished.contains(&before.uid) && appeared.contains(&after.uid);
             (!replaced).then(|| Difference::Recreated { object: (*object).clone() })
         }
-        Some(after) => (before.deed != after.deed
+        Some(after) => (before.action != after.action
             || waits_for_more((old, before), (new, after), &appeared))
         .then(|| Difference::Changed { object: (*object).clone() }),
     });
@@ -77,7 +77,7 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
             && before.is_none_or(|before| before.fate != data.fate)
             && !news.contains_key(&data.volume)
     });
-    let hidden = new.blind.iter().filter(|resource| !old.blind.contains(resource));
+    let hidden = new.hidden.iter().filter(|resource| !old.hidden.contains(resource));
     gone.chain(added.map(|(object, _)| Difference::Added { object: (*object).clone() }))
         .chain(lost.map(|data| Difference::Changed { object: data.volume.clone() }))
         .chain(hidden.map(|resource| Difference::Hidden { resource: resource.clone() }))
@@ -101,7 +101,7 @@ fn taken_by_owners<'a>(
 ) -> BTreeSet<&'a Uid> {
     let others: BTreeMap<&Uid, &Step> = other.steps.iter().map(|step| (&step.uid, step)).collect();
     let with_dependents =
-        |step: &Step| step.deed == Deed::Delete { propagation: Propagation::Background };
+        |step: &Step| step.action == StepAction::Delete { propagation: Propagation::Background };
     let mut taken = BTreeSet::new();
     // Owners stand before what they own.
     for step in &plan.steps {
@@ -136,20 +136,20 @@ fn waits_for_more(
 ) -> bool {
     let in_front = || {
         let blockers = before.after.iter();
-        blockers.filter_map(|blocker| Some((old.step(blocker.step)?, blocker.rung)))
+        blockers.filter_map(|blocker| Some((old.step(blocker.step)?, blocker.phase)))
     };
-    let known: BTreeMap<&ObjectRef, Rung> =
-        in_front().map(|(first, rung)| (&first.object, rung)).collect();
-    let childless: BTreeSet<&Uid> = in_front()
-        .filter(|(_, rung)| *rung == Rung::Childless)
+    let known: BTreeMap<&ObjectRef, DeletionPhase> =
+        in_front().map(|(first, phase)| (&first.object, phase)).collect();
+    let pods_gone: BTreeSet<&Uid> = in_front()
+        .filter(|(_, phase)| *phase == DeletionPhase::PodsGone)
         .map(|(first, _)| &first.uid)
         .collect();
     after.after.iter().any(|blocker| {
         new.step(blocker.step).is_some_and(|first| {
             if appeared.contains(&first.uid) {
-                !after.kind.is("", "Namespace") && !descends_from(new, first, &childless)
+                !after.kind.is("", "Namespace") && !descends_from(new, first, &pods_gone)
             } else {
-                known.get(&first.object).is_none_or(|rung| *rung < blocker.rung)
+                known.get(&first.object).is_none_or(|phase| *phase < blocker.phase)
             }
         })
     })

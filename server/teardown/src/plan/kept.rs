@@ -10,7 +10,7 @@ use crate::{
     index::Index,
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
     relation::{Edge, EdgeKind, Reason, served_namespaces},
-    unit::{Found, PART_OF, Unit, belongs_by_use, is_protected},
+    unit::{UnitOrigin, PART_OF, Unit, belongs_by_use, is_protected},
 };
 
 /// An object that belongs to the unit and stays.
@@ -58,7 +58,7 @@ pub enum KeptReason {
     /// The cluster makes it and removes it by itself.
     MadeByCluster,
     /// What controls it cannot be seen and may be there: it would go before its owner, and be made again.
-    UnseenController {
+    HiddenController {
         /// The owner's kind, as the object names it.
         kind: Arc<str>,
         /// The owner's name.
@@ -66,7 +66,7 @@ pub enum KeptReason {
     },
     /// Others may use it, and not all who could can be seen: what mounts a claim that says nothing of itself, the Pods of
     /// an account that a binding gives rights, the claim that a volume names, the objects of a definition's kind.
-    UnseenUsers {
+    HiddenUsers {
         /// The kind that cannot be seen, as a path names it.
         resource: String,
         /// Where it cannot; everywhere if none.
@@ -101,7 +101,7 @@ pub fn shared(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> usiz
     let kept = kept_from_the_start(index, graph, unit, now);
     // Users outside come first among the reasons, so what is kept on the way changes no answer.
     let used = |uid: &&Uid| {
-        let reason = who_needs(uid, index, graph, unit, &kept);
+        let reason = users(uid, index, graph, unit, &kept);
         !kept.contains_key(*uid) && matches!(reason, Some(KeptReason::UsedBy { .. }))
     };
     unit.members.iter().filter(used).count()
@@ -126,10 +126,10 @@ fn kept_from_the_start(
                 reason
             } else if is_access(object, index, graph, unit) {
                 KeptReason::Access
-            } else if let Some(owner) = index.unseen_controller(object, now) {
-                KeptReason::UnseenController { kind: owner.kind.clone(), name: owner.name.clone() }
+            } else if let Some(owner) = index.hidden_controller(object, now) {
+                KeptReason::HiddenController { kind: owner.kind.clone(), name: owner.name.clone() }
             } else {
-                return unseen_users(object, index, graph, unit)
+                return hidden_pod_kind(object, index, graph, unit)
                     .or_else(|| reserved(object, index, |claim| !unit.members.contains(claim)))
                     .map(|reason| (object.uid.clone(), reason));
             };
@@ -139,12 +139,12 @@ fn kept_from_the_start(
 }
 
 /// Whether others may use an object that nobody sees. Where Pods of the unit's own are hidden, no run is started at all.
-fn unseen_users(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
+fn hidden_pod_kind(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
     let (resource, namespace) = match &object.facts {
         Facts::Binding(_) => {
             let is_hidden = |namespace: &&Arc<str>| {
                 object.namespace.as_ref() != Some(*namespace)
-                    && index.sees_pods(Some(namespace)).is_err()
+                    && index.check_pods_visible(Some(namespace)).is_err()
             };
             ("pods", Some(served_namespaces(object).into_iter().find(is_hidden)?))
         }
@@ -153,16 +153,16 @@ fn unseen_users(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> O
             ("persistentvolumeclaims", volume.claim.as_ref().map(|claim| &claim.namespace))
         }
         Facts::Definition(_) => {
-            index.sees_all(&object.name).err()?;
+            index.check_kind_visible(&object.name).err()?;
             (&*object.name, None)
         }
-        _ if unit.found == Found::PartOf && belongs_by_use(object, index, graph) => {
+        _ if unit.origin == UnitOrigin::PartOf && belongs_by_use(object, index, graph) => {
             let namespace = object.namespace.as_ref()?;
-            (index.unseen_users(namespace)?, Some(namespace))
+            (index.hidden_pod_kind(namespace)?, Some(namespace))
         }
         _ => return None,
     };
-    Some(KeptReason::UnseenUsers { resource: resource.to_owned(), namespace: namespace.cloned() })
+    Some(KeptReason::HiddenUsers { resource: resource.to_owned(), namespace: namespace.cloned() })
 }
 
 /// The claim that stays for which a volume is reserved, though it is not bound to it yet.
@@ -224,7 +224,7 @@ fn keep_what_is_needed(
         if kept.contains_key(&uid) {
             continue;
         }
-        let Some(reason) = who_needs(&uid, index, graph, unit, kept) else { continue };
+        let Some(reason) = users(&uid, index, graph, unit, kept) else { continue };
         kept.insert(uid.clone(), reason);
         let followers =
             graph.around(&uid).filter_map(Edge::ordered).filter(|(first, ..)| **first == uid);
@@ -250,7 +250,7 @@ fn bind_volumes_whose_claims_stay(
         let stays = |claim: &Uid| kept.contains_key(claim) || !unit.members.contains(claim);
         let is_bound =
             graph.to(&volume).any(|edge| edge.kind == EdgeKind::Binds && stays(&edge.from));
-        let needed = is_bound.then(|| who_needs(&volume, index, graph, unit, kept)).flatten();
+        let needed = is_bound.then(|| users(&volume, index, graph, unit, kept)).flatten();
         if let Some(needed) = needed {
             kept.insert(volume, needed);
         }
@@ -259,7 +259,7 @@ fn bind_volumes_whose_claims_stay(
 
 /// What stays and goes before this object, so that this object has to stay as well. Of several the one that a person
 /// knows best: what nothing owns, then by name.
-fn who_needs(
+fn users(
     uid: &Uid,
     index: &Index,
     graph: &Graph,

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     fixture,
     object::OwnerRef,
-    observation::{BlindCause, Observation},
+    observation::{HiddenCause, Observation},
     unit::units,
 };
 
@@ -55,21 +55,21 @@ fn text(plan: &Plan) -> String {
             .iter()
             .filter_map(|blocker| {
                 let first = &plan.step(blocker.step)?.uid;
-                Some(if blocker.rung == Rung::Childless {
+                Some(if blocker.phase == DeletionPhase::PodsGone {
                     format!("{first}+pods")
                 } else {
                     first.to_string()
                 })
             })
             .collect();
-        let deed = match step.deed {
-            Deed::Delete { propagation: Propagation::Background } => "",
-            Deed::Delete { propagation: Propagation::Orphan } => " orphan",
-            Deed::Await => " await",
+        let action = match step.action {
+            StepAction::Delete { propagation: Propagation::Background } => "",
+            StepAction::Delete { propagation: Propagation::Orphan } => " orphan",
+            StepAction::Await => " await",
         };
         let after = after.into_iter().collect::<Vec<_>>().join(" ");
         lines.push(
-            format!("{} {}{deed} < {after}", step.wave, step.uid)
+            format!("{} {}{action} < {after}", step.wave, step.uid)
                 .trim_end_matches(" < ")
                 .to_owned(),
         );
@@ -492,8 +492,8 @@ fn nobody_can_tell_what_becomes_of_data_on_a_volume_that_cannot_be_seen() {
     let mut index =
         fixture::index("ns shop of=shop\n pvc shop/data of=shop volume=pv\n pvc shop/new of=shop");
     assert_eq!(fates(&index), Vec::<String>::new(), "there is no such volume");
-    let (resource, cause) = ("persistentvolumes".to_owned(), BlindCause::Forbidden);
-    index.apply([Observation::Blind { resource, cause, message: "no".into() }], fixture::now());
+    let (resource, cause) = ("persistentvolumes".to_owned(), HiddenCause::Forbidden);
+    index.apply([Observation::Hidden { resource, cause, message: "no".into() }], fixture::now());
     assert_eq!(fates(&index), ["Unknown pv"]);
 }
 
@@ -513,9 +513,9 @@ fn kept_and_going(index: &Index) -> (Vec<String>, Vec<String>) {
     let unit = &units(index, &graph)[&UnitId::new("shop")];
     let plan = plan(index, &graph, unit, fixture::now()).unwrap();
     let reason = |kept: &Kept| match &kept.reason {
-        KeptReason::UnseenController { kind, name } => format!("{}: {kind} {name}", kept.object),
+        KeptReason::HiddenController { kind, name } => format!("{}: {kind} {name}", kept.object),
         KeptReason::NeededBy { user, .. } => format!("{} for {user}", kept.object),
-        KeptReason::UnseenUsers { resource, namespace } => {
+        KeptReason::HiddenUsers { resource, namespace } => {
             let within = namespace.as_ref().map(|it| format!(" in {it}")).unwrap_or_default();
             format!("{}: {resource}{within}", kept.object)
         }
@@ -568,11 +568,11 @@ fn what_a_hidden_object_controls_stays() {
     let (kept, going) = kept_and_going(&index);
     assert_eq!((kept.len(), going.len()), (0, 3), "{kept:?}: its Deployment is gone");
 
-    let blind = |resource: &str| {
-        let (cause, message) = (BlindCause::Forbidden, "no".into());
-        Observation::Blind { resource: resource.to_owned(), cause, message }
+    let hidden = |resource: &str| {
+        let (cause, message) = (HiddenCause::Forbidden, "no".into());
+        Observation::Hidden { resource: resource.to_owned(), cause, message }
     };
-    index.apply([blind("deployments.apps")], fixture::now());
+    index.apply([hidden("deployments.apps")], fixture::now());
     let (mut kept, going) = kept_and_going(&index);
     kept.sort_by_key(|line| !line.starts_with("ReplicaSet"));
     assert_eq!(
@@ -583,11 +583,11 @@ fn what_a_hidden_object_controls_stays() {
     // Neither another kind says anything of Deployments, nor another group.
     for resource in ["daemonsets.apps", "wares.example.com/v1", "deployments.example.com"] {
         let mut index = fixture::index(ORPHANED);
-        index.apply([blind(resource)], fixture::now());
+        index.apply([hidden(resource)], fixture::now());
         assert_eq!(kept_and_going(&index).0, Vec::<String>::new(), "{resource}");
     }
     let mut index = fixture::index(ORPHANED);
-    index.apply([blind("apps/v1")], fixture::now());
+    index.apply([hidden("apps/v1")], fixture::now());
     assert!(kept_and_going(&index).0.contains(&stays[0].to_owned()));
 }
 
@@ -600,8 +600,8 @@ fn what_is_controlled_by_a_kind_nobody_knows_stays_while_a_group_is_hidden() {
     let mut index = fixture::index("ns shop of=shop\n sa shop/a of=shop");
     index.apply([Observation::Applied(Box::new(object))], fixture::now());
     assert_eq!(kept_and_going(&index).0, Vec::<String>::new());
-    let (resource, cause) = ("wares.example.com/v1".to_owned(), BlindCause::Discovery);
-    index.apply([Observation::Blind { resource, cause, message: "no".into() }], fixture::now());
+    let (resource, cause) = ("wares.example.com/v1".to_owned(), HiddenCause::Discovery);
+    index.apply([Observation::Hidden { resource, cause, message: "no".into() }], fixture::now());
     assert!(kept_and_going(&index).0.contains(&"ConfigMap shop/c: Deployment web".to_owned()));
 }
 
@@ -625,8 +625,8 @@ fn a_volume_that_stays_does_not_save_its_data_from_the_end_of_the_claim() {
          pv pv claim=shop/data reclaim=Delete of=shop owner=deploy/pool",
     );
     assert_eq!(fates(&index), ["Destroyed pv"]);
-    let (resource, cause) = ("deployments.apps".to_owned(), BlindCause::Forbidden);
-    index.apply([Observation::Blind { resource, cause, message: "no".into() }], fixture::now());
+    let (resource, cause) = ("deployments.apps".to_owned(), HiddenCause::Forbidden);
+    index.apply([Observation::Hidden { resource, cause, message: "no".into() }], fixture::now());
     let (kept, going) = kept_and_going(&index);
     assert_eq!(kept, ["PersistentVolume pv: Deployment pool"]);
     assert!(going.contains(&"PersistentVolumeClaim shop/data".to_owned()));

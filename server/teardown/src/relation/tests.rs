@@ -10,7 +10,7 @@ fn edges(text: &str) -> String {
         .map(|edge| {
             let order = match edge.ordered() {
                 None => "free".to_owned(),
-                Some((first, _, rung)) => format!("{first} first, {rung:?}"),
+                Some((first, _, phase)) => format!("{first} first, {phase:?}"),
             };
             format!(
                 "{} {:?} {}; {order}; {} = {}",
@@ -34,7 +34,7 @@ fn owns() {
     check(
         "deploy shop/web
          rs shop/web-1 owner=deploy/web",
-        "rs:shop/web-1 Owns deploy:shop/web; deploy:shop/web first, Absent; metadata.ownerReferences[0] = Deployment web",
+        "rs:shop/web-1 Owns deploy:shop/web; deploy:shop/web first, Gone; metadata.ownerReferences[0] = Deployment web",
     );
     // The UID of an owner in another namespace: the API calls such an owner absent.
     check(
@@ -56,7 +56,7 @@ fn contains() {
         "ns shop
          cm shop/settings
          ns other",
-        "cm:shop/settings Contains ns:shop; cm:shop/settings first, Absent; metadata.namespace = shop",
+        "cm:shop/settings Contains ns:shop; cm:shop/settings first, Gone; metadata.namespace = shop",
     );
     // What the cluster makes by itself goes with the namespace and is not waited for.
     check(
@@ -77,14 +77,14 @@ fn mounts() {
          cm shop/settings
          secret shop/key
          pod shop/web uses=claim:data,config:settings,secret:key",
-        "pod:shop/web Mounts cm:shop/settings; pod:shop/web first, Absent; spec.config = settings
-         pod:shop/web Mounts pvc:shop/data; pod:shop/web first, Absent; spec.claim = data
-         pod:shop/web Mounts secret:shop/key; pod:shop/web first, Absent; spec.secret = key",
+        "pod:shop/web Mounts cm:shop/settings; pod:shop/web first, Gone; spec.config = settings
+         pod:shop/web Mounts pvc:shop/data; pod:shop/web first, Gone; spec.claim = data
+         pod:shop/web Mounts secret:shop/key; pod:shop/web first, Gone; spec.secret = key",
     );
     check(
         "pvc shop/data
          deploy shop/web uses=claim:data",
-        "deploy:shop/web Mounts pvc:shop/data; deploy:shop/web first, Childless; spec.template.spec.claim = data",
+        "deploy:shop/web Mounts pvc:shop/data; deploy:shop/web first, PodsGone; spec.template.spec.claim = data",
     );
     check(
         "pvc other/data
@@ -100,8 +100,8 @@ fn claims() {
         "sts shop/db templates=data
          pvc shop/data-db-0
          pvc shop/data-db-12",
-        "sts:shop/db Claims pvc:shop/data-db-0; sts:shop/db first, Childless; spec.volumeClaimTemplates[0].metadata.name = data
-         sts:shop/db Claims pvc:shop/data-db-12; sts:shop/db first, Childless; spec.volumeClaimTemplates[0].metadata.name = data",
+        "sts:shop/db Claims pvc:shop/data-db-0; sts:shop/db first, PodsGone; spec.volumeClaimTemplates[0].metadata.name = data
+         sts:shop/db Claims pvc:shop/data-db-12; sts:shop/db first, PodsGone; spec.volumeClaimTemplates[0].metadata.name = data",
     );
     check(
         "sts shop/db templates=data
@@ -119,7 +119,7 @@ fn binds() {
     check(
         "pvc shop/data volume=pv-1
          pv pv-1 claim=shop/data",
-        "pvc:shop/data Binds pv:pv-1; pvc:shop/data first, Absent; spec.volumeName = pv-1",
+        "pvc:shop/data Binds pv:pv-1; pvc:shop/data first, Gone; spec.volumeName = pv-1",
     );
     check(
         "pvc shop/data volume=pv-1
@@ -140,20 +140,20 @@ fn selects() {
         "svc shop/web selector=app:web
          pod shop/web-a labels=app:web
          deploy shop/web template=app:web",
-        "svc:shop/web Selects deploy:shop/web; deploy:shop/web first, Childless; spec.selector = app=web
-         svc:shop/web Selects pod:shop/web-a; pod:shop/web-a first, Absent; spec.selector = app=web",
+        "svc:shop/web Selects deploy:shop/web; deploy:shop/web first, PodsGone; spec.selector = app=web
+         svc:shop/web Selects pod:shop/web-a; pod:shop/web-a first, Gone; spec.selector = app=web",
     );
     check(
         "svc shop/web selector=app:web type=LoadBalancer
          pod shop/web-a labels=app:web",
-        "svc:shop/web Selects pod:shop/web-a; svc:shop/web first, Absent; spec.selector = app=web",
+        "svc:shop/web Selects pod:shop/web-a; svc:shop/web first, Gone; spec.selector = app=web",
     );
     check(
         "pdb shop/web selector=app:web
          netpol shop/closed selector=
          pod shop/web-a labels=app:web",
-        "netpol:shop/closed Selects pod:shop/web-a; pod:shop/web-a first, Absent; spec.podSelector = {}
-         pdb:shop/web Selects pod:shop/web-a; pod:shop/web-a first, Absent; spec.selector = app=web",
+        "netpol:shop/closed Selects pod:shop/web-a; pod:shop/web-a first, Gone; spec.podSelector = {}
+         pdb:shop/web Selects pod:shop/web-a; pod:shop/web-a first, Gone; spec.selector = app=web",
     );
     check(
         "svc shop/web selector=app:web
@@ -173,10 +173,10 @@ fn routes() {
          ingclass nginx
          svc shop/web selector=app:web
          deploy shop/web template=app:web",
-        "ing:shop/web Routes deploy:shop/web; ing:shop/web first, Absent; spec.defaultBackend.service.name = web → web
-         ing:shop/web Routes ingclass:nginx; ing:shop/web first, Absent; spec.ingressClassName = nginx
-         ing:shop/web Routes svc:shop/web; ing:shop/web first, Absent; spec.defaultBackend.service.name = web
-         svc:shop/web Selects deploy:shop/web; deploy:shop/web first, Childless; spec.selector = app=web",
+        "ing:shop/web Routes deploy:shop/web; ing:shop/web first, Gone; spec.defaultBackend.service.name = web → web
+         ing:shop/web Routes ingclass:nginx; ing:shop/web first, Gone; spec.ingressClassName = nginx
+         ing:shop/web Routes svc:shop/web; ing:shop/web first, Gone; spec.defaultBackend.service.name = web
+         svc:shop/web Selects deploy:shop/web; deploy:shop/web first, PodsGone; spec.selector = app=web",
     );
     check(
         "ing shop/web routes=web
@@ -198,7 +198,7 @@ fn scales() {
     check(
         "hpa shop/web target=deploy/web
          deploy shop/web",
-        "hpa:shop/web Scales deploy:shop/web; hpa:shop/web first, Absent; spec.scaleTargetRef = Deployment web",
+        "hpa:shop/web Scales deploy:shop/web; hpa:shop/web first, Gone; spec.scaleTargetRef = Deployment web",
     );
     // The same name in another namespace, of another kind, of the same kind's name in another group.
     check(
@@ -229,9 +229,9 @@ fn runs_as() {
          pod shop/web-a uses=account:web
          role shop/reader
          rb shop/web-reads accounts=web role=role/reader",
-        "pod:shop/web-a RunsAs sa:shop/web; pod:shop/web-a first, Absent; spec.account = web
-         rb:shop/web-reads RunsAs pod:shop/web-a; pod:shop/web-a first, Absent; subjects[0].name = web → web-a
-         rb:shop/web-reads RunsAs role:shop/reader; rb:shop/web-reads first, Absent; roleRef.name = reader
+        "pod:shop/web-a RunsAs sa:shop/web; pod:shop/web-a first, Gone; spec.account = web
+         rb:shop/web-reads RunsAs pod:shop/web-a; pod:shop/web-a first, Gone; subjects[0].name = web → web-a
+         rb:shop/web-reads RunsAs role:shop/reader; rb:shop/web-reads first, Gone; roleRef.name = reader
          rb:shop/web-reads RunsAs sa:shop/web; free; subjects[0].name = web",
     );
     check(
@@ -250,8 +250,8 @@ fn runs_as_a_role_of_the_whole_cluster() {
         "clusterrole reader
          rb shop/web-reads role=clusterrole/reader
          crb reads role=clusterrole/reader",
-        "crb:reads RunsAs clusterrole:reader; crb:reads first, Absent; roleRef.name = reader
-         rb:shop/web-reads RunsAs clusterrole:reader; rb:shop/web-reads first, Absent; roleRef.name = reader",
+        "crb:reads RunsAs clusterrole:reader; crb:reads first, Gone; roleRef.name = reader
+         rb:shop/web-reads RunsAs clusterrole:reader; rb:shop/web-reads first, Gone; roleRef.name = reader",
     );
     // Namesakes: of other groups, one in a namespace, and one that nobody gives.
     check(
@@ -272,9 +272,9 @@ fn admits() {
         "webhook guard service=shop/guard
          svc shop/guard selector=app:guard
          deploy shop/guard template=app:guard",
-        "svc:shop/guard Selects deploy:shop/guard; deploy:shop/guard first, Childless; spec.selector = app=guard
-         webhook:guard Admits deploy:shop/guard; webhook:guard first, Absent; clientConfig.service = shop/guard → guard
-         webhook:guard Admits svc:shop/guard; webhook:guard first, Absent; clientConfig.service = shop/guard",
+        "svc:shop/guard Selects deploy:shop/guard; deploy:shop/guard first, PodsGone; spec.selector = app=guard
+         webhook:guard Admits deploy:shop/guard; webhook:guard first, Gone; clientConfig.service = shop/guard → guard
+         webhook:guard Admits svc:shop/guard; webhook:guard first, Gone; clientConfig.service = shop/guard",
     );
     check("webhook guard service=shop/guard\n svc other/guard", "");
 }
@@ -284,7 +284,7 @@ fn serves() {
     check(
         "apiservice v1beta1.metrics.k8s.io service=kube-system/metrics
          svc kube-system/metrics",
-        "apiservice:v1beta1.metrics.k8s.io Serves svc:kube-system/metrics; apiservice:v1beta1.metrics.k8s.io first, Absent; clientConfig.service = kube-system/metrics",
+        "apiservice:v1beta1.metrics.k8s.io Serves svc:kube-system/metrics; apiservice:v1beta1.metrics.k8s.io first, Gone; clientConfig.service = kube-system/metrics",
     );
     check(
         "apiservice v1beta1.metrics.k8s.io service=kube-system/metrics
@@ -300,7 +300,7 @@ fn defines() {
     check(
         "crd widgets.example.com defines=Widget.example.com
          Widget.example.com shop/one",
-        "Widget.example.com:shop/one Defines crd:widgets.example.com; Widget.example.com:shop/one first, Absent; apiVersion, kind = example.com Widget",
+        "Widget.example.com:shop/one Defines crd:widgets.example.com; Widget.example.com:shop/one first, Gone; apiVersion, kind = example.com Widget",
     );
     check(
         "crd widgets.example.com defines=Widget.example.com
@@ -313,7 +313,7 @@ fn defines() {
 fn objects_go_before_the_aggregated_api_that_serves_them() {
     check(
         "apiservice v1.example.com service=shop/api\n Thing.example.com shop/one",
-        "Thing.example.com:shop/one Defines apiservice:v1.example.com; Thing.example.com:shop/one first, Absent; apiVersion = example.com/v1",
+        "Thing.example.com:shop/one Defines apiservice:v1.example.com; Thing.example.com:shop/one first, Gone; apiVersion = example.com/v1",
     );
     check("apiservice v1.example.com service=shop/api\n Thing.example.org shop/one", "");
     check("apiservice v2.example.com service=shop/api\n Thing.example.com shop/one", "");

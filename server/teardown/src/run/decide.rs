@@ -1,7 +1,7 @@
 //! What a run does next.
 
-mod free;
-mod newcomers;
+mod ready;
+mod late_objects;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -10,32 +10,32 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
-use self::newcomers::Newcomers;
-use super::{Call, Progress, Run, RunEvent, RunState, Stage, Trouble};
+use self::late_objects::LateObjects;
+use super::{Call, Progress, Run, RunEvent, RunState, Stage, StepProblem};
 use crate::{
     action::{Action, Outcome},
-    complaint::Fault,
-    doubt::Doubt,
+    api_problem::ProblemCode,
+    unknown_reason::UnknownReason,
     index::{Index, Presence},
     object::{Deletion, Facts, Object, Uid},
-    patience::{Overdue, Patience},
-    plan::{Deed, Propagation, Step, StepId},
-    relation::{EdgeKind, Rung},
+    deadlines::{Overdue, Deadlines},
+    plan::{StepAction, Propagation, Step, StepId},
+    relation::{EdgeKind, DeletionPhase},
 };
 
 /// Between two consistent reads while a Pod nobody planned still uses a claim: doubled with each, from the first to the
 /// second; from the first on it is read as soon as none of those Pods is known any more.
-const READ_AGAIN: (SignedDuration, SignedDuration) =
+const REREAD_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(1), SignedDuration::from_secs(30));
 /// After a refusal: a person may have given the missing right, or mended the webhook.
-const ASK_AGAIN: SignedDuration = SignedDuration::from_secs(20);
+const REFUSAL_RETRY: SignedDuration = SignedDuration::from_secs(20);
 /// After no answer: doubled with each try, from the first to the second.
-const RETRY: (SignedDuration, SignedDuration) =
+const RETRY_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(250), SignedDuration::from_secs(30));
 /// The longest `Retry-After` that is honoured to the second: who names more does not mean this request.
-const PATIENT: SignedDuration = SignedDuration::from_hours(1);
+const MAX_RETRY_AFTER: SignedDuration = SignedDuration::from_hours(1);
 /// The same where a DELETE may have had its effect: nobody can stop the run before that is known.
-const ANXIOUS: SignedDuration = SignedDuration::from_mins(2);
+const MAX_RETRY_AFTER_UNKNOWN: SignedDuration = SignedDuration::from_mins(2);
 /// The most Pods named in one trouble.
 const NAMED: usize = 8;
 
@@ -43,9 +43,9 @@ const NAMED: usize = 8;
 #[derive(Clone, Debug)]
 pub enum Input {
     /// What is known has changed, or time has passed.
-    Look,
+    Reconcile,
     /// What came of a call.
-    Performed {
+    CallCompleted {
         /// The call.
         action: Action,
         /// What came of it.
@@ -94,14 +94,14 @@ pub enum SteerError {
 /// What happened and what to do: journal the events, apply them, then perform the actions. In that order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Turn {
+pub struct Decision {
     /// What happened, in order.
     pub events: Vec<RunEvent>,
     /// What to do, in no order.
     pub actions: Vec<Action>,
 }
 
-impl Turn {
+impl Decision {
     /// Whether there is nothing to journal and nothing to do.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.actions.is_empty()
@@ -128,22 +128,22 @@ impl Turn {
                 propagation,
             },
         };
-        self.events.push(RunEvent::Asked { step: id, call });
+        self.events.push(RunEvent::CallStarted { step: id, call });
         self.actions.push(action);
     }
 }
 
 /// What one look at everything shares: the moment, and per workload whether a Pod is left of it.
-struct Look<'a> {
+struct ReconcileContext<'a> {
     index: &'a Index,
     now: Timestamp,
-    childless: HashMap<StepId, Result<bool, Doubt>>,
+    pods_gone: HashMap<StepId, Result<bool, UnknownReason>>,
     /// By namespace: the Pods in it that run or will.
     users: HashMap<Arc<str>, Vec<&'a Object>>,
     /// By owner: what names it.
     owned: Option<HashMap<&'a Uid, Vec<&'a Object>>>,
-    newcomers: Option<Newcomers<'a>>,
-    turn: Turn,
+    late_objects: Option<LateObjects<'a>>,
+    decision: Decision,
 }
 
 impl Run {
@@ -151,10 +151,10 @@ impl Run {
     ///
     /// # Errors
     /// [`SteerError`] where a person's word comes too late; every other input has an answer.
-    pub fn decide(&self, input: &Input, index: &Index, now: Timestamp) -> Result<Turn, SteerError> {
+    pub fn decide(&self, input: &Input, index: &Index, now: Timestamp) -> Result<Decision, SteerError> {
         if self.state.is_ended() {
             return match input {
-                Input::Look | Input::Performed { .. } | Input::Recover => Ok(Turn::default()),
+                Input::Reconcile | Input::CallCompleted { .. } | Input::Recover => Ok(Decision::default()),
                 Input::Pause { .. }
                 | Input::Resume { .. }
                 | Input::Stop { .. }
@@ -162,35 +162,35 @@ impl Run {
             };
         }
         match input {
-            Input::Look => Ok(self.look(index, now)),
-            Input::Performed { action, outcome } => Ok(self.performed(action, outcome, index, now)),
-            Input::Recover => Ok(Turn::event(RunEvent::Recovered)),
+            Input::Reconcile => Ok(self.reconcile(index, now)),
+            Input::CallCompleted { action, outcome } => Ok(self.call_completed(action, outcome, index, now)),
+            Input::Recover => Ok(Decision::event(RunEvent::Recovered)),
             Input::Pause { by } => {
                 self.steer(RunState::Running, RunEvent::Paused { by: by.clone() })
             }
             Input::Resume { by } => {
                 self.steer(RunState::Paused, RunEvent::Resumed { by: by.clone() })
             }
-            Input::Stop { .. } if self.state == RunState::Stopping => Ok(Turn::default()),
-            Input::Stop { by } => Ok(Turn::event(RunEvent::Stopping { by: by.clone() })),
+            Input::Stop { .. } if self.state == RunState::Stopping => Ok(Decision::default()),
+            Input::Stop { by } => Ok(Decision::event(RunEvent::Stopping { by: by.clone() })),
             Input::Skip { step, by } => self.skip(*step, by, index),
         }
     }
 
     /// A word that is said twice changes nothing; one to a run that is stopping comes too late.
-    fn steer(&self, from: RunState, event: RunEvent) -> Result<Turn, SteerError> {
+    fn steer(&self, from: RunState, event: RunEvent) -> Result<Decision, SteerError> {
         match self.state {
             RunState::Stopping => Err(SteerError::Ended),
-            state if state == from => Ok(Turn::event(event)),
-            _ => Ok(Turn::default()),
+            state if state == from => Ok(Decision::event(event)),
+            _ => Ok(Decision::default()),
         }
     }
 
     /// Leaves out a step and everything that waits for it: what may not go before it may not go while it stays. A volume
     /// is left out with its claim, which decides over the data.
-    fn skip(&self, step: StepId, by: &str, index: &Index) -> Result<Turn, SteerError> {
+    fn skip(&self, step: StepId, by: &str, index: &Index) -> Result<Decision, SteerError> {
         let progress = self.progress(step).ok_or(SteerError::UnknownStep(step))?;
-        let is_late = progress.is_settled() || matches!(progress.stage, Stage::Asked(_));
+        let is_late = progress.is_settled() || matches!(progress.stage, Stage::Calling(_));
         let taken = self.taken();
         let is_collected = |id: StepId| {
             let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
@@ -198,31 +198,31 @@ impl Run {
             };
             // One that was asked for by itself, and refused, a person may give up.
             let was_never_asked = progress.stage == Stage::Waiting && progress.requested.is_none();
-            was_never_asked && step.deed != Deed::Await && taken.contains(&id)
+            was_never_asked && step.action != StepAction::Await && taken.contains(&id)
         };
         if is_late || is_collected(step) {
             return Err(SteerError::TooLate(step));
         }
-        let mut left_out = vec![step];
+        let mut skip = vec![step];
         for claim in self.claims_of(step) {
             match self.progress(claim).map(|progress| progress.stage) {
-                Some(Stage::Waiting) if !is_collected(claim) => left_out.push(claim),
+                Some(Stage::Waiting) if !is_collected(claim) => skip.push(claim),
                 Some(Stage::Gone | Stage::Skipped | Stage::CameBack) => {}
                 _ => return Err(SteerError::TooLate(step)),
             }
         }
         for (behind, progress) in self.steps() {
-            let waits = left_out.iter().any(|step| self.is_behind(behind, *step, index));
-            let is_new = !left_out.contains(&behind.id);
+            let waits = skip.iter().any(|step| self.depends_on(behind, *step, index));
+            let is_new = !skip.contains(&behind.id);
             if waits && is_new && progress.stage == Stage::Waiting {
-                left_out.push(behind.id);
+                skip.push(behind.id);
             }
         }
-        let events = left_out
+        let events = skip
             .into_iter()
             .map(|step| RunEvent::Skipped { step, by: by.to_owned() })
             .collect();
-        Ok(Turn { events, actions: Vec::new() })
+        Ok(Decision { events, actions: Vec::new() })
     }
 
     /// The claims in front of a volume.
@@ -244,10 +244,10 @@ impl Run {
                     && index.descends(&it.uid, &step.uid)
             })
         };
-        match step.deed {
-            Deed::Delete { propagation: Propagation::Orphan } => Propagation::Orphan,
-            Deed::Delete { .. } if owns_what_was_left_out() => Propagation::Orphan,
-            Deed::Delete { .. } | Deed::Await => Propagation::Background,
+        match step.action {
+            StepAction::Delete { propagation: Propagation::Orphan } => Propagation::Orphan,
+            StepAction::Delete { .. } if owns_what_was_left_out() => Propagation::Orphan,
+            StepAction::Delete { .. } | StepAction::Await => Propagation::Background,
         }
     }
 
@@ -259,7 +259,7 @@ impl Run {
         self.steps()
             .filter(|(_, progress)| !progress.is_settled())
             .flat_map(|(step, progress)| {
-                let again = progress.put_off.as_ref().map(|span| span.end);
+                let again = progress.retry_window.as_ref().map(|span| span.end);
                 [again, self.overdue_at(step, progress)]
             })
             .flatten()
@@ -268,19 +268,19 @@ impl Run {
     }
 
     fn overdue_at(&self, step: &Step, progress: &Progress) -> Option<Timestamp> {
-        let patience = Patience::of(&step.kind, progress.grace);
+        let deadlines = Deadlines::of(&step.kind, progress.grace);
         let since =
             progress.terminating.or(progress.requested).or_else(|| self.awaited_since(step))?;
         match progress.overdue {
-            Overdue::No => since.checked_add(patience.slow).ok(),
-            Overdue::Slow => since.checked_add(patience.stuck).ok(),
+            Overdue::No => since.checked_add(deadlines.slow).ok(),
+            Overdue::Slow => since.checked_add(deadlines.stuck).ok(),
             Overdue::Stuck => None,
         }
     }
 
     /// For a step that only waits for its controller: since when nothing is in front of it.
     fn awaited_since(&self, step: &Step) -> Option<Timestamp> {
-        if step.deed != Deed::Await {
+        if step.action != StepAction::Await {
             return None;
         }
         let gone = step.after.iter().map(|blocker| self.progress(blocker.step)?.gone);
@@ -288,75 +288,75 @@ impl Run {
         Some(last.unwrap_or(self.started))
     }
 
-    fn look(&self, index: &Index, now: Timestamp) -> Turn {
-        let mut look = Look {
+    fn reconcile(&self, index: &Index, now: Timestamp) -> Decision {
+        let mut context = ReconcileContext {
             index,
             now,
-            childless: HashMap::new(),
+            pods_gone: HashMap::new(),
             users: HashMap::new(),
             owned: None,
-            newcomers: None,
-            turn: Turn::default(),
+            late_objects: None,
+            decision: Decision::default(),
         };
         for (step, progress) in self.steps() {
-            self.look_at(step, progress, &mut look);
+            self.reconcile_step(step, progress, &mut context);
         }
-        let mut turn = look.turn;
-        if turn.is_empty() {
+        let mut decision = context.decision;
+        if decision.is_empty() {
             // A DELETE without an answer is one: it may yet have had its effect.
             let is_open = |progress: &Progress| match progress.stage {
-                Stage::Asked(_) => true,
-                Stage::Waiting => progress.unsure,
+                Stage::Calling(_) => true,
+                Stage::Waiting => progress.effect_unknown,
                 _ => false,
             };
             let on_its_way = self.steps.iter().any(is_open);
             if self.steps.iter().all(Progress::is_settled) {
-                turn.events.push(RunEvent::Finished);
+                decision.events.push(RunEvent::Finished);
             } else if self.state == RunState::Stopping && !on_its_way {
-                turn.events.push(RunEvent::Stopped);
+                decision.events.push(RunEvent::Stopped);
             }
         }
-        turn
+        decision
     }
 
-    fn look_at(&self, step: &Step, progress: &Progress, look: &mut Look<'_>) {
-        let again = look.index.named(&step.object).filter(|object| object.uid != step.uid);
+    fn reconcile_step(&self, step: &Step, progress: &Progress, context: &mut ReconcileContext<'_>) {
+        let again = context.index.named(&step.object).filter(|object| object.uid != step.uid);
         match (progress.stage, again) {
             (Stage::Skipped, _) | (Stage::Gone, None) => return,
             // As long as what makes it, or needs it, stays, so does this.
             (Stage::CameBack, Some(_)) => {
-                if let Some(by) = self.who_left_out_what_is_in_front(step, look.index) {
+                if let Some(by) = self.prerequisite_skipped_by(step, context.index) {
                     let by = by.to_owned();
-                    look.turn.events.push(RunEvent::Skipped { step: step.id, by });
+                    context.decision.events.push(RunEvent::Skipped { step: step.id, by });
                 }
                 return;
             }
             (Stage::CameBack, None) => {
-                return look.turn.events.push(RunEvent::Gone { step: step.id });
+                return context.decision.events.push(RunEvent::Gone { step: step.id });
             }
             (_, Some(object)) => {
                 let uid = object.uid.clone();
-                return look.turn.events.push(RunEvent::CameBack { step: step.id, uid });
+                return context.decision.events.push(RunEvent::CameBack { step: step.id, uid });
             }
             (_, None) => {}
         }
-        match look.index.presence(&step.kind, step.object.namespace.as_deref(), &step.uid) {
-            Presence::Gone => look.turn.events.push(RunEvent::Gone { step: step.id }),
-            Presence::CannotTell(doubt) => look.doubt(step, progress, doubt),
+        match context.index.presence(&step.kind, step.object.namespace.as_deref(), &step.uid) {
+            Presence::Gone => context.decision.events.push(RunEvent::Gone { step: step.id }),
+            Presence::Unknown(reason) => context.reason(step, progress, reason),
             Presence::Present(object) => match object.deletion.as_deref() {
-                Some(deletion) => look.at_the_going(step, progress, object, *deletion),
-                None => self.look_at_the_untouched(step, progress, look),
+                Some(deletion) => context.reconcile_terminating(step, progress, object, *deletion),
+                None => self.reconcile_present(step, progress, context),
             },
         }
     }
 
     /// The object is there, and the watch shows nobody who asked for its end.
-    fn look_at_the_untouched(&self, step: &Step, progress: &Progress, look: &mut Look<'_>) {
+    fn reconcile_present(&self, step: &Step, progress: &Progress, context: &mut ReconcileContext<'_>) {
         if progress.stage == Stage::Requested {
-            look.is_seen_again(step, progress);
+            context.note_visible_again(step, progress);
             // Accepted, and the watch has not shown it: only time can tell whether it will.
             if let Some(since) = progress.requested {
-                look.overdue(step, progress, since, &[]);
+                context.overdue(step, progress, since, &[]);
             }
             return;
         }
@@ -364,55 +364,55 @@ impl Run {
             return;
         }
         // Its call was on its way when what is in front of it was left out.
-        if let Some(by) = self.who_left_out_what_is_in_front(step, look.index) {
-            return look.turn.events.push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
+        if let Some(by) = self.prerequisite_skipped_by(step, context.index) {
+            return context.decision.events.push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
         }
-        if is_early(progress, look.index, look.now) {
+        if is_postponed(progress, context.index, context.now) {
             return;
         }
-        if self.state == RunState::Stopping && progress.unsure {
-            return look.turn.ask(step, Call::Read, self.propagation(step, look.index));
+        if self.state == RunState::Stopping && progress.effect_unknown {
+            return context.decision.ask(step, Call::Read, self.propagation(step, context.index));
         }
         if self.state != RunState::Running {
             return;
         }
-        let free = self.is_free(step, look);
+        let free = self.check_ready(step, context);
         if free.is_ok()
             && progress.attempts == 0
-            && matches!(progress.trouble, Some(Trouble::CannotTell { .. }))
+            && matches!(progress.problem, Some(StepProblem::Unknown { .. }))
         {
-            look.turn.events.push(RunEvent::Certain { step: step.id });
+            context.decision.events.push(RunEvent::BecameKnown { step: step.id });
         }
         match free {
-            Err(doubt) => look.doubt(step, progress, doubt),
+            Err(reason) => context.reason(step, progress, reason),
             Ok(false) => {}
-            Ok(true) if step.deed == Deed::Await => {
+            Ok(true) if step.action == StepAction::Await => {
                 if let Some(since) = self.awaited_since(step) {
-                    look.overdue(step, progress, since, &step.finalizers);
+                    context.overdue(step, progress, since, &step.finalizers);
                 }
             }
             Ok(true) => {
-                let call = match (progress.unsure, step.holds_storage) {
+                let call = match (progress.effect_unknown, step.holds_storage) {
                     (true, _) => Call::Read,
                     (false, true) => Call::ReadPods,
                     (false, false) => Call::Delete,
                 };
-                look.turn.ask(step, call, self.propagation(step, look.index));
+                context.decision.ask(step, call, self.propagation(step, context.index));
             }
         }
     }
 
-    fn who_left_out_what_is_in_front(&self, step: &Step, index: &Index) -> Option<&str> {
+    fn prerequisite_skipped_by(&self, step: &Step, index: &Index) -> Option<&str> {
         self.steps().find_map(|(first, progress)| {
-            let left_out = progress.left_out.as_ref()?;
-            self.is_behind(step, first.id, index).then_some(left_out.by.as_str())
+            let skip = progress.skip.as_ref()?;
+            self.depends_on(step, first.id, index).then_some(skip.by.as_str())
         })
     }
 
     /// Whether a step waits for another one: as one in front of it, as what would make that anew, or as a Pod of a workload
     /// in front of it.
-    fn is_behind(&self, behind: &Step, first: StepId, index: &Index) -> bool {
-        self.makers(behind.id).contains(&first)
+    fn depends_on(&self, behind: &Step, first: StepId, index: &Index) -> bool {
+        self.recreating_owners(behind.id).contains(&first)
             || behind.after.iter().any(|blocker| {
                 let is_pod_of = |workload: &Step| {
                     let pod = self.plan.step(first).and_then(|first| index.get(&first.uid));
@@ -427,7 +427,7 @@ impl Run {
                     })
                 };
                 blocker.step == first
-                    || blocker.rung == Rung::Childless
+                    || blocker.phase == DeletionPhase::PodsGone
                         && self.plan.step(blocker.step).is_some_and(is_pod_of)
             })
     }
@@ -439,7 +439,7 @@ impl Run {
         for blocker in &step.after {
             let gone =
                 self.progress(blocker.step).is_some_and(|progress| progress.stage == Stage::Gone);
-            let workload = self.plan.step(blocker.step).filter(|_| blocker.rung == Rung::Childless);
+            let workload = self.plan.step(blocker.step).filter(|_| blocker.phase == DeletionPhase::PodsGone);
             let pods = workload.and_then(|workload| {
                 let namespace = workload.object.namespace.as_deref();
                 index.pods_of(&workload.uid, namespace, workload.pods.as_ref()).ok()
@@ -455,95 +455,95 @@ impl Run {
         }
         let is_gone =
             |step: &&StepId| self.progress(**step).is_some_and(|it| it.stage == Stage::Gone);
-        found.extend(self.makers(step.id).iter().filter(|step| !is_gone(step)));
+        found.extend(self.recreating_owners(step.id).iter().filter(|step| !is_gone(step)));
         found.into_iter().collect()
     }
 
-    fn performed(&self, action: &Action, outcome: &Outcome, index: &Index, now: Timestamp) -> Turn {
+    fn call_completed(&self, action: &Action, outcome: &Outcome, index: &Index, now: Timestamp) -> Decision {
         let id = action.step();
         let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
-            return Turn::default();
+            return Decision::default();
         };
         // The watch was faster than the answer, or the answer is to a call from before a restart.
-        let Stage::Asked(call) = progress.stage else { return Turn::default() };
-        let postpone = |after: SignedDuration, unsure: bool, trouble: Trouble| {
+        let Stage::Calling(call) = progress.stage else { return Decision::default() };
+        let postpone = |after: SignedDuration, effect_unknown: bool, problem: StepProblem| {
             let until = now.checked_add(after).unwrap_or(now);
-            Turn::event(RunEvent::Postponed { step: id, until, unsure, trouble })
+            Decision::event(RunEvent::Postponed { step: id, until, effect_unknown, problem })
         };
         let attempts = progress.attempts + 1;
         match outcome {
             Outcome::Accepted | Outcome::Present { terminating: true } => {
-                Turn::event(RunEvent::Accepted { step: id })
+                Decision::event(RunEvent::Accepted { step: id })
             }
             Outcome::Present { terminating: false } => {
-                Turn::event(RunEvent::Untouched { step: id })
+                Decision::event(RunEvent::NoEffect { step: id })
             }
-            Outcome::NotFound => Turn::event(RunEvent::Gone { step: id }),
-            Outcome::Recalled => Turn::event(RunEvent::Recalled { step: id }),
+            Outcome::NotFound => Decision::event(RunEvent::Gone { step: id }),
+            Outcome::Recalled => Decision::event(RunEvent::Recalled { step: id }),
             Outcome::OtherUid { uid: Some(uid) } if *uid != step.uid => {
-                Turn::event(RunEvent::CameBack { step: id, uid: uid.clone() })
+                Decision::event(RunEvent::CameBack { step: id, uid: uid.clone() })
             }
             // The name is another object's, so this UID is gone; the watch will show whose it is.
-            Outcome::OtherUid { .. } => Turn::event(RunEvent::Gone { step: id }),
+            Outcome::OtherUid { .. } => Decision::event(RunEvent::Gone { step: id }),
             Outcome::Refused { code, message } => postpone(
-                ASK_AGAIN,
+                REFUSAL_RETRY,
                 false,
-                Trouble::Refused { code: *code, message: message.clone() },
+                StepProblem::Refused { code: *code, message: message.clone() },
             ),
             Outcome::Throttled { after } => {
-                let message = Fault::Answered { code: 429, said: String::new() }.into();
-                let trouble = Trouble::Retrying { attempts, message };
-                let unsure = progress.unsure;
-                postpone(wait(*after, attempts, unsure), unsure, trouble)
+                let message = ProblemCode::Status { code: 429, said: String::new() }.into();
+                let problem = StepProblem::Retrying { attempts, message };
+                let effect_unknown = progress.effect_unknown;
+                postpone(wait(*after, attempts, effect_unknown), effect_unknown, problem)
             }
             Outcome::Unanswered { message, after } => {
-                let unsure = progress.unsure || call == Call::Delete;
-                let trouble = Trouble::Retrying { attempts, message: message.clone() };
-                postpone(wait(*after, attempts, unsure), unsure, trouble)
+                let effect_unknown = progress.effect_unknown || call == Call::Delete;
+                let problem = StepProblem::Retrying { attempts, message: message.clone() };
+                postpone(wait(*after, attempts, effect_unknown), effect_unknown, problem)
             }
-            Outcome::CannotTell { message } => postpone(
+            Outcome::Unknown { message } => postpone(
                 backoff(progress.attempts),
-                progress.unsure,
-                Trouble::CannotTell { doubt: Doubt::Unclear { message: message.clone() } },
+                progress.effect_unknown,
+                StepProblem::Unknown { reason: UnknownReason::Inconclusive { message: message.clone() } },
             ),
             Outcome::Pods(pods) => {
-                let using = self.in_the_way(step, pods, index);
+                let using = self.blocking_pods(step, pods, index);
                 if !using.is_empty() {
-                    let tries = match &progress.trouble {
-                        Some(Trouble::InUse { .. }) => progress.attempts,
+                    let tries = match &progress.problem {
+                        Some(StepProblem::InUse { .. }) => progress.attempts,
                         _ => 0,
                     };
-                    let trouble = Trouble::InUse { pods: using };
-                    return postpone(doubled(READ_AGAIN, tries), progress.unsure, trouble);
+                    let problem = StepProblem::InUse { pods: using };
+                    return postpone(doubled(REREAD_BACKOFF, tries), progress.effect_unknown, problem);
                 }
-                let mut turn = Turn::default();
+                let mut decision = Decision::default();
                 if self.state == RunState::Running {
-                    turn.ask(step, Call::Delete, self.propagation(step, index));
+                    decision.ask(step, Call::Delete, self.propagation(step, index));
                 } else {
-                    turn.events.push(RunEvent::Untouched { step: id });
+                    decision.events.push(RunEvent::NoEffect { step: id });
                 }
-                turn
+                decision
             }
         }
     }
 }
 
-impl Look<'_> {
-    fn doubt(&mut self, step: &Step, progress: &Progress, doubt: Doubt) {
-        let known = matches!(&progress.trouble, Some(Trouble::CannotTell { doubt: before }) if *before == doubt);
+impl ReconcileContext<'_> {
+    fn reason(&mut self, step: &Step, progress: &Progress, reason: UnknownReason) {
+        let known = matches!(&progress.problem, Some(StepProblem::Unknown { reason: before }) if *before == reason);
         if !known {
-            self.turn.events.push(RunEvent::Doubted { step: step.id, doubt });
+            self.decision.events.push(RunEvent::BecameUnknown { step: step.id, reason });
         }
     }
 
     /// What was asked for and could not be seen for a while can be seen again.
-    fn is_seen_again(&mut self, step: &Step, progress: &Progress) {
-        if matches!(progress.trouble, Some(Trouble::CannotTell { .. })) {
-            self.turn.events.push(RunEvent::Certain { step: step.id });
+    fn note_visible_again(&mut self, step: &Step, progress: &Progress) {
+        if matches!(progress.problem, Some(StepProblem::Unknown { .. })) {
+            self.decision.events.push(RunEvent::BecameKnown { step: step.id });
         }
     }
 
-    fn at_the_going(
+    fn reconcile_terminating(
         &mut self,
         step: &Step,
         progress: &Progress,
@@ -552,12 +552,12 @@ impl Look<'_> {
     ) {
         let since = deletion.accepted();
         if progress.stage == Stage::Terminating {
-            self.is_seen_again(step, progress);
+            self.note_visible_again(step, progress);
             let finalizers: Vec<String> =
                 object.finalizers.iter().map(ToString::to_string).collect();
             self.overdue(step, progress, since, &finalizers);
         } else {
-            self.turn.events.push(RunEvent::Terminating {
+            self.decision.events.push(RunEvent::Terminating {
                 step: step.id,
                 since,
                 grace: deletion.grace,
@@ -577,24 +577,24 @@ impl Look<'_> {
             return;
         }
         let overdue =
-            Patience::of(&step.kind, progress.grace).overdue(self.now.duration_since(since));
+            Deadlines::of(&step.kind, progress.grace).overdue(self.now.duration_since(since));
         if overdue > progress.overdue {
             let (step, stuck, finalizers) =
                 (step.id, overdue == Overdue::Stuck, finalizers.to_vec());
-            self.turn.events.push(RunEvent::Overdue { step, since, stuck, finalizers });
+            self.decision.events.push(RunEvent::Overdue { step, since, stuck, finalizers });
         }
     }
 }
 
 /// For how long to wait after a try, of which there were so many, if its answer asked for patience, or did not.
-fn wait(asked: Option<SignedDuration>, attempts: u32, unsure: bool) -> SignedDuration {
+fn wait(asked: Option<SignedDuration>, attempts: u32, effect_unknown: bool) -> SignedDuration {
     let own = backoff(attempts - 1);
-    let most = if unsure { ANXIOUS } else { PATIENT };
+    let most = if effect_unknown { MAX_RETRY_AFTER_UNKNOWN } else { MAX_RETRY_AFTER };
     asked.map_or(own, |asked| asked.min(most).max(own))
 }
 
 fn backoff(attempts: u32) -> SignedDuration {
-    doubled(RETRY, attempts)
+    doubled(RETRY_BACKOFF, attempts)
 }
 
 fn doubled((first, last): (SignedDuration, SignedDuration), tries: u32) -> SignedDuration {
@@ -602,11 +602,11 @@ fn doubled((first, last): (SignedDuration, SignedDuration), tries: u32) -> Signe
 }
 
 /// Whether the step is put off. One that waits for Pods is so no longer once none of them is known.
-fn is_early(progress: &Progress, index: &Index, now: Timestamp) -> bool {
-    let Some(span) = progress.put_off.as_ref().filter(|span| span.contains(&now)) else {
+fn is_postponed(progress: &Progress, index: &Index, now: Timestamp) -> bool {
+    let Some(span) = progress.retry_window.as_ref().filter(|span| span.contains(&now)) else {
         return false;
     };
-    let Some(Trouble::InUse { pods }) = &progress.trouble else { return true };
-    now.duration_since(span.start) < READ_AGAIN.0
+    let Some(StepProblem::InUse { pods }) = &progress.problem else { return true };
+    now.duration_since(span.start) < REREAD_BACKOFF.0
         || pods.iter().any(|pod| index.named(pod).is_some())
 }

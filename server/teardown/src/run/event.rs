@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Trouble;
-use crate::{doubt::Doubt, object::Uid, plan::StepId};
+use super::StepProblem;
+use crate::{unknown_reason::UnknownReason, object::Uid, plan::StepId};
 
 /// What a run's journal keeps, in order. Whoever replays it is where the run was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub enum RunEvent {
         by: String,
     },
     /// The intent to make a call; journaled before the call is made.
-    Asked {
+    CallStarted {
         /// For which step.
         step: StepId,
         /// Which call.
@@ -51,12 +51,12 @@ pub enum RunEvent {
         /// The earliest time of the next try.
         until: Timestamp,
         /// Whether the effect of a DELETE is open, so that a read comes first.
-        unsure: bool,
+        effect_unknown: bool,
         /// What was in the way.
-        trouble: Trouble,
+        problem: StepProblem,
     },
     /// A read showed the planned object still untouched: the DELETE had no effect.
-    Untouched {
+    NoEffect {
         /// Which step's.
         step: StepId,
     },
@@ -66,14 +66,14 @@ pub enum RunEvent {
         step: StepId,
     },
     /// Nobody can say whether the step may start.
-    Doubted {
+    BecameUnknown {
         /// Which step.
         step: StepId,
         /// Why.
-        doubt: Doubt,
+        reason: UnknownReason,
     },
     /// What could not be told can be told again.
-    Certain {
+    BecameKnown {
         /// Which step.
         step: StepId,
     },
@@ -138,13 +138,13 @@ impl RunEvent {
     /// The step the event is about, where it is about one.
     pub fn step(&self) -> Option<StepId> {
         match self {
-            Self::Asked { step, .. }
+            Self::CallStarted { step, .. }
             | Self::Accepted { step }
             | Self::Postponed { step, .. }
-            | Self::Untouched { step }
+            | Self::NoEffect { step }
             | Self::Recalled { step }
-            | Self::Doubted { step, .. }
-            | Self::Certain { step }
+            | Self::BecameUnknown { step, .. }
+            | Self::BecameKnown { step }
             | Self::Terminating { step, .. }
             | Self::Overdue { step, .. }
             | Self::Gone { step }

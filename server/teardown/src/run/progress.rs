@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
-use super::{Call, RunEvent, Trouble};
-use crate::patience::Overdue;
+use super::{Call, RunEvent, StepProblem};
+use crate::deadlines::Overdue;
 
 /// How far a step has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Stage {
     /// Nothing was asked for it, or what was asked did not bring it on.
     Waiting,
     /// A call is on its way.
-    Asked(Call),
+    Calling(Call),
     /// The DELETE was accepted.
     Requested,
     /// `deletionTimestamp` was seen.
@@ -43,20 +43,20 @@ pub struct Progress {
     pub attempts: u32,
     /// It is not tried again within this span. A clock that is set back before its beginning ends it: nothing waits
     /// longer than was meant.
-    pub put_off: Option<Range<Timestamp>>,
+    pub retry_window: Option<Range<Timestamp>>,
     /// The effect of its DELETE is open: a read comes first.
-    pub unsure: bool,
+    pub effect_unknown: bool,
     /// How overdue it is.
     pub overdue: Overdue,
     /// What needs a person's eye.
-    pub trouble: Option<Trouble>,
+    pub problem: Option<StepProblem>,
     /// Set once a person left it out.
-    pub left_out: Option<LeftOut>,
+    pub skip: Option<Skip>,
 }
 
 /// A step that a person left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct Skip {
     /// Who.
     pub by: String,
     /// How far it had got: what was requested cannot be taken back.
@@ -72,11 +72,11 @@ impl Progress {
             grace: 0,
             gone: None,
             attempts: 0,
-            put_off: None,
-            unsure: false,
+            retry_window: None,
+            effect_unknown: false,
             overdue: Overdue::No,
-            trouble: None,
-            left_out: None,
+            problem: None,
+            skip: None,
         }
     }
 
@@ -86,16 +86,16 @@ impl Progress {
     }
 
     /// How far it has got, or had when it was left out.
-    pub(super) fn reached(&self) -> Stage {
-        self.left_out.as_ref().map_or(self.stage, |left_out| left_out.at)
+    pub(super) fn furthest_stage(&self) -> Stage {
+        self.skip.as_ref().map_or(self.stage, |skip| skip.at)
     }
 
     /// Takes in an event about this step.
     pub(super) fn take(&mut self, at: Timestamp, event: &RunEvent) {
         match event {
-            RunEvent::Asked { call, .. } => {
-                self.stage = Stage::Asked(*call);
-                self.put_off = None;
+            RunEvent::CallStarted { call, .. } => {
+                self.stage = Stage::Calling(*call);
+                self.retry_window = None;
                 if *call == Call::Delete {
                     self.requested.get_or_insert(at);
                 }
@@ -104,30 +104,30 @@ impl Progress {
                 self.stage = Stage::Requested;
                 self.calm();
             }
-            RunEvent::Postponed { until, unsure, trouble, .. } => {
+            RunEvent::Postponed { until, effect_unknown, problem, .. } => {
                 self.stage = Stage::Waiting;
                 self.attempts += 1;
-                self.put_off = Some(at..*until);
-                self.unsure = *unsure;
-                self.trouble = Some(trouble.clone());
+                self.retry_window = Some(at..*until);
+                self.effect_unknown = *effect_unknown;
+                self.problem = Some(problem.clone());
             }
-            RunEvent::Untouched { .. } => {
+            RunEvent::NoEffect { .. } => {
                 self.stage = Stage::Waiting;
-                self.unsure = false;
+                self.effect_unknown = false;
             }
             RunEvent::Recalled { .. } => {
                 // What was never sent was not requested either.
-                if self.attempts == 0 && self.stage == Stage::Asked(Call::Delete) {
+                if self.attempts == 0 && self.stage == Stage::Calling(Call::Delete) {
                     self.requested = None;
                 }
                 self.stage = Stage::Waiting;
             }
             // Whatever was late is so again once it can be told.
-            RunEvent::Doubted { doubt, .. } => {
+            RunEvent::BecameUnknown { reason, .. } => {
                 self.overdue = Overdue::No;
-                self.trouble = Some(Trouble::CannotTell { doubt: doubt.clone() });
+                self.problem = Some(StepProblem::Unknown { reason: reason.clone() });
             }
-            RunEvent::Certain { .. } => self.trouble = None,
+            RunEvent::BecameKnown { .. } => self.problem = None,
             RunEvent::Terminating { since, grace, .. } => {
                 self.stage = Stage::Terminating;
                 self.terminating.get_or_insert(*since);
@@ -136,8 +136,8 @@ impl Progress {
             }
             RunEvent::Overdue { since, stuck, finalizers, .. } => {
                 self.overdue = if *stuck { Overdue::Stuck } else { Overdue::Slow };
-                self.trouble =
-                    Some(Trouble::Late { since: *since, finalizers: finalizers.clone() });
+                self.problem =
+                    Some(StepProblem::Late { since: *since, finalizers: finalizers.clone() });
             }
             RunEvent::Gone { .. } => {
                 self.stage = Stage::Gone;
@@ -146,14 +146,14 @@ impl Progress {
             }
             RunEvent::CameBack { uid, .. } => {
                 self.stage = Stage::CameBack;
-                self.trouble = Some(Trouble::CameBack { uid: uid.clone() });
+                self.problem = Some(StepProblem::CameBack { uid: uid.clone() });
             }
             RunEvent::Skipped { by, .. } => {
-                self.left_out = Some(LeftOut { by: by.clone(), at: self.stage });
+                self.skip = Some(Skip { by: by.clone(), at: self.stage });
                 self.stage = Stage::Skipped;
-                let unsure = self.unsure;
+                let effect_unknown = self.effect_unknown;
                 self.calm();
-                self.unsure = unsure;
+                self.effect_unknown = effect_unknown;
             }
             RunEvent::Started { .. }
             | RunEvent::Recovered
@@ -167,9 +167,9 @@ impl Progress {
 
     fn calm(&mut self) {
         self.attempts = 0;
-        self.put_off = None;
-        self.unsure = false;
+        self.retry_window = None;
+        self.effect_unknown = false;
         self.overdue = Overdue::No;
-        self.trouble = None;
+        self.problem = None;
     }
 }

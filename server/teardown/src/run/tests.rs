@@ -8,7 +8,7 @@ use crate::{
     fixture,
     graph::Graph,
     index::Index,
-    observation::{AwayCause, BlindCause, Observation},
+    observation::{AwayCause, HiddenCause, Observation},
     plan::plan,
     unit::{UnitId, units},
 };
@@ -36,22 +36,22 @@ impl Play {
         self.run.apply(self.now, event).unwrap();
     }
 
-    fn feed(&mut self, input: &Input) -> Turn {
-        let turn = self.run.decide(input, &self.index, self.now).unwrap();
-        turn.events.iter().for_each(|event| self.run.apply(self.now, event).unwrap());
-        turn
+    fn event_log(&mut self, input: &Input) -> Decision {
+        let decision = self.run.decide(input, &self.index, self.now).unwrap();
+        decision.events.iter().for_each(|event| self.run.apply(self.now, event).unwrap());
+        decision
     }
 
     /// Looks until nothing follows; the calls as text, sorted.
-    fn look(&mut self) -> Vec<String> {
+    fn reconcile(&mut self) -> Vec<String> {
         let mut calls = Vec::new();
         loop {
-            let turn = self.feed(&Input::Look);
-            if turn.is_empty() {
+            let decision = self.event_log(&Input::Reconcile);
+            if decision.is_empty() {
                 calls.sort();
                 return calls;
             }
-            calls.extend(turn.actions.iter().map(|action| match action {
+            calls.extend(decision.actions.iter().map(|action| match action {
                 Action::Delete { object, .. } => format!("DELETE {object}"),
                 Action::Read { object, .. } => format!("GET {object}"),
                 Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
@@ -74,7 +74,7 @@ impl Play {
         let (step, kind, object, uid) =
             (step.id, step.kind.clone(), step.object.clone(), step.uid.clone());
         let action = Action::Read { step, kind, object, uid };
-        _ = self.feed(&Input::Performed { action, outcome });
+        _ = self.event_log(&Input::CallCompleted { action, outcome });
     }
 
     fn see(&mut self, observation: Observation) {
@@ -90,13 +90,13 @@ impl Play {
         self.see(Observation::Deleted { kind: object.kind, uid: object.uid });
     }
 
-    fn blind(&mut self, resource: &str) {
-        let (resource, cause) = (resource.to_owned(), BlindCause::Forbidden);
-        self.see(Observation::Blind { resource, cause, message: "forbidden".into() });
+    fn hidden(&mut self, resource: &str) {
+        let (resource, cause) = (resource.to_owned(), HiddenCause::Forbidden);
+        self.see(Observation::Hidden { resource, cause, message: "forbidden".into() });
     }
 
     fn sighted(&mut self, resource: &str) {
-        self.see(Observation::Sighted { resource: resource.to_owned() });
+        self.see(Observation::Visible { resource: resource.to_owned() });
     }
 
     fn pass(&mut self, seconds: i64) {
@@ -104,12 +104,12 @@ impl Play {
     }
 
     fn steer(&mut self, input: &Input) {
-        _ = self.feed(input);
+        _ = self.event_log(input);
     }
 
     fn stopped(&mut self) -> Option<(usize, usize, usize)> {
-        self.run.feed().iter().find_map(|card| match card.happening {
-            Happening::Stopped { untouched, irrevocable, gone } => {
+        self.run.event_log().iter().find_map(|card| match card.event {
+            FeedEvent::Stopped { untouched, irrevocable, gone } => {
                 Some((untouched, irrevocable, gone))
             }
             _ => None,
@@ -124,8 +124,8 @@ fn by() -> String {
 /// What holds a step although no plan knows it.
 #[track_caller]
 fn user_of(play: &Play, step: &str) -> String {
-    match &play.progress(step).trouble {
-        Some(Trouble::CannotTell { doubt: Doubt::Used { by } }) => by.to_string(),
+    match &play.progress(step).problem {
+        Some(StepProblem::Unknown { reason: UnknownReason::InUse { by } }) => by.to_string(),
         other => panic!("{step}: {other:?}"),
     }
 }
@@ -133,8 +133,8 @@ fn user_of(play: &Play, step: &str) -> String {
 /// What the garbage collector would take with a step's object although no plan knows it.
 #[track_caller]
 fn taken_with(play: &Play, step: &str) -> String {
-    match &play.progress(step).trouble {
-        Some(Trouble::CannotTell { doubt: Doubt::Takes { it } }) => it.to_string(),
+    match &play.progress(step).problem {
+        Some(StepProblem::Unknown { reason: UnknownReason::WouldCollect { it } }) => it.to_string(),
         other => panic!("{step}: {other:?}"),
     }
 }
@@ -146,73 +146,73 @@ fn accepted(play: &mut Play, uid: &str) {
 #[test]
 fn what_is_late_is_late_again_after_it_could_not_be_seen() {
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop");
-    assert_eq!(play.look(), ["DELETE ConfigMap shop/a"]);
+    assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/a"]);
     accepted(&mut play, "cm:shop/a");
     play.applied("cm shop/a of=shop deleted=0 finalizers=x");
     play.pass(600);
-    play.look();
-    assert!(matches!(play.progress("cm:shop/a").trouble, Some(Trouble::Late { .. })));
-    play.blind("configmaps");
-    play.look();
-    assert!(matches!(play.progress("cm:shop/a").trouble, Some(Trouble::CannotTell { .. })));
+    play.reconcile();
+    assert!(matches!(play.progress("cm:shop/a").problem, Some(StepProblem::Late { .. })));
+    play.hidden("configmaps");
+    play.reconcile();
+    assert!(matches!(play.progress("cm:shop/a").problem, Some(StepProblem::Unknown { .. })));
     play.sighted("configmaps");
-    play.look();
+    play.reconcile();
     let progress = play.progress("cm:shop/a");
-    assert!(matches!(progress.trouble, Some(Trouble::Late { .. })), "{progress:?}");
+    assert!(matches!(progress.problem, Some(StepProblem::Late { .. })), "{progress:?}");
     assert_eq!(progress.overdue, Overdue::Stuck);
 }
 
 #[test]
 fn what_is_not_late_is_calm_again_after_it_could_not_be_seen() {
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
-    play.look();
+    play.reconcile();
     accepted(&mut play, "cm:shop/a");
     accepted(&mut play, "cm:shop/b");
     play.applied("cm shop/a of=shop deleted=0");
-    play.look();
-    play.blind("configmaps");
-    play.look();
+    play.reconcile();
+    play.hidden("configmaps");
+    play.reconcile();
     play.sighted("configmaps");
-    play.look();
-    assert_eq!(play.progress("cm:shop/a").trouble, None);
-    assert_eq!(play.progress("cm:shop/b").trouble, None, "requested, and not seen to go yet");
+    play.reconcile();
+    assert_eq!(play.progress("cm:shop/a").problem, None);
+    assert_eq!(play.progress("cm:shop/b").problem, None, "requested, and not seen to go yet");
 }
 
 #[test]
 fn what_was_requested_and_cannot_be_seen_is_unknown() {
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
-    play.look();
+    play.reconcile();
     accepted(&mut play, "cm:shop/a");
     accepted(&mut play, "cm:shop/b");
     play.applied("cm shop/a of=shop deleted=0");
-    play.look();
+    play.reconcile();
     let shown = |play: &Play| {
         ["cm:shop/a", "cm:shop/b"]
             .map(|uid| play.run.shown(play.run.plan.step(play.id(uid)).unwrap()))
     };
     assert_eq!(shown(&play), [State::Terminating, State::Requested]);
-    play.blind("configmaps");
-    play.look();
+    play.hidden("configmaps");
+    play.reconcile();
     assert_eq!(shown(&play), [State::Unknown; 2]);
     play.sighted("configmaps");
-    play.look();
+    play.reconcile();
     assert_eq!(shown(&play), [State::Terminating, State::Requested]);
 }
 
 #[test]
 fn nothing_is_called_late_while_nobody_can_look() {
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop");
-    play.look();
+    play.reconcile();
     accepted(&mut play, "cm:shop/a");
     play.applied("cm shop/a of=shop deleted=0");
-    play.look();
+    play.reconcile();
     play.see(Observation::Unreachable { cause: AwayCause::Silent, message: "refused".into() });
     play.pass(600);
-    play.look();
-    assert_eq!(play.progress("cm:shop/a").trouble, None);
+    play.reconcile();
+    assert_eq!(play.progress("cm:shop/a").problem, None);
     play.see(Observation::Reached { version: "v1.36.3".into() });
-    play.look();
-    assert!(matches!(play.progress("cm:shop/a").trouble, Some(Trouble::Late { .. })));
+    play.reconcile();
+    assert!(matches!(play.progress("cm:shop/a").problem, Some(StepProblem::Late { .. })));
 }
 
 #[test]
@@ -221,20 +221,20 @@ fn a_volume_that_is_awaited_is_late_again_after_it_could_not_be_seen() {
         "ns shop of=shop\n pvc shop/data of=shop volume=pv
          pv pv claim=shop/data reclaim=Delete of=shop",
     );
-    assert_eq!(play.look(), ["LIST pods in shop"]);
+    assert_eq!(play.reconcile(), ["LIST pods in shop"]);
     play.answer("pvc:shop/data", Outcome::Pods(vec![]));
     accepted(&mut play, "pvc:shop/data");
     play.gone("pvc shop/data");
-    play.look();
+    play.reconcile();
     play.pass(600);
-    play.look();
-    assert!(matches!(play.progress("pv:pv").trouble, Some(Trouble::Late { .. })));
-    play.blind("persistentvolumes");
-    play.look();
+    play.reconcile();
+    assert!(matches!(play.progress("pv:pv").problem, Some(StepProblem::Late { .. })));
+    play.hidden("persistentvolumes");
+    play.reconcile();
     play.sighted("persistentvolumes");
-    play.look();
-    let trouble = &play.progress("pv:pv").trouble;
-    assert!(matches!(trouble, Some(Trouble::Late { .. })), "{trouble:?}");
+    play.reconcile();
+    let problem = &play.progress("pv:pv").problem;
+    assert!(matches!(problem, Some(StepProblem::Late { .. })), "{problem:?}");
 }
 
 #[test]
@@ -243,19 +243,19 @@ fn a_pod_that_came_later_and_does_not_go_is_named() {
         "ns shop of=shop\n cronjob shop/report of=shop template=app:report uses=config:c
          cm shop/c of=shop",
     );
-    assert_eq!(play.look(), ["DELETE CronJob shop/report"]);
+    assert_eq!(play.reconcile(), ["DELETE CronJob shop/report"]);
     play.applied("job shop/report-1 owner=cronjob/report");
     play.applied("pod shop/report-1-a owner=job/report-1 uses=config:c");
     accepted(&mut play, "cronjob:shop/report");
     play.gone("cronjob shop/report");
     play.gone("job shop/report-1");
     play.applied("pod shop/report-1-a owner=job/report-1 uses=config:c deleted=0");
-    assert!(play.look().is_empty());
-    assert_eq!(play.progress("cm:shop/c").trouble, None, "Pods take a moment");
+    assert!(play.reconcile().is_empty());
+    assert_eq!(play.progress("cm:shop/c").problem, None, "Pods take a moment");
     play.pass(600);
-    assert!(play.look().is_empty());
-    let trouble = &play.progress("cm:shop/c").trouble;
-    let Some(Trouble::CannotTell { doubt: Doubt::Left { pod, of } }) = trouble else { panic!() };
+    assert!(play.reconcile().is_empty());
+    let problem = &play.progress("cm:shop/c").problem;
+    let Some(StepProblem::Unknown { reason: UnknownReason::PodsLeft { pod, of } }) = problem else { panic!() };
     assert_eq!(
         [pod, &**of].map(ObjectRef::to_string),
         ["Pod shop/report-1-a", "CronJob shop/report"]
@@ -267,11 +267,11 @@ fn what_a_pod_uses_that_came_later_stays() {
     let mut play = Play::of("ns shop of=shop\n cm shop/c of=shop\n sa shop/web of=shop");
     play.applied("pod shop/stranger uses=config:c,account:web");
     play.applied("pod shop/done uses=config:c phase=Succeeded");
-    assert!(play.look().is_empty());
+    assert!(play.reconcile().is_empty());
     assert_eq!(user_of(&play, "cm:shop/c"), "Pod shop/stranger");
     play.gone("pod shop/stranger");
-    assert_eq!(play.look(), ["DELETE ConfigMap shop/c", "DELETE ServiceAccount shop/web"]);
-    assert_eq!(play.progress("cm:shop/c").trouble, None);
+    assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/c", "DELETE ServiceAccount shop/web"]);
+    assert_eq!(play.progress("cm:shop/c").problem, None);
 }
 
 #[test]
@@ -290,13 +290,13 @@ fn what_selects_a_pod_that_came_later_or_gives_it_rights_stays() {
     play.applied("pod shop/stranger labels=app:web uses=account:web");
     play.applied("pod shop/done labels=app:web uses=account:web phase=Succeeded");
     play.applied("pod lab/namesake labels=app:web uses=account:web");
-    assert_eq!(play.look(), ["DELETE Service shop/out"]);
+    assert_eq!(play.reconcile(), ["DELETE Service shop/out"]);
     let held = ["netpol:shop/closed", "svc:shop/web", "pdb:shop/web", "rb:shop/reads", "crb:reads"];
     for step in held {
         assert_eq!(user_of(&play, step), "Pod shop/stranger", "{step}");
     }
     play.gone("pod shop/stranger");
-    assert_eq!(play.look().len(), held.len() + 1, "the account as well");
+    assert_eq!(play.reconcile().len(), held.len() + 1, "the account as well");
 }
 
 #[test]
@@ -309,15 +309,15 @@ fn a_binding_waits_until_the_pods_of_a_foreign_account_can_be_seen() {
     let pods = fixture::object("pod shop/none").kind;
     let namespace: std::sync::Arc<str> = "shop".into();
     let (namespaces, message) = (vec![namespace.clone()], "no".into());
-    play.see(Observation::Divided { kind: pods.clone(), namespaces, message });
+    play.see(Observation::PerNamespace { kind: pods.clone(), namespaces, message });
     play.see(Observation::ListedIn { kind: pods.clone(), namespace, objects: vec![] });
-    assert_eq!(play.look(), [""; 0]);
+    assert_eq!(play.reconcile(), [""; 0]);
     for step in ["rb:shop/reads", "crb:reads"] {
-        let trouble = &play.progress(step).trouble;
-        assert!(matches!(trouble, Some(Trouble::CannotTell { .. })), "{step}: {trouble:?}");
+        let problem = &play.progress(step).problem;
+        assert!(matches!(problem, Some(StepProblem::Unknown { .. })), "{step}: {problem:?}");
     }
     play.see(Observation::Listed { kind: pods, objects: vec![] });
-    assert_eq!(play.look(), ["DELETE ClusterRoleBinding reads", "DELETE RoleBinding shop/reads"]);
+    assert_eq!(play.reconcile(), ["DELETE ClusterRoleBinding reads", "DELETE RoleBinding shop/reads"]);
 }
 
 #[test]
@@ -328,10 +328,10 @@ fn what_is_collected_with_its_owner_holds_the_owner_for_a_pod_that_came_later() 
          cm shop/c owner=Widget.example.com/w",
     );
     play.applied("pod shop/stranger uses=config:c");
-    assert!(play.look().is_empty());
+    assert!(play.reconcile().is_empty());
     assert_eq!(user_of(&play, "Widget.example.com:shop/w"), "Pod shop/stranger");
     play.gone("pod shop/stranger");
-    assert_eq!(play.look(), ["DELETE Widget shop/w"]);
+    assert_eq!(play.reconcile(), ["DELETE Widget shop/w"]);
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn a_pod_that_came_later_and_is_collected_too_holds_nothing() {
     play.applied("rs shop/web-1 owner=deploy/web selector=app:web");
     play.applied("pod shop/web-1-a owner=rs/web-1 labels=app:web uses=claim:web-1-a-scratch");
     play.applied("pvc shop/web-1-a-scratch owner=pod/web-1-a");
-    assert_eq!(play.look(), ["DELETE Deployment shop/web"]);
+    assert_eq!(play.reconcile(), ["DELETE Deployment shop/web"]);
 }
 
 #[test]
@@ -348,12 +348,12 @@ fn a_claim_and_its_pod_that_came_later_from_one_owner_hold_it() {
     let mut play = Play::of("ns shop of=shop\n Widget.example.com shop/w of=shop");
     play.applied("pvc shop/data owner=Widget.example.com/w");
     play.applied("pod shop/w-a owner=Widget.example.com/w uses=claim:data");
-    assert!(play.look().is_empty(), "the collector would take the claim under the Pod");
+    assert!(play.reconcile().is_empty(), "the collector would take the claim under the Pod");
     play.gone("pod shop/w-a");
-    assert!(play.look().is_empty(), "nobody confirmed that the claim goes");
+    assert!(play.reconcile().is_empty(), "nobody confirmed that the claim goes");
     assert_eq!(taken_with(&play, "Widget.example.com:shop/w"), "PersistentVolumeClaim shop/data");
     play.gone("pvc shop/data");
-    assert_eq!(play.look(), ["DELETE Widget shop/w"]);
+    assert_eq!(play.reconcile(), ["DELETE Widget shop/w"]);
 }
 
 #[test]
@@ -367,10 +367,10 @@ fn what_the_collector_would_take_and_nobody_confirmed_holds_its_owner() {
     ];
     passing.into_iter().for_each(|line| play.applied(line));
     play.applied("VolumeSnapshot.snapshot.storage.k8s.io shop/s owner=Widget.example.com/w");
-    assert!(play.look().is_empty());
+    assert!(play.reconcile().is_empty());
     assert_eq!(taken_with(&play, "Widget.example.com:shop/w"), "VolumeSnapshot shop/s");
     play.gone("VolumeSnapshot.snapshot.storage.k8s.io shop/s");
-    assert_eq!(play.look(), ["DELETE Widget shop/w"]);
+    assert_eq!(play.reconcile(), ["DELETE Widget shop/w"]);
 }
 
 #[test]
@@ -381,19 +381,19 @@ fn whoever_came_later_and_is_no_pod_holds_what_it_needs() {
          Widget.example.com shop/w of=shop",
     );
     play.gone("Widget.example.com shop/w");
-    let newcomers = [
+    let late_objects = [
         ("ing shop/x of=bystander routes=api age=0", "svc:shop/api"),
         ("cronjob shop/x of=bystander uses=claim:data age=0", "pvc:shop/data"),
         ("rb shop/x of=bystander people=yes role=role/reader age=0", "role:shop/reader"),
         ("Widget.example.com lab/x of=bystander age=0", "crd:widgets.example.com"),
     ];
-    newcomers.iter().for_each(|(newcomer, _)| play.applied(newcomer));
+    late_objects.iter().for_each(|(newcomer, _)| play.applied(newcomer));
     play.applied("ing lab/x routes=api age=0");
-    assert_eq!(play.look(), ["DELETE ConfigMap shop/c"]);
-    for (newcomer, step) in newcomers {
+    assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/c"]);
+    for (newcomer, step) in late_objects {
         assert_eq!(user_of(&play, step), fixture::object(newcomer).reference().to_string());
         play.gone(newcomer);
-        assert_eq!(play.look().len(), 1, "{step}");
+        assert_eq!(play.reconcile().len(), 1, "{step}");
     }
 }
 
@@ -405,20 +405,20 @@ fn a_definition_waits_until_all_of_its_kind_can_be_seen() {
     );
     play.steer(&Input::Pause { by: by() });
     play.gone("Widget.example.com shop/w");
-    play.look();
-    play.blind("widgets.example.com");
+    play.reconcile();
+    play.hidden("widgets.example.com");
     play.steer(&Input::Resume { by: by() });
     let waits = |play: &mut Play| {
-        assert_eq!(play.look(), [""; 0]);
-        let trouble = &play.progress("crd:widgets.example.com").trouble;
-        assert!(matches!(trouble, Some(Trouble::CannotTell { .. })), "{trouble:?}");
+        assert_eq!(play.reconcile(), [""; 0]);
+        let problem = &play.progress("crd:widgets.example.com").problem;
+        assert!(matches!(problem, Some(StepProblem::Unknown { .. })), "{problem:?}");
     };
     waits(&mut play);
-    play.blind("example.com/v1");
+    play.hidden("example.com/v1");
     play.sighted("widgets.example.com");
     waits(&mut play);
     play.sighted("example.com/v1");
-    assert_eq!(play.look(), ["DELETE CustomResourceDefinition widgets.example.com"]);
+    assert_eq!(play.reconcile(), ["DELETE CustomResourceDefinition widgets.example.com"]);
 }
 
 #[test]
@@ -429,10 +429,10 @@ fn a_claim_waits_where_more_would_be_lost_with_it_than_was_said() {
     play.applied("pv pv claim=shop/data reclaim=Delete");
     play.applied("pv late claim=shop/new reclaim=Recycle");
     play.applied("pvc shop/new of=shop volume=late");
-    assert!(play.look().is_empty());
+    assert!(play.reconcile().is_empty());
     for (claim, volume) in [("pvc:shop/data", "pv"), ("pvc:shop/new", "late")] {
-        match &play.progress(claim).trouble {
-            Some(Trouble::CannotTell { doubt: Doubt::Loses { volume: it } }) => {
+        match &play.progress(claim).problem {
+            Some(StepProblem::Unknown { reason: UnknownReason::WouldDestroyData { volume: it } }) => {
                 assert_eq!(&*it.name, volume)
             }
             other => panic!("{claim}: {other:?}"),
@@ -440,25 +440,25 @@ fn a_claim_waits_where_more_would_be_lost_with_it_than_was_said() {
     }
     play.applied("pv pv claim=shop/data");
     play.applied("pv late claim=shop/new");
-    assert_eq!(play.look(), ["LIST pods in shop", "LIST pods in shop"]);
+    assert_eq!(play.reconcile(), ["LIST pods in shop", "LIST pods in shop"]);
 }
 
 #[test]
 fn a_volume_waits_for_the_claim_it_names() {
     let mut play = Play::of("ns lab\n cm shop/c of=shop\n pv pv of=shop claim=lab/data");
     play.applied("pvc lab/data");
-    assert_eq!(play.look(), ["DELETE ConfigMap shop/c"]);
+    assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/c"]);
     assert_eq!(user_of(&play, "pv:pv"), "PersistentVolumeClaim lab/data");
     play.gone("pvc lab/data");
-    play.blind("persistentvolumeclaims");
-    assert_eq!(play.look(), [""; 0]);
-    let trouble = &play.progress("pv:pv").trouble;
+    play.hidden("persistentvolumeclaims");
+    assert_eq!(play.reconcile(), [""; 0]);
+    let problem = &play.progress("pv:pv").problem;
     assert!(
-        matches!(trouble, Some(Trouble::CannotTell { doubt: Doubt::Hidden { .. } })),
-        "{trouble:?}"
+        matches!(problem, Some(StepProblem::Unknown { reason: UnknownReason::Hidden { .. } })),
+        "{problem:?}"
     );
     play.sighted("persistentvolumeclaims");
-    assert_eq!(play.look(), ["DELETE PersistentVolume pv"]);
+    assert_eq!(play.reconcile(), ["DELETE PersistentVolume pv"]);
 }
 
 #[test]
@@ -466,14 +466,14 @@ fn nothing_that_pods_need_goes_while_pods_cannot_be_seen() {
     let mut play = Play::of(
         "ns shop of=shop\n cm shop/c of=shop\n netpol shop/n of=shop\n ing shop/i of=shop",
     );
-    play.blind("pods");
-    assert_eq!(play.look(), ["DELETE Ingress shop/i"]);
+    play.hidden("pods");
+    assert_eq!(play.reconcile(), ["DELETE Ingress shop/i"]);
     for step in ["cm:shop/c", "netpol:shop/n"] {
-        let trouble = &play.progress(step).trouble;
-        assert!(matches!(trouble, Some(Trouble::CannotTell { .. })), "{step}: {trouble:?}");
+        let problem = &play.progress(step).problem;
+        assert!(matches!(problem, Some(StepProblem::Unknown { .. })), "{step}: {problem:?}");
     }
     play.sighted("pods");
-    assert_eq!(play.look(), ["DELETE ConfigMap shop/c", "DELETE NetworkPolicy shop/n"]);
+    assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/c", "DELETE NetworkPolicy shop/n"]);
 }
 
 #[test]
@@ -490,17 +490,17 @@ fn the_same_trouble_is_told_once() {
     play.applied("pod shop/debug uses=claim:data");
     let mut reads = 0;
     for _ in 0..600 {
-        reads += play.look().len();
+        reads += play.reconcile().len();
         play.answer("pvc:shop/data", Outcome::Pods(vec![sight()]));
         play.pass(1);
     }
     assert!((20..30).contains(&reads), "{reads} reads in ten minutes");
     let told =
-        play.run.feed().iter().filter(|it| matches!(it.happening, Happening::Trouble { .. }));
+        play.run.event_log().iter().filter(|it| matches!(it.event, FeedEvent::Problem { .. }));
     assert_eq!(told.count(), 1);
     play.gone("pod shop/debug");
     play.pass(1);
-    assert_eq!(play.look(), ["LIST pods in shop"], "it is read at once when it seems free");
+    assert_eq!(play.reconcile(), ["LIST pods in shop"], "it is read at once when it seems free");
 }
 
 /// A Pod of a set that mounts nothing may be a writer all the same: it is told by its owner, and by its labels alone.
@@ -511,7 +511,7 @@ fn a_claim_waits_for_every_pod_of_its_set_whatever_it_mounts() {
          sts shop/db of=shop selector=app:db template=app:db templates=data
          pvc shop/data-db-0 of=shop",
     );
-    assert_eq!(play.look(), ["DELETE StatefulSet shop/db"]);
+    assert_eq!(play.reconcile(), ["DELETE StatefulSet shop/db"]);
     accepted(&mut play, "sts:shop/db");
     play.gone("sts shop/db");
     let sight = |line: &str| {
@@ -525,14 +525,14 @@ fn a_claim_waits_for_every_pod_of_its_set_whatever_it_mounts() {
         }
     };
     for pod in ["pod shop/db-0 owner=sts/db labels=role:old", "pod shop/db-1 labels=app:db"] {
-        assert_eq!(play.look(), ["LIST pods in shop"], "{pod}");
+        assert_eq!(play.reconcile(), ["LIST pods in shop"], "{pod}");
         play.answer("pvc:shop/data-db-0", Outcome::Pods(vec![sight(pod)]));
-        let trouble = &play.progress("pvc:shop/data-db-0").trouble;
-        assert!(trouble.is_some(), "{pod}");
+        let problem = &play.progress("pvc:shop/data-db-0").problem;
+        assert!(problem.is_some(), "{pod}");
         assert_eq!(play.progress("pvc:shop/data-db-0").requested, None, "{pod}");
         play.pass(120);
     }
-    assert_eq!(play.look(), ["LIST pods in shop"]);
+    assert_eq!(play.reconcile(), ["LIST pods in shop"]);
     play.answer("pvc:shop/data-db-0", Outcome::Pods(vec![sight("pod shop/other labels=app:web")]));
     assert_ne!(play.progress("pvc:shop/data-db-0").requested, None);
 }
@@ -540,11 +540,11 @@ fn a_claim_waits_for_every_pod_of_its_set_whatever_it_mounts() {
 #[test]
 fn what_was_recalled_was_never_requested() {
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
-    assert_eq!(play.look().len(), 2);
+    assert_eq!(play.reconcile().len(), 2);
     play.steer(&Input::Stop { by: by() });
     play.answer("cm:shop/a", Outcome::Recalled);
     play.answer("cm:shop/b", Outcome::Accepted);
-    play.look();
+    play.reconcile();
     assert_eq!(play.progress("cm:shop/a").requested, None);
     assert_eq!(play.stopped(), Some((2, 1, 0)), "the namespace and a; b; none");
 }
@@ -552,18 +552,18 @@ fn what_was_recalled_was_never_requested() {
 #[test]
 fn a_run_does_not_end_before_it_knows_what_it_has_done() {
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
-    play.look();
+    play.reconcile();
     for step in ["cm:shop/a", "cm:shop/b"] {
         play.answer(step, Outcome::Unanswered { message: "no answer".into(), after: None });
     }
     play.steer(&Input::Stop { by: by() });
-    assert!(play.look().is_empty(), "put off");
+    assert!(play.reconcile().is_empty(), "put off");
     assert_eq!(play.run.state(), RunState::Stopping);
     play.pass(1);
-    assert_eq!(play.look(), ["GET ConfigMap shop/a", "GET ConfigMap shop/b"]);
+    assert_eq!(play.reconcile(), ["GET ConfigMap shop/a", "GET ConfigMap shop/b"]);
     play.answer("cm:shop/a", Outcome::Present { terminating: false });
     play.answer("cm:shop/b", Outcome::Present { terminating: true });
-    assert!(play.look().is_empty(), "what is proven untouched stays so");
+    assert!(play.reconcile().is_empty(), "what is proven untouched stays so");
     assert_eq!((play.run.state(), play.stopped()), (RunState::Stopped, Some((2, 1, 0))));
 }
 
@@ -573,18 +573,18 @@ fn whoever_asks_for_patience_gets_it() {
     let throttled = |after| Outcome::Throttled { after };
     // What is asked for, and by when it was not granted yet, if a DELETE may have had its effect or did not: never at once,
     // and not for ever.
-    for (asked, unsure, sure) in [(0, 0, 0), (9, 8, 8), (600, 119, 599), (86_400, 119, 3_599)] {
+    for (asked, effect_unknown, sure) in [(0, 0, 0), (9, 8, 8), (600, 119, 599), (86_400, 119, 3_599)] {
         let after = Some(jiff::SignedDuration::from_secs(asked));
         for (outcome, until, next) in
-            [(late(after), unsure, "GET"), (throttled(after), sure, "DELETE")]
+            [(late(after), effect_unknown, "GET"), (throttled(after), sure, "DELETE")]
         {
             let mut play = Play::of("cm shop/a of=shop");
-            play.look();
+            play.reconcile();
             play.answer("cm:shop/a", outcome);
             play.pass(until);
-            assert!(play.look().is_empty(), "{asked}");
+            assert!(play.reconcile().is_empty(), "{asked}");
             play.pass(1);
-            assert_eq!(play.look(), [format!("{next} ConfigMap shop/a")], "{asked}");
+            assert_eq!(play.reconcile(), [format!("{next} ConfigMap shop/a")], "{asked}");
         }
     }
 }
@@ -592,39 +592,39 @@ fn whoever_asks_for_patience_gets_it() {
 #[test]
 fn who_resumes_a_run_has_it_ask_at_once() {
     let mut play = Play::of("cm shop/a of=shop");
-    play.look();
+    play.reconcile();
     let after = Some(jiff::SignedDuration::from_hours(1));
     play.answer("cm:shop/a", Outcome::Throttled { after });
-    assert!(play.look().is_empty());
+    assert!(play.reconcile().is_empty());
     play.steer(&Input::Pause { by: by() });
-    assert!(play.look().is_empty());
+    assert!(play.reconcile().is_empty());
     play.steer(&Input::Resume { by: by() });
-    assert_eq!(play.look(), ["DELETE ConfigMap shop/a"]);
+    assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/a"]);
 }
 
 #[test]
 fn what_was_left_out_after_it_was_requested_cannot_be_taken_back() {
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
-    play.look();
+    play.reconcile();
     accepted(&mut play, "cm:shop/a");
     accepted(&mut play, "cm:shop/b");
     play.gone("cm shop/b");
-    play.look();
+    play.reconcile();
     let step = play.id("cm:shop/a");
     play.steer(&Input::Skip { step, by: by() });
     assert_eq!(play.progress("ns:shop").stage, Stage::Skipped);
     play.steer(&Input::Stop { by: by() });
-    play.look();
+    play.reconcile();
     assert_eq!(play.run.state(), RunState::Finished, "nothing is left to stop");
 
     let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
-    play.look();
+    play.reconcile();
     accepted(&mut play, "cm:shop/a");
     let step = play.id("cm:shop/a");
     play.steer(&Input::Skip { step, by: by() });
     play.steer(&Input::Stop { by: by() });
     play.answer("cm:shop/b", Outcome::Refused { code: 403, message: "no".into() });
-    play.look();
+    play.reconcile();
     assert_eq!(play.stopped(), Some((2, 1, 0)));
 }
 
@@ -633,17 +633,17 @@ fn what_was_on_its_way_when_what_is_in_front_was_left_out_is_left_out_as_well() 
     let mut play = Play::of(
         "ns shop of=shop\n hpa shop/h of=shop target=deploy/web\n deploy shop/web of=shop",
     );
-    assert_eq!(play.look(), ["DELETE HorizontalPodAutoscaler shop/h"]);
+    assert_eq!(play.reconcile(), ["DELETE HorizontalPodAutoscaler shop/h"]);
     accepted(&mut play, "hpa:shop/h");
     play.gone("hpa shop/h");
-    assert_eq!(play.look(), ["DELETE Deployment shop/web"]);
+    assert_eq!(play.reconcile(), ["DELETE Deployment shop/web"]);
     play.applied("hpa shop/h uid=again of=shop target=deploy/web");
-    play.look();
+    play.reconcile();
     let step = play.id("hpa:shop/h");
     play.steer(&Input::Skip { step, by: by() });
     play.answer("deploy:shop/web", Outcome::Refused { code: 403, message: "no".into() });
     play.pass(60);
-    assert!(play.look().is_empty());
+    assert!(play.reconcile().is_empty());
     assert_eq!(play.progress("deploy:shop/web").stage, Stage::Skipped);
     assert_eq!(play.run.state(), RunState::Finished);
 }
@@ -655,16 +655,16 @@ fn what_comes_back_as_its_owner_was_left_out_is_left_out_too() {
          sts shop/db of=shop selector=app:db template=app:db
          pod shop/db-0 owner=sts/db labels=app:db deleted=0",
     );
-    assert_eq!(play.look(), ["DELETE StatefulSet shop/db"]);
+    assert_eq!(play.reconcile(), ["DELETE StatefulSet shop/db"]);
     play.answer("sts:shop/db", Outcome::Refused { code: 403, message: "no".into() });
     let step = play.id("sts:shop/db");
     play.steer(&Input::Skip { step, by: by() });
     assert_eq!(play.progress("pod:shop/db-0").stage, Stage::Terminating, "somebody evicted it");
     play.gone("pod shop/db-0 owner=sts/db");
     play.applied("pod shop/db-0 uid=again owner=sts/db labels=app:db");
-    play.look();
+    play.reconcile();
     assert_eq!(play.progress("pod:shop/db-0").stage, Stage::Skipped);
-    assert_eq!(play.progress("pod:shop/db-0").reached(), Stage::CameBack, "it had gone");
+    assert_eq!(play.progress("pod:shop/db-0").furthest_stage(), Stage::CameBack, "it had gone");
     assert_eq!(play.run.state(), RunState::Finished);
 }
 
@@ -676,7 +676,7 @@ fn what_is_owned_by_what_came_back_itself_is_left_out_with_it() {
          sts shop/db of=shop selector=app:db template=app:db
          pod shop/db-0 owner=sts/db labels=app:db\n pod shop/db-1 owner=sts/db labels=app:db",
     );
-    play.look();
+    play.reconcile();
     accepted(&mut play, "sts:shop/db");
     play.gone("sts shop/db");
     for pod in ["db-0", "db-1"] {
@@ -687,10 +687,10 @@ fn what_is_owned_by_what_came_back_itself_is_left_out_with_it() {
         let owner = "owner=sts/db owner-uid=again";
         play.applied(&format!("pod shop/{pod} uid={pod}-again {owner} labels=app:db"));
     }
-    play.look();
+    play.reconcile();
     let step = play.id("sts:shop/db");
     play.steer(&Input::Skip { step, by: by() });
-    play.look();
+    play.reconcile();
     assert_eq!(play.run.state(), RunState::Finished);
     assert!(play.run.steps().all(|(_, progress)| progress.stage == Stage::Skipped));
 }
@@ -704,32 +704,32 @@ fn what_a_pod_used_waits_for_what_would_make_the_pod_anew() {
          pvc shop/data of=shop";
     let refused = || {
         let mut play = Play::of(fixture);
-        assert_eq!(play.look(), ["DELETE Database shop/db"]);
+        assert_eq!(play.reconcile(), ["DELETE Database shop/db"]);
         let refused = Outcome::Refused { code: 403, message: "no".into() };
         play.answer("Database.example.com:shop/db", refused);
         play
     };
     let mut play = refused();
     play.gone("pod shop/db-0 owner=Database.example.com/db");
-    assert!(play.look().is_empty(), "the operator may be about to make another one");
+    assert!(play.reconcile().is_empty(), "the operator may be about to make another one");
     let (database, claim) = (play.id("Database.example.com:shop/db"), play.id("pvc:shop/data"));
     let step = play.run.plan.step(claim).unwrap();
     assert_eq!(play.run.waits_for(step, &play.index), [database], "and the page says so");
     play.gone("Database.example.com shop/db");
-    assert_eq!(play.look(), ["LIST pods in shop"]);
+    assert_eq!(play.reconcile(), ["LIST pods in shop"]);
 
     let mut play = refused();
     play.steer(&Input::Skip { step: database, by: by() });
     assert_eq!(play.progress("pvc:shop/data").stage, Stage::Skipped);
     play.gone("pod shop/db-0 owner=Database.example.com/db");
-    play.look();
+    play.reconcile();
     assert_eq!(play.run.state(), RunState::Finished);
 }
 
 /// A run's DELETEs, each with what becomes of what its object owns.
 fn deletes(play: &mut Play) -> Vec<String> {
-    let turn = play.feed(&Input::Look);
-    let deletes = turn.actions.iter().filter_map(|action| match action {
+    let decision = play.event_log(&Input::Reconcile);
+    let deletes = decision.actions.iter().filter_map(|action| match action {
         Action::Delete { object, propagation, .. } => Some(format!("{object} {propagation:?}")),
         _ => None,
     });
@@ -782,7 +782,7 @@ fn what_the_collector_would_leave_holds_nothing() {
          clusterrole w owner=Widget.example.com/w owner-uid=Widget.example.com:shop/w",
     );
     play.applied("secret shop/shared owner=Widget.example.com/w,cm/other");
-    assert_eq!(play.look(), ["DELETE Widget shop/w"]);
+    assert_eq!(play.reconcile(), ["DELETE Widget shop/w"]);
 }
 
 #[test]
@@ -792,7 +792,7 @@ fn what_a_pod_owns_needs_nobodys_word() {
     );
     play.applied("pod shop/web-1-b owner=rs/web-1 labels=app:web");
     play.applied("CiliumEndpoint.cilium.io shop/web-1-b owner=pod/web-1-b");
-    assert_eq!(play.look(), ["DELETE Deployment shop/web"]);
+    assert_eq!(play.reconcile(), ["DELETE Deployment shop/web"]);
 }
 
 #[test]
@@ -800,7 +800,7 @@ fn a_claim_does_not_answer_for_a_volume_that_is_anothers() {
     let mut play = Play::of(
         "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=lab/data reclaim=Delete",
     );
-    assert_eq!(play.look(), ["LIST pods in shop"]);
+    assert_eq!(play.reconcile(), ["LIST pods in shop"]);
 }
 
 #[test]
@@ -808,15 +808,15 @@ fn a_claim_waits_where_the_volume_that_came_cannot_be_seen() {
     let fixture = "ns shop of=shop\n pvc shop/data of=shop";
     let mut play = Play::of(fixture);
     play.applied("pvc shop/data of=shop volume=pv");
-    assert_eq!(play.look(), ["LIST pods in shop"], "there is no such volume");
+    assert_eq!(play.reconcile(), ["LIST pods in shop"], "there is no such volume");
     let mut play = Play::of(fixture);
-    play.blind("persistentvolumes");
+    play.hidden("persistentvolumes");
     play.applied("pvc shop/data of=shop volume=pv");
-    assert_eq!(play.look(), [""; 0]);
-    let trouble = &play.progress("pvc:shop/data").trouble;
+    assert_eq!(play.reconcile(), [""; 0]);
+    let problem = &play.progress("pvc:shop/data").problem;
     assert!(
-        matches!(trouble, Some(Trouble::CannotTell { doubt: Doubt::Loses { .. } })),
-        "{trouble:?}"
+        matches!(problem, Some(StepProblem::Unknown { reason: UnknownReason::WouldDestroyData { .. } })),
+        "{problem:?}"
     );
 }
 
@@ -825,7 +825,7 @@ fn a_volume_does_not_wait_for_a_claim_that_has_another() {
     let mut play = Play::of(
         "ns lab\n pvc lab/data volume=other\n pv other claim=lab/data\n pv pv of=shop claim=lab/data",
     );
-    assert_eq!(play.look(), ["DELETE PersistentVolume pv"]);
+    assert_eq!(play.reconcile(), ["DELETE PersistentVolume pv"]);
 }
 
 #[test]
@@ -834,10 +834,10 @@ fn who_gives_up_a_refused_child_saves_none_of_the_others() {
         "Widget.example.com shop/w of=shop
          cm shop/a owner=Widget.example.com/w\n cm shop/b owner=Widget.example.com/w",
     );
-    play.look();
+    play.reconcile();
     accepted(&mut play, "Widget.example.com:shop/w");
     play.gone("Widget.example.com shop/w");
-    assert_eq!(play.look(), ["DELETE ConfigMap shop/a", "DELETE ConfigMap shop/b"]);
+    assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/a", "DELETE ConfigMap shop/b"]);
     for uid in ["cm:shop/a", "cm:shop/b"] {
         play.answer(uid, Outcome::Refused { code: 403, message: "no".into() });
     }
@@ -859,7 +859,7 @@ fn what_goes_with_many_owners_is_told_in_no_time() {
     }
     let mut play = Play::of(&fixture);
     assert_eq!(play.run.taken().len(), 0);
-    play.look();
+    play.reconcile();
     accepted(&mut play, "Widget.example.com:shop/l0");
     assert_eq!(play.run.taken().len(), 2 * (LAYERS - 1));
 }
@@ -870,7 +870,7 @@ fn a_stop_calls_nothing_untouched_that_goes_all_the_same() {
         "deploy shop/web of=shop\n rs shop/web-1 owner=deploy/web\n pod shop/web-1-a owner=rs/web-1 uses=claim:data
          pvc shop/data of=shop volume=pv\n pv pv claim=shop/data reclaim=Delete\n cm shop/c of=shop",
     );
-    play.look();
+    play.reconcile();
     accepted(&mut play, "deploy:shop/web");
     accepted(&mut play, "cm:shop/c");
     let taken = |play: &Play, uid: &str| play.run.taken().contains(&play.id(uid));
@@ -883,7 +883,7 @@ fn a_stop_calls_nothing_untouched_that_goes_all_the_same() {
         assert_eq!(taken(&play, uid), is_taken, "{uid}");
     }
     play.steer(&Input::Stop { by: by() });
-    play.look();
+    play.reconcile();
     assert_eq!(play.stopped(), Some((2, 4, 0)));
 }
 
@@ -896,10 +896,10 @@ fn a_volume_is_left_out_with_the_claim_that_decides_over_its_data() {
     for step in ["pv:pv", "pvc:shop/data", "ns:shop"] {
         assert_eq!(play.progress(step).stage, Stage::Skipped, "{step}");
     }
-    assert_eq!(play.look(), [""; 0]);
+    assert_eq!(play.reconcile(), [""; 0]);
 
     let mut play = Play::of(fixture);
-    play.look();
+    play.reconcile();
     play.answer("pvc:shop/data", Outcome::Pods(vec![]));
     let skip = Input::Skip { step: play.id("pv:pv"), by: by() };
     let late = Err(SteerError::TooLate(play.id("pv:pv")));
@@ -908,7 +908,7 @@ fn a_volume_is_left_out_with_the_claim_that_decides_over_its_data() {
     assert_eq!(play.run.decide(&skip, &play.index, play.now), late);
     assert!(play.run.taken().contains(&play.id("pv:pv")));
     play.gone("pvc shop/data");
-    play.look();
+    play.reconcile();
     play.steer(&skip);
     assert_eq!(play.progress("pv:pv").stage, Stage::Skipped, "nobody looks after it any more");
 }
@@ -921,10 +921,10 @@ fn whoever_leaves_out_a_pod_leaves_out_what_waits_for_its_workload_to_have_none(
          pod shop/db-0 owner=sts/db labels=app:db uses=config:c
          pvc shop/data-db-0 of=shop\n cm shop/other of=shop",
     );
-    play.look();
+    play.reconcile();
     accepted(&mut play, "sts:shop/db");
     play.gone("sts shop/db");
-    play.look();
+    play.reconcile();
     let step = play.id("pod:shop/db-0");
     let claim = play.run.plan.step(play.id("pvc:shop/data-db-0")).unwrap();
     assert_eq!(play.run.waits_for(claim, &play.index), [step], "the page can count what is behind");
@@ -934,7 +934,7 @@ fn whoever_leaves_out_a_pod_leaves_out_what_waits_for_its_workload_to_have_none(
     assert_eq!(play.progress("ns:shop").stage, Stage::Skipped);
     accepted(&mut play, "cm:shop/other");
     play.gone("cm shop/other");
-    play.look();
+    play.reconcile();
     assert_eq!(play.run.state(), RunState::Finished);
 }
 
@@ -963,8 +963,8 @@ fn what_waits_at_whatever_distance_is_what_is_left_out() {
             }
         }
         let skip = Input::Skip { step: step.id, by: by() };
-        let turn = play.run.decide(&skip, &play.index, play.now).unwrap();
-        let left_out: BTreeSet<StepId> = turn.events.iter().filter_map(RunEvent::step).collect();
-        assert_eq!(seen, left_out, "{}", step.object);
+        let decision = play.run.decide(&skip, &play.index, play.now).unwrap();
+        let skip: BTreeSet<StepId> = decision.events.iter().filter_map(RunEvent::step).collect();
+        assert_eq!(seen, skip, "{}", step.object);
     }
 }

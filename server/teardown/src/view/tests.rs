@@ -95,7 +95,7 @@ fn what_a_stopped_run_left_open_is_shown_as_it_is_now() {
     let mut run = run_of(&index);
     let ids: Vec<StepId> = run.plan.steps.iter().map(|step| step.id).collect();
     for id in &ids[..2] {
-        happen(&mut run, &RunEvent::Asked { step: *id, call: Call::Delete });
+        happen(&mut run, &RunEvent::CallStarted { step: *id, call: Call::Delete });
         happen(&mut run, &RunEvent::Accepted { step: *id });
     }
     let names = |run: &Run, index: &Index| states(&run_page(run, index));
@@ -137,7 +137,7 @@ fn what_is_finalized_is_counted_as_such() {
     let index = fixture::index("ns shop of=shop\n cm shop/a of=shop finalizers=x");
     let mut run = run_of(&index);
     let id = run.plan.steps[0].id;
-    happen(&mut run, &RunEvent::Asked { step: id, call: Call::Delete });
+    happen(&mut run, &RunEvent::CallStarted { step: id, call: Call::Delete });
     happen(&mut run, &RunEvent::Accepted { step: id });
     happen(&mut run, &RunEvent::Terminating { step: id, since: fixture::now(), grace: 0 });
     let page = run_page(&run, &index);
@@ -157,7 +157,7 @@ fn what_was_kept_is_told_whether_or_not_it_can_be_seen() {
         let mut kept: Vec<String> = run_page(&run, index)
             .into_iter()
             .filter_map(|record| match record {
-                Record::Object(card) if matches!(card.standing, Standing::Kept(_)) => {
+                Record::Object(card) if matches!(card.membership, Membership::Kept(_)) => {
                     Some(format!("{} {:?}", card.object, card.state))
                 }
                 _ => None,

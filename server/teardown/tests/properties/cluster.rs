@@ -11,7 +11,7 @@ use teardown::{
     action::{Action, Outcome, PodSight},
     fixture,
     graph::Graph,
-    object::{Deletion, Facts, Object, Uid, Used},
+    object::{Deletion, Facts, Object, Uid, PodReferenceKind},
     observation::Observation,
     relation::Edge,
 };
@@ -290,7 +290,7 @@ fn sight(object: &Object) -> Option<PodSight> {
         claims: pod
             .uses
             .iter()
-            .filter(|used| used.what == Used::Claim)
+            .filter(|used| used.what == PodReferenceKind::Claim)
             .map(|used| used.name.clone())
             .collect(),
     })

@@ -47,7 +47,7 @@ proptest! {
         let graph = Graph::of(&index);
         let Some(plan) = planned(&index)? else { return Ok(()) };
         let place = |uid: &Uid| plan.steps.iter().position(|step| step.uid == *uid);
-        for (first, then, rung) in graph.edges().iter().filter_map(Edge::ordered) {
+        for (first, then, phase) in graph.edges().iter().filter_map(Edge::ordered) {
             let Some(then_at) = place(then) else { continue };
             let user = index.get(first).unwrap();
             if user.is_made_by_cluster() {
@@ -59,7 +59,7 @@ proptest! {
             prop_assert!(first_at < Some(then_at));
             prop_assert!(plan.steps[first_at.unwrap()].wave < step.wave);
             let blocker = step.after.iter().find(|blocker| plan.step(blocker.step).unwrap().uid == *first);
-            prop_assert!(blocker.is_some_and(|blocker| blocker.rung >= rung), "{first} is not awaited by {then}");
+            prop_assert!(blocker.is_some_and(|blocker| blocker.phase >= phase), "{first} is not awaited by {then}");
         }
         let members: BTreeSet<&Uid> = plan.steps.iter().map(|step| &step.uid).collect();
         prop_assert_eq!(members.len(), plan.steps.len(), "an object has two steps");
@@ -130,33 +130,33 @@ fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError
             cluster.forget_replies();
             index = Index::default();
             index.apply(cluster.listing(), now);
-            let turn = run.decide(&Input::Recover, &index, now).unwrap();
-            for event in turn.events {
+            let decision = run.decide(&Input::Recover, &index, now).unwrap();
+            for event in decision.events {
                 run.apply(now, &event).unwrap();
                 journal.push((now, event));
             }
         }
         let input = match dice.roll(4) {
             0 => match cluster.reply(&mut dice) {
-                Some((action, outcome)) => Input::Performed { action, outcome },
-                None => Input::Look,
+                Some((action, outcome)) => Input::CallCompleted { action, outcome },
+                None => Input::Reconcile,
             },
             1 => {
                 index.apply(cluster.tell(&mut dice), now);
-                Input::Look
+                Input::Reconcile
             }
             2 => {
                 cluster.happen(&mut dice, now);
-                Input::Look
+                Input::Reconcile
             }
             _ => match dice.roll(120) {
                 0 => Input::Pause { by: "test".into() },
                 1..20 => Input::Resume { by: "test".into() },
-                _ => Input::Look,
+                _ => Input::Reconcile,
             },
         };
-        let turn = run.decide(&input, &index, now).unwrap();
-        for event in turn.events {
+        let decision = run.decide(&input, &index, now).unwrap();
+        for event in decision.events {
             run.apply(now, &event).unwrap();
             journal.push((now, event));
             if journal.len().is_multiple_of(7) {
@@ -165,9 +165,9 @@ fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError
         }
         // A crash between journal and call: the intent is there, the call was never made.
         if crashes && dice.one_in(20) {
-            cluster.lose(turn.actions);
+            cluster.lose(decision.actions);
         } else {
-            cluster.receive(turn.actions);
+            cluster.receive(decision.actions);
         }
         prop_assert_eq!(cluster.violations(), &[] as &[String]);
         if run.state().is_ended() {

@@ -36,7 +36,7 @@ impl Game {
     /// anew, says nothing.
     async fn read_end(&self, run: &str) -> Option<Sighting> {
         let hub = &self.life.as_ref()?.hub;
-        let looked = timeout(ANSWER, hub.look(Topic::Run(RunId::new(run)))).await;
+        let looked = timeout(ANSWER, hub.query(Topic::Run(RunId::new(run)))).await;
         let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else { return None };
         self.vantage().sight(run, records.iter())
     }

@@ -50,7 +50,7 @@ impl Game {
         let Some(life) = &self.life else { return vec![] };
         for _ in 0..READING {
             sleep(Duration::from_secs(1)).await;
-            let looked = life.hub.look(Topic::Unit(UnitId::new(UNIT)));
+            let looked = life.hub.query(Topic::Unit(UnitId::new(UNIT)));
             let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = timeout(ANSWER, looked).await
             else {
                 continue;

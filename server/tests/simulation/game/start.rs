@@ -46,7 +46,7 @@ impl Game {
                 continue;
             };
             if self.adversity.is_early && is_blind(&plan) {
-                refused = format!("cannot be seen: {:?}", plan.blind);
+                refused = format!("cannot be seen: {:?}", plan.hidden);
                 continue;
             }
             *self.stage.confirmed.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -141,5 +141,5 @@ impl Game {
 /// Whether a page says that a plan was made without seeing all that it depends on. The person who reads that waits. A group
 /// of the application's own has nothing in it.
 fn is_blind(plan: &Plan) -> bool {
-    plan.blind.iter().any(|resource| !resource.contains(".example."))
+    plan.hidden.iter().any(|resource| !resource.contains(".example."))
 }

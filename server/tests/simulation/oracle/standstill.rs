@@ -171,7 +171,7 @@ fn free(
         let Some(plan) = evidence.known.plans.get(plan) else { continue };
         for step in list(plan, "/steps") {
             let Some(object) = state.by_uid(text(step, "/uid")) else { continue };
-            let is_ours = !step["deed"]["delete"].is_null()
+            let is_ours = !step["action"]["delete"].is_null()
                 && step["id"].as_u64().is_none_or(|id| !skipped.contains(&id))
                 && object["metadata"]["deletionTimestamp"].is_null();
             if is_ours
@@ -203,7 +203,7 @@ fn is_held_by_pods(
     families: &Families<'_>,
 ) -> bool {
     // Of a workload that is gone itself, its plan and their owners say which Pods are left; and those are on their way.
-    let waits_for_pods = list(step, "/after").iter().any(|it| it["rung"] == "childless");
+    let waits_for_pods = list(step, "/after").iter().any(|it| it["phase"] == "podsGone");
     let is_going = |pod: &Value| !pod["metadata"]["deletionTimestamp"].is_null();
     state.within("Pod", namespace(object)).any(|pod| {
         // A Pod that nobody planned and no controller has is for a person to see to, and the page says so.

@@ -46,7 +46,7 @@ impl Hand {
     }
 
     fn announce(&mut self) {
-        self.say(json!({"event": "asked", "step": 0, "call": "delete"}), 0, 0);
+        self.say(json!({"event": "callStarted", "step": 0, "call": "delete"}), 0, 0);
     }
 
     fn arrive(&mut self, life: u64, at: u64) {
@@ -286,7 +286,7 @@ fn two_lives_never_call_at_once() {
 /// A run of one step that nobody started, at rest for so long.
 fn idle(over: u64) -> Hand {
     let mut hand = Hand::new(&["a"]);
-    let step = json!({"id": 0, "uid": "a", "deed": {"delete": {"propagation": "background"}}});
+    let step = json!({"id": 0, "uid": "a", "action": {"delete": {"propagation": "background"}}});
     hand.evidence.known.plans.insert("p".into(), json!({"steps": [step], "kept": []}));
     hand.event(Change::Added, "a", UNIT);
     hand.evidence.moments.note(0, 1);
@@ -337,7 +337,7 @@ fn others_moves_are_no_moves() {
 fn what_waits_for_others_is_not_late() {
     for (freed, expected) in [(20_000, "I9 I3"), (40_000, "I3")] {
         let mut hand = Hand::new(&["a"]);
-        let step = json!({"id": 0, "uid": "a", "deed": {"delete": {}}});
+        let step = json!({"id": 0, "uid": "a", "action": {"delete": {}}});
         hand.evidence.known.plans.insert("p".into(), json!({"steps": [step], "kept": []}));
         hand.event(Change::Added, "owner", "");
         let owners = json!([{"uid": "owner"}]);
@@ -355,10 +355,10 @@ fn what_waits_for_others_is_not_late() {
 fn what_waits_for_the_last_pod_of_a_workload_is_not_late() {
     for (root, expected) in [("set", "I3"), ("of-nobody", "I9 I3")] {
         let mut hand = Hand::new(&["set", "a"]);
-        let after = json!([{"step": 0, "rung": "childless"}]);
+        let after = json!([{"step": 0, "phase": "podsGone"}]);
         let steps = json!([
-            {"id": 0, "uid": "set", "deed": {"delete": {}}},
-            {"id": 1, "uid": "a", "deed": {"delete": {}}, "after": after}
+            {"id": 0, "uid": "set", "action": {"delete": {}}},
+            {"id": 1, "uid": "a", "action": {"delete": {}}, "after": after}
         ]);
         hand.evidence.known.plans.insert("p".into(), json!({"steps": steps, "kept": []}));
         hand.change(Change::Added, json!({"name": "a", "uid": "a"}));

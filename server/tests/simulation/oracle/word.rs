@@ -56,7 +56,7 @@ pub(super) fn asker<'a>(
         let mut steps = list(evidence.known.plans.get(plan)?, "/steps").iter();
         let step = &steps.find(|step| text(step, "/uid") == uid)?["id"];
         let is_it = |event: &Value| {
-            event_name(event) == "asked"
+            event_name(event) == "callStarted"
                 && text(event, "/event/call") == "delete"
                 && event["event"]["step"] == *step
         };

@@ -4,9 +4,9 @@ use super::*;
 use crate::observation::Observation;
 
 fn hide(index: &mut Index, resource: &str) {
-    let (cause, message) = (BlindCause::Forbidden, "no".into());
-    let blind = Observation::Blind { resource: resource.to_owned(), cause, message };
-    index.apply([blind], fixture::now());
+    let (cause, message) = (HiddenCause::Forbidden, "no".into());
+    let hidden = Observation::Hidden { resource: resource.to_owned(), cause, message };
+    index.apply([hidden], fixture::now());
 }
 
 /// The plan of `shop` while a resource or a group version is hidden.
@@ -20,7 +20,7 @@ fn plan_without(resource: &str, fixture: &str) -> Plan {
 /// What is kept for the sake of others that may be hidden, and who they are.
 fn kept_for_the_unseen(plan: &Plan) -> Vec<String> {
     let kept = plan.kept.iter().filter_map(|kept| match &kept.reason {
-        KeptReason::UnseenUsers { resource, namespace } => {
+        KeptReason::HiddenUsers { resource, namespace } => {
             let within = namespace.as_ref().map(|it| format!(" in {it}")).unwrap_or_default();
             Some(format!("{}: {resource}{within}", kept.object))
         }
@@ -60,7 +60,7 @@ fn a_binding_stays_while_the_pods_of_a_foreign_account_cannot_be_seen() {
     let pods = fixture::object("pod shop/none").kind;
     let namespace: std::sync::Arc<str> = "shop".into();
     let (namespaces, message) = (vec![namespace.clone()], "no".into());
-    let divided = Observation::Divided { kind: pods.clone(), namespaces, message };
+    let divided = Observation::PerNamespace { kind: pods.clone(), namespaces, message };
     let listed = Observation::ListedIn { kind: pods, namespace, objects: vec![] };
     index.apply([divided, listed], fixture::now());
     let (kept, going) = kept_and_going(&index);
@@ -104,8 +104,8 @@ fn an_operators_object_whose_claims_nobody_sees_does_not_take_them() {
                    deploy shop/web of=shop\n pod shop/web-a owner=deploy/web";
     let orphaning = |hidden: &str| {
         let plan = plan_without(hidden, fixture);
-        let orphan = Deed::Delete { propagation: Propagation::Orphan };
-        let steps = plan.steps.iter().filter(|step| step.deed == orphan);
+        let orphan = StepAction::Delete { propagation: Propagation::Orphan };
+        let steps = plan.steps.iter().filter(|step| step.action == orphan);
         steps.map(|step| step.object.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(orphaning("secrets"), [""; 0]);
@@ -134,8 +134,8 @@ fn what_the_community_of_kubernetes_defines_may_own_claims_that_nobody_sees() {
     {
         let fixture = format!("ns shop of=shop\n {kind} shop/s of=shop");
         let plan = plan_without("persistentvolumeclaims", &fixture);
-        let deed = plan.steps.iter().find(|step| &*step.object.name == "s").map(|step| step.deed);
+        let action = plan.steps.iter().find(|step| &*step.object.name == "s").map(|step| step.action);
         let propagation = if orphans { Propagation::Orphan } else { Propagation::Background };
-        assert_eq!(deed, Some(Deed::Delete { propagation }), "{kind}");
+        assert_eq!(action, Some(StepAction::Delete { propagation }), "{kind}");
     }
 }

@@ -231,7 +231,7 @@ fn what_another_run_deletes_a_page_need_not_know_at_once() {
             known.plans.insert("q".into(), json!({"steps": [{"id": 0, "uid": "b"}], "kept": []}));
             known.runs.push(("s".into(), "q".into()));
             let step = u64::from(run == "r");
-            let asked = json!({"event": {"event": "asked", "step": step, "call": "delete"}});
+            let asked = json!({"event": {"event": "callStarted", "step": step, "call": "delete"}});
             known.mark(run, asked, 0, 0);
         });
         let (mut hand, end) = with(end, 2, "state", json!("Present"));

@@ -15,7 +15,7 @@ const RING_BYTES: usize = 8 * 1024 * 1024;
 const BEHIND: usize = 256;
 
 /// One topic's view and its readers.
-pub(super) struct Board {
+pub(super) struct TopicChannel {
     view: View,
     ring: VecDeque<Frame>,
     ring_bytes: usize,
@@ -24,7 +24,7 @@ pub(super) struct Board {
     followed: Instant,
 }
 
-impl Board {
+impl TopicChannel {
     /// An empty board. `start` must be past every revision this topic has had since the server's start, so that no
     /// reader's number means two things.
     pub(super) fn new(start: Revision) -> Self {
@@ -102,46 +102,46 @@ fn frame(message: &Message, kind: FrameKind) -> Frame {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use teardown::message::{BlindCard, BlindCause};
+    use teardown::message::{HiddenKindCard, HiddenCause};
 
     use super::*;
 
     fn told(message: &str) -> Vec<Record> {
-        vec![Record::Blind(BlindCard {
+        vec![Record::HiddenKind(HiddenKindCard {
             resource: "widgets.example.com".into(),
-            cause: BlindCause::Failing,
+            cause: HiddenCause::Failing,
             message: message.into(),
             since: Timestamp::UNIX_EPOCH,
         })]
     }
 
     /// What a reader gets who was at this revision.
-    fn first(board: &mut Board, after: Revision) -> Vec<FrameKind> {
-        board.subscribe(Some(after)).first.iter().map(|frame| frame.kind).collect()
+    fn first(channel: &mut TopicChannel, after: Revision) -> Vec<FrameKind> {
+        channel.subscribe(Some(after)).first.iter().map(|frame| frame.kind).collect()
     }
 
     #[test]
     fn who_missed_what_is_not_kept_any_more_gets_a_snapshot() {
         let start = Revision { boot: 7, count: 0 };
-        let mut board = Board::new(start);
+        let mut channel = TopicChannel::new(start);
         let long = "x".repeat(1_000);
         // Each is another than before, and fewer than so many are kept for their size.
         let most = RING_BYTES / long.len();
         for number in 0..most {
-            board.publish(told(&format!("{number} {long}")));
+            channel.publish(told(&format!("{number} {long}")));
         }
-        assert!(board.ring_bytes <= RING_BYTES);
-        assert!(board.ring.len() < most && board.ring.len() > most / 2, "{}", board.ring.len());
-        let kept = board.ring.len() as u64;
-        let now = board.view.revision();
+        assert!(channel.ring_bytes <= RING_BYTES);
+        assert!(channel.ring.len() < most && channel.ring.len() > most / 2, "{}", channel.ring.len());
+        let kept = channel.ring.len() as u64;
+        let now = channel.view.revision();
         let back = |missed: u64| Revision { count: now.count - missed, ..now };
-        assert_eq!(first(&mut board, back(0)), []);
-        assert_eq!(first(&mut board, back(2)), [FrameKind::Delta; 2]);
-        assert_eq!(first(&mut board, back(kept)).len() as u64, kept);
+        assert_eq!(first(&mut channel, back(0)), []);
+        assert_eq!(first(&mut channel, back(2)), [FrameKind::Delta; 2]);
+        assert_eq!(first(&mut channel, back(kept)).len() as u64, kept);
         for gone in [back(kept + 1), start] {
-            assert_eq!(first(&mut board, gone), [FrameKind::Snapshot], "{gone:?}");
+            assert_eq!(first(&mut channel, gone), [FrameKind::Snapshot], "{gone:?}");
         }
-        assert_eq!(first(&mut board, Revision { boot: 8, ..now }), [FrameKind::Snapshot]);
-        assert_eq!(first(&mut board, now.next()), [FrameKind::Snapshot]);
+        assert_eq!(first(&mut channel, Revision { boot: 8, ..now }), [FrameKind::Snapshot]);
+        assert_eq!(first(&mut channel, now.next()), [FrameKind::Snapshot]);
     }
 }

@@ -17,7 +17,7 @@ use sandbox::{
 };
 use teardown::{
     observation::Observation,
-    playground::{Lever, Mishap, Play, Playground as Card},
+    demo::{FaultSwitch, DemoFault, DemoCommand, Demo as Card},
 };
 use tokio::{
     sync::{Notify, mpsc},
@@ -35,7 +35,7 @@ const NAME: &str = "sandbox";
 
 /// Why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaygroundError {
+pub enum DemoError {
     /// It is neither a world nor a file.
     #[error("--sandbox {0:?} is neither a world ({known}) nor a file", known = World::names().collect::<Vec<_>>().join(", "))]
     Unknown(String),
@@ -64,20 +64,20 @@ pub enum PlaygroundError {
 
 /// A sandbox and the game that is played with it. Clones play the same one.
 #[derive(Clone)]
-pub struct Playground {
+pub struct Demo {
     sandbox: Sandbox,
     game: Arc<Mutex<Game>>,
     changed: Arc<Notify>,
 }
 
-impl Playground {
+impl Demo {
     /// Sets a world up: of this name, of this file, or all worlds side by side.
     ///
     /// # Errors
-    /// [`PlaygroundError`].
-    pub fn open(world: Option<&str>) -> Result<Self, PlaygroundError> {
+    /// [`DemoError`].
+    pub fn open(world: Option<&str>) -> Result<Self, DemoError> {
         let name = world.unwrap_or("the sandbox");
-        let broken = |source| PlaygroundError::Broken { world: name.to_owned(), source };
+        let broken = |source| DemoError::Broken { world: name.to_owned(), source };
         let game = match world {
             None => Game::everything().map_err(broken)?,
             Some(name) => match Game::named(name) {
@@ -105,15 +105,15 @@ impl Playground {
     /// Listens for kubectl on a free port of this machine, and writes the kubeconfig that leads there.
     ///
     /// # Errors
-    /// [`PlaygroundError::Port`], [`PlaygroundError::Unreadable`] where the kubeconfig cannot be written.
+    /// [`DemoError::Port`], [`DemoError::Unreadable`] where the kubeconfig cannot be written.
     pub async fn listen(
         &self,
         path: &Path,
-    ) -> Result<impl Future<Output = ()> + use<>, PlaygroundError> {
-        let port = Port::bind(0).await.map_err(PlaygroundError::Port)?;
-        let address = port.address().map_err(PlaygroundError::Port)?;
+    ) -> Result<impl Future<Output = ()> + use<>, DemoError> {
+        let port = Port::bind(0).await.map_err(DemoError::Port)?;
+        let address = port.address().map_err(DemoError::Port)?;
         std::fs::write(path, kubeconfig(address, None))
-            .map_err(|source| PlaygroundError::Unreadable { path: path.to_owned(), source })?;
+            .map_err(|source| DemoError::Unreadable { path: path.to_owned(), source })?;
         let sandbox = self.sandbox.clone();
         Ok(async move { port.serve(&sandbox).await })
     }
@@ -139,7 +139,7 @@ impl Playground {
                 continue;
             }
             told = Some(card.clone());
-            let seen = vec![Observation::Pace(card.speed), Observation::Played(card)];
+            let seen = vec![Observation::Pace(card.speed), Observation::Demo(card)];
             if mailbox.send(Incoming::Observed(seen)).await.is_err() {
                 return;
             }
@@ -150,18 +150,18 @@ impl Playground {
     ///
     /// # Errors
     /// [`NoSuchPlay`] where there is nothing of that name.
-    pub fn play(&self, play: &Play) -> Result<(), NoSuchPlay> {
+    pub fn play(&self, play: &DemoCommand) -> Result<(), NoSuchPlay> {
         let mut game = self.game();
         let played = self.sandbox.with(|world| match play {
-            Play::Pull { what: Mishap::Incident, subject } => game.begin(world, subject),
-            Play::Pull { what, subject } => game.set(world, &mishap(*what, subject)?, true),
-            Play::Release { what, subject } => game.set(world, &mishap(*what, subject)?, false),
-            Play::Repair {} => {
+            DemoCommand::TurnOn { what: DemoFault::Incident, subject } => game.begin(world, subject),
+            DemoCommand::TurnOn { what, subject } => game.set(world, &mishap(*what, subject)?, true),
+            DemoCommand::TurnOff { what, subject } => game.set(world, &mishap(*what, subject)?, false),
+            DemoCommand::Repair {} => {
                 game.repair(world);
                 Ok(())
             }
-            Play::Speed { times } => Game::set_speed(world, *times),
-            Play::Reset {} => game.reset(world),
+            DemoCommand::Speed { times } => Game::set_speed(world, *times),
+            DemoCommand::Reset {} => game.reset(world),
         });
         drop(game);
         self.sandbox.wake();
@@ -171,21 +171,21 @@ impl Playground {
 
     fn card(&self) -> Card {
         let game = self.game();
-        let lever =
-            |what, subject: &str, pulled| Lever { what, subject: subject.to_owned(), pulled };
-        let mut levers: Vec<Lever> =
-            game.incidents().map(|(name, begun)| lever(Mishap::Incident, name, begun)).collect();
+        let switch =
+            |what, subject: &str, on| FaultSwitch { what, subject: subject.to_owned(), on };
+        let mut switches: Vec<FaultSwitch> =
+            game.incidents().map(|(name, begun)| switch(DemoFault::Incident, name, begun)).collect();
         self.sandbox.with(|world| {
-            levers.extend(game.mishaps(world).into_iter().map(|(mishap, broken)| match mishap {
+            switches.extend(game.mishaps(world).into_iter().map(|(mishap, broken)| match mishap {
                 play::Mishap::Operator(key) => {
-                    lever(Mishap::Operator, &format!("{}/{}", key.namespace, key.name), broken)
+                    switch(DemoFault::Operator, &format!("{}/{}", key.namespace, key.name), broken)
                 }
-                play::Mishap::Node(name) => lever(Mishap::Node, &name, broken),
-                play::Mishap::Metrics => lever(Mishap::Metrics, "", broken),
-                play::Mishap::Nfs(server) => lever(Mishap::Nfs, &server, broken),
-                play::Mishap::Volume(name) => lever(Mishap::Volume, &name, broken),
+                play::Mishap::Node(name) => switch(DemoFault::Node, &name, broken),
+                play::Mishap::Metrics => switch(DemoFault::Metrics, "", broken),
+                play::Mishap::Nfs(server) => switch(DemoFault::Nfs, &server, broken),
+                play::Mishap::Volume(name) => switch(DemoFault::Volume, &name, broken),
             }));
-            Card { speed: world.cluster.clock.speed(), levers }
+            Card { speed: world.cluster.clock.speed(), switches }
         })
     }
 
@@ -194,34 +194,34 @@ impl Playground {
     }
 }
 
-fn mishap(what: Mishap, subject: &str) -> Result<play::Mishap, NoSuchPlay> {
+fn mishap(what: DemoFault, subject: &str) -> Result<play::Mishap, NoSuchPlay> {
     let owned = || subject.to_owned();
     Ok(match what {
-        Mishap::Operator => {
+        DemoFault::Operator => {
             let (namespace, name) = subject.split_once('/').ok_or(NoSuchPlay::Mishap)?;
             play::Mishap::Operator(Key::new("apps", "deployments", namespace, name))
         }
-        Mishap::Node => play::Mishap::Node(owned()),
-        Mishap::Metrics => play::Mishap::Metrics,
-        Mishap::Nfs => play::Mishap::Nfs(owned()),
-        Mishap::Volume => play::Mishap::Volume(owned()),
+        DemoFault::Node => play::Mishap::Node(owned()),
+        DemoFault::Metrics => play::Mishap::Metrics,
+        DemoFault::Nfs => play::Mishap::Nfs(owned()),
+        DemoFault::Volume => play::Mishap::Volume(owned()),
         // What has happened has happened.
-        Mishap::Incident => return Err(NoSuchPlay::Mishap),
+        DemoFault::Incident => return Err(NoSuchPlay::Mishap),
     })
 }
 
-fn of_file(path: &Path) -> Result<Game, PlaygroundError> {
+fn of_file(path: &Path) -> Result<Game, DemoError> {
     let name = path.display().to_string();
     let read = |path: &Path| {
         std::fs::read_to_string(path)
-            .map_err(|source| PlaygroundError::Unreadable { path: path.to_owned(), source })
+            .map_err(|source| DemoError::Unreadable { path: path.to_owned(), source })
     };
     if !path.exists() {
-        return Err(PlaygroundError::Unknown(name));
+        return Err(DemoError::Unknown(name));
     }
     let script = path.with_extension("faults");
     let faults = if script.exists() { read(&script)? } else { String::new() };
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     Game::from_text(&stem, &read(path)?, &faults)
-        .map_err(|source| PlaygroundError::Broken { world: name, source })
+        .map_err(|source| DemoError::Broken { world: name, source })
 }

@@ -12,7 +12,7 @@ use teardown::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{HubError, Order};
+use super::{HubError, CallRequest};
 use crate::journal::{ClusterId, Journal, JournalError, RunHead};
 
 /// One event as the journal keeps it.
@@ -23,7 +23,7 @@ struct Entry {
 }
 
 /// A run, and how much of it is in the journal.
-pub(super) struct Performance {
+pub(super) struct ActiveRun {
     pub(super) run: Run,
     /// It was open when the server started, and has not gone on yet.
     pub(super) is_recovering: bool,
@@ -34,7 +34,7 @@ pub(super) struct Performance {
     journaled: u64,
 }
 
-impl Performance {
+impl ActiveRun {
     /// Begins a run: nothing of it exists before the journal has it.
     pub(super) fn begin(
         journal: &mut Journal,
@@ -76,14 +76,14 @@ impl Performance {
 
     /// Whether the run may look at the cluster: not before everything that can be seen has been listed, when it comes
     /// from before a restart, only in front of the cluster it is about, and not after its end.
-    pub(super) fn is_looking(&self, index: &Index, cluster: &ClusterId) -> bool {
+    pub(super) fn is_active(&self, index: &Index, cluster: &ClusterId) -> bool {
         let is_ready = !self.is_recovering || index.is_synced() && self.cluster.is(cluster);
         !self.run.state().is_ended() && is_ready
     }
 
     /// The order for an action of the run.
-    pub(super) fn order(&self, action: Action) -> Order {
-        Order { run: self.run.id.clone(), action, recall: self.recall.clone() }
+    pub(super) fn call(&self, action: Action) -> CallRequest {
+        CallRequest { run: self.run.id.clone(), action, recall: self.recall.clone() }
     }
 
     /// Journals events, and only then lets them happen.

@@ -5,28 +5,28 @@ use serde::{Deserialize, Serialize};
 
 /// How the game stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Playground {
+pub struct Demo {
     /// Seconds of the cluster per second.
     pub speed: u32,
     /// What can be pulled, and whether it is.
-    pub levers: Vec<Lever>,
+    pub switches: Vec<FaultSwitch>,
 }
 
 /// Something a person can pull to see what follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lever {
+pub struct FaultSwitch {
     /// What happens then.
-    pub what: Mishap,
+    pub what: DemoFault,
     /// To whom: a name, empty where there is only one.
     pub subject: String,
     /// Whether it is pulled.
-    pub pulled: bool,
+    pub on: bool,
 }
 
 /// What can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Mishap {
+pub enum DemoFault {
     /// An incident begins, by name; it cannot be taken back, only repaired.
     Incident,
     /// An operator is uninstalled: what only its Pods finalize is not. Named as namespace/name.
@@ -43,20 +43,20 @@ pub enum Mishap {
 
 /// What a person does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "play", rename_all = "camelCase", deny_unknown_fields)]
-pub enum Play {
+#[serde(tag = "command", rename_all = "camelCase", deny_unknown_fields)]
+pub enum DemoCommand {
     /// Pulls a lever.
-    Pull {
+    TurnOn {
         /// What happens.
-        what: Mishap,
+        what: DemoFault,
         /// To whom.
         #[serde(default)]
         subject: String,
     },
     /// Lets a lever go: repairs what is broken.
-    Release {
+    TurnOff {
         /// What is repaired.
-        what: Mishap,
+        what: DemoFault,
         /// Whose.
         #[serde(default)]
         subject: String,

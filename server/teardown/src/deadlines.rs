@@ -7,7 +7,7 @@ use crate::object::Kind;
 
 /// Two times to wait, from the moment a rung was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Deadlines {
     /// After this it is slow.
     pub slow: SignedDuration,
     /// After this it is stuck.
@@ -26,7 +26,7 @@ pub enum Overdue {
     Stuck,
 }
 
-impl Patience {
+impl Deadlines {
     /// For an object of this kind, deleted with this grace in seconds.
     ///
     /// A Pod may use its grace and then has volumes to unmount and a last DELETE to send. A namespace's controller waits

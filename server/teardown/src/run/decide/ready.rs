@@ -7,40 +7,40 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{Look, NAMED, Newcomers, Run, Stage};
+use super::{ReconcileContext, NAMED, LateObjects, Run, Stage};
 use crate::{
     action::PodSight,
-    doubt::Doubt,
+    unknown_reason::UnknownReason,
     index::Index,
     object::{Claim, Deletion, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
-    patience::{Overdue, Patience},
+    deadlines::{Overdue, Deadlines},
     plan::{Fate, Propagation, Step, StepId, is_made_in_passing, volume_called},
-    relation::{Rung, goes_after_pods, is_its_own, is_needed, may_own, served_namespaces},
+    relation::{DeletionPhase, goes_after_pods, is_bound_pair, is_needed, may_own, served_namespaces},
 };
 
 impl Run {
     /// Whether everything in front of a step is proven to have reached its rung, nothing is left that would make it anew,
     /// and nothing that came after the plan was made holds it.
-    pub(super) fn is_free(&self, step: &Step, look: &mut Look<'_>) -> Result<bool, Doubt> {
+    pub(super) fn check_ready(&self, step: &Step, context: &mut ReconcileContext<'_>) -> Result<bool, UnknownReason> {
         let is_gone = |step: &StepId| self.progress(*step).is_some_and(|p| p.stage == Stage::Gone);
         if !step.after.iter().all(|blocker| is_gone(&blocker.step))
-            || !self.makers(step.id).iter().all(is_gone)
+            || !self.recreating_owners(step.id).iter().all(is_gone)
         {
             return Ok(false);
         }
-        for blocker in step.after.iter().filter(|blocker| blocker.rung == Rung::Childless) {
+        for blocker in step.after.iter().filter(|blocker| blocker.phase == DeletionPhase::PodsGone) {
             let Some(workload) = self.plan.step(blocker.step) else { continue };
-            if !self.is_childless(workload, look)? {
+            if !self.check_pods_gone(workload, context)? {
                 return Ok(false);
             }
         }
-        self.is_unused(step, look)?;
+        self.check_unused(step, context)?;
         if step.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-            look.index.sees_all(&step.object.name)?;
+            context.index.check_kind_visible(&step.object.name)?;
         }
         if step.kind.is("", "Namespace") {
-            look.index.sees_into(&step.object.name)?;
-            self.is_empty(&step.object.name, look.index)?;
+            context.index.check_namespace_visible(&step.object.name)?;
+            self.is_empty(&step.object.name, context.index)?;
         }
         Ok(true)
     }
@@ -50,9 +50,9 @@ impl Run {
     /// # Errors
     /// Where that cannot be told, or a Pod is left that no step ends as it was made after the plan: if its workload's
     /// DELETE orphaned it, no garbage collector brings its end; else it is named only if its end takes long.
-    fn is_childless(&self, workload: &Step, look: &mut Look<'_>) -> Result<bool, Doubt> {
-        let Look { index, now, .. } = *look;
-        look.childless
+    fn check_pods_gone(&self, workload: &Step, context: &mut ReconcileContext<'_>) -> Result<bool, UnknownReason> {
+        let ReconcileContext { index, now, .. } = *context;
+        context.pods_gone
             .entry(workload.id)
             .or_insert_with(|| {
                 let namespace = workload.object.namespace.as_deref();
@@ -64,7 +64,7 @@ impl Run {
                 {
                     Some(stray) => {
                         let of = Box::new(workload.object.clone());
-                        Err(Doubt::Left { pod: stray.reference(), of })
+                        Err(UnknownReason::PodsLeft { pod: stray.reference(), of })
                     }
                     None => Ok(pods.is_empty()),
                 }
@@ -78,7 +78,7 @@ impl Run {
             let grace = going.map_or(0, |deletion| deletion.grace);
             let gone = self.progress(workload.id).and_then(|progress| progress.gone);
             let since = going.map(Deletion::accepted).or(gone).unwrap_or(now);
-            Patience::of(&pod.kind, grace).overdue(now.duration_since(since)) > Overdue::No
+            Deadlines::of(&pod.kind, grace).overdue(now.duration_since(since)) > Overdue::No
         };
         let is_orphaned = self.propagation(workload, index) == Propagation::Orphan;
         !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long())
@@ -86,19 +86,19 @@ impl Run {
 
     /// Whether nothing that the plan does not know needs what the step ends, or what the garbage collector then takes. The
     /// plan has what there was when it was made; for a claim, Pods are looked at in a consistent read instead.
-    fn is_unused(&self, step: &Step, look: &mut Look<'_>) -> Result<(), Doubt> {
-        let index = look.index;
+    fn check_unused(&self, step: &Step, context: &mut ReconcileContext<'_>) -> Result<(), UnknownReason> {
+        let index = context.index;
         let ended = index.get(&step.uid).map(|object| &**object);
         if let Some(object) = ended {
-            let newcomers = look.newcomers.get_or_insert_with(|| Newcomers::of(&self.plan, index));
-            if let Some(user) = newcomers.before(object) {
-                return Err(Doubt::Used { by: user.reference() });
+            let late_objects = context.late_objects.get_or_insert_with(|| LateObjects::of(&self.plan, index));
+            if let Some(user) = late_objects.before(object) {
+                return Err(UnknownReason::InUse { by: user.reference() });
             }
         }
         if let Some(object) = ended {
             match &object.facts {
-                Facts::Claim(claim) => self.loses_what_was_said(object, claim, index)?,
-                Facts::Volume(volume) => self.is_reserved_for_nobody(object, volume, index)?,
+                Facts::Claim(claim) => self.check_data_loss(object, claim, index)?,
+                Facts::Volume(volume) => self.check_volume_unclaimed(object, volume, index)?,
                 _ => {}
             }
         }
@@ -106,66 +106,66 @@ impl Run {
             return Ok(());
         }
         let collected = match self.propagation(step, index) {
-            Propagation::Background => look.owned_by(&step.uid),
+            Propagation::Background => context.owned_by(&step.uid),
             Propagation::Orphan => vec![],
         };
         let unknown = collected
             .iter()
-            .filter(|it| !self.is_planned(&it.uid) && has_to_be_confirmed(it, index));
+            .filter(|it| !self.is_planned(&it.uid) && needs_confirmation(it, index));
         if let Some(taken) = unknown.map(|it| it.reference()).min() {
-            return Err(Doubt::Takes { it: taken });
+            return Err(UnknownReason::WouldCollect { it: taken });
         }
         if step.object.namespace.is_some() && goes_after_pods(&step.kind) {
-            index.sees_pods(step.object.namespace.as_deref())?;
+            index.check_pods_visible(step.object.namespace.as_deref())?;
         }
         let needed = collected.into_iter().filter(|it| goes_after_pods(&it.kind));
         let mut users = vec![];
         for object in ended.into_iter().chain(needed) {
             for namespace in served_namespaces(object) {
                 if goes_after_pods(&object.kind) || matches!(object.facts, Facts::Binding(_)) {
-                    index.sees_pods(Some(namespace))?;
+                    index.check_pods_visible(Some(namespace))?;
                 }
-                let newcomers = look.users(namespace).iter().filter(|pod| {
+                let late_objects = context.users(namespace).iter().filter(|pod| {
                     is_needed(object, pod)
                         && !self.is_planned(&pod.uid)
                         && !goes_with(pod, step, object, index)
                 });
-                users.extend(newcomers.map(|pod| pod.reference()));
+                users.extend(late_objects.map(|pod| pod.reference()));
             }
         }
-        users.into_iter().min().map_or(Ok(()), |pod| Err(Doubt::Used { by: pod }))
+        users.into_iter().min().map_or(Ok(()), |pod| Err(UnknownReason::InUse { by: pod }))
     }
 
     /// Whether no more data goes with a claim than the plan says: its volume may have come, or changed its policy, since.
-    fn loses_what_was_said(
+    fn check_data_loss(
         &self,
         object: &Object,
         claim: &Claim,
         index: &Index,
-    ) -> Result<(), Doubt> {
+    ) -> Result<(), UnknownReason> {
         let Some(name) = &claim.volume else { return Ok(()) };
         let found = index.find("", "PersistentVolume", None, name);
         let is_kept = match found.map(|volume| &volume.facts) {
             Some(Facts::Volume(volume)) => {
-                volume.reclaim == Reclaim::Retain || !is_its_own(object, volume)
+                volume.reclaim == Reclaim::Retain || !is_bound_pair(object, volume)
             }
             // One that is not known is not there, or cannot be seen.
-            _ => index.sees_volumes(),
+            _ => index.can_see_volumes(),
         };
         let volume = volume_called(name);
         let said = self.plan.data.iter().find(|data| data.volume == volume);
         let is_said = said.is_some_and(|data| matches!(data.fate, Fate::Destroyed | Fate::Unknown));
-        if is_kept || is_said { Ok(()) } else { Err(Doubt::Loses { volume }) }
+        if is_kept || is_said { Ok(()) } else { Err(UnknownReason::WouldDestroyData { volume }) }
     }
 
     /// Whether no claim is left that a volume belongs to, but those that go before it. One that has another volume is not
     /// waiting for this one.
-    fn is_reserved_for_nobody(
+    fn check_volume_unclaimed(
         &self,
         object: &Object,
         volume: &Volume,
         index: &Index,
-    ) -> Result<(), Doubt> {
+    ) -> Result<(), UnknownReason> {
         let waits_for_it = |claim: &Object| match &claim.facts {
             Facts::Claim(facts) => facts.volume.as_ref().is_none_or(|name| **name == *object.name),
             _ => false,
@@ -173,7 +173,7 @@ impl Run {
         let claim = index
             .claim_of(volume)?
             .filter(|claim| waits_for_it(claim) && !self.is_planned(&claim.uid));
-        claim.map_or(Ok(()), |claim| Err(Doubt::Used { by: claim.reference() }))
+        claim.map_or(Ok(()), |claim| Err(UnknownReason::InUse { by: claim.reference() }))
     }
 
     fn is_planned(&self, uid: &Uid) -> bool {
@@ -182,7 +182,7 @@ impl Run {
 
     /// Whether nothing is in a namespace but what goes with it. What came after the plan was made is in no step, and
     /// nobody confirmed its end.
-    fn is_empty(&self, namespace: &str, index: &Index) -> Result<(), Doubt> {
+    fn is_empty(&self, namespace: &str, index: &Index) -> Result<(), UnknownReason> {
         let goes_with_it = |object: &Object| {
             object.is_made_by_cluster()
                 || matches!(&object.facts, Facts::Binding(binding) if binding.people)
@@ -192,12 +192,12 @@ impl Run {
             index.objects().filter(|object| object.namespace.as_deref() == Some(namespace));
         let newcomer =
             content.filter(|object| !goes_with_it(object)).map(|object| object.reference()).min();
-        newcomer.map_or(Ok(()), |object| Err(Doubt::Occupied { by: object }))
+        newcomer.map_or(Ok(()), |object| Err(UnknownReason::NamespaceNotEmpty { by: object }))
     }
 
     /// The Pods of a consistent read that forbid that this claim is touched: those that mount it, and those that are
     /// left of a workload which has to be childless first.
-    pub(super) fn in_the_way(
+    pub(super) fn blocking_pods(
         &self,
         step: &Step,
         pods: &[PodSight],
@@ -206,7 +206,7 @@ impl Run {
         let workloads: Vec<&Step> = step
             .after
             .iter()
-            .filter(|blocker| blocker.rung == Rung::Childless)
+            .filter(|blocker| blocker.phase == DeletionPhase::PodsGone)
             .filter_map(|blocker| self.plan.step(blocker.step))
             .collect();
         pods.iter()
@@ -227,7 +227,7 @@ impl Run {
     }
 }
 
-impl<'a> Look<'a> {
+impl<'a> ReconcileContext<'a> {
     /// The Pods of a namespace that use something: those that have run to their end use nothing any more.
     fn users(&mut self, namespace: &Arc<str>) -> &[&'a Object] {
         let index = self.index;
@@ -275,7 +275,7 @@ impl<'a> Look<'a> {
 
 /// Whether a person has to have confirmed that an object goes with its owner: controllers of Kubernetes make and remove
 /// some all the time, and what a Pod owns comes and goes with it: its storage, what its network keeps of it.
-fn has_to_be_confirmed(object: &Object, index: &Index) -> bool {
+fn needs_confirmation(object: &Object, index: &Index) -> bool {
     let mut owners = object.owners.iter().filter_map(|owner| index.get(&owner.uid));
     let is_a_pods_own = owners.any(|owner| matches!(owner.facts, Facts::Pod(_)));
     !object.is_made_by_cluster() && !is_made_in_passing(&object.kind) && !is_a_pods_own

@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 /// for that is made in the reader's language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Complaint {
+pub enum ApiProblem {
     /// In the words of the API server, or of the library that could not reach it: bounded and without line breaks.
-    Said(String),
+    Quoted(String),
     /// What Unwind found.
-    Found(Box<Fault>),
+    Code(Box<ProblemCode>),
 }
 
 /// What Unwind found wrong. Texts in it are bounded and without line breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "camelCase")]
-pub enum Fault {
+#[serde(tag = "problem", rename_all = "camelCase")]
+pub enum ProblemCode {
     /// No answer in time.
-    Silence {
+    Timeout {
         /// How long was waited.
         seconds: u64,
     },
@@ -30,7 +30,7 @@ pub enum Fault {
         mebibytes: u64,
     },
     /// Another status than was hoped for.
-    Answered {
+    Status {
         /// HTTP status code.
         code: u16,
         /// What it said; empty where it said nothing.
@@ -42,9 +42,9 @@ pub enum Fault {
         why: String,
     },
     /// What answers is no API server.
-    NoApiServer,
+    NotAnApiServer,
     /// What answers for this path is no discovery document.
-    NoDocument {
+    NotDiscovery {
         /// The path.
         path: String,
         /// What the reader stumbled over.
@@ -53,22 +53,22 @@ pub enum Fault {
     /// The server behind an aggregated API does not answer, so that its kinds are unknown.
     Stale,
     /// An aggregated API serves what no kind may be called.
-    BadName {
+    InvalidName {
         /// The name.
         name: String,
     },
     /// The name has no path in the API.
     NoPath,
     /// A list or an event without a `resourceVersion`, so that nothing can be watched from there.
-    NoVersion,
+    NoResourceVersion,
     /// The answer holds no UID.
     NoUid,
     /// More namespaces would have to be watched one by one than are watched at once.
-    Crowded,
+    TooManyNamespaces,
     /// Too many calls are waiting to be made.
-    Queued,
+    QueueFull,
     /// A kind is hidden in some namespaces.
-    Partly {
+    HiddenInNamespaces {
         /// In how many.
         hidden: usize,
         /// Of how many.
@@ -76,32 +76,32 @@ pub enum Fault {
         /// The first of them.
         named: Vec<String>,
         /// What was said of the kind as a whole.
-        whole: Box<Complaint>,
+        whole: Box<ApiProblem>,
     },
     /// A kind is seen in these namespaces, and nobody can tell which others there are.
-    Unbounded {
+    NamespacesUnknown {
         /// In how many it is seen.
         seen: usize,
         /// What was said of the kind as a whole.
-        whole: Box<Complaint>,
+        whole: Box<ApiProblem>,
     },
 }
 
-impl From<Fault> for Complaint {
-    fn from(fault: Fault) -> Self {
-        Self::Found(Box::new(fault))
+impl From<ProblemCode> for ApiProblem {
+    fn from(fault: ProblemCode) -> Self {
+        Self::Code(Box::new(fault))
     }
 }
 
-impl From<String> for Complaint {
+impl From<String> for ApiProblem {
     fn from(said: String) -> Self {
-        Self::Said(said)
+        Self::Quoted(said)
     }
 }
 
-impl From<&str> for Complaint {
+impl From<&str> for ApiProblem {
     fn from(said: &str) -> Self {
-        Self::Said(said.to_owned())
+        Self::Quoted(said.to_owned())
     }
 }
 
@@ -111,22 +111,22 @@ mod tests {
 
     #[test]
     fn words_are_a_text_and_findings_a_map() {
-        let said = Complaint::from("denied");
-        let found = Complaint::from(Fault::Partly {
+        let said = ApiProblem::from("denied");
+        let found = ApiProblem::from(ProblemCode::HiddenInNamespaces {
             hidden: 1,
             of: 3,
             named: vec!["a".into()],
-            whole: Box::new(Fault::Silence { seconds: 10 }.into()),
+            whole: Box::new(ProblemCode::Timeout { seconds: 10 }.into()),
         });
-        for (complaint, json) in [
+        for (problem, json) in [
             (said, r#""denied""#),
             (
                 found,
-                r#"{"fault":"partly","hidden":1,"of":3,"named":["a"],"whole":{"fault":"silence","seconds":10}}"#,
+                r#"{"problem":"hiddenInNamespaces","hidden":1,"of":3,"named":["a"],"whole":{"problem":"timeout","seconds":10}}"#,
             ),
         ] {
-            assert_eq!(serde_json::to_string(&complaint).unwrap(), json);
-            assert_eq!(serde_json::from_str::<Complaint>(json).unwrap(), complaint);
+            assert_eq!(serde_json::to_string(&problem).unwrap(), json);
+            assert_eq!(serde_json::from_str::<ApiProblem>(json).unwrap(), problem);
         }
     }
 }

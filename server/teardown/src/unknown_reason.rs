@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{complaint::Complaint, object::ObjectRef};
+use crate::{api_problem::ApiProblem, object::ObjectRef};
 
 /// What keeps a question open. None of these ever counts as "gone" or as "unused".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "camelCase")]
-pub enum Doubt {
+pub enum UnknownReason {
     /// A kind cannot be seen.
     Hidden {
         /// The kind as a path names it: `pods`, `ingresses.networking.k8s.io`.
@@ -15,48 +15,48 @@ pub enum Doubt {
         /// Where, if it can be seen elsewhere.
         namespace: Option<String>,
         /// What is wrong.
-        message: Complaint,
+        message: ApiProblem,
     },
     /// The first list of a kind has not come yet.
-    Unlisted {
+    NotListed {
         /// The kind as a path names it.
         resource: String,
     },
     /// The API server knows no such kind, and its definition is not known to be gone.
-    Unserved {
+    NotServed {
         /// The kind as a path names it.
         resource: String,
     },
     /// A Pod that the plan does not know is left of a workload that has to have none.
-    Left {
+    PodsLeft {
         /// The Pod.
         pod: ObjectRef,
         /// The workload.
         of: Box<ObjectRef>,
     },
     /// Something that the plan does not know uses the object.
-    Used {
+    InUse {
         /// What uses it.
         by: ObjectRef,
     },
     /// The garbage collector would take something with the object that the plan does not know.
-    Takes {
+    WouldCollect {
         /// What it would take.
         it: ObjectRef,
     },
     /// Data would be lost with the object of which the plan says nothing, or that it stays.
-    Loses {
+    WouldDestroyData {
         /// The volume.
         volume: ObjectRef,
     },
     /// An object that the plan does not know is in the namespace.
-    Occupied {
+    NamespaceNotEmpty {
         /// The object.
         by: ObjectRef,
     },
     /// The API server answered, and the answer says nothing about the object.
-    Unclear {
+    Inconclusive {
         /// What is wrong with it.
-        message: Complaint,
+        message: ApiProblem,
     },
 }

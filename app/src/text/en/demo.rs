@@ -1,6 +1,6 @@
 //! What is said of the sandbox.
 
-use teardown::message::Mishap;
+use teardown::message::DemoFault;
 
 pub const PLAYED: &str = "Sandbox.";
 pub const PLAYED_MEANS: &str =
@@ -10,9 +10,9 @@ pub const REPAIR_ALL: &str = "Repair everything";
 pub const START_OVER: &str = "Start over";
 
 /// What a lever of the sandbox does.
-pub fn lever(what: Mishap, subject: &str) -> String {
+pub fn switch(what: DemoFault, subject: &str) -> String {
     match what {
-        Mishap::Incident => match subject {
+        DemoFault::Incident => match subject {
             "s1" => "S1: volume deleted before its Pods".to_owned(),
             "s2" => "S2: unmount never succeeds".to_owned(),
             "s3" => "S3: empty namespace will not die".to_owned(),
@@ -20,10 +20,10 @@ pub fn lever(what: Mishap, subject: &str) -> String {
             "s5" => "S5: node dies in silence".to_owned(),
             subject => format!("Incident {subject}"),
         },
-        Mishap::Operator => format!("Uninstall {subject}"),
-        Mishap::Node => format!("Break {subject}"),
-        Mishap::Metrics => "Stop the metrics API".to_owned(),
-        Mishap::Nfs => format!("Make {subject} stale"),
-        Mishap::Volume => format!("Hold {subject} busy"),
+        DemoFault::Operator => format!("Uninstall {subject}"),
+        DemoFault::Node => format!("Break {subject}"),
+        DemoFault::Metrics => "Stop the metrics API".to_owned(),
+        DemoFault::Nfs => format!("Make {subject} stale"),
+        DemoFault::Volume => format!("Hold {subject} busy"),
     }
 }

@@ -1,7 +1,7 @@
 //! The game, where the cluster is only played: that nothing real is touched, and what can be pulled to see what follows.
 
 use leptos::prelude::*;
-use teardown::message::{Lever, Mishap, Playground};
+use teardown::message::{FaultSwitch, DemoFault, Demo};
 
 use super::{
     each::{Row, each},
@@ -14,14 +14,14 @@ use crate::{
     text,
 };
 
-/// What a button asks of the server: a [`teardown::playground::Play`].
+/// What a button asks of the server: a [`teardown::demo::DemoCommand`].
 const FAST: &str = r#"{"play":"speed","times":10}"#;
 const SLOW: &str = r#"{"play":"speed","times":1}"#;
 const REPAIR: &str = r#"{"play":"repair"}"#;
 const RESET: &str = r#"{"play":"reset"}"#;
 
 /// The banner with its levers. Nothing where the cluster is real.
-pub fn playground(game: Memo<Option<Playground>>, play: fn(String)) -> AnyView {
+pub fn demo(game: Memo<Option<Demo>>, play: fn(String)) -> AnyView {
     let is_played = memo(move || game.with(Option::is_some));
     now(move || {
         is_played.get().then(|| {
@@ -46,21 +46,21 @@ pub fn playground(game: Memo<Option<Playground>>, play: fn(String)) -> AnyView {
     })
 }
 
-fn rows(game: Memo<Option<Playground>>, play: fn(String)) -> Vec<Row> {
-    let levers =
-        game.with(|game| game.as_ref().map(|game| game.levers.clone()).unwrap_or_default());
-    levers.into_iter().map(|Lever { what, subject, .. }| row(game, play, what, subject)).collect()
+fn rows(game: Memo<Option<Demo>>, play: fn(String)) -> Vec<Row> {
+    let switches =
+        game.with(|game| game.as_ref().map(|game| game.switches.clone()).unwrap_or_default());
+    switches.into_iter().map(|FaultSwitch { what, subject, .. }| row(game, play, what, subject)).collect()
 }
 
-fn row(game: Memo<Option<Playground>>, play: fn(String), what: Mishap, subject: String) -> Row {
-    let label = text::lever(what, &subject);
+fn row(game: Memo<Option<Demo>>, play: fn(String), what: DemoFault, subject: String) -> Row {
+    let label = text::switch(what, &subject);
     Row::new(label.clone(), move || {
-        let body = Box::new(command::lever(what, &subject));
+        let body = Box::new(command::switch(what, &subject));
         let is_pulled = Box::new(move || {
-            let lever = Lever { what, subject: subject.clone(), pulled: true };
-            game.with(|game| game.as_ref().is_some_and(|game| game.levers.contains(&lever)))
+            let switch = FaultSwitch { what, subject: subject.clone(), on: true };
+            game.with(|game| game.as_ref().is_some_and(|game| game.switches.contains(&switch)))
         });
-        button(label, is_pulled, what == Mishap::Incident, body, play)
+        button(label, is_pulled, what == DemoFault::Incident, body, play)
     })
 }
 

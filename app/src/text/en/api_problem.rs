@@ -1,0 +1,93 @@
+//! What is wrong with an answer: what was said of it is quoted, what Unwind found is put into words here.
+
+use teardown::api_problem::{ApiProblem, ProblemCode};
+
+use super::many;
+
+/// A complaint as the end of a sentence or a line of its own.
+pub fn api_problem(problem: &ApiProblem) -> String {
+    let fault = match problem {
+        ApiProblem::Quoted(said) => return said.clone(),
+        ApiProblem::Code(fault) => &**fault,
+    };
+    let words = match fault {
+        ProblemCode::Timeout { seconds } => return format!("no answer within {seconds} s"),
+        ProblemCode::TooLarge { mebibytes } => {
+            return format!("the answer is larger than {mebibytes} MiB");
+        }
+        ProblemCode::Status { code, said } if said.is_empty() => {
+            return format!("answered {code} without a word");
+        }
+        ProblemCode::Status { code, said } => return format!("answered {code}: {said}"),
+        ProblemCode::Unreadable { why } => {
+            return format!("what the API server sends cannot be read: {why}");
+        }
+        ProblemCode::NotDiscovery { path, why } => {
+            return format!("{path} is no discovery document: {why}");
+        }
+        ProblemCode::InvalidName { name } => return format!("it serves what no kind may be called: {name}"),
+        ProblemCode::HiddenInNamespaces { hidden, of, named, whole } => {
+            let more = if *hidden > named.len() { ", …" } else { "" };
+            return format!(
+                "hidden in {hidden} of {} ({}{more}): {}",
+                namespaces(*of),
+                named.join(", "),
+                self::api_problem(whole)
+            );
+        }
+        ProblemCode::NamespacesUnknown { seen, whole } => {
+            return format!(
+                "seen in {}, and nobody can tell which others there are: {}",
+                namespaces(*seen),
+                self::api_problem(whole)
+            );
+        }
+        ProblemCode::Credentials => "the credentials of the kubeconfig’s user could not be obtained",
+        ProblemCode::NotAnApiServer => "what answers is no API server",
+        ProblemCode::Stale => "its API server does not answer, so its kinds are unknown",
+        ProblemCode::NoPath => "its name has no path in the API",
+        ProblemCode::NoResourceVersion => "it came without a resourceVersion to watch from",
+        ProblemCode::NoUid => "the answer holds no UID",
+        ProblemCode::TooManyNamespaces => "too many single namespaces are watched already",
+        ProblemCode::QueueFull => "too many calls are waiting",
+    };
+    words.to_owned()
+}
+
+fn namespaces(count: usize) -> String {
+    many(count, "namespace", "namespaces")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_of_a_whole_stands_at_the_end() {
+        let whole = || Box::new(ApiProblem::from("secrets is forbidden"));
+        let named = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        for (fault, sentence) in [
+            (
+                ProblemCode::HiddenInNamespaces { hidden: 2, of: 3, named: named(&["bank", "dark"]), whole: whole() },
+                "hidden in 2 of 3 namespaces (bank, dark): secrets is forbidden",
+            ),
+            (
+                ProblemCode::HiddenInNamespaces {
+                    hidden: 39,
+                    of: 40,
+                    named: named(&["a", "b", "c"]),
+                    whole: whole(),
+                },
+                "hidden in 39 of 40 namespaces (a, b, c, …): secrets is forbidden",
+            ),
+            (
+                ProblemCode::NamespacesUnknown { seen: 1, whole: whole() },
+                "seen in 1 namespace, and nobody can tell which others there are: secrets is forbidden",
+            ),
+            (ProblemCode::Status { code: 500, said: String::new() }, "answered 500 without a word"),
+            (ProblemCode::Status { code: 500, said: "boom".into() }, "answered 500: boom"),
+        ] {
+            assert_eq!(api_problem(&fault.into()), sentence);
+        }
+    }
+}
