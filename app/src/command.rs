@@ -143,10 +143,10 @@ pub async fn status_of(topic: &str) -> Option<u16> {
 
 /// Plays, where the cluster is only played; `body` is a [`teardown::demo::DemoCommand`] as JSON.
 pub async fn play(body: &str) -> Result<(), Refusal> {
-    send("/api/sandbox", body).await
+    send("/api/demo", body).await
 }
 
-/// The play that pulls a lever, or, where it is pulled, lets it go.
+/// The command that flips a fault switch.
 pub fn switch(what: DemoFault, subject: &str) -> impl Fn(bool) -> String + Send + use<> {
     let what = match what {
         DemoFault::Incident => "incident",
@@ -158,8 +158,8 @@ pub fn switch(what: DemoFault, subject: &str) -> impl Fn(bool) -> String + Send 
     };
     let subject = subject.to_owned();
     move |on| {
-        let play = if on { "release" } else { "pull" };
-        body(&[("play", play), ("what", what), ("subject", &subject)])
+        let command = if on { "turnOff" } else { "turnOn" };
+        body(&[("command", command), ("what", what), ("subject", &subject)])
     }
 }
 

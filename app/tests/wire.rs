@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use teardown::{
     api_problem::ApiProblem,
     message::{
-        AwayCause, HiddenCause, DetailName, Key, Message, Demo, Revision, Membership, State,
+        AwayCause, Demo, DetailName, HiddenCause, Key, Membership, Message, Revision, State,
     },
     object::Reclaim,
-    plan::{StepAction, Difference, Fate, KeptReason, Propagation},
-    relation::{EdgeKind, DeletionPhase},
+    plan::{Difference, Fate, KeptReason, Propagation, StepAction},
+    relation::{DeletionPhase, EdgeKind},
     run::{FeedEvent, RunState, StepProblem},
     selector::{Operator, Selector},
     unit::UnitOrigin,
@@ -47,8 +47,8 @@ fn every_variant() {
         { "problem": "unknown", "reason": { "why": "hidden", "resource": "pods", "namespace": "shop", "message": "" } },
         { "problem": "unknown", "reason": { "why": "notListed", "resource": "pods" } },
         { "problem": "unknown", "reason": { "why": "notServed", "resource": "pods" } },
-        { "problem": "unknown", "reason": { "why": "left", "pod": object, "of": object } },
-        { "problem": "unknown", "reason": { "why": "used", "by": object } },
+        { "problem": "unknown", "reason": { "why": "podsLeft", "pod": object, "of": object } },
+        { "problem": "unknown", "reason": { "why": "inUse", "by": object } },
         { "problem": "unknown", "reason": { "why": "namespaceNotEmpty", "by": object } },
         { "problem": "unknown", "reason": { "why": "inconclusive", "message": "" } },
         { "problem": "inUse", "pods": [object] },
@@ -58,7 +58,7 @@ fn every_variant() {
         { "why": "usedBy", "user": object, "edge": "Mounts", "reason": reason },
         { "why": "neededBy", "user": object, "edge": "Owns", "reason": reason },
         { "why": "retainedVolume" }, { "why": "recycledVolume" }, { "why": "protected" }, { "why": "access" }, { "why": "madeByCluster" },
-        { "why": "unseenController", "kind": "Deployment", "name": "web" },
+        { "why": "hiddenController", "kind": "Deployment", "name": "web" },
     ]);
     same::<StepProblem>(&problem);
     same::<KeptReason>(&kept);
@@ -78,7 +78,7 @@ fn every_variant() {
         { "problem": "unreadable", "why": "x" }, { "problem": "notAnApiServer" },
         { "problem": "notDiscovery", "path": "/apis", "why": "x" }, { "problem": "stale" },
         { "problem": "invalidName", "name": "x" }, { "problem": "noPath" }, { "problem": "noResourceVersion" }, { "problem": "noUid" },
-        { "problem": "crowded" }, { "problem": "queueFull" },
+        { "problem": "tooManyNamespaces" }, { "problem": "queueFull" },
         { "problem": "hiddenInNamespaces", "hidden": 4, "of": 5, "named": ["a", "b"], "whole": "denied" },
         { "problem": "namespacesUnknown", "seen": 1, "whole": { "problem": "noUid" } },
     ]));
@@ -90,7 +90,7 @@ fn every_variant() {
     same::<StepAction>(&json!(["await", { "delete": { "propagation": "Background" } }]));
     same::<Key>(&json!([
         "cluster", { "unit": "ns:a" }, { "run": "7" }, { "object": "1" }, { "edge": ["1", "2", "RunsOn", "spec"] },
-        { "blind": "pods" }, { "step": 3 }, { "event": 4 },
+        { "hiddenKind": "pods" }, { "step": 3 }, { "event": 4 },
     ]));
     same::<Selector>(&json!([{
         "labels": { "app": "web", "tier": "" },
@@ -172,9 +172,15 @@ fn what_is_missing_or_of_another_kind_is_refused() {
     ] {
         assert_eq!(wire::read::<Message>(text), None, "{text}");
     }
-    assert_eq!(wire::read::<StepProblem>(r#"{"problem":"refused","code":65536,"message":""}"#), None);
+    assert_eq!(
+        wire::read::<StepProblem>(r#"{"problem":"refused","code":65536,"message":""}"#),
+        None
+    );
     assert_eq!(wire::read::<Key>(r#"{"edge":["1","2","Owns"]}"#), None);
-    assert_eq!(wire::read::<StepAction>(r#"{"delete":{"propagation":"Background"},"more":1}"#), None);
+    assert_eq!(
+        wire::read::<StepAction>(r#"{"delete":{"propagation":"Background"},"more":1}"#),
+        None
+    );
 }
 
 #[test]

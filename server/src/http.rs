@@ -60,9 +60,9 @@
 //! Where there is no cluster and the sandbox takes its place, the card of the cluster has a `demo` with what can be
 //! broken. Each of these answers 204; in front of a real cluster there is no such address, 404.
 //! ```sh
-//! curl -b jar -H "$J" -d '{"play":"pull","what":"node","subject":"node-a"}' $U/api/sandbox    # release: repairs it
-//! curl -b jar -H "$J" -d '{"play":"pull","what":"incident","subject":"s3"}' $U/api/sandbox
-//! curl -b jar -H "$J" -d '{"play":"speed","times":10}' $U/api/sandbox                         # also repair, reset
+//! curl -b jar -H "$J" -d '{"command":"turnOn","what":"node","subject":"node-a"}' $U/api/demo    # turnOff: repairs it
+//! curl -b jar -H "$J" -d '{"command":"turnOn","what":"incident","subject":"s3"}' $U/api/demo
+//! curl -b jar -H "$J" -d '{"command":"speed","times":10}' $U/api/demo                         # also repair, reset
 //! ```
 //!
 //! # Refusals
@@ -132,7 +132,7 @@ pub use self::{
     site::{Site, SiteError},
 };
 use self::{events::Streams, guard::signed_in};
-use crate::{hub::HubHandle, demo::Demo};
+use crate::{demo::Demo, hub::HubHandle};
 
 /// The longest body of a request; the longest there is names a plan, its hash and a unit.
 const BODY_LIMIT: usize = 256 * 1024;
@@ -154,7 +154,12 @@ pub struct AppState {
 impl AppState {
     /// Handlers that ask `hub`, let in whom `access` knows, show the page in `site`, and end their streams when `drain`
     /// is cancelled.
-    pub fn new(hub: HubHandle, access: Arc<LocalAccess>, site: Site, drain: CancellationToken) -> Self {
+    pub fn new(
+        hub: HubHandle,
+        access: Arc<LocalAccess>,
+        site: Site,
+        drain: CancellationToken,
+    ) -> Self {
         Self { hub, access, drain, site, streams: Arc::default(), demo: None }
     }
 
@@ -186,7 +191,7 @@ pub fn router(state: AppState) -> Router {
         .route("/runs/{run}/stop", post(runs::stop))
         .route("/runs/{run}/steps/{step}/skip", post(runs::skip))
         .route("/events", get(events::follow))
-        .route("/sandbox", post(demo::play))
+        .route("/demo", post(demo::play))
         .route("/session/link", post(session::link))
         .route_layer(from_fn_with_state(state.clone(), signed_in))
         .route("/session", post(session::sign_in))

@@ -8,9 +8,9 @@ use house::House;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use server::{
-    hub::{HubHandle, Incoming, Hub, MAILBOX, CALLS, CallRequest},
-    journal::{Journal, MemoryStore},
     demo::Demo,
+    hub::{CALLS, CallRequest, Hub, HubHandle, Incoming, MAILBOX},
+    journal::{Journal, MemoryStore},
 };
 use teardown::{
     action::Outcome,
@@ -238,7 +238,8 @@ impl Kept {
 
     /// Answers the next order.
     async fn answer(&mut self, outcome: impl FnOnce(&str) -> Outcome) {
-        let CallRequest { run, action, .. } = self.orders.recv().await.expect("there is something to do");
+        let CallRequest { run, action, .. } =
+            self.orders.recv().await.expect("there is something to do");
         let outcome = outcome(&format!("{action:?}"));
         self.tell(Incoming::CallCompleted { run, action, outcome }).await;
     }
@@ -335,45 +336,46 @@ async fn no_field_is_renamed() {
     delta.remove: edge
     difference added: difference object
     difference added.object: group kind name namespace
-    happening gone: happening object step
-    happening gone.object: group kind name namespace
-    happening requested: happening object step
-    happening requested.object: group kind name namespace
-    happening started: by happening
-    happening terminating: happening object step
-    happening terminating.object: group kind name namespace
-    happening trouble: happening object step trouble
-    happening trouble.object: group kind name namespace
+    event gone: event object step
+    event gone.object: group kind name namespace
+    event problem: event object problem step
+    event problem.object: group kind name namespace
+    event requested: event object step
+    event requested.object: group kind name namespace
+    event started: by event
+    event terminating: event object step
+    event terminating.object: group kind name namespace
     ping: hash now
-    plan: blind data hash id kept made steps unit
+    plan: data hash hidden id kept made steps unit
     plan.data: capacity claim fate reclaim source volume
     plan.data.claim: group kind name namespace
     plan.data.volume: group kind name namespace
     plan.kept: object reason uid
     plan.kept.object: group kind name namespace
-    plan.steps: after deed finalizers holds_storage id kind object pods uid wave
-    plan.steps.after: edge on_first reason rung step
+    plan.steps: action after finalizers holds_storage id kind object pods uid wave
+    plan.steps.action: delete
+    plan.steps.action.delete: propagation
+    plan.steps.after: edge on_first phase reason step
     plan.steps.after.reason: field value
-    plan.steps.deed: delete
-    plan.steps.deed.delete: propagation
     plan.steps.kind: group kind namespaced plural version
     plan.steps.object: group kind name namespace
     plan.steps.pods: expressions labels
-    record blind: cause message record resource since
+    problem refused: code message problem
     record cluster: kinds name objects record synced unreachable version
     record cluster.unreachable: cause message since
     record edge: from kind reason record to
     record edge.reason: field value
-    record event: at happening number record
-    record object: created deletion details finalizers labels last_rung object record rung since standing state step uid version wave
+    record event: at event number record
+    record hiddenKind: cause message record resource since
+    record object: created deletion details final_phase finalizers labels membership object phase record since state step uid version wave
     record object.deletion: at grace
     record object.details: name value
+    record object.membership: kept
     record object.object: group kind name namespace
-    record object.standing: kept
     record run: by counts ended id kept plan record recovered started state total unit
-    record step: gone id object record requested state taken trouble uid waits_for wave
+    record step: gone id object problem record requested state taken uid waits_for wave
     record step.object: group kind name namespace
-    record unit: counts found id namespaces newest record run shared
+    record unit: counts id namespaces newest origin record run shared
     refused: error
     refused.error: code do means object request run what
     refused.error.object: group kind name namespace
@@ -382,7 +384,6 @@ async fn no_field_is_renamed() {
     stale: error
     stale.error: code differences do means request what
     started: run
-    trouble refused: code message trouble
     unit: message records revision
     units: message records revision
     why retainedVolume: why

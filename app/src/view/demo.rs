@@ -1,7 +1,7 @@
 //! The game, where the cluster is only played: that nothing real is touched, and what can be pulled to see what follows.
 
 use leptos::prelude::*;
-use teardown::message::{FaultSwitch, DemoFault, Demo};
+use teardown::message::{Demo, DemoFault, FaultSwitch};
 
 use super::{
     each::{Row, each},
@@ -15,10 +15,10 @@ use crate::{
 };
 
 /// What a button asks of the server: a [`teardown::demo::DemoCommand`].
-const FAST: &str = r#"{"play":"speed","times":10}"#;
-const SLOW: &str = r#"{"play":"speed","times":1}"#;
-const REPAIR: &str = r#"{"play":"repair"}"#;
-const RESET: &str = r#"{"play":"reset"}"#;
+const FAST: &str = r#"{"command":"speed","times":10}"#;
+const SLOW: &str = r#"{"command":"speed","times":1}"#;
+const REPAIR: &str = r#"{"command":"repair"}"#;
+const RESET: &str = r#"{"command":"reset"}"#;
 
 /// The banner with its levers. Nothing where the cluster is real.
 pub fn demo(game: Memo<Option<Demo>>, play: fn(String)) -> AnyView {
@@ -30,11 +30,11 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(String)) -> AnyView {
             });
             let speed = Box::new(|fast| if fast { SLOW } else { FAST }.to_owned());
             view! {
-                <details class="playground">
+                <details class="demo">
                     <summary>
                         {icon("icon-run")} <strong>{text::PLAYED}</strong> " " <span>{text::PLAYED_MEANS}</span>
                     </summary>
-                    <div class="playground-levers">
+                    <div class="demo-switches">
                         {each(move || rows(game, play))}
                         {button(text::SPEED.to_owned(), fast, false, speed, play)}
                         {button(text::REPAIR_ALL.to_owned(), Box::new(|| false), false, Box::new(|_| REPAIR.to_owned()), play)}
@@ -49,7 +49,10 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(String)) -> AnyView {
 fn rows(game: Memo<Option<Demo>>, play: fn(String)) -> Vec<Row> {
     let switches =
         game.with(|game| game.as_ref().map(|game| game.switches.clone()).unwrap_or_default());
-    switches.into_iter().map(|FaultSwitch { what, subject, .. }| row(game, play, what, subject)).collect()
+    switches
+        .into_iter()
+        .map(|FaultSwitch { what, subject, .. }| row(game, play, what, subject))
+        .collect()
 }
 
 fn row(game: Memo<Option<Demo>>, play: fn(String), what: DemoFault, subject: String) -> Row {

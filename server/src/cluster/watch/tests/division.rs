@@ -122,6 +122,6 @@ async fn connections_for_single_namespaces_are_so_many() {
     scene.expect(&["divided [a b c]: no"]).await;
     let told = [scene.next().await, scene.next().await, scene.next().await];
     let listed = told.iter().filter(|line| line.starts_with("listed in")).count();
-    let full = "Failing: Crowded";
+    let full = "Failing: TooManyNamespaces";
     assert!(listed == 2 && told.iter().any(|line| line.ends_with(full)), "{told:?}");
 }
