@@ -1,7 +1,7 @@
 /**
  * What the page says while the server is away, after it was away, and where it no longer knows what the page is about.
  */
-import { expect, ownTime, signIn, test } from './world.mjs';
+import { expect, ownTime, signIn, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 

@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { Client } from './cluster/client.mjs';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { Unwind } from './unwind.mjs';
-import { expect, signIn, tearDown, test } from './world.mjs';
+import { expect, signIn, tearDown, test } from './fixtures.mjs';
 
 const kubectl = fileURLToPath(new URL('../target/cluster/bin/kubectl', import.meta.url));
 

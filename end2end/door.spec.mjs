@@ -3,7 +3,7 @@
  */
 import { request } from 'node:http';
 import { Unwind } from './unwind.mjs';
-import { expect, test } from './world.mjs';
+import { expect, test } from './fixtures.mjs';
 
 const json = { 'content-type': 'application/json' };
 

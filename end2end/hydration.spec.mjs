@@ -3,7 +3,7 @@
  * what the server sent is compared with what the page is once it lives, and with what the browser makes of the same
  * address when nobody sends it anything but data.
  */
-import { expect, hold, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { collection, Kinds } from './cluster/kinds.mjs';
 import { kept, unitLabel, bystanderLabel, canaries } from './cluster/sample/names.mjs';
 import { Judge } from './judge/judge.mjs';
-import { anotherLink, expect, hold, signIn, tearDown, test, tickAll } from './world.mjs';
+import { anotherLink, expect, hold, signIn, tearDown, test, tickAll } from './fixtures.mjs';
 
 /** Until something is gone, and not everything. @param {import('@playwright/test').Page} page */
 const halfway = (page) =>
@@ -75,15 +75,15 @@ test('an application is taken apart through a kill, before two people', { tag: '
 });
 
 test('an application is taken apart in order, through a kill, before two people', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
-	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, accused: 'developer' });
+	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, actor: 'developer' });
 	await takenApart({ unwind, visit });
-	const { convictions, seen, gaps, unread } = await judge.close({
+	const { violations, seen, gaps, uncheckedClaims } = await judge.close({
 		keptExpected: kept,
 		mayRemain: ({ metadata }) => metadata.name === leftVolume,
 	});
-	expect(convictions).toEqual([]);
-	// Which Pods there are was asked of the API server itself before each claim went.
-	expect(unread).toEqual([]);
+	expect(violations).toEqual([]);
+	// Which Pods there are was deletionRequests of the API server itself before each claim went.
+	expect(uncheckedClaims).toEqual([]);
 	await expect.poll(() => phaseOf(cluster, leftVolume)).toBe('Released');
 	// It has seen them all, and knows whose they were.
 	expect(gaps).toEqual([]);

@@ -2,7 +2,7 @@
  * The whole journey without a mouse: whoever has a keyboard alone comes from the units to a run and to its end, always
  * sees where they are, and is where they were when a dialog closes.
  */
-import { expect, hold, signIn, test } from './world.mjs';
+import { expect, hold, signIn, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 

@@ -1,7 +1,7 @@
 /**
  * The map under a mouse: where a card lies before and after the drawing was dragged, scaled and fitted.
  */
-import { expect, signIn, test } from './world.mjs';
+import { expect, signIn, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 

@@ -2,7 +2,7 @@
  * Every page as somebody prints it, in the colours of their system, or where nothing may move.
  */
 import { illegible } from './legible.mjs';
-import { expect, hold, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 

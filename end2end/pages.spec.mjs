@@ -5,7 +5,7 @@ import AxeBuilder from '@axe-core/playwright';
 import { canaries } from './cluster/sample/names.mjs';
 import { illegible } from './legible.mjs';
 import { Unwind } from './unwind.mjs';
-import { expect, hold, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
 // The bystander lives where the developer has no rights.
 test.use({ rights: 'admin' });

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { program, Unwind } from './unwind.mjs';
-import { expect, signIn, test } from './world.mjs';
+import { expect, signIn, test } from './fixtures.mjs';
 
 const built = new URL('../target/site', import.meta.url).pathname;
 

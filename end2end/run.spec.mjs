@@ -2,7 +2,7 @@
  * What a person can tell a run, and what they are told before they do.
  */
 import { Unwind } from './unwind.mjs';
-import { expect, hold, ownTime, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, ownTime, signIn, tearDown, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 

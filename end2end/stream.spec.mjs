@@ -2,7 +2,7 @@
  * How a tab keeps its stream: when it asks again after a refusal, that silence is no connection, and that a tab nobody
  * sees gives its place away and takes it back. All by the page's own clock.
  */
-import { expect, ownTime, signIn, test } from './world.mjs';
+import { expect, ownTime, signIn, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
@@ -137,7 +137,7 @@ test('a stream that says nothing is none: it is noticed, given up, asked for aga
 	await signIn(page, unwind.link);
 	const before = (await streams(page)).length;
 	// The connection stays as it is; nobody is behind it.
-	await unwind.freeze();
+	await unwind.suspend();
 	const { heard } = await last(page);
 	await page.clock.runFor(heard + silence - 3 * look - (await now(page)));
 	expect(await streams(page)).toHaveLength(before);
@@ -163,7 +163,7 @@ test('a stream that says nothing is none: it is noticed, given up, asked for aga
 	await page.clock.runFor(longest);
 	expect((await streams(page)).length).toBeGreaterThan(before + 1);
 	await cluster.apply([late(1)]);
-	unwind.thaw();
+	unwind.resume();
 	await expect(live(page)).toBeVisible();
 	await expect(page.getByText(/^Caught up/)).toBeAttached();
 	await expect(page.getByRole('link', { name: 'late', exact: true })).toBeVisible();

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { freeze, thaw } from './cluster/frozen.mjs';
+import { suspend, resume } from './cluster/suspend.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 export const program = process.env.UNWIND_PROGRAM ?? join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'unwind');
@@ -67,12 +67,12 @@ export class Unwind {
 	}
 
 	/** Stops it in its tracks: connections stay open, nothing is answered. */
-	freeze() {
-		return freeze(this.#process);
+	suspend() {
+		return suspend(this.#process);
 	}
 
-	thaw() {
-		thaw(this.#process);
+	resume() {
+		resume(this.#process);
 	}
 
 	/** Ends it as a person would; it says farewell to its pages. */
@@ -80,7 +80,7 @@ export class Unwind {
 		if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
 		this.#process.kill('SIGTERM');
 		// One that is frozen would not hear it.
-		this.thaw();
+		this.resume();
 		await once(this.#process, 'exit');
 	}
 

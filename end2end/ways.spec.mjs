@@ -2,7 +2,7 @@
  * The ways through a page: what is filtered by state, what keys do, what the drawer says of an object's way to its end,
  * what has to be ticked before a start, and what is said to who cannot see when something goes wrong.
  */
-import { expect, hold, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 

@@ -20,7 +20,7 @@ export function startAttacher(client, log) {
 	const volumePath = (/** @type {string} */ name) => `/api/v1/persistentvolumes/${name}`;
 
 	/** @param {KubeObject} attachment */
-	async function tend({ metadata, spec, status }) {
+	async function reconcile({ metadata, spec, status }) {
 		const path = `/apis/storage.k8s.io/v1/volumeattachments/${metadata.name}`;
 		/** @param {boolean} attached */
 		const say = async (attached) => {
@@ -46,33 +46,33 @@ export function startAttacher(client, log) {
 	}
 
 	/** @param {KubeObject} volume */
-	async function letGo({ metadata }) {
+	async function releaseVolume({ metadata }) {
 		await changeFinalizers(client, volumePath(metadata.name), metadata.uid, without(finalizer));
 	}
 
 	/** @param {KubeObject} object @param {unknown} error */
 	const report = ({ kind, metadata }, error) => log(`attacher: ${kind} ${metadata.name}: ${error}`);
-	const tending = oneAtATime(tend, report);
-	const lettingGo = oneAtATime(letGo, report);
+	const reconciles = oneAtATime(reconcile, report);
+	const releases = oneAtATime(releaseVolume, report);
 
 	/** Volumes that are told to go and attached to nothing. */
-	const lookForFree = () => {
+	const releaseDetachedVolumes = () => {
 		const attached = new Set([...attachments.known.values()].map(({ spec }) => spec.source.persistentVolumeName));
 		for (const volume of volumes.known.values()) {
 			const { deletionTimestamp, finalizers, name } = volume.metadata;
-			if (deletionTimestamp && finalizers?.includes(finalizer) && !attached.has(name)) lettingGo.look(volume);
+			if (deletionTimestamp && finalizers?.includes(finalizer) && !attached.has(name)) releases.look(volume);
 		}
 	};
 	const attachments = client.follow('/apis/storage.k8s.io/v1/volumeattachments', {}, ({ type, object }) => {
 		if (object.spec.attacher !== driver) return;
-		if (type === 'DELETED') lookForFree();
-		else tending.look(object);
+		if (type === 'DELETED') releaseDetachedVolumes();
+		else reconciles.look(object);
 	});
-	const volumes = client.follow('/api/v1/persistentvolumes', {}, lookForFree);
+	const volumes = client.follow('/api/v1/persistentvolumes', {}, releaseDetachedVolumes);
 
 	return {
 		stop: () => {
-			for (const part of [tending, lettingGo]) part.stop();
+			for (const part of [reconciles, releases]) part.stop();
 			for (const watch of [attachments, volumes]) watch.close();
 		},
 	};

@@ -13,18 +13,18 @@ import { apiServer, controllerManager, etcd, machine, nodes, scheduler } from '.
 import { clusterRights, newTokens, people, tokenFile } from './users.mjs';
 
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
-/** @typedef {import('./guarded.mjs').Guarded} Guarded */
+/** @typedef {import('./supervised.mjs').SupervisedServers} SupervisedServers */
 /** @typedef {{server: string, ca: string, tokens: Map<string, string>, etcd: string}} Access  how to reach an API server, and as whom; and what it keeps its objects in */
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const bin = resolve(here, '../../target/cluster/bin');
 
 /** How long the control plane may take to come up; twenty times what it takes on two idle cores. */
-const patience = 90_000;
+const timeout = 90_000;
 
-/** Starts etcd and the API server. @param {Guarded} guarded @returns {Promise<Access>} */
-export async function bootApiServer(guarded) {
-	const { dir } = guarded;
+/** Starts etcd and the API server. @param {SupervisedServers} servers @returns {Promise<Access>} */
+export async function bootApiServer(servers) {
+	const { dir } = servers;
 	const [etcdPort, peer, apiserver] = await freePorts(3);
 	const ports = { etcd: etcdPort, peer, apiserver };
 	const server = `https://127.0.0.1:${apiserver}`;
@@ -36,23 +36,23 @@ export async function bootApiServer(guarded) {
 
 	/** @type {string|undefined} */
 	let dead;
-	guarded.whenServerEnds((name, how) => (dead ??= `${name} ended by itself: ${how}`));
-	await guarded.start(etcd(bin, dir, ports));
-	await guarded.start(apiServer(bin, dir, ports, join(here, 'audit-policy.yaml')));
+	servers.whenServerEnds((name, how) => (dead ??= `${name} ended by itself: ${how}`));
+	await servers.start(etcd(bin, dir, ports));
+	await servers.start(apiServer(bin, dir, ports, join(here, 'audit-policy.yaml')));
 
 	/**
 	 * For the time before there is anything to watch: asks until there is an answer, a server has died, or time is up.
 	 * @template T @param {string} what @param {() => Promise<T|undefined>} ask @returns {Promise<T>}
 	 */
 	const eventually = async (what, ask) => {
-		const deadline = performance.now() + patience;
+		const deadline = performance.now() + timeout;
 		while (performance.now() < deadline) {
 			if (dead) throw new Error(dead);
 			const answer = await ask();
 			if (answer !== undefined) return answer;
 			await sleep(50);
 		}
-		throw new Error(`${what} was not there after ${patience / 1000} s`);
+		throw new Error(`${what} was not there after ${timeout / 1000} s`);
 	};
 
 	// The API server makes its certificate and the authority that signed it when it starts; the file holds both.
@@ -79,25 +79,25 @@ export async function writeKubeconfigs(dir, access) {
 	await write(dir, 'kwok.kubeconfig', kubeconfig(access, ['system:kwok']));
 }
 
-/** Starts what makes an API server a cluster. @param {Guarded} guarded @param {import('./cluster.mjs').Cluster} cluster */
-export async function bootControllers(guarded, cluster) {
-	const { dir } = guarded;
+/** Starts what makes an API server a cluster. @param {SupervisedServers} servers @param {import('./cluster.mjs').Cluster} cluster */
+export async function bootControllers(servers, cluster) {
+	const { dir } = servers;
 	const stages = (await readdir(join(here, 'stages'))).map((file) => join(here, 'stages', file));
 	await Promise.all([
-		guarded.start(controllerManager(bin, dir)),
-		guarded.start(scheduler(bin, dir)),
-		...nodes.map((node) => guarded.start(machine(bin, dir, node, stages))),
+		servers.start(controllerManager(bin, dir)),
+		servers.start(scheduler(bin, dir)),
+		...nodes.map((node) => servers.start(machine(bin, dir, node, stages))),
 		cluster.apply([...nodes.map(nodeObject), ...clusterRights]),
 	]);
 	await Promise.all([
 		cluster.until('/api/v1/nodes', (found) => found.length === nodes.length && found.every(isReady), {
 			what: 'all nodes ready',
-			within: patience,
+			within: timeout,
 		}),
 		// Pods are refused before their namespace has this.
 		cluster.until('/api/v1/namespaces/default/serviceaccounts', (found) => found.length > 0, {
 			what: 'the default service account',
-			within: patience,
+			within: timeout,
 		}),
 	]);
 }

@@ -16,11 +16,11 @@ import { fileURLToPath } from 'node:url';
 import { startAttacher } from './attacher.mjs';
 import { bootApiServer, bootControllers, writeKubeconfigs } from './boot.mjs';
 import { Client } from './client.mjs';
-import { Guarded } from './guarded.mjs';
+import { SupervisedServers } from './supervised.mjs';
 import { Kinds } from './kinds.mjs';
 import { startProvisioner } from './provisioner.mjs';
 import { sample as sampleObjects } from './sample/consortium.mjs';
-import { settled } from './sample/settled.mjs';
+import { waitUntilSettled } from './sample/wait-until-settled.mjs';
 import { nodes } from './servers.mjs';
 import { until } from './until.mjs';
 import { namespaceRights } from './users.mjs';
@@ -40,26 +40,26 @@ import { namespaceRights } from './users.mjs';
 export async function start({ dir, sample = false, log = () => {} } = {}) {
 	await build(log);
 	const began = performance.now();
-	const guarded = new Guarded(await emptyDirectory(dir));
+	const servers = new SupervisedServers(await emptyDirectory(dir));
 	/** @type {Cluster|undefined} */
 	let cluster;
 	try {
-		const access = await bootApiServer(guarded);
+		const access = await bootApiServer(servers);
 		log(`API server answers after ${seconds(began)}`);
-		await writeKubeconfigs(guarded.dir, access);
-		cluster = new Cluster(guarded, access, log);
-		await bootControllers(guarded, cluster);
+		await writeKubeconfigs(servers.dir, access);
+		cluster = new Cluster(servers, access, log);
+		await bootControllers(servers, cluster);
 		log(`control plane ready after ${seconds(began)}`);
 		if (sample) {
 			await cluster.apply([...sampleObjects, ...namespaceRights]);
-			await settled(cluster);
+			await waitUntilSettled(cluster);
 			log(`sample settled after ${seconds(began)}`);
 		}
-		guarded.whenServerEnds((name, how) => log(`${name} ended by itself: ${how}`));
+		servers.whenServerEnds((name, how) => log(`${name} ended by itself: ${how}`));
 		return cluster;
 	} catch (error) {
-		const logs = await lastWords(guarded.dir);
-		await (cluster ?? guarded).stop();
+		const logs = await logTails(servers.dir);
+		await (cluster ?? servers).stop();
 		throw new Error(`the cluster did not start: ${error instanceof Error ? error.message : error}\n${logs}`, {
 			cause: error,
 		});
@@ -82,7 +82,7 @@ export class Cluster {
 	/** Attaches volumes to nodes and detaches them. @type {import('./attacher.mjs').Attacher} */
 	attacher;
 
-	#guarded;
+	#servers;
 	#log;
 	#tokens;
 	#etcd;
@@ -91,12 +91,12 @@ export class Cluster {
 	/** @type {Set<() => void>} */
 	#watches = new Set();
 
-	/** @param {Guarded} guarded @param {Access} access @param {Log} log */
-	constructor(guarded, { server, ca, tokens, etcd }, log) {
-		this.#guarded = guarded;
+	/** @param {SupervisedServers} servers @param {Access} access @param {Log} log */
+	constructor(servers, { server, ca, tokens, etcd }, log) {
+		this.#servers = servers;
 		this.#tokens = tokens;
 		this.#etcd = etcd;
-		this.dir = guarded.dir;
+		this.dir = servers.dir;
 		this.audit = join(this.dir, 'audit.log');
 		this.kubeconfig = join(this.dir, 'kubeconfig');
 		this.server = server;
@@ -178,30 +178,30 @@ export class Cluster {
 	}
 
 	/** Stops the API server in its tracks: connections stay open, nothing is answered. */
-	freezeApiServer() {
-		return this.#guarded.freeze('apiserver');
+	suspendApiServer() {
+		return this.#servers.suspend('apiserver');
 	}
 
-	thawApiServer() {
-		return this.#guarded.thaw('apiserver');
+	resumeApiServer() {
+		return this.#servers.resume('apiserver');
 	}
 
 	/** Stops the controller manager in its tracks. */
-	freezeControllers() {
-		return this.#guarded.freeze('controller-manager');
+	suspendControllers() {
+		return this.#servers.suspend('controller-manager');
 	}
 
-	thawControllers() {
-		return this.#guarded.thaw('controller-manager');
+	resumeControllers() {
+		return this.#servers.resume('controller-manager');
 	}
 
 	/** Stops the API server's store: what it has in its caches it goes on telling, and the rest nobody gets an answer to. */
-	freezeStore() {
-		return this.#guarded.freeze('etcd');
+	suspendStore() {
+		return this.#servers.suspend('etcd');
 	}
 
-	thawStore() {
-		return this.#guarded.thaw('etcd');
+	resumeStore() {
+		return this.#servers.resume('etcd');
 	}
 
 	/** Puts a text where the API server keeps an object, past it. @param {string} key as in etcd @param {string} text */
@@ -221,13 +221,13 @@ export class Cluster {
 	}
 
 	/** Takes the power off a node: its lease ages, its Pods neither start nor end. @param {string} name */
-	async silenceNode(name) {
-		await this.#guarded.freeze(knownNode(name));
+	async stopKubelet(name) {
+		await this.#servers.suspend(knownNode(name));
 	}
 
 	/** @param {string} name */
-	async reviveNode(name) {
-		await this.#guarded.thaw(knownNode(name));
+	async startKubelet(name) {
+		await this.#servers.resume(knownNode(name));
 	}
 
 	/** Runs already; to be called to bring it back after `provisioner.stop()`. */
@@ -245,7 +245,7 @@ export class Cluster {
 		this.provisioner.stop();
 		this.attacher.stop();
 		for (const close of this.#watches) close();
-		await this.#guarded.stop();
+		await this.#servers.stop();
 		for (const client of this.#clients.values()) client.close();
 	}
 }
@@ -278,7 +278,7 @@ function knownNode(name) {
 }
 
 /** The end of every server's log, for whoever has to find out why it did not start. @param {string} dir */
-async function lastWords(dir) {
+async function logTails(dir) {
 	const logs = (await readdir(dir)).filter((file) => file.endsWith('.log') && file !== 'audit.log');
 	const tails = await Promise.all(
 		logs.map(

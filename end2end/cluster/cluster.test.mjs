@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { start } from './cluster.mjs';
 import { Client } from './client.mjs';
 import { parseKubeconfig } from './kubeconfig.mjs';
-import { processesOf, vanished } from './processes.mjs';
+import { processesOf, waitUntilGone } from './processes.mjs';
 
 const upScript = fileURLToPath(new URL('./up.mjs', import.meta.url));
 
@@ -86,7 +86,7 @@ test('Ctrl-C before it is ready leaves nothing behind either', async (t) => {
 	interrupt(child);
 	const [code] = await once(child, 'exit');
 	assert.equal(code, 130);
-	await vanished(dir);
+	await waitUntilGone(dir);
 });
 
 test('a launcher that is killed leaves nothing behind', async () => {
@@ -94,7 +94,7 @@ test('a launcher that is killed leaves nothing behind', async () => {
 	assert.ok((await processesOf(ready.dir)).length >= 8);
 	child.kill('SIGKILL');
 	await once(child, 'exit');
-	await vanished(ready.dir);
+	await waitUntilGone(ready.dir);
 });
 
 test('the launcher takes orders, and ends when its stdin closes', async (t) => {
@@ -108,11 +108,11 @@ test('the launcher takes orders, and ends when its stdin closes', async (t) => {
 	t.after(() => admin.close());
 	assert.equal((await admin.request('GET', '/version')).body.gitVersion, 'v1.36.3');
 
-	child.stdin.write('{"do":"freezeApiServer"}\n');
-	assert.deepEqual(await next(), { done: 'freezeApiServer' });
+	child.stdin.write('{"do":"suspendApiServer"}\n');
+	assert.deepEqual(await next(), { done: 'suspendApiServer' });
 	await assert.rejects(admin.request('GET', '/version', undefined, {}, 300), /no answer within 300 ms/);
-	child.stdin.write('{"do":"thawApiServer"}\n{"do":"silenceNode","name":"node-z"}\n{"do":"nonsense"}\n');
-	assert.deepEqual(await next(), { done: 'thawApiServer' });
+	child.stdin.write('{"do":"resumeApiServer"}\n{"do":"stopKubelet","name":"node-z"}\n{"do":"nonsense"}\n');
+	assert.deepEqual(await next(), { done: 'resumeApiServer' });
 	assert.equal((await admin.request('GET', '/version')).status, 200);
 	assert.match((await next()).why, /no node is called node-z; there are node-a/);
 	assert.match((await next()).why, /no such order/);
@@ -126,17 +126,17 @@ test('the launcher takes orders, and ends when its stdin closes', async (t) => {
 
 test('a frozen API server does not keep the cluster from going', async () => {
 	const cluster = await start();
-	await cluster.freezeApiServer();
+	await cluster.suspendApiServer();
 	await cluster.stop();
 	assert.deepEqual(await processesOf(cluster.dir), []);
 });
 
 test('a guardian that is killed is mourned by its owner', async () => {
 	const cluster = await start();
-	const guardian = (await processesOf(cluster.dir)).find((line) => line.includes('guardian.mjs'));
+	const guardian = (await processesOf(cluster.dir)).find((line) => line.includes('supervisor.mjs'));
 	assert.ok(guardian);
 	process.kill(Number.parseInt(guardian.trim(), 10), 'SIGKILL');
-	await vanished(cluster.dir);
+	await waitUntilGone(cluster.dir);
 	await cluster.stop();
 });
 

@@ -114,7 +114,7 @@ test('a Recreate Deployment starts nothing new while its old Pod is on a silent 
 	await cluster.apply([deployment('1')]);
 	const [old] = await cluster.until('/api/v1/pods', running('1'), { what: 'the first Pod', params });
 	const node = old.spec.nodeName;
-	await cluster.silenceNode(node);
+	await cluster.stopKubelet(node);
 	await cluster.until(
 		'/api/v1/nodes',
 		([it]) =>
@@ -139,6 +139,6 @@ test('a Recreate Deployment starts nothing new while its old Pod is on a silent 
 	});
 	assert.equal(pods.find(isOld)?.status.phase, 'Running', 'nobody is there to say otherwise');
 
-	await cluster.reviveNode(node);
+	await cluster.startKubelet(node);
 	await cluster.until('/api/v1/pods', running('2'), { what: 'the second Pod', within: 60_000, params });
 });

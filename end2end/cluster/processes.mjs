@@ -13,7 +13,7 @@ export async function processesOf(dir) {
 }
 
 /** Waits until neither processes nor directory of a cluster exist. @param {string} dir @param {number} [within] */
-export async function vanished(dir, within = 20_000) {
+export async function waitUntilGone(dir, within = 20_000) {
 	const deadline = performance.now() + within;
 	for (;;) {
 		const left = await processesOf(dir);

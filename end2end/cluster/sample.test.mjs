@@ -404,7 +404,7 @@ test('a node that falls silent turns NotReady, its Pods are told to go and stay,
 	const victims = (await list(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`)).map(({ metadata }) => metadata.uid);
 	assert.ok(victims.length > 0);
 
-	await cluster.silenceNode(name);
+	await cluster.stopKubelet(name);
 	await cluster.until('/api/v1/nodes', ready('Unknown'), { what: `${name} to be unknown`, ...node });
 	const params = { fieldSelector: `spec.nodeName=${name}` };
 	await cluster.until(
@@ -419,7 +419,7 @@ test('a node that falls silent turns NotReady, its Pods are told to go and stay,
 	const stuck = await list(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`);
 	assert.ok(stuck.every(({ metadata }) => victims.includes(metadata.uid)));
 
-	await cluster.reviveNode(name);
+	await cluster.startKubelet(name);
 	await cluster.until('/api/v1/nodes', ready('True'), { what: `${name} to be ready`, ...node });
 	await cluster.until('/api/v1/pods', (pods) => !pods.some(({ metadata }) => victims.includes(metadata.uid)), {
 		what: 'the evicted Pods to go',
@@ -439,11 +439,11 @@ test('following a list survives a server that hangs', { timeout: 60_000 }, async
 	});
 	t.after(() => watch.close());
 	await watch.synced;
-	await cluster.freezeApiServer();
+	await cluster.suspendApiServer();
 	const made = cluster.apply([
 		{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'after-the-frost', namespace: 'default' } },
 	]);
-	await cluster.thawApiServer();
+	await cluster.resumeApiServer();
 	await made;
 	await seen;
 });

@@ -8,9 +8,9 @@
  *
  * It ends on SIGINT or SIGTERM, or when stdin closes if that is a pipe; and even if it is killed, the cluster goes too.
  * Whoever holds that pipe may also write orders to it, one JSON object per line, answered on stdout in the same way:
- *   {"do":"silenceNode","name":"node-a"} · reviveNode · freezeApiServer · thawApiServer
+ *   {"do":"stopKubelet","name":"node-a"} · startKubelet · suspendApiServer · resumeApiServer
  *   stopProvisioner · startProvisioner · stopAttacher · startAttacher
- *   → {"done":"silenceNode"} or {"failed":"silenceNode","why":"…"}
+ *   → {"done":"stopKubelet"} or {"failed":"stopKubelet","why":"…"}
  */
 import { fstatSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -40,7 +40,7 @@ const lines = stdin.isFIFO() || stdin.isSocket() ? createInterface({ input: proc
 lines?.on('close', () => (starting ? process.exit(0) : end('stdin closed')));
 /** @type {string[]} orders that came too early */
 const early = [];
-lines?.on('line', (line) => (starting ? early.push(line) : obey(line)));
+lines?.on('line', (line) => (starting ? early.push(line) : execute(line)));
 
 /** @type {import('./cluster.mjs').Cluster} */
 let cluster;
@@ -53,10 +53,10 @@ try {
 
 /** @type {Record<string, (name: string) => unknown>} */
 const orders = {
-	silenceNode: (name) => cluster.silenceNode(name),
-	reviveNode: (name) => cluster.reviveNode(name),
-	freezeApiServer: () => cluster.freezeApiServer(),
-	thawApiServer: () => cluster.thawApiServer(),
+	stopKubelet: (name) => cluster.stopKubelet(name),
+	startKubelet: (name) => cluster.startKubelet(name),
+	suspendApiServer: () => cluster.suspendApiServer(),
+	resumeApiServer: () => cluster.resumeApiServer(),
 	stopProvisioner: () => cluster.provisioner.stop(),
 	startProvisioner: () => cluster.startProvisioner(),
 	stopAttacher: () => cluster.attacher.stop(),
@@ -64,7 +64,7 @@ const orders = {
 };
 let last = Promise.resolve();
 /** Carries out one order after the other, so that the answers come in the order of the questions. @param {string} line */
-function obey(line) {
+function execute(line) {
 	last = last.then(async () => {
 		let name = line;
 		try {
@@ -84,7 +84,7 @@ const { server, kubeconfig, audit } = cluster;
 tell({ ready: true, kubeconfig, server, dir: cluster.dir, audit, contexts: people });
 log(`KUBECONFIG=${kubeconfig}   stop with Ctrl-C`);
 starting = false;
-early.forEach(obey);
+early.forEach(execute);
 log(`stopping: ${await ended}`);
 await cluster.stop();
 process.exit(0);

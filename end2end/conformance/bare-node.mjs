@@ -5,16 +5,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ownedBy, pod } from './objects.mjs';
 
-/** @typedef {import('./scene.mjs').Scene} Scene */
+/** @typedef {import('./test-context.mjs').TestContext} TestContext */
 /** @typedef {import('./wire.mjs').Answer} Answer */
 
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const leaseSeconds = 8;
 
 /** What the kubelet of a node that is well says of it. */
-const well = { status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' };
+const healthy = { status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' };
 /** What it says when its runtime does not answer. */
-export const ailing = {
+export const runtimeDown = {
 	status: 'False',
 	reason: 'KubeletNotReady',
 	message: 'PLEG is not healthy: pleg was last seen active 3m5s ago; threshold is 3m0s',
@@ -22,13 +22,13 @@ export const ailing = {
 
 /**
  * A node that no machine stands behind; nothing is put on it that does not ask for it.
- * @param {Scene} t @param {string} name @param {Record<string, string>} [annotations]
+ * @param {TestContext} t @param {string} name @param {Record<string, string>} [annotations]
  */
 export async function bareNode(t, name, annotations = {}) {
 	const taints = [{ key: 'conformance', value: 'own', effect: 'NoSchedule' }];
 	const { body: node } = await t.create(
 		{ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { of: t.ns }, annotations }, spec: { taints } },
-		{ silent: true },
+		{ unrecorded: true },
 	);
 	const now = new Date().toISOString();
 	const conditions = [
@@ -39,33 +39,33 @@ export async function bareNode(t, name, annotations = {}) {
 		`nodes/${name}/status`,
 		'strategic',
 		{ status: { conditions, allocatable, capacity: allocatable } },
-		{ silent: true },
+		{ unrecorded: true },
 	);
 	return node;
 }
 
 /** What the world takes for now. @param {Answer} answer */
-export const timeOf = ({ headers }) => Date.parse(headers.date ?? '');
+export const serverTime = ({ headers }) => Date.parse(headers.date ?? '');
 
 /**
  * Lets the kubelet of a bare node say, while something is played, how it is, and that it is there itself: again and again,
  * because what it said counts for seconds only.
- * @param {Scene} t @param {string} name @param {() => Promise<void>} play @param {typeof well} [ready]
+ * @param {TestContext} t @param {string} name @param {() => Promise<void>} action @param {typeof healthy} [ready]
  */
-export async function heard(t, name, play, ready = well) {
-	const answer = await t.get(`nodes/${name}`, { silent: true });
+export async function withHeartbeat(t, name, action, ready = healthy) {
+	const answer = await t.get(`nodes/${name}`, { unrecorded: true });
 	/** In the time of the world, which need not be ours. */
-	let now = timeOf(answer);
+	let now = serverTime(answer);
 	const renewed = () => ({ renewTime: new Date(now).toISOString().replace('Z', '000Z') });
 	const metadata = { name, ...ownedBy({ apiVersion: 'v1', kind: 'Node', metadata: answer.body.metadata }) };
 	const spec = { holderIdentity: name, leaseDurationSeconds: leaseSeconds, ...renewed() };
-	await t.post(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }, { silent: true });
+	await t.post(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }, { unrecorded: true });
 	const since = new Date(now).toISOString();
 	const speak = async () => {
 		const lastHeartbeatTime = new Date(now).toISOString();
 		const conditions = [{ type: 'Ready', ...ready, lastHeartbeatTime, lastTransitionTime: since }];
-		now = timeOf(await t.patch(`${leases}/${name}`, 'merge', { spec: renewed() }, { silent: true }));
-		await t.patch(`nodes/${name}/status`, 'strategic', { status: { conditions } }, { silent: true });
+		now = serverTime(await t.patch(`${leases}/${name}`, 'merge', { spec: renewed() }, { unrecorded: true }));
+		await t.patch(`nodes/${name}/status`, 'strategic', { status: { conditions } }, { unrecorded: true });
 	};
 	await speak();
 	let speaks = true;
@@ -74,30 +74,30 @@ export async function heard(t, name, play, ready = well) {
 	})();
 	said.catch(() => {}); // told at the end
 	try {
-		await play();
+		await action();
 	} finally {
 		speaks = false;
 		await said;
 	}
 }
 
-/** Whether the kubelet of a node is heard: its lease is not over. @param {Scene} t @param {string} name */
-export async function isHeard(t, name) {
-	const answer = await t.get(`${leases}/${name}`, { silent: true });
+/** Whether the kubelet of a node is heard: its lease is not over. @param {TestContext} t @param {string} name */
+export async function hasCurrentLease(t, name) {
+	const answer = await t.get(`${leases}/${name}`, { unrecorded: true });
 	const { renewTime, leaseDurationSeconds } = answer.body.spec;
-	return timeOf(answer) - Date.parse(renewTime) < leaseDurationSeconds * 1000;
+	return serverTime(answer) - Date.parse(renewTime) < leaseDurationSeconds * 1000;
 }
 
 /**
  * A bare node, and a Pod `p` there of which its kubelet said something.
- * @param {Scene} t @param {Record<string, any>} status @param {Record<string, any>} [spec] @param {Record<string, any>} [metadata]
+ * @param {TestContext} t @param {Record<string, any>} status @param {Record<string, any>} [spec] @param {Record<string, any>} [metadata]
  */
 export async function podOnBareNode(t, status, spec = {}, metadata = {}) {
 	const name = t.name('node');
 	const node = await bareNode(t, name);
 	const there = { nodeName: name, tolerations: [{ operator: 'Exists' }], ...spec };
-	const { body } = await t.create(pod('p', metadata, there), { silent: true });
-	await t.patch('pods/p/status', 'strategic', { status }, { silent: true });
+	const { body } = await t.create(pod('p', metadata, there), { unrecorded: true });
+	await t.patch('pods/p/status', 'strategic', { status }, { unrecorded: true });
 	return { name, node, pod: body };
 }
 
@@ -118,7 +118,7 @@ export const running = { phase: 'Running', conditions: [{ type: 'Ready', status:
 
 /**
  * What the kubelet tells of a Pod: an event.
- * @param {Scene} t @param {any} pod @param {string} reason @param {string} message @param {'Warning'|'Normal'} [type]
+ * @param {TestContext} t @param {any} pod @param {string} reason @param {string} message @param {'Warning'|'Normal'} [type]
  */
 export const tell = (t, { metadata, spec }, reason, message, type = 'Warning') =>
 	t.create(
@@ -132,23 +132,23 @@ export const tell = (t, { metadata, spec }, reason, message, type = 'Warning') =
 			message,
 			source: { component: 'kubelet', host: spec.nodeName },
 		},
-		{ silent: true },
+		{ unrecorded: true },
 	);
 
-/** The events of a Pod, of one reason. @param {Scene} t @param {any} pod @param {string} reason */
+/** The events of a Pod, of one reason. @param {TestContext} t @param {any} pod @param {string} reason */
 export const told = (t, { metadata }, reason) =>
 	t.get('events', {
 		query: { fieldSelector: `involvedObject.uid=${metadata.uid},reason=${reason}` },
-		see: ['type', 'message', 'source.component'],
+		fields: ['type', 'message', 'source.component'],
 	});
 
-/** Waits until the deadline of the Pod is over, by the clock of whoever answers. @param {Scene} t */
-export async function overdue(t) {
+/** Waits until the deadline of the Pod is over, by the clock of whoever answers. @param {TestContext} t */
+export async function waitForDeadline(t) {
 	await t.eventually(
 		'the deadline is over',
 		'GET',
 		'pods/p',
-		(answer) => timeOf(answer) > Date.parse(answer.body.metadata.deletionTimestamp),
+		(answer) => serverTime(answer) > Date.parse(answer.body.metadata.deletionTimestamp),
 	);
 	t.note('the deadline', 'is over');
 }

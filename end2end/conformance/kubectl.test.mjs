@@ -11,10 +11,10 @@ import { after, before, test } from 'node:test';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { claim, configMap, deployment, using, volume } from './objects.mjs';
-import { sandbox } from './worlds.mjs';
+import { sandbox } from './targets.mjs';
 
 const program = fileURLToPath(new URL('../../target/cluster/bin/kubectl', import.meta.url));
-/** @type {import('./worlds.mjs').World} */
+/** @type {import('./targets.mjs').Target} */
 let world;
 /** @type {string} what it knows from earlier commands, which is not what it knows of other clusters */
 let cache;
@@ -197,8 +197,8 @@ test('who may do what', async () => {
 });
 
 test('a watch tells what happens, and ends when its time is over', async () => {
-	const how = ['--watch', '--output-watch-events', '--request-timeout=12s'];
-	const watch = start(['--namespace', 'shop', 'get', 'configmaps', ...how]);
+	const options = ['--watch', '--output-watch-events', '--request-timeout=12s'];
+	const watch = start(['--namespace', 'shop', 'get', 'configmaps', ...options]);
 	const ended = once(watch, 'close');
 	/** @type {string[]} */
 	const events = [];

@@ -3,7 +3,7 @@
  */
 import { readdir } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
-import { Halt, Scene } from './scene.mjs';
+import { CaseAborted, TestContext } from './test-context.mjs';
 import { Wire } from './wire.mjs';
 
 /**
@@ -13,16 +13,16 @@ import { Wire } from './wire.mjs';
  * @property {Difference[]} [differs] where the sandbox differs on purpose
  */
 /** @typedef {{real: string, sandbox: string, why: string}} Difference  one line of the transcript each; no `sandbox`: the line is missing there */
-/** @typedef {{name: string, about: string, play: (scene: Scene) => Promise<unknown>, file: string} & Options} Case */
-/** @typedef {{name: string, transcript: string, seconds: number}} Played */
+/** @typedef {{name: string, about: string, run: (context: TestContext) => Promise<unknown>, file: string} & Options} Case */
+/** @typedef {{name: string, transcript: string, seconds: number}} CaseResult */
 
 /**
  * Defines a case.
  * @param {string} name also of its namespace and its transcript
  * @param {string} about what it shows; begins with the section of the catalogue of deletion if it is from there: `§1.7 …`
- * @param {(scene: Scene) => Promise<unknown>} play @param {Options} [options]
+ * @param {(context: TestContext) => Promise<unknown>} run @param {Options} [options]
  */
-export const define = (name, about, play, options = {}) => ({ name, about, play, ...options });
+export const define = (name, about, run, options = {}) => ({ name, about, run, ...options });
 
 /** How many cases are played side by side. */
 const width = 8;
@@ -30,7 +30,7 @@ const width = 8;
 const limit = 180_000;
 
 /** @param {string} [only] part of the name of a case or its file @returns {Promise<Case[]>} */
-export async function cases(only = '') {
+export async function loadCases(only = '') {
 	const folder = new URL('./cases/', import.meta.url);
 	const files = (await readdir(folder)).filter((file) => file.endsWith('.mjs')).sort();
 	const all = [];
@@ -47,12 +47,12 @@ export async function cases(only = '') {
 }
 
 /**
- * Plays cases in a world.
- * @param {import('./worlds.mjs').World} world @param {Case[]} chosen @param {(played: Played) => void} onPlayed
+ * Plays cases in a target.
+ * @param {import('./targets.mjs').Target} target @param {Case[]} chosen @param {(played: CaseResult) => void} onResult
  * @returns {Promise<Map<string, string>>} transcripts by the name of the case
  */
-export async function play(world, chosen, onPlayed = () => {}) {
-	const wire = new Wire(world);
+export async function runCases(target, chosen, onResult = () => {}) {
+	const wire = new Wire(target);
 	const token = Array.from({ length: 5 }, () => 'bcdfghjkmnpqrstvwxz'[randomInt(19)]).join('');
 	/** @type {Map<string, string>} */
 	const transcripts = new Map();
@@ -62,9 +62,9 @@ export async function play(world, chosen, onPlayed = () => {}) {
 		const worker = async () => {
 			for (let next = waiting.shift(); next; next = waiting.shift()) {
 				const began = performance.now();
-				const transcript = await playOne(wire, next, token, world);
+				const transcript = await runCase(wire, next, token, target);
 				transcripts.set(next.name, transcript);
-				onPlayed({ name: next.name, transcript, seconds: (performance.now() - began) / 1000 });
+				onResult({ name: next.name, transcript, seconds: (performance.now() - began) / 1000 });
 			}
 		};
 		await Promise.all(Array.from({ length: width }, worker));
@@ -81,9 +81,9 @@ export async function play(world, chosen, onPlayed = () => {}) {
 	return transcripts;
 }
 
-/** @param {Wire} wire @param {Case} one @param {string} token @param {import('./worlds.mjs').World} world */
-async function playOne(wire, one, token, world) {
-	const scene = new Scene(wire, one.name, token, world);
+/** @param {Wire} wire @param {Case} one @param {string} token @param {import('./targets.mjs').Target} target */
+async function runCase(wire, one, token, target) {
+	const context = new TestContext(wire, one.name, token, target);
 	/** @type {NodeJS.Timeout|undefined} */
 	let timer;
 	try {
@@ -91,15 +91,15 @@ async function playOne(wire, one, token, world) {
 			timer = setTimeout(() => reject(new Error(`not done after ${limit / 1000} s`)), limit);
 		});
 		const played = (async () => {
-			if (!one.bare) await scene.namespace();
-			await one.play(scene);
+			if (!one.bare) await context.namespace();
+			await one.run(context);
 		})();
 		await Promise.race([played, hangs]);
 	} catch (error) {
 		// A case that stumbles over an answer it did not expect is a difference like any other.
-		if (!(error instanceof Halt)) scene.say('BROKEN', error instanceof Error ? error.message : String(error));
+		if (!(error instanceof CaseAborted)) context.say('BROKEN', error instanceof Error ? error.message : String(error));
 	}
 	clearTimeout(timer);
-	scene.close();
-	return scene.transcript();
+	context.close();
+	return context.transcript();
 }

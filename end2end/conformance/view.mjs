@@ -1,6 +1,6 @@
 /**
  * What is observed of an answer, as one line of text (a few for a table). Everything that bears on deletion is always seen; a
- * case names what else it wants to see.
+ * case names what else it wants to fields.
  */
 
 /** @typedef {Record<string, any>} KubeObject */
@@ -21,13 +21,13 @@ export const json = (value) =>
 /** @param {any} value */
 export const short = (value) => (typeof value === 'string' && /^[\w./:-]+$/.test(value) ? value : json(value));
 
-/** @param {string[]} see @param {any} body */
-export function viewOf(body, see = []) {
+/** @param {string[]} fields @param {any} body */
+export function viewOf(body, fields = []) {
 	if (typeof body === 'string') return JSON.stringify(body.length > 300 ? `${body.slice(0, 300)}…` : body);
 	if (body?.kind === 'Status') return viewOfStatus(body);
-	if (body?.kind === 'Table') return viewOfTable(body, see);
-	if (Array.isArray(body?.items)) return viewOfList(body, see);
-	if (body?.metadata) return viewOfObject(body, see);
+	if (body?.kind === 'Table') return viewOfTable(body, fields);
+	if (Array.isArray(body?.items)) return viewOfList(body, fields);
+	if (body?.metadata) return viewOfObject(body, fields);
 	return json(body);
 }
 
@@ -54,15 +54,15 @@ function viewOfStatus({ status, reason, message, details, code, metadata }) {
 const quoted = (message) =>
 	JSON.stringify(message.replace(/\n@@[^]*/, '…').replace(/(Invalid value: )"\{\\?"apiVersion.*\}"/s, '$1"{…}"'));
 
-/** @param {KubeObject} table @param {string[]} see */
-function viewOfTable({ columnDefinitions, rows, metadata }, see) {
+/** @param {KubeObject} table @param {string[]} fields */
+function viewOfTable({ columnDefinitions, rows, metadata }, fields) {
 	const columns = columnDefinitions?.map(
 		(/** @type {any} */ { name, type, priority }) => `${name}:${type}${priority ? `/${priority}` : ''}`,
 	);
 	const lines = rows
 		.filter((/** @type {any} */ row) => !isBackground(row.object))
 		.map((/** @type {any} */ { cells, object }) => {
-			const inside = object ? `  ${object.kind}${see.length > 0 ? ` ${viewOfObject(object, see)}` : ''}` : '';
+			const inside = object ? `  ${object.kind}${fields.length > 0 ? ` ${viewOfObject(object, fields)}` : ''}` : '';
 			return `\n      | ${cells.map((/** @type {any} */ cell) => (cell === null ? '<none>' : String(cell))).join(' | ')}${inside}`;
 		});
 	return `Table ${columns ? columns.join(', ') : 'without columns'}${listEnd(metadata)}${lines.join('')}`;
@@ -74,15 +74,15 @@ function listEnd(metadata = {}) {
 	return `${more ? ' continue' : ''}${remainingItemCount === undefined ? '' : ` remaining=${remainingItemCount}`}`;
 }
 
-/** @param {KubeObject} list @param {string[]} see */
-function viewOfList({ kind, items, metadata }, see) {
+/** @param {KubeObject} list @param {string[]} fields */
+function viewOfList({ kind, items, metadata }, fields) {
 	const shown = items.filter((/** @type {KubeObject} */ item) => !isBackground(item));
-	const lines = shown.map((/** @type {KubeObject} */ item) => `\n      - ${viewOfObject(item, see)}`);
+	const lines = shown.map((/** @type {KubeObject} */ item) => `\n      - ${viewOfObject(item, fields)}`);
 	return `${kind} of ${shown.length}${listEnd(metadata)}${lines.join('')}`;
 }
 
-/** @param {KubeObject} object @param {string[]} see */
-export function viewOfObject(object, see = []) {
+/** @param {KubeObject} object @param {string[]} fields */
+export function viewOfObject(object, fields = []) {
 	const { metadata = {} } = object;
 	const parts = [object.kind, metadata.name].filter(Boolean);
 	if (metadata.generation !== undefined) parts.push(`generation=${metadata.generation}`);
@@ -90,7 +90,7 @@ export function viewOfObject(object, see = []) {
 	if (metadata.ownerReferences) parts.push(`owners=[${metadata.ownerReferences.map(viewOfOwner).join(' ')}]`);
 	const { deletionTimestamp, deletionGracePeriodSeconds: grace } = metadata;
 	if (deletionTimestamp) parts.push(grace === undefined ? 'deleting' : `deleting grace=${grace}`);
-	for (const path of see) {
+	for (const path of fields) {
 		const value = at(object, path);
 		if (value !== undefined) parts.push(`${path}=${viewOfValue(path, value)}`);
 	}

@@ -5,50 +5,50 @@ import { isBackground, viewOf } from './view.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 /** @typedef {{type: string, object: KubeObject}} WatchEvent */
-/** @typedef {{learn: (object: KubeObject) => void, say: (asked: string, seen: string) => void, halt: (why: string) => never}} Teller */
-/** @typedef {{see?: string[], events?: 'each'|'by object'}} How */
+/** @typedef {{learn: (object: KubeObject) => void, say: (asked: string, seen: string) => void, abort: (why: string) => never}} Recorder */
+/** @typedef {{fields?: string[], events?: 'each'|'by object'}} WatchOptions */
 
 export class Watch {
 	/** All that came. @type {WatchEvent[]} */
 	events = [];
 	#asked;
-	#how;
-	#patience;
-	#teller;
+	#options;
+	#timeout;
+	#recorder;
 	/** @type {import('./wire.mjs').Stream|undefined} */
 	#stream;
 	/** @type {() => void} */
 	#wake = () => {};
 
-	/** @param {string} asked @param {How} how @param {number} patience in milliseconds @param {Teller} teller */
-	constructor(asked, how, patience, teller) {
-		this.#patience = patience;
+	/** @param {string} asked @param {WatchOptions} options @param {number} timeout in milliseconds @param {Recorder} recorder */
+	constructor(asked, options, timeout, recorder) {
+		this.#timeout = timeout;
 		this.#asked = asked;
-		this.#how = how;
-		this.#teller = teller;
+		this.#options = options;
+		this.#recorder = recorder;
 	}
 
 	/** @param {(onEvent: (event: WatchEvent) => void) => Promise<import('./wire.mjs').Stream>} open */
 	async begin(open) {
 		this.#stream = await open((event) => {
-			if (event.type !== 'ERROR') this.#teller.learn(event.object);
+			if (event.type !== 'ERROR') this.#recorder.learn(event.object);
 			if (isBackground(event.object)) return;
 			this.events.push(event);
 			this.#wake();
 		});
 		if (this.#stream.status !== 200)
-			this.#teller.say(this.#asked, `${this.#stream.status} ${viewOf(this.#stream.body)}`);
+			this.#recorder.say(this.#asked, `${this.#stream.status} ${viewOf(this.#stream.body)}`);
 		void this.#stream.ended.then(() => this.#wake());
 	}
 
 	/** Waits until it has seen what is wanted. @param {string} what @param {(events: WatchEvent[]) => unknown} wanted */
 	async until(what, wanted) {
-		const deadline = performance.now() + this.#patience;
+		const deadline = performance.now() + this.#timeout;
 		while (!wanted(this.events)) {
 			const left = deadline - performance.now();
 			if (left <= 0) {
 				const seen = this.events.map((event) => this.#view(event)).join(', ');
-				this.#teller.halt(`waited ${this.#patience / 1000} s in vain for ${what}; seen: ${seen || 'nothing'}`);
+				this.#recorder.abort(`waited ${this.#timeout / 1000} s in vain for ${what}; seen: ${seen || 'nothing'}`);
 			}
 			await new Promise((resolve) => {
 				const timer = setTimeout(resolve, left);
@@ -66,7 +66,7 @@ export class Watch {
 
 	/** Waits until the server has ended it, and tells what it saw. */
 	async ended() {
-		const timer = setTimeout(() => this.#stream?.close(), this.#patience);
+		const timer = setTimeout(() => this.#stream?.close(), this.#timeout);
 		await this.#stream?.ended;
 		clearTimeout(timer);
 		this.tell();
@@ -90,7 +90,7 @@ export class Watch {
 		/** @type {Map<string, string[]>} */
 		const threads = new Map();
 		for (const event of this.events.filter(isTold)) {
-			const thread = this.#how.events === 'each' ? '' : (event.object.metadata?.name ?? '');
+			const thread = this.#options.events === 'each' ? '' : (event.object.metadata?.name ?? '');
 			const seen = threads.get(thread) ?? [];
 			threads.set(thread, seen);
 			const view = this.#view(event);
@@ -98,12 +98,12 @@ export class Watch {
 		}
 		const sorted = [...threads].sort(([one], [other]) => (one < other ? -1 : 1));
 		const lines = sorted.flatMap(([, views]) => views);
-		this.#teller.say(this.#asked, lines.length > 0 ? lines.join('\n    ') : 'nothing');
+		this.#recorder.say(this.#asked, lines.length > 0 ? lines.join('\n    ') : 'nothing');
 	}
 
 	/** @param {WatchEvent} event */
 	#view({ type, object }) {
-		if (type !== 'BOOKMARK') return `${type} ${viewOf(object, this.#how.see)}`;
+		if (type !== 'BOOKMARK') return `${type} ${viewOf(object, this.#options.fields)}`;
 		return `BOOKMARK ${object.kind} initial-events-end=${object.metadata.annotations['k8s.io/initial-events-end']}`;
 	}
 }

@@ -24,15 +24,15 @@ const decisions = {
 };
 
 /** Who is asked and never says anything. In the sandbox it is not reached, which ends at once. */
-const hanging = 'hang.example.com';
+const neverAnswers = 'hang.example.com';
 
 /** What they say for the sandbox, which asks nobody: a script. */
-export const script = Object.entries(decisions)
+export const webhookFaults = Object.entries(decisions)
 	.map(([name, { allowed, status, change }]) => {
-		const how = change
+		const action = change
 			? ['patch', JSON.stringify(change)]
 			: [allowed ? 'allow' : 'deny', status?.code, status?.message];
-		return [`at 0s webhook ${name}`, ...how].filter(Boolean).join(' ');
+		return [`at 0s webhook ${name}`, ...action].filter(Boolean).join(' ');
 	})
 	.join('\n');
 
@@ -43,13 +43,13 @@ export const script = Object.entries(decisions)
  */
 
 /** Nobody has to be reached in the sandbox. @type {Webhooks} */
-export const scripted = {
+export const sandboxWebhooks = {
 	config: (name) => ({ url: `https://127.0.0.1:1/${name}` }),
 	stop: async () => {},
 };
 
 /** Where there is no certificate to answer with, only the cases that need an answer fail. @param {Error} error @returns {Webhooks} */
-export const absent = (error) => ({
+export const unavailableWebhooks = (error) => ({
 	config: () => {
 		throw new Error(`no webhook can answer here: ${error.message}`);
 	},
@@ -57,11 +57,11 @@ export const absent = (error) => ({
 });
 
 /** @param {Decision} decision */
-const said = ({ change, ...rest }) =>
+const toReview = ({ change, ...rest }) =>
 	change ? { ...rest, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(change)).toString('base64') } : rest;
 
 /** What is asked for in another version: the same, which says that it is of that version. @param {any} asked */
-const converted = ({ objects, desiredAPIVersion: apiVersion }) => ({
+const convertReview = ({ objects, desiredAPIVersion: apiVersion }) => ({
 	result: { status: 'Success' },
 	convertedObjects: objects.map((/** @type {object} */ object) => ({ ...object, apiVersion })),
 });
@@ -70,7 +70,7 @@ const converted = ({ objects, desiredAPIVersion: apiVersion }) => ({
  * Answers with the certificate of the API server, which is for this machine, and which that one trusts if it is told to.
  * @param {string} dir of the cluster @param {string} ca @returns {Promise<Webhooks>}
  */
-export async function answering(dir, ca) {
+export async function startWebhookServer(dir, ca) {
 	const [cert, key] = await Promise.all(
 		['apiserver.crt', 'apiserver.key'].map((file) => readFile(join(dir, 'certificates', file))),
 	);
@@ -79,9 +79,9 @@ export async function answering(dir, ca) {
 		for await (const part of request) text += part;
 		const { apiVersion, kind, request: asked } = JSON.parse(text);
 		const name = new URL(request.url ?? '', 'https://localhost').pathname.slice(1);
-		if (name === hanging) return;
+		if (name === neverAnswers) return;
 		const known = decisions[name];
-		const decision = known ? said(known) : converted(asked);
+		const decision = known ? toReview(known) : convertReview(asked);
 		response.setHeader('content-type', 'application/json');
 		response.end(JSON.stringify({ apiVersion, kind, response: { uid: asked.uid, ...decision } }));
 	});

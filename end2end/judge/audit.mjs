@@ -6,7 +6,7 @@ import { stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 
 /**
- * @typedef {object} Asked  one request that somebody made to remove something
+ * @typedef {object} DeletionRequest  one request that somebody made to remove something
  * @property {string} user on whose behalf: the impersonated user, if there is one
  * @property {boolean} collection deletecollection
  * @property {string} resource plural, with its group if it has one
@@ -14,7 +14,7 @@ import { createInterface } from 'node:readline';
  * @property {string} [uid] of what was removed or marked, if the answer says so
  * @property {string} [preconditionUid] @property {string} [propagationPolicy]
  * @property {boolean} dryRun
- * @property {boolean} eviction asked for by way of the eviction subresource
+ * @property {boolean} eviction asked for through the eviction subresource
  * @property {number} code of the answer
  * @property {string} at when it was received
  *
@@ -24,10 +24,10 @@ import { createInterface } from 'node:readline';
 /** Where the log ends now, to read from there later. @param {string} file */
 export const endOf = async (file) => (await stat(file)).size;
 
-/** @param {string} file @param {number} from byte offset @returns {Promise<{asked: Asked[], podLists: PodList[]}>} */
+/** @param {string} file @param {number} from byte offset @returns {Promise<{deletionRequests: DeletionRequest[], podLists: PodList[]}>} */
 export async function readAudit(file, from) {
-	/** @type {Asked[]} */
-	const asked = [];
+	/** @type {DeletionRequest[]} */
+	const deletionRequests = [];
 	/** @type {PodList[]} */
 	const podLists = [];
 	for await (const line of createInterface({ input: createReadStream(file, { start: from }) })) {
@@ -38,10 +38,10 @@ export async function readAudit(file, from) {
 		const user = event.impersonatedUser?.username ?? event.user.username;
 		const eviction = verb === 'create' && objectRef?.subresource === 'eviction';
 		if (verb === 'delete' || verb === 'deletecollection' || eviction)
-			asked.push({ ...read(event), user, eviction, at });
+			deletionRequests.push({ ...read(event), user, eviction, at });
 		else if (verb === 'list' && objectRef?.resource === 'pods') podLists.push({ user, uri: requestURI, at });
 	}
-	return { asked, podLists };
+	return { deletionRequests, podLists };
 }
 
 /** DeleteOptions come in the body, in the query, or both. @param {any} event */

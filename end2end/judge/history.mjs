@@ -12,17 +12,17 @@ import { collection, Kinds } from '../cluster/kinds.mjs';
 /** @typedef {import('../cluster/kinds.mjs').Kind} Kind */
 /** @typedef {import('../cluster/client.mjs').WatchEvent} WatchEvent */
 /**
- * @typedef {object} Court  what the judge needs of a cluster
+ * @typedef {object} ClusterAccess  what the judge needs of a cluster
  * @property {string} audit path of the audit log
  * @property {(user: string, method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<{status: number, body: any}>} request
  * @property {(user: string, path: string, params: Record<string, string>, onEvent: (event: WatchEvent) => void) => import('../cluster/client.mjs').Following} watch
  */
 
 /** The user the judge looks as: one who may see everything. */
-const eye = 'admin';
+const observer = 'admin';
 
 /** Made and unmade by the cluster at its own pace, and nobody's to order. */
-const ofTheCluster = new Set(['events', 'leases', 'endpoints', 'endpointslices']);
+const ignoredKinds = new Set(['events', 'leases', 'endpoints', 'endpointslices']);
 
 /** How long the watches may lag behind a list at the end. */
 const catchUpDeadline = 60_000;
@@ -30,28 +30,28 @@ const catchUpDeadline = 60_000;
 export class History {
 	/** Changes later than this belong to the run. */
 	began = 0;
-	#court;
+	#cluster;
 	/** @type {WatchEvent[]} */
 	#events = [];
 	/** @type {{kind: Kind, following: import('../cluster/client.mjs').Following}[]} */
 	#watches = [];
 
-	/** @param {Court} court */
-	constructor(court) {
-		this.#court = court;
+	/** @param {ClusterAccess} cluster */
+	constructor(cluster) {
+		this.#cluster = cluster;
 	}
 
-	/** Begins to watch every kind there is; objects of definitions made later are not seen. @param {Court} court */
-	static async open(court) {
-		const history = new History(court);
-		const { all } = await Kinds.discover((...request) => court.request(eye, ...request));
+	/** Begins to watch every kind there is; objects of definitions made later are not seen. @param {ClusterAccess} cluster */
+	static async open(cluster) {
+		const history = new History(cluster);
+		const { all } = await Kinds.discover((...request) => cluster.request(observer, ...request));
 		const kinds = all.filter(
-			({ plural, verbs }) => verbs.includes('list') && verbs.includes('watch') && !ofTheCluster.has(plural),
+			({ plural, verbs }) => verbs.includes('list') && verbs.includes('watch') && !ignoredKinds.has(plural),
 		);
 		history.#watches = kinds.map((kind) => ({
 			kind,
-			following: court.watch(eye, collection(kind), {}, (event) =>
-				history.#events.push({ ...event, object: discreet(event.object) }),
+			following: cluster.watch(observer, collection(kind), {}, (event) =>
+				history.#events.push({ ...event, object: withoutSecretValues(event.object) }),
 			),
 		}));
 		await Promise.all(history.#watches.map(({ following }) => following.synced));
@@ -109,14 +109,14 @@ export class History {
 
 	/** @param {string} path */
 	async #list(path) {
-		const { status, body } = await this.#court.request(eye, 'GET', path);
+		const { status, body } = await this.#cluster.request(observer, 'GET', path);
 		if (status !== 200) throw new Error(`cannot judge: listing ${path} was answered with ${status}`);
 		return body;
 	}
 }
 
 /** What the judge keeps of an object: of Secrets only whether a value changed. @param {KubeObject} object @returns {KubeObject} */
-function discreet(object) {
+function withoutSecretValues(object) {
 	const { managedFields: _, ...metadata } = object.metadata;
 	if (object.kind !== 'Secret') return { ...object, metadata };
 	const data = Object.fromEntries(

@@ -30,7 +30,7 @@ import { Judge } from './judge.mjs';
 /** @typedef {import('../cluster/client.mjs').KubeObject} KubeObject */
 
 const kubectlBinary = fileURLToPath(new URL('../../target/cluster/bin/kubectl', import.meta.url));
-const charge = { unit: { label: unitLabel }, bystander: { label: bystanderLabel } };
+const expectations = { unit: { label: unitLabel }, bystander: { label: bystanderLabel } };
 const shared = namespaceOf(sharedOrg);
 
 /** @param {Cluster} cluster @param {string[]} args */
@@ -47,8 +47,8 @@ async function holding(cluster, path, how) {
 }
 
 /** @param {import('./judge.mjs').Verdict} verdict @param {string} rule @returns {string[]} what was convicted by it */
-const convictedOf = ({ convictions }, rule) =>
-	convictions.filter((each) => each.rule === rule).map(({ object }) => object);
+const violationsOf = ({ violations }, rule) =>
+	violations.filter((each) => each.rule === rule).map(({ object }) => object);
 
 /** The unit's objects of one kind. @param {Cluster} cluster @param {string} kind @returns {Promise<KubeObject[]>} */
 async function unitObjects(cluster, kind) {
@@ -96,7 +96,7 @@ const isKept = ({ kind, metadata }) =>
 test('convicts kubectl delete of everything at once', async (t) => {
 	const cluster = await start({ sample: true });
 	t.after(() => cluster.stop());
-	const judge = await Judge.open(cluster, charge);
+	const judge = await Judge.open(cluster, expectations);
 
 	// Two Pods take their time, so that what they use, and their namespaces, are told to go while they are there, however
 	// slow this machine is.
@@ -126,17 +126,17 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	);
 	const verdict = await judge.close({ keptExpected: kept });
 
-	assert.ok(verdict.unread.includes(`${orderers}/ledger-orderer-0`), verdict.unread.join());
-	const claims = convictedOf(verdict, 'claim-in-use');
+	assert.ok(verdict.uncheckedClaims.includes(`${orderers}/ledger-orderer-0`), verdict.uncheckedClaims.join());
+	const claims = violationsOf(verdict, 'claim-in-use');
 	assert.ok(claims.includes(`PersistentVolumeClaim ${orderers}/ledger-orderer-0`), claims.join());
 	assert.ok(claims.includes(`PersistentVolumeClaim ${shared}/${sharedClaimOf(sharedOrg)}`), claims.join());
-	const volumes = convictedOf(verdict, 'volume-before-claim');
+	const volumes = violationsOf(verdict, 'volume-before-claim');
 	assert.ok(volumes.includes('PersistentVolume orderer-ledger-0'), volumes.join());
 	assert.deepEqual(
-		convictedOf(verdict, 'namespace-not-empty').sort(),
+		violationsOf(verdict, 'namespace-not-empty').sort(),
 		namespaces.map((name) => `Namespace ${name}`).sort(),
 	);
-	const needed = convictedOf(verdict, 'needed-by-pod');
+	const needed = violationsOf(verdict, 'needed-by-pod');
 	for (const object of [
 		`ServiceAccount ${orderers}/orderer`,
 		`RoleBinding ${orderers}/orderer`,
@@ -146,7 +146,7 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	]) {
 		assert.ok(needed.includes(object), `${object} not among ${needed.join()}`);
 	}
-	const touched = convictedOf(verdict, 'bystander-touched');
+	const touched = violationsOf(verdict, 'bystander-touched');
 	for (const object of [
 		`ConfigMap ${shared}/${sharedConfigMap}`,
 		`Namespace ${shared}`,
@@ -156,21 +156,21 @@ test('convicts kubectl delete of everything at once', async (t) => {
 		assert.ok(touched.includes(object), `${object} not among ${touched.join()}`);
 	}
 	// kubectl chooses a propagation policy and never says which object it means.
-	const unguarded = verdict.convictions.filter(({ rule }) => rule === 'unguarded-delete');
+	const unguarded = verdict.violations.filter(({ rule }) => rule === 'unguarded-delete');
 	assert.ok(unguarded.length >= 40, `${unguarded.length} unguarded deletions`);
 	assert.ok(
 		unguarded.every(
 			({ evidence }) => evidence.includes('no UID precondition') && !evidence.includes('no propagation policy'),
 		),
 	);
-	assert.ok(convictedOf(verdict, 'not-kept').includes(`ConfigMap ${shared}/${sharedConfigMap}`));
+	assert.ok(violationsOf(verdict, 'not-kept').includes(`ConfigMap ${shared}/${sharedConfigMap}`));
 	assert.doesNotMatch(JSON.stringify(verdict), /UNWIND-CANARY/);
 });
 
 test('acquits a slow teardown in the right order', async (t) => {
 	const cluster = await start({ sample: true });
 	t.after(() => cluster.stop());
-	const judge = await Judge.open(cluster, charge);
+	const judge = await Judge.open(cluster, expectations);
 
 	/** @param {string[]} kinds */
 	const remove = async (...kinds) => {
@@ -203,8 +203,8 @@ test('acquits a slow teardown in the right order', async (t) => {
 	await gone(cluster, freed);
 	await remove('Namespace');
 
-	const { convictions, seen, gaps } = await judge.close({ keptExpected: kept });
-	assert.deepEqual(convictions, []);
+	const { violations, seen, gaps } = await judge.close({ keptExpected: kept });
+	assert.deepEqual(violations, []);
 	assert.deepEqual(gaps, []);
 	assert.ok(seen.deletions > 60 && seen.requests > 45, JSON.stringify(seen));
 });
@@ -214,7 +214,7 @@ test('convicts the finer faults', async (t) => {
 	t.after(() => cluster.stop());
 
 	await t.test('a Pod that comes back because its owner is still there', async () => {
-		const judge = await Judge.open(cluster, charge);
+		const judge = await Judge.open(cluster, expectations);
 		const [pod] = (await unitObjects(cluster, 'Pod')).filter(({ metadata }) => metadata.name.startsWith('peer0-'));
 		await ask(cluster, [pod]);
 		await gone(cluster, [pod]);
@@ -226,12 +226,12 @@ test('convicts the finer faults', async (t) => {
 			},
 		);
 		const verdict = await judge.close({ mayRemain: () => true });
-		assert.equal(convictedOf(verdict, 're-created').length, 1);
-		assert.equal(verdict.convictions.length, 1, JSON.stringify(verdict.convictions));
+		assert.equal(violationsOf(verdict, 're-created').length, 1);
+		assert.equal(verdict.violations.length, 1, JSON.stringify(verdict.violations));
 	});
 
 	await t.test('a bystander that is scaled, and left-overs', async () => {
-		const judge = await Judge.open(cluster, charge);
+		const judge = await Judge.open(cluster, expectations);
 		const path = `/apis/apps/v1/namespaces/${shared}/deployments/auditor`;
 		const { status } = await cluster.request(
 			'developer',
@@ -248,8 +248,8 @@ test('convicts the finer faults', async (t) => {
 			what: 'the second auditor',
 		});
 		const verdict = await judge.close();
-		assert.ok(convictedOf(verdict, 'bystander-touched').includes(`Deployment ${shared}/auditor`));
-		const left = convictedOf(verdict, 'left-over');
+		assert.ok(violationsOf(verdict, 'bystander-touched').includes(`Deployment ${shared}/auditor`));
+		const left = violationsOf(verdict, 'left-over');
 		assert.ok(left.includes(`StatefulSet ${orderers}/orderer`));
 		assert.ok(
 			left.includes('PersistentVolume org1-couchdb'),
@@ -260,17 +260,17 @@ test('convicts the finer faults', async (t) => {
 	});
 
 	await t.test('a collection deleted at once and a missing policy, but not a rehearsal', async () => {
-		const judge = await Judge.open(cluster, { ...charge, accused: 'developer' });
+		const judge = await Judge.open(cluster, { ...expectations, actor: 'developer' });
 		const configMaps = `/api/v1/namespaces/${orderers}/configmaps`;
 		const rehearsed = await cluster.request('developer', 'DELETE', `${configMaps}/orderer-config`, { dryRun: ['All'] });
 		assert.equal(rehearsed.status, 200);
-		await cluster.request('admin', 'DELETE', `${configMaps}/not-the-accused`);
+		await cluster.request('admin', 'DELETE', `${configMaps}/not-the-actor`);
 		await cluster.request('developer', 'DELETE', `${configMaps}/not-there`, { preconditions: { uid: 'some' } });
 		const { status } = await cluster.request('developer', 'DELETE', `/api/v1/namespaces/${orderers}/limitranges`);
 		assert.equal(status, 200);
 		const verdict = await judge.close({ mayRemain: () => true });
 		assert.deepEqual(
-			verdict.convictions.map(({ rule, object }) => [rule, object]),
+			verdict.violations.map(({ rule, object }) => [rule, object]),
 			[
 				['unguarded-delete', `configmaps ${orderers}/not-there`],
 				['unguarded-delete', `limitranges ${orderers}/(all)`],
@@ -289,7 +289,7 @@ test('convicts the finer faults', async (t) => {
 			unitLabel,
 			'--bystander',
 			bystanderLabel,
-			'--tolerate-left-overs',
+			'--allow-leftovers',
 		];
 		const child = spawn(process.execPath, [script, ...flags], { stdio: ['pipe', 'pipe', 'inherit'] });
 		const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -297,25 +297,25 @@ test('convicts the finer faults', async (t) => {
 		const [secret] = await unitObjects(cluster, 'Secret');
 		await ask(cluster, [secret]);
 		child.stdin.end();
-		const { convictions } = JSON.parse((await lines.next()).value);
+		const { violations } = JSON.parse((await lines.next()).value);
 		const { namespace, name } = secret.metadata;
 		assert.deepEqual(
-			convictions.map((/** @type {any} */ { rule, object }) => [rule, object]),
+			violations.map((/** @type {any} */ { rule, object }) => [rule, object]),
 			[['needed-by-pod', `Secret ${namespace}/${name}`]],
 		);
 		assert.deepEqual(await once(child, 'exit'), [1, null]);
 	});
 
 	await t.test('still sees everything after the API server hung', async () => {
-		const judge = await Judge.open(cluster, charge);
-		await cluster.freezeApiServer();
+		const judge = await Judge.open(cluster, expectations);
+		await cluster.suspendApiServer();
 		const late = cluster.request('developer', 'DELETE', `/api/v1/namespaces/${orderers}/configmaps/orderer-config`, {
 			propagationPolicy: 'Background',
 		});
-		await cluster.thawApiServer();
+		await cluster.resumeApiServer();
 		assert.equal((await late).status, 200);
 		const verdict = await judge.close({ mayRemain: () => true });
-		assert.deepEqual(convictedOf(verdict, 'needed-by-pod'), [`ConfigMap ${orderers}/orderer-config`]);
-		assert.deepEqual(convictedOf(verdict, 'unguarded-delete'), [`configmaps ${orderers}/orderer-config`]);
+		assert.deepEqual(violationsOf(verdict, 'needed-by-pod'), [`ConfigMap ${orderers}/orderer-config`]);
+		assert.deepEqual(violationsOf(verdict, 'unguarded-delete'), [`configmaps ${orderers}/orderer-config`]);
 	});
 });

@@ -8,7 +8,7 @@ import { reachVerdict } from './verdict.mjs';
 /** @typedef {Record<string, any>} KubeObject */
 
 const unitLabels = { app: 'unit' };
-const charge = { unit: { label: 'app=unit' }, bystander: { label: 'app=bystander' } };
+const expectations = { unit: { label: 'app=unit' }, bystander: { label: 'app=bystander' } };
 const developer = 'developer';
 
 /** @param {string} kind @param {string} name @param {KubeObject} [rest] */
@@ -32,9 +32,9 @@ const mounts = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim
 /**
  * A history: what there was, and then what happened, one revision after the other.
  * @param {KubeObject[]} there @param {['marked'|'gone'|'made'|'changed', KubeObject][]} steps
- * @param {Partial<import('./audit.mjs').Asked>[]} [asked] @param {import('./verdict.mjs').Ending} [end]
+ * @param {Partial<import('./audit.mjs').DeletionRequest>[]} [deletionRequests] @param {import('./verdict.mjs').ExpectedEnd} [end]
  */
-function verdict(there, steps, asked = [], end = { mayRemain: () => true }) {
+function verdict(there, steps, deletionRequests = [], end = { mayRemain: () => true }) {
 	let revision = 0;
 	/** @param {'ADDED'|'MODIFIED'|'DELETED'} type @param {KubeObject} object */
 	const change = (type, object) => ({ type, object, revision: ++revision, inferred: false });
@@ -48,7 +48,7 @@ function verdict(there, steps, asked = [], end = { mayRemain: () => true }) {
 	const run = steps.map(([what, object]) =>
 		change(/** @type {any} */ (types[what]), what === 'marked' ? marked(object) : object),
 	);
-	const requests = asked.map((each) => ({
+	const requests = deletionRequests.map((each) => ({
 		user: developer,
 		collection: false,
 		resource: 'x',
@@ -58,11 +58,11 @@ function verdict(there, steps, asked = [], end = { mayRemain: () => true }) {
 		at: '',
 		...each,
 	}));
-	return reachVerdict(charge, { changes: [...before, ...run], began, asked: requests, podLists: [] }, end);
+	return reachVerdict(expectations, { changes: [...before, ...run], began, deletionRequests: requests, podLists: [] }, end);
 }
 
 /** @param {import('./verdict.mjs').Verdict} verdict */
-const rules = ({ convictions }) => convictions.map(({ rule, object }) => `${rule}: ${object}`);
+const rules = ({ violations }) => violations.map(({ rule, object }) => `${rule}: ${object}`);
 
 const claim = make('PersistentVolumeClaim', 'data');
 
@@ -172,7 +172,7 @@ test('volume-before-claim: the claim it is bound to, not one of the same name th
 	assert.deepEqual(rules(verdict([successor, volume], [['marked', volume]])), []);
 });
 
-test('namespace-not-empty: apart from what the cluster makes and what lets the accused act', () => {
+test('namespace-not-empty: apart from what the cluster makes and what lets the actor act', () => {
 	const namespace = make('Namespace', 'ns', { namespace: '' });
 	const furniture = [
 		make('ServiceAccount', 'default', { labels: {} }),
@@ -263,7 +263,7 @@ test('needed-by-pod: everything a Pod runs by, as long as it exists', () => {
 	assert.deepEqual(rules(verdict([user, balancer], [['gone', balancer]])), [], 'a load balancer goes first');
 });
 
-test('re-created: only what the accused had deleted', () => {
+test('re-created: only what the actor had deleted', () => {
 	const owner = make('ReplicaSet', 'owner');
 	const old = pod('old', {}, { owner });
 	const successor = pod('new', {}, { owner });
@@ -333,11 +333,11 @@ test('bystander-touched: what it is and what it needs, but not what it merely ha
 	assert.deepEqual(rules(verdict(there, [['marked', theirs]], [evicted])), [], 'its node died');
 });
 
-test('unguarded-delete: by the accused, in earnest', () => {
+test('unguarded-delete: by the actor, in earnest', () => {
 	const whole = { name: 'x', namespace: 'ns', preconditionUid: 'u', propagationPolicy: 'Background' };
-	/** @param {Partial<import('./audit.mjs').Asked>} request */
+	/** @param {Partial<import('./audit.mjs').DeletionRequest>} request */
 	const faults = (request) =>
-		verdict([], [], [{ ...whole, ...request }]).convictions.map(({ evidence }) =>
+		verdict([], [], [{ ...whole, ...request }]).violations.map(({ evidence }) =>
 			evidence.replace(/^.*?: | \(.*$/g, ''),
 		);
 	assert.deepEqual(faults({}), []);

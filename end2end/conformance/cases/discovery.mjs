@@ -3,7 +3,7 @@
  */
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const aggregated = { accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' };
 const beta = { accept: 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList' };
@@ -56,7 +56,7 @@ const one = ({ resource, responseKind, scope, verbs, shortNames, categories, sin
 		shortNames?.join(',') ?? '',
 		categories?.join(',') ?? '',
 	].join(' ');
-/** @param {Scene} t @param {any[]} resources as aggregated discovery tells them */
+/** @param {TestContext} t @param {any[]} resources as aggregated discovery tells them */
 function tell(t, resources) {
 	for (const resource of resources) {
 		t.note(resource.resource, one(resource));

@@ -88,7 +88,7 @@ export default [
 		async (t) => {
 			await t.create(held(x));
 			await t.delete('configmaps/a');
-			await t.patch('configmaps/a', 'merge', { data: { k: 'v' } }, { see: ['data'] });
+			await t.patch('configmaps/a', 'merge', { data: { k: 'v' } }, { fields: ['data'] });
 			await t.patch('configmaps/a', 'merge', { metadata: { deletionTimestamp: null } });
 			await t.patch('configmaps/a', 'merge', { metadata: { deletionTimestamp: '2030-01-01T00:00:00Z' } });
 			await t.patch('configmaps/a', 'merge', { metadata: { deletionGracePeriodSeconds: 17 } });

@@ -4,13 +4,13 @@
 import { configMap, deployment, held, job, ownedBy, pod, replicaSet, replicationController } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const otherUid = '6e7a1b0e-0000-4000-8000-000000000000';
 const x = ['example.com/x'];
 const free = { metadata: { finalizers: null } };
 
-/** A parent and a child of it. @param {Scene} t @param {Record<string, any>} [child] @param {Record<string, any>} [owner] */
+/** A parent and a child of it. @param {TestContext} t @param {Record<string, any>} [child] @param {Record<string, any>} [owner] */
 async function family(t, child = {}, owner = { blockOwnerDeletion: true }) {
 	const { body } = await t.create(configMap('parent'));
 	await t.create(configMap('child', { ...ownedBy(body, owner), ...child }));

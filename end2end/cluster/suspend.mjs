@@ -6,7 +6,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 
 /** How long a busy machine may take to stop one, in milliseconds. */
-const patience = 10_000;
+const timeout = 10_000;
 
 /** @typedef {import('node:child_process').ChildProcess} ChildProcess */
 
@@ -15,18 +15,18 @@ const patience = 10_000;
  * until then it answers; on a busy machine that was seen to take 30 ms.
  * @param {ChildProcess} child
  */
-export async function freeze(child) {
+export async function suspend(child) {
 	if (!child.kill('SIGSTOP')) throw new Error(`process ${child.pid} has ended`);
-	const deadline = performance.now() + patience;
+	const deadline = performance.now() + timeout;
 	while (!(await states(child)).every((state) => state === 'T')) {
 		if (performance.now() > deadline)
-			throw new Error(`process ${child.pid} still runs ${patience / 1000} s after it was told to stop`);
+			throw new Error(`process ${child.pid} still runs ${timeout / 1000} s after it was told to stop`);
 		await turn();
 	}
 }
 
 /** Lets it go on where it was. @param {ChildProcess} child */
-export function thaw(child) {
+export function resume(child) {
 	if (!child.kill('SIGCONT')) throw new Error(`process ${child.pid} has ended`);
 }
 

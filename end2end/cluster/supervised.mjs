@@ -1,5 +1,5 @@
 /**
- * The owner's end of the guardian: gives the orders that guardian.mjs carries out, and holds the pipe whose closing means
+ * The owner's end of the guardian: gives the orders that supervisor.mjs carries out, and holds the pipe whose closing means
  * that the owner is gone.
  */
 import { spawn } from 'node:child_process';
@@ -10,9 +10,9 @@ import { fileURLToPath } from 'node:url';
 
 /** @typedef {import('./servers.mjs').Server} Server */
 
-const script = fileURLToPath(new URL('./guardian.mjs', import.meta.url));
+const script = fileURLToPath(new URL('./supervisor.mjs', import.meta.url));
 
-export class Guarded {
+export class SupervisedServers {
 	/** The directory of the cluster. */
 	dir;
 	#child;
@@ -31,7 +31,7 @@ export class Guarded {
 		this.dir = dir;
 		this.#child = spawn(process.execPath, [script, dir], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
 		this.#child.stdin.on('error', () => {}); // told by the exit
-		this.#gone = new Promise((resolve) => this.#child.once('exit', resolve)).then(() => this.#mourn());
+		this.#gone = new Promise((resolve) => this.#child.once('exit', resolve)).then(() => this.#cleanUp());
 		createInterface({ input: this.#child.stdout }).on('line', (line) => {
 			const answer = JSON.parse(line);
 			if (answer.ended) return this.#onEnd(answer.ended, answer.how);
@@ -49,13 +49,13 @@ export class Guarded {
 	}
 
 	/** Stops a server in its tracks; resolves once it does nothing any more. @param {string} name */
-	async freeze(name) {
-		await this.#order({ freeze: name });
+	async suspend(name) {
+		await this.#order({ suspend: name });
 	}
 
 	/** @param {string} name */
-	async thaw(name) {
-		await this.#order({ thaw: name });
+	async resume(name) {
+		await this.#order({ resume: name });
 	}
 
 	/** Who is told when a server ends that nobody stopped; one at a time. @param {(name: string, how: string) => void} onEnd */
@@ -71,7 +71,7 @@ export class Guarded {
 	}
 
 	/** Nobody guards the guardian but its owner: if it was killed, its work is done here, without ceremony. */
-	async #mourn() {
+	async #cleanUp() {
 		for (const { reject } of this.#open.values()) reject(new Error('the guardian has ended'));
 		if (this.#stopped) return;
 		for (const pid of this.#pids) {

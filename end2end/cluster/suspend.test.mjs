@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freeze, thaw } from './frozen.mjs';
+import { suspend, resume } from './suspend.mjs';
 
 /** A process that counts in four threads. It says so once they do. */
 const busy = `
@@ -32,12 +32,12 @@ test('what is frozen has no turn any more, on a busy machine too', async (t) => 
 	const [child] = crowd;
 	const pid = /** @type {number} */ (child.pid);
 	for (let time = 0; time < 5; time++) {
-		await freeze(child);
+		await suspend(child);
 		const then = await spent(pid);
 		await sleep(100);
 		// Its last steps are counted once it has made them.
 		assert.ok((await spent(pid)) - then < 1_000_000n);
-		thaw(child);
+		resume(child);
 		while ((await spent(pid)) - then < 5_000_000n) await sleep(1);
 	}
 });
@@ -45,6 +45,6 @@ test('what is frozen has no turn any more, on a busy machine too', async (t) => 
 test('what has ended is not frozen', async () => {
 	const child = spawn(process.execPath, ['-e', '']);
 	await once(child, 'exit');
-	await assert.rejects(freeze(child), /process \d+ has ended/);
-	assert.throws(() => thaw(child), /process \d+ has ended/);
+	await assert.rejects(suspend(child), /process \d+ has ended/);
+	assert.throws(() => resume(child), /process \d+ has ended/);
 });

@@ -2,9 +2,9 @@
  * What a case acts on: a namespace of its own in one of the two worlds, and a transcript of all that was asked and answered.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { bound } from './hands.mjs';
+import { noFaultInjector } from './fault-injector.mjs';
 import { pathOf, pluralOf } from './kinds.mjs';
-import { Normal } from './normal.mjs';
+import { Normaliser } from './normalise.mjs';
 import { isBackground, json, viewOf, viewOfObject } from './view.mjs';
 import { Watch } from './watch.mjs';
 
@@ -12,16 +12,16 @@ import { Watch } from './watch.mjs';
 /** @typedef {import('./wire.mjs').Wire} Wire */
 /** @typedef {import('./wire.mjs').Answer} Answer */
 /**
- * @typedef {object} How
+ * @typedef {object} RequestOptions
  * @property {string} [user] whose token is used: admin, developer, reader. Default: admin
  * @property {string} [as] whom to impersonate
  * @property {string[]} [groups] of whom is impersonated
  * @property {Record<string, string|number|boolean>} [query]
  * @property {Record<string, string>} [headers]
- * @property {string[]} [see] what else of the objects in the answer is observed, as paths: `status.phase`
+ * @property {string[]} [fields] what else of the objects in the answer is observed, as paths: `status.phase`
  * @property {(body: any) => unknown} [show] what is observed instead, if the answer is 2xx
- * @property {boolean} [silent] nothing is observed; what is refused ends the case
- * @property {boolean} [unread] nothing is observed, whatever the answer is: the case makes a note of what counts
+ * @property {boolean} [unrecorded] nothing is observed; what is refused ends the case
+ * @property {boolean} [ignored] nothing is observed, whatever the answer is: the case makes a note of what counts
  * @property {string} [raw] a body that is not JSON, or not to be changed
  */
 
@@ -34,24 +34,24 @@ const patchTypes = {
 };
 
 /** Far more than anything takes that does not say how long it takes itself, even while seven other cases keep the controllers busy. */
-const patience = 40_000;
+const timeout = 40_000;
 /** For what is asked for once in half a minute, and may be missed once: how the collector learns of new kinds. */
-export const longPatience = 110_000;
+export const longTimeout = 110_000;
 
 /** A case that cannot go on: what it waited for did not come. Already in the transcript. */
-export class Halt extends Error {}
+export class CaseAborted extends Error {}
 
-export class Scene {
+export class TestContext {
 	/** The namespace of the case. @type {string} */
 	ns;
 	#wire;
-	#normal;
-	#patience;
+	#normaliser;
+	#timeout;
 	#speed;
 	/** @type {import('./webhook.mjs').Webhooks|undefined} */
 	#webhooks;
-	/** What it can do beside asking. @type {import('./hands.mjs').Hands} */
-	hands;
+	/** What it can do beside asking. @type {import('./fault-injector.mjs').FaultInjector} */
+	faultInjector;
 	/** @type {string[]} */
 	#lines = [];
 	/** @type {Set<Watch>} */
@@ -59,15 +59,15 @@ export class Scene {
 
 	/**
 	 * @param {Wire} wire @param {string} name of the case @param {string} token  makes the names of this run unique
-	 * @param {{speed?: number, webhooks?: import('./webhook.mjs').Webhooks, hands?: import('./hands.mjs').Hands}} [world] speed: how many times faster than ours its clock goes
+	 * @param {{speed?: number, webhooks?: import('./webhook.mjs').Webhooks, faultInjector?: import('./fault-injector.mjs').FaultInjector}} [world] speed: how many times faster than ours its clock goes
 	 */
-	constructor(wire, name, token, { speed = 1, webhooks, hands = bound() } = {}) {
+	constructor(wire, name, token, { speed = 1, webhooks, faultInjector = noFaultInjector() } = {}) {
 		this.#wire = wire;
-		this.#patience = speed > 1 ? patience / 4 : patience;
+		this.#timeout = speed > 1 ? timeout / 4 : timeout;
 		this.#speed = speed;
 		this.#webhooks = webhooks;
-		this.hands = hands;
-		this.#normal = new Normal(token);
+		this.faultInjector = faultInjector;
+		this.#normaliser = new Normaliser(token);
 		this.ns = `${name}-${token}`;
 		this.title = name;
 	}
@@ -81,10 +81,10 @@ export class Scene {
 	async namespace(name = this.ns, metadata = {}) {
 		const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, ...metadata } };
 		const made = await this.#ask('POST', '/api/v1/namespaces', body, {});
-		if (made.status !== 201) this.halt(`no namespace: ${made.status} ${JSON.stringify(made.body)}`);
-		this.#normal.learn(made.body);
+		if (made.status !== 201) this.abort(`no namespace: ${made.status} ${JSON.stringify(made.body)}`);
+		this.#normaliser.learn(made.body);
 		const account = (/** @type {KubeObject[]} */ all) => all.some(({ metadata }) => metadata.name === 'default');
-		await this.#wait(`/api/v1/namespaces/${name}/serviceaccounts`, 'its service account', account, this.#patience);
+		await this.#wait(`/api/v1/namespaces/${name}/serviceaccounts`, 'its service account', account, this.#timeout);
 		return name;
 	}
 
@@ -95,91 +95,91 @@ export class Scene {
 
 	// --- requests -------------------------------------------------------------------------------------------------------
 
-	/** @param {string} path @param {How} [how] */
-	get(path, how) {
-		return this.request('GET', path, undefined, how);
+	/** @param {string} path @param {RequestOptions} [options] */
+	get(path, options) {
+		return this.request('GET', path, undefined, options);
 	}
 
-	/** @param {string} path @param {unknown} body @param {How} [how] */
-	post(path, body, how) {
-		return this.request('POST', path, body, how);
+	/** @param {string} path @param {unknown} body @param {RequestOptions} [options] */
+	post(path, body, options) {
+		return this.request('POST', path, body, options);
 	}
 
-	/** @param {string} path @param {unknown} body @param {How} [how] */
-	put(path, body, how) {
-		return this.request('PUT', path, body, how);
+	/** @param {string} path @param {unknown} body @param {RequestOptions} [options] */
+	put(path, body, options) {
+		return this.request('PUT', path, body, options);
 	}
 
-	/** @param {string} path @param {unknown} [options] DeleteOptions @param {How} [how] */
-	delete(path, options, how) {
-		return this.request('DELETE', path, options, how);
+	/** @param {string} path @param {unknown} [deleteOptions] @param {RequestOptions} [options] */
+	delete(path, deleteOptions, options) {
+		return this.request('DELETE', path, deleteOptions, options);
 	}
 
-	/** @param {string} path @param {keyof typeof patchTypes} type @param {unknown} patch @param {How} [how] */
-	patch(path, type, patch, how = {}) {
-		const headers = { 'content-type': patchTypes[type], ...how.headers };
-		return this.request('PATCH', path, patch, { ...how, headers });
+	/** @param {string} path @param {keyof typeof patchTypes} type @param {unknown} patch @param {RequestOptions} [options] */
+	patch(path, type, patch, options = {}) {
+		const headers = { 'content-type': patchTypes[type], ...options.headers };
+		return this.request('PATCH', path, patch, { ...options, headers });
 	}
 
-	/** POSTs objects to where they belong; answers the last. @param {KubeObject} object @param {How} [how] */
-	create(object, how) {
-		return this.post(pluralOf(object.kind), object, how);
+	/** POSTs objects to where they belong; answers the last. @param {KubeObject} object @param {RequestOptions} [options] */
+	create(object, options) {
+		return this.post(pluralOf(object.kind), object, options);
 	}
 
 	/** Adds an annotation, or takes it away with null: how the nodes are told what to do with a Pod. @param {string} pod @param {string} key @param {string|null} value */
 	annotate(pod, key, value) {
-		return this.patch(`pods/${pod}`, 'merge', { metadata: { annotations: { [key]: value } } }, { silent: true });
+		return this.patch(`pods/${pod}`, 'merge', { metadata: { annotations: { [key]: value } } }, { unrecorded: true });
 	}
 
 	/**
 	 * @param {string} method @param {string} path  `plural/name`, in the namespace of the case, or a whole path
-	 * @param {unknown} [body] @param {How} [how]
+	 * @param {unknown} [body] @param {RequestOptions} [options]
 	 */
-	async request(method, path, body, how = {}) {
-		const answer = await this.#ask(method, path, body, how);
-		this.#normal.learn(answer.body);
-		if (how.unread) return answer;
-		if (how.silent) {
-			if (answer.status >= 300) this.halt(`${method} ${path}: ${answer.status} ${viewOf(answer.body)}`);
+	async request(method, path, body, options = {}) {
+		const answer = await this.#ask(method, path, body, options);
+		this.#normaliser.learn(answer.body);
+		if (options.ignored) return answer;
+		if (options.unrecorded) {
+			if (answer.status >= 300) this.abort(`${method} ${path}: ${answer.status} ${viewOf(answer.body)}`);
 			return answer;
 		}
-		const who = how.as ? ` as ${how.as}` : how.user ? ` as ${how.user}` : '';
-		const shown = how.show && answer.status < 300 ? json(how.show(answer.body)) : viewOf(answer.body, how.see);
-		this.say(`${method} ${path}${queryOf(how)}${who}`, `${answer.status} ${shown}`);
+		const who = options.as ? ` as ${options.as}` : options.user ? ` as ${options.user}` : '';
+		const shown = options.show && answer.status < 300 ? json(options.show(answer.body)) : viewOf(answer.body, options.fields);
+		this.say(`${method} ${path}${queryOf(options)}${who}`, `${answer.status} ${shown}`);
 		return answer;
 	}
 
-	/** @param {string} method @param {string} path @param {unknown} body @param {How} how */
-	#ask(method, path, body, how) {
-		const whole = withQuery(pathOf(path, this.ns), how);
-		const text = how.raw ?? (body === undefined ? undefined : JSON.stringify(body));
+	/** @param {string} method @param {string} path @param {unknown} body @param {RequestOptions} options */
+	#ask(method, path, body, options) {
+		const whole = withQuery(pathOf(path, this.ns), options);
+		const text = options.raw ?? (body === undefined ? undefined : JSON.stringify(body));
 		/** @type {Record<string, any>} */
-		const headers = { ...how.headers };
-		if (how.as) headers['impersonate-user'] = how.as;
-		if (how.groups) headers['impersonate-group'] = how.groups;
-		return this.#wire.ask({ user: how.user, method, path: whole, body: text, headers });
+		const headers = { ...options.headers };
+		if (options.as) headers['impersonate-user'] = options.as;
+		if (options.groups) headers['impersonate-group'] = options.groups;
+		return this.#wire.ask({ user: options.user, method, path: whole, body: text, headers });
 	}
 
 	// --- watches and waits ----------------------------------------------------------------------------------------------
 
 	/**
 	 * Begins a watch. What it saw goes into the transcript when it is ended.
-	 * @param {string} path of a collection @param {How & {events?: 'each'|'by object', from?: string}} [how]
+	 * @param {string} path of a collection @param {RequestOptions & {events?: 'each'|'by object', from?: string}} [options]
 	 *   from: the revision to begin at, which is not told
 	 */
-	async watch(path, how = {}) {
-		const query = { watch: 1, ...(how.from ? { resourceVersion: how.from } : {}), ...how.query };
+	async watch(path, options = {}) {
+		const query = { watch: 1, ...(options.from ? { resourceVersion: options.from } : {}), ...options.query };
 		const whole = withQuery(pathOf(path, this.ns), { query });
 		/** @type {Record<string, any>} */
-		const headers = { ...how.headers };
-		if (how.as) headers['impersonate-user'] = how.as;
-		const watch = new Watch(`WATCH ${path}${queryOf(how)}`, how, this.#patience, {
-			learn: (object) => this.#normal.learn(object),
+		const headers = { ...options.headers };
+		if (options.as) headers['impersonate-user'] = options.as;
+		const watch = new Watch(`WATCH ${path}${queryOf(options)}`, options, this.#timeout, {
+			learn: (object) => this.#normaliser.learn(object),
 			say: (asked, seen) => this.say(asked, seen),
-			halt: (why) => this.halt(why),
+			abort: (why) => this.abort(why),
 		});
 		this.#watches.add(watch);
-		await watch.begin((onEvent) => this.#wire.stream({ user: how.user, path: whole, headers }, onEvent));
+		await watch.begin((onEvent) => this.#wire.stream({ user: options.user, path: whole, headers }, onEvent));
 		return watch;
 	}
 
@@ -187,9 +187,9 @@ export class Scene {
 	 * Waits until an object, or a collection, is as wanted, seen by list and watch; then shows it.
 	 * @param {string} path  `plural/name` for an object, which is undefined while it is not there; `plural` for all
 	 * @param {string} what for the transcript @param {(found: any) => unknown} wanted
-	 * @param {{see?: string[], within?: number, show?: (found: any) => unknown, silent?: boolean}} [how]
+	 * @param {{fields?: string[], within?: number, show?: (found: any) => unknown, unrecorded?: boolean}} [options]
 	 */
-	async until(path, what, wanted, { see, within = this.#patience, show, silent } = {}) {
+	async until(path, what, wanted, { fields, within = this.#timeout, show, unrecorded } = {}) {
 		const whole = pathOf(path, this.ns);
 		const [, collection, name] =
 			whole.match(/^((?:\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/[^/]+)?\/[^/]+)(?:\/(.+))?$/) ?? [];
@@ -199,17 +199,17 @@ export class Scene {
 			collection,
 			`${path} ${what}`,
 			(all) => wanted(pick(all)),
-			within > patience ? Math.max(this.#patience, within / this.#speed) : within,
+			within > timeout ? Math.max(this.#timeout, within / this.#speed) : within,
 		);
 		const picked = pick(found);
-		if (silent) return picked;
+		if (unrecorded) return picked;
 		const shown = show
 			? json(show(picked))
 			: picked === undefined
 				? 'gone'
 				: Array.isArray(picked)
-					? `${picked.length}${picked.map((object) => `\n      - ${viewOfObject(object, see)}`).join('')}`
-					: viewOfObject(picked, see);
+					? `${picked.length}${picked.map((object) => `\n      - ${viewOfObject(object, fields)}`).join('')}`
+					: viewOfObject(picked, fields);
 		this.say(`UNTIL ${path} ${what}`, shown);
 		return picked;
 	}
@@ -217,15 +217,15 @@ export class Scene {
 	/**
 	 * Waits for what no watch tells of, like a webhook being known to the server: asks until the answer is as wanted.
 	 * @param {string} what @param {string} method @param {string} path @param {(answer: Answer) => unknown} wanted
-	 * @param {{body?: unknown, headers?: Record<string, string>, query?: How['query']}} [how]
+	 * @param {{body?: unknown, headers?: Record<string, string>, query?: RequestOptions['query']}} [options]
 	 */
 	async eventually(what, method, path, wanted, { body, headers, query } = {}) {
-		const deadline = performance.now() + this.#patience;
+		const deadline = performance.now() + this.#timeout;
 		for (;;) {
 			const answer = await this.#ask(method, path, body, { headers, query });
 			if (wanted(answer)) return answer;
 			if (performance.now() > deadline)
-				this.halt(`asked for ${this.#patience / 1000} s in vain: ${what}; ${answer.status} ${viewOf(answer.body)}`);
+				this.abort(`asked for ${this.#timeout / 1000} s in vain: ${what}; ${answer.status} ${viewOf(answer.body)}`);
 			await pause(25);
 		}
 	}
@@ -248,7 +248,7 @@ export class Scene {
 				await pause(25);
 				continue;
 			}
-			if (status !== 200) this.halt(`${what}: listing ${collection}: ${status} ${viewOf(body)}`);
+			if (status !== 200) this.abort(`${what}: listing ${collection}: ${status} ${viewOf(body)}`);
 			/** @type {Map<string, KubeObject>} */
 			const known = new Map();
 			const kind = body.kind.replace(/List$/, '');
@@ -256,7 +256,7 @@ export class Scene {
 			/** @param {KubeObject} object */
 			const keep = (object) => {
 				if (isBackground(object)) return;
-				this.#normal.learn(object);
+				this.#normaliser.learn(object);
 				known.set(`${object.metadata.namespace}/${object.metadata.name}`, { kind, ...object });
 			};
 			body.items.forEach(keep);
@@ -282,7 +282,7 @@ export class Scene {
 			if (await come) return all();
 			if (performance.now() >= deadline) {
 				const there = all().map((object) => viewOfObject(object, ['status.phase', 'status.conditions']));
-				this.halt(`waited ${within / 1000} s in vain: ${what}; there is ${there.join(', ') || 'nothing'}`);
+				this.abort(`waited ${within / 1000} s in vain: ${what}; there is ${there.join(', ') || 'nothing'}`);
 			}
 		}
 	}
@@ -305,13 +305,13 @@ export class Scene {
 	}
 
 	/** @param {string} why @returns {never} */
-	halt(why) {
+	abort(why) {
 		this.#lines.push(`HALT ${why}`);
-		throw new Halt(why);
+		throw new CaseAborted(why);
 	}
 
 	transcript() {
-		return this.#normal.apply(`${this.#lines.join('\n')}\n`);
+		return this.#normaliser.apply(`${this.#lines.join('\n')}\n`);
 	}
 
 	/** Ends what is still open. */
@@ -320,13 +320,13 @@ export class Scene {
 	}
 }
 
-/** @param {string} path @param {How} how */
-function withQuery(path, how) {
-	const query = queryOf(how);
+/** @param {string} path @param {RequestOptions} options */
+function withQuery(path, options) {
+	const query = queryOf(options);
 	return path.includes('?') ? path + query.replace('?', '&') : path + query;
 }
 
-/** @param {How} how */
+/** @param {RequestOptions} options */
 function queryOf({ query }) {
 	if (!query) return '';
 	const params = Object.entries(query).map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`);

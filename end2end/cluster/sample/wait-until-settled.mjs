@@ -22,7 +22,7 @@ const alive = ({ metadata, status }) =>
 /**
  * @param {import('../cluster.mjs').Cluster} cluster @param {number} [within] milliseconds
  */
-export async function settled(cluster, within = 60_000) {
+export async function waitUntilSettled(cluster, within = 60_000) {
 	/** @param {string} path @param {string} what @param {(object: KubeObject) => boolean} good */
 	const every = (path, what, good) =>
 		cluster.until(path, (objects) => objects.length > 0 && objects.every(good), { what, within, params: selector });
@@ -47,13 +47,13 @@ export async function settled(cluster, within = 60_000) {
 				within,
 			},
 		),
-		// A namespace without these two is still being furnished by the cluster.
-		cluster.until('/api/v1/configmaps', furnished, {
+		// A namespace without these two is still being inEveryNamespace by the cluster.
+		cluster.until('/api/v1/configmaps', inEveryNamespace, {
 			what: 'kube-root-ca.crt in every namespace',
 			within,
 			params: { fieldSelector: 'metadata.name=kube-root-ca.crt' },
 		}),
-		cluster.until('/api/v1/serviceaccounts', furnished, {
+		cluster.until('/api/v1/serviceaccounts', inEveryNamespace, {
 			what: 'a default service account in every namespace',
 			within,
 			params: { fieldSelector: 'metadata.name=default' },
@@ -64,5 +64,5 @@ export async function settled(cluster, within = 60_000) {
 }
 
 /** @param {KubeObject[]} objects */
-const furnished = (objects) =>
+const inEveryNamespace = (objects) =>
 	all.every((namespace) => objects.some(({ metadata }) => metadata.namespace === namespace));

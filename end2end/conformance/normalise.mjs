@@ -5,7 +5,7 @@
 
 /** @typedef {Record<string, any>} KubeObject */
 
-export class Normal {
+export class Normaliser {
 	#token;
 	/** What is to be replaced by what. @type {Map<string, string>} */
 	#known = new Map();

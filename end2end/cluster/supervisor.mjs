@@ -7,21 +7,21 @@
  *
  * Orders arrive on stdin, one JSON object per line; answers leave on stdout:
  *   {"id":1,"start":{"name":"etcd","argv":["…"],"log":"…","rank":0}}  → {"id":1,"pid":123} | {"id":1,"error":"…"}
- *   {"id":2,"freeze":"apiserver"}                                    → {"id":2}            | {"id":2,"error":"…"}
- *   {"id":3,"thaw":"apiserver"}                                      → {"id":3}            | {"id":3,"error":"…"}
+ *   {"id":2,"suspend":"apiserver"}                                    → {"id":2}            | {"id":2,"error":"…"}
+ *   {"id":3,"resume":"apiserver"}                                      → {"id":3}            | {"id":3,"error":"…"}
  *   (a server ended that nobody had stopped)                         → {"ended":"etcd","how":"exit code 1"}
  *
- * Usage: node guardian.mjs DIR
+ * Usage: node supervisor.mjs DIR
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { freeze, thaw } from './frozen.mjs';
+import { suspend, resume } from './suspend.mjs';
 
 /** How long a server may take to end by itself. All data is thrown away, so nothing is lost by being short with it. */
-const patience = 4_000;
+const timeout = 4_000;
 
 const [dir] = process.argv.slice(2);
 
@@ -63,7 +63,7 @@ function processOf(name) {
 async function stopServer({ child, ended }) {
 	child.kill('SIGTERM');
 	child.kill('SIGCONT'); // a frozen server would otherwise not hear the first signal
-	const fallback = setTimeout(() => child.kill('SIGKILL'), patience);
+	const fallback = setTimeout(() => child.kill('SIGKILL'), timeout);
 	await ended;
 	clearTimeout(fallback);
 }
@@ -86,8 +86,8 @@ orders.on('line', async (line) => {
 	try {
 		if (stopping) throw new Error('the cluster is being stopped');
 		if (order.start) return tell({ id, pid: await startServer(order.start) });
-		if (order.freeze) await freeze(processOf(order.freeze));
-		else thaw(processOf(order.thaw));
+		if (order.suspend) await suspend(processOf(order.suspend));
+		else resume(processOf(order.thaw));
 		tell({ id });
 	} catch (error) {
 		tell({ id, error: error instanceof Error ? error.message : String(error) });

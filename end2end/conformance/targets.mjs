@@ -11,24 +11,24 @@ import { fileURLToPath } from 'node:url';
 import { start } from '../cluster/cluster.mjs';
 import { parseKubeconfig } from '../cluster/kubeconfig.mjs';
 import { clusterRights } from '../cluster/users.mjs';
-import { bound, ofCluster, ofSandbox } from './hands.mjs';
+import { noFaultInjector, clusterFaultInjector, sandboxFaultInjector } from './fault-injector.mjs';
 import { pluralOf } from './kinds.mjs';
-import { absent, answering, script, scripted } from './webhook.mjs';
+import { unavailableWebhooks, startWebhookServer, webhookFaults, sandboxWebhooks } from './webhook.mjs';
 import { Wire } from './wire.mjs';
 
-/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, webhooks: import('./webhook.mjs').Webhooks, hands: import('./hands.mjs').Hands, stop: () => Promise<void>}} World  speed: of its clock, beside ours */
+/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, webhooks: import('./webhook.mjs').Webhooks, faultInjector: import('./fault-injector.mjs').FaultInjector, stop: () => Promise<void>}} Target  speed: of its clock, beside ours */
 /** @typedef {(line: string) => void} Log */
 
-/** @param {Log} log @returns {Promise<World>} */
+/** @param {Log} log @returns {Promise<Target>} */
 export async function real(log) {
 	const cluster = await start({ log });
 	const access = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
-	const webhooks = await answering(cluster.dir, access.ca);
+	const webhooks = await startWebhookServer(cluster.dir, access.ca);
 	const stop = async () => {
 		await cluster.stop();
 		await webhooks.stop();
 	};
-	return { ...access, kubeconfig: cluster.kubeconfig, webhooks, hands: ofCluster(cluster), stop };
+	return { ...access, kubeconfig: cluster.kubeconfig, webhooks, faultInjector: clusterFaultInjector(cluster), stop };
 }
 
 /** How many times faster than ours the clock of the sandbox goes: its nodes and controllers take no less than the real ones. */
@@ -40,12 +40,12 @@ const tokens = new Map([
 	['reader', 'user:reader:readers'],
 ]);
 
-/** @param {Log} log @returns {Promise<World>} */
+/** @param {Log} log @returns {Promise<Target>} */
 export async function sandbox(log) {
 	const binary = fileURLToPath(new URL('../../target/debug/sandbox', import.meta.url));
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-conformance-'));
 	const [file, faults] = [join(dir, 'kubeconfig'), join(dir, 'faults')];
-	await writeFile(faults, script);
+	await writeFile(faults, webhookFaults);
 	const args = [
 		'--kubeconfig',
 		file,
@@ -81,19 +81,19 @@ export async function sandbox(log) {
 		...access,
 		kubeconfig: file,
 		speed,
-		webhooks: scripted,
-		hands: ofSandbox(child.stdin, answers, ended),
+		webhooks: sandboxWebhooks,
+		faultInjector: sandboxFaultInjector(child.stdin, answers, ended),
 		stop,
 	};
 }
 
-/** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<World>} */
+/** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<Target>} */
 export async function existing(kubeconfig) {
 	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
 	const isSandbox = access.server.startsWith('http:');
-	const webhooks = isSandbox ? scripted : await answering(dirname(kubeconfig), access.ca).catch(absent);
+	const webhooks = isSandbox ? sandboxWebhooks : await startWebhookServer(dirname(kubeconfig), access.ca).catch(unavailableWebhooks);
 	const own = isSandbox ? { tokens, speed } : {};
-	return { ...access, kubeconfig, ...own, webhooks, hands: bound(), stop: () => webhooks.stop() };
+	return { ...access, kubeconfig, ...own, webhooks, faultInjector: noFaultInjector(), stop: () => webhooks.stop() };
 }
 
 /** What the real control plane is given when it boots. @param {import('./wire.mjs').Access} access */

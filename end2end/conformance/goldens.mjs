@@ -9,7 +9,7 @@ import { readableDiff } from './diff.mjs';
 /** @typedef {import('./suite.mjs').Case} Case */
 /** @typedef {{title: string, about: string, text: string}} Found  a difference, for people */
 
-export class Expected {
+export class Goldens {
 	#dir;
 
 	/** @param {string} [dir] */
@@ -18,7 +18,7 @@ export class Expected {
 	}
 
 	/** Keeps transcripts as the truth. @param {Case[]} cases @param {Map<string, string>} transcripts @param {boolean} all there are no other cases */
-	async keep(cases, transcripts, all) {
+	async record(cases, transcripts, all) {
 		if (all) await rm(this.#dir, { recursive: true, force: true });
 		for (const one of cases) {
 			const path = this.#path(one);

@@ -1,7 +1,7 @@
 /**
  * The sample as the sandbox reads it, a JSON list with one object on each line:
  *
- *   node end2end/cluster/sample/world.mjs     # writes server/sandbox/src/world/consortium.json
+ *   node end2end/cluster/sample/sandbox-manifest.mjs     # writes server/sandbox/src/world/consortium.json
  */
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,6 @@ import { sample } from './consortium.mjs';
 
 export const path = fileURLToPath(new URL('../../../server/sandbox/src/world/consortium.json', import.meta.url));
 
-export const world = `[\n${sample.map((object) => JSON.stringify(object)).join(',\n')}\n]\n`;
+export const manifest = `[\n${sample.map((object) => JSON.stringify(object)).join(',\n')}\n]\n`;
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await writeFile(path, world);
+if (process.argv[1] === fileURLToPath(import.meta.url)) await writeFile(path, manifest);

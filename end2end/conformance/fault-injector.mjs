@@ -5,23 +5,23 @@ import { once } from 'node:events';
 import { nodes } from '../cluster/servers.mjs';
 
 /**
- * @typedef {object} Hands
+ * @typedef {object} FaultInjector
  * @property {() => Promise<void>} stopControllers all that are part of the controller manager
  * @property {() => Promise<void>} startControllers
  * @property {() => Promise<void>} stopAttacher who attaches volumes to nodes
  * @property {() => Promise<void>} startAttacher
- * @property {(...names: string[]) => Promise<void>} silenceNodes machines
- * @property {() => Promise<void>} reviveNodes every machine there is
+ * @property {(...names: string[]) => Promise<void>} stopKubelets machines
+ * @property {() => Promise<void>} startKubelets every machine there is
  * @property {(path: string) => Promise<void>} corrupt a custom resource, by its path: what is kept of it is no object
  * @property {(path: string) => Promise<void>} erase it, from where it is kept
- * @property {(definition: string) => Promise<void>} convert lets who converts the resources of that definition answer, if it is `webhookAt('convert')`
- * @property {(plural: string, namespace: string, name: string) => Promise<void>} outlast lets the next DELETE of it take longer than a server waits, if what it waits for is `webhookAt('hang.example.com')`
+ * @property {(definition: string) => Promise<void>} answerConversions lets who converts the resources of that definition answer, if it is `webhookAt('convert')`
+ * @property {(plural: string, namespace: string, name: string) => Promise<void>} delayNextDelete lets the next DELETE of it take longer than a server waits, if what it waits for is `webhookAt('hang.example.com')`
  * @property {(plural: string, namespace: string, name: string) => Promise<void>} stopStore what the API server keeps everything in is away; the one write that is tried meanwhile is the DELETE of that object
  * @property {() => Promise<void>} startStore
  */
 
-/** In a world that somebody else started: who converts answers there as it does, the rest is not ours to switch off. @returns {Hands} */
-export function bound() {
+/** In a world that somebody else started: who converts answers there as it does, the rest is not ours to switch off. @returns {FaultInjector} */
+export function noFaultInjector() {
 	const cannot = async () => {
 		throw new Error('nothing can be switched off in a world that was there before');
 	};
@@ -30,39 +30,39 @@ export function bound() {
 		startControllers: cannot,
 		stopAttacher: cannot,
 		startAttacher: cannot,
-		silenceNodes: cannot,
-		reviveNodes: cannot,
+		stopKubelets: cannot,
+		startKubelets: cannot,
 		corrupt: cannot,
 		erase: cannot,
-		convert: async () => {},
-		outlast: async () => {},
+		answerConversions: async () => {},
+		delayNextDelete: async () => {},
 		stopStore: cannot,
 		startStore: cannot,
 	};
 }
 
-/** @param {import('../cluster/cluster.mjs').Cluster} cluster @returns {Hands} */
-export const ofCluster = (cluster) => ({
-	stopControllers: () => cluster.freezeControllers(),
-	startControllers: () => cluster.thawControllers(),
+/** @param {import('../cluster/cluster.mjs').Cluster} cluster @returns {FaultInjector} */
+export const clusterFaultInjector = (cluster) => ({
+	stopControllers: () => cluster.suspendControllers(),
+	startControllers: () => cluster.resumeControllers(),
 	stopAttacher: async () => cluster.attacher.stop(),
 	startAttacher: async () => void cluster.startAttacher(),
-	silenceNodes: async (...names) => void (await Promise.all(names.map((node) => cluster.silenceNode(node)))),
-	reviveNodes: async () => void (await Promise.all(nodes.map((node) => cluster.reviveNode(node)))),
+	stopKubelets: async (...names) => void (await Promise.all(names.map((node) => cluster.stopKubelet(node)))),
+	startKubelets: async () => void (await Promise.all(nodes.map((node) => cluster.startKubelet(node)))),
 	corrupt: (path) => cluster.overwrite(keyOf(path), 'garbage'),
 	erase: (path) => cluster.erase(keyOf(path)),
-	convert: async () => {},
-	outlast: async () => {},
-	stopStore: () => cluster.freezeStore(),
-	startStore: () => cluster.thawStore(),
+	answerConversions: async () => {},
+	delayNextDelete: async () => {},
+	stopStore: () => cluster.suspendStore(),
+	startStore: () => cluster.resumeStore(),
 });
 
 /**
  * Tells a sandbox what happens, a line at a time, and waits until it has.
  * @param {import('node:stream').Writable} script what it reads @param {import('node:readline').Interface} answers
- * @param {Promise<never>} ended rejects when it has @returns {Hands}
+ * @param {Promise<never>} ended rejects when it has @returns {FaultInjector}
  */
-export function ofSandbox(script, answers, ended) {
+export function sandboxFaultInjector(script, answers, ended) {
 	script.on('error', () => {}); // told by its end
 	/** @param {string} line */
 	const tell = async (line) => {
@@ -82,7 +82,7 @@ export function ofSandbox(script, answers, ended) {
 		}
 	};
 	/** @param {string} plural @param {string} namespace @param {string} name */
-	const outlast = (plural, namespace, name) => tellAll(`on delete ${plural} ${namespace}/${name} 1x -> 504`);
+	const delayNextDelete = (plural, namespace, name) => tellAll(`on delete ${plural} ${namespace}/${name} 1x -> 504`);
 	/** @param {string[]} happenings */
 	const say = (...happenings) => tellAll(...happenings.map((happening) => `at 0s ${happening}`));
 	return {
@@ -90,13 +90,13 @@ export function ofSandbox(script, answers, ended) {
 		startControllers: () => say('controller kube-controller-manager on'),
 		stopAttacher: () => say('controller external-attacher off'),
 		startAttacher: () => say('controller external-attacher on'),
-		silenceNodes: (...names) => say(...names.map((node) => `node ${node} silent`)),
-		reviveNodes: () => say(...nodes.map((node) => `node ${node} repaired`)),
+		stopKubelets: (...names) => say(...names.map((node) => `node ${node} silent`)),
+		startKubelets: () => say(...nodes.map((node) => `node ${node} repaired`)),
 		corrupt: (path) => say(`corrupt ${resourceOf(path)}`),
 		erase: (path) => say(`erase ${resourceOf(path)}`),
-		convert: (definition) => say(`webhook ${definition} allow`),
-		outlast,
-		stopStore: outlast,
+		answerConversions: (definition) => say(`webhook ${definition} allow`),
+		delayNextDelete,
+		stopStore: delayNextDelete,
 		startStore: async () => {},
 	};
 }

@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { path, world } from './sample/world.mjs';
+import { path, manifest } from './sample/sandbox-manifest.mjs';
 
 test('the sandbox has the sample as it is here', async () => {
 	const kept = await readFile(path, 'utf8');
-	assert.deepEqual(JSON.parse(kept), JSON.parse(world), 'node end2end/cluster/sample/world.mjs writes it anew');
-	assert.equal(kept, world);
+	assert.deepEqual(JSON.parse(kept), JSON.parse(manifest), 'node end2end/cluster/sample/sandbox-manifest.mjs writes it anew');
+	assert.equal(kept, manifest);
 });

@@ -8,7 +8,7 @@ import { selects } from './pod.mjs';
 /** @typedef {{kind: string, namespace?: string, name: string}} Name  which an object shares with those that had it before */
 
 /** @param {Name} name @returns {(object: KubeObject) => boolean} */
-export const called =
+export const hasName =
 	({ kind, namespace, name }) =>
 	(object) =>
 		object.kind === kind && object.metadata.name === name && object.metadata.namespace === namespace;
@@ -22,7 +22,7 @@ export const titleOf = ({ kind, metadata }) => nameOf({ kind, namespace: metadat
 export const controllerOf = ({ metadata }) =>
 	metadata.ownerReferences?.find((/** @type {any} */ { controller }) => controller)?.uid;
 
-export class World {
+export class ClusterState {
 	/** @type {Map<string, KubeObject>} what exists, by UID */
 	objects = new Map();
 
@@ -56,7 +56,7 @@ export class World {
 }
 
 /**
- * What the cluster puts into every namespace by itself, and what nobody can be asked to remove before it.
+ * What the cluster puts into every namespace by itself, and what nobody can be deletionRequests to remove before it.
  * @param {KubeObject} object
  */
 export const madeByCluster = ({ kind, metadata }) =>
