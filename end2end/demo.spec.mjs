@@ -28,7 +28,7 @@ async function playing(world, then) {
 	}
 }
 
-test('the page is there at once, says that nothing real is touched, and an incident can be lived through to its end', async ({ visit }) => {
+test('sandbox page appears at once, says that nothing real is touched, and an incident can be played to its end', async ({ visit }) => {
 	await playing([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
@@ -58,7 +58,7 @@ test('the page is there at once, says that nothing real is touched, and an incid
 	});
 });
 
-test('within three seconds of the program’s start the whole page is there', async () => {
+test('whole page is rendered within three seconds of the program’s start', async () => {
 	const started = performance.now();
 	await playing([], async (unwind) => {
 		const token = new URL(unwind.link).hash.slice('#k='.length);
@@ -80,7 +80,7 @@ test('within three seconds of the program’s start the whole page is there', as
 	});
 });
 
-test('the page as it is served is no larger than the budget of the first load takes it for', async ({ visit }) => {
+test('served page is no larger than the first-load budget assumes', async ({ visit }) => {
 	await playing([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
@@ -100,7 +100,7 @@ test('the page as it is served is no larger than the budget of the first load ta
 	});
 });
 
-test('each incident ends in something that is stuck, and what is repaired goes on', async ({ visit }) => {
+test('incident ends with a stuck object, and the repair lets it continue', async ({ visit }) => {
 	await playing([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
@@ -126,7 +126,7 @@ test('each incident ends in something that is stuck, and what is repaired goes o
 	});
 });
 
-test('each lever breaks what it names and nothing else, and lets it go again', async ({ visit }) => {
+test('fault switch breaks only what it names, and switching it off repairs it', async ({ visit }) => {
 	await playing([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
@@ -199,7 +199,7 @@ test('each lever breaks what it names and nothing else, and lets it go again', a
 	});
 });
 
-test('a well-behaved application is taken apart to the end', async ({ visit }) => {
+test('teardown of a healthy application finishes', async ({ visit }) => {
 	await playing(['shop'], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
@@ -211,7 +211,7 @@ test('a well-behaved application is taken apart to the end', async ({ visit }) =
 	});
 });
 
-test('kubectl can look at it, and a world of one’s own is served or refused in clear words', async ({ visit }) => {
+test('kubectl reads the sandbox, and a custom cluster file is served or refused with a reason', async ({ visit }) => {
 	await playing(['s5'], async (unwind) => {
 		// As it is printed.
 		const [, words] = unwind.errors.match(/^kubectl (.+) looks at the sandbox\.$/m) ?? [];

@@ -24,7 +24,7 @@ const send = (unwind, method, path, headers = {}, body = '') =>
 		asked.end(body);
 	});
 
-test('who must not come in is told so, and a link opens once', async () => {
+test('request without a valid session, host or origin is refused, and a sign-in link works once', async () => {
 	const unwind = await Unwind.before(['--sandbox', 'shop']);
 	try {
 		const token = new URL(unwind.link).hash.slice('#k='.length);

@@ -80,7 +80,7 @@ const goWithin = (page, path) =>
 		dispatchEvent(new PopStateEvent('popstate'));
 	}, path);
 
-test('what the server renders, what comes to life and what the browser makes by itself are the same page', async ({
+test('server-rendered, hydrated and client-rendered pages are identical', async ({
 	cluster,
 	unwind,
 	visit,
@@ -138,7 +138,7 @@ test('what the server renders, what comes to life and what the browser makes by 
 	}
 });
 
-test('a page of which the browser shows something else than the server sent is found', async ({ unwind, visit }) => {
+test("hydration check reports a page that differs from the server's HTML", async ({ unwind, visit }) => {
 	const page = await visit({ viewport });
 	await signIn(page, unwind.link);
 	/** What the comparison says of a page that is altered on its way. @param {string | RegExp} what @param {string} by */

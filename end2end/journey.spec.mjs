@@ -62,7 +62,7 @@ async function standing(cluster, label) {
 
 const title = ({ kind, namespace, name }) => `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 
-test('an application is taken apart through a kill, before two people', { tag: '@unjudged' }, async ({ cluster, unwind, visit }) => {
+test('teardown continues after kill -9 and two viewers see it finish', { tag: '@unjudged' }, async ({ cluster, unwind, visit }) => {
 	const [own, bystander] = [await standing(cluster, unitLabel), await standing(cluster, bystanderLabel)];
 	expect([own.length > 30, bystander.length > 2]).toEqual([true, true]);
 	const keeps = kept.map(title);
@@ -74,7 +74,7 @@ test('an application is taken apart through a kill, before two people', { tag: '
 	await expect.poll(() => phaseOf(cluster, leftVolume)).toBe('Released');
 });
 
-test('an application is taken apart in order, through a kill, before two people', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
+test('teardown continues after kill -9 in the right order and two viewers see it finish', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
 	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, actor: 'developer' });
 	await takenApart({ unwind, visit });
 	const { violations, seen, gaps, uncheckedClaims } = await judge.close({
@@ -90,7 +90,7 @@ test('an application is taken apart in order, through a kill, before two people'
 	expect(seen.requests).toBeGreaterThan(40);
 });
 
-test('what is shared is kept, and says why', async ({ unwind, visit }) => {
+test('shared objects are kept and the plan says why', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.getByRole('link', { name: 'consortium', exact: true }).click();
@@ -109,7 +109,7 @@ test('what is shared is kept, and says why', async ({ unwind, visit }) => {
 	await expect(page.getByText('Destroyed for good', { exact: true })).toBeVisible();
 });
 
-test('a plan the cluster has moved away from is refused with the differences', async ({ cluster, unwind, visit }) => {
+test('plan that the cluster has changed since is refused with the differences', async ({ cluster, unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.getByRole('link', { name: 'consortium', exact: true }).click();
@@ -132,7 +132,7 @@ test('a plan the cluster has moved away from is refused with the differences', a
 	await expect(page.getByText('The cluster has moved since this plan was made')).toBeHidden();
 });
 
-test('a Pod that never goes holds what is behind it and nothing else, and the run can be stopped', async ({ cluster, unwind, visit }) => {
+test('Pod that never terminates blocks only what depends on it, and the run can be stopped', async ({ cluster, unwind, visit }) => {
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const page = await visit();
 	await signIn(page, unwind.link);

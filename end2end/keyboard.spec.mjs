@@ -57,7 +57,7 @@ async function tabTo(page, to) {
 	throw new Error(`${stops} stops do not lead to ${to}`);
 }
 
-test('from the units to a run that is paused, resumed and stopped, by keys alone', async ({
+test('keyboard alone plans, starts, pauses, resumes and stops a run', async ({
 	cluster,
 	unwind,
 	visit,

@@ -8,7 +8,7 @@ test.use({ rights: 'admin' });
 /** Whole units are drawn and scrolled, so a place is right to two pixels. */
 const near = 2;
 
-test('the map follows the pointer that drags it, is scaled around it, and fits', async ({ unwind, visit }) => {
+test('map follows a drag, zooms around the pointer and fits its window', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	// Half as large again as life, so that there is more of it than the frame shows, in both directions.

@@ -26,7 +26,7 @@ async function planned(unwind, visit) {
 	return page;
 }
 
-test('for ten seconds nothing is sent, Cancel has the focus, and what was cancelled is not sent later', async ({ unwind, visit }) => {
+test('countdown sends nothing for ten seconds, focuses Cancel, and a cancelled start is never sent', async ({ unwind, visit }) => {
 	const page = await planned(unwind, visit);
 	/** @type {string[]} */
 	const sent = [];
@@ -101,7 +101,7 @@ test('for ten seconds nothing is sent, Cancel has the focus, and what was cancel
 	expect(sent).toEqual(['/api/runs']);
 });
 
-test('the seconds before the start wait while what is shown is not what is', async ({ unwind, visit }) => {
+test('countdown stands still while the page is offline', async ({ unwind, visit }) => {
 	const page = await planned(unwind, visit);
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
 	let sent = 0;
@@ -129,7 +129,7 @@ test('the seconds before the start wait while what is shown is not what is', asy
 	await page.waitForURL(/\/r\//);
 });
 
-test('a paused run sends nothing, and a resumed one goes on to the end', async ({ cluster, unwind, visit }) => {
+test('paused run sends nothing, and the resumed run finishes', async ({ cluster, unwind, visit }) => {
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const page = await visit();
 	await signIn(page, unwind.link);
@@ -155,7 +155,7 @@ test('a paused run sends nothing, and a resumed one goes on to the end', async (
 	await expect(page.getByText('Everything in the plan is gone', { exact: true })).toBeVisible();
 });
 
-test('what was done can be read when its unit is gone, after a restart and without JavaScript', async ({
+test('finished run is readable after its unit is gone, after a restart and without JavaScript', async ({
 	unwind,
 	visit,
 }) => {
@@ -182,7 +182,7 @@ test('what was done can be read when its unit is gone, after a restart and witho
 	}
 });
 
-test('the time that has elapsed is the run’s own, goes on while the run does, and stands still after its end', async ({ cluster, unwind, visit }) => {
+test('elapsed time counts while the run is open and stops at its end', async ({ cluster, unwind, visit }) => {
 	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/bystander/pods');
 	const [{ metadata }] = body.items;
 	await hold(cluster, 'bystander', metadata.name);
@@ -216,7 +216,7 @@ test('the time that has elapsed is the run’s own, goes on while the run does, 
 	expect(await shown()).toBe(ended - started);
 });
 
-refusing('a step is left out only after it was said what is left out with it', async ({ unwind, visit }) => {
+refusing('skipping a step first names the steps that are skipped with it', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await tearDown(page, 'consortium');

@@ -87,7 +87,7 @@ const turn = (page, hidden) =>
 		document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
 	}, hidden);
 
-test('who is refused asks again after pauses that double, are drawn by lot within their bounds, and never end', async ({
+test('refused stream reconnects with exponential backoff and jitter, without end', async ({
 	unwind,
 	visit,
 }) => {
@@ -126,7 +126,7 @@ test('who is refused asks again after pauses that double, are drawn by lot withi
 	expect(Math.max(...drawn)).toBeLessThanOrEqual(longest);
 });
 
-test('a stream that says nothing is none: it is noticed, given up, asked for again, and caught up with', async ({
+test('silent stream is detected, closed, reopened and caught up with', async ({
 	cluster,
 	unwind,
 	visit,
@@ -169,7 +169,7 @@ test('a stream that says nothing is none: it is noticed, given up, asked for aga
 	await expect(page.getByRole('link', { name: 'late', exact: true })).toBeVisible();
 });
 
-test('a tab that nobody sees for a minute gives its stream back, and goes on where it was once it is seen', async ({
+test('tab hidden for a minute closes its stream and resumes from its revision once it is visible', async ({
 	cluster,
 	unwind,
 	visit,
@@ -215,7 +215,7 @@ test('a tab that nobody sees for a minute gives its stream back, and goes on whe
 	await expect(row).toContainText('5');
 });
 
-test('eight tabs are open at once: each of them loads, and what is asked in any of them is answered', async ({ unwind, visit }) => {
+test('eight open tabs all load, and requests from each are answered', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	const tabs = [page];
@@ -234,7 +234,7 @@ test('eight tabs are open at once: each of them loads, and what is asked in any 
 	for (const tab of tabs) await expect(live(tab)).toBeVisible({ timeout: 30_000 });
 });
 
-test('a delta that is lost is noticed at the next one, and everything is asked for anew', async ({
+test('lost delta is detected at the next one, and a new snapshot is requested', async ({
 	cluster,
 	unwind,
 	visit,

@@ -21,7 +21,7 @@ const another = {
 	metadata: { name: 'held', namespace: 'consortium-orderers', labels: { 'app.kubernetes.io/part-of': 'consortium' } },
 };
 
-test('states are links that show what is in them, and the address keeps what was chosen', async ({
+test('state counts link to their objects, and the address keeps the filter', async ({
 	cluster,
 	unwind,
 	visit,
@@ -61,7 +61,7 @@ test('states are links that show what is in them, and the address keeps what was
 	await expect(page.getByRole('link', { name: /orderer-config/ })).toBeHidden();
 });
 
-test('the drawer shows how far an object has got on the ladder, and a key leads to the next in trouble', async ({
+test("drawer shows an object's deletion progress, and a key selects the next stuck object", async ({
 	cluster,
 	unwind,
 	visit,
@@ -124,7 +124,7 @@ const denial = (name) => [
 	},
 ];
 
-test('a run says aloud what goes wrong and how far it is, and its steps are searched, opened and walked', async ({
+test('run announces problems and progress, and its steps can be searched, opened and walked', async ({
 	cluster,
 	unwind,
 	visit,
@@ -179,7 +179,7 @@ test('a run says aloud what goes wrong and how far it is, and its steps are sear
 	await expect(drawer).toBeVisible();
 });
 
-test('keys go to pages, shapes and links, are listed, and can be switched off', async ({ unwind, visit }) => {
+test('shortcuts open pages, views and links, are listed, and can be switched off', async ({ unwind, visit }) => {
 	const page = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
 	await signIn(page, unwind.link);
 	const { keyboard } = page;
@@ -221,7 +221,7 @@ test('keys go to pages, shapes and links, are listed, and can be switched off', 
 	await expect(page.getByRole('main')).toBeFocused();
 });
 
-test('each volume whose data goes is ticked before the name counts, and a dialog that opens again asks anew', async ({
+test('confirmation needs every destroyed volume ticked, and asks again when it is reopened', async ({
 	unwind,
 	visit,
 }) => {
@@ -253,7 +253,7 @@ test('each volume whose data goes is ticked before the name counts, and a dialog
 	for (const tick of await ticks.all()) await expect(tick).not.toBeChecked();
 });
 
-test('an address that is no page is live all the same, and leads back', async ({ unwind, visit }) => {
+test('unknown address shows a live page that links back', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/nowhere`);

@@ -33,7 +33,7 @@ async function up(...args) {
 	return { child, ready: await next(), next };
 }
 
-test('two clusters side by side, then none', async (t) => {
+test('two clusters run side by side and leave nothing behind', async (t) => {
 	const began = performance.now();
 	const clusters = await Promise.all([start(), start()]);
 	t.diagnostic(`both ready after ${((performance.now() - began) / 1000).toFixed(1)} s`);
@@ -54,7 +54,7 @@ test('two clusters side by side, then none', async (t) => {
 	}
 });
 
-test('alone, with its programs built, it is ready within fifteen seconds', async (t) => {
+test('built control plane is ready within fifteen seconds', async (t) => {
 	const began = performance.now();
 	const cluster = await start();
 	const took = (performance.now() - began) / 1000;
@@ -66,7 +66,7 @@ test('alone, with its programs built, it is ready within fifteen seconds', async
 /** What a terminal does on Ctrl-C: everything in the foreground gets the signal. @param {import('node:child_process').ChildProcess} child */
 const interrupt = (child) => process.kill(-(/** @type {number} */ (child.pid)), 'SIGINT');
 
-test('Ctrl-C stops the launcher and everything it started, in order, and removes it', async () => {
+test('launcher on Ctrl-C stops every server in order and removes the directory', async () => {
 	const { child, ready } = await up();
 	assert.ok((await processesOf(ready.dir)).length >= 8);
 	interrupt(child);
@@ -76,7 +76,7 @@ test('Ctrl-C stops the launcher and everything it started, in order, and removes
 	assert.ok(!existsSync(ready.dir));
 });
 
-test('Ctrl-C before it is ready leaves nothing behind either', async (t) => {
+test('launcher on Ctrl-C before it is ready leaves nothing behind', async (t) => {
 	const dir = join(await mkdtemp(join(tmpdir(), 'unwind-early-')), 'cluster');
 	t.after(() => rm(join(dir, '..'), { recursive: true }));
 	const child = spawn(process.execPath, [upScript, '--dir', dir], { stdio: 'ignore', detached: true });
@@ -89,7 +89,7 @@ test('Ctrl-C before it is ready leaves nothing behind either', async (t) => {
 	await waitUntilGone(dir);
 });
 
-test('a launcher that is killed leaves nothing behind', async () => {
+test('killed launcher leaves nothing behind', async () => {
 	const { child, ready } = await up();
 	assert.ok((await processesOf(ready.dir)).length >= 8);
 	child.kill('SIGKILL');
@@ -97,7 +97,7 @@ test('a launcher that is killed leaves nothing behind', async () => {
 	await waitUntilGone(ready.dir);
 });
 
-test('the launcher takes orders, and ends when its stdin closes', async (t) => {
+test('launcher executes commands and ends when its stdin closes', async (t) => {
 	const { child, ready, next } = await up();
 	t.after(() => child.kill('SIGKILL'));
 	assert.equal(ready.ready, true);
@@ -124,14 +124,14 @@ test('the launcher takes orders, and ends when its stdin closes', async (t) => {
 	assert.ok(!existsSync(ready.dir));
 });
 
-test('a frozen API server does not keep the cluster from going', async () => {
+test('suspended API server does not keep the cluster from stopping', async () => {
 	const cluster = await start();
 	await cluster.suspendApiServer();
 	await cluster.stop();
 	assert.deepEqual(await processesOf(cluster.dir), []);
 });
 
-test('a guardian that is killed is mourned by its owner', async () => {
+test('killed supervisor is cleaned up after by its owner', async () => {
 	const cluster = await start();
 	const guardian = (await processesOf(cluster.dir)).find((line) => line.includes('supervisor.mjs'));
 	assert.ok(guardian);
@@ -140,7 +140,7 @@ test('a guardian that is killed is mourned by its owner', async () => {
 	await cluster.stop();
 });
 
-test('a kind that comes with the objects can be used at once', async (t) => {
+test('kind defined among the applied objects is usable at once', async (t) => {
 	const cluster = await start();
 	t.after(() => cluster.stop());
 	const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
@@ -167,7 +167,7 @@ test('a kind that comes with the objects can be used at once', async (t) => {
 	);
 });
 
-test('a directory with something in it is refused, not removed', async (t) => {
+test('non-empty directory is refused and not removed', async (t) => {
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-precious-'));
 	t.after(() => rm(dir, { recursive: true }));
 	await writeFile(join(dir, 'thesis'), 'years of work');

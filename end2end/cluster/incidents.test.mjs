@@ -21,7 +21,7 @@ const only = (name) => ({ params: { fieldSelector: `metadata.name=${name}` } });
 /** @param {KubeObject[]} objects */
 const none = (objects) => objects.length === 0;
 
-test('an empty namespace does not end while an aggregated API is dead', async () => {
+test('empty namespace stays while an aggregated API is unavailable', async () => {
 	const api = 'v1beta1.metrics.k8s.io';
 	const apis = '/apis/apiregistration.k8s.io/v1/apiservices';
 	await cluster.apply([
@@ -68,7 +68,7 @@ test('an empty namespace does not end while an aggregated API is dead', async ()
 	await cluster.until('/api/v1/namespaces', none, { what: 'the namespace to end', within: 90_000, ...only('haunted') });
 });
 
-test('a finalizer whose controller is gone holds its owner in the foreground', async () => {
+test('finalizer without a controller blocks foreground deletion of its owner', async () => {
 	const at = '/api/v1/namespaces/default/configmaps';
 	await cluster.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'parent', namespace: 'default' } }]);
 	const { uid } = (await cluster.request('admin', 'GET', `${at}/parent`)).body.metadata;
@@ -89,7 +89,7 @@ test('a finalizer whose controller is gone holds its owner in the foreground', a
 	await cluster.until(at, none, { what: 'both to go', ...only('parent') });
 });
 
-test('a Recreate Deployment starts nothing new while its old Pod is on a silent node', async () => {
+test('Recreate Deployment starts no new Pod while its old Pod is on a silent node', async () => {
 	const labels = { app: 'singleton' };
 	const params = { labelSelector: 'app=singleton' };
 	/** @param {string} version */

@@ -31,7 +31,7 @@ const pathOf = ({ metadata }) => `/api/v1/namespaces/${metadata.namespace}/pods/
 /** @param {KubeObject} pod */
 const one = ({ metadata }) => ({ params: { fieldSelector: `metadata.name=${metadata.name}` } });
 
-test('settles with everything that was asked for', async () => {
+test('sample settles with every object ready', async () => {
 	assert.ok(sample.length >= 60, `${sample.length} objects`);
 	const kinds = await cluster.kinds();
 	for (const object of sample) {
@@ -59,7 +59,7 @@ test('settles with everything that was asked for', async () => {
 	);
 });
 
-test('every Secret of the application carries the canary', async () => {
+test('every Secret of the sample carries the canary', async () => {
 	for (const namespace of [orderers, org1, org2, 'bystander']) {
 		const secrets = await list(`/api/v1/namespaces/${namespace}/secrets`);
 		assert.ok(secrets.length > 0, namespace);
@@ -70,7 +70,7 @@ test('every Secret of the application carries the canary', async () => {
 	}
 });
 
-test('developer and reader may do what they should and no more', async () => {
+test('developer and reader have exactly their rights', async () => {
 	/** @param {string} user @param {string} verb @param {string} resource @param {{group?: string, namespace?: string, name?: string}} [at] */
 	const may = async (user, verb, resource, at = {}) => {
 		const review = {
@@ -109,7 +109,7 @@ test('developer and reader may do what they should and no more', async () => {
 	}
 });
 
-test('the audit log tells who deleted what under which conditions, and no secrets', async () => {
+test('audit log records user, preconditions and options of a deletion, and no Secret values', async () => {
 	const path = `/api/v1/namespaces/${org1}/configmaps/temporary`;
 	await cluster.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'temporary', namespace: org1 } }]);
 	const { uid } = (await cluster.request('admin', 'GET', path)).body.metadata;
@@ -138,7 +138,7 @@ test('the audit log tells who deleted what under which conditions, and no secret
 	assert.ok(!text.includes(canary) && !text.includes(Buffer.from(canary).toString('base64').slice(0, 16)));
 });
 
-test('every write is in the audit log with who made it, and every deletion with the UID of what it removed', async () => {
+test('audit log has every write with its user, and every deletion with the UID', async () => {
 	const configMaps = '/api/v1/namespaces/default/configmaps';
 	const secrets = '/api/v1/namespaces/default/secrets';
 	const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
@@ -202,7 +202,7 @@ test('every write is in the audit log with who made it, and every deletion with 
 	]);
 });
 
-test('a Pod runs on a node that there is, with an address of that node’s own range', async () => {
+test('Pod runs on an existing node with an address from that node’s range', async () => {
 	const found = await list('/api/v1/nodes');
 	const addressOf = new Map(
 		found.map(({ metadata, status }) => [
@@ -226,7 +226,7 @@ test('a Pod runs on a node that there is, with an address of that node’s own r
 	assert.deepEqual([...new Set(running.map(({ spec }) => spec.nodeName))].sort(), nodes, 'no node is idle');
 });
 
-test('a Pod takes as long to go as it is told to', { timeout: 60_000 }, async () => {
+test('Pod with a delay annotation terminates after that delay', { timeout: 60_000 }, async () => {
 	const delay = 'pod-delete.stage.kwok.x-k8s.io/delay';
 	/** What is asked for, and what that comes to at the least, in ms. @type {Record<string, [string | undefined, number]>} */
 	const wanted = { prompt: ['0s', 0], usual: [undefined, 900], slow: ['3500ms', 3_400] };
@@ -273,7 +273,7 @@ test('a Pod takes as long to go as it is told to', { timeout: 60_000 }, async ()
 	assert.ok(took.slow < 30_000, `${took.slow.toFixed(0)} ms`);
 });
 
-test('a Pod that never goes, until it is let go', async () => {
+test('Pod with the hold annotation stays until the annotation is removed', async () => {
 	const [pod] = await list(`/api/v1/namespaces/${org1}/pods?labelSelector=app.kubernetes.io/name=couchdb`);
 	const path = pathOf(pod);
 	await cluster.request(
@@ -302,7 +302,7 @@ test('a Pod that never goes, until it is let go', async () => {
 	);
 });
 
-test('a Pod whose containers cannot be stopped says so in an event', async () => {
+test('Pod whose containers cannot be killed reports FailedKillPod', async () => {
 	const [pod] = await list(`/api/v1/namespaces/${orderers}/pods`);
 	const path = pathOf(pod);
 	await cluster.request('admin', 'PATCH', path, { metadata: { annotations: { 'unwind.test/hold': 'kill' } } }, merge);
@@ -323,7 +323,7 @@ test('a Pod whose containers cannot be stopped says so in an event', async () =>
 	);
 });
 
-test('a claim cannot go while a Pod mounts it; a provisioned volume goes after its claim', async () => {
+test('mounted claim stays until its Pod is gone, and its provisioned volume follows it', async () => {
 	const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'scratch', namespace: org1 } };
 	const spec = {
 		storageClassName: 'consortium-csi',
@@ -361,7 +361,7 @@ test('a claim cannot go while a Pod mounts it; a provisioned volume goes after i
 	assert.equal(cluster.provisioner.volumes.size, held - 1);
 });
 
-test('a volume stays attached, and its object there, when the attacher is gone', async () => {
+test('volume stays attached while the attacher is stopped', async () => {
 	const [attachment] = await list('/apis/storage.k8s.io/v1/volumeattachments');
 	const volume = attachment.spec.source.persistentVolumeName;
 	assert.deepEqual(attachment.metadata.finalizers, [attached]);
@@ -393,7 +393,7 @@ test('a volume stays attached, and its object there, when the attacher is gone',
 	});
 });
 
-test('a node that falls silent turns NotReady, its Pods are told to go and stay, and it comes back', async () => {
+test('silent node becomes NotReady, its Pods hang terminating, and it recovers', async () => {
 	const name = 'node-b';
 	/** @param {string} status */
 	const ready =
@@ -427,7 +427,7 @@ test('a node that falls silent turns NotReady, its Pods are told to go and stay,
 	});
 });
 
-test('following a list survives a server that hangs', { timeout: 60_000 }, async (t) => {
+test('follow survives an API server that hangs', { timeout: 60_000 }, async (t) => {
 	let told = () => {};
 	/** @type {Promise<void>} */
 	const seen = new Promise((resolve) => (told = resolve));

@@ -24,7 +24,7 @@ async function spent(pid) {
 	return stats.reduce((sum, stat) => sum + BigInt(stat.split(' ')[0]), 0n);
 }
 
-test('what is frozen has no turn any more, on a busy machine too', async (t) => {
+test('suspended process gets no CPU time, on a busy machine too', async (t) => {
 	// Of several that are busy, one keeps the other from stopping at once.
 	const crowd = Array.from({ length: 4 }, () => spawn(process.execPath, ['-e', busy]));
 	t.after(() => crowd.forEach((child) => child.kill('SIGKILL')));
@@ -42,7 +42,7 @@ test('what is frozen has no turn any more, on a busy machine too', async (t) => 
 	}
 });
 
-test('what has ended is not frozen', async () => {
+test('ended process cannot be suspended', async () => {
 	const child = spawn(process.execPath, ['-e', '']);
 	await once(child, 'exit');
 	await assert.rejects(suspend(child), /process \d+ has ended/);

@@ -44,7 +44,7 @@ const one = {
 	file: 'some',
 };
 
-test('the same answers are no difference, whatever UID and revision', async (t) => {
+test('equal answers with other UIDs and revisions do not differ', async (t) => {
 	const { goldens } = await emptyGoldens(t);
 	await goldens.record([one], await runCases(await fakeTarget(t, () => found()), [one]), true);
 	const other = await runCases(
@@ -57,7 +57,7 @@ test('the same answers are no difference, whatever UID and revision', async (t) 
 	assert.deepEqual(await goldens.compare('sandbox', [one], other, true), []);
 });
 
-test('another answer is convicted, with the line that differs', async (t) => {
+test('changed answer is reported with the line that differs', async (t) => {
 	const { goldens } = await emptyGoldens(t);
 	await goldens.record([one], await runCases(await fakeTarget(t, () => found()), [one]), true);
 	const [difference, ...more] = await goldens.compare(
@@ -72,7 +72,7 @@ test('another answer is convicted, with the line that differs', async (t) => {
 	assert.match(difference.text, /^\+     200 ConfigMap b$/m);
 });
 
-test('a kept transcript that was tampered with convicts the real one as well', async (t) => {
+test('altered golden fails the real control plane as well', async (t) => {
 	const { dir, goldens } = await emptyGoldens(t);
 	const there = await fakeTarget(t, () => found());
 	await goldens.record([one], await runCases(there, [one]), true);
@@ -82,7 +82,7 @@ test('a kept transcript that was tampered with convicts the real one as well', a
 	assert.match(differences[0].text, /^-     404 ConfigMap a$/m);
 });
 
-test('a case without a transcript, and a transcript without a case, are differences', async (t) => {
+test('case without a golden and golden without a case are reported', async (t) => {
 	const { goldens } = await emptyGoldens(t);
 	const transcripts = await runCases(await fakeTarget(t, () => found()), [one]);
 	await goldens.record([one], transcripts, true);
@@ -94,14 +94,14 @@ test('a case without a transcript, and a transcript without a case, are differen
 	);
 });
 
-test('a case that breaks, or waits in vain, says so and does not stop the others', async (t) => {
+test('case that throws is reported and does not stop the others', async (t) => {
 	const broken = { ...one, name: 'broken', run: async () => assert.fail('no such thing') };
 	const transcripts = await runCases(await fakeTarget(t, () => found()), [broken, one]);
 	assert.match(transcripts.get('broken') ?? '', /^BROKEN\n {4}no such thing/);
 	assert.match(transcripts.get('one') ?? '', /200 ConfigMap a/);
 });
 
-test('a difference on purpose holds for its line, and only as long as the real one says it', () => {
+test('intended difference applies to its line and becomes stale with it', () => {
 	const differs = [{ real: '200 yes', sandbox: '200 no', why: 'it has no need' }];
 	assert.deepEqual(withDifferences('GET a\n    200 yes\nGET b\n    404\n', differs), {
 		text: 'GET a\n    200 no\nGET b\n    404\n',
@@ -112,7 +112,7 @@ test('a difference on purpose holds for its line, and only as long as the real o
 	assert.match(stale[0], /«200 yes».*it has no need/);
 });
 
-test('UIDs that differ stay different, and names of this run go', () => {
+test('normaliser keeps distinct UIDs distinct and removes generated names', () => {
 	const normaliser = new Normaliser('qqqqq');
 	const [first, second] = ['6e7a1b0e-0000-4000-8000-000000000001', '6e7a1b0e-0000-4000-8000-000000000002'];
 	normaliser.learn({ metadata: { name: 'a', uid: first } });
@@ -136,7 +136,7 @@ test('UIDs that differ stay different, and names of this run go', () => {
 	assert.match(normaliser.apply('6e7a1b0e-0000-4000-8000-000000000003'), /<uid of a, number 2 of that name>/);
 });
 
-test('what bears on deletion is always seen', () => {
+test('view of an object always contains its deletion fields', () => {
 	const metadata = {
 		name: 'a',
 		generation: 2,
@@ -151,19 +151,19 @@ test('what bears on deletion is always seen', () => {
 	);
 });
 
-test('a diff shows two lines around each difference', () => {
+test('diff shows two lines around each difference', () => {
 	const text = (/** @type {string} */ word) => `1\n2\n3\n${word}\n5\n6\n7\n8\n`;
 	assert.equal(readableDiff(text('a'), text('a')), undefined);
 	assert.equal(readableDiff(text('a'), text('b')), '  2\n  3\n- a\n+ b\n  5\n  6\n  ⋮');
 });
 
-test('at least 150 cases, each with a sentence of its own', async () => {
+test('suite has at least 150 cases, each with a description', async () => {
 	const all = await loadCases();
 	assert.ok(all.length >= 150);
 	assert.ok(all.every(({ about }) => about.length > 8));
 });
 
-test('every mechanism of the catalogue has a case, or a reason why it has none', async () => {
+test('every mechanism of the catalogue has a case or a reason to have none', async () => {
 	const all = await loadCases();
 	const shown = (/** @type {string} */ mechanism) => all.some(({ about }) => shows(about, mechanism));
 	const missing = mechanisms.filter((mechanism) => !shown(mechanism) && !reasons[mechanism]);

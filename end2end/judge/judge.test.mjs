@@ -93,7 +93,7 @@ async function gone(cluster, objects) {
 const isKept = ({ kind, metadata }) =>
 	kept.some((name) => name.kind === kind && name.name === metadata.name && name.namespace === metadata.namespace);
 
-test('convicts kubectl delete of everything at once', async (t) => {
+test('kubectl delete of everything at once violates the order rules', async (t) => {
 	const cluster = await start({ sample: true });
 	t.after(() => cluster.stop());
 	const judge = await Judge.open(cluster, expectations);
@@ -167,7 +167,7 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	assert.doesNotMatch(JSON.stringify(verdict), /UNWIND-CANARY/);
 });
 
-test('acquits a slow teardown in the right order', async (t) => {
+test('teardown in the right order has no violations', async (t) => {
 	const cluster = await start({ sample: true });
 	t.after(() => cluster.stop());
 	const judge = await Judge.open(cluster, expectations);
@@ -209,11 +209,11 @@ test('acquits a slow teardown in the right order', async (t) => {
 	assert.ok(seen.deletions > 60 && seen.requests > 45, JSON.stringify(seen));
 });
 
-test('convicts the finer faults', async (t) => {
+test('smaller mistakes are violations too', async (t) => {
 	const cluster = await start({ sample: true });
 	t.after(() => cluster.stop());
 
-	await t.test('a Pod that comes back because its owner is still there', async () => {
+	await t.test('Pod recreated by its remaining owner is a violation', async () => {
 		const judge = await Judge.open(cluster, expectations);
 		const [pod] = (await unitObjects(cluster, 'Pod')).filter(({ metadata }) => metadata.name.startsWith('peer0-'));
 		await ask(cluster, [pod]);
@@ -230,7 +230,7 @@ test('convicts the finer faults', async (t) => {
 		assert.equal(verdict.violations.length, 1, JSON.stringify(verdict.violations));
 	});
 
-	await t.test('a bystander that is scaled, and left-overs', async () => {
+	await t.test('scaled bystander and leftovers are violations', async () => {
 		const judge = await Judge.open(cluster, expectations);
 		const path = `/apis/apps/v1/namespaces/${shared}/deployments/auditor`;
 		const { status } = await cluster.request(
@@ -259,7 +259,7 @@ test('convicts the finer faults', async (t) => {
 		assert.ok(!left.some((object) => object.includes('unwind-developer')), left.join());
 	});
 
-	await t.test('a collection deleted at once and a missing policy, but not a rehearsal', async () => {
+	await t.test('deletecollection and a missing propagation policy are violations, a dry run is not', async () => {
 		const judge = await Judge.open(cluster, { ...expectations, actor: 'developer' });
 		const configMaps = `/api/v1/namespaces/${orderers}/configmaps`;
 		const rehearsed = await cluster.request('developer', 'DELETE', `${configMaps}/orderer-config`, { dryRun: ['All'] });
@@ -278,7 +278,7 @@ test('convicts the finer faults', async (t) => {
 		);
 	});
 
-	await t.test('from the command line, for callers that are not Node', async () => {
+	await t.test('command line reports the same violations', async () => {
 		const script = fileURLToPath(new URL('./cli.mjs', import.meta.url));
 		const flags = [
 			'--kubeconfig',
@@ -306,7 +306,7 @@ test('convicts the finer faults', async (t) => {
 		assert.deepEqual(await once(child, 'exit'), [1, null]);
 	});
 
-	await t.test('still sees everything after the API server hung', async () => {
+	await t.test('judge sees every change after the API server hung', async () => {
 		const judge = await Judge.open(cluster, expectations);
 		await cluster.suspendApiServer();
 		const late = cluster.request('developer', 'DELETE', `/api/v1/namespaces/${orderers}/configmaps/orderer-config`, {

@@ -66,7 +66,7 @@ const rules = ({ violations }) => violations.map(({ rule, object }) => `${rule}:
 
 const claim = make('PersistentVolumeClaim', 'data');
 
-test('claim-in-use: also by a Pod that has ended, not by a namesake elsewhere', () => {
+test('claim-in-use: ended Pod counts, Pod of another namespace does not', () => {
 	const user = pod('user', mounts('data'));
 	assert.deepEqual(rules(verdict([claim, user], [['marked', claim]])), ['claim-in-use: PersistentVolumeClaim ns/data']);
 	assert.deepEqual(
@@ -122,7 +122,7 @@ test('claim-in-use: also by a Pod that has ended, not by a namesake elsewhere', 
 	);
 });
 
-test('what had begun before the run is not blamed on it', () => {
+test('deletion that began before the run is no violation', () => {
 	const going = { ...claim, metadata: { ...claim.metadata, deletionTimestamp: 'earlier' } };
 	assert.deepEqual(
 		rules(
@@ -138,7 +138,7 @@ test('what had begun before the run is not blamed on it', () => {
 	);
 });
 
-test('volume-before-claim: the claim it is bound to, not one of the same name that came later', () => {
+test('volume-before-claim: bound claim counts, later claim of the same name does not', () => {
 	const volume = make('PersistentVolume', 'v', {
 		namespace: '',
 		spec: { claimRef: { namespace: 'ns', name: 'data', uid: claim.metadata.uid } },
@@ -172,7 +172,7 @@ test('volume-before-claim: the claim it is bound to, not one of the same name th
 	assert.deepEqual(rules(verdict([successor, volume], [['marked', volume]])), []);
 });
 
-test('namespace-not-empty: apart from what the cluster makes and what lets the actor act', () => {
+test("namespace-not-empty: default objects and the user's own RoleBinding do not count", () => {
 	const namespace = make('Namespace', 'ns', { namespace: '' });
 	const furniture = [
 		make('ServiceAccount', 'default', { labels: {} }),
@@ -202,7 +202,7 @@ test('namespace-not-empty: apart from what the cluster makes and what lets the a
 	);
 });
 
-test('needed-by-pod: everything a Pod runs by, as long as it exists', () => {
+test('needed-by-pod: every reference of an existing Pod counts', () => {
 	const needed = {
 		volume: make('ConfigMap', 'volume'),
 		env: make('ConfigMap', 'env'),
@@ -263,7 +263,7 @@ test('needed-by-pod: everything a Pod runs by, as long as it exists', () => {
 	assert.deepEqual(rules(verdict([user, balancer], [['gone', balancer]])), [], 'a load balancer goes first');
 });
 
-test('re-created: only what the actor had deleted', () => {
+test('re-created: only objects that the judged user deleted count', () => {
 	const owner = make('ReplicaSet', 'owner');
 	const old = pod('old', {}, { owner });
 	const successor = pod('new', {}, { owner });
@@ -304,7 +304,7 @@ test('re-created: only what the actor had deleted', () => {
 	);
 });
 
-test('bystander-touched: what it is and what it needs, but not what it merely has beside it', () => {
+test('bystander-touched: its own and needed objects count, neighbours do not', () => {
 	const labels = { app: 'bystander' };
 	const theirs = pod('theirs', { ...mounts('data'), serviceAccountName: 'theirs' }, { labels });
 	const volume = make('PersistentVolume', 'v', {
@@ -333,7 +333,7 @@ test('bystander-touched: what it is and what it needs, but not what it merely ha
 	assert.deepEqual(rules(verdict(there, [['marked', theirs]], [evicted])), [], 'its node died');
 });
 
-test('unguarded-delete: by the actor, in earnest', () => {
+test('unguarded-delete: only real requests of the judged user count', () => {
 	const whole = { name: 'x', namespace: 'ns', preconditionUid: 'u', propagationPolicy: 'Background' };
 	/** @param {Partial<import('./audit.mjs').DeletionRequest>} request */
 	const faults = (request) =>
@@ -348,7 +348,7 @@ test('unguarded-delete: by the actor, in earnest', () => {
 	assert.deepEqual(faults({ preconditionUid: undefined, user: 'system:kwok' }), []);
 });
 
-test('left-over and not-kept: by label, by owner, by namespace, by binding', () => {
+test('left-over and not-kept: membership by label, owner, namespace and binding counts', () => {
 	const namespace = make('Namespace', 'ns', { namespace: '' });
 	const owner = make('ReplicaSet', 'owner');
 	const there = [
@@ -386,7 +386,7 @@ test('left-over and not-kept: by label, by owner, by namespace, by binding', () 
 	);
 });
 
-test('not-kept: also when it was told to go and hangs, or came back under the same name', () => {
+test('not-kept: terminating and recreated objects count', () => {
 	const keep = { keptExpected: [{ kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data' }] };
 	const again = { ...claim, metadata: { ...claim.metadata, uid: 'again' } };
 	assert.deepEqual(rules(verdict([claim], [], [], keep)), []);
@@ -407,7 +407,7 @@ test('not-kept: also when it was told to go and hangs, or came back under the sa
 	);
 });
 
-test('nothing leaves the unit by losing its label', () => {
+test('object that loses its label stays in the unit', () => {
 	const bare = { ...claim, metadata: { ...claim.metadata, labels: {} } };
 	assert.deepEqual(rules(verdict([claim], [['changed', bare]], [], {})), ['left-over: PersistentVolumeClaim ns/data']);
 });
