@@ -87,7 +87,7 @@ orders.on('line', async (line) => {
 		if (stopping) throw new Error('the cluster is being stopped');
 		if (order.start) return tell({ id, pid: await startServer(order.start) });
 		if (order.suspend) await suspend(processOf(order.suspend));
-		else resume(processOf(order.thaw));
+		else resume(processOf(order.resume));
 		tell({ id });
 	} catch (error) {
 		tell({ id, error: error instanceof Error ? error.message : String(error) });
