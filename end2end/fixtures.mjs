@@ -38,11 +38,11 @@ function listen(page, complaints) {
 
 export const test = base.extend({
 	/** What the test plays on: `real`, a control plane, where a judge has to trust what it sees; else the sandbox. */
-	stage: ['sandbox', { option: true }],
+	backend: ['sandbox', { option: true }],
 	/** A cluster with the sample application, for this test alone. */
-	cluster: async ({ stage }, use) => {
+	cluster: async ({ backend }, use) => {
 		const real = async () => start({ dir: await mkdtemp(join(tmpdir(), 'unwind-cluster-')), sample: true });
-		const cluster = await (stage === 'real' ? real() : Sandbox.start());
+		const cluster = await (backend === 'real' ? real() : Sandbox.start());
 		await use(cluster);
 		await cluster.stop();
 	},

@@ -12,9 +12,9 @@ export default defineConfig({
 	forbidOnly: Boolean(process.env.CI),
 	// The sandbox is there at once; what has to be judged, and what a real API server decides, is played on a real one.
 	projects: [
-		{ name: 'sandbox', grepInvert: /@judged/, use: { stage: 'sandbox' } },
-		{ name: 'real', testMatch: ['journey.spec.mjs', 'refusals.spec.mjs'], grepInvert: /@unjudged/, use: { stage: 'real' } },
-		{ name: 'real pages', testMatch: 'pages.spec.mjs', grep: /@real/, use: { stage: 'real' } },
+		{ name: 'sandbox', grepInvert: /@judged/, use: { backend: 'sandbox' } },
+		{ name: 'real', testMatch: ['journey.spec.mjs', 'refusals.spec.mjs'], grepInvert: /@unjudged/, use: { backend: 'real' } },
+		{ name: 'real pages', testMatch: 'pages.spec.mjs', grep: /@real/, use: { backend: 'real' } },
 	],
 	reporter: [['list'], ['./summary.mjs']],
 	outputDir: 'results',

@@ -1,6 +1,5 @@
 /**
- * Nodes that no machine stands behind: what a kubelet would say there, a case says itself. What the API and the controllers
- * make of it is theirs.
+ * Node objects without a machine. The case writes what a kubelet would report; the API server and the controllers react to it.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { ownedBy, pod } from './objects.mjs';
@@ -11,9 +10,9 @@ import { ownedBy, pod } from './objects.mjs';
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const leaseSeconds = 8;
 
-/** What the kubelet of a node that is well says of it. */
+/** The Ready condition of a healthy node. */
 const healthy = { status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' };
-/** What it says when its runtime does not answer. */
+/** The Ready condition of a node whose container runtime does not answer. */
 export const runtimeDown = {
 	status: 'False',
 	reason: 'KubeletNotReady',
@@ -21,7 +20,7 @@ export const runtimeDown = {
 };
 
 /**
- * A node that no machine stands behind; nothing is put on it that does not ask for it.
+ * Creates a node without a machine. Its taint keeps away Pods that do not tolerate it.
  * @param {TestContext} t @param {string} name @param {Record<string, string>} [annotations]
  */
 export async function bareNode(t, name, annotations = {}) {
@@ -44,44 +43,44 @@ export async function bareNode(t, name, annotations = {}) {
 	return node;
 }
 
-/** What the world takes for now. @param {Answer} answer */
+/** The time by the clock of the target. @param {Answer} answer */
 export const serverTime = ({ headers }) => Date.parse(headers.date ?? '');
 
 /**
- * Lets the kubelet of a bare node say, while something is played, how it is, and that it is there itself: again and again,
- * because what it said counts for seconds only.
+ * Renews the lease and the Ready condition of a bare node, like a kubelet, while an action runs. Both are repeated, because a
+ * lease lasts for seconds only.
  * @param {TestContext} t @param {string} name @param {() => Promise<void>} action @param {typeof healthy} [ready]
  */
 export async function withHeartbeat(t, name, action, ready = healthy) {
 	const answer = await t.get(`nodes/${name}`, { unrecorded: true });
-	/** In the time of the world, which need not be ours. */
+	/** By the target's clock, which may differ from this machine's. */
 	let now = serverTime(answer);
 	const renewed = () => ({ renewTime: new Date(now).toISOString().replace('Z', '000Z') });
 	const metadata = { name, ...ownedBy({ apiVersion: 'v1', kind: 'Node', metadata: answer.body.metadata }) };
 	const spec = { holderIdentity: name, leaseDurationSeconds: leaseSeconds, ...renewed() };
 	await t.post(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }, { unrecorded: true });
 	const since = new Date(now).toISOString();
-	const speak = async () => {
+	const report = async () => {
 		const lastHeartbeatTime = new Date(now).toISOString();
 		const conditions = [{ type: 'Ready', ...ready, lastHeartbeatTime, lastTransitionTime: since }];
 		now = serverTime(await t.patch(`${leases}/${name}`, 'merge', { spec: renewed() }, { unrecorded: true }));
 		await t.patch(`nodes/${name}/status`, 'strategic', { status: { conditions } }, { unrecorded: true });
 	};
-	await speak();
-	let speaks = true;
-	const said = (async () => {
-		for (; speaks; await pause(100)) await speak();
+	await report();
+	let running = true;
+	const reports = (async () => {
+		for (; running; await pause(100)) await report();
 	})();
-	said.catch(() => {}); // told at the end
+	reports.catch(() => {}); // awaited at the end
 	try {
 		await action();
 	} finally {
-		speaks = false;
-		await said;
+		running = false;
+		await reports;
 	}
 }
 
-/** Whether the kubelet of a node is heard: its lease is not over. @param {TestContext} t @param {string} name */
+/** Whether the lease of a node has not expired. @param {TestContext} t @param {string} name */
 export async function hasCurrentLease(t, name) {
 	const answer = await t.get(`${leases}/${name}`, { unrecorded: true });
 	const { renewTime, leaseDurationSeconds } = answer.body.spec;
@@ -89,7 +88,7 @@ export async function hasCurrentLease(t, name) {
 }
 
 /**
- * A bare node, and a Pod `p` there of which its kubelet said something.
+ * Creates a bare node and a Pod `p` on it, with the status that a kubelet would write.
  * @param {TestContext} t @param {Record<string, any>} status @param {Record<string, any>} [spec] @param {Record<string, any>} [metadata]
  */
 export async function podOnBareNode(t, status, spec = {}, metadata = {}) {
@@ -101,26 +100,24 @@ export async function podOnBareNode(t, status, spec = {}, metadata = {}) {
 	return { name, node, pod: body };
 }
 
-/** What the kubelet says of the only container. @param {Record<string, any>} state */
+/** The status of the Pod's only container. @param {Record<string, any>} state */
 export const container = (state) => ({
 	containerStatuses: [
 		{ name: 'main', image: 'example.com/main:1', imageID: '', ready: 'running' in state, restartCount: 0, state },
 	],
 });
-/** A container that runs. */
-export const runs = () => ({ running: { startedAt: new Date().toISOString() } });
-/** A container that was killed. */
-export const ended = () => {
+export const runningState = () => ({ running: { startedAt: new Date().toISOString() } });
+export const terminatedState = () => {
 	const now = new Date().toISOString();
 	return { terminated: { exitCode: 137, reason: 'Error', startedAt: now, finishedAt: now } };
 };
 export const running = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
 
 /**
- * What the kubelet tells of a Pod: an event.
+ * Creates the event that a kubelet would emit for a Pod.
  * @param {TestContext} t @param {any} pod @param {string} reason @param {string} message @param {'Warning'|'Normal'} [type]
  */
-export const tell = (t, { metadata, spec }, reason, message, type = 'Warning') =>
+export const reportEvent = (t, { metadata, spec }, reason, message, type = 'Warning') =>
 	t.create(
 		{
 			apiVersion: 'v1',
@@ -135,14 +132,14 @@ export const tell = (t, { metadata, spec }, reason, message, type = 'Warning') =
 		{ unrecorded: true },
 	);
 
-/** The events of a Pod, of one reason. @param {TestContext} t @param {any} pod @param {string} reason */
-export const told = (t, { metadata }, reason) =>
+/** Lists the events of a Pod with one reason. @param {TestContext} t @param {any} pod @param {string} reason */
+export const getEvents = (t, { metadata }, reason) =>
 	t.get('events', {
 		query: { fieldSelector: `involvedObject.uid=${metadata.uid},reason=${reason}` },
 		fields: ['type', 'message', 'source.component'],
 	});
 
-/** Waits until the deadline of the Pod is over, by the clock of whoever answers. @param {TestContext} t */
+/** Waits until the deletion deadline of the Pod `p` has passed by the target's clock. @param {TestContext} t */
 export async function waitForDeadline(t) {
 	await t.eventually(
 		'the deadline is over',

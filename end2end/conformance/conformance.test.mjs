@@ -1,6 +1,6 @@
 /**
- * That the suite can convict: a transcript that is wrong by a word fails, with a diff that shows the word; and what is kept
- * out of a comparison is no more than what means nothing.
+ * Tests of the suite itself: a transcript that differs in one word fails with a diff that shows the word, and normalising
+ * removes only what carries no meaning.
  */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -15,7 +15,7 @@ import { Normaliser } from './normalise.mjs';
 import { define, loadCases, runCases } from './suite.mjs';
 import { viewOf } from './view.mjs';
 
-/** A world of a few lines: every ConfigMap there is says what the test wants. @param {import('node:test').TestContext} t @param {(path: string) => [number, object]} answer */
+/** A target that answers every request as the test says. @param {import('node:test').TestContext} t @param {(path: string) => [number, object]} answer */
 async function fakeTarget(t, answer) {
 	const server = createServer((request, response) => {
 		const [status, body] = answer(`${request.method} ${request.url}`);

@@ -1,5 +1,5 @@
 /**
- * The two worlds: the real control plane of end2end/cluster, and the sandbox.
+ * The targets of the suite: the real control plane of end2end/cluster, and the sandbox.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ import { pluralOf } from './kinds.mjs';
 import { unavailableWebhooks, startWebhookServer, webhookFaults, sandboxWebhooks } from './webhook.mjs';
 import { Wire } from './wire.mjs';
 
-/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, webhooks: import('./webhook.mjs').Webhooks, faultInjector: import('./fault-injector.mjs').FaultInjector, stop: () => Promise<void>}} Target  speed: of its clock, beside ours */
+/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, webhooks: import('./webhook.mjs').Webhooks, faultInjector: import('./fault-injector.mjs').FaultInjector, stop: () => Promise<void>}} Target  speed: of its clock relative to this machine's */
 /** @typedef {(line: string) => void} Log */
 
 /** @param {Log} log @returns {Promise<Target>} */
@@ -31,9 +31,9 @@ export async function real(log) {
 	return { ...access, kubeconfig: cluster.kubeconfig, webhooks, faultInjector: clusterFaultInjector(cluster), stop };
 }
 
-/** How many times faster than ours the clock of the sandbox goes: its nodes and controllers take no less than the real ones. */
+/** The clock of the sandbox runs this much faster, because its nodes and controllers take as long as the real ones. */
 const speed = 10;
-/** The sandbox believes who says who it is. */
+/** The sandbox takes the user and groups from the token. */
 const tokens = new Map([
 	['admin', 'user:admin:system:masters'],
 	['developer', 'user:developer:developers'],
@@ -64,7 +64,7 @@ export async function sandbox(log) {
 	const child = spawn(binary, args, { stdio: ['pipe', 'pipe', 'pipe'] });
 	createInterface({ input: child.stderr }).on('line', log);
 	const ended = once(child, 'close').then(([code]) => {
-		throw new Error(`the sandbox ended by itself with ${code}`);
+		throw new Error(`the sandbox exited with ${code}`);
 	});
 	ended.catch(() => {});
 	const answers = createInterface({ input: child.stdout });
@@ -87,7 +87,7 @@ export async function sandbox(log) {
 	};
 }
 
-/** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<Target>} */
+/** A cluster that already runs and is not stopped. @param {string} kubeconfig @returns {Promise<Target>} */
 export async function existing(kubeconfig) {
 	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
 	const isSandbox = access.server.startsWith('http:');
@@ -96,7 +96,7 @@ export async function existing(kubeconfig) {
 	return { ...access, kubeconfig, ...own, webhooks, faultInjector: noFaultInjector(), stop: () => webhooks.stop() };
 }
 
-/** What the real control plane is given when it boots. @param {import('./wire.mjs').Access} access */
+/** The rights that the real control plane gets at its start. @param {import('./wire.mjs').Access} access */
 async function giveRights(access) {
 	const wire = new Wire(access);
 	for (const object of clusterRights) {

@@ -1,5 +1,5 @@
 /**
- * What a case acts on: a namespace of its own in one of the two worlds, and a transcript of all that was asked and answered.
+ * The context of a running case: a namespace of its own on one target, requests and waits, and the transcript that records them.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { noFaultInjector } from './fault-injector.mjs';
@@ -13,19 +13,18 @@ import { Watch } from './watch.mjs';
 /** @typedef {import('./wire.mjs').Answer} Answer */
 /**
  * @typedef {object} RequestOptions
- * @property {string} [user] whose token is used: admin, developer, reader. Default: admin
- * @property {string} [as] whom to impersonate
- * @property {string[]} [groups] of whom is impersonated
+ * @property {string} [user] the user whose token is sent: admin, developer or reader; admin by default
+ * @property {string} [as] the user to impersonate
+ * @property {string[]} [groups] the groups to impersonate
  * @property {Record<string, string|number|boolean>} [query]
  * @property {Record<string, string>} [headers]
- * @property {string[]} [fields] what else of the objects in the answer is observed, as paths: `status.phase`
- * @property {(body: any) => unknown} [show] what is observed instead, if the answer is 2xx
- * @property {boolean} [unrecorded] nothing is observed; what is refused ends the case
- * @property {boolean} [ignored] nothing is observed, whatever the answer is: the case makes a note of what counts
+ * @property {string[]} [fields] further fields of the objects to record, as paths: `status.phase`
+ * @property {(body: any) => unknown} [show] the value to record instead, if the answer is 2xx
+ * @property {boolean} [unrecorded] records nothing; a refusal ends the case
+ * @property {boolean} [ignored] records nothing, whatever the answer is: the case notes what matters
  * @property {string} [raw] a body that is not JSON, or not to be changed
  */
 
-/** The media types of PATCH. */
 const patchTypes = {
 	json: 'application/json-patch+json',
 	merge: 'application/merge-patch+json',
@@ -33,12 +32,12 @@ const patchTypes = {
 	apply: 'application/apply-patch+yaml',
 };
 
-/** Far more than anything takes that does not say how long it takes itself, even while seven other cases keep the controllers busy. */
+/** Generous: seven other cases may keep the controllers busy at the same time. */
 const timeout = 40_000;
-/** For what is asked for once in half a minute, and may be missed once: how the collector learns of new kinds. */
+/** The garbage collector looks for new kinds every 30 s and may miss one pass. */
 export const longTimeout = 110_000;
 
-/** A case that cannot go on: what it waited for did not come. Already in the transcript. */
+/** Ends a case that cannot continue. The transcript already has the reason. */
 export class CaseAborted extends Error {}
 
 export class TestContext {
@@ -50,7 +49,7 @@ export class TestContext {
 	#speed;
 	/** @type {import('./webhook.mjs').Webhooks|undefined} */
 	#webhooks;
-	/** What it can do beside asking. @type {import('./fault-injector.mjs').FaultInjector} */
+	/** @type {import('./fault-injector.mjs').FaultInjector} */
 	faultInjector;
 	/** @type {string[]} */
 	#lines = [];
@@ -58,8 +57,8 @@ export class TestContext {
 	#watches = new Set();
 
 	/**
-	 * @param {Wire} wire @param {string} name of the case @param {string} token  makes the names of this run unique
-	 * @param {{speed?: number, webhooks?: import('./webhook.mjs').Webhooks, faultInjector?: import('./fault-injector.mjs').FaultInjector}} [world] speed: how many times faster than ours its clock goes
+	 * @param {Wire} wire @param {string} name of the case @param {string} token makes the names of this run unique
+	 * @param {{speed?: number, webhooks?: import('./webhook.mjs').Webhooks, faultInjector?: import('./fault-injector.mjs').FaultInjector}} [target] speed: of the target's clock relative to this machine's
 	 */
 	constructor(wire, name, token, { speed = 1, webhooks, faultInjector = noFaultInjector() } = {}) {
 		this.#wire = wire;
@@ -72,23 +71,23 @@ export class TestContext {
 		this.title = name;
 	}
 
-	/** A name for an object of the cluster that no other case has. @param {string} name */
+	/** A name for a cluster-scoped object that no other case uses. @param {string} name */
 	name(name) {
 		return `${name}-${this.ns}`;
 	}
 
-	/** Makes a namespace and waits until Pods may be made in it. @param {string} [name] @param {KubeObject} [metadata] */
+	/** Creates a namespace and waits for its default service account: until then Pods are refused. @param {string} [name] @param {KubeObject} [metadata] */
 	async namespace(name = this.ns, metadata = {}) {
 		const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, ...metadata } };
 		const made = await this.#ask('POST', '/api/v1/namespaces', body, {});
-		if (made.status !== 201) this.abort(`no namespace: ${made.status} ${JSON.stringify(made.body)}`);
+		if (made.status !== 201) this.abort(`creating the namespace: ${made.status} ${JSON.stringify(made.body)}`);
 		this.#normaliser.learn(made.body);
 		const account = (/** @type {KubeObject[]} */ all) => all.some(({ metadata }) => metadata.name === 'default');
 		await this.#wait(`/api/v1/namespaces/${name}/serviceaccounts`, 'its service account', account, this.#timeout);
 		return name;
 	}
 
-	/** What leads to the webhook of that name, which answers. @param {string} name */
+	/** The `clientConfig` of the webhook with that name, see webhook.mjs. @param {string} name */
 	webhookAt(name) {
 		return this.#webhooks?.config(name);
 	}
@@ -121,18 +120,18 @@ export class TestContext {
 		return this.request('PATCH', path, patch, { ...options, headers });
 	}
 
-	/** POSTs objects to where they belong; answers the last. @param {KubeObject} object @param {RequestOptions} [options] */
+	/** POSTs an object to the collection of its kind. @param {KubeObject} object @param {RequestOptions} [options] */
 	create(object, options) {
 		return this.post(pluralOf(object.kind), object, options);
 	}
 
-	/** Adds an annotation, or takes it away with null: how the nodes are told what to do with a Pod. @param {string} pod @param {string} key @param {string|null} value */
+	/** Sets an annotation on a Pod, or removes it with null. Annotations direct how the simulated nodes treat the Pod. @param {string} pod @param {string} key @param {string|null} value */
 	annotate(pod, key, value) {
 		return this.patch(`pods/${pod}`, 'merge', { metadata: { annotations: { [key]: value } } }, { unrecorded: true });
 	}
 
 	/**
-	 * @param {string} method @param {string} path  `plural/name`, in the namespace of the case, or a whole path
+	 * @param {string} method @param {string} path  `plural/name` in the namespace of the case, or an absolute path
 	 * @param {unknown} [body] @param {RequestOptions} [options]
 	 */
 	async request(method, path, body, options = {}) {
@@ -163,9 +162,9 @@ export class TestContext {
 	// --- watches and waits ----------------------------------------------------------------------------------------------
 
 	/**
-	 * Begins a watch. What it saw goes into the transcript when it is ended.
+	 * Starts a watch. Its events are recorded when it ends.
 	 * @param {string} path of a collection @param {RequestOptions & {events?: 'each'|'by object', from?: string}} [options]
-	 *   from: the revision to begin at, which is not told
+	 *   from: the revision to start at, which is not recorded
 	 */
 	async watch(path, options = {}) {
 		const query = { watch: 1, ...(options.from ? { resourceVersion: options.from } : {}), ...options.query };
@@ -184,8 +183,8 @@ export class TestContext {
 	}
 
 	/**
-	 * Waits until an object, or a collection, is as wanted, seen by list and watch; then shows it.
-	 * @param {string} path  `plural/name` for an object, which is undefined while it is not there; `plural` for all
+	 * Waits with list and watch until an object or a collection matches, then records it.
+	 * @param {string} path  `plural/name` for an object, which is undefined while it does not exist; `plural` for a collection
 	 * @param {string} what for the transcript @param {(found: any) => unknown} wanted
 	 * @param {{fields?: string[], within?: number, show?: (found: any) => unknown, unrecorded?: boolean}} [options]
 	 */
@@ -215,7 +214,7 @@ export class TestContext {
 	}
 
 	/**
-	 * Waits for what no watch tells of, like a webhook being known to the server: asks until the answer is as wanted.
+	 * Polls for a state that no watch reports, for example that the API server knows a webhook.
 	 * @param {string} what @param {string} method @param {string} path @param {(answer: Answer) => unknown} wanted
 	 * @param {{body?: unknown, headers?: Record<string, string>, query?: RequestOptions['query']}} [options]
 	 */
@@ -225,7 +224,7 @@ export class TestContext {
 			const answer = await this.#ask(method, path, body, { headers, query });
 			if (wanted(answer)) return answer;
 			if (performance.now() > deadline)
-				this.abort(`asked for ${this.#timeout / 1000} s in vain: ${what}; ${answer.status} ${viewOf(answer.body)}`);
+				this.abort(`no match within ${this.#timeout / 1000} s: ${what}; ${answer.status} ${viewOf(answer.body)}`);
 			await pause(25);
 		}
 	}
@@ -243,7 +242,7 @@ export class TestContext {
 		const deadline = performance.now() + within;
 		for (;;) {
 			const { status, body } = await this.#wire.ask({ path: collection });
-			// Asks to be asked again: it opens the storage of a definition anew.
+			// 429: the API server reopens the storage of a changed definition and asks for a retry.
 			if (status === 429 && performance.now() < deadline) {
 				await pause(25);
 				continue;
@@ -282,7 +281,7 @@ export class TestContext {
 			if (await come) return all();
 			if (performance.now() >= deadline) {
 				const there = all().map((object) => viewOfObject(object, ['status.phase', 'status.conditions']));
-				this.abort(`waited ${within / 1000} s in vain: ${what}; there is ${there.join(', ') || 'nothing'}`);
+				this.abort(`no match within ${within / 1000} s: ${what}; there is ${there.join(', ') || 'nothing'}`);
 			}
 		}
 	}
@@ -294,12 +293,12 @@ export class TestContext {
 		this.#lines.push(`${asked}\n    ${seen}`);
 	}
 
-	/** Anything else that was observed. @param {string} what @param {unknown} value */
+	/** Records any other value. @param {string} what @param {unknown} value */
 	note(what, value) {
 		this.say(`NOTE ${what}`, typeof value === 'string' ? value : json(value));
 	}
 
-	/** Takes out of what was just said what cannot be compared. @param {(line: string) => string} change */
+	/** Rewrites the last record, to remove what cannot be compared. @param {(line: string) => string} change */
 	amend(change) {
 		this.#lines.push(change(this.#lines.pop() ?? ''));
 	}
@@ -314,7 +313,7 @@ export class TestContext {
 		return this.#normaliser.apply(`${this.#lines.join('\n')}\n`);
 	}
 
-	/** Ends what is still open. */
+	/** Closes the watches that are still open. */
 	close() {
 		for (const watch of this.#watches) watch.drop();
 	}

@@ -1,16 +1,16 @@
 /**
- * What is observed of an answer, as one line of text (a few for a table). Everything that bears on deletion is always seen; a
- * case names what else it wants to fields.
+ * The text that the transcript records of an answer: one line, or several for a table. It always has the fields that matter for
+ * deletion; a case names further fields.
  */
 
 /** @typedef {Record<string, any>} KubeObject */
 
-/** Made in every namespace, some time after it: no case is about it. */
+/** Created in every namespace some time after it, so cases ignore it. */
 const background = new Set(['kube-root-ca.crt']);
 /** @param {KubeObject} object */
 export const isBackground = (object) => background.has(object?.metadata?.name);
 
-/** JSON with the keys in order: which comes first means nothing. @param {any} value @returns {string} */
+/** JSON with sorted keys. @param {any} value @returns {string} */
 export const json = (value) =>
 	JSON.stringify(value, (_, part) =>
 		part && typeof part === 'object' && !Array.isArray(part)
@@ -37,7 +37,7 @@ function viewOfStatus({ status, reason, message, details, code, metadata }) {
 	const parts = [status, code, reason, message === undefined ? undefined : quoted(message)];
 	const about = Object.entries(rest).map(([key, value]) => `${key}=${short(value)}`);
 	if (about.length > 0) parts.push(`{${about.sort().join(' ')}}`);
-	// PATCH validates twice, and some say the same twice: once is enough.
+	// PATCH validates twice, so some causes come twice.
 	const said = (causes ?? []).map(
 		(/** @type {any} */ { reason: why, field, message: text }) =>
 			`\n      cause ${[why, field, text === undefined ? undefined : quoted(text)].filter(Boolean).join(' ')}`,
@@ -50,7 +50,7 @@ function viewOfStatus({ status, reason, message, details, code, metadata }) {
 		.replaceAll(' \n', '\n');
 }
 
-/** A message without what some go on with: whole objects, and comparisons of Go structures. @param {string} message */
+/** A message without the whole objects and Go diffs that some messages contain. @param {string} message */
 const quoted = (message) =>
 	JSON.stringify(message.replace(/\n@@[^]*/, '…').replace(/(Invalid value: )"\{\\?"apiVersion.*\}"/s, '$1"{…}"'));
 

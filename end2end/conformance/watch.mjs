@@ -1,5 +1,5 @@
 /**
- * A watch of a case: what came, in the words of the transcript.
+ * A watch of a case, and its record in the transcript.
  */
 import { isBackground, viewOf } from './view.mjs';
 
@@ -9,7 +9,7 @@ import { isBackground, viewOf } from './view.mjs';
 /** @typedef {{fields?: string[], events?: 'each'|'by object'}} WatchOptions */
 
 export class Watch {
-	/** All that came. @type {WatchEvent[]} */
+	/** All events so far. @type {WatchEvent[]} */
 	events = [];
 	#asked;
 	#options;
@@ -41,14 +41,14 @@ export class Watch {
 		void this.#stream.ended.then(() => this.#wake());
 	}
 
-	/** Waits until it has seen what is wanted. @param {string} what @param {(events: WatchEvent[]) => unknown} wanted */
+	/** Waits until the events match. @param {string} what @param {(events: WatchEvent[]) => unknown} wanted */
 	async until(what, wanted) {
 		const deadline = performance.now() + this.#timeout;
 		while (!wanted(this.events)) {
 			const left = deadline - performance.now();
 			if (left <= 0) {
 				const seen = this.events.map((event) => this.#view(event)).join(', ');
-				this.#recorder.abort(`waited ${this.#timeout / 1000} s in vain for ${what}; seen: ${seen || 'nothing'}`);
+				this.#recorder.abort(`no match within ${this.#timeout / 1000} s: ${what}; events: ${seen || 'none'}`);
 			}
 			await new Promise((resolve) => {
 				const timer = setTimeout(resolve, left);
@@ -64,18 +64,18 @@ export class Watch {
 		);
 	}
 
-	/** Waits until the server has ended it, and tells what it saw. */
+	/** Waits until the server ends the watch, and records its events. */
 	async ended() {
 		const timer = setTimeout(() => this.#stream?.close(), this.#timeout);
 		await this.#stream?.ended;
 		clearTimeout(timer);
-		this.tell();
+		this.record();
 	}
 
-	/** Ends it, and tells what it saw. */
+	/** Ends the watch, and records its events. */
 	end() {
 		this.drop();
-		this.tell();
+		this.record();
 	}
 
 	drop() {
@@ -83,13 +83,13 @@ export class Watch {
 	}
 
 	/**
-	 * What several writers do to one object comes in an order of its own, but not between objects: so they are told object by
-	 * object, unless the case says that the order of all matters (`events: 'each'`). What looks the same twice is said once.
+	 * Records the events. With several writers only the order per object is deterministic, so events are grouped by object unless
+	 * the case needs the order across objects (`events: 'each'`). Equal consecutive records are merged.
 	 */
-	tell() {
+	record() {
 		/** @type {Map<string, string[]>} */
 		const threads = new Map();
-		for (const event of this.events.filter(isTold)) {
+		for (const event of this.events.filter(isRecorded)) {
 			const thread = this.#options.events === 'each' ? '' : (event.object.metadata?.name ?? '');
 			const seen = threads.get(thread) ?? [];
 			threads.set(thread, seen);
@@ -109,9 +109,10 @@ export class Watch {
 }
 
 /**
- * Whether an event is told: a bookmark that ends nothing comes when the server has time for one, every minute or so.
+ * Whether an event is recorded. Periodic bookmarks come at irregular times, about every minute; only the one that ends the
+ * initial events is recorded.
  * @param {WatchEvent} event
  */
-function isTold({ type, object }) {
+function isRecorded({ type, object }) {
 	return type !== 'BOOKMARK' || object.metadata.annotations?.['k8s.io/initial-events-end'] !== undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * A webhook that answers: for the real control plane an HTTPS server, for the sandbox lines of its script.
+ * Webhooks that answer: an HTTPS server for the real control plane, fault script lines for the sandbox.
  */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 
 /** @typedef {{allowed: boolean, status?: {code?: number, message?: string}, change?: object[]}} Decision  `change`: a JSON patch */
 
-/** What each of them says, whatever it is asked. @type {Record<string, Decision>} */
+/** The fixed decision of each webhook, by name. @type {Record<string, Decision>} */
 const decisions = {
 	'allow.example.com': { allowed: true },
 	'deny.example.com': { allowed: false, status: { message: 'not on a Friday' } },
@@ -23,10 +23,10 @@ const decisions = {
 	'rewrite.example.com': { allowed: true, change: [{ op: 'add', path: '/spec/hostname', value: 'other' }] },
 };
 
-/** Who is asked and never says anything. In the sandbox it is not reached, which ends at once. */
+/** A webhook that never answers. The sandbox cannot reach it, which fails at once. */
 const neverAnswers = 'hang.example.com';
 
-/** What they say for the sandbox, which asks nobody: a script. */
+/** The same decisions as a fault script: the sandbox calls no webhook. */
 export const webhookFaults = Object.entries(decisions)
 	.map(([name, { allowed, status, change }]) => {
 		const action = change
@@ -38,20 +38,20 @@ export const webhookFaults = Object.entries(decisions)
 
 /**
  * @typedef {object} Webhooks
- * @property {(name: string) => Record<string, unknown>} config the `clientConfig` that leads to the one of that name
+ * @property {(name: string) => Record<string, unknown>} config the `clientConfig` of the webhook with that name
  * @property {() => Promise<void>} stop
  */
 
-/** Nobody has to be reached in the sandbox. @type {Webhooks} */
+/** The sandbox calls no webhook, so any address will do. @type {Webhooks} */
 export const sandboxWebhooks = {
 	config: (name) => ({ url: `https://127.0.0.1:1/${name}` }),
 	stop: async () => {},
 };
 
-/** Where there is no certificate to answer with, only the cases that need an answer fail. @param {Error} error @returns {Webhooks} */
+/** Without a serving certificate only the cases that need an answer fail. @param {Error} error @returns {Webhooks} */
 export const unavailableWebhooks = (error) => ({
 	config: () => {
-		throw new Error(`no webhook can answer here: ${error.message}`);
+		throw new Error(`webhooks cannot answer on this cluster: ${error.message}`);
 	},
 	stop: async () => {},
 });
@@ -60,14 +60,15 @@ export const unavailableWebhooks = (error) => ({
 const toReview = ({ change, ...rest }) =>
 	change ? { ...rest, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(change)).toString('base64') } : rest;
 
-/** What is asked for in another version: the same, which says that it is of that version. @param {any} asked */
+/** Converts by changing only the apiVersion. @param {any} asked */
 const convertReview = ({ objects, desiredAPIVersion: apiVersion }) => ({
 	result: { status: 'Success' },
 	convertedObjects: objects.map((/** @type {object} */ object) => ({ ...object, apiVersion })),
 });
 
 /**
- * Answers with the certificate of the API server, which is for this machine, and which that one trusts if it is told to.
+ * Serves the webhooks with the certificate of the API server, which is valid for this machine and whose authority goes into
+ * the `clientConfig`.
  * @param {string} dir of the cluster @param {string} ca @returns {Promise<Webhooks>}
  */
 export async function startWebhookServer(dir, ca) {

@@ -1,11 +1,11 @@
 /**
- * The judge for callers that are not Node: sits until stdin closes, then says its verdict.
+ * The judge as a program: observes until stdin closes, then prints its verdict.
  *
  *   node end2end/judge/cli.mjs --kubeconfig FILE --audit FILE --unit KEY=VALUE
  *        [--bystander KEY=VALUE] [--actor USER] [--keep KIND/NAMESPACE/NAME | KIND/NAME]… [--allow-leftovers]
  *
- * stdout gets {"open":true} once it sees everything, so the teardown may begin, and at the end the verdict, each on one line.
- * Exit code 0: acquitted; 1: convicted; 2: could not judge.
+ * stdout gets {"open":true} once every watch is synced, so that the teardown may begin, and at the end the verdict as one line.
+ * Exit code 0: no violation; 1: violations; 2: cannot judge.
  */
 import { readFile } from 'node:fs/promises';
 import { once } from 'node:events';
@@ -27,10 +27,10 @@ const { values } = parseArgs({
 });
 
 /** @param {'kubeconfig'|'audit'|'unit'} option @returns {string} */
-function needed(option) {
+function required(option) {
 	const value = values[option];
 	if (value) return value;
-	process.stderr.write(`--${option} is needed\n`);
+	process.stderr.write(`--${option} is required\n`);
 	process.exit(2);
 }
 
@@ -46,7 +46,7 @@ function nameFrom(path) {
 const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
 try {
-	const { server, ca, tokens } = parseKubeconfig(await readFile(needed('kubeconfig'), 'utf8'));
+	const { server, ca, tokens } = parseKubeconfig(await readFile(required('kubeconfig'), 'utf8'));
 	/** @type {Map<string, Client>} */
 	const clients = new Map([...tokens].map(([user, token]) => [user, new Client({ server, ca, token })]));
 	/** @param {string} user */
@@ -56,14 +56,14 @@ try {
 		return client;
 	};
 	const cluster = {
-		audit: needed('audit'),
+		audit: required('audit'),
 		request: (/** @type {string} */ user, /** @type {Parameters<Client['request']>} */ ...request) =>
 			as(user).request(...request),
 		watch: (/** @type {string} */ user, /** @type {Parameters<Client['follow']>} */ ...follow) =>
 			as(user).follow(...follow),
 	};
 	const judge = await Judge.open(cluster, {
-		unit: { label: needed('unit') },
+		unit: { label: required('unit') },
 		bystander: values.bystander ? { label: values.bystander } : undefined,
 		actor: values.actor,
 	});

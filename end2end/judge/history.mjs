@@ -1,5 +1,5 @@
 /**
- * Everything that happened to every object while the judge looked, in the one order that the cluster itself has.
+ * Every change of every object while the judge observed, in the order of the cluster's revisions.
  *
  * Each change in the cluster is one revision of etcd, and a watch event carries it, deletions included. So the events of
  * all kinds, watched separately, can be merged into a single sequence without trusting any clock.
@@ -12,23 +12,23 @@ import { collection, Kinds } from '../cluster/kinds.mjs';
 /** @typedef {import('../cluster/kinds.mjs').Kind} Kind */
 /** @typedef {import('../cluster/client.mjs').WatchEvent} WatchEvent */
 /**
- * @typedef {object} ClusterAccess  what the judge needs of a cluster
+ * @typedef {object} ClusterAccess  the access that the judge needs
  * @property {string} audit path of the audit log
  * @property {(user: string, method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<{status: number, body: any}>} request
  * @property {(user: string, path: string, params: Record<string, string>, onEvent: (event: WatchEvent) => void) => import('../cluster/client.mjs').Following} watch
  */
 
-/** The user the judge looks as: one who may see everything. */
+/** The judge observes as a user that may read everything. */
 const observer = 'admin';
 
-/** Made and unmade by the cluster at its own pace, and nobody's to order. */
+/** The cluster creates and deletes these by itself, so no rule applies to them. */
 const ignoredKinds = new Set(['events', 'leases', 'endpoints', 'endpointslices']);
 
-/** How long the watches may lag behind a list at the end. */
+/** The time that watches get at the end to catch up with a list, in milliseconds. */
 const catchUpDeadline = 60_000;
 
 export class History {
-	/** Changes later than this belong to the run. */
+	/** The revision at the start; later changes belong to the run. */
 	began = 0;
 	#cluster;
 	/** @type {WatchEvent[]} */
@@ -41,7 +41,7 @@ export class History {
 		this.#cluster = cluster;
 	}
 
-	/** Begins to watch every kind there is; objects of definitions made later are not seen. @param {ClusterAccess} cluster */
+	/** Watches every kind that exists now; kinds defined later are not seen. @param {ClusterAccess} cluster */
 	static async open(cluster) {
 		const history = new History(cluster);
 		const { all } = await Kinds.discover((...request) => cluster.request(observer, ...request));
@@ -60,7 +60,7 @@ export class History {
 	}
 
 	/**
-	 * Stops watching once every watch has shown everything that is true now, and returns all changes in order.
+	 * Stops the watches once each has caught up with the current state, and returns all changes in order.
 	 * @returns {Promise<WatchEvent[]>}
 	 */
 	async close() {
@@ -73,8 +73,8 @@ export class History {
 	}
 
 	/**
-	 * Compares a watch with a fresh list until it has caught up. Without this, a verdict could miss the last events; and a
-	 * judge that cannot see must not acquit, so falling behind is an error.
+	 * Compares a watch with a fresh list until it has caught up, so that no verdict misses the last events. A watch that does not
+	 * catch up is an error.
 	 * @param {{kind: Kind, following: import('../cluster/client.mjs').Following}} watch
 	 */
 	async #catchUp({ kind, following }) {
@@ -115,7 +115,7 @@ export class History {
 	}
 }
 
-/** What the judge keeps of an object: of Secrets only whether a value changed. @param {KubeObject} object @returns {KubeObject} */
+/** An object without managed fields; values of a Secret become hashes. @param {KubeObject} object @returns {KubeObject} */
 function withoutSecretValues(object) {
 	const { managedFields: _, ...metadata } = object.metadata;
 	if (object.kind !== 'Secret') return { ...object, metadata };

@@ -1,14 +1,13 @@
 /**
- * The judge: decides whether a teardown was done right, from what the cluster itself says.
- *
- * It knows nothing of the product and nothing of its plans. Its witnesses are its own watches of every kind, merged into
- * the cluster's one order of changes, and the API server's audit log. It has to be opened before the teardown begins.
+ * The judge decides whether a teardown was right. Its evidence comes from the cluster alone: watches of every kind, merged into
+ * the order of the cluster's revisions, and the API server's audit log. It shares no code with the server and does not know its
+ * plans. Open it before the teardown begins.
  *
  *   const judge = await Judge.open(cluster, { unit: { label }, bystander: { label } });
  *   … the teardown …
  *   const { violations } = await judge.close({ keptExpected });
  *
- * What it convicts of is in rules.mjs, how it weighs the evidence in verdict.mjs.
+ * rules.mjs has the rules, verdict.mjs applies them to the evidence.
  */
 import { endOf, readAudit } from './audit.mjs';
 import { History } from './history.mjs';
@@ -36,7 +35,7 @@ export class Judge {
 		return new Judge(expectations, await History.open(cluster), { file: cluster.audit, from });
 	}
 
-	/** Ends the hearing. To be called when the teardown says that it is over. @param {ExpectedEnd} [expectedEnd] @returns {Promise<Verdict>} */
+	/** Ends the observation. Call it when the teardown has ended. @param {ExpectedEnd} [expectedEnd] @returns {Promise<Verdict>} */
 	async close(expectedEnd = {}) {
 		const changes = await this.#history.close();
 		const requests = await readAudit(this.#audit.file, this.#audit.from);

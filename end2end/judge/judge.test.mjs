@@ -1,6 +1,6 @@
 /**
- * The judge is only worth something if it convicts the guilty and acquits the innocent. Here it gets one of each: a
- * person who deletes everything at once, and one who takes the consortium apart by hand in the right order.
+ * The judge on a real control plane: a teardown that deletes everything at once has violations, and one by hand in the right
+ * order has none.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -37,7 +37,7 @@ const shared = namespaceOf(sharedOrg);
 const kubectl = (cluster, ...args) =>
 	promisify(execFile)(kubectlBinary, ['--kubeconfig', cluster.kubeconfig, '--context', 'developer', ...args]);
 
-/** Keeps a Pod from going, or lets it go with null. @param {Cluster} cluster @param {string} path @param {string|null} how */
+/** Keeps a Pod terminating, or releases it with null. @param {Cluster} cluster @param {string} path @param {string|null} how */
 async function holding(cluster, path, how) {
 	const patch = { metadata: { annotations: { 'unwind.test/hold': how } } };
 	const { status } = await cluster.request('admin', 'PATCH', path, patch, {
@@ -46,7 +46,7 @@ async function holding(cluster, path, how) {
 	assert.equal(status, 200);
 }
 
-/** @param {import('./judge.mjs').Verdict} verdict @param {string} rule @returns {string[]} what was convicted by it */
+/** @param {import('./judge.mjs').Verdict} verdict @param {string} rule @returns {string[]} the objects that broke the rule */
 const violationsOf = ({ violations }, rule) =>
 	violations.filter((each) => each.rule === rule).map(({ object }) => object);
 
@@ -63,7 +63,7 @@ async function unitObjects(cluster, kind) {
 	return body.items.map((/** @type {KubeObject} */ item) => ({ ...item, apiVersion: found.apiVersion, kind }));
 }
 
-/** Asks for objects to go, each by its UID. @param {Cluster} cluster @param {KubeObject[]} objects @param {string} [user] */
+/** Deletes objects with UID preconditions. @param {Cluster} cluster @param {KubeObject[]} objects @param {string} [user] */
 async function ask(cluster, objects, user = 'developer') {
 	const kinds = await cluster.kinds();
 	await Promise.all(
@@ -98,8 +98,7 @@ test('kubectl delete of everything at once violates the order rules', async (t) 
 	t.after(() => cluster.stop());
 	const judge = await Judge.open(cluster, expectations);
 
-	// Two Pods take their time, so that what they use, and their namespaces, are told to go while they are there, however
-	// slow this machine is.
+	// Two held Pods guarantee that their claims and namespaces are deleted while they exist, on a slow machine too.
 	const slow = [
 		`/api/v1/namespaces/${orderers}/pods/orderer-0`,
 		`/api/v1/namespaces/${namespaceOf(orgs[0])}/pods/couchdb-0`,
@@ -107,7 +106,7 @@ test('kubectl delete of everything at once violates the order rules', async (t) 
 	for (const pod of slow) await holding(cluster, pod, 'silent');
 	const kinds =
 		'deployments,statefulsets,jobs,services,ingresses,hpa,pdb,networkpolicies,serviceaccounts,roles,rolebindings,configmaps,secrets,pvc';
-	// The volumes at the same time: told to go after the rest, they can come after claims whose Pods went soon.
+	// The volumes at the same time: later, their claims could be gone already.
 	await Promise.all([
 		kubectl(cluster, 'delete', 'pv', ...staticVolumes, '--wait=false'),
 		...namespaces.map((namespace) =>
@@ -155,7 +154,7 @@ test('kubectl delete of everything at once violates the order rules', async (t) 
 	]) {
 		assert.ok(touched.includes(object), `${object} not among ${touched.join()}`);
 	}
-	// kubectl chooses a propagation policy and never says which object it means.
+	// kubectl sends a propagation policy and no UID precondition.
 	const unguarded = verdict.violations.filter(({ rule }) => rule === 'unguarded-delete');
 	assert.ok(unguarded.length >= 40, `${unguarded.length} unguarded deletions`);
 	assert.ok(
@@ -241,7 +240,7 @@ test('smaller mistakes are violations too', async (t) => {
 			{ 'content-type': 'application/merge-patch+json' },
 		);
 		assert.equal(status, 200);
-		// What follows from it is over before anything else is judged.
+		// Wait for the consequences before the verdict.
 		const auditor = (/** @type {any} */ { metadata, status }) =>
 			metadata.name.startsWith('auditor-') && status.phase === 'Running';
 		await cluster.until(`/api/v1/namespaces/${shared}/pods`, (pods) => pods.filter(auditor).length === 2, {
@@ -264,7 +263,7 @@ test('smaller mistakes are violations too', async (t) => {
 		const configMaps = `/api/v1/namespaces/${orderers}/configmaps`;
 		const rehearsed = await cluster.request('developer', 'DELETE', `${configMaps}/orderer-config`, { dryRun: ['All'] });
 		assert.equal(rehearsed.status, 200);
-		await cluster.request('admin', 'DELETE', `${configMaps}/not-the-actor`);
+		await cluster.request('admin', 'DELETE', `${configMaps}/not-the-judged-user`);
 		await cluster.request('developer', 'DELETE', `${configMaps}/not-there`, { preconditions: { uid: 'some' } });
 		const { status } = await cluster.request('developer', 'DELETE', `/api/v1/namespaces/${orderers}/limitranges`);
 		assert.equal(status, 200);

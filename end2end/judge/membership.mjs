@@ -1,5 +1,5 @@
 /**
- * Who is concerned: which objects make up the unit that is taken apart, and which belong to bystanders or are needed by them.
+ * Which objects belong to the unit, which to bystanders, and which the bystanders need.
  */
 import { claimsOf, configMapsOf, secretsOf, serviceAccountOf } from './pod.mjs';
 import { madeByCluster } from './cluster-state.mjs';
@@ -14,7 +14,7 @@ export function labelled(label) {
 }
 
 /**
- * Objects together with everything that is theirs by ownership.
+ * The UIDs of the matching objects and of everything that they own.
  * @param {KubeObject[]} all @param {(object: KubeObject) => boolean} member @returns {Set<string>} UIDs
  */
 function withOwned(all, member) {
@@ -32,9 +32,9 @@ function withOwned(all, member) {
 }
 
 /**
- * Bystanders: their objects by label and ownership, and all that those cannot do without, as it was at the beginning.
+ * The bystanders' objects by label and ownership, and the objects that those need, at the start.
  * @param {ClusterState} state @param {string} [label] @returns {{own: Set<string>, needed: Map<string, string>}}
- *   `needed`: UID → which bystander needs it for what
+ *   `needed`: the reason by UID
  */
 export function bystanders(state, label) {
 	const own = label ? withOwned([...state.objects.values()], labelled(label)) : new Set();
@@ -68,8 +68,8 @@ export function bystanders(state, label) {
 }
 
 /**
- * The unit: what carries its label, what those own, what lives in its namespaces, and the volumes bound to its claims.
- * Bystanders who live in its namespaces are not part of it, nor is what they come to own later.
+ * The UIDs of the unit's objects: objects with its label, objects that those own, content of its namespaces, and volumes bound to
+ * its claims. Bystanders in its namespaces are not part of it, nor is anything that they own.
  * @param {KubeObject[]} everything every object ever seen, in every state @param {string} label @param {string} [bystanderLabel]
  */
 export function unitMembers(everything, label, bystanderLabel) {

@@ -9,23 +9,23 @@ import { hasName, controllerOf, madeByCluster, nameOf, titleOf } from './cluster
  * @typedef {Record<string, any>} KubeObject
  * @typedef {{rule: string, object: string, evidence: string}} Violation
  *
- * @typedef {object} Change  one change, seen from just before it
+ * @typedef {object} Change  one change, and the cluster just before it
  * @property {import('../cluster/client.mjs').WatchEvent} event
  * @property {KubeObject|undefined} before the object as it was
- * @property {KubeObject} object the object as it was, or as it came
- * @property {boolean} deletionBegins with this change: it got a deletionTimestamp, or vanished without one
+ * @property {KubeObject} object the object before the change, or a new object
+ * @property {boolean} deletionBegins the change sets deletionTimestamp, or removes an object without one
  * @property {import('./cluster-state.mjs').ClusterState} state
  *
- * @typedef {object} RunFacts  all that is known about the run
- * @property {(user: string) => boolean} actor
+ * @typedef {object} RunFacts  the facts about the run
+ * @property {(user: string) => boolean} actor whether the requests of this user are judged
  * @property {Set<string>} unit UIDs
  * @property {{own: Set<string>, needed: Map<string, string>}} bystanders
  * @property {import('./audit.mjs').DeletionRequest[]} deletionRequests
- * @property {(object: KubeObject) => string|undefined} requesterOf for this very object to go; by owner or namespace: nobody
+ * @property {(object: KubeObject) => string|undefined} requesterOf the user that deleted this object itself, not through its owner or namespace
  * @property {KubeObject[]} deleted objects whose deletion has begun so far, in order
  */
 
-/** @typedef {(change: Change, facts: RunFacts) => string|undefined} OrderRule  evidence, if it was broken */
+/** @typedef {(change: Change, facts: RunFacts) => string|undefined} OrderRule  the evidence, if the rule is broken */
 
 /** @param {KubeObject[]} pods @returns {string} */
 const list = (pods) =>
@@ -33,14 +33,14 @@ const list = (pods) =>
 		.map((pod) => `${titleOf(pod)} (${pod.metadata.deletionTimestamp ? 'terminating' : pod.status?.phase})`)
 		.join(', ');
 
-/** A claim was told to go while a Pod that mounts it existed: how volumes go stale under a Pod that is still unmounting. @type {OrderRule} */
+/** A claim is deleted while a Pod that mounts it exists, so that its volume becomes stale under a Pod that still unmounts it. @type {OrderRule} */
 const claimInUse = ({ object, deletionBegins, state }) => {
 	if (!deletionBegins || object.kind !== 'PersistentVolumeClaim') return;
 	const pods = state.all('Pod', object.metadata.namespace).filter((pod) => claimsOf(pod).has(object.metadata.name));
 	if (pods.length > 0) return `mounted by ${list(pods)}`;
 };
 
-/** A volume was told to go before its claim was gone. @type {OrderRule} */
+/** A volume is deleted before its claim is gone. @type {OrderRule} */
 const volumeBeforeClaim = ({ object, deletionBegins, state }) => {
 	if (!deletionBegins || object.kind !== 'PersistentVolume' || !object.spec.claimRef) return;
 	const { uid, namespace, name } = object.spec.claimRef;
@@ -48,12 +48,12 @@ const volumeBeforeClaim = ({ object, deletionBegins, state }) => {
 	if (claim && (!uid || claim.metadata.uid === uid)) return `still bound to ${titleOf(claim)}`;
 };
 
-/** A namespace was told to go with something in it, which leaves the order to chance. @type {OrderRule} */
+/** A namespace is deleted with content, so that the order of the content is left to chance. @type {OrderRule} */
 const namespaceNotEmpty = ({ object, deletionBegins, state }, { actor }) => {
 	if (!deletionBegins || object.kind !== 'Namespace') return;
 	const content = state
 		.contentOf(object.metadata.name)
-		// Nobody can remove the right to act and then go on acting.
+		// A user cannot delete their own RoleBinding and then continue.
 		.filter((each) => !madeByCluster(each) && !grants(each, actor));
 	if (content.length > 0) return `still contains ${content.map(titleOf).join(', ')}`;
 };
@@ -67,7 +67,7 @@ const grants = ({ kind, subjects }, actor) =>
 		),
 	);
 
-/** Something that Pods run by was told to go while those Pods existed. @type {OrderRule} */
+/** An object that Pods need is deleted while those Pods exist. @type {OrderRule} */
 const neededByPod = ({ object, deletionBegins, state }) => {
 	if (!deletionBegins) return;
 	const { kind, metadata } = object;
@@ -103,7 +103,7 @@ const neededByPod = ({ object, deletionBegins, state }) => {
 			case 'PodDisruptionBudget':
 				return state.podsSelected(namespace, object.spec.podSelector ?? object.spec.selector);
 			case 'Service':
-				// One that a load balancer serves goes first, so that clients are drained.
+				// A load balancer goes first, so that clients are drained.
 				if (object.spec.type === 'LoadBalancer' || !object.spec.selector) return [];
 				return state.podsSelected(namespace, { matchLabels: object.spec.selector });
 			default:
@@ -113,7 +113,7 @@ const neededByPod = ({ object, deletionBegins, state }) => {
 	if (pods.length > 0) return `still needed by ${list(pods)}`;
 };
 
-/** Something that the actor had removed came back, because what makes it was still there. @type {OrderRule} */
+/** An object that the judged user deleted was created again, because its controller remained. @type {OrderRule} */
 const recreated = ({ event, object }, { unit, deleted, requesterOf, actor }) => {
 	if (event.type !== 'ADDED') return;
 	const controller = controllerOf(object);
@@ -126,7 +126,7 @@ const recreated = ({ event, object }, { unit, deleted, requesterOf, actor }) => 
 	if (sibling) return `made after ${titleOf(sibling)} had been deleted by ${requesterOf(sibling)}`;
 };
 
-/** A bystander, or what a bystander cannot do without, was removed, replaced or changed. @type {OrderRule} */
+/** An object of a bystander, or one that it needs, is deleted, replaced or changed. @type {OrderRule} */
 const bystanderTouched = (
 	{ event, before, object, deletionBegins },
 	{ bystanders: { own, needed }, deleted, requesterOf },
@@ -152,14 +152,14 @@ const bystanderTouched = (
 		return 'new, under the control of a bystander that had what it needed';
 };
 
-/** Parts of the cluster that remove Pods because their node is gone, which is nobody's fault in a teardown. */
+/** Controllers that delete Pods whose node is gone. A teardown does not cause that. */
 const nodeControllers = new Set(
 	['node-controller', 'taint-eviction-controller', 'pod-garbage-collector'].map(
 		(name) => `system:serviceaccount:kube-system:${name}`,
 	),
 );
 
-/** All that somebody chose about an object, as opposed to what the cluster reports about it. @param {KubeObject} object */
+/** An object without metadata and status: what users set, as opposed to what the cluster reports. @param {KubeObject} object */
 function relevantFields({ apiVersion: _, kind: __, metadata: ___, status: ____, ...chosen }) {
 	return JSON.stringify(chosen, (_key, value) =>
 		value && typeof value === 'object' && !Array.isArray(value)
@@ -179,14 +179,14 @@ export const orderRules = {
 };
 
 /**
- * A deletion that could have hit something else than was meant: an object of the same name that came later (no UID), a
- * default that nobody chose (no propagation policy), or whatever happened to be there (a whole collection).
+ * A DELETE that could affect other objects than intended: a later object of the same name (no UID precondition), dependents by a
+ * default policy (no propagation policy), or any object of a collection.
  * @param {RunFacts} known @returns {Violation[]}
  */
 export function unguarded({ deletionRequests, actor }) {
 	return deletionRequests
 		.filter(({ user, dryRun, eviction }) => actor(user) && !dryRun && !eviction)
-		// Refused before it was read: the audit log has no body to judge, and nothing could be hit.
+		// Refused before its body was read: the audit log has no options to judge, and nothing was deleted.
 		.filter(({ code }) => code !== 401 && code !== 403)
 		.flatMap(({ user, at, code, collection, resource, namespace, name, preconditionUid, propagationPolicy }) => {
 			const faults = collection
@@ -204,7 +204,7 @@ export function unguarded({ deletionRequests, actor }) {
 }
 
 /**
- * What is there at the end and should not be, and what should be there and is not.
+ * Objects of the unit that remain, and objects that should remain and do not.
  * @param {import('./cluster-state.mjs').ClusterState} state @param {RunFacts} known
  * @param {{kept: (object: KubeObject) => boolean, expected: import('./cluster-state.mjs').Name[]}} end
  * @returns {Violation[]}
@@ -218,9 +218,9 @@ export function checkEnd(state, { unit, actor, bystanders: { needed }, deleted }
 			object: titleOf(object),
 			evidence: object.metadata.deletionTimestamp
 				? `terminating since ${object.metadata.deletionTimestamp}, finalizers: ${(object.metadata.finalizers ?? []).join(', ') || 'none'}`
-				: 'never told to go',
+				: 'never deleted',
 		}));
-	// One that is still there but was told to go is as good as gone, and one that came back is not the one that was.
+	// A terminating object counts as gone, and a recreated object is another object.
 	const lost = expected.flatMap((name) => {
 		const wasDeleted = deleted.some(hasName(name));
 		if (!wasDeleted && state.find(name.kind, name.namespace, name.name)) return [];
@@ -228,7 +228,7 @@ export function checkEnd(state, { unit, actor, bystanders: { needed }, deleted }
 			{
 				rule: 'not-kept',
 				object: nameOf(name),
-				evidence: wasDeleted ? 'was to be kept and was told to go' : 'was to be kept and is gone',
+				evidence: wasDeleted ? 'should be kept and was deleted' : 'should be kept and is gone',
 			},
 		];
 	});

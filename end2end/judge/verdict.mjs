@@ -1,6 +1,6 @@
 /**
- * From evidence to verdict: replays the history and asks every rule about every change. Plain data in, plain data out, so
- * that the rules can be tested without a cluster.
+ * Replays the history and applies every rule to every change. Plain data in and out, so that the rules are tested without a
+ * cluster.
  */
 import { bystanders, unitMembers } from './membership.mjs';
 import { checkEnd, orderRules, unguarded } from './rules.mjs';
@@ -12,9 +12,9 @@ import { hasName, titleOf, ClusterState } from './cluster-state.mjs';
  * @typedef {import('./cluster-state.mjs').Name} Name
  *
  * @typedef {object} Expectations
- * @property {{label: string}} unit what is to be taken apart, "key=value"
- * @property {{label: string}} [bystander] whose objects must not be touched, "key=value"
- * @property {string} [actor] the user whose requests are judged; by default everybody who is no part of the cluster
+ * @property {{label: string}} unit the label of the unit, "key=value"
+ * @property {{label: string}} [bystander] the label of the bystanders, "key=value"
+ * @property {string} [actor] the user whose requests are judged; by default every user without the prefix `system:`
  *
  * @typedef {object} Evidence
  * @property {import('../cluster/client.mjs').WatchEvent[]} changes in the cluster's order
@@ -23,16 +23,16 @@ import { hasName, titleOf, ClusterState } from './cluster-state.mjs';
  * @property {import('./audit.mjs').PodList[]} podLists
  *
  * @typedef {object} ExpectedEnd
- * @property {Name[]} [keptExpected] objects of the unit that have to be there at the end
- * @property {(object: KubeObject) => boolean} [mayRemain] those that are allowed to be there, and those only. What
- *   bystanders need is never a left-over, whether it is named or not.
+ * @property {Name[]} [keptExpected] objects of the unit that have to exist at the end
+ * @property {(object: KubeObject) => boolean} [mayRemain] whether an object may exist at the end. An object
+ *   that bystanders need always may.
  *
  * @typedef {object} Verdict
- * @property {Violation[]} violations none: acquitted
- * @property {{changes: number, deletions: number, requests: number}} seen what the verdict rests on
- * @property {import('./audit.mjs').PodList[]} podLists reads of Pods by the actor
- * @property {string[]} uncheckedClaims claims that the actor deleted without having read just before which Pods there are
- * @property {string[]} gaps deletions that were concluded from a list after a gap in a watch; their order is an upper bound
+ * @property {Violation[]} violations empty if the teardown was right
+ * @property {{changes: number, deletions: number, requests: number}} seen the amount of evidence
+ * @property {import('./audit.mjs').PodList[]} podLists lists of Pods by the judged user
+ * @property {string[]} uncheckedClaims claims that the judged user deleted without a consistent list of Pods just before
+ * @property {string[]} gaps deletions inferred from a list after a gap in a watch; their revision is an upper bound
  */
 
 /** @param {Expectations} expectations @param {Evidence} evidence @param {ExpectedEnd} [end] @returns {Verdict} */
@@ -45,7 +45,7 @@ export function reachVerdict(
 		expectations.actor ? user === expectations.actor : !user.startsWith('system:');
 	const earlier = changes.filter(({ revision }) => revision <= began);
 	const run = changes.filter(({ revision }) => revision > began);
-	// Every object in every state it was seen in: who once was part of the unit does not leave it by losing a label.
+	// Every observed state of every object: an object that loses its label stays in the unit.
 	const everything = changes.map(({ object }) => object);
 
 	const state = new ClusterState();
@@ -66,7 +66,7 @@ export function reachVerdict(
 		const before = state.objects.get(event.object.metadata.uid);
 		const ends = event.type === 'DELETED' || event.object.metadata.deletionTimestamp !== undefined;
 		const deletionBegins = ends && before?.metadata.deletionTimestamp === undefined;
-		// Judged by what it was before: the change that deletes may also be the one that hides what it was.
+		// The state before the change counts, because the deleting change may also alter the object.
 		const object = deletionBegins && before ? before : event.object;
 		for (const [rule, check] of Object.entries(orderRules)) {
 			const why = check({ event, before, object, deletionBegins, state }, facts);
@@ -101,11 +101,11 @@ export function reachVerdict(
 }
 
 const claims = 'persistentvolumeclaims';
-/** A read of Pods that is older says nothing of those there are, in ms. */
-const fresh = 60_000;
+/** The age up to which a list of Pods counts as current, in milliseconds. */
+const maxListAge = 60_000;
 
 /**
- * Whether somebody read the Pods of a claim's namespace before they deleted it, and not from a cache.
+ * Whether the user listed the Pods of a claim's namespace, and not from a cache, just before deleting the claim.
  * @param {import('./audit.mjs').PodList} read @param {import('./audit.mjs').DeletionRequest} deletion
  */
 function precedes({ user, uri, at }, { user: by, namespace, at: then }) {
@@ -117,13 +117,13 @@ function precedes({ user, uri, at }, { user: by, namespace, at: then }) {
 		!searchParams.has('resourceVersion') &&
 		!searchParams.has('watch') &&
 		age >= 0 &&
-		age < fresh
+		age < maxListAge
 	);
 }
 
 /**
- * Who deletionRequests for an object to go, by UID; by name for those requests whose answer does not say the UID. An actor who
- * deletionRequests comes before a part of the cluster that deletionRequests as well.
+ * Finds the user that deleted an object: by UID, or by name if the answer has no UID. A person's request takes precedence over one
+ * of the cluster's own controllers.
  * @param {import('./audit.mjs').DeletionRequest[]} deletionRequests @returns {(object: KubeObject) => string|undefined}
  */
 function requesters(deletionRequests) {

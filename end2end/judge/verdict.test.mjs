@@ -1,5 +1,5 @@
 /**
- * Every rule of the judge against a small made-up history: once broken, and once kept by somebody who does nearly the same.
+ * Every rule against small invented histories: one that breaks it, and one that nearly does.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +30,7 @@ const pod = (name, spec = {}, rest = {}) =>
 const mounts = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
 
 /**
- * A history: what there was, and then what happened, one revision after the other.
+ * The verdict on a history: the objects at the start, then one change per revision.
  * @param {KubeObject[]} there @param {['marked'|'gone'|'made'|'changed', KubeObject][]} steps
  * @param {Partial<import('./audit.mjs').DeletionRequest>[]} [deletionRequests] @param {import('./verdict.mjs').ExpectedEnd} [end]
  */
@@ -118,7 +118,7 @@ test('claim-in-use: ended Pod counts, Pod of another namespace does not', () => 
 			),
 		),
 		[],
-		'it came after the deletion had begun',
+		'the Pod came after the deletion had begun',
 	);
 });
 
@@ -174,7 +174,7 @@ test('volume-before-claim: bound claim counts, later claim of the same name does
 
 test("namespace-not-empty: default objects and the user's own RoleBinding do not count", () => {
 	const namespace = make('Namespace', 'ns', { namespace: '' });
-	const furniture = [
+	const defaultObjects = [
 		make('ServiceAccount', 'default', { labels: {} }),
 		make('ConfigMap', 'kube-root-ca.crt', { labels: {} }),
 		make('RoleBinding', 'rights', {
@@ -184,8 +184,8 @@ test("namespace-not-empty: default objects and the user's own RoleBinding do not
 		}),
 	];
 	const rest = make('Secret', 'rest', { labels: {} });
-	assert.deepEqual(rules(verdict([namespace, ...furniture], [['marked', namespace]])), []);
-	assert.deepEqual(rules(verdict([namespace, ...furniture, rest], [['marked', namespace]])), [
+	assert.deepEqual(rules(verdict([namespace, ...defaultObjects], [['marked', namespace]])), []);
+	assert.deepEqual(rules(verdict([namespace, ...defaultObjects, rest], [['marked', namespace]])), [
 		'namespace-not-empty: Namespace ns',
 	]);
 	assert.deepEqual(
@@ -324,7 +324,7 @@ test('bystander-touched: its own and needed objects count, neighbours do not', (
 	assert.deepEqual(
 		rules(verdict(there, [['changed', { ...theirs, status: { phase: 'Failed' } }]])),
 		[],
-		'its state is its own affair',
+		'a changed status is allowed',
 	);
 	assert.deepEqual(rules(verdict(there, [['changed', { ...bound, spec: { volumeName: 'v', more: 1 } }]])), [
 		'bystander-touched: PersistentVolumeClaim ns/data',

@@ -1,5 +1,5 @@
 /**
- * Who may do what: roles, reviews, impersonation, and the words of a refusal.
+ * Authorisation: roles, reviews, impersonation, and the messages of refusals.
  */
 import { configMap, definition, pod, role, roleBinding, unplacedPod } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -45,7 +45,7 @@ export default [
 			await t.create({ ...one, metadata: { name: part, labels: { of: t.ns } }, rules }, { unrecorded: true });
 			const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { of: t.ns } }] };
 			await t.create({ ...one, metadata: { name: whole }, aggregationRule, rules: [] }, { unrecorded: true });
-			// A controller gathers them, within a moment.
+			// A controller aggregates the rules.
 			const due = performance.now() + 5_000;
 			await t.eventually(
 				'it has been looked at',
@@ -61,7 +61,7 @@ export default [
 				{
 					real: '200 [{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]',
 					sandbox: '200 []',
-					why: 'roles are taken as they are written: its own admin, edit and view come whole',
+					why: 'the sandbox does not aggregate roles: its admin, edit and view have their final rules',
 				},
 			],
 		},
@@ -399,7 +399,7 @@ export default [
 				'impersonate-uid': '1',
 				'impersonate-extra-scopes': 'view',
 			};
-			// Who impersonated once is told of the part that is missing from then on; nobody else does so as this user.
+			// The API server remembers a granted impersonation, and then names the missing part. Only this case impersonates as this user.
 			await review({});
 			await grant('', 'users', x);
 			await review({ 'impersonate-uid': '1' });

@@ -1,5 +1,5 @@
 /**
- * Server-side apply: who owns which field, and what they are told who would take it.
+ * Server-side apply: field owners, and the conflicts of other managers.
  */
 import { configMap, definition, deployment, service, unplacedPod, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -7,14 +7,14 @@ import { define } from '../suite.mjs';
 /** @typedef {import('../test-context.mjs').TestContext} TestContext */
 /** @typedef {Record<string, any>} KubeObject */
 
-/** Who owns what, without times. @param {any} body */
+/** The managed fields, without times. @param {any} body */
 const owners = ({ metadata: { managedFields = [] } }) =>
 	managedFields
 		.map((/** @type {any} */ { manager, operation, apiVersion, subresource, fieldsV1 }) => [
 			[manager, operation, apiVersion, subresource].filter(Boolean).join(' '),
 			fieldsV1,
 		])
-		// The order is that of the times.
+		// The API orders them by time.
 		.sort((/** @type {any} */ [one], /** @type {any} */ [other]) => (one < other ? -1 : 1));
 
 /**

@@ -1,5 +1,5 @@
 /**
- * HorizontalPodAutoscalers: who writes how many replicas of what others own, where nobody measures anything.
+ * HorizontalPodAutoscalers without a metrics API: which replicas they write.
  */
 import { conditions, hasCondition } from '../conditions.mjs';
 import { daemonSet, definition, deployment, replicaSet, statefulSet, widget } from '../objects.mjs';
@@ -17,7 +17,7 @@ const autoscaler = (name, spec = {}, target = ofApps) => ({
 	spec: { scaleTargetRef: { ...target, name }, maxReplicas: 4, ...spec },
 });
 
-/** All it says of itself, without times. @param {any} one */
+/** Its status, without times. @param {any} one */
 const status = (one) => {
 	const { currentReplicas, desiredReplicas, lastScaleTime, currentMetrics } = one.status;
 	return {
@@ -33,7 +33,7 @@ const status = (one) => {
 const untilSays = (t, name, type, is, reason) =>
 	t.until(`horizontalpodautoscalers/${name}`, `says ${reason}`, (one) => hasCondition(one, type, is, reason), { show: status });
 
-/** What the autoscaler of that name has told about itself. @param {TestContext} t @param {string} name @param {number} count of different ones */
+/** The events of the autoscaler with that name. @param {TestContext} t @param {string} name @param {number} count of different events */
 const untilTold = (t, name, count) => {
 	const told = (/** @type {any[]} */ all) => [
 		...new Set(
@@ -104,7 +104,7 @@ export default [
 			await t.until(`horizontalpodautoscalers/${name}`, 'says something', (it) => hasCondition(it, 'ScalingActive', 'False'), {
 				show: status,
 			});
-			// Of each metric, and that there is no count.
+			// One event for each metric, and one for the missing replica count.
 			await untilTold(t, name, one ? 2 : 3);
 			await t.get(`deployments/${name}`, { fields: ['spec.replicas'] });
 		}
@@ -135,7 +135,7 @@ export default [
 		const least = { minReplicas: 2 };
 		await t.create(autoscaler('web', least, { apiVersion: `${group}/v1`, kind: 'Widget' }), { unrecorded: true });
 		await t.create(autoscaler('db', least, { apiVersion: 'apps/v1', kind: 'StatefulSet' }), { unrecorded: true });
-		// Of another version than there is: the kind counts.
+		// A version that does not exist: only group and kind matter.
 		await t.create(autoscaler('old', least, { apiVersion: 'apps/v7', kind: 'ReplicaSet' }), { unrecorded: true });
 		const hasScaled = (/** @type {any} */ one) => one.status.lastScaleTime;
 		for (const name of ['web', 'db', 'old'])
@@ -193,7 +193,7 @@ export default [
 			await t.eventually('it is in force', 'PATCH', 'deployments/web/scale', ({ status }) => status === 422, more);
 			await t.patch('deployments/web/scale', 'merge', more.body);
 			const { body } = await t.get('deployments/web/scale', { fields: ['spec'] });
-			// Without a version: the Deployment's status may have moved on.
+			// Without a resourceVersion, because the Deployment's status may have changed.
 			const { resourceVersion, ...metadata } = body.metadata;
 			await t.put('deployments/web/scale', { ...body, metadata, spec: { replicas: 3 } });
 			await t.patch('deployments/web', 'merge', { metadata: { labels: { a: 'b' } } });

@@ -1,5 +1,5 @@
 /**
- * POST: names, what the server adds, what it refuses.
+ * POST: names, defaults, refusals.
  */
 import { claim, configMap, deployment, pod, service, unplacedPod } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -7,8 +7,8 @@ import { define } from '../suite.mjs';
 /** @param {Record<string, any>} spec */
 const quota = (spec) => ({ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'q' }, spec });
 const nowhere = { nodeSelector: { nowhere: 'ever' } };
-/** Waits until a quota knows what there is. @param {import('../test-context.mjs').TestContext} t */
-const counted = (t, options = {}) =>
+/** Waits until a quota has counted the existing objects. @param {import('../test-context.mjs').TestContext} t */
+const waitUntilCounted = (t, options = {}) =>
 	t.until(
 		'resourcequotas/q',
 		'has been counted',
@@ -130,7 +130,7 @@ export default [
 				{
 					real: String.raw`299 - "unknown field \"colour\""`,
 					sandbox: 'none',
-					why: 'it knows the fields of few kinds, so it warns of none',
+					why: 'the sandbox knows the fields of few kinds, so it warns about none',
 				},
 			],
 		},
@@ -178,7 +178,7 @@ export default [
 	}),
 	define('create-quota-compute', 'What containers ask for is added up, and has to be said', async (t) => {
 		await t.create(quota({ hard: { 'requests.cpu': '1.50', 'limits.memory': '1024Mi', pods: '3' } }));
-		await counted(t, { fields: ['spec', 'status'] });
+		await waitUntilCounted(t, { fields: ['spec', 'status'] });
 		const asks = (/** @type {string} */ name, /** @type {Record<string, any>} */ resources) =>
 			pod(name, {}, { ...nowhere, containers: [{ name: 'c', image: 'example.com/c', resources }] });
 		const limits = { cpu: '1000m', memory: '512Mi' };
@@ -194,14 +194,14 @@ export default [
 	}),
 	define('create-quota-scopes', 'A quota with scopes is about some Pods', async (t) => {
 		await t.create(quota({ hard: { pods: '0' }, scopes: ['BestEffort', 'NotTerminating'] }));
-		await counted(t);
+		await waitUntilCounted(t);
 		await t.create(unplacedPod('lasting'));
 		await t.create(pod('ending', {}, { ...nowhere, activeDeadlineSeconds: 60 }));
 		await t.create(configMap('a'));
 	}),
 	define('create-quota-pod-level', 'What a Pod asks for as a whole is charged', async (t) => {
 		await t.create(quota({ hard: { 'requests.cpu': '6', 'limits.memory': '4Gi' } }));
-		await counted(t);
+		await waitUntilCounted(t);
 		const asks = (/** @type {string} */ name, /** @type {Record<string, any>} */ resources, own = {}) =>
 			pod(name, {}, { ...nowhere, containers: [{ name: 'c', image: 'example.com/c', resources: own }], resources });
 		const fields = ['spec.resources', 'status.qosClass'];
@@ -217,14 +217,14 @@ export default [
 		await t.create(quota({ hard: { persistentvolumeclaims: '0' }, scopeSelector: { matchExpressions } }), {
 			fields: ['spec'],
 		});
-		await counted(t, { fields: ['status'] });
+		await waitUntilCounted(t, { fields: ['status'] });
 		await t.create(claim('plain', 'nothing'));
 		await t.create(claim('gold', 'nothing', {}, { volumeAttributesClassName: 'gold' }));
 	}),
 	define('create-quota-affinity', 'A quota may be about Pods that reach other namespaces', async (t) => {
 		const matchExpressions = [{ scopeName: 'CrossNamespacePodAffinity', operator: 'Exists' }];
 		await t.create(quota({ hard: { pods: '0' }, scopeSelector: { matchExpressions } }));
-		await counted(t);
+		await waitUntilCounted(t);
 		const near = (/** @type {string} */ name, /** @type {Record<string, any>} */ term) => {
 			const whole = { topologyKey: 'kubernetes.io/hostname', labelSelector: {}, ...term };
 			const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [whole] };
@@ -237,10 +237,10 @@ export default [
 		await t.create(near('not-selected', { namespaceSelector: {} }));
 	}),
 	define('create-quota-twice', 'What is refused for its name is charged', async (t) => {
-		// A controller makes one of its own in every new namespace.
+		// A controller creates one in every new namespace.
 		await t.eventually('it is there', 'GET', 'configmaps/kube-root-ca.crt', ({ status }) => status === 200);
 		await t.create(quota({ hard: { configmaps: '9' } }));
-		await counted(t);
+		await waitUntilCounted(t);
 		const used = async () => (await t.get('resourcequotas/q', { unrecorded: true })).body.status.used.configmaps;
 		const before = Number(await used());
 		await t.create(configMap('a'));

@@ -1,5 +1,5 @@
 /**
- * Kinds of one's own: definitions and what is made of them.
+ * CustomResourceDefinitions and custom resources.
  */
 import { condition, conditions, deleteUntilBlocked, failureMessage, hasCondition } from '../conditions.mjs';
 import { configMap, definition, ownedBy, widget } from '../objects.mjs';
@@ -23,7 +23,7 @@ async function served(t, shape = {}) {
 }
 
 /**
- * A definition that is served in two versions, of which the older is stored; with a webhook that converts, if one is given.
+ * A definition with two served versions, of which the older is stored; with a conversion webhook if one is given.
  * @param {TestContext} t @param {Record<string, any>} [webhook]
  */
 async function inTwoVersions(t, webhook) {

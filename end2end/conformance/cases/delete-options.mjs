@@ -9,7 +9,7 @@ import { define } from '../suite.mjs';
 const otherUid = '6e7a1b0e-0000-4000-8000-000000000000';
 const ofCase = { query: { labelSelector: 'of=case' } };
 
-/** Two parents to be deleted together, each with a child that is not. @param {TestContext} t @param {Record<string, any>} [child] metadata */
+/** Two parents that are deleted by deletecollection, each with a child that is not. @param {TestContext} t @param {Record<string, any>} [child] metadata */
 async function families(t, child = {}) {
 	for (const name of ['a', 'b']) {
 		const { body } = await t.create(configMap(name, { labels: { of: 'case' } }));

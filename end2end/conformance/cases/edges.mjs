@@ -1,6 +1,6 @@
 /**
- * The kinds that edges lead to: what others define, with the finalizers that their controllers put on; and a life of each
- * built-in one.
+ * The kinds that edges lead to: third-party kinds with the finalizers of their controllers, and create, read, update and delete
+ * of each built-in kind.
  */
 import { hasCondition } from '../conditions.mjs';
 import { definitionOf, pathTo, shapeOf, shapes } from '../definitions.mjs';
@@ -25,7 +25,7 @@ const rows = ({ columnDefinitions, rows }) => ({
 	),
 });
 
-/** Defines a kind, and answers where its objects are. @param {TestContext} t @param {Shape} shape @param {{unrecorded?: boolean}} [options] */
+/** Creates the definition of a kind, and returns the path of its collection. @param {TestContext} t @param {Shape} shape @param {{unrecorded?: boolean}} [options] */
 async function defined(t, shape, options = { unrecorded: true }) {
 	const definition = definitionOf(shape);
 	const crd = `customresourcedefinitions/${definition.metadata.name}`;
@@ -174,7 +174,7 @@ const builtIn = {
 	MutatingWebhookConfiguration: () => ({ apiVersion: 'admissionregistration.k8s.io/v1', webhooks: [] }),
 };
 
-/** Kinds of the cluster: their names are for all cases. */
+/** Cluster-scoped kinds: their names need to be unique across cases. */
 const clusterFaultInjector = new Set([
 	'VolumeAttachment',
 	'CSIDriver',
@@ -197,7 +197,7 @@ const life = (kind) =>
 		const object = { ...rest, kind, metadata: { ...metadata, name, finalizers: ['example.com/x'] } };
 		const { body } = await t.create(object, { fields: ['apiVersion', 'metadata.finalizers'] });
 		const path = `${pluralOf(kind)}/${name}`;
-		// What its controller counts is in its table.
+		// The table shows what its controller counts.
 		if (kind === 'ResourceQuota') await t.until(path, 'is counted', (one) => one.status?.used, { unrecorded: true });
 		await t.get(path, { headers: table, show: rows });
 		await t.delete(path, { preconditions: { uid: body.metadata.uid } });

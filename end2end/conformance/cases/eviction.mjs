@@ -1,5 +1,5 @@
 /**
- * Eviction, and the budgets that refuse it.
+ * Eviction, and disruption budgets that refuse it.
  */
 import { completing, disruptionBudget, held, pod, replicaSet, unplacedPod } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -23,7 +23,7 @@ const fields = [
 	'status.conditions',
 ];
 
-/** Pods of a ReplicaSet that stay when they are told to go, and a budget for them. @param {TestContext} t @param {number} replicas @param {Record<string, any>} spec */
+/** Pods of a ReplicaSet that stay terminating, and a budget for them. @param {TestContext} t @param {number} replicas @param {Record<string, any>} spec */
 async function guarded(t, replicas, spec) {
 	await t.create(replicaSet('web', { replicas, pods: { labels: { app: 'web' }, ...held } }), { unrecorded: true });
 	const pods = await t.until('pods', 'all run', (all) => all.length === replicas && all.every(running), {
@@ -47,7 +47,7 @@ export default [
 		await t.get('pods/p', { fields: ['status.conditions'] });
 	}),
 	define('evict-allowed', 'A budget with room lets one go, and then no other', async (t) => {
-		// Pods of nobody, so that nobody replaces them.
+		// Pods without an owner, so that none is replaced.
 		for (const name of ['a', 'b']) await t.create(pod(name, { labels: { app: 'web' }, ...held }), { unrecorded: true });
 		await t.until('pods', 'both run', (all) => all.length === 2 && all.every(running), { unrecorded: true });
 		await t.create(disruptionBudget('budget', 'web', { minAvailable: 1 }), { unrecorded: true });
@@ -135,7 +135,7 @@ export default [
 		for (const name of ['p', 'q']) await t.create(pod(name, { labels: { app: 'web' } }), { unrecorded: true });
 		await t.until('pods', 'both run', (all) => all.length === 2 && all.every(running), { unrecorded: true });
 		await t.create(disruptionBudget('budget', 'web', { minAvailable: 1 }), { unrecorded: true });
-		// A Pod on its way is expected, and not healthy.
+		// A terminating Pod counts as expected and not as healthy.
 		const healthy = (/** @type {number} */ count) => (/** @type {any} */ budget) =>
 			budget.status?.currentHealthy === count && budget.status.expectedPods === count;
 		await t.until('poddisruptionbudgets/budget', 'has counted both', healthy(2), { fields });

@@ -1,5 +1,5 @@
 /**
- * What stands at the gate and may be away: webhooks, aggregated APIs.
+ * Extension points that may be unavailable: webhooks, policies, aggregated APIs.
  */
 import { condition, conditions, deleteUntilBlocked, failureMessage, hasCondition } from '../conditions.mjs';
 import { configMap, definition, ownedBy, service, unplacedPod, widget } from '../objects.mjs';
@@ -11,7 +11,7 @@ import { define } from '../suite.mjs';
 const discovery = { accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' };
 
 /**
- * A webhook that nobody answers, for ConfigMaps of the namespace of the case.
+ * A webhook without an answer, for ConfigMaps in the namespace of the case.
  * @param {TestContext} t @param {string} kind @param {Record<string, any>} [rest] of the webhook
  */
 const webhook = (t, kind, rest = {}) => ({
@@ -35,19 +35,19 @@ const webhook = (t, kind, rest = {}) => ({
 const validating = (/** @type {TestContext} */ t) => `validatingwebhookconfigurations/${t.name('hook')}`;
 
 const dryRun = { body: { dryRun: ['All'] } };
-/** The webhook is known to the server a moment after it is made. @param {TestContext} t @param {number} [code] of what it makes of a DELETE */
+/** Waits until the server calls a new webhook. @param {TestContext} t @param {number} [code] of a DELETE that the webhook refuses */
 async function inForce(t, code = 500) {
 	await t.create(configMap('probe'), { unrecorded: true });
 	await t.eventually('the webhook is called', 'DELETE', 'configmaps/probe', ({ status }) => status === code, dryRun);
 }
-/** A webhook that is there, and what it is called says what it decides. @param {TestContext} t @param {string} name */
+/** A webhook that answers; its name selects its decision. @param {TestContext} t @param {string} name */
 const present = (t, name) => webhook(t, 'Validating', { name, clientConfig: t.webhookAt(name), timeoutSeconds: 5 });
 /** @param {TestContext} t */
 const outOfForce = (t) =>
 	t.eventually('the webhook is not called', 'DELETE', 'configmaps/probe', ({ status }) => status === 200, dryRun);
 
 /**
- * A policy for DELETEs of ConfigMaps in the namespace of the case, and what puts it in force there.
+ * A policy for DELETEs of ConfigMaps in the namespace of the case, and its binding.
  * @param {TestContext} t @param {Record<string, any>} spec of the policy @param {string[]} [validationActions]
  */
 const policy = (t, spec, validationActions = ['Deny']) => [
@@ -73,7 +73,7 @@ const policy = (t, spec, validationActions = ['Deny']) => [
 		},
 	},
 ];
-/** Makes them, and waits until they deny the DELETE of `probe`. @param {TestContext} t @param {object[]} both @param {number} code */
+/** Creates both, and waits until they deny the DELETE of `probe`. @param {TestContext} t @param {object[]} both @param {number} code */
 async function enact(t, both, code = 422) {
 	for (const one of both) await t.create(one, { unrecorded: true });
 	await inForce(t, code);
@@ -83,7 +83,7 @@ async function repeal(t) {
 	await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { unrecorded: true });
 	await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { unrecorded: true });
 }
-const unread = 'policies are not read there before somebody asks what they are about';
+const parsedLate = 'the sandbox parses a policy only when a request matches it';
 const isProbe = "oldObject.metadata.name == 'probe'";
 
 /** @param {string} group @param {Record<string, any>} backend */
@@ -158,7 +158,7 @@ export default [
 				ports: [{ port: 443 }],
 			};
 			await t.create(slice, { unrecorded: true });
-			// Another one of the same configuration tells when both are known.
+			// A second webhook of the same configuration shows when both are in force.
 			const deny = 'deny.example.com';
 			const told = { objectSelector: { matchLabels: { told: 'yes' } }, clientConfig: t.webhookAt(deny), timeoutSeconds: 5 };
 			const hooks = webhook(t, 'Validating', { name: deny, ...told });
@@ -169,14 +169,14 @@ export default [
 			await t.create(configMap('told', { labels: { told: 'yes' } }), { unrecorded: true });
 			await t.eventually('they are called', 'DELETE', 'configmaps/told', ({ status }) => status === 400, dryRun);
 			await t.create(configMap('probe'), { unrecorded: true });
-			// Why nobody reaches it depends on the network.
+			// The reason why it cannot be reached depends on the network.
 			const { status } = await t.request('DELETE', 'configmaps/probe', undefined, { ignored: true });
 			t.note('the answer', status);
 			await t.delete(validating(t), undefined, { unrecorded: true });
 		},
 		{
 			differs: [
-				{ real: '500', sandbox: '200', why: 'it reaches nobody, and takes for allowed what somebody could have been asked about' },
+				{ real: '500', sandbox: '200', why: 'the sandbox calls no webhook, and allows what a reachable webhook would decide' },
 			],
 		},
 	),
@@ -450,7 +450,7 @@ export default [
 				query: { dryRun: 'All' },
 			});
 			await t.delete('configmaps/parent', { propagationPolicy: 'Orphan' });
-			// The collector comes to this one after it.
+			// The collector processes this one later.
 			const { body: other } = await t.create(configMap('other'));
 			await t.create(configMap('left', ownedBy(other)));
 			await t.delete('configmaps/other', { propagationPolicy: 'Orphan' });
@@ -466,8 +466,8 @@ export default [
 		'delete-outlasts-server',
 		'§3 A8 A DELETE that takes longer than 34 s is given up, with nothing deleted; one of a collection is not',
 		async (t) => {
-			// A webhook is waited for 30 s at most, so it takes two: of those that may change an object, as they are asked
-			// one after the other, and the first of them passed over. A third refuses the probe, to tell when they are known.
+			// The server waits 30 s for a webhook at most, so it takes two to exceed its limit: mutating ones, because they are called
+			// one after the other, and the first with failure policy Ignore. A third refuses the probe, to show when they are in force.
 			const labels = { slow: 'yes' };
 			const hooks = webhook(t, 'Mutating', {
 				name: 'deny.example.com',
@@ -497,7 +497,7 @@ export default [
 			await outOfForce(t);
 			await t.delete('configmaps/a');
 		},
-		// A webhook makes the server look up the namespace of what is deleted: one that stands this long would meet the case
+		// A webhook makes the server look up the namespace of the deleted object. One that exists this long would disturb the case
 		// whose namespace is gone.
 		{
 			alone: true,
@@ -505,7 +505,7 @@ export default [
 				{
 					real: '504 Failure 504 Timeout "Timeout: request did not complete within requested timeout - context deadline exceeded"',
 					sandbox: '504 Failure 504 Timeout "Timeout: request did not complete within the allotted timeout"',
-					why: 'it waits for nobody, but is told that it took too long: in the words of the limit of 60 s, it has no others',
+					why: 'the sandbox calls no webhook and injects the timeout, with the message of the 60 s limit, the only one it has',
 				},
 			],
 		},
@@ -589,16 +589,16 @@ export default [
 				{
 					real: String.raw`422 Failure 422 Invalid "ValidatingAdmissionPolicy.admissionregistration.k8s.io \"policy-policy-unreadable\" is invalid: spec.validations[0].expression: Invalid value: \"oldObject.metadata.\": compilation failed: ERROR: <input>:1:20: Syntax error: no viable alternative at input '.'\n | oldObject.metadata.\n | ...................^" {group=admissionregistration.k8s.io kind=ValidatingAdmissionPolicy name=policy-policy-unreadable}`,
 					sandbox: '201 ValidatingAdmissionPolicy policy-policy-unreadable generation=1',
-					why: unread,
+					why: parsedLate,
 				},
 				{
 					real: String.raw`cause FieldValueInvalid spec.validations[0].expression "Invalid value: \"oldObject.metadata.\": compilation failed: ERROR: <input>:1:20: Syntax error: no viable alternative at input '.'\n | oldObject.metadata.\n | ...................^"`,
-					why: unread,
+					why: parsedLate,
 				},
 				{
 					real: '200 "MutatingAdmissionPolicyList"',
 					sandbox: '404 Failure 404 NotFound "the server could not find the requested resource"',
-					why: 'it has none: a teardown changes nothing that they could change',
+					why: 'the sandbox has no MutatingAdmissionPolicies: a teardown changes nothing that they could mutate',
 				},
 			],
 		},
@@ -676,7 +676,7 @@ export default [
 					metadata: { name: 'silent', labels: { 'kubernetes.io/service-name': 'silent' } },
 					addressType: 'IPv4',
 					ports: [{ name: '', port: 443 }],
-					// For documentation: nobody has it (RFC 5737).
+					// An address reserved for documentation (RFC 5737).
 					endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true } }],
 				},
 				{ unrecorded: true },
@@ -695,7 +695,7 @@ export default [
 				{
 					real: '["False","FailedDiscoveryCheck"]',
 					sandbox: '["True","Passed"]',
-					why: 'what stands behind an APIService there answers if it has an endpoint',
+					why: 'in the sandbox an APIService is available as soon as it has an endpoint',
 				},
 			],
 		},

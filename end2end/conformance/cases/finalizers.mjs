@@ -1,5 +1,5 @@
 /**
- * Finalizers: what holds an object that was deleted, who may add and remove them, and when it goes.
+ * Finalizers: how they hold a deleted object, and how they are added and removed.
  */
 import { configMap } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -168,7 +168,7 @@ export default [
 					subresource,
 					fieldsV1['f:metadata']?.['f:finalizers'],
 				])
-				// Both wrote within the same second, or not, and the order is that of the times.
+				// The API orders managers by time, and both may have written within one second.
 				.sort((/** @type {any} */ [one], /** @type {any} */ [other]) => (one < other ? -1 : 1));
 		await t.get('configmaps/a', { show: whose });
 	}),

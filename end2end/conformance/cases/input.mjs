@@ -1,5 +1,5 @@
 /**
- * Bad input: what is no request, no JSON, no object, too much.
+ * Bad input: malformed requests, malformed JSON, wrong objects, bodies that are too large.
  */
 import { configMap } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -52,7 +52,7 @@ export default [
 				real,
 				sandbox:
 					'415 Failure 415 UnsupportedMediaType "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf"',
-				why: 'clients of the sandbox send JSON; it reads no YAML',
+				why: 'the sandbox reads no YAML, because its clients send JSON',
 			})),
 		},
 	),

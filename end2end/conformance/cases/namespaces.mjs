@@ -1,5 +1,5 @@
 /**
- * Namespaces: what is deleted in which order, what holds them, what they say about it.
+ * Namespaces: the order of deletion, what blocks it, and the conditions that report it.
  */
 import { conditions, deleteUntilBlocked, hasCondition } from '../conditions.mjs';
 import { configMap, definition, held, pod, unplacedPod, widget } from '../objects.mjs';
@@ -9,9 +9,9 @@ import { define } from '../suite.mjs';
 
 const x = ['example.com/x'];
 const free = { metadata: { finalizers: null } };
-/** Without a resourceVersion: the controller may be writing its conditions. @param {string} name */
+/** Without a resourceVersion, because the controller may write conditions at the same time. @param {string} name */
 const finalized = (name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: [] } });
-/** What a namespace waits for. It is being deleted already, so that nothing of it changes when its turn comes. @param {TestContext} t */
+/** Content that a namespace waits for. It is terminating already, so that the namespace controller does not change it. @param {TestContext} t */
 async function lastOne(t) {
 	await t.create(configMap('a', { finalizers: x }));
 	await t.delete('configmaps/a');
@@ -65,7 +65,7 @@ export default [
 		'ns-event-patched',
 		'§1.6 An event that was there before its namespace was deleted can still be patched, and none can be created',
 		async (t) => {
-			// While a Pod remains, nothing else is deleted.
+			// While a Pod remains, no other kind is deleted.
 			const { body } = await t.create(unplacedPod('p', { finalizers: x }));
 			const { name, uid } = body.metadata;
 			/** @param {string} event */

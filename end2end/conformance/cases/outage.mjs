@@ -1,5 +1,5 @@
 /**
- * What a cluster does while a part of it is away: the controllers, every node, what converts, what is kept.
+ * The cluster while a part of it is down: controllers, nodes, conversion webhooks, the store.
  */
 import { nodes } from '../../cluster/servers.mjs';
 import { waitForDeadline } from '../bare-node.mjs';
@@ -9,7 +9,7 @@ import { define } from '../suite.mjs';
 
 /** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
-/** Plays while the controllers are away, and brings them back whatever happens. @param {TestContext} t @param {() => Promise<void>} action */
+/** Runs an action while the controllers are stopped, and starts them again in any case. @param {TestContext} t @param {() => Promise<void>} action */
 async function withoutControllers(t, action) {
 	try {
 		await t.faultInjector.stopControllers();
@@ -133,7 +133,7 @@ export default [
 		'§3 A6 While the store is away caches answer, and a DELETE is given up: what became of it nobody can tell',
 		async (t) => {
 			await t.create(configMap('a'));
-			// Watches are told from the cache: it has what they were told of.
+			// Watches and reads are served from the cache.
 			const watch = await t.watch('configmaps');
 			await watch.until('a', (events) => events.some(({ object }) => object.metadata.name === 'a'));
 			watch.end();
@@ -154,7 +154,7 @@ export default [
 				{
 					real: '504 Failure 504 Timeout "Timeout: request did not complete within requested timeout - context deadline exceeded"',
 					sandbox: '504 Failure 504 Timeout "Timeout: request did not complete within the allotted timeout"',
-					why: 'it is its own store, and is told that the DELETE took too long: in the words of the limit of 60 s, it has no others',
+					why: 'the sandbox has no separate store and injects the timeout, with the message of the 60 s limit, the only one it has',
 				},
 			],
 		},
@@ -172,8 +172,8 @@ export default [
 				await t.faultInjector.stopKubelets(first);
 				await t.until(`nodes/${first}`, 'drives its Pods away', (node) => silent(node) && drives(node), { show: taints });
 				await t.faultInjector.stopKubelets(...others);
-				// Whom the controller finds silent last it may still taint beside the pass that finds that nobody is left. What it takes
-				// back of those before is the rule.
+				// The controller may still taint the last node while the same pass finds that all are silent. That it removes the taints
+				// of the earlier nodes is the rule.
 				await t.until(
 					'nodes',
 					'are all silent, and the first drives its Pods away no more',

@@ -1,7 +1,7 @@
 /**
- * Pods: grace, the last DELETE of the node, what holds them, and nodes that are not there.
+ * Pods: grace periods, the final DELETE of the kubelet, finalizers, and missing nodes.
  */
-import { runtimeDown, bareNode, container, withHeartbeat, podOnBareNode, running as ready, runs, tell, told } from '../bare-node.mjs';
+import { runtimeDown, bareNode, container, withHeartbeat, podOnBareNode, running as ready, runningState, reportEvent, getEvents } from '../bare-node.mjs';
 import { condition } from '../conditions.mjs';
 import { claim, completing, deployment, held, mounting, pod, unplacedPod, volume } from '../objects.mjs';
 import { longTimeout } from '../test-context.mjs';
@@ -18,7 +18,7 @@ const running = (one) => one?.status?.phase === 'Running';
 /** @param {any} one */
 const deleting = (one) => one?.metadata.deletionTimestamp;
 
-/** A Pod that runs, and stays when it is told to go. @param {TestContext} t @param {Record<string, any>} [metadata] @param {Record<string, any>} [spec] */
+/** A running Pod that stays terminating. @param {TestContext} t @param {Record<string, any>} [metadata] @param {Record<string, any>} [spec] */
 async function runningPod(t, metadata = held, spec = {}) {
 	const { body } = await t.create(pod('p', metadata, spec));
 	await t.until('pods/p', 'runs', running, { unrecorded: true });
@@ -26,11 +26,11 @@ async function runningPod(t, metadata = held, spec = {}) {
 }
 
 /**
- * A Pod whose containers end and whose node does not get done with it, and then does.
+ * A Pod whose containers end while its kubelet first does not finish, and then does.
  * @param {TestContext} t @param {Record<string, any>} spec @param {() => Promise<void>} [meanwhile]
  */
 async function heldByUnmount(t, spec, meanwhile) {
-	// Nothing else is mounted but what the case is about.
+	// Only the volume of the case is mounted.
 	const own = { automountServiceAccountToken: false, ...spec };
 	const { body } = await t.create(pod('p', { annotations: { [hold]: 'unmount' } }, own), {
 		fields: ['spec.volumes', 'spec.containers[0].volumeMounts'],
@@ -45,7 +45,7 @@ async function heldByUnmount(t, spec, meanwhile) {
 	await t.gone('pods/p');
 }
 
-/** How long after the request the deletion is due, in seconds. @param {any} one */
+/** The seconds from the request to deletionTimestamp. @param {any} one */
 const due = ({ metadata }) => metadata.deletionGracePeriodSeconds;
 
 const onBareNode = { tolerations: [{ key: 'conformance', operator: 'Exists' }] };
@@ -63,7 +63,7 @@ export default [
 		await runningPod(t);
 		const { headers } = await t.delete('pods/p', undefined, { fields: ['status.phase'] });
 		const { body } = await t.get('pods/p');
-		// By the clock of whoever answers; both times are whole seconds.
+		// By the server's clock; both times are whole seconds.
 		const left = Date.parse(body.metadata.deletionTimestamp) - Date.parse(headers.date ?? '');
 		t.note('the deadline is 30 s after the request', left > 25_000 && left <= 30_000);
 	}),
@@ -73,7 +73,7 @@ export default [
 	}),
 	define('pod-grace-shortened', '§3 P1 §1.8 A second DELETE can shorten the grace and not lengthen it', async (t) => {
 		await runningPod(t);
-		// So much that none of it is over when the next one is asked.
+		// Long enough that no grace period ends before the next request.
 		await t.delete('pods/p', { gracePeriodSeconds: 2_000 });
 		const long = await t.delete('pods/p', { gracePeriodSeconds: 6_000 });
 		const short = await t.delete('pods/p', { gracePeriodSeconds: 500 });
@@ -169,7 +169,7 @@ export default [
 		'pod-held-unmount',
 		'§8 R-S2 §3 P12 Containers dead, its node not done, no volume but an emptyDir: terminal phase, grace above 0, no warning',
 		async (t) => {
-			// Which of the node's last steps it is, the log of a kubelet says and the API does not; the volumes make it this one.
+			// Only the kubelet's log says which of its last steps failed; the volumes make it this one.
 			await heldByUnmount(t, mounting({ emptyDir: {} }));
 		},
 	),
@@ -215,9 +215,9 @@ export default [
 		'pod-held-container',
 		'§3 P7 P4 A container that cannot be killed: an event says so, the node is not ready, and still not unreachable',
 		async (t) => {
-			// No node here has a container that hangs, so the case says what the kubelet would: of the Pod, of the end that
-			// fails, of itself. What the API and the controllers make of it is theirs.
-			const { name, pod: p } = await podOnBareNode(t, { ...ready, ...container(runs()) });
+			// No container can hang on these nodes, so the case reports what the kubelet would: the Pod's status, the failed kill,
+			// its own condition. The API server and the controllers react to it.
+			const { name, pod: p } = await podOnBareNode(t, { ...ready, ...container(runningState()) });
 			const taints = (/** @type {any} */ node) => [
 				...new Set(node.spec.taints.map((/** @type {any} */ { key }) => key).sort()),
 			];
@@ -225,7 +225,7 @@ export default [
 				const { status, reason, message } = condition(node, 'Ready');
 				return [status, reason, message, taints(node)];
 			};
-			/** Whether it is this, and tainted for that alone. */
+			/** Whether the node has this Ready status, and this taint alone. */
 			const is = (/** @type {any} */ node, /** @type {string} */ ready, /** @type {string} */ taint) =>
 				condition(node, 'Ready').status === ready &&
 				taints(node).join() === ['conformance', `node.kubernetes.io/${taint}`].join();
@@ -233,14 +233,14 @@ export default [
 				await t.delete('pods/p');
 				const message =
 					'error killing pod: failed to "KillContainer" for "main" with KillContainerError: "rpc error: code = DeadlineExceeded desc = context deadline exceeded"';
-				await tell(t, p, 'FailedKillPod', message);
-				await told(t, p, 'FailedKillPod');
+				await reportEvent(t, p, 'FailedKillPod', message);
+				await getEvents(t, p, 'FailedKillPod');
 				await t.until(`nodes/${name}`, 'is not ready, and heard', (node) => is(node, 'False', 'not-ready'), { show });
 				await t.get('pods/p', { fields: ['status.phase'] });
 				await t.get('pods/p', { show: ({ status }) => Object.keys(status.containerStatuses[0].state) });
 			};
 			await withHeartbeat(t, name, refuseToEnd, runtimeDown);
-			// What tells the two apart: as soon as the lease is not renewed any more, it is another mechanism.
+			// Without the lease the mechanism is another: the node is unreachable (P4).
 			await t.until(`nodes/${name}`, 'is not heard any more', (node) => is(node, 'Unknown', 'unreachable'), { show });
 			await t.get('pods/p', { fields: ['status.phase'] });
 			await t.delete(`nodes/${name}`, undefined, { unrecorded: true });

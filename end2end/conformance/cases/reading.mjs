@@ -1,5 +1,5 @@
 /**
- * GET: one object, a list, in pages, selected, as a table, as metadata only.
+ * GET: objects, lists, pages, selectors, tables, metadata only.
  */
 import { configMap, deployment, unplacedPod } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -11,11 +11,11 @@ const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g
 const metadataList = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' };
 const of = 'of=case';
 
-/** ConfigMaps with the label of=case, and one with size=… each. @param {TestContext} t @param {...string} names */
+/** ConfigMaps with the label of=case and a label size=…. @param {TestContext} t @param {...string} names */
 async function several(t, ...names) {
 	for (const name of names) await t.create(configMap(name, { labels: { of: 'case', called: name } }), { unrecorded: true });
 }
-/** Leases, of which a new namespace has none, so that pages can be counted. @param {TestContext} t @param {...string} names */
+/** Leases, because a new namespace has none, so that pages can be counted. @param {TestContext} t @param {...string} names */
 async function leases(t, ...names) {
 	for (const name of names)
 		await t.create(
@@ -251,7 +251,7 @@ export default [
 ];
 
 /**
- * A query with a token or a revision in it is told without it.
+ * Removes continue tokens and revisions from the recorded query.
  * @param {TestContext} t @returns {<T>(answer: T) => T}
  */
 function unsaid(t) {

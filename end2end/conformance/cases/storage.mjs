@@ -27,7 +27,7 @@ const is = (phase) => (/** @type {any} */ one) => one?.status?.phase === phase;
 /** @param {any} one */
 const running = is('Running');
 
-/** A claim bound to a volume that an administrator made. @param {TestContext} t @param {Record<string, any>} [spec] of the volume */
+/** A claim bound to a static volume. @param {TestContext} t @param {Record<string, any>} [spec] of the volume */
 async function noFaultInjector(t, spec = {}) {
 	const name = t.name('pv');
 	await t.create(volume(name, { persistentVolumeReclaimPolicy: 'Retain', ...spec }), { unrecorded: true });
@@ -36,7 +36,7 @@ async function noFaultInjector(t, spec = {}) {
 	return name;
 }
 
-/** A claim whose volume the driver made. @param {TestContext} t @param {Record<string, any>} [rest] of the class */
+/** A claim with a provisioned volume. @param {TestContext} t @param {Record<string, any>} [rest] of the class */
 async function provisioned(t, rest = {}) {
 	const name = t.name('class');
 	await t.create(storageClass(name, rest), { unrecorded: true });
@@ -49,14 +49,14 @@ async function provisioned(t, rest = {}) {
 const onBareNode = { tolerations: [{ operator: 'Exists' }] };
 
 /**
- * A node without a machine whose kubelet leaves it to the controller what is attached there.
+ * A bare node on which the controller attaches and detaches volumes.
  * @param {TestContext} t @param {string} name
  */
 const attachingNode = (t, name) =>
 	bareNode(t, name, { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' });
 
 /**
- * Waits until a volume is attached to nodes, and to no others. @param {TestContext} t @param {string} volume
+ * Waits until a volume is attached to exactly these nodes. @param {TestContext} t @param {string} volume
  * @param {string[]} nodes by their names
  */
 const attachedTo = (t, volume, ...nodes) =>
@@ -77,10 +77,10 @@ const isOf = (volume) => (/** @type {any} */ attachment) => attachment.spec.sour
 const howAttached = ({ status, metadata }) => [status, metadata.deletionTimestamp ? 'told to go' : 'stays'];
 
 /**
- * A volume that a node still has mounted although its Pod is gone. Of another one it let go, and that was detached: whoever
- * detaches goes through all there are, so it has looked at this one. @param {TestContext} t @param {string} node
+ * A volume that a node still has mounted although its Pod is gone. Another volume was unmounted and is detached: the controller
+ * processes all volumes in one pass, so it has seen this one. @param {TestContext} t @param {string} node
  */
-async function mountedStill(t, node) {
+async function stillMounted(t, node) {
 	const used = await provisioned(t);
 	await t.create(claim('idle', t.name('class')), { unrecorded: true });
 	const { spec } = await t.until('persistentvolumeclaims/idle', 'is Bound', is('Bound'), { unrecorded: true });
@@ -97,12 +97,12 @@ async function mountedStill(t, node) {
 	return used;
 }
 
-/** Many nodes that are not well count for what happens to others. @param {TestContext} t @param {string[]} nodes */
-async function away(t, ...nodes) {
+/** Deletes the nodes, because many unhealthy nodes change how the controller treats others. @param {TestContext} t @param {string[]} nodes */
+async function deleteNodes(t, ...nodes) {
 	for (const node of nodes) await t.delete(`nodes/${node}`, undefined, { unrecorded: true });
 }
 
-/** What a node's kubelet says it has mounted. @param {TestContext} t @param {string} node @param {string[]} volumes */
+/** Writes the volumes in use that a kubelet would report. @param {TestContext} t @param {string} node @param {string[]} volumes */
 async function hasMounted(t, node, ...volumes) {
 	const inUse = [];
 	for (const volume of volumes) {
@@ -218,8 +218,8 @@ export default [
 		'§3 P10 V3 §8 R-S1 What a stale handle shows: a Pod that ended and stays, no claim, its volume Released, no event',
 		async (t) => {
 			const name = await noFaultInjector(t);
-			// The containers end and the last DELETE of the node never comes. That a handle is stale is in the log of a
-			// kubelet alone; the API has that part of a volume was mounted, and that claim and volume are not what they were.
+			// The containers end and the kubelet's final DELETE never comes. Only the kubelet's log says that a handle is stale; the API
+			// shows the subPath mount, and that claim and volume have changed.
 			const volumeMounts = [{ name: 'data', mountPath: '/data', subPath: 'shop' }];
 			const containers = [{ name: 'main', image: 'example.com/main:1', volumeMounts }];
 			await t.create(pod('p', { annotations: { [hold]: 'unmount' } }, { containers, ...using('data') }), {
@@ -241,7 +241,7 @@ export default [
 			});
 			await t.get('events', { query: { fieldSelector: 'type=Warning,involvedObject.name=p' } });
 			await t.get('persistentvolumeclaims/data');
-			// Another claim of that name is no help: it waits for a volume, and the Pod still for what it had.
+			// Another claim of that name does not help: it waits for a volume, and the Pod waits for its old one.
 			await t.create(claim('data', name), { unrecorded: true });
 			await t.until('persistentvolumeclaims/data', 'is Pending', is('Pending'), { fields });
 			await t.get('pods/p', { fields: ['status.phase'] });
@@ -472,12 +472,12 @@ export default [
 			const node = t.name('node');
 			await attachingNode(t, node);
 			await withHeartbeat(t, node, async () => {
-				const used = await mountedStill(t, node);
+				const used = await stillMounted(t, node);
 				await t.get('volumeattachments', { show: ({ items }) => items.filter(isOf(used)).map(howAttached) });
 				await hasMounted(t, node);
 				await attachedTo(t, used);
 			});
-			await away(t, node);
+			await deleteNodes(t, node);
 		},
 	),
 	define(
@@ -486,7 +486,7 @@ export default [
 		async (t) => {
 			const node = t.name('node');
 			await attachingNode(t, node);
-			const used = await mountedStill(t, node);
+			const used = await stillMounted(t, node);
 			await t.get('volumeattachments', { show: ({ items }) => items.filter(isOf(used)).map(howAttached) });
 			const out = [
 				{
@@ -498,7 +498,7 @@ export default [
 			await t.patch(`nodes/${node}`, 'json', out, { unrecorded: true });
 			await attachedTo(t, used);
 			t.note('the attachment', 'is gone');
-			await away(t, node);
+			await deleteNodes(t, node);
 		},
 	),
 	define(
@@ -523,7 +523,7 @@ export default [
 			await hasMounted(t, here);
 			await attachedTo(t, used, there);
 			t.note('the volume', 'is attached to the other node');
-			await away(t, here, there);
+			await deleteNodes(t, here, there);
 		},
 	),
 	define(
@@ -540,7 +540,7 @@ export default [
 			await t.create(pod('q', {}, { nodeName: managed, ...onBareNode, ...using('other') }), { unrecorded: true });
 			await attachedTo(t, spec.volumeName, managed);
 			await t.get('volumeattachments', { show: ({ items }) => items.filter(isOf(first)).length });
-			await away(t, own, managed);
+			await deleteNodes(t, own, managed);
 		},
 	),
 	define('class-in-use', 'A StorageClass is not protected by its claims', async (t) => {
@@ -562,7 +562,7 @@ export default [
 			fields: ['spec.volumeAttributesClassName'],
 		});
 		await t.delete(`volumeattributesclasses/${used}`);
-		// The controller takes one after the other: once it let this one go, it has looked at the first.
+		// The controller processes one after the other: when this one is released, it has seen the first.
 		await t.delete(`volumeattributesclasses/${other}`, undefined, { unrecorded: true });
 		await t.gone(`volumeattributesclasses/${other}`);
 		await t.get(`volumeattributesclasses/${used}`);

@@ -248,7 +248,7 @@ export default [
 	}),
 	define('scale-write', 'Scaling by PUT and PATCH of the subresource', async (t) => {
 		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), { unrecorded: true });
-		// Its controller writes it twice, and then no more.
+		// Its controller writes the status twice.
 		await t.until(
 			'deployments/web',
 			'is known to be paused',

@@ -1,5 +1,5 @@
 /**
- * Watches: where they begin, what they tell, how they end.
+ * Watches: their first revision, their events, their end.
  */
 import { configMap, held, pod } from '../objects.mjs';
 import { define } from '../suite.mjs';

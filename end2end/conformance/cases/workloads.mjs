@@ -1,5 +1,5 @@
 /**
- * The controllers of workloads, as far as a teardown meets them.
+ * Workload controllers, as far as a teardown meets them.
  */
 import {
 	claim,
@@ -37,7 +37,7 @@ const deploymentFields = [
 	'status.conditions',
 ];
 
-/** A StatefulSet with a claim for each of its Pods. @param {TestContext} t @param {Record<string, any>} [policy] @param {Record<string, any>} [rest] */
+/** A StatefulSet with a claim template. @param {TestContext} t @param {Record<string, any>} [policy] @param {Record<string, any>} [rest] */
 async function withClaims(t, policy, rest = {}) {
 	const className = t.name('class');
 	await t.create(storageClass(className), { unrecorded: true });
@@ -50,7 +50,7 @@ async function withClaims(t, policy, rest = {}) {
 	await t.until(
 		'persistentvolumeclaims',
 		'both bound',
-		// Owners are set by another sync than the one that makes the claims.
+		// Another sync than the one that creates the claims sets their owners.
 		(all) =>
 			all.length === 2 &&
 			all.every(
@@ -106,7 +106,7 @@ export default [
 	define('deployment-scaled-to-zero', '§7 Scaled to 0 a Deployment has no Pods, and is still there', async (t) => {
 		await t.create(deployment('web', { replicas: 2 }), { unrecorded: true });
 		await t.until('pods', 'both run', run(2), { show: count });
-		// The scale's status is the Deployment's, which counts later than the Pods run.
+		// The status of the scale comes from the Deployment, which counts Pods some time after they run.
 		await t.until('deployments/web', 'has counted them', (one) => one?.status.replicas === 2, { unrecorded: true });
 		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: 0 } }, { fields: ['spec', 'status'] });
 		await t.until('pods', 'are gone', (all) => all.length === 0);
@@ -200,7 +200,7 @@ export default [
 			await t.create(statefulSet('db', { pods: { labels: { app: 'db' }, ...held } }), { unrecorded: true });
 			const [{ metadata }] = await t.until('pods', 'one runs', run(1), { show: names });
 			await t.delete('pods/db-0');
-			// Another one of the same kind comes up meanwhile: the controller has been by.
+			// The controller has completed a pass when another object of the kind has its Pods.
 			await t.create(statefulSet('other'), { unrecorded: true });
 			await t.until('pods/other-0', 'runs', running);
 			await t.get('pods/db-0');
@@ -402,7 +402,7 @@ export default [
 		await t.until('jobs', 'that of the other is there', (all) => all.length > 0, {
 			show: (all) => all.map((/** @type {any} */ one) => one.metadata.ownerReferences[0].name),
 		});
-		// By the time it has run, that of the suspended one would be there too.
+		// When this one has run, a Pod of the suspended one would exist too.
 		await t.until('pods', 'that of the other runs', run(1), { show: count });
 		await t.get('jobs', { show: ({ items }) => items.map((/** @type {any} */ one) => one.metadata.ownerReferences[0].name) });
 	}),
