@@ -1,6 +1,6 @@
 /**
- * That following a list loses nothing, whatever the server does to the connection. The server here is a script, so that
- * each misfortune can be had on demand.
+ * Client.follow loses no change, whatever happens to the connection. The server is scripted, so that each failure can be
+ * produced.
  */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';

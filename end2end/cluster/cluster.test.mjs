@@ -1,5 +1,5 @@
 /**
- * That a cluster comes up whole, side by side with others, and goes without a trace however its owner goes.
+ * A cluster starts completely, side by side with others, and leaves nothing behind however its owner ends.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -80,7 +80,7 @@ test('launcher on Ctrl-C before it is ready leaves nothing behind', async (t) =>
 	const dir = join(await mkdtemp(join(tmpdir(), 'unwind-early-')), 'cluster');
 	t.after(() => rm(join(dir, '..'), { recursive: true }));
 	const child = spawn(process.execPath, [upScript, '--dir', dir], { stdio: 'ignore', detached: true });
-	// The guardian, etcd and the API server at the least, and nothing that is ready.
+	// The supervisor, etcd and the API server at the least, and nothing that is ready.
 	while ((await processesOf(dir)).filter((line) => !line.includes('up.mjs')).length < 3)
 		assert.equal(child.exitCode, null);
 	interrupt(child);

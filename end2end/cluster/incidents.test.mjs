@@ -1,6 +1,6 @@
 /**
- * That the incidents the product exists for really happen here, and end when their cause is repaired. The two about Pods
- * and volumes are in sample.test.mjs; these are about namespaces, finalizers and nodes.
+ * The incidents that the product explains happen on this control plane, and end when their cause is repaired. sample.test.mjs
+ * has the two about Pods and volumes; these are about namespaces, finalizers and nodes.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

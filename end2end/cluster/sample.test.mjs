@@ -1,6 +1,5 @@
 /**
- * The sample application: that it is there, that it is what it says, and that its Pods, nodes and volumes can be made to
- * behave as the incidents need them to.
+ * The sample application is complete, and its Pods, nodes and volumes can be directed as the incidents need.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -164,7 +163,7 @@ test('audit log has every write with its user, and every deletion with the UID',
 	await write('DELETE', `${secrets}/hidden`);
 	const beat = await write('POST', leases, lease);
 	await write('DELETE', `${leases}/beat`);
-	// Whoever is refused has written nothing, and is in the log all the same.
+	// A refused request is in the log too.
 	assert.equal((await cluster.request('reader', 'DELETE', `${secrets}/nothing`)).status, 403);
 
 	const names = ['written', 'second', 'hidden', 'beat', 'nothing'];
@@ -196,7 +195,7 @@ test('audit log has every write with its user, and every deletion with the UID',
 		['admin', 'deletecollection', 'configmaps', 200, second.metadata.uid],
 		['admin', 'create', 'secrets', 201, undefined],
 		['admin', 'delete', 'secrets', 200, secret.metadata.uid],
-		// Leases, as Events, are written all the time: only their end is written down.
+		// Of Leases and Events, which change all the time, the log has deletions only.
 		['admin', 'delete', 'leases', 200, beat.metadata.uid],
 		['reader', 'delete', 'secrets', 403, undefined],
 	]);
@@ -386,7 +385,7 @@ test('volume stays attached while the attacher is stopped', async () => {
 	await cluster.until('/api/v1/persistentvolumes', held, { what: 'the volume to hang on the attacher alone', params });
 
 	cluster.startAttacher();
-	// The attacher lets go of the two one after the other, in no order that anybody promised.
+	// The attacher releases the two in no particular order.
 	await cluster.until('/api/v1/persistentvolumes', (found) => found.length === 0, { what: 'the volume to go', params });
 	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', (found) => found.length === 0, {
 		what: 'the attachment to go',

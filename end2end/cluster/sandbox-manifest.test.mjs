@@ -1,5 +1,5 @@
 /**
- * The sandbox's consortium is the sample application, to the letter.
+ * The manifest that the sandbox loads equals the sample application.
  */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

@@ -1,18 +1,18 @@
 /**
- * Processes stopped in their tracks, as a machine without power or a server that hangs: their connections stay open, and
+ * Suspends processes with SIGSTOP, which looks like a machine without power or a server that hangs: connections stay open, and
  * nothing is answered.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** How long a busy machine may take to stop one, in milliseconds. */
+/** The time that a busy machine may take to suspend a process, in milliseconds. */
 const timeout = 10_000;
 
 /** @typedef {import('node:child_process').ChildProcess} ChildProcess */
 
 /**
- * Resolves once nothing of it runs any more. The signal alone does not say so: each thread stops when its turn comes, and
- * until then it answers; on a busy machine that was seen to take 30 ms.
+ * Resolves once no thread of the process runs. The signal alone does not guarantee that: each thread stops when it is next
+ * scheduled, up to 30 ms later on a busy machine, and answers until then.
  * @param {ChildProcess} child
  */
 export async function suspend(child) {
@@ -20,21 +20,21 @@ export async function suspend(child) {
 	const deadline = performance.now() + timeout;
 	while (!(await states(child)).every((state) => state === 'T')) {
 		if (performance.now() > deadline)
-			throw new Error(`process ${child.pid} still runs ${timeout / 1000} s after it was told to stop`);
+			throw new Error(`process ${child.pid} still runs ${timeout / 1000} s after SIGSTOP`);
 		await turn();
 	}
 }
 
-/** Lets it go on where it was. @param {ChildProcess} child */
+/** Continues a suspended process. @param {ChildProcess} child */
 export function resume(child) {
 	if (!child.kill('SIGCONT')) throw new Error(`process ${child.pid} has ended`);
 }
 
-/** What each thread does now, as a letter of proc(5). @param {ChildProcess} child @returns {Promise<string[]>} */
+/** The state of each thread, as a letter of proc(5). @param {ChildProcess} child @returns {Promise<string[]>} */
 async function states({ pid }) {
 	const tasks = `/proc/${pid}/task`;
 	const stats = (await readdir(tasks)).map((task) => readFile(`${tasks}/${task}/stat`, 'utf8').catch(() => ''));
-	// A thread that ended meanwhile says nothing. The name before the letter is in brackets, and may hold any.
-	const told = (await Promise.all(stats)).filter(Boolean);
-	return told.map((stat) => stat[stat.lastIndexOf(')') + 2]);
+	// A thread that has ended has no stat. The name before the letter is in brackets and may contain brackets.
+	const present = (await Promise.all(stats)).filter(Boolean);
+	return present.map((stat) => stat[stat.lastIndexOf(')') + 2]);
 }

@@ -1,5 +1,5 @@
 /**
- * Waiting for the cluster: by its own signals, with a deadline that says what was still missing.
+ * Waits for the cluster with watches, and with a timeout whose error says what is missing.
  */
 
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
@@ -8,7 +8,7 @@
  * @param {{watch: import('./cluster.mjs').Cluster['watch']}} cluster @param {string} user @param {string} path of a collection
  * @param {(objects: KubeObject[]) => boolean} wanted
  * @param {{what?: string, within?: number, params?: Record<string, string>}} [options]
- * @returns {Promise<KubeObject[]>} the objects as they were when they were as wanted
+ * @returns {Promise<KubeObject[]>} the matching objects
  */
 export function until(cluster, user, path, wanted, { what = path, within = 30_000, params = {} } = {}) {
 	return new Promise((resolve, reject) => {
@@ -23,7 +23,7 @@ export function until(cluster, user, path, wanted, { what = path, within = 30_00
 		const timer = setTimeout(() => {
 			const now = [...watch.known.values()].map(describe).join(', ');
 			end();
-			reject(new Error(`waited ${within / 1000} s for ${what}; there is: ${now || 'nothing'}`));
+			reject(new Error(`waited ${within / 1000} s for ${what}; found: ${now || 'nothing'}`));
 		}, within);
 		const end = () => {
 			clearTimeout(timer);

@@ -1,13 +1,12 @@
 /**
- * Who may do what: three people, and the parts of the cluster, each with a token of their own.
+ * Users and rights: three people, and the servers of the cluster, each with a token of its own.
  *
  *   admin      everything
  *   developer  reads the cluster except Secrets, has every right inside the application's three namespaces, may delete and
  *              patch those namespaces themselves and the application's static PersistentVolumes
  *   reader     reads the cluster except Secrets
  *
- * The developer's rights come from one RoleBinding in each namespace, as a platform would hand them out: deleting that
- * binding, or the namespace around it, takes them away.
+ * The developer's rights come from one RoleBinding in each namespace: deleting the binding or its namespace removes them.
  */
 import { randomBytes } from 'node:crypto';
 import { namespaces, staticVolumes } from './sample/names.mjs';
@@ -34,7 +33,7 @@ export const tokenFile = (tokens) =>
 	[...tokens].map(([user, token]) => `${token},${user},${user},"${groups[user].join(',')}"\n`).join('');
 
 const read = ['get', 'list', 'watch'];
-/** RBAC has no "all but": every core resource by name, except Secrets and the ones that run commands in containers. */
+/** RBAC has no exclusion: every core resource by name, except Secrets and those that run commands in containers. */
 const coreWithoutSecrets = [
 	'bindings',
 	'componentstatuses',

@@ -1,5 +1,5 @@
 /**
- * That people get by in the sandbox with what they have in their fingers: the real kubectl, and what it prints.
+ * The real kubectl works with the sandbox: its commands and their output.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -16,7 +16,7 @@ import { sandbox } from './targets.mjs';
 const program = fileURLToPath(new URL('../../target/cluster/bin/kubectl', import.meta.url));
 /** @type {import('./targets.mjs').Target} */
 let world;
-/** @type {string} what it knows from earlier commands, which is not what it knows of other clusters */
+/** @type {string} kubectl's cache directory, separate from the one for other clusters */
 let cache;
 
 before(async () => {
@@ -46,7 +46,7 @@ async function run(args, input = '') {
 	return { code, out, err };
 }
 
-/** What a command prints that does what it is told, and complains of nothing. @param {string[]} args */
+/** The output of a command that succeeds without warnings. @param {string[]} args */
 async function said(...args) {
 	const { code, out, err } = await run(args);
 	assert.deepEqual({ code, err }, { code: 0, err: '' }, `kubectl ${args.join(' ')}`);
@@ -64,7 +64,7 @@ async function apply(objects, ...args) {
 	return out.trim().split('\n');
 }
 
-/** The cells of what it prints as a table. @param {string} out */
+/** The cells of a printed table. @param {string} out */
 const table = (out) => {
 	const lines = out.trimEnd().split('\n');
 	return lines.map((line) => line.trim().split(/ {2,}/));

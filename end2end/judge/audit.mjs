@@ -15,7 +15,7 @@ import { createInterface } from 'node:readline';
  * @property {string} [preconditionUid] @property {string} [propagationPolicy]
  * @property {boolean} dryRun
  * @property {boolean} eviction asked for through the eviction subresource
- * @property {number} status code
+ * @property {number} code status of the answer
  * @property {string} at time of receipt
  *
  * @typedef {{user: string, uri: string, at: string}} PodList  a list of Pods

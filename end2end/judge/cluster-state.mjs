@@ -56,7 +56,7 @@ export class ClusterState {
 }
 
 /**
- * What the cluster puts into every namespace by itself, and what nobody can be deletionRequests to remove before it.
+ * Whether the cluster creates the object in every namespace by itself.
  * @param {KubeObject} object
  */
 export const madeByCluster = ({ kind, metadata }) =>

@@ -1,6 +1,6 @@
 /**
- * What a teardown must not do, one small function per rule. Those about order look at one change of the history and at the
- * state just before it; those about requests look at the audit log; those about the end look at what is left.
+ * What a teardown must not do, one function per rule. Order rules look at one change and at the cluster just before it; request
+ * rules look at the audit log; end rules look at the remaining objects.
  */
 import { claimsOf, configMapsOf, secretsOf, serviceAccountOf } from './pod.mjs';
 import { hasName, controllerOf, madeByCluster, nameOf, titleOf } from './cluster-state.mjs';

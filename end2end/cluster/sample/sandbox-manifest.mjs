@@ -1,5 +1,5 @@
 /**
- * The sample as the sandbox reads it, a JSON list with one object on each line:
+ * The sample in the format that the sandbox loads, a JSON list with one object per line:
  *
  *   node end2end/cluster/sample/sandbox-manifest.mjs     # writes server/sandbox/src/world/consortium.json
  */

@@ -1,5 +1,5 @@
 /**
- * When the sample application is really there: everything that was asked for runs, every claim has its volume.
+ * Waits until the sample application is complete: workloads ready, claims bound, volumes attached.
  */
 import { bystanderNamespace, namespaces } from './names.mjs';
 
@@ -8,7 +8,7 @@ import { bystanderNamespace, namespaces } from './names.mjs';
 const selector = { labelSelector: 'app.kubernetes.io/part-of in (consortium,bystander)' };
 const all = [...namespaces, bystanderNamespace];
 
-/** @param {KubeObject} workload its controller has seen the last change and all Pods are ready */
+/** @param {KubeObject} workload whose controller has observed the last change and whose Pods are ready */
 const complete = ({ metadata, spec, status }) =>
 	status?.observedGeneration === metadata.generation && (status.readyReplicas ?? 0) === spec.replicas;
 
