@@ -1,5 +1,5 @@
 /**
- * What the page says while the server is away, after it was away, and where it no longer knows what the page is about.
+ * The page while the server is down, after a reconnect, and for objects that no longer exist.
  */
 import { expect, ownTime, signIn, test } from './fixtures.mjs';
 
@@ -141,7 +141,7 @@ test('page whose session has ended says so and stops asking until somebody signs
 	page.on('request', () => asked++);
 	await page.clock.runFor(300_000);
 	expect(asked).toBe(0);
-	// What was last known stays.
+	// The last known state stays.
 	await expect(page.getByRole('heading', { name: 'bystander', level: 1 })).toBeVisible();
 
 	const other = await page.context().newPage();
@@ -159,7 +159,7 @@ test('page that fails to start, or crashes, says so', async ({ unwind, visit }) 
 	await expect(live(page)).toBeVisible();
 	await expect(stopped).toBeHidden();
 
-	// What is not the page's end is not said to be.
+	// An error outside the page's own code is not reported as a crash.
 	const thrown = page.waitForEvent('pageerror');
 	await page.evaluate(
 		() =>
@@ -195,7 +195,7 @@ test('page that fails to start, or crashes, says so', async ({ unwind, visit }) 
 	await expect(live(page)).toBeVisible();
 	await expect(stopped).toBeHidden();
 
-	// As an extension of the browser does it that takes something out.
+	// As a browser extension that removes an element does.
 	await page.route(`${unwind.origin}/`, async (route) => {
 		const response = await route.fetch();
 		const body = await response.text();

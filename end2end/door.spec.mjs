@@ -1,5 +1,5 @@
 /**
- * The door of the program as it runs: whoever must not come in is told so, over a connection, whatever they send.
+ * Access control of the running program: unauthenticated and foreign requests are refused.
  */
 import { request } from 'node:http';
 import { Unwind } from './unwind.mjs';
@@ -8,7 +8,7 @@ import { expect, test } from './fixtures.mjs';
 const json = { 'content-type': 'application/json' };
 
 /**
- * Sends what no browser would, and gives the code, the error's name and the cookie.
+ * Sends a request with arbitrary headers, and returns the status, the error code and the cookie.
  * @param {Unwind} unwind @param {string} method @param {string} path @param {Record<string, string>} headers @param {string} body
  * @returns {Promise<{code: number, error: string | undefined, cookie: string | undefined}>}
  */

@@ -1,10 +1,10 @@
 /**
- * Whether what stands on a page can be read.
+ * Checks the legibility of a page.
  */
 
 /**
- * Texts that are cut off although nothing says so, texts that lie on each other, names that leave their card in the graph,
- * a note under the tools of the graph, and pages wider than their window.
+ * Finds text that is clipped without an ellipsis, overlapping text, names that leave their card on the map, a note under the map's
+ * tools, and pages wider than their window.
  * @param {import('@playwright/test').Page} page
  */
 export const illegible = (page) =>

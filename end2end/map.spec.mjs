@@ -1,5 +1,5 @@
 /**
- * The map under a mouse: where a card lies before and after the drawing was dragged, scaled and fitted.
+ * The map with a mouse: the position of a card before and after drag, zoom and fit.
  */
 import { expect, signIn, test } from './fixtures.mjs';
 

@@ -1,5 +1,5 @@
 /**
- * Every page as somebody prints it, in the colours of their system, or where nothing may move.
+ * The pages in print, with more contrast, with reduced motion, and in forced colours.
  */
 import { illegible } from './legible.mjs';
 import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
@@ -37,7 +37,7 @@ test('printed unit, plan and run are complete and have no screen-only controls',
 		expect(sheets, url).toBeGreaterThan(0);
 		expect(sheets, url).toBeLessThan(40);
 	}
-	// What scrolls on a screen would be lost on paper.
+	// Scrolled content would be missing on paper.
 	await page.goto(plan);
 	const lost = await page.evaluate(() =>
 		[...document.querySelectorAll('main *')]

@@ -1,5 +1,5 @@
 /**
- * Every page as different people meet it: wide and narrow, light and dark, with assistive technology, without JavaScript.
+ * Every page wide and narrow, light and dark, with axe, and without JavaScript.
  */
 import AxeBuilder from '@axe-core/playwright';
 import { canaries } from './cluster/sample/names.mjs';

@@ -1,6 +1,6 @@
 /**
- * Bad input, as a person meets it: what the program says where it cannot start, and what the page says where the cluster
- * cannot be reached, does not let us in, hides something, or holds what nobody expects.
+ * Failures as a person sees them: the program when it cannot start, and the page when the cluster is unreachable, refuses, hides
+ * kinds, or has unusual objects.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import { expect, signIn, test } from './fixtures.mjs';
 const built = new URL('../target/site', import.meta.url).pathname;
 
 /**
- * Starts the program where it should refuse, and gives what it said.
+ * Starts the program with arguments that it should refuse, and returns its output.
  * @param {string[]} words @param {{site?: string, state?: string}} [places]
  */
 async function refused(words, { site = built, state } = {}) {
@@ -48,7 +48,7 @@ const kubeconfig = (server, token) =>
 	});
 
 /**
- * A way to an API server that can be told to know nobody any more, as when a token ends: what is open is cut.
+ * A proxy of an API server that can be switched to answer 401, like after a token has expired; open connections are cut.
  * @param {string} server @param {string} ca
  */
 async function doorTo(server, ca) {
@@ -233,7 +233,7 @@ test.describe('on the page', () => {
 	test('expired credentials at the start are reported', async ({ cluster, visit }) => {
 		const { server } = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
 		await facing(kubeconfig(server, 'expired'), async (unwind) => {
-			// A page that cannot be served yet is one that the browser complains of.
+			// The browser reports the 503 of a page that cannot be served yet.
 			const page = await visit({ breaks: true });
 			await signIn(page, unwind.link);
 			for (const path of ['/', '/u/consortium']) {
@@ -262,7 +262,7 @@ test.describe('on the page', () => {
 				door.expire();
 				const alert = page.getByRole('alert');
 				await expect(alert).toContainText(/credentials/i);
-				// Nobody can look, so nobody may say that anything is gone, or that there is nothing else.
+				// Without access the page must not say that anything is gone, or that nothing else exists.
 				const metadata = { name: 'unseen', namespace: 'bystander', labels: { 'app.kubernetes.io/part-of': 'bystander' } };
 				await cluster.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata }]);
 				expect(await shown()).toEqual(before);

@@ -1,6 +1,6 @@
 /**
- * The sandbox with the sample application in it, in the place of a control plane: there at once, and light. It believes
- * who says who it is, so the same people have the same rights as in end2end/cluster.
+ * The sandbox with the sample application, as a process. It takes the user from the token, so the same people have the same
+ * rights as in end2end/cluster.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,12 +38,12 @@ export class Sandbox {
 		this.#clients = new Map([...tokens].map(([name, token]) => [name, new Client({ server, token })]));
 	}
 
-	/** With the sample application, whose Pods are started within a second or two. */
+	/** Starts it with the sample application, whose Pods run within two seconds. */
 	static async start() {
 		const dir = await mkdtemp(join(tmpdir(), 'unwind-sandbox-'));
 		const file = join(dir, 'admin.kubeconfig');
 		const process = spawn(program, ['--kubeconfig', file, '--world', 'consortium', '--timing', 'brisk'], { stdio: ['ignore', 'pipe', 'inherit'] });
-		const ended = once(process, 'close').then(([code]) => Promise.reject(new Error(`the sandbox ended with ${code}`)));
+		const ended = once(process, 'close').then(([code]) => Promise.reject(new Error(`the sandbox exited with ${code}`)));
 		ended.catch(() => {});
 		await Promise.race([once(createInterface({ input: process.stdout }), 'line'), ended]);
 		const { server } = parseKubeconfig(await readFile(file, 'utf8'));
@@ -55,7 +55,7 @@ export class Sandbox {
 	}
 
 	/**
-	 * One request as a user; resolves whatever the status.
+	 * One request as a user; resolves with any status.
 	 * @param {string} user @param {string} method @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers]
 	 */
 	request(user, method, path, body, headers) {

@@ -1,6 +1,6 @@
 /**
- * How a tab keeps its stream: when it asks again after a refusal, that silence is no connection, and that a tab nobody
- * sees gives its place away and takes it back. All by the page's own clock.
+ * The stream of a tab: its backoff after a refusal, the detection of a silent connection, and hidden tabs, which close their stream
+ * and reopen it. All by the page's own clock.
  */
 import { expect, ownTime, signIn, test } from './fixtures.mjs';
 

@@ -1,12 +1,12 @@
 /**
- * The ways through a page: what is filtered by state, what keys do, what the drawer says of an object's way to its end,
- * what has to be ticked before a start, and what is said to who cannot see when something goes wrong.
+ * Navigation within a page: filters by state, shortcuts, the drawer's deletion progress, the confirmation before a start, and the
+ * announcements for screen readers.
  */
 import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
-/** Lets an object hang in its deletion. @param {any} cluster @param {string} path */
+/** Adds a finalizer, so that the object stays terminating. @param {any} cluster @param {string} path */
 async function hang(cluster, path) {
 	const patch = { metadata: { finalizers: ['example.com/hold'] } };
 	const held = await cluster.request('admin', 'PATCH', path, patch, { 'content-type': 'application/merge-patch+json' });
@@ -49,7 +49,7 @@ test('state counts link to their objects, and the address keeps the filter', asy
 	await chosen.click();
 	await expect(rows).toHaveCount(1);
 	await expect(rows).toContainText('orderer-config');
-	// Another state beside it, and the first given up again.
+	// Another state is added, and the first is removed.
 	await page
 		.getByRole('main')
 		.getByRole('link', { name: /present$/ })
@@ -79,7 +79,7 @@ test("drawer shows an object's deletion progress, and a key selects the next stu
 	await expect(drawer.getByText('This UID is proven gone.')).toBeVisible();
 	await page.keyboard.press('Escape');
 	await expect(drawer).toBeHidden();
-	// What makes Pods has one rung more.
+	// A workload has one more phase.
 	await page
 		.getByRole('link', { name: /Deployment/ })
 		.first()
@@ -87,7 +87,7 @@ test("drawer shows an object's deletion progress, and a key selects the next stu
 	await expect(drawer.getByText('No Pod is left of it.')).toBeVisible();
 	await page.keyboard.press('Escape');
 
-	// Two in trouble: round and back.
+	// Two blocked objects: forward, around and back.
 	await cluster.apply([another]);
 	await hang(cluster, configMap.replace('orderer-config', another.metadata.name));
 	await expect(page.getByRole('main').getByRole('link', { name: '2 slow' })).toBeVisible({ timeout: 90_000 });
@@ -103,7 +103,7 @@ test("drawer shows an object's deletion progress, and a key selects the next stu
 	expect(seen.slice(0, 2).sort().join(' ')).toMatch(/held.*orderer-config/);
 });
 
-/** Denies that this ConfigMap is deleted. @param {string} name */
+/** A policy that denies the deletion of this ConfigMap. @param {string} name */
 const denial = (name) => [
 	{
 		apiVersion: 'admissionregistration.k8s.io/v1',
@@ -135,7 +135,7 @@ test('run announces problems and progress, and its steps can be searched, opened
 	await signIn(page, unwind.link);
 	await tearDown(page, 'consortium');
 	const [polite, alarm] = ['polite', 'assertive'].map((how) => page.locator(`main [aria-live=${how}]`));
-	// Each time that something is said aloud, by the page's clock.
+	// The times of the announcements, by the page's clock.
 	await polite.evaluate((region) => {
 		const said = [];
 		new MutationObserver(() => said.push(performance.now())).observe(region, {
@@ -154,7 +154,7 @@ test('run announces problems and progress, and its steps can be searched, opened
 	await expect(polite).toHaveText(/^\d+ of \d+ gone, 1 need attention$/, { timeout: 15_000 });
 	const said = /** @type {number[]} */ (await page.evaluate(() => Reflect.get(window, 'said')));
 	const spans = said.slice(1).map((at, index) => at - said[index]);
-	// A timer may come a little early or late; twice within its time it must not.
+	// A timer may be a little early or late, but must not fire twice within its interval.
 	expect(Math.min(Infinity, ...spans)).toBeGreaterThan(9_000);
 
 	const drawer = page.getByRole('complementary', { name: 'Details' });
@@ -175,7 +175,7 @@ test('run announces problems and progress, and its steps can be searched, opened
 	await page.keyboard.type(' of nobody');
 	await expect(rows).toHaveCount(0);
 	await expect(page.getByText('Nothing matches')).toBeVisible();
-	// What a search leaves out stays selected.
+	// A selected object that the search hides stays selected.
 	await expect(drawer).toBeVisible();
 });
 
@@ -199,7 +199,7 @@ test('shortcuts open pages, views and links, are listed, and can be switched off
 	const list = page.getByRole('dialog', { name: 'Keys' });
 	await keyboard.press('?');
 	await expect(list).toBeVisible();
-	// A dialog has the keyboard to itself.
+	// An open dialog disables the shortcuts.
 	await keyboard.press('2');
 	await expect(page).toHaveURL(/view=map/);
 	const on = list.getByRole('checkbox', { name: 'Single keys do this' });

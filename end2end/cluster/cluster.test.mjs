@@ -46,7 +46,7 @@ test('two clusters run side by side and leave nothing behind', async (t) => {
 	assert.equal((await one.request('admin', 'GET', path)).status, 200);
 	assert.equal((await two.request('admin', 'GET', path)).status, 404);
 	for (const cluster of clusters)
-		assert.ok((await processesOf(cluster.dir)).length >= 8, 'guardian, etcd, three servers, three nodes');
+		assert.ok((await processesOf(cluster.dir)).length >= 8, 'supervisor, etcd, three servers, three nodes');
 	await Promise.all(clusters.map((cluster) => cluster.stop()));
 	for (const { dir } of clusters) {
 		assert.deepEqual(await processesOf(dir), []);
@@ -114,8 +114,8 @@ test('launcher executes commands and ends when its stdin closes', async (t) => {
 	child.stdin.write('{"do":"resumeApiServer"}\n{"do":"stopKubelet","name":"node-z"}\n{"do":"nonsense"}\n');
 	assert.deepEqual(await next(), { done: 'resumeApiServer' });
 	assert.equal((await admin.request('GET', '/version')).status, 200);
-	assert.match((await next()).why, /no node is called node-z; there are node-a/);
-	assert.match((await next()).why, /no such order/);
+	assert.match((await next()).why, /unknown node node-z; known are node-a/);
+	assert.match((await next()).why, /unknown command/);
 
 	child.stdin.end();
 	const [code] = await once(child, 'exit');
@@ -133,9 +133,9 @@ test('suspended API server does not keep the cluster from stopping', async () =>
 
 test('killed supervisor is cleaned up after by its owner', async () => {
 	const cluster = await start();
-	const guardian = (await processesOf(cluster.dir)).find((line) => line.includes('supervisor.mjs'));
-	assert.ok(guardian);
-	process.kill(Number.parseInt(guardian.trim(), 10), 'SIGKILL');
+	const supervisor = (await processesOf(cluster.dir)).find((line) => line.includes('supervisor.mjs'));
+	assert.ok(supervisor);
+	process.kill(Number.parseInt(supervisor.trim(), 10), 'SIGKILL');
 	await waitUntilGone(cluster.dir);
 	await cluster.stop();
 });

@@ -47,7 +47,7 @@ export async function waitUntilSettled(cluster, within = 60_000) {
 				within,
 			},
 		),
-		// A namespace without these two is still being inEveryNamespace by the cluster.
+		// The cluster creates these two in every namespace.
 		cluster.until('/api/v1/configmaps', inEveryNamespace, {
 			what: 'kube-root-ca.crt in every namespace',
 			within,
