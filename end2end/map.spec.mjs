@@ -45,7 +45,7 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 	await card.scrollIntoViewIfNeeded();
 	await frame.evaluate((frame) => frame.scrollBy(200, 150));
 
-	// Dragged by the background it goes where the pointer goes, and stays where it was let go.
+	// A drag of the background moves the map with the pointer.
 	const [before, from] = [await box(), await background()];
 	await mouse.move(from.x, from.y);
 	await mouse.down();

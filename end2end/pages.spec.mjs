@@ -17,8 +17,8 @@ const judgedWidths = [1440, 390];
 
 /** @param {import('@playwright/test').Page} page */
 async function violations(page) {
-	// Every rule, but only what was violated is told, and by the page itself: it has no frames. What is in order takes axe
-	// three quarters of its time to describe.
+	// Every rule, but results for violations only: the description of passed rules takes axe three quarters of its time. The page
+	// has no frames.
 	const axe = new AxeBuilder({ page }).setLegacyMode(true).options({ resultTypes: ['violations'] });
 	const { violations } = await axe.analyze();
 	return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`);
@@ -195,7 +195,7 @@ test('unit and run without JavaScript are readable', async ({ unwind, visit }) =
 });
 
 test('open run without JavaScript is readable, and a reload shows its progress', { tag: '@real' }, async ({ cluster, unwind, visit }) => {
-	// Who holds one Pod decides when the run gets any further.
+	// The held Pod keeps the run from progressing.
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const first = await visit();
 	await signIn(first, unwind.link);
@@ -221,7 +221,7 @@ test('open run without JavaScript is readable, and a reload shows its progress',
 	await expect(claim).toContainText('Waiting');
 	await expect(claim).toContainText('orderer-1');
 	await expect(page.getByRole('region', { name: 'What happened' }).getByRole('listitem').first()).toBeVisible();
-	// What needs the script cannot be pressed in vain.
+	// Buttons that need JavaScript are disabled.
 	for (const name of ['Pause', 'Stop…']) await expect(page.getByRole('button', { name })).toBeDisabled();
 
 	await hold(cluster, 'consortium-orderers', 'orderer-1', null);
@@ -236,7 +236,7 @@ test('open run without JavaScript is readable, and a reload shows its progress',
 
 test('blocked run with its panels open is readable at every width and passes axe', async ({ cluster, visit }) => {
 	test.setTimeout(360_000);
-	// Who may only read has every deletion refused.
+	// With the rights of a reader every deletion is refused.
 	const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'reader' });
 	try {
 		const first = await visit();
@@ -398,7 +398,7 @@ test('links, Back and the address agree, and the document is loaded once', async
 	await expect(page).toHaveTitle('consortium · Unwind');
 	await page.getByRole('link', { name: 'List', exact: true }).click();
 	await expect.poll(address).toBe('/u/consortium?view=list');
-	// What is typed replaces the address: one step back leads to before the list.
+	// A typed filter replaces the address: Back leads to the page before the list.
 	await page.getByRole('searchbox').fill('org2 sh&red');
 	await expect.poll(address).toBe('/u/consortium?view=list&q=org2%20sh%26red');
 	await page.goBack();
@@ -418,7 +418,7 @@ test('links, Back and the address agree, and the document is loaded once', async
 	expect(new URL(page.url()).hash).toBe('#runs');
 	expect(await page.evaluate(() => 'loadedOnce' in window)).toBe(true);
 
-	// What is reloaded, and what a form without scripts would ask for, is what was seen.
+	// A reload, and the form without JavaScript, show the same page.
 	await page.goto(`${unwind.origin}/u/consortium?q=org2+sh%26red`);
 	await expect(page.getByRole('searchbox')).toHaveValue('org2 sh&red');
 	const [other] = await Promise.all([page.context().waitForEvent('page'), page.getByRole('link', { name: 'Units' }).first().click({ modifiers: ['Control'] })]);

@@ -12,17 +12,12 @@ import { fileURLToPath } from 'node:url';
 import { Client } from './cluster/client.mjs';
 import { kubeconfig, parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { collection, Kinds } from './cluster/kinds.mjs';
-import { clusterRights, namespaceRights, people } from './cluster/users.mjs';
+import { clusterRights, namespaceRights, people, sandboxTokens } from './cluster/users.mjs';
 
 /** @typedef {import('./cluster/client.mjs').KubeObject} KubeObject */
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const program = join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'sandbox');
-const tokens = new Map([
-	['admin', 'user:admin:system:masters'],
-	['developer', 'user:developer:developers'],
-	['reader', 'user:reader:readers'],
-]);
+export const program = join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'sandbox');
 
 export class Sandbox {
 	#process;
@@ -35,7 +30,7 @@ export class Sandbox {
 		/** Path of a kubeconfig with one context per person. */
 		this.kubeconfig = join(dir, 'kubeconfig');
 		this.#process = process;
-		this.#clients = new Map([...tokens].map(([name, token]) => [name, new Client({ server, token })]));
+		this.#clients = new Map([...sandboxTokens].map(([name, token]) => [name, new Client({ server, token })]));
 	}
 
 	/** Starts it with the sample application, whose Pods run within two seconds. */
@@ -48,7 +43,7 @@ export class Sandbox {
 		await Promise.race([once(createInterface({ input: process.stdout }), 'line'), ended]);
 		const { server } = parseKubeconfig(await readFile(file, 'utf8'));
 		const sandbox = new Sandbox(dir, process, server);
-		await writeFile(sandbox.kubeconfig, kubeconfig({ server, ca: '', tokens }, people));
+		await writeFile(sandbox.kubeconfig, kubeconfig({ server, ca: '', tokens: sandboxTokens }, people));
 		sandbox.#kinds = await Kinds.discover((...request) => sandbox.request('admin', ...request));
 		await sandbox.apply([...clusterRights, ...namespaceRights]);
 		return sandbox;

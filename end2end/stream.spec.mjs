@@ -61,7 +61,7 @@ const loseDeltas = (page) =>
 			/** @param {string} url */
 			constructor(url) {
 				super(url);
-				// Before anybody else is told.
+				// Before the page's own listeners.
 				this.addEventListener('delta', (event) => {
 					if (!(/** @type {any} */ (window).lose)) return;
 					Object.assign(window, { lose: false, lost: event.data });
@@ -98,7 +98,7 @@ test('refused stream reconnects with exponential backoff and jitter, without end
 	await page.clock.pauseAt(Date.now() + 60_000);
 	await page.route('**/api/events*', (route) => route.fulfill({ status: 503 }));
 	const tries = 10;
-	/** The pauses, where chance always says the same, or what it likes. @param {number} [lot] */
+	/** The delays, with a fixed random number or with random ones. @param {number} [lot] */
 	const pauses = async (lot) => {
 		const script = lot === undefined ? undefined : await page.addInitScript((lot) => (Math.random = () => lot), lot);
 		await page.goto(unwind.origin);
@@ -136,7 +136,7 @@ test('silent stream is detected, closed, reopened and caught up with', async ({
 	await noteStreams(page);
 	await signIn(page, unwind.link);
 	const before = (await streams(page)).length;
-	// The connection stays as it is; nobody is behind it.
+	// The connection stays open; the server is suspended.
 	await unwind.suspend();
 	const { heard } = await last(page);
 	await page.clock.runFor(heard + silence - 3 * look - (await now(page)));
@@ -157,7 +157,7 @@ test('silent stream is detected, closed, reopened and caught up with', async ({
 	expect(opened - closed).toBeLessThan(shortest * 1.5 + look);
 	expect(url).toMatch(/&after=/);
 
-	// A new one that nobody answers is given up as well.
+	// A new stream without an answer is given up as well.
 	await page.clock.runFor(silence + look);
 	expect((await streams(page))[before].closed).toBeDefined();
 	await page.clock.runFor(longest);
@@ -180,7 +180,7 @@ test('tab hidden for a minute closes its stream and resumes from its revision on
 	await signIn(page, unwind.link);
 	const before = (await streams(page)).length;
 
-	// Who comes back in time keeps it, however often.
+	// A tab that becomes visible in time keeps its stream, however often.
 	for (let visit = 1; visit <= 4; visit += 1) {
 		await turn(page, true);
 		await page.clock.runFor(20_000);

@@ -80,7 +80,7 @@ export async function writeKubeconfigs(dir, access) {
 	await write(dir, 'kwok.kubeconfig', kubeconfig(access, ['system:kwok']));
 }
 
-/** Starts the controllers, the scheduler and the nodes. @param {SupervisedServers} servers @param {import('./cluster.mjs').Cluster} cluster */
+/** Starts the controllers, the scheduler and the nodes. @param {SupervisedServers} servers @param {{until: import('./until.mjs').Until, apply: (objects: KubeObject[]) => Promise<void>}} cluster */
 export async function bootControllers(servers, cluster) {
 	const { dir } = servers;
 	const stages = (await readdir(join(here, 'stages'))).map((file) => join(here, 'stages', file));

@@ -63,7 +63,7 @@ test('built control plane is ready within fifteen seconds', async (t) => {
 	assert.ok(took < 15, `${took.toFixed(1)} s`);
 });
 
-/** What a terminal does on Ctrl-C: everything in the foreground gets the signal. @param {import('node:child_process').ChildProcess} child */
+/** Sends SIGINT to the whole process group, like Ctrl-C in a terminal. @param {import('node:child_process').ChildProcess} child */
 const interrupt = (child) => process.kill(-(/** @type {number} */ (child.pid)), 'SIGINT');
 
 test('launcher on Ctrl-C stops every server in order and removes the directory', async () => {

@@ -227,7 +227,7 @@ test('Pod runs on an existing node with an address from that node’s range', as
 
 test('Pod with a delay annotation terminates after that delay', { timeout: 60_000 }, async () => {
 	const delay = 'pod-delete.stage.kwok.x-k8s.io/delay';
-	/** What is asked for, and what that comes to at the least, in ms. @type {Record<string, [string | undefined, number]>} */
+	/** The requested delay, and its lower bound in ms. @type {Record<string, [string | undefined, number]>} */
 	const wanted = { prompt: ['0s', 0], usual: [undefined, 900], slow: ['3500ms', 3_400] };
 	const pod = (/** @type {string} */ name) => ({
 		apiVersion: 'v1',
@@ -283,7 +283,7 @@ test('Pod with the hold annotation stays until the annotation is removed', async
 		merge,
 	);
 	await cluster.request('admin', 'DELETE', path);
-	// What a kubelet that cannot unmount leaves to see: containers dead, sandbox gone, object still there.
+	// The state that a kubelet leaves when it cannot unmount: containers ended, sandbox gone, object still there.
 	const [held] = await cluster.until(`/api/v1/namespaces/${org1}/pods`, ([it]) => it?.status.phase === 'Failed', {
 		what: 'dead containers',
 		...one(pod),

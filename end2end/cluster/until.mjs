@@ -3,11 +3,13 @@
  */
 
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
+/** @typedef {{what?: string, within?: number, params?: Record<string, string>}} Options */
+/** @typedef {(path: string, wanted: (objects: KubeObject[]) => boolean, options?: Options) => Promise<KubeObject[]>} Until */
 
 /**
- * @param {{watch: import('./cluster.mjs').Cluster['watch']}} cluster @param {string} user @param {string} path of a collection
+ * @param {{watch: (user: string, path: string, params: Record<string, string>, onEvent: (event: import('./client.mjs').WatchEvent) => void) => import('./client.mjs').Following}} cluster @param {string} user @param {string} path of a collection
  * @param {(objects: KubeObject[]) => boolean} wanted
- * @param {{what?: string, within?: number, params?: Record<string, string>}} [options]
+ * @param {Options} [options]
  * @returns {Promise<KubeObject[]>} the matching objects
  */
 export function until(cluster, user, path, wanted, { what = path, within = 30_000, params = {} } = {}) {

@@ -25,6 +25,9 @@ const groups = {
 	'system:attacher': ['system:masters'],
 };
 
+/** The sandbox takes the user and the groups from the token. */
+export const sandboxTokens = new Map(people.map((user) => [user, `user:${user}:${groups[user].join(',')}`]));
+
 /** @returns {Map<string, string>} a new secret token for every user */
 export const newTokens = () => new Map(Object.keys(groups).map((user) => [user, randomBytes(24).toString('hex')]));
 

@@ -34,13 +34,14 @@ async function compareTarget(name) {
 	const chosen = await loadCases(values.only);
 	const began = performance.now();
 	const target = await (values.at ? existing(values.at) : startTarget[name](log));
-	let done = 0;
+	/** @type {import('./suite.mjs').CaseResult[]} */
+	const results = [];
 	try {
 		const transcripts = await runCases(target, chosen, (result) => {
-			done++;
-			if (result.seconds > 20) log(`${name}: ${result.name} took ${result.seconds.toFixed(1)} s`);
-			if (done % 20 === 0) log(`${name}: ${done} of ${chosen.length} cases`);
+			results.push(result);
+			if (results.length % 20 === 0) log(`${name}: ${results.length} of ${chosen.length} cases`);
 		});
+		log(`${name}: slowest cases: ${slowest(results)}`);
 		const goldens = new Goldens();
 		if (values.record && name === 'real') await goldens.record(chosen, transcripts, !values.only);
 		const differences = await goldens.compare(name, chosen, transcripts, !values.only);
@@ -54,6 +55,14 @@ async function compareTarget(name) {
 		await target.stop();
 	}
 }
+
+/** The cases closest to their time limits, which fail first on a loaded machine. @param {import('./suite.mjs').CaseResult[]} results */
+const slowest = (results) =>
+	[...results]
+		.sort((one, other) => other.seconds - one.seconds)
+		.slice(0, 5)
+		.map(({ name, seconds }) => `${name} ${seconds.toFixed(1)} s`)
+		.join(', ');
 
 /** @param {string} text */
 const indent = (text) => text.replace(/^/gm, '  ');

@@ -7,10 +7,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { start } from '../cluster/cluster.mjs';
 import { parseKubeconfig } from '../cluster/kubeconfig.mjs';
-import { clusterRights } from '../cluster/users.mjs';
+import { clusterRights, sandboxTokens } from '../cluster/users.mjs';
+import { program } from '../sandbox.mjs';
 import { noFaultInjector, clusterFaultInjector, sandboxFaultInjector } from './fault-injector.mjs';
 import { pluralOf } from './kinds.mjs';
 import { unavailableWebhooks, startWebhookServer, webhookFaults, sandboxWebhooks } from './webhook.mjs';
@@ -33,16 +33,9 @@ export async function real(log) {
 
 /** The clock of the sandbox runs this much faster, because its nodes and controllers take as long as the real ones. */
 const speed = 10;
-/** The sandbox takes the user and groups from the token. */
-const tokens = new Map([
-	['admin', 'user:admin:system:masters'],
-	['developer', 'user:developer:developers'],
-	['reader', 'user:reader:readers'],
-]);
 
 /** @param {Log} log @returns {Promise<Target>} */
 export async function sandbox(log) {
-	const binary = fileURLToPath(new URL('../../target/debug/sandbox', import.meta.url));
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-conformance-'));
 	const [file, faults] = [join(dir, 'kubeconfig'), join(dir, 'faults')];
 	await writeFile(faults, webhookFaults);
@@ -61,7 +54,7 @@ export async function sandbox(log) {
 		faults,
 		'--obey',
 	];
-	const child = spawn(binary, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+	const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
 	createInterface({ input: child.stderr }).on('line', log);
 	const ended = once(child, 'close').then(([code]) => {
 		throw new Error(`the sandbox exited with ${code}`);
@@ -70,7 +63,7 @@ export async function sandbox(log) {
 	const answers = createInterface({ input: child.stdout });
 	await Promise.race([once(answers, 'line'), ended]);
 	const { server } = parseKubeconfig(await readFile(file, 'utf8'));
-	const access = { server, tokens };
+	const access = { server, tokens: sandboxTokens };
 	await giveRights(access);
 	const stop = async () => {
 		child.kill('SIGTERM');
@@ -92,7 +85,7 @@ export async function existing(kubeconfig) {
 	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
 	const isSandbox = access.server.startsWith('http:');
 	const webhooks = isSandbox ? sandboxWebhooks : await startWebhookServer(dirname(kubeconfig), access.ca).catch(unavailableWebhooks);
-	const own = isSandbox ? { tokens, speed } : {};
+	const own = isSandbox ? { tokens: sandboxTokens, speed } : {};
 	return { ...access, kubeconfig, ...own, webhooks, faultInjector: noFaultInjector(), stop: () => webhooks.stop() };
 }
 

@@ -5,7 +5,7 @@
  * all kinds, watched separately, can be merged into a single sequence without trusting any clock.
  */
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { EventEmitter, once } from 'node:events';
 import { collection, Kinds } from '../cluster/kinds.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
@@ -31,6 +31,8 @@ export class History {
 	/** The revision at the start; later changes belong to the run. */
 	began = 0;
 	#cluster;
+	/** Emits `event` after each event of any watch; every watch that catches up listens. */
+	#arrivals = new EventEmitter().setMaxListeners(0);
 	/** @type {WatchEvent[]} */
 	#events = [];
 	/** @type {{kind: Kind, following: import('../cluster/client.mjs').Following}[]} */
@@ -50,9 +52,10 @@ export class History {
 		);
 		history.#watches = kinds.map((kind) => ({
 			kind,
-			following: cluster.watch(observer, collection(kind), {}, (event) =>
-				history.#events.push({ ...event, object: withoutSecretValues(event.object) }),
-			),
+			following: cluster.watch(observer, collection(kind), {}, (event) => {
+				history.#events.push({ ...event, object: withoutSecretValues(event.object) });
+				history.#arrivals.emit('event');
+			}),
 		}));
 		await Promise.all(history.#watches.map(({ following }) => following.synced));
 		history.began = Number((await history.#list('/api/v1/namespaces')).metadata.resourceVersion);
@@ -94,11 +97,12 @@ export class History {
 				if (!listed.has(uid) && Number(metadata.resourceVersion) <= at) return true;
 			return false;
 		};
-		const deadline = performance.now() + catchUpDeadline;
+		const signal = AbortSignal.timeout(catchUpDeadline);
 		while (behind()) {
-			if (performance.now() > deadline)
+			// Only an event changes what the watch has seen.
+			await once(this.#arrivals, 'event', { signal }).catch(() => {
 				throw new Error(`cannot judge: the watch of ${kind.plural} did not catch up with revision ${at}`);
-			await sleep(20);
+			});
 		}
 	}
 

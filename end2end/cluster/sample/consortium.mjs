@@ -4,11 +4,11 @@
  *   consortium-orderers   three ordering nodes, each with a ledger on NFS
  *   consortium-org1/org2  per organisation: peers that share one NFS claim through subPath mounts, a CouchDB, a CLI job
  *
- * This is the shape of the application whose Pods hung for ever on stale NFS file handles when everything was deleted at
- * once. Its volumes are NFS exports made by hand (Retain; some labelled as part of the unit, some forgotten), except
+ * This is the shape of the application whose Pods stayed terminating on stale NFS file handles when everything was deleted at
+ * once. Its volumes are static NFS exports (Retain; some labelled as part of the unit, some forgotten), except
  * CouchDB of org2, which has a dynamically provisioned one (Delete).
  *
- * The bystander is somebody else's auditor. One half of it lives in consortium-org2, mounts the peers' claim there and
+ * The bystander is an auditor of another team. One half of it lives in consortium-org2, mounts the peers' claim there and
  * reads a ConfigMap of the consortium: that claim, its volume, the ConfigMap and the namespace must outlive the unit.
  */
 import { driver } from '../provisioner.mjs';

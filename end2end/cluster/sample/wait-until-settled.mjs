@@ -20,7 +20,7 @@ const alive = ({ metadata, status }) =>
 			status.conditions.some((/** @type {any} */ { type, status }) => type === 'Ready' && status === 'True')));
 
 /**
- * @param {import('../cluster.mjs').Cluster} cluster @param {number} [within] milliseconds
+ * @param {{until: import('../until.mjs').Until}} cluster @param {number} [within] milliseconds
  */
 export async function waitUntilSettled(cluster, within = 60_000) {
 	/** @param {string} path @param {string} what @param {(object: KubeObject) => boolean} good */

@@ -84,7 +84,7 @@ const statuses = 'it cannot be deleted, and nobody should read it any more: it i
 const relayed = 'it leads to what a machine or a Pod answers itself, and none does there';
 const resized = 'a running Pod keeps the size it has: there is nobody who would change it';
 
-/** By the group. @type {Record<string, import('../suite.mjs').Difference[]>} */
+/** By the group. @type {Record<string, import('../suite.mjs').IntendedDifference[]>} */
 const lacking = {
 	autoscaling: [
 		{

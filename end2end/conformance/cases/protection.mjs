@@ -150,7 +150,7 @@ export default [
 		await t.delete('pods/p');
 		await t.gone('resourceclaims/c');
 	}),
-	define('device-claim-given-back', '§3 V11 A claim whose device nobody has goes when it is readiness to', async (t) => {
+	define('device-claim-given-back', '§3 V11 A claim whose device nobody has goes when it is told to', async (t) => {
 		await t.create(claim('c'), { unrecorded: true });
 		await allocate(t);
 		await t.delete('resourceclaims/c');
