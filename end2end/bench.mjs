@@ -1,7 +1,6 @@
 /**
- * Figures of the whole on this machine, against the real control plane: how much time Unwind adds per dependency level
- * to the objects' own time, how long a change takes from the API server's answer to a reader of the stream and to what a
- * browser shows, and what a browser loads first.
+ * Measures Unwind on this machine against the real control plane: the time that it adds per dependency level, the latency of a
+ * change from the API server's answer to the stream and to the browser, and the bytes of the first load.
  *
  *   node end2end/bench.mjs
  */
@@ -30,8 +29,8 @@ function report(name, values) {
 	process.stdout.write(`${name}: ${figures.join(', ')} (${values.length} samples)\n`);
 }
 
-/** Somebody who is signed in. @param {Unwind} unwind */
-async function person(unwind) {
+/** A signed-in session. @param {Unwind} unwind */
+async function signedIn(unwind) {
 	const token = new URL(unwind.link).hash.slice('#k='.length);
 	const entered = await fetch(`${unwind.origin}/api/session`, { method: 'POST', headers: json, body: JSON.stringify({ token }) });
 	const cookie = entered.headers.get('set-cookie')?.split(';')[0] ?? '';
@@ -50,7 +49,7 @@ async function person(unwind) {
 	};
 }
 
-/** Follows a topic; resolves `seen(test)` at the moment a message passes the test. @param {string} url @param {string} cookie */
+/** Reads a topic; the returned function resolves with the time of the first message that passes a test. @param {string} url @param {string} cookie */
 async function follow(url, cookie) {
 	const answer = await fetch(url, { headers: { cookie } });
 	/** @type {{test: (text: string) => boolean, resolve: (at: number) => void}[]} */
@@ -71,8 +70,8 @@ async function follow(url, cookie) {
 }
 
 /**
- * Opens the drawer of an object in a browser; resolves `shown(text)` at the moment by the machine's clock when the
- * document says it.
+ * Opens the drawer of an object in a browser; the returned function resolves with the wall-clock time at which the document
+ * contains a text.
  * @param {import('@playwright/test').Browser} browser @param {string} url @param {string} cookie
  */
 async function look(browser, url, cookie) {
@@ -105,7 +104,7 @@ async function look(browser, url, cookie) {
 	return (/** @type {string} */ wanted) => new Promise((resolve) => waiting.set(wanted, resolve));
 }
 
-/** How many bytes come over the wire. @param {string} url @param {Record<string, string>} headers */
+/** Fetches a document, and counts its bytes on the wire. @param {string} url @param {Record<string, string>} headers */
 const loaded = (url, headers) =>
 	new Promise((resolve, reject) => {
 		get(url, { headers: { 'accept-encoding': 'br', accept: 'text/html', ...headers } }, async (answer) => {
@@ -117,7 +116,7 @@ const loaded = (url, headers) =>
 		}).on('error', reject);
 	});
 
-/** What a page and all that it has the browser load come to. @param {string} what @param {string} url @param {Record<string, string>} headers */
+/** Prints the bytes of a page and of everything that it loads. @param {string} what @param {string} url @param {Record<string, string>} headers */
 async function weigh(what, url, headers) {
 	const { size, text } = await loaded(url, headers);
 	const named = [...text.matchAll(/<(?:link|script|use)[^>]* (?:href|src)="([^"#]+)/g)].map(([, path]) => path);
@@ -131,9 +130,9 @@ const cluster = await start({ dir: await mkdtemp(join(tmpdir(), 'unwind-cluster-
 const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'admin' });
 const browser = await chromium.launch(await launchOptions());
 try {
-	const li = await person(unwind);
+	const session = await signedIn(unwind);
 
-	// A chain of owners: each level is one object that is gone the moment its DELETE is answered.
+	// A chain of owners: each level is one object that is gone when its DELETE is answered.
 	let owner;
 	for (let level = 0; level < levels; level += 1) {
 		const ownerReferences = owner ? [{ apiVersion: 'v1', kind: 'ConfigMap', name: owner.metadata.name, uid: owner.metadata.uid }] : [];
@@ -141,9 +140,9 @@ try {
 		owner = (await cluster.request('admin', 'POST', configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata })).body;
 	}
 
-	const seen = await follow(`${unwind.origin}/api/events?topic=unit:bench`, li.cookie);
+	const seen = await follow(`${unwind.origin}/api/events?topic=unit:bench`, session.cookie);
 	const { uid } = (await cluster.request('admin', 'GET', `${configMaps}/level-0`)).body.metadata;
-	const shown = await look(browser, `${unwind.origin}/u/bench?view=list&sel=${uid}`, li.cookie);
+	const shown = await look(browser, `${unwind.origin}/u/bench?view=list&sel=${uid}`, session.cookie);
 	const [late, later] = [[], []];
 	for (let change = 0; change < changes; change += 1) {
 		const mark = `m${change}x`;
@@ -158,28 +157,28 @@ try {
 	report('change answered by the API server → shown by a browser', later);
 	await browser.close();
 	await weigh('the sign-in page', unwind.origin, {});
-	await weigh('the list of units', unwind.origin, { cookie: li.cookie });
+	await weigh('the list of units', unwind.origin, { cookie: session.cookie });
 
-	const plan = await li.ask('/api/plans', { unit: 'bench' });
-	const { run } = await li.ask('/api/runs', { plan: plan.id, hash: plan.hash, confirm: 'bench' });
-	const finished = await follow(`${unwind.origin}/api/events?topic=run:${run}`, li.cookie);
+	const plan = await session.ask('/api/plans', { unit: 'bench' });
+	const { run } = await session.ask('/api/runs', { plan: plan.id, hash: plan.hash, confirm: 'bench' });
+	const finished = await follow(`${unwind.origin}/api/events?topic=run:${run}`, session.cookie);
 	await finished((text) => text.includes('"finished"'));
-	const { records } = await li.ask(`/api/runs/${run}`);
+	const { records } = await session.ask(`/api/runs/${run}`);
 	const steps = records.filter(({ record }) => record === 'step');
 	const gone = steps.map((step) => Number(new Date(step.gone))).sort((a, b) => a - b);
 	const perLevel = (gone.at(-1) - gone[0]) / (levels - 1);
 
-	// The floor: the same objects without any proof, each DELETE sent when the one before it was answered.
-	const floor = [];
+	// The baseline: the same objects without proof of deletion, each DELETE sent after the answer to the one before.
+	const baseline = [];
 	for (let level = 0; level < levels; level += 1) {
 		const metadata = { name: `level-${level}` };
 		await cluster.request('admin', 'POST', configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
 		const asked = performance.now();
 		await cluster.request('admin', 'DELETE', `${configMaps}/level-${level}`);
-		floor.push(performance.now() - asked);
+		baseline.push(performance.now() - asked);
 	}
-	report('floor: a bare DELETE', floor);
-	const own = quantile(floor.sort((a, b) => a - b), 0.5);
+	report('baseline: a bare DELETE', baseline);
+	const own = quantile(baseline.sort((a, b) => a - b), 0.5);
 	process.stdout.write(`per dependency level: ${perLevel.toFixed(1)} ms, of which the object's own ${own.toFixed(1)} ms: `);
 	process.stdout.write(`added ${(perLevel - own).toFixed(1)} ms (${steps.length} levels, goal 25 ms)\n`);
 } finally {

@@ -1,5 +1,5 @@
 /**
- * Which browser the journeys drive: the system's Chromium, or the one Playwright installed. Prints its path.
+ * The browser of the journeys: the system's Chromium, or the one that Playwright installed. As a program it prints the path.
  */
 import { accessSync, constants } from 'node:fs';
 import { homedir } from 'node:os';
@@ -28,7 +28,7 @@ export async function browser() {
 	return isExecutable(chromium.executablePath()) ? chromium.executablePath() : undefined;
 }
 
-/** How it is started: alone, and asking nobody outside for anything. */
+/** Launch options without network requests of the browser's own. */
 export const launchOptions = async () => ({
 	executablePath: await browser(),
 	args: [

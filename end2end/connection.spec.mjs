@@ -1,7 +1,7 @@
 /**
- * What the page says while the server is away, after it was away, and where it no longer knows what the page is about.
+ * The page while the server is down, after a reconnect, and for objects that no longer exist.
  */
-import { expect, ownTime, signIn, test } from './world.mjs';
+import { expect, ownTime, signIn, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
@@ -17,7 +17,7 @@ const path = '/api/v1/namespaces/bystander/configmaps/late';
 /** @param {import('@playwright/test').Page} page */
 const live = (page) => page.getByText('Live', { exact: true });
 
-test('data is as old as what was heard last, however often was tried since, and is caught up with at once', async ({
+test('data on an offline page shows the age of the last message, whatever was retried, and catches up after reconnecting', async ({
 	unwind,
 	visit,
 }) => {
@@ -41,7 +41,7 @@ test('data is as old as what was heard last, however often was tried since, and 
 	await expect(page.getByText(/^Caught up/)).toBeAttached();
 });
 
-test('after a farewell the page comes back by itself and says what it caught up with', async ({
+test('page reconnects by itself after a server shutdown and says what it caught up with', async ({
 	cluster,
 	unwind,
 	visit,
@@ -56,7 +56,7 @@ test('after a farewell the page comes back by itself and says what it caught up 
 	await expect(page.getByText(/^Caught up/)).toBeAttached();
 });
 
-test('without a network the page says so, and then shows what came meanwhile', async ({ cluster, unwind, visit }) => {
+test('page without a network says so and later shows the changes it missed', async ({ cluster, unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.context().setOffline(true);
@@ -68,7 +68,7 @@ test('without a network the page says so, and then shows what came meanwhile', a
 	await expect(page.getByRole('link', { name: 'late', exact: true })).toBeVisible();
 });
 
-test('what changed while nobody could look is marked for a while', async ({ cluster, unwind, visit }) => {
+test('objects that changed while the page was offline are marked for a while', async ({ cluster, unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium?view=list`);
@@ -88,7 +88,7 @@ test('what changed while nobody could look is marked for a while', async ({ clus
 	await expect(marked).toHaveCount(0, { timeout: 10_000 });
 });
 
-test('a unit that is no more is not shown as if it were, and is shown again when it is there again', async ({
+test('unit that no longer exists is shown as gone and is shown again once it is recreated', async ({
 	cluster,
 	unwind,
 	visit,
@@ -111,7 +111,7 @@ test('a unit that is no more is not shown as if it were, and is shown again when
 	await expect(row).toBeVisible({ timeout: 30_000 });
 });
 
-test('a run that is not known is said at once, and so without JavaScript', async ({ unwind, visit }) => {
+test('unknown run is reported at once, with and without JavaScript', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/r/nothing-of-that-name`);
@@ -122,7 +122,7 @@ test('a run that is not known is said at once, and so without JavaScript', async
 	await expect(plain.getByText('This unit is not known')).toBeVisible();
 });
 
-test('who is no longer signed in is told so and asks no more, until they are signed in again', async ({
+test('page whose session has ended says so and stops asking until somebody signs in', async ({
 	unwind,
 	visit,
 }) => {
@@ -141,7 +141,7 @@ test('who is no longer signed in is told so and asks no more, until they are sig
 	page.on('request', () => asked++);
 	await page.clock.runFor(300_000);
 	expect(asked).toBe(0);
-	// What was last known stays.
+	// The last known state stays.
 	await expect(page.getByRole('heading', { name: 'bystander', level: 1 })).toBeVisible();
 
 	const other = await page.context().newPage();
@@ -152,14 +152,14 @@ test('who is no longer signed in is told so and asks no more, until they are sig
 	await expect(page.getByText('Read only')).toBeHidden();
 });
 
-test('a page that does not come to life, or dies, says so', async ({ unwind, visit }) => {
+test('page that fails to start, or crashes, says so', async ({ unwind, visit }) => {
 	const page = await visit({ breaks: true });
 	const stopped = page.getByRole('alert').filter({ hasText: 'in this page has stopped' });
 	await signIn(page, unwind.link);
 	await expect(live(page)).toBeVisible();
 	await expect(stopped).toBeHidden();
 
-	// What is not the page's end is not said to be.
+	// An error outside the page's own code is not reported as a crash.
 	const thrown = page.waitForEvent('pageerror');
 	await page.evaluate(
 		() =>
@@ -195,7 +195,7 @@ test('a page that does not come to life, or dies, says so', async ({ unwind, vis
 	await expect(live(page)).toBeVisible();
 	await expect(stopped).toBeHidden();
 
-	// As an extension of the browser does it that takes something out.
+	// As a browser extension that removes an element does.
 	await page.route(`${unwind.origin}/`, async (route) => {
 		const response = await route.fetch();
 		const body = await response.text();

@@ -1,6 +1,5 @@
 /**
- * The dashboard without a cluster, as a newcomer meets it: the sandbox in the same process, its incidents to be lived
- * through, its levers, and the way back to the start.
+ * The dashboard without a cluster: the sandbox in the same process, its incidents, its fault switches, and the restart.
  */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -11,11 +10,11 @@ import { promisify } from 'node:util';
 import { Client } from './cluster/client.mjs';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { Unwind } from './unwind.mjs';
-import { expect, signIn, tearDown, test } from './world.mjs';
+import { expect, signIn, tearDown, test } from './fixtures.mjs';
 
 const kubectl = fileURLToPath(new URL('../target/cluster/bin/kubectl', import.meta.url));
 
-/** What the sandbox holds when nothing else was asked for. */
+/** The units of the default sandbox. */
 const units = ['consortium', 'bystander', 'shop', 's1', 's2', 's3', 's4', 's5'];
 
 /** @param {string[]} world @param {(unwind: Unwind) => Promise<void>} then */
@@ -28,7 +27,7 @@ async function playing(world, then) {
 	}
 }
 
-test('the page is there at once, says that nothing real is touched, and an incident can be lived through to its end', async ({ visit }) => {
+test('sandbox page appears at once, says that nothing real is touched, and an incident can be played to its end', async ({ visit }) => {
 	await playing([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
@@ -44,7 +43,7 @@ test('the page is there at once, says that nothing real is touched, and an incid
 		await expect(page.getByText(/cannot be seen/)).toBeVisible();
 		const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'ns:s3', exact: true }) });
 		await expect(row).toContainText('1 terminating');
-		// Another person sees the same game.
+		// Another person sees the same state.
 		const other = await visit();
 		await other.context().addCookies(await page.context().cookies());
 		await other.goto(unwind.origin);
@@ -58,7 +57,7 @@ test('the page is there at once, says that nothing real is touched, and an incid
 	});
 });
 
-test('within three seconds of the program’s start the whole page is there', async () => {
+test('whole page is rendered within three seconds of the program’s start', async () => {
 	const started = performance.now();
 	await playing([], async (unwind) => {
 		const token = new URL(unwind.link).hash.slice('#k='.length);
@@ -66,9 +65,9 @@ test('within three seconds of the program’s start the whole page is there', as
 		const entered = await fetch(`${unwind.origin}/api/session`, { method: 'POST', headers, body: JSON.stringify({ token }) });
 		const cookie = entered.headers.get('set-cookie')?.split(';')[0] ?? '';
 		const linked = performance.now() - started;
-		/** Which units the page does not show yet. */
+		/** The units that the page does not show yet. */
 		const missing = async () => {
-			// Its text is there once the last of it is.
+			// The page is complete when the last unit is there.
 			const page = await (await fetch(unwind.origin, { headers: { cookie } })).text();
 			return units.filter((unit) => !page.includes(`<a href="/u/${unit}">`));
 		};
@@ -80,11 +79,11 @@ test('within three seconds of the program’s start the whole page is there', as
 	});
 });
 
-test('the page as it is served is no larger than the budget of the first load takes it for', async ({ visit }) => {
+test('served page is no larger than the first-load budget assumes', async ({ visit }) => {
 	await playing([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
-		// One that is told for a moment, until the metrics API runs.
+		// The message is there until the metrics API runs.
 		await expect(page.getByText(/cannot be seen/)).toBeHidden();
 		await expect(page.getByRole('link', { name: 'consortium', exact: true })).toBeVisible();
 		const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
@@ -100,7 +99,7 @@ test('the page as it is served is no larger than the budget of the first load ta
 	});
 });
 
-test('each incident ends in something that is stuck, and what is repaired goes on', async ({ visit }) => {
+test('incident ends with a stuck object, and the repair lets it continue', async ({ visit }) => {
 	await playing([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
@@ -112,7 +111,7 @@ test('each incident ends in something that is stuck, and what is repaired goes o
 		for (const unit of incidents) await sandbox.getByRole('button', { name: new RegExp(`^${unit}`, 'i') }).click();
 		for (const unit of incidents) await expect(row(unit), unit).toContainText('stuck', { timeout: 60_000 });
 
-		// Why: the finalizer that nobody removes any more.
+		// The cause: a finalizer without a controller.
 		await page.getByRole('link', { name: 's4', exact: true }).click();
 		await page.getByRole('link', { name: 'List' }).click();
 		await page.getByRole('row').filter({ hasText: 'Topic orders' }).click();
@@ -126,7 +125,7 @@ test('each incident ends in something that is stuck, and what is repaired goes o
 	});
 });
 
-test('each lever breaks what it names and nothing else, and lets it go again', async ({ visit }) => {
+test('fault switch breaks only what it names, and switching it off repairs it', async ({ visit }) => {
 	await playing([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
@@ -156,7 +155,7 @@ test('each lever breaks what it names and nothing else, and lets it go again', a
 		await expect(pressed).toHaveText(['Break node-a', 'Time ×10']);
 		await breaks.click();
 		await expect.poll(node, within).toBe('True');
-		// Its server may have been on that node.
+		// The server of the metrics API may run on that node.
 		await expect.poll(metrics, within).toBe('True');
 		await expect(page.getByText(/cannot be seen/)).toBeHidden(within);
 
@@ -173,7 +172,7 @@ test('each lever breaks what it names and nothing else, and lets it go again', a
 		await stale.click();
 		await expect(stale).toHaveAttribute('aria-pressed', 'true');
 		await expect(pressed).toHaveText([(await stale.textContent()) ?? '', 'Time ×10']);
-		// A Pod that mounts it does not go; others that are told later do.
+		// The Pod that mounts the volume stays; Pods deleted later go.
 		const pods = '/api/v1/namespaces/s2/pods';
 		const { body } = await client.request('GET', pods);
 		/** @param {string} app */
@@ -199,7 +198,7 @@ test('each lever breaks what it names and nothing else, and lets it go again', a
 	});
 });
 
-test('a well-behaved application is taken apart to the end', async ({ visit }) => {
+test('teardown of a healthy application finishes', async ({ visit }) => {
 	await playing(['shop'], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
@@ -211,9 +210,9 @@ test('a well-behaved application is taken apart to the end', async ({ visit }) =
 	});
 });
 
-test('kubectl can look at it, and a world of one’s own is served or refused in clear words', async ({ visit }) => {
+test('kubectl reads the sandbox, and a custom cluster file is served or refused with a reason', async ({ visit }) => {
 	await playing(['s5'], async (unwind) => {
-		// As it is printed.
+		// The printed kubeconfig.
 		const [, words] = unwind.errors.match(/^kubectl (.+) looks at the sandbox\.$/m) ?? [];
 		expect(words, unwind.errors).toContain('--kubeconfig');
 		const { stdout, stderr } = await promisify(execFile)(kubectl, words.split(' '), {
@@ -224,7 +223,7 @@ test('kubectl can look at it, and a world of one’s own is served or refused in
 		expect(stdout).toMatch(/^s5 +web-\S+ +[01]\/1 /m);
 
 		const own = join(unwind.options.state, 'own.json');
-		// What kubectl prints of one cluster is the world of another.
+		// The output of kubectl get is a valid cluster file.
 		const kinds =
 			'namespaces,nodes,deployments,replicasets,pods,services,endpoints,endpointslices,configmaps,secrets,serviceaccounts';
 		const kubeconfig = words.split(' ').slice(0, 2);

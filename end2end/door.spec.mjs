@@ -1,14 +1,14 @@
 /**
- * The door of the program as it runs: whoever must not come in is told so, over a connection, whatever they send.
+ * Access control of the running program: unauthenticated and foreign requests are refused.
  */
 import { request } from 'node:http';
 import { Unwind } from './unwind.mjs';
-import { expect, test } from './world.mjs';
+import { expect, test } from './fixtures.mjs';
 
 const json = { 'content-type': 'application/json' };
 
 /**
- * Sends what no browser would, and gives the code, the error's name and the cookie.
+ * Sends a request with arbitrary headers, and returns the status, the error code and the cookie.
  * @param {Unwind} unwind @param {string} method @param {string} path @param {Record<string, string>} headers @param {string} body
  * @returns {Promise<{code: number, error: string | undefined, cookie: string | undefined}>}
  */
@@ -24,7 +24,7 @@ const send = (unwind, method, path, headers = {}, body = '') =>
 		asked.end(body);
 	});
 
-test('who must not come in is told so, and a link opens once', async () => {
+test('request without a valid session, host or origin is refused, and a sign-in link works once', async () => {
 	const unwind = await Unwind.before(['--sandbox', 'shop']);
 	try {
 		const token = new URL(unwind.link).hash.slice('#k='.length);

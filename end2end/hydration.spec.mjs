@@ -1,21 +1,20 @@
 /**
- * The page is made twice: by the server, to be read at once, and by the browser, to live. Both have to make the same one:
- * what the server sent is compared with what the page is once it lives, and with what the browser makes of the same
- * address when nobody sends it anything but data.
+ * The server and the browser render the same page: the server's HTML is compared with the hydrated page, and with the page that
+ * the browser renders from data alone.
  */
-import { expect, hold, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
-/** So large that the whole map is near what is seen of it, and so in the document. */
+/** Large enough that the whole map is in the document. */
 const viewport = { width: 3000, height: 2400 };
 
 /** @param {import('@playwright/test').Page} page */
 const live = (page) => expect(page.getByText('Live', { exact: true })).toBeVisible();
 
 /**
- * What `main` consists of, a line for each element and each text, in order; of an HTML text, or of the page itself. Left
- * out is what only a page that lives can know: times as they go by, and how long a run has taken so far.
+ * The structure of `main`, one line per element and text, of an HTML text or of the page itself. Relative times and the elapsed
+ * time of a run are left out, because only a hydrated page updates them.
  * @param {import('@playwright/test').Page} page @param {string} [html]
  */
 const structure = (page, html) =>
@@ -65,7 +64,7 @@ const structure = (page, html) =>
 		return lines;
 	}, html);
 
-/** Where two structures part, in a few lines. @param {string[]} one @param {string[]} other */
+/** The first difference of two structures, with context. @param {string[]} one @param {string[]} other */
 function parting(one, other) {
 	const at = one.findIndex((line, i) => line !== other[i]);
 	if (at < 0 && one.length === other.length) return [];
@@ -73,14 +72,14 @@ function parting(one, other) {
 	return [one, other].map((lines) => lines.slice(from, from + 7).join(' '));
 }
 
-/** Has the page go somewhere as its own links do. @param {import('@playwright/test').Page} page @param {string} path */
+/** Navigates like the page's own links. @param {import('@playwright/test').Page} page @param {string} path */
 const goWithin = (page, path) =>
 	page.evaluate((path) => {
 		history.pushState(null, '', path);
 		dispatchEvent(new PopStateEvent('popstate'));
 	}, path);
 
-test('what the server renders, what comes to life and what the browser makes by itself are the same page', async ({
+test('server-rendered, hydrated and client-rendered pages are identical', async ({
 	cluster,
 	unwind,
 	visit,
@@ -91,7 +90,7 @@ test('what the server renders, what comes to life and what the browser makes by 
 	const plan = async (/** @type {string} */ unit) =>
 		(await (await first.request.post(`${unwind.origin}/api/plans`, { data: { unit } })).json()).id;
 	const planned = `/u/consortium/plan/${await plan('consortium')}`;
-	// One run that has ended, and one that cannot go on.
+	// A finished run, and a blocked one.
 	await tearDown(first, 'bystander');
 	await expect(first.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	const ended = new URL(first.url()).pathname;
@@ -119,11 +118,11 @@ test('what the server renders, what comes to life and what the browser makes by 
 	const page = await visit({ viewport });
 	await page.context().addCookies(await first.context().cookies());
 	for (const route of routes) {
-		// The cluster may move between the three; then it is looked at again.
+		// The cluster may change between the three; then the comparison is repeated.
 		await expect(async () => {
 			const answer = await page.goto(unwind.origin + route);
 			const sent = await structure(page, await answer?.text());
-			// A page about nothing follows nothing.
+			// The page of an unknown address opens no stream.
 			if (route === '/nowhere') await page.waitForLoadState('networkidle');
 			else await live(page);
 			expect(sent.length, route).toBeGreaterThan(8);
@@ -138,10 +137,10 @@ test('what the server renders, what comes to life and what the browser makes by 
 	}
 });
 
-test('a page of which the browser shows something else than the server sent is found', async ({ unwind, visit }) => {
+test("hydration check reports a page that differs from the server's HTML", async ({ unwind, visit }) => {
 	const page = await visit({ viewport });
 	await signIn(page, unwind.link);
-	/** What the comparison says of a page that is altered on its way. @param {string | RegExp} what @param {string} by */
+	/** The result of the comparison for HTML that is altered in transit. @param {string | RegExp} what @param {string} by */
 	const altered = async (what, by) => {
 		let sent = '';
 		const address = `${unwind.origin}/u/consortium?view=list`;

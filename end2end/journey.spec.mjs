@@ -1,22 +1,22 @@
 /**
- * The journey all this is for: a printed link, a unit, a plan, a confirmation, a run to its end, seen by two people, through
- * a `kill -9`; and on a real control plane judged by somebody who knows nothing of our plans.
+ * The main journey: a printed link, a unit, a plan, a confirmation, a run to its end, seen by two people, with a `kill -9` in the
+ * middle; on a real control plane the judge checks it from the outside.
  */
 import { readFile } from 'node:fs/promises';
 import { collection, Kinds } from './cluster/kinds.mjs';
 import { kept, unitLabel, bystanderLabel, canaries } from './cluster/sample/names.mjs';
 import { Judge } from './judge/judge.mjs';
-import { anotherLink, expect, hold, signIn, tearDown, test, tickAll } from './world.mjs';
+import { anotherLink, expect, hold, signIn, tearDown, test, tickAll } from './fixtures.mjs';
 
-/** Until something is gone, and not everything. @param {import('@playwright/test').Page} page */
+/** Waits until some objects are gone, but not all. @param {import('@playwright/test').Page} page */
 const halfway = (page) =>
 	page.waitForFunction(() => {
 		const [, gone, total] = /(\d+) of (\d+) gone/.exec(document.querySelector('.progress')?.textContent ?? '') ?? [];
 		return Number(gone) > 0 && Number(gone) < Number(total);
 	});
 
-/** Two people take the application apart, while the program is killed in the middle. @returns what the first of them saw last */
-async function takenApart({ unwind, visit }) {
+/** Runs a teardown before two viewers, and kills and restarts the program half way. */
+async function tearDownThroughKill({ unwind, visit }) {
 	const li = await visit();
 	await signIn(li, unwind.link);
 	const wang = await visit();
@@ -37,19 +37,19 @@ async function takenApart({ unwind, visit }) {
 		await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
 		await expect(page.getByText(/went on after a restart of the server/)).toBeVisible();
 		await expect(page.getByText('The server was restarted; the run goes on')).toHaveCount(1);
-		// A screen reader is told the same, some seconds later and further down.
+		// The live region says the same some seconds later.
 		await expect(page.getByText(/^(\d+) of \1 gone$/).first()).toBeVisible();
 	}
 	const secrets = await Promise.all([li.content(), readFile(`${unwind.options.state}/journal.redb`, 'latin1')]);
 	for (const text of [...secrets, unwind.errors]) expect(text).not.toMatch(canaries);
 }
 
-/** Nobody declared this volume: it is left as Released, and the plan has named it as data left behind. */
+/** This volume has no label of the unit: it stays as Released, and the plan lists it as data left behind. */
 const leftVolume = 'org1-couchdb';
 const phaseOf = async (cluster, volume) => (await cluster.request('admin', 'GET', `/api/v1/persistentvolumes/${volume}`)).body.status?.phase;
 
-/** What there is with a label, as `Kind namespace/name`. */
-async function standing(cluster, label) {
+/** The objects with a label, as `Kind namespace/name`. */
+async function objectsWith(cluster, label) {
 	const admin = (...request) => cluster.request('admin', ...request);
 	const { all } = await Kinds.discover(admin);
 	const lists = all.filter(({ verbs }) => verbs.includes('list') && verbs.includes('delete')).map(async (kind) => {
@@ -62,35 +62,35 @@ async function standing(cluster, label) {
 
 const title = ({ kind, namespace, name }) => `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 
-test('an application is taken apart through a kill, before two people', { tag: '@unjudged' }, async ({ cluster, unwind, visit }) => {
-	const [own, bystander] = [await standing(cluster, unitLabel), await standing(cluster, bystanderLabel)];
+test('teardown continues after kill -9 and two viewers see it finish', { tag: '@unjudged' }, async ({ cluster, unwind, visit }) => {
+	const [own, bystander] = [await objectsWith(cluster, unitLabel), await objectsWith(cluster, bystanderLabel)];
 	expect([own.length > 30, bystander.length > 2]).toEqual([true, true]);
 	const keeps = kept.map(title);
-	await takenApart({ unwind, visit });
-	// What a controller makes of a Service goes after it, when the controller comes to it.
-	await expect.poll(() => standing(cluster, unitLabel)).toEqual(own.filter((one) => keeps.includes(one)));
+	await tearDownThroughKill({ unwind, visit });
+	// EndpointSlices are deleted by their controller some time after their Service.
+	await expect.poll(() => objectsWith(cluster, unitLabel)).toEqual(own.filter((one) => keeps.includes(one)));
 	for (const { kind, name } of kept) if (kind === 'PersistentVolume') expect(await phaseOf(cluster, name)).toBe('Bound');
-	expect(await standing(cluster, bystanderLabel)).toEqual(bystander);
+	expect(await objectsWith(cluster, bystanderLabel)).toEqual(bystander);
 	await expect.poll(() => phaseOf(cluster, leftVolume)).toBe('Released');
 });
 
-test('an application is taken apart in order, through a kill, before two people', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
-	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, accused: 'developer' });
-	await takenApart({ unwind, visit });
-	const { convictions, seen, gaps, unread } = await judge.close({
+test('teardown continues after kill -9 in the right order and two viewers see it finish', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
+	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, actor: 'developer' });
+	await tearDownThroughKill({ unwind, visit });
+	const { violations, seen, gaps, uncheckedClaims } = await judge.close({
 		keptExpected: kept,
 		mayRemain: ({ metadata }) => metadata.name === leftVolume,
 	});
-	expect(convictions).toEqual([]);
-	// Which Pods there are was asked of the API server itself before each claim went.
-	expect(unread).toEqual([]);
+	expect(violations).toEqual([]);
+	// Before each claim was deleted, its Pods were listed from the API server.
+	expect(uncheckedClaims).toEqual([]);
 	await expect.poll(() => phaseOf(cluster, leftVolume)).toBe('Released');
-	// It has seen them all, and knows whose they were.
+	// The judge saw all requests, and no watch had gaps.
 	expect(gaps).toEqual([]);
 	expect(seen.requests).toBeGreaterThan(40);
 });
 
-test('what is shared is kept, and says why', async ({ unwind, visit }) => {
+test('shared objects are kept and the plan says why', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.getByRole('link', { name: 'consortium', exact: true }).click();
@@ -102,14 +102,14 @@ test('what is shared is kept, and says why', async ({ unwind, visit }) => {
 		await expect(line).toContainText(/uses it and is not part of the unit|is kept and needs it/);
 	}
 	await expect(keptList.getByText(/auditor uses it and is not part of the unit/).first()).toBeVisible();
-	// Nobody declared this volume, and it is not to be deleted with its claim.
+	// This volume has no label of the unit, and its reclaim policy keeps it.
 	await expect(keptList.getByRole('listitem').filter({ hasText: 'PersistentVolume org1-couchdb' })).toContainText('Retain');
 	const data = page.getByRole('row').or(page.getByRole('listitem')).filter({ hasText: 'Left where it is' });
 	await expect(data.filter({ hasText: 'org1-couchdb' })).not.toHaveCount(0);
 	await expect(page.getByText('Destroyed for good', { exact: true })).toBeVisible();
 });
 
-test('a plan the cluster has moved away from is refused with the differences', async ({ cluster, unwind, visit }) => {
+test('plan that the cluster has changed since is refused with the differences', async ({ cluster, unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.getByRole('link', { name: 'consortium', exact: true }).click();
@@ -132,13 +132,13 @@ test('a plan the cluster has moved away from is refused with the differences', a
 	await expect(page.getByText('The cluster has moved since this plan was made')).toBeHidden();
 });
 
-test('a Pod that never goes holds what is behind it and nothing else, and the run can be stopped', async ({ cluster, unwind, visit }) => {
+test('Pod that never terminates blocks only what depends on it, and the run can be stopped', async ({ cluster, unwind, visit }) => {
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await tearDown(page, 'consortium');
 
-	// Everything that does not hang on that Pod goes, its namespace's neighbours to the last.
+	// Everything that does not depend on that Pod goes, in its namespace too.
 	const row = (name) => page.getByRole('row').filter({ hasText: name });
 	await expect(row('Namespace consortium-org1')).toContainText('Gone', { timeout: 60_000 });
 	await expect(row('Pod consortium-orderers/orderer-0')).toContainText('Gone');
@@ -148,7 +148,7 @@ test('a Pod that never goes holds what is behind it and nothing else, and the ru
 	const claim = await cluster.request('admin', 'GET', '/api/v1/namespaces/consortium-orderers/persistentvolumeclaims/ledger-orderer-1');
 	expect(claim.body.metadata.deletionTimestamp).toBeUndefined();
 
-	// Long enough for the server to have said which build it serves: it is still this one.
+	// By now the server has announced its build: it is the page's own.
 	await expect(page.getByText('The server was updated.')).toBeHidden();
 	await page.getByRole('button', { name: 'Stop…' }).click();
 	await page.getByRole('dialog').getByRole('button', { name: /Stop/ }).click();

@@ -1,16 +1,16 @@
 /**
- * The whole journey without a mouse: whoever has a keyboard alone comes from the units to a run and to its end, always
- * sees where they are, and is where they were when a dialog closes.
+ * The whole journey with a keyboard alone: from the units to the end of a run. The focus is always visible, and returns when a
+ * dialog closes.
  */
-import { expect, hold, signIn, test } from './world.mjs';
+import { expect, hold, signIn, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
-/** More stops than any page has before the one that is looked for. */
+/** More tab stops than any page has. */
 const stops = 150;
 
 /**
- * What has the focus, and what is wrong with how that is seen: it has to have a ring, and to be in sight.
+ * The focused element, and what is wrong with its focus ring: it has to be visible and within the window.
  * @param {import('@playwright/test').Page} page
  */
 const focused = (page) =>
@@ -18,7 +18,7 @@ const focused = (page) =>
 		const at = document.activeElement;
 		if (!at || at === document.body) return { at: 'nothing', wrong: [] };
 		const name = `${at.localName} ${at.getAttribute('aria-label') ?? at.textContent?.trim().slice(0, 40)}`;
-		// A card of the graph has its ring drawn as the line around it.
+		// The ring of a card on the map is its outline.
 		const card = at instanceof SVGGElement && at.querySelector('.card');
 		const { outlineStyle, outlineWidth, outlineColor, stroke, strokeWidth } = getComputedStyle(card || at);
 		const [line, width, colour] = card ? [stroke, strokeWidth, stroke] : [outlineStyle, outlineWidth, outlineColor];
@@ -43,7 +43,7 @@ async function expectSeen(page) {
 }
 
 /**
- * Goes on with Tab until something has the focus, which has to be seen at each stop.
+ * Presses Tab until the element has the focus, and checks the focus ring at each stop.
  * @param {import('@playwright/test').Page} page @param {import('@playwright/test').Locator} to
  */
 async function tabTo(page, to) {
@@ -57,7 +57,7 @@ async function tabTo(page, to) {
 	throw new Error(`${stops} stops do not lead to ${to}`);
 }
 
-test('from the units to a run that is paused, resumed and stopped, by keys alone', async ({
+test('keyboard alone plans, starts, pauses, resumes and stops a run', async ({
 	cluster,
 	unwind,
 	visit,
@@ -93,7 +93,7 @@ test('from the units to a run that is paused, resumed and stopped, by keys alone
 		await expectSeen(page);
 	};
 	await tabTo(page, start);
-	// Given up before and after the name was typed, and in the ten seconds after it.
+	// Cancelled before and after the name was typed, and during the countdown.
 	await keyboard.press('Space');
 	await expect(tick).toBeFocused();
 	await tabTo(page, field);
@@ -111,13 +111,13 @@ test('from the units to a run that is paused, resumed and stopped, by keys alone
 		await expect(start).toBeFocused();
 	}
 	await confirm();
-	// Tab stays within the dialog, where Cancel is all that can be pressed.
+	// Tab stays within the dialog, where only Cancel is enabled.
 	await keyboard.press('Tab');
 	const within = () =>
 		dialog.evaluate((dialog) => dialog.contains(document.activeElement) || document.activeElement === document.body);
 	expect(await within()).toBe(true);
 	await page.waitForURL(/\/r\//);
-	// Whoever arrives is past the frame, and whoever pauses can resume.
+	// The focus on arrival is behind the navigation, and Pause becomes Resume.
 	await expect(page.getByRole('main')).toBeFocused();
 
 	await tabTo(page, button('Pause'));

@@ -1,16 +1,16 @@
 /**
- * Whether what stands on a page can be read.
+ * Checks the legibility of a page.
  */
 
 /**
- * Texts that are cut off although nothing says so, texts that lie on each other, names that leave their card in the graph,
- * a note under the tools of the graph, and pages wider than their window.
+ * Finds text that is clipped without an ellipsis, overlapping text, names that leave their card on the map, a note under the map's
+ * tools, and pages wider than their window.
  * @param {import('@playwright/test').Page} page
  */
 export const illegible = (page) =>
 	page.evaluate(() => {
 		const wide = document.documentElement.scrollWidth > window.innerWidth ? [`the page is ${document.documentElement.scrollWidth} wide`] : [];
-		/** Whether a text goes on behind the edge of what is around it, and nothing says so; for readers alone is what is a dot. @param {DOMRect} box @param {Element | null} element */
+		/** Whether a text is clipped by an ancestor without an ellipsis. Ancestors of at most 2 px are for screen readers only. @param {DOMRect} box @param {Element | null} element */
 		function isCut({ left, right }, element) {
 			for (; element && element !== document.body && !element.closest('svg'); element = element.parentElement) {
 				const { overflowX, textOverflow } = getComputedStyle(element);
@@ -21,7 +21,7 @@ export const illegible = (page) =>
 			}
 			return false;
 		}
-		/** What of a box is not clipped by what is around it. @param {DOMRect} box @param {Element | null} element */
+		/** The part of a box that its ancestors do not clip. @param {DOMRect} box @param {Element | null} element */
 		function clipped({ left, top, right, bottom }, element) {
 			for (; element && element !== document.body; element = element.parentElement) {
 				const { overflowX, position } = getComputedStyle(element);
@@ -33,7 +33,7 @@ export const illegible = (page) =>
 			}
 			return { left, top, right, bottom };
 		}
-		/** What lies above the rest of the page by design: it covers what is below. @param {Element | null} element */
+		/** The positioned ancestor, which covers other content by design. @param {Element | null} element */
 		function layer(element) {
 			for (; element && element !== document.body; element = element.parentElement) {
 				if (['sticky', 'fixed', 'absolute'].includes(getComputedStyle(element).position)) return element;

@@ -1,14 +1,14 @@
 /**
- * The map under a mouse: where a card lies before and after the drawing was dragged, scaled and fitted.
+ * The map with a mouse: the position of a card before and after drag, zoom and fit.
  */
-import { expect, signIn, test } from './world.mjs';
+import { expect, signIn, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
 /** Whole units are drawn and scrolled, so a place is right to two pixels. */
 const near = 2;
 
-test('the map follows the pointer that drags it, is scaled around it, and fits', async ({ unwind, visit }) => {
+test('map follows a drag, zooms around the pointer and fits its window', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	// Half as large again as life, so that there is more of it than the frame shows, in both directions.
@@ -45,7 +45,7 @@ test('the map follows the pointer that drags it, is scaled around it, and fits',
 	await card.scrollIntoViewIfNeeded();
 	await frame.evaluate((frame) => frame.scrollBy(200, 150));
 
-	// Dragged by the background it goes where the pointer goes, and stays where it was let go.
+	// A drag of the background moves the map with the pointer.
 	const [before, from] = [await box(), await background()];
 	await mouse.move(from.x, from.y);
 	await mouse.down();

@@ -1,12 +1,12 @@
 /**
- * Every page as somebody prints it, in the colours of their system, or where nothing may move.
+ * The pages in print, with more contrast, with reduced motion, and in forced colours.
  */
 import { illegible } from './legible.mjs';
-import { expect, hold, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
-test('a unit, a plan and a run are printed whole, without what only a screen needs', async ({ unwind, visit }) => {
+test('printed unit, plan and run are complete and have no screen-only controls', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium`);
@@ -37,7 +37,7 @@ test('a unit, a plan and a run are printed whole, without what only a screen nee
 		expect(sheets, url).toBeGreaterThan(0);
 		expect(sheets, url).toBeLessThan(40);
 	}
-	// What scrolls on a screen would be lost on paper.
+	// Scrolled content would be missing on paper.
 	await page.goto(plan);
 	const lost = await page.evaluate(() =>
 		[...document.querySelectorAll('main *')]
@@ -48,7 +48,7 @@ test('a unit, a plan and a run are printed whole, without what only a screen nee
 	expect(lost).toEqual([]);
 });
 
-test('who asks for more contrast gets it in every word and line', async ({ unwind, visit }) => {
+test('page with prefers-contrast raises the contrast of all text and lines', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium`);
@@ -73,7 +73,7 @@ test('who asks for more contrast gets it in every word and line', async ({ unwin
 	}
 });
 
-test('nothing moves where nothing may, and something does elsewhere', async ({ cluster, unwind, visit }) => {
+test('page with prefers-reduced-motion has no animation, and a page without it has', async ({ cluster, unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
@@ -85,7 +85,7 @@ test('nothing moves where nothing may, and something does elsewhere', async ({ c
 	await expect.poll(moving).toBe(0);
 });
 
-test('in the colours of the system every state keeps its shape, its glyph and its word', async ({ unwind, visit }) => {
+test('state in forced colours keeps its shape, glyph and word', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {

@@ -1,11 +1,11 @@
 /**
- * Every page as different people meet it: wide and narrow, light and dark, with assistive technology, without JavaScript.
+ * Every page wide and narrow, light and dark, with axe, and without JavaScript.
  */
 import AxeBuilder from '@axe-core/playwright';
 import { canaries } from './cluster/sample/names.mjs';
 import { illegible } from './legible.mjs';
 import { Unwind } from './unwind.mjs';
-import { expect, hold, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
 // The bystander lives where the developer has no rights.
 test.use({ rights: 'admin' });
@@ -17,8 +17,8 @@ const judgedWidths = [1440, 390];
 
 /** @param {import('@playwright/test').Page} page */
 async function violations(page) {
-	// Every rule, but only what was violated is told, and by the page itself: it has no frames. What is in order takes axe
-	// three quarters of its time to describe.
+	// Every rule, but results for violations only: the description of passed rules takes axe three quarters of its time. The page
+	// has no frames.
 	const axe = new AxeBuilder({ page }).setLegacyMode(true).options({ resultTypes: ['violations'] });
 	const { violations } = await axe.analyze();
 	return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`);
@@ -35,7 +35,7 @@ async function inspect(page, what) {
 	await page.setViewportSize({ width: 1440, height: 900 });
 }
 
-test('every route is readable at every width, in light and dark, and axe finds nothing', { tag: '@real' }, async ({ unwind, visit }) => {
+test('route at every width and in both themes is readable and passes axe', { tag: '@real' }, async ({ unwind, visit }) => {
 	test.setTimeout(360_000);
 	const first = await visit();
 	await signIn(first, unwind.link);
@@ -62,7 +62,7 @@ test('every route is readable at every width, in light and dark, and axe finds n
 	}
 });
 
-test('the theme is the system’s, then light, then dark, and is kept without a flash', async ({ unwind, visit }) => {
+test('theme switch goes from system to light to dark and survives a reload without a flash', async ({ unwind, visit }) => {
 	const first = await visit();
 	await signIn(first, unwind.link);
 	const storageState = await first.context().storageState();
@@ -96,7 +96,7 @@ test('the theme is the system’s, then light, then dark, and is kept without a 
 	}
 });
 
-test('whoever is not signed in is told so in a page that is readable at every width, in light and dark', async ({ unwind, visit }) => {
+test('signed-out page is readable at every width, in light and dark', async ({ unwind, visit }) => {
 	for (const colorScheme of schemes) {
 		const page = await visit({ colorScheme });
 		await page.goto(unwind.origin);
@@ -110,7 +110,7 @@ test('whoever is not signed in is told so in a page that is readable at every wi
 	}
 });
 
-test('a text that is cut off, one on another and a page that is too wide are found', async ({ unwind, visit }) => {
+test('legibility check reports clipped text, overlapping text and a page that is too wide', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	expect(await illegible(page)).toEqual([]);
@@ -123,7 +123,7 @@ test('a text that is cut off, one on another and a page that is too wide are fou
 	expect(await styled('width: 4000px')).toContain('wide');
 });
 
-test('axe sees what is there: a picture without a text, a faint word, a button without a name', async ({ unwind, visit }) => {
+test('axe reports an image without text, low contrast and a button without a name', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	expect(await violations(page)).toEqual([]);
@@ -135,7 +135,7 @@ test('axe sees what is there: a picture without a text, a faint word, a button w
 	for (const rule of ['image-alt', 'color-contrast', 'button-name']) expect(found).toContain(rule);
 });
 
-test('what a page fetches ahead it uses: each file comes once', async ({ unwind, visit }) => {
+test('preloaded file is used and fetched once', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	/** @type {string[]} */
@@ -150,7 +150,7 @@ test('what a page fetches ahead it uses: each file comes once', async ({ unwind,
 	expect(fetched).toEqual([...new Set(fetched)]);
 });
 
-test('the content of a Secret is in nothing that leaves the program, even for who may read it', async ({ cluster, unwind, visit }) => {
+test('Secret values appear in no response, log or journal, even with the right to read them', async ({ cluster, unwind, visit }) => {
 	// That the pattern finds what it should: the API server, asked by the same person, gives it away.
 	const { body } = await cluster.request('admin', 'GET', '/api/v1/secrets');
 	expect(JSON.stringify(body)).toMatch(canaries);
@@ -174,7 +174,7 @@ test('the content of a Secret is in nothing that leaves the program, even for wh
 	expect(unwind.errors).not.toMatch(canaries);
 });
 
-test('without JavaScript a unit and a run can be read', async ({ unwind, visit }) => {
+test('unit and run without JavaScript are readable', async ({ unwind, visit }) => {
 	const first = await visit();
 	await signIn(first, unwind.link);
 	const cookies = await first.context().cookies();
@@ -194,8 +194,8 @@ test('without JavaScript a unit and a run can be read', async ({ unwind, visit }
 	await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
 });
 
-test('without JavaScript a run that still goes on can be read, and a reload shows how far it has got', { tag: '@real' }, async ({ cluster, unwind, visit }) => {
-	// Who holds one Pod decides when the run gets any further.
+test('open run without JavaScript is readable, and a reload shows its progress', { tag: '@real' }, async ({ cluster, unwind, visit }) => {
+	// The held Pod keeps the run from progressing.
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const first = await visit();
 	await signIn(first, unwind.link);
@@ -221,7 +221,7 @@ test('without JavaScript a run that still goes on can be read, and a reload show
 	await expect(claim).toContainText('Waiting');
 	await expect(claim).toContainText('orderer-1');
 	await expect(page.getByRole('region', { name: 'What happened' }).getByRole('listitem').first()).toBeVisible();
-	// What needs the script cannot be pressed in vain.
+	// Buttons that need JavaScript are disabled.
 	for (const name of ['Pause', 'Stop…']) await expect(page.getByRole('button', { name })).toBeDisabled();
 
 	await hold(cluster, 'consortium-orderers', 'orderer-1', null);
@@ -234,9 +234,9 @@ test('without JavaScript a run that still goes on can be read, and a reload show
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible();
 });
 
-test('a run in trouble is readable at every width, with what is opened in it, and axe finds nothing', async ({ cluster, visit }) => {
+test('blocked run with its panels open is readable at every width and passes axe', async ({ cluster, visit }) => {
 	test.setTimeout(360_000);
-	// Who may only read has every deletion refused.
+	// With the rights of a reader every deletion is refused.
 	const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'reader' });
 	try {
 		const first = await visit();
@@ -279,7 +279,7 @@ test('a run in trouble is readable at every width, with what is opened in it, an
 	}
 });
 
-test('an object says everything that is known of it', async ({ unwind, visit }) => {
+test('object page shows everything known about the object', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium?view=list&q=org2-shared`);
@@ -291,7 +291,7 @@ test('an object says everything that is known of it', async ({ unwind, visit }) 
 	await expect(drawer).toBeHidden();
 });
 
-test('the map is walked, opened, searched and scaled by keys alone', async ({ unwind, visit }) => {
+test('keyboard alone navigates, opens, searches and zooms the map', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium?view=map`);
@@ -388,7 +388,7 @@ test('the map is walked, opened, searched and scaled by keys alone', async ({ un
 	await expect.poll(width).toBe(fitted);
 });
 
-test('links, the way back and the address agree, and the page is loaded once', async ({ unwind, visit }) => {
+test('links, Back and the address agree, and the document is loaded once', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	const address = () => new URL(page.url()).pathname + new URL(page.url()).search;
@@ -398,7 +398,7 @@ test('links, the way back and the address agree, and the page is loaded once', a
 	await expect(page).toHaveTitle('consortium · Unwind');
 	await page.getByRole('link', { name: 'List', exact: true }).click();
 	await expect.poll(address).toBe('/u/consortium?view=list');
-	// What is typed replaces the address: one step back leads to before the list.
+	// A typed filter replaces the address: Back leads to the page before the list.
 	await page.getByRole('searchbox').fill('org2 sh&red');
 	await expect.poll(address).toBe('/u/consortium?view=list&q=org2%20sh%26red');
 	await page.goBack();
@@ -418,7 +418,7 @@ test('links, the way back and the address agree, and the page is loaded once', a
 	expect(new URL(page.url()).hash).toBe('#runs');
 	expect(await page.evaluate(() => 'loadedOnce' in window)).toBe(true);
 
-	// What is reloaded, and what a form without scripts would ask for, is what was seen.
+	// A reload, and the form without JavaScript, show the same page.
 	await page.goto(`${unwind.origin}/u/consortium?q=org2+sh%26red`);
 	await expect(page.getByRole('searchbox')).toHaveValue('org2 sh&red');
 	const [other] = await Promise.all([page.context().waitForEvent('page'), page.getByRole('link', { name: 'Units' }).first().click({ modifiers: ['Control'] })]);

@@ -1,6 +1,6 @@
 /**
- * Takes the README's picture anew: a run in the middle, on the sandbox, as a browser shows it. Some Pods are held, so that
- * it is the same moment each time: all that does not wait for them is gone. Prints what is to be seen on it.
+ * Takes the README's screenshot: a run half way, on the sandbox. Some Pods are held, so that it shows the same moment each time:
+ * everything that does not wait for them is gone. Prints the progress that it shows.
  *
  *   node end2end/picture.mjs [FILE]
  */
@@ -15,7 +15,7 @@ import { Unwind } from './unwind.mjs';
 
 const [file = fileURLToPath(new URL('run.png', import.meta.url))] = process.argv.slice(2);
 const unit = 'consortium';
-/** Whose Pods are held. @param {{kind: string, namespace?: string, name: string}} object */
+/** Whether the Pod is held. @param {{kind: string, namespace?: string, name: string}} object */
 const isHeld = ({ kind, namespace, name }) =>
 	kind === 'Pod' && (/^orderer-/.test(name) || (namespace === 'consortium-org1' && /^(couchdb|peer)/.test(name)));
 
@@ -35,7 +35,7 @@ try {
 	};
 	const { id, hash, steps } = await ask('/api/plans', { unit });
 
-	/** What waits for what is held, itself included. @type {Set<number>} */
+	/** The steps of held Pods, and all that wait for them. @type {Set<number>} */
 	const waits = new Set();
 	for (const { id, object } of steps) {
 		if (!isHeld(object)) continue;

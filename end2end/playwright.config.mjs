@@ -1,7 +1,7 @@
 import { defineConfig } from '@playwright/test';
 import { launchOptions } from './browser.mjs';
 
-// Journeys take turns: each has a control plane of its own, and two cores carry one of those at a time.
+// One worker: each journey has a control plane of its own, and two cores can run one at a time.
 export default defineConfig({
 	testDir: '.',
 	testMatch: '*.spec.mjs',
@@ -10,11 +10,11 @@ export default defineConfig({
 	timeout: 120_000,
 	expect: { timeout: 20_000 },
 	forbidOnly: Boolean(process.env.CI),
-	// The sandbox is there at once; what has to be judged, and what a real API server decides, is played on a real one.
+	// Most journeys use the sandbox, which starts at once. Those that need the judge or a real API server use a real one.
 	projects: [
-		{ name: 'sandbox', grepInvert: /@judged/, use: { stage: 'sandbox' } },
-		{ name: 'real', testMatch: ['journey.spec.mjs', 'refusals.spec.mjs'], grepInvert: /@unjudged/, use: { stage: 'real' } },
-		{ name: 'real pages', testMatch: 'pages.spec.mjs', grep: /@real/, use: { stage: 'real' } },
+		{ name: 'sandbox', grepInvert: /@judged/, use: { backend: 'sandbox' } },
+		{ name: 'real', testMatch: ['journey.spec.mjs', 'refusals.spec.mjs'], grepInvert: /@unjudged/, use: { backend: 'real' } },
+		{ name: 'real pages', testMatch: 'pages.spec.mjs', grep: /@real/, use: { backend: 'real' } },
 	],
 	reporter: [['list'], ['./summary.mjs']],
 	outputDir: 'results',

@@ -1,6 +1,6 @@
 /**
- * Bad input, as a person meets it: what the program says where it cannot start, and what the page says where the cluster
- * cannot be reached, does not let us in, hides something, or holds what nobody expects.
+ * Failures as a person sees them: the program when it cannot start, and the page when the cluster is unreachable, refuses, hides
+ * kinds, or has unusual objects.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,12 +12,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { program, Unwind } from './unwind.mjs';
-import { expect, signIn, test } from './world.mjs';
+import { expect, signIn, test } from './fixtures.mjs';
 
 const built = new URL('../target/site', import.meta.url).pathname;
 
 /**
- * Starts the program where it should refuse, and gives what it said.
+ * Starts the program with arguments that it should refuse, and returns its output.
  * @param {string[]} words @param {{site?: string, state?: string}} [places]
  */
 async function refused(words, { site = built, state } = {}) {
@@ -48,7 +48,7 @@ const kubeconfig = (server, token) =>
 	});
 
 /**
- * A way to an API server that can be told to know nobody any more, as when a token ends: what is open is cut.
+ * A proxy of an API server that can be switched to answer 401, like after a token has expired; open connections are cut.
  * @param {string} server @param {string} ca
  */
 async function doorTo(server, ca) {
@@ -88,7 +88,7 @@ async function doorTo(server, ca) {
 	};
 }
 
-test.describe('before there is a page', () => {
+test.describe('before the server starts', () => {
 	/** @type {string} */
 	let folder;
 	test.beforeAll(async () => {
@@ -103,7 +103,7 @@ test.describe('before there is a page', () => {
 		return path;
 	}
 
-	test('a kubeconfig that is missing, broken or incomplete is named, with what to do', async () => {
+	test('kubeconfig that is missing, broken or incomplete is named, with what to do', async () => {
 		const none = await refused(['--context', 'production']);
 		expect(none).toContain('no kubeconfig found');
 		expect(none).toContain('--kubeconfig or KUBECONFIG');
@@ -126,7 +126,7 @@ test.describe('before there is a page', () => {
 		expect(nowhere).toContain('kubectl config set-cluster');
 	});
 
-	test('flags, ports and directories that cannot be used are named, with what to do', async () => {
+	test('unusable flag, port or directory is named, with what to do', async () => {
 		const known = ['--kubeconfig', await file(kubeconfig('https://127.0.0.1:1', 'token'))];
 		expect(await refused([...known, '--address', '0.0.0.0'])).toMatch(/loopback/);
 		expect(await refused([...known, '--port', 'http'])).toContain("'--port <PORT>'");
@@ -163,7 +163,7 @@ test.describe('on the page', () => {
 		}
 	}
 
-	test('an API server that does not answer is said, since when, and why', async ({ visit }) => {
+	test('unreachable API server is shown with its cause and since when', async ({ visit }) => {
 		await facing(kubeconfig('https://127.0.0.1:1', 'token'), async (unwind) => {
 			const page = await visit();
 			await signIn(page, unwind.link);
@@ -174,7 +174,7 @@ test.describe('on the page', () => {
 		});
 	});
 
-	test('what may not be seen is said, with the reason and what to do', async ({
+	test('forbidden kind is shown with the reason and what to do', async ({
 		cluster,
 		visit,
 	}) => {
@@ -192,7 +192,7 @@ test.describe('on the page', () => {
 		}
 	});
 
-	test('objects that nobody expects are shown as they are, and do no harm', async ({ cluster, unwind, visit }) => {
+	test('objects with hostile or unusual content are shown literally and break nothing', async ({ cluster, unwind, visit }) => {
 		const namespace = 'consortium-org1';
 		const labels = { 'app.kubernetes.io/part-of': 'consortium' };
 		const script = '<img src=x onerror=alert(1)>';
@@ -230,10 +230,10 @@ test.describe('on the page', () => {
 		expect(alerted).toBe(false);
 	});
 
-	test('credentials that have expired are said', async ({ cluster, visit }) => {
+	test('expired credentials at the start are reported', async ({ cluster, visit }) => {
 		const { server } = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
 		await facing(kubeconfig(server, 'expired'), async (unwind) => {
-			// A page that cannot be served yet is one that the browser complains of.
+			// The browser reports the 503 of a page that cannot be served yet.
 			const page = await visit({ breaks: true });
 			await signIn(page, unwind.link);
 			for (const path of ['/', '/u/consortium']) {
@@ -246,7 +246,7 @@ test.describe('on the page', () => {
 		});
 	});
 
-	test('credentials that expire take nothing away: what was seen stays, and goes on once they are renewed', async ({ cluster, visit }) => {
+	test('credentials that expire later leave the data on the page, which goes on once they are renewed', async ({ cluster, visit }) => {
 		const { server, ca, tokens } = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
 		const door = await doorTo(server, ca);
 		try {
@@ -262,7 +262,7 @@ test.describe('on the page', () => {
 				door.expire();
 				const alert = page.getByRole('alert');
 				await expect(alert).toContainText(/credentials/i);
-				// Nobody can look, so nobody may say that anything is gone, or that there is nothing else.
+				// Without access the page must not say that anything is gone, or that nothing else exists.
 				const metadata = { name: 'unseen', namespace: 'bystander', labels: { 'app.kubernetes.io/part-of': 'bystander' } };
 				await cluster.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata }]);
 				expect(await shown()).toEqual(before);

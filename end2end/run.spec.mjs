@@ -1,12 +1,12 @@
 /**
- * What a person can tell a run, and what they are told before they do.
+ * The commands of a person to a run, and their confirmations.
  */
 import { Unwind } from './unwind.mjs';
-import { expect, hold, ownTime, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, ownTime, signIn, tearDown, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
-/** Starts a teardown before somebody who may only read: every deletion is refused. */
+/** The program with the rights of a reader: every deletion is refused. */
 const refusing = test.extend({
 	unwind: async ({ cluster }, use) => {
 		const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'reader' });
@@ -26,7 +26,7 @@ async function planned(unwind, visit) {
 	return page;
 }
 
-test('for ten seconds nothing is sent, Cancel has the focus, and what was cancelled is not sent later', async ({ unwind, visit }) => {
+test('countdown sends nothing for ten seconds, focuses Cancel, and a cancelled start is never sent', async ({ unwind, visit }) => {
 	const page = await planned(unwind, visit);
 	/** @type {string[]} */
 	const sent = [];
@@ -46,7 +46,7 @@ test('for ten seconds nothing is sent, Cancel has the focus, and what was cancel
 		await page.clock.runFor(100);
 		await expect(dialog.getByRole('button', { name: 'Cancel' })).toBeFocused();
 	};
-	// A page whose clock leaps hears nothing meanwhile, and seconds in which it hears too little do not count.
+	// A page whose clock jumps receives nothing meanwhile, and the countdown counts only seconds with a live stream.
 	const toTheLastSecond = async () => {
 		const last = dialog.getByRole('button', { name: 'Starts in 1 s' });
 		const begun = await page.evaluate(() => Date.now());
@@ -66,7 +66,7 @@ test('for ten seconds nothing is sent, Cancel has the focus, and what was cancel
 	await page.clock.runFor(60_000);
 	expect(sent).toEqual([]);
 	expect(page.url()).toContain('/plan/');
-	// While its clock leapt the page heard nothing; what it asks for anew comes in our time.
+	// While its clock jumped the page received nothing; the answer to its next request comes in real time.
 	await expect(async () => {
 		await page.clock.runFor(1_000);
 		await expect(page.getByText('Live', { exact: true })).toBeVisible({ timeout: 500 });
@@ -85,12 +85,12 @@ test('for ten seconds nothing is sent, Cancel has the focus, and what was cancel
 		await page.clock.runFor(1_000);
 		await expect(dialog.getByText('Starting…')).toBeVisible({ timeout: 500 });
 	}).toPass();
-	// It is too late now, however long the answer takes.
+	// The request has left: Cancel no longer helps, however long the answer takes.
 	await expect(dialog.getByRole('button', { name: 'Cancel' })).toBeDisabled();
 	await expect(dialog.getByText('Nothing has been sent yet.')).toBeHidden();
 	await page.keyboard.press('Enter');
 	await expect(dialog.getByRole('button', { name: 'Cancel' })).toBeFocused();
-	// A browser closes at the second Escape whatever the page says to the first.
+	// A browser closes a dialog at the second Escape, even if the page prevents the first.
 	for (let time = 0; time < 2; time++) {
 		await page.keyboard.press('Escape');
 		await page.clock.runFor(100);
@@ -101,7 +101,7 @@ test('for ten seconds nothing is sent, Cancel has the focus, and what was cancel
 	expect(sent).toEqual(['/api/runs']);
 });
 
-test('the seconds before the start wait while what is shown is not what is', async ({ unwind, visit }) => {
+test('countdown stands still while the page is offline', async ({ unwind, visit }) => {
 	const page = await planned(unwind, visit);
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
 	let sent = 0;
@@ -129,7 +129,7 @@ test('the seconds before the start wait while what is shown is not what is', asy
 	await page.waitForURL(/\/r\//);
 });
 
-test('a paused run sends nothing, and a resumed one goes on to the end', async ({ cluster, unwind, visit }) => {
+test('paused run sends nothing, and the resumed run finishes', async ({ cluster, unwind, visit }) => {
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const page = await visit();
 	await signIn(page, unwind.link);
@@ -143,7 +143,7 @@ test('a paused run sends nothing, and a resumed one goes on to the end', async (
 	await expect(page.getByText('Paused', { exact: true })).toBeVisible();
 	await expect(page.getByText('Li paused the run')).toBeVisible();
 	await hold(cluster, 'consortium-orderers', 'orderer-1', null);
-	// What was requested goes on; what was behind it is free now, and is not requested.
+	// The requested deletion continues; the step behind it is free now and is not requested.
 	await expect(row('Pod consortium-orderers/orderer-1')).toContainText('Gone', { timeout: 60_000 });
 	await expect(claim).toContainText('Waiting');
 	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/consortium-orderers/persistentvolumeclaims/ledger-orderer-1');
@@ -155,7 +155,7 @@ test('a paused run sends nothing, and a resumed one goes on to the end', async (
 	await expect(page.getByText('Everything in the plan is gone', { exact: true })).toBeVisible();
 });
 
-test('what was done can be read when its unit is gone, after a restart and without JavaScript', async ({
+test('finished run is readable after its unit is gone, after a restart and without JavaScript', async ({
 	unwind,
 	visit,
 }) => {
@@ -182,7 +182,7 @@ test('what was done can be read when its unit is gone, after a restart and witho
 	}
 });
 
-test('the time that has elapsed is the run’s own, goes on while the run does, and stands still after its end', async ({ cluster, unwind, visit }) => {
+test('elapsed time counts while the run is open and stops at its end', async ({ cluster, unwind, visit }) => {
 	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/bystander/pods');
 	const [{ metadata }] = body.items;
 	await hold(cluster, 'bystander', metadata.name);
@@ -194,13 +194,13 @@ test('the time that has elapsed is the run’s own, goes on while the run does, 
 		const { started, ended } = records.find(({ record }) => record === 'run');
 		return { started: Math.floor(Date.parse(started) / 1000), ended: ended && Math.floor(Date.parse(ended) / 1000) };
 	};
-	/** What the page says has elapsed, in seconds. */
+	/** The elapsed time on the page, in seconds. */
 	const shown = async () => {
 		const [, minutes = 0, seconds] = /^Elapsed (?:(\d+) min )?(\d+) s$/.exec((await page.getByText(/^Elapsed /).textContent()) ?? '') ?? [];
 		return Number(minutes) * 60 + Number(seconds);
 	};
 	const { started } = await run();
-	// The server's time comes in whole seconds, the page's clock ticks once in one, and what it shows is rounded down.
+	// The server sends whole seconds, the page's clock ticks once a second, and the page rounds down.
 	const off = async () => Math.abs((await shown()) - (Date.now() / 1000 - started));
 	await expect.poll(off).toBeLessThan(3.5);
 	const first = await shown();
@@ -211,12 +211,12 @@ test('the time that has elapsed is the run’s own, goes on while the run does, 
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	const { ended } = await run();
 	expect(await shown()).toBe(ended - started);
-	// The clock itself goes on.
+	// The age of the end still grows.
 	await expect(page.getByText(/Ended ([5-9]|\d\d) s ago/)).toBeVisible();
 	expect(await shown()).toBe(ended - started);
 });
 
-refusing('a step is left out only after it was said what is left out with it', async ({ unwind, visit }) => {
+refusing('skipping a step first names the steps that are skipped with it', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await tearDown(page, 'consortium');
@@ -227,7 +227,7 @@ refusing('a step is left out only after it was said what is left out with it', a
 	const skipped = page.locator('.steps').getByRole('row').filter({ hasText: 'Skipped' });
 	const dialog = page.getByRole('dialog');
 
-	// Asked, and answered with no.
+	// Cancelled.
 	await stateful.getByRole('button', { name: 'Skip…' }).click();
 	await expect(dialog.getByRole('heading')).toHaveText('Leave out StatefulSet consortium-orderers/orderer?');
 	await expect(dialog).toContainText('PersistentVolumeClaim');
@@ -242,7 +242,7 @@ refusing('a step is left out only after it was said what is left out with it', a
 	await expect(skipped).toHaveCount(behind + 1);
 	await expect(stateful).toHaveCount(0);
 
-	// Nothing was accepted, so a stop leaves nothing that cannot be taken back.
+	// No deletion was accepted, so a stop leaves nothing irrevocable.
 	await page.getByRole('button', { name: 'Stop…' }).click();
 	await expect(dialog).toContainText(/\d+ untouched · 0 requested and not to be taken back · 0 gone/);
 	await dialog.getByRole('button', { name: 'Cancel' }).click();

@@ -1,6 +1,6 @@
 /**
- * The sandbox with the sample application in it, in the place of a control plane: there at once, and light. It believes
- * who says who it is, so the same people have the same rights as in end2end/cluster.
+ * The sandbox with the sample application, as a process. It takes the user from the token, so the same people have the same
+ * rights as in end2end/cluster.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,17 +12,12 @@ import { fileURLToPath } from 'node:url';
 import { Client } from './cluster/client.mjs';
 import { kubeconfig, parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { collection, Kinds } from './cluster/kinds.mjs';
-import { clusterRights, namespaceRights, people } from './cluster/users.mjs';
+import { clusterRights, namespaceRights, people, sandboxTokens } from './cluster/users.mjs';
 
 /** @typedef {import('./cluster/client.mjs').KubeObject} KubeObject */
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const program = join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'sandbox');
-const tokens = new Map([
-	['admin', 'user:admin:system:masters'],
-	['developer', 'user:developer:developers'],
-	['reader', 'user:reader:readers'],
-]);
+export const program = join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'sandbox');
 
 export class Sandbox {
 	#process;
@@ -35,27 +30,27 @@ export class Sandbox {
 		/** Path of a kubeconfig with one context per person. */
 		this.kubeconfig = join(dir, 'kubeconfig');
 		this.#process = process;
-		this.#clients = new Map([...tokens].map(([name, token]) => [name, new Client({ server, token })]));
+		this.#clients = new Map([...sandboxTokens].map(([name, token]) => [name, new Client({ server, token })]));
 	}
 
-	/** With the sample application, whose Pods are started within a second or two. */
+	/** Starts it with the sample application, whose Pods run within two seconds. */
 	static async start() {
 		const dir = await mkdtemp(join(tmpdir(), 'unwind-sandbox-'));
 		const file = join(dir, 'admin.kubeconfig');
 		const process = spawn(program, ['--kubeconfig', file, '--world', 'consortium', '--timing', 'brisk'], { stdio: ['ignore', 'pipe', 'inherit'] });
-		const ended = once(process, 'close').then(([code]) => Promise.reject(new Error(`the sandbox ended with ${code}`)));
+		const ended = once(process, 'close').then(([code]) => Promise.reject(new Error(`the sandbox exited with ${code}`)));
 		ended.catch(() => {});
 		await Promise.race([once(createInterface({ input: process.stdout }), 'line'), ended]);
 		const { server } = parseKubeconfig(await readFile(file, 'utf8'));
 		const sandbox = new Sandbox(dir, process, server);
-		await writeFile(sandbox.kubeconfig, kubeconfig({ server, ca: '', tokens }, people));
+		await writeFile(sandbox.kubeconfig, kubeconfig({ server, ca: '', tokens: sandboxTokens }, people));
 		sandbox.#kinds = await Kinds.discover((...request) => sandbox.request('admin', ...request));
 		await sandbox.apply([...clusterRights, ...namespaceRights]);
 		return sandbox;
 	}
 
 	/**
-	 * One request as a user; resolves whatever the status.
+	 * One request as a user; resolves with any status.
 	 * @param {string} user @param {string} method @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers]
 	 */
 	request(user, method, path, body, headers) {

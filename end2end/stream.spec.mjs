@@ -1,8 +1,8 @@
 /**
- * How a tab keeps its stream: when it asks again after a refusal, that silence is no connection, and that a tab nobody
- * sees gives its place away and takes it back. All by the page's own clock.
+ * The stream of a tab: its backoff after a refusal, the detection of a silent connection, and hidden tabs, which close their stream
+ * and reopen it. All by the page's own clock.
  */
-import { expect, ownTime, signIn, test } from './world.mjs';
+import { expect, ownTime, signIn, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
@@ -61,7 +61,7 @@ const loseDeltas = (page) =>
 			/** @param {string} url */
 			constructor(url) {
 				super(url);
-				// Before anybody else is told.
+				// Before the page's own listeners.
 				this.addEventListener('delta', (event) => {
 					if (!(/** @type {any} */ (window).lose)) return;
 					Object.assign(window, { lose: false, lost: event.data });
@@ -87,7 +87,7 @@ const turn = (page, hidden) =>
 		document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
 	}, hidden);
 
-test('who is refused asks again after pauses that double, are drawn by lot within their bounds, and never end', async ({
+test('refused stream reconnects with exponential backoff and jitter, without end', async ({
 	unwind,
 	visit,
 }) => {
@@ -98,7 +98,7 @@ test('who is refused asks again after pauses that double, are drawn by lot withi
 	await page.clock.pauseAt(Date.now() + 60_000);
 	await page.route('**/api/events*', (route) => route.fulfill({ status: 503 }));
 	const tries = 10;
-	/** The pauses, where chance always says the same, or what it likes. @param {number} [lot] */
+	/** The delays, with a fixed random number or with random ones. @param {number} [lot] */
 	const pauses = async (lot) => {
 		const script = lot === undefined ? undefined : await page.addInitScript((lot) => (Math.random = () => lot), lot);
 		await page.goto(unwind.origin);
@@ -126,7 +126,7 @@ test('who is refused asks again after pauses that double, are drawn by lot withi
 	expect(Math.max(...drawn)).toBeLessThanOrEqual(longest);
 });
 
-test('a stream that says nothing is none: it is noticed, given up, asked for again, and caught up with', async ({
+test('silent stream is detected, closed, reopened and caught up with', async ({
 	cluster,
 	unwind,
 	visit,
@@ -136,8 +136,8 @@ test('a stream that says nothing is none: it is noticed, given up, asked for aga
 	await noteStreams(page);
 	await signIn(page, unwind.link);
 	const before = (await streams(page)).length;
-	// The connection stays as it is; nobody is behind it.
-	await unwind.freeze();
+	// The connection stays open; the server is suspended.
+	await unwind.suspend();
 	const { heard } = await last(page);
 	await page.clock.runFor(heard + silence - 3 * look - (await now(page)));
 	expect(await streams(page)).toHaveLength(before);
@@ -157,19 +157,19 @@ test('a stream that says nothing is none: it is noticed, given up, asked for aga
 	expect(opened - closed).toBeLessThan(shortest * 1.5 + look);
 	expect(url).toMatch(/&after=/);
 
-	// A new one that nobody answers is given up as well.
+	// A new stream without an answer is given up as well.
 	await page.clock.runFor(silence + look);
 	expect((await streams(page))[before].closed).toBeDefined();
 	await page.clock.runFor(longest);
 	expect((await streams(page)).length).toBeGreaterThan(before + 1);
 	await cluster.apply([late(1)]);
-	unwind.thaw();
+	unwind.resume();
 	await expect(live(page)).toBeVisible();
 	await expect(page.getByText(/^Caught up/)).toBeAttached();
 	await expect(page.getByRole('link', { name: 'late', exact: true })).toBeVisible();
 });
 
-test('a tab that nobody sees for a minute gives its stream back, and goes on where it was once it is seen', async ({
+test('tab hidden for a minute closes its stream and resumes from its revision once it is visible', async ({
 	cluster,
 	unwind,
 	visit,
@@ -180,7 +180,7 @@ test('a tab that nobody sees for a minute gives its stream back, and goes on whe
 	await signIn(page, unwind.link);
 	const before = (await streams(page)).length;
 
-	// Who comes back in time keeps it, however often.
+	// A tab that becomes visible in time keeps its stream, however often.
 	for (let visit = 1; visit <= 4; visit += 1) {
 		await turn(page, true);
 		await page.clock.runFor(20_000);
@@ -215,7 +215,7 @@ test('a tab that nobody sees for a minute gives its stream back, and goes on whe
 	await expect(row).toContainText('5');
 });
 
-test('eight tabs are open at once: each of them loads, and what is asked in any of them is answered', async ({ unwind, visit }) => {
+test('eight open tabs all load, and requests from each are answered', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	const tabs = [page];
@@ -234,7 +234,7 @@ test('eight tabs are open at once: each of them loads, and what is asked in any 
 	for (const tab of tabs) await expect(live(tab)).toBeVisible({ timeout: 30_000 });
 });
 
-test('a delta that is lost is noticed at the next one, and everything is asked for anew', async ({
+test('lost delta is detected at the next one, and a new snapshot is requested', async ({
 	cluster,
 	unwind,
 	visit,

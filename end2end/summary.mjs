@@ -1,5 +1,5 @@
 /**
- * Says at the very end what failed, each in a few lines, so that the tail of a log is enough to know it.
+ * A reporter that repeats the failures at the end, a few lines each, so that the tail of a log has them.
  * @implements {import('@playwright/test/reporter').Reporter}
  */
 export default class Summary {

@@ -1,5 +1,5 @@
 /**
- * The program under test, as a person starts it: a process with a command line, a state directory and a printed link.
+ * The program under test as a process, with a command line, a state directory and a printed link.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,23 +8,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { freeze, thaw } from './cluster/frozen.mjs';
+import { suspend, resume } from './cluster/suspend.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 export const program = process.env.UNWIND_PROGRAM ?? join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'unwind');
 
 export class Unwind {
-	/** When one was killed last, by the clock of `performance`. */
+	/** The last `kill`, by the clock of `performance`. */
 	static killed = -Infinity;
 	#process;
 	#errors = '';
 
-	/** @param {{before: string[], state: string}} options before: what it is in front of, as words of its command line */
+	/** @param {{before: string[], state: string}} options before: the arguments that choose the cluster */
 	constructor(options) {
 		this.options = options;
-		/** The link that signs one browser in. */
+		/** The link that signs in one browser. */
 		this.link = '';
-		/** Where it serves. */
 		this.origin = '';
 	}
 
@@ -40,21 +39,21 @@ export class Unwind {
 		return unwind;
 	}
 
-	/** Starts the process; once it has ended, again, with the same state. */
+	/** Starts the process, or restarts it with the same state. */
 	async launch() {
 		const { before, state } = this.options;
 		const words = [...before, '--state', state, '--site', join(root, 'target', 'site')];
 		this.#process = spawn(program, [...words, '--name', 'Li'], { stdio: ['ignore', 'pipe', 'pipe'] });
 		this.#process.stderr.on('data', (data) => (this.#errors += data));
 		const lines = createInterface({ input: this.#process.stdout });
-		const ended = once(this.#process, 'exit').then(() => Promise.reject(new Error(`unwind ended:\n${this.#errors}`)));
+		const ended = once(this.#process, 'exit').then(() => Promise.reject(new Error(`unwind exited:\n${this.#errors}`)));
 		ended.catch(() => {});
 		const [line] = await Promise.race([once(lines, 'line'), ended]);
 		this.link = line;
 		this.origin = new URL(line).origin;
 	}
 
-	/** What it has said to people so far. */
+	/** Its stderr so far. */
 	get errors() {
 		return this.#errors;
 	}
@@ -66,25 +65,25 @@ export class Unwind {
 		await once(this.#process, 'exit');
 	}
 
-	/** Stops it in its tracks: connections stay open, nothing is answered. */
-	freeze() {
-		return freeze(this.#process);
+	/** Suspends it: connections stay open, nothing is answered. */
+	suspend() {
+		return suspend(this.#process);
 	}
 
-	thaw() {
-		thaw(this.#process);
+	resume() {
+		resume(this.#process);
 	}
 
-	/** Ends it as a person would; it says farewell to its pages. */
+	/** Ends it with SIGTERM; it announces the shutdown to its pages. */
 	async quit() {
 		if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
 		this.#process.kill('SIGTERM');
-		// One that is frozen would not hear it.
-		this.thaw();
+		// A suspended process handles signals only after it is resumed.
+		this.resume();
 		await once(this.#process, 'exit');
 	}
 
-	/** Ends it, and removes what it kept. */
+	/** Ends it, and removes its state. */
 	async stop() {
 		await this.quit();
 		await rm(this.options.state, { recursive: true, force: true });

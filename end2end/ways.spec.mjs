@@ -1,12 +1,12 @@
 /**
- * The ways through a page: what is filtered by state, what keys do, what the drawer says of an object's way to its end,
- * what has to be ticked before a start, and what is said to who cannot see when something goes wrong.
+ * Navigation within a page: filters by state, shortcuts, the drawer's deletion progress, the confirmation before a start, and the
+ * announcements for screen readers.
  */
-import { expect, hold, signIn, tearDown, test } from './world.mjs';
+import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
-/** Lets an object hang in its deletion. @param {any} cluster @param {string} path */
+/** Adds a finalizer, so that the object stays terminating. @param {any} cluster @param {string} path */
 async function hang(cluster, path) {
 	const patch = { metadata: { finalizers: ['example.com/hold'] } };
 	const held = await cluster.request('admin', 'PATCH', path, patch, { 'content-type': 'application/merge-patch+json' });
@@ -21,7 +21,7 @@ const another = {
 	metadata: { name: 'held', namespace: 'consortium-orderers', labels: { 'app.kubernetes.io/part-of': 'consortium' } },
 };
 
-test('states are links that show what is in them, and the address keeps what was chosen', async ({
+test('state counts link to their objects, and the address keeps the filter', async ({
 	cluster,
 	unwind,
 	visit,
@@ -49,7 +49,7 @@ test('states are links that show what is in them, and the address keeps what was
 	await chosen.click();
 	await expect(rows).toHaveCount(1);
 	await expect(rows).toContainText('orderer-config');
-	// Another state beside it, and the first given up again.
+	// Another state is added, and the first is removed.
 	await page
 		.getByRole('main')
 		.getByRole('link', { name: /present$/ })
@@ -61,7 +61,7 @@ test('states are links that show what is in them, and the address keeps what was
 	await expect(page.getByRole('link', { name: /orderer-config/ })).toBeHidden();
 });
 
-test('the drawer shows how far an object has got on the ladder, and a key leads to the next in trouble', async ({
+test("drawer shows an object's deletion progress, and a key selects the next stuck object", async ({
 	cluster,
 	unwind,
 	visit,
@@ -79,7 +79,7 @@ test('the drawer shows how far an object has got on the ladder, and a key leads 
 	await expect(drawer.getByText('This UID is proven gone.')).toBeVisible();
 	await page.keyboard.press('Escape');
 	await expect(drawer).toBeHidden();
-	// What makes Pods has one rung more.
+	// A workload has one more phase.
 	await page
 		.getByRole('link', { name: /Deployment/ })
 		.first()
@@ -87,7 +87,7 @@ test('the drawer shows how far an object has got on the ladder, and a key leads 
 	await expect(drawer.getByText('No Pod is left of it.')).toBeVisible();
 	await page.keyboard.press('Escape');
 
-	// Two in trouble: round and back.
+	// Two blocked objects: forward, around and back.
 	await cluster.apply([another]);
 	await hang(cluster, configMap.replace('orderer-config', another.metadata.name));
 	await expect(page.getByRole('main').getByRole('link', { name: '2 slow' })).toBeVisible({ timeout: 90_000 });
@@ -103,7 +103,7 @@ test('the drawer shows how far an object has got on the ladder, and a key leads 
 	expect(seen.slice(0, 2).sort().join(' ')).toMatch(/held.*orderer-config/);
 });
 
-/** Denies that this ConfigMap is deleted. @param {string} name */
+/** A policy that denies the deletion of this ConfigMap. @param {string} name */
 const denial = (name) => [
 	{
 		apiVersion: 'admissionregistration.k8s.io/v1',
@@ -124,7 +124,7 @@ const denial = (name) => [
 	},
 ];
 
-test('a run says aloud what goes wrong and how far it is, and its steps are searched, opened and walked', async ({
+test('run announces problems and progress, and its steps can be searched, opened and walked', async ({
 	cluster,
 	unwind,
 	visit,
@@ -135,7 +135,7 @@ test('a run says aloud what goes wrong and how far it is, and its steps are sear
 	await signIn(page, unwind.link);
 	await tearDown(page, 'consortium');
 	const [polite, alarm] = ['polite', 'assertive'].map((how) => page.locator(`main [aria-live=${how}]`));
-	// Each time that something is said aloud, by the page's clock.
+	// The times of the announcements, by the page's clock.
 	await polite.evaluate((region) => {
 		const said = [];
 		new MutationObserver(() => said.push(performance.now())).observe(region, {
@@ -154,7 +154,7 @@ test('a run says aloud what goes wrong and how far it is, and its steps are sear
 	await expect(polite).toHaveText(/^\d+ of \d+ gone, 1 need attention$/, { timeout: 15_000 });
 	const said = /** @type {number[]} */ (await page.evaluate(() => Reflect.get(window, 'said')));
 	const spans = said.slice(1).map((at, index) => at - said[index]);
-	// A timer may come a little early or late; twice within its time it must not.
+	// A timer may be a little early or late, but must not fire twice within its interval.
 	expect(Math.min(Infinity, ...spans)).toBeGreaterThan(9_000);
 
 	const drawer = page.getByRole('complementary', { name: 'Details' });
@@ -175,11 +175,11 @@ test('a run says aloud what goes wrong and how far it is, and its steps are sear
 	await page.keyboard.type(' of nobody');
 	await expect(rows).toHaveCount(0);
 	await expect(page.getByText('Nothing matches')).toBeVisible();
-	// What a search leaves out stays selected.
+	// A selected object that the search hides stays selected.
 	await expect(drawer).toBeVisible();
 });
 
-test('keys go to pages, shapes and links, are listed, and can be switched off', async ({ unwind, visit }) => {
+test('shortcuts open pages, views and links, are listed, and can be switched off', async ({ unwind, visit }) => {
 	const page = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
 	await signIn(page, unwind.link);
 	const { keyboard } = page;
@@ -199,7 +199,7 @@ test('keys go to pages, shapes and links, are listed, and can be switched off', 
 	const list = page.getByRole('dialog', { name: 'Keys' });
 	await keyboard.press('?');
 	await expect(list).toBeVisible();
-	// A dialog has the keyboard to itself.
+	// An open dialog disables the shortcuts.
 	await keyboard.press('2');
 	await expect(page).toHaveURL(/view=map/);
 	const on = list.getByRole('checkbox', { name: 'Single keys do this' });
@@ -221,7 +221,7 @@ test('keys go to pages, shapes and links, are listed, and can be switched off', 
 	await expect(page.getByRole('main')).toBeFocused();
 });
 
-test('each volume whose data goes is ticked before the name counts, and a dialog that opens again asks anew', async ({
+test('confirmation needs every destroyed volume ticked, and asks again when it is reopened', async ({
 	unwind,
 	visit,
 }) => {
@@ -253,7 +253,7 @@ test('each volume whose data goes is ticked before the name counts, and a dialog
 	for (const tick of await ticks.all()) await expect(tick).not.toBeChecked();
 });
 
-test('an address that is no page is live all the same, and leads back', async ({ unwind, visit }) => {
+test('unknown address shows a live page that links back', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/nowhere`);

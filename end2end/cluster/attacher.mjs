@@ -1,9 +1,8 @@
 /**
- * A stand-in for the external-attacher sidecar of the CSI driver in provisioner.mjs: attaches a volume to a node when the
- * cluster asks by way of a VolumeAttachment, detaches it when that is deleted, and lets a PersistentVolume go only when
- * nothing is attached any more, with the finalizers of the real one.
+ * Simulates the external-attacher sidecar of the CSI driver in provisioner.mjs, with the same finalizers: attaches a volume for a
+ * VolumeAttachment, detaches it when that is deleted, and releases a PersistentVolume once nothing is attached.
  *
- * Once it is stopped, VolumeAttachments hang on a finalizer that nobody removes, and their volumes after them.
+ * While it is stopped, the finalizers of deleted VolumeAttachments remain, and those of their volumes.
  */
 import { changeFinalizers, oneAtATime, without, withOne } from './controller.mjs';
 import { driver } from './provisioner.mjs';
@@ -20,16 +19,16 @@ export function startAttacher(client, log) {
 	const volumePath = (/** @type {string} */ name) => `/api/v1/persistentvolumes/${name}`;
 
 	/** @param {KubeObject} attachment */
-	async function tend({ metadata, spec, status }) {
+	async function reconcile({ metadata, spec, status }) {
 		const path = `/apis/storage.k8s.io/v1/volumeattachments/${metadata.name}`;
 		/** @param {boolean} attached */
-		const say = async (attached) => {
+		const setAttached = async (attached) => {
 			const type = { 'content-type': 'application/merge-patch+json' };
-			const said = await client.request('PATCH', `${path}/status`, { status: { attached } }, type);
-			if (said.status !== 200 && said.status !== 404) throw new Error(`${said.status} ${said.body.message}`);
+			const patched = await client.request('PATCH', `${path}/status`, { status: { attached } }, type);
+			if (patched.status !== 200 && patched.status !== 404) throw new Error(`${patched.status} ${patched.body.message}`);
 		};
 		if (metadata.deletionTimestamp) {
-			if (status?.attached) await say(false);
+			if (status?.attached) await setAttached(false);
 			await changeFinalizers(client, path, metadata.uid, without(finalizer));
 		} else if (!status?.attached) {
 			const volume = await client.request('GET', volumePath(spec.source.persistentVolumeName));
@@ -41,38 +40,38 @@ export function startAttacher(client, log) {
 				withOne(finalizer),
 			);
 			await changeFinalizers(client, path, metadata.uid, withOne(finalizer));
-			await say(true);
+			await setAttached(true);
 		}
 	}
 
 	/** @param {KubeObject} volume */
-	async function letGo({ metadata }) {
+	async function releaseVolume({ metadata }) {
 		await changeFinalizers(client, volumePath(metadata.name), metadata.uid, without(finalizer));
 	}
 
 	/** @param {KubeObject} object @param {unknown} error */
 	const report = ({ kind, metadata }, error) => log(`attacher: ${kind} ${metadata.name}: ${error}`);
-	const tending = oneAtATime(tend, report);
-	const lettingGo = oneAtATime(letGo, report);
+	const reconciles = oneAtATime(reconcile, report);
+	const releases = oneAtATime(releaseVolume, report);
 
-	/** Volumes that are told to go and attached to nothing. */
-	const lookForFree = () => {
+	/** Releases deleted volumes that are attached nowhere. */
+	const releaseDetachedVolumes = () => {
 		const attached = new Set([...attachments.known.values()].map(({ spec }) => spec.source.persistentVolumeName));
 		for (const volume of volumes.known.values()) {
 			const { deletionTimestamp, finalizers, name } = volume.metadata;
-			if (deletionTimestamp && finalizers?.includes(finalizer) && !attached.has(name)) lettingGo.look(volume);
+			if (deletionTimestamp && finalizers?.includes(finalizer) && !attached.has(name)) releases.look(volume);
 		}
 	};
 	const attachments = client.follow('/apis/storage.k8s.io/v1/volumeattachments', {}, ({ type, object }) => {
 		if (object.spec.attacher !== driver) return;
-		if (type === 'DELETED') lookForFree();
-		else tending.look(object);
+		if (type === 'DELETED') releaseDetachedVolumes();
+		else reconciles.look(object);
 	});
-	const volumes = client.follow('/api/v1/persistentvolumes', {}, lookForFree);
+	const volumes = client.follow('/api/v1/persistentvolumes', {}, releaseDetachedVolumes);
 
 	return {
 		stop: () => {
-			for (const part of [tending, lettingGo]) part.stop();
+			for (const part of [reconciles, releases]) part.stop();
 			for (const watch of [attachments, volumes]) watch.close();
 		},
 	};

@@ -1,5 +1,5 @@
 /**
- * From an empty directory to a control plane that works: files, servers in their order, nodes, rights.
+ * Boots a control plane in an empty directory: files, servers in order, nodes, rights.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -13,18 +13,18 @@ import { apiServer, controllerManager, etcd, machine, nodes, scheduler } from '.
 import { clusterRights, newTokens, people, tokenFile } from './users.mjs';
 
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
-/** @typedef {import('./guarded.mjs').Guarded} Guarded */
-/** @typedef {{server: string, ca: string, tokens: Map<string, string>, etcd: string}} Access  how to reach an API server, and as whom; and what it keeps its objects in */
+/** @typedef {import('./supervised.mjs').SupervisedServers} SupervisedServers */
+/** @typedef {{server: string, ca: string, tokens: Map<string, string>, etcd: string}} Access  the addresses of the API server and its etcd, and the users' tokens */
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const bin = resolve(here, '../../target/cluster/bin');
 
-/** How long the control plane may take to come up; twenty times what it takes on two idle cores. */
-const patience = 90_000;
+/** Twenty times what the control plane takes on two idle cores. */
+const timeout = 90_000;
 
-/** Starts etcd and the API server. @param {Guarded} guarded @returns {Promise<Access>} */
-export async function bootApiServer(guarded) {
-	const { dir } = guarded;
+/** Starts etcd and the API server. @param {SupervisedServers} servers @returns {Promise<Access>} */
+export async function bootApiServer(servers) {
+	const { dir } = servers;
 	const [etcdPort, peer, apiserver] = await freePorts(3);
 	const ports = { etcd: etcdPort, peer, apiserver };
 	const server = `https://127.0.0.1:${apiserver}`;
@@ -36,26 +36,27 @@ export async function bootApiServer(guarded) {
 
 	/** @type {string|undefined} */
 	let dead;
-	guarded.whenServerEnds((name, how) => (dead ??= `${name} ended by itself: ${how}`));
-	await guarded.start(etcd(bin, dir, ports));
-	await guarded.start(apiServer(bin, dir, ports, join(here, 'audit-policy.yaml')));
+	servers.whenServerEnds((name, how) => (dead ??= `${name} exited: ${how}`));
+	await servers.start(etcd(bin, dir, ports));
+	await servers.start(apiServer(bin, dir, ports, join(here, 'audit-policy.yaml')));
 
 	/**
-	 * For the time before there is anything to watch: asks until there is an answer, a server has died, or time is up.
+	 * Polls until there is an answer, a server has exited, or the timeout has passed: before the API server serves, nothing can be
+	 * watched.
 	 * @template T @param {string} what @param {() => Promise<T|undefined>} ask @returns {Promise<T>}
 	 */
 	const eventually = async (what, ask) => {
-		const deadline = performance.now() + patience;
+		const deadline = performance.now() + timeout;
 		while (performance.now() < deadline) {
 			if (dead) throw new Error(dead);
 			const answer = await ask();
 			if (answer !== undefined) return answer;
 			await sleep(50);
 		}
-		throw new Error(`${what} was not there after ${patience / 1000} s`);
+		throw new Error(`${what} was not ready after ${timeout / 1000} s`);
 	};
 
-	// The API server makes its certificate and the authority that signed it when it starts; the file holds both.
+	// The API server creates its certificate and its authority at its start; the file has both.
 	const ca = await eventually('the certificate of the API server', async () => {
 		const text = await readFile(join(dir, 'certificates', 'apiserver.crt'), 'utf8').catch(() => '');
 		const [, authority] = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/g) ?? [];
@@ -70,7 +71,7 @@ export async function bootApiServer(guarded) {
 	return { server, ca, tokens, etcd: `http://127.0.0.1:${ports.etcd}` };
 }
 
-/** Writes the files that others need to reach the API server. @param {string} dir @param {Access} access */
+/** Writes the kubeconfigs of people and of the other servers. @param {string} dir @param {Access} access */
 export async function writeKubeconfigs(dir, access) {
 	await write(dir, 'ca.crt', access.ca);
 	await write(dir, 'kubeconfig', kubeconfig(access, people));
@@ -79,30 +80,30 @@ export async function writeKubeconfigs(dir, access) {
 	await write(dir, 'kwok.kubeconfig', kubeconfig(access, ['system:kwok']));
 }
 
-/** Starts what makes an API server a cluster. @param {Guarded} guarded @param {import('./cluster.mjs').Cluster} cluster */
-export async function bootControllers(guarded, cluster) {
-	const { dir } = guarded;
+/** Starts the controllers, the scheduler and the nodes. @param {SupervisedServers} servers @param {{until: import('./until.mjs').Until, apply: (objects: KubeObject[]) => Promise<void>}} cluster */
+export async function bootControllers(servers, cluster) {
+	const { dir } = servers;
 	const stages = (await readdir(join(here, 'stages'))).map((file) => join(here, 'stages', file));
 	await Promise.all([
-		guarded.start(controllerManager(bin, dir)),
-		guarded.start(scheduler(bin, dir)),
-		...nodes.map((node) => guarded.start(machine(bin, dir, node, stages))),
+		servers.start(controllerManager(bin, dir)),
+		servers.start(scheduler(bin, dir)),
+		...nodes.map((node) => servers.start(machine(bin, dir, node, stages))),
 		cluster.apply([...nodes.map(nodeObject), ...clusterRights]),
 	]);
 	await Promise.all([
 		cluster.until('/api/v1/nodes', (found) => found.length === nodes.length && found.every(isReady), {
 			what: 'all nodes ready',
-			within: patience,
+			within: timeout,
 		}),
-		// Pods are refused before their namespace has this.
+		// Until then Pods are refused.
 		cluster.until('/api/v1/namespaces/default/serviceaccounts', (found) => found.length > 0, {
 			what: 'the default service account',
-			within: patience,
+			within: timeout,
 		}),
 	]);
 }
 
-/** Ports nobody listens on. Held together until all are found, so that they differ. @param {number} count */
+/** Free ports. All are held until the last is found, so that they differ. @param {number} count */
 async function freePorts(count) {
 	const holders = await Promise.all(
 		Array.from({ length: count }, () => {
@@ -119,7 +120,7 @@ async function freePorts(count) {
 	return ports;
 }
 
-/** The files hold keys and tokens. @param {string} dir @param {string} name @param {string} text */
+/** Writes a file that only its owner can read, because the files have keys and tokens. @param {string} dir @param {string} name @param {string} text */
 const write = (dir, name, text) => writeFile(join(dir, name), text, { mode: 0o600 });
 
 /** @param {string} name */

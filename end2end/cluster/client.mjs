@@ -1,8 +1,7 @@
 /**
- * A client of one Kubernetes API server for one user: requests, and a view of a list that stays true.
+ * A client of one Kubernetes API server for one user: requests, and a list that is kept current by a watch.
  *
- * Written against the HTTP API with nothing but Node, so that tests and judge see what the server says and not what a
- * client library makes of it.
+ * Written against the HTTP API with Node alone, so that tests and judge see the server's answers unchanged by a client library.
  */
 import http from 'node:http';
 import https from 'node:https';
@@ -49,7 +48,7 @@ export class Client {
 	/**
 	 * @param {string} method @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers]
 	 * @param {number} [timeout] in milliseconds
-	 * @returns {Promise<{status: number, body: any}>} whatever the status; rejects only if there was no answer
+	 * @returns {Promise<{status: number, body: any}>} with any status; rejects only without an answer
 	 */
 	async request(method, path, body, headers = {}, timeout = 30_000) {
 		const signal = AbortSignal.timeout(timeout);
@@ -66,9 +65,8 @@ export class Client {
 	}
 
 	/**
-	 * Lists, then watches, for ever: every object that exists is reported as ADDED, then what happens to it. Lives through
-	 * broken connections; if the server has forgotten the revision we stopped at, lists again and reports the difference,
-	 * so a deletion may be seen late but never missed.
+	 * Lists, then watches, until closed: every existing object is reported as ADDED, then its changes. Reconnects when a connection
+	 * breaks; after 410 it lists again and reports the difference, so a deletion may be seen late but is never missed.
 	 *
 	 * `synced` resolves after the first list has been reported. It rejects if the first list is refused.
 	 * @param {string} path of the collection @param {Record<string, string>} params selectors
@@ -81,7 +79,7 @@ export class Client {
 		const known = new Map();
 		let settle = { resolve: () => {}, reject: (/** @type {unknown} */ _) => {} };
 		const synced = new Promise((resolve, reject) => (settle = { resolve: () => resolve(undefined), reject }));
-		synced.catch(() => {}); // whoever follows without waiting is told by the missing events
+		synced.catch(() => {}); // a caller that does not wait sees no events
 
 		/** @param {WatchEvent['type']} type @param {KubeObject} object @param {number} revision */
 		const report = (type, object, revision, inferred = false) => {
@@ -94,7 +92,7 @@ export class Client {
 			const { status, body } = await this.request('GET', withParams(path, params));
 			if (status !== 200) throw new Refusal(`listing ${path}: ${status} ${body.message ?? ''}`);
 			const at = revisionOf(body);
-			// Items of a list come without kind and version; give them back, so that every object can say what it is.
+			// List items lack kind and apiVersion; add them.
 			const typed = { apiVersion: body.apiVersion, kind: body.kind.replace(/List$/, '') };
 			const there = new Set(body.items.map((/** @type {KubeObject} */ object) => object.metadata.uid));
 			for (const [uid, object] of known) if (!there.has(uid)) report('DELETED', object, at, true);
@@ -128,7 +126,7 @@ export class Client {
 				}
 			} catch (error) {
 				if (end.signal.aborted) throw error;
-				// The connection broke: what was read up to here counts, go on from there.
+				// The connection broke: continue at the last revision.
 			}
 			return since;
 		};
@@ -146,10 +144,10 @@ export class Client {
 				} catch (error) {
 					if (error instanceof Refusal) settle.reject(error);
 				}
-				// A server that is away or slams the door is asked again, but not in a tight loop.
+				// Retry a server that is down, but not in a tight loop.
 				if (!end.signal.aborted) await sleep(100, undefined, { signal: end.signal }).catch(() => {});
 			}
-			settle.reject(new Error(`following ${path} was ended`));
+			settle.reject(new Error(`follow of ${path} was closed`));
 		};
 		void run();
 		return { synced, known, close: () => end.abort() };
@@ -175,11 +173,11 @@ export class Client {
 					...headers,
 				},
 			});
-			// Not Node's own `signal` option: aborting with that, just as an answer ends, throws at nobody.
+			// Not Node's `signal` option: aborting with it while an answer ends raises an uncaught exception.
 			const giveUp = () => request.destroy();
 			signal.addEventListener('abort', giveUp);
 			request.once('close', () => signal.removeEventListener('abort', giveUp));
-			// Whoever reads the answer is told by the reading if it breaks off. Errors that come after that are no news.
+			// A reader of the answer gets the error itself; later errors do not matter.
 			request.once('response', (response) => resolve(response.on('error', () => {})));
 			request.on('error', reject).end(payload);
 			if (signal.aborted) giveUp();
@@ -187,5 +185,5 @@ export class Client {
 	}
 }
 
-/** The server answered, and said no. */
+/** The server refused the request. */
 class Refusal extends Error {}

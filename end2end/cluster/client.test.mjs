@@ -1,6 +1,6 @@
 /**
- * That following a list loses nothing, whatever the server does to the connection. The server here is a script, so that
- * each misfortune can be had on demand.
+ * Client.follow loses no change, whatever happens to the connection. The server is scripted, so that each failure can be
+ * produced.
  */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -68,7 +68,7 @@ const stream =
 	(/** @type {URL} */ _, /** @type {import('node:http').ServerResponse} */ response) =>
 		response.end(events.map((each) => `${JSON.stringify(each)}\n`).join(''));
 
-test('goes on where a watch ended', async (t) => {
+test('watch that ended is resumed at its last revision', async (t) => {
 	const { seen, asked } = await follow(
 		t,
 		[whole(list(5, object('a', 3))), stream(event('ADDED', object('b', 6))), stream(event('DELETED', object('a', 7)))],
@@ -81,7 +81,7 @@ test('goes on where a watch ended', async (t) => {
 	);
 });
 
-test('a bookmark moves the place to go on from and is not reported', async (t) => {
+test('bookmark moves the resume revision and is not reported', async (t) => {
 	const { seen, asked } = await follow(
 		t,
 		[whole(list(5)), stream(event('BOOKMARK', object('', 90))), stream(event('ADDED', object('a', 91)))],
@@ -95,7 +95,7 @@ for (const [how, gone] of /** @type {[string, any][]} */ ([
 	['an error event', stream(event('ERROR', { kind: 'Status', code: 410, metadata: {} }))],
 	['status 410', (/** @type {URL} */ _, /** @type {any} */ response) => response.writeHead(410).end('{}')],
 ])) {
-	test(`reports what changed while the server had forgotten us, told by ${how}`, async (t) => {
+	test(`follow after 410 as ${how} reports the changes it missed`, async (t) => {
 		const { seen, following } = await follow(
 			t,
 			[
@@ -117,7 +117,7 @@ for (const [how, gone] of /** @type {[string, any][]} */ ([
 	});
 }
 
-test('half a line when the connection breaks is asked for again', async (t) => {
+test('event cut off by a broken connection is read again', async (t) => {
 	const torn = JSON.stringify(event('ADDED', object('b', 7))).slice(0, 40);
 	const { seen, asked } = await follow(
 		t,
@@ -133,7 +133,7 @@ test('half a line when the connection breaks is asked for again', async (t) => {
 	assert.equal(asked[2].searchParams.get('resourceVersion'), '6');
 });
 
-test('a refused list is told to whoever waits', async (t) => {
+test('refused first list rejects synced', async (t) => {
 	const refuse = (/** @type {URL} */ _, /** @type {any} */ response) =>
 		response.writeHead(403).end('{"message":"not for you"}');
 	const { following } = await follow(t, [refuse, whole(list(5, object('a', 1)))], 1);

@@ -1,7 +1,7 @@
 /**
- * A real Kubernetes control plane for tests: etcd, API server, controller manager and scheduler as they are released, and
- * nodes whose kubelets are played by KWOK after our own stages. Ready in seconds, any number side by side, gone without
- * a trace with the process that started it.
+ * A real Kubernetes control plane for tests: the released etcd, API server, controller manager and scheduler, and nodes whose
+ * kubelets KWOK simulates by the stages in `stages/`. Several clusters can run side by side. Each ends, and its files are removed,
+ * when the process that started it ends.
  *
  *   const cluster = await start({ sample: true });
  *   await cluster.request('developer', 'GET', '/api/v1/pods');
@@ -16,11 +16,11 @@ import { fileURLToPath } from 'node:url';
 import { startAttacher } from './attacher.mjs';
 import { bootApiServer, bootControllers, writeKubeconfigs } from './boot.mjs';
 import { Client } from './client.mjs';
-import { Guarded } from './guarded.mjs';
+import { SupervisedServers } from './supervised.mjs';
 import { Kinds } from './kinds.mjs';
 import { startProvisioner } from './provisioner.mjs';
 import { sample as sampleObjects } from './sample/consortium.mjs';
-import { settled } from './sample/settled.mjs';
+import { waitUntilSettled } from './sample/wait-until-settled.mjs';
 import { nodes } from './servers.mjs';
 import { until } from './until.mjs';
 import { namespaceRights } from './users.mjs';
@@ -31,35 +31,35 @@ import { namespaceRights } from './users.mjs';
 /** @typedef {(line: string) => void} Log */
 
 /**
- * Starts a cluster. Builds the binaries first if they are not there, which takes minutes once.
+ * Starts a cluster. Builds the binaries first if they are missing, which takes minutes once.
  * @param {{dir?: string, sample?: boolean, log?: Log}} [options]
- *   dir: where its files go; has to be new or empty, and is removed with the cluster. Default: a temporary directory.
+ *   dir: of its files; has to be new or empty, and is removed with the cluster. Default: a temporary directory.
  *   sample: with the sample application, settled
  * @returns {Promise<Cluster>}
  */
 export async function start({ dir, sample = false, log = () => {} } = {}) {
 	await build(log);
 	const began = performance.now();
-	const guarded = new Guarded(await emptyDirectory(dir));
+	const servers = new SupervisedServers(await emptyDirectory(dir));
 	/** @type {Cluster|undefined} */
 	let cluster;
 	try {
-		const access = await bootApiServer(guarded);
+		const access = await bootApiServer(servers);
 		log(`API server answers after ${seconds(began)}`);
-		await writeKubeconfigs(guarded.dir, access);
-		cluster = new Cluster(guarded, access, log);
-		await bootControllers(guarded, cluster);
+		await writeKubeconfigs(servers.dir, access);
+		cluster = new Cluster(servers, access, log);
+		await bootControllers(servers, cluster);
 		log(`control plane ready after ${seconds(began)}`);
 		if (sample) {
 			await cluster.apply([...sampleObjects, ...namespaceRights]);
-			await settled(cluster);
+			await waitUntilSettled(cluster);
 			log(`sample settled after ${seconds(began)}`);
 		}
-		guarded.whenServerEnds((name, how) => log(`${name} ended by itself: ${how}`));
+		servers.whenServerEnds((name, how) => log(`${name} exited: ${how}`));
 		return cluster;
 	} catch (error) {
-		const logs = await lastWords(guarded.dir);
-		await (cluster ?? guarded).stop();
+		const logs = await logTails(servers.dir);
+		await (cluster ?? servers).stop();
 		throw new Error(`the cluster did not start: ${error instanceof Error ? error.message : error}\n${logs}`, {
 			cause: error,
 		});
@@ -67,7 +67,7 @@ export async function start({ dir, sample = false, log = () => {} } = {}) {
 }
 
 export class Cluster {
-	/** Where all files of the cluster are; gone after stop. @type {string} */
+	/** The directory of all files; removed by `stop`. @type {string} */
 	dir;
 	/** Path of a kubeconfig with one context per person: admin, developer, reader. @type {string} */
 	kubeconfig;
@@ -77,12 +77,12 @@ export class Cluster {
 	server;
 	/** Certificate authority of the API server, PEM. @type {string} */
 	ca;
-	/** Makes and reclaims volumes, as a CSI driver's sidecar would. @type {import('./provisioner.mjs').Provisioner} */
+	/** Provisions and reclaims volumes. @type {import('./provisioner.mjs').Provisioner} */
 	provisioner;
 	/** Attaches volumes to nodes and detaches them. @type {import('./attacher.mjs').Attacher} */
 	attacher;
 
-	#guarded;
+	#servers;
 	#log;
 	#tokens;
 	#etcd;
@@ -91,12 +91,12 @@ export class Cluster {
 	/** @type {Set<() => void>} */
 	#watches = new Set();
 
-	/** @param {Guarded} guarded @param {Access} access @param {Log} log */
-	constructor(guarded, { server, ca, tokens, etcd }, log) {
-		this.#guarded = guarded;
+	/** @param {SupervisedServers} servers @param {Access} access @param {Log} log */
+	constructor(servers, { server, ca, tokens, etcd }, log) {
+		this.#servers = servers;
 		this.#tokens = tokens;
 		this.#etcd = etcd;
-		this.dir = guarded.dir;
+		this.dir = servers.dir;
 		this.audit = join(this.dir, 'audit.log');
 		this.kubeconfig = join(this.dir, 'kubeconfig');
 		this.server = server;
@@ -109,7 +109,7 @@ export class Cluster {
 	/** The bearer token of a user. @param {string} user */
 	token(user) {
 		const token = this.#tokens.get(user);
-		if (!token) throw new Error(`no user is called ${user}; there are ${[...this.#tokens.keys()].join(', ')}`);
+		if (!token) throw new Error(`unknown user ${user}; known are ${[...this.#tokens.keys()].join(', ')}`);
 		return token;
 	}
 
@@ -124,7 +124,7 @@ export class Cluster {
 	}
 
 	/**
-	 * One request as a user; resolves whatever the status, rejects only if there is no answer.
+	 * One request as a user; resolves with any status, rejects only without an answer.
 	 * @param {string} user @param {string} method @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers]
 	 */
 	request(user, method, path, body, headers) {
@@ -132,7 +132,7 @@ export class Cluster {
 	}
 
 	/**
-	 * Everything in a collection, then every change to it, until closed. See Client.follow.
+	 * Reports every object of a collection, then every change, until closed. See Client.follow.
 	 * @param {string} user @param {string} path @param {Record<string, string>} params selectors
 	 * @param {(event: WatchEvent) => void} onEvent
 	 */
@@ -147,16 +147,16 @@ export class Cluster {
 	}
 
 	/**
-	 * Waits until a collection is as it should be, seen by a watch and not by asking again and again.
+	 * Waits with a watch until a collection matches.
 	 * @param {string} path @param {(objects: KubeObject[]) => boolean} wanted
 	 * @param {{what?: string, within?: number, params?: Record<string, string>, user?: string}} [options]
-	 * @returns {Promise<KubeObject[]>} the objects as they then were
+	 * @returns {Promise<KubeObject[]>} the matching objects
 	 */
 	until(path, wanted, { user = 'admin', ...options } = {}) {
 		return until(this, user, path, wanted, options);
 	}
 
-	/** The kinds the server has now; definitions and aggregated APIs come and go. */
+	/** The kinds that the server has now. */
 	kinds() {
 		return Kinds.discover((...request) => this.request('admin', ...request));
 	}
@@ -166,7 +166,7 @@ export class Cluster {
 		let kinds = await this.kinds();
 		const deadline = performance.now() + 10_000;
 		for (const object of objects) {
-			// A kind that a definition among these objects has only just brought takes a moment to be served.
+			// A kind that an object before this one defines is served a moment later.
 			while (!kinds.has(object) && performance.now() < deadline) kinds = await this.kinds();
 			const path = `${kinds.pathOf(object)}?fieldManager=unwind-test&force=true`;
 			const { status, body } = await this.request('admin', 'PATCH', path, object, {
@@ -177,39 +177,38 @@ export class Cluster {
 		}
 	}
 
-	/** Stops the API server in its tracks: connections stay open, nothing is answered. */
-	freezeApiServer() {
-		return this.#guarded.freeze('apiserver');
+	/** Suspends the API server: connections stay open, nothing is answered. */
+	suspendApiServer() {
+		return this.#servers.suspend('apiserver');
 	}
 
-	thawApiServer() {
-		return this.#guarded.thaw('apiserver');
+	resumeApiServer() {
+		return this.#servers.resume('apiserver');
 	}
 
-	/** Stops the controller manager in its tracks. */
-	freezeControllers() {
-		return this.#guarded.freeze('controller-manager');
+	suspendControllers() {
+		return this.#servers.suspend('controller-manager');
 	}
 
-	thawControllers() {
-		return this.#guarded.thaw('controller-manager');
+	resumeControllers() {
+		return this.#servers.resume('controller-manager');
 	}
 
-	/** Stops the API server's store: what it has in its caches it goes on telling, and the rest nobody gets an answer to. */
-	freezeStore() {
-		return this.#guarded.freeze('etcd');
+	/** Suspends etcd: the API server answers from its caches only. */
+	suspendStore() {
+		return this.#servers.suspend('etcd');
 	}
 
-	thawStore() {
-		return this.#guarded.thaw('etcd');
+	resumeStore() {
+		return this.#servers.resume('etcd');
 	}
 
-	/** Puts a text where the API server keeps an object, past it. @param {string} key as in etcd @param {string} text */
+	/** Overwrites a stored object in etcd, past the API server. @param {string} key as in etcd @param {string} text */
 	async overwrite(key, text) {
 		await this.#store('put', { key: base64(key), value: base64(text) });
 	}
 
-	/** Takes away what the API server keeps, past it. @param {string} key as in etcd */
+	/** Deletes a stored object in etcd, past the API server. @param {string} key as in etcd */
 	async erase(key) {
 		await this.#store('deleterange', { key: base64(key) });
 	}
@@ -220,37 +219,37 @@ export class Cluster {
 		if (!answer.ok) throw new Error(`etcd: ${answer.status} ${await answer.text()}`);
 	}
 
-	/** Takes the power off a node: its lease ages, its Pods neither start nor end. @param {string} name */
-	async silenceNode(name) {
-		await this.#guarded.freeze(knownNode(name));
+	/** Suspends the kubelet of a node: its lease expires, its Pods neither start nor end. @param {string} name */
+	async stopKubelet(name) {
+		await this.#servers.suspend(knownNode(name));
 	}
 
 	/** @param {string} name */
-	async reviveNode(name) {
-		await this.#guarded.thaw(knownNode(name));
+	async startKubelet(name) {
+		await this.#servers.resume(knownNode(name));
 	}
 
-	/** Runs already; to be called to bring it back after `provisioner.stop()`. */
+	/** Restarts the provisioner after `provisioner.stop()`. */
 	startProvisioner() {
 		return (this.provisioner = startProvisioner(this.client('system:provisioner'), this.#log));
 	}
 
-	/** Runs already; to be called to bring it back after `attacher.stop()`. */
+	/** Restarts the attacher after `attacher.stop()`. */
 	startAttacher() {
 		return (this.attacher = startAttacher(this.client('system:attacher'), this.#log));
 	}
 
-	/** Stops everything and removes the directory. Resolves when nothing is left. */
+	/** Stops everything and removes the directory. */
 	async stop() {
 		this.provisioner.stop();
 		this.attacher.stop();
 		for (const close of this.#watches) close();
-		await this.#guarded.stop();
+		await this.#servers.stop();
 		for (const client of this.#clients.values()) client.close();
 	}
 }
 
-/** Makes the binaries, or sees that they are there. @param {Log} log */
+/** Builds the binaries unless they exist. @param {Log} log */
 async function build(log) {
 	const child = spawn(fileURLToPath(new URL('./build', import.meta.url)), { stdio: ['ignore', 'inherit', 'pipe'] });
 	createInterface({ input: child.stderr }).on('line', log);
@@ -264,7 +263,7 @@ async function emptyDirectory(wanted) {
 	const dir = resolve(wanted);
 	await mkdir(dir, { recursive: true });
 	if ((await readdir(dir)).length > 0)
-		throw new Error(`${dir} is not empty, and it would be removed with the cluster: name a new one`);
+		throw new Error(`${dir} is not empty, and it would be removed with the cluster: choose a new directory`);
 	return dir;
 }
 
@@ -273,12 +272,12 @@ const base64 = (text) => Buffer.from(text).toString('base64');
 
 /** @param {string} name */
 function knownNode(name) {
-	if (!nodes.includes(name)) throw new Error(`no node is called ${name}; there are ${nodes.join(', ')}`);
+	if (!nodes.includes(name)) throw new Error(`unknown node ${name}; known are ${nodes.join(', ')}`);
 	return name;
 }
 
-/** The end of every server's log, for whoever has to find out why it did not start. @param {string} dir */
-async function lastWords(dir) {
+/** The end of every server's log, for the error of a failed start. @param {string} dir */
+async function logTails(dir) {
 	const logs = (await readdir(dir)).filter((file) => file.endsWith('.log') && file !== 'audit.log');
 	const tails = await Promise.all(
 		logs.map(

@@ -1,5 +1,5 @@
 /**
- * That a cluster comes up whole, side by side with others, and goes without a trace however its owner goes.
+ * A cluster starts completely, side by side with others, and leaves nothing behind however its owner ends.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { start } from './cluster.mjs';
 import { Client } from './client.mjs';
 import { parseKubeconfig } from './kubeconfig.mjs';
-import { processesOf, vanished } from './processes.mjs';
+import { processesOf, waitUntilGone } from './processes.mjs';
 
 const upScript = fileURLToPath(new URL('./up.mjs', import.meta.url));
 
@@ -33,7 +33,7 @@ async function up(...args) {
 	return { child, ready: await next(), next };
 }
 
-test('two clusters side by side, then none', async (t) => {
+test('two clusters run side by side and leave nothing behind', async (t) => {
 	const began = performance.now();
 	const clusters = await Promise.all([start(), start()]);
 	t.diagnostic(`both ready after ${((performance.now() - began) / 1000).toFixed(1)} s`);
@@ -46,7 +46,7 @@ test('two clusters side by side, then none', async (t) => {
 	assert.equal((await one.request('admin', 'GET', path)).status, 200);
 	assert.equal((await two.request('admin', 'GET', path)).status, 404);
 	for (const cluster of clusters)
-		assert.ok((await processesOf(cluster.dir)).length >= 8, 'guardian, etcd, three servers, three nodes');
+		assert.ok((await processesOf(cluster.dir)).length >= 8, 'supervisor, etcd, three servers, three nodes');
 	await Promise.all(clusters.map((cluster) => cluster.stop()));
 	for (const { dir } of clusters) {
 		assert.deepEqual(await processesOf(dir), []);
@@ -54,7 +54,7 @@ test('two clusters side by side, then none', async (t) => {
 	}
 });
 
-test('alone, with its programs built, it is ready within fifteen seconds', async (t) => {
+test('built control plane is ready within fifteen seconds', async (t) => {
 	const began = performance.now();
 	const cluster = await start();
 	const took = (performance.now() - began) / 1000;
@@ -63,10 +63,10 @@ test('alone, with its programs built, it is ready within fifteen seconds', async
 	assert.ok(took < 15, `${took.toFixed(1)} s`);
 });
 
-/** What a terminal does on Ctrl-C: everything in the foreground gets the signal. @param {import('node:child_process').ChildProcess} child */
+/** Sends SIGINT to the whole process group, like Ctrl-C in a terminal. @param {import('node:child_process').ChildProcess} child */
 const interrupt = (child) => process.kill(-(/** @type {number} */ (child.pid)), 'SIGINT');
 
-test('Ctrl-C stops the launcher and everything it started, in order, and removes it', async () => {
+test('launcher on Ctrl-C stops every server in order and removes the directory', async () => {
 	const { child, ready } = await up();
 	assert.ok((await processesOf(ready.dir)).length >= 8);
 	interrupt(child);
@@ -76,28 +76,28 @@ test('Ctrl-C stops the launcher and everything it started, in order, and removes
 	assert.ok(!existsSync(ready.dir));
 });
 
-test('Ctrl-C before it is ready leaves nothing behind either', async (t) => {
+test('launcher on Ctrl-C before it is ready leaves nothing behind', async (t) => {
 	const dir = join(await mkdtemp(join(tmpdir(), 'unwind-early-')), 'cluster');
 	t.after(() => rm(join(dir, '..'), { recursive: true }));
 	const child = spawn(process.execPath, [upScript, '--dir', dir], { stdio: 'ignore', detached: true });
-	// The guardian, etcd and the API server at the least, and nothing that is ready.
+	// The supervisor, etcd and the API server at the least, and nothing that is ready.
 	while ((await processesOf(dir)).filter((line) => !line.includes('up.mjs')).length < 3)
 		assert.equal(child.exitCode, null);
 	interrupt(child);
 	const [code] = await once(child, 'exit');
 	assert.equal(code, 130);
-	await vanished(dir);
+	await waitUntilGone(dir);
 });
 
-test('a launcher that is killed leaves nothing behind', async () => {
+test('killed launcher leaves nothing behind', async () => {
 	const { child, ready } = await up();
 	assert.ok((await processesOf(ready.dir)).length >= 8);
 	child.kill('SIGKILL');
 	await once(child, 'exit');
-	await vanished(ready.dir);
+	await waitUntilGone(ready.dir);
 });
 
-test('the launcher takes orders, and ends when its stdin closes', async (t) => {
+test('launcher executes commands and ends when its stdin closes', async (t) => {
 	const { child, ready, next } = await up();
 	t.after(() => child.kill('SIGKILL'));
 	assert.equal(ready.ready, true);
@@ -108,14 +108,14 @@ test('the launcher takes orders, and ends when its stdin closes', async (t) => {
 	t.after(() => admin.close());
 	assert.equal((await admin.request('GET', '/version')).body.gitVersion, 'v1.36.3');
 
-	child.stdin.write('{"do":"freezeApiServer"}\n');
-	assert.deepEqual(await next(), { done: 'freezeApiServer' });
+	child.stdin.write('{"do":"suspendApiServer"}\n');
+	assert.deepEqual(await next(), { done: 'suspendApiServer' });
 	await assert.rejects(admin.request('GET', '/version', undefined, {}, 300), /no answer within 300 ms/);
-	child.stdin.write('{"do":"thawApiServer"}\n{"do":"silenceNode","name":"node-z"}\n{"do":"nonsense"}\n');
-	assert.deepEqual(await next(), { done: 'thawApiServer' });
+	child.stdin.write('{"do":"resumeApiServer"}\n{"do":"stopKubelet","name":"node-z"}\n{"do":"nonsense"}\n');
+	assert.deepEqual(await next(), { done: 'resumeApiServer' });
 	assert.equal((await admin.request('GET', '/version')).status, 200);
-	assert.match((await next()).why, /no node is called node-z; there are node-a/);
-	assert.match((await next()).why, /no such order/);
+	assert.match((await next()).why, /unknown node node-z; known are node-a/);
+	assert.match((await next()).why, /unknown command/);
 
 	child.stdin.end();
 	const [code] = await once(child, 'exit');
@@ -124,23 +124,23 @@ test('the launcher takes orders, and ends when its stdin closes', async (t) => {
 	assert.ok(!existsSync(ready.dir));
 });
 
-test('a frozen API server does not keep the cluster from going', async () => {
+test('suspended API server does not keep the cluster from stopping', async () => {
 	const cluster = await start();
-	await cluster.freezeApiServer();
+	await cluster.suspendApiServer();
 	await cluster.stop();
 	assert.deepEqual(await processesOf(cluster.dir), []);
 });
 
-test('a guardian that is killed is mourned by its owner', async () => {
+test('killed supervisor is cleaned up after by its owner', async () => {
 	const cluster = await start();
-	const guardian = (await processesOf(cluster.dir)).find((line) => line.includes('guardian.mjs'));
-	assert.ok(guardian);
-	process.kill(Number.parseInt(guardian.trim(), 10), 'SIGKILL');
-	await vanished(cluster.dir);
+	const supervisor = (await processesOf(cluster.dir)).find((line) => line.includes('supervisor.mjs'));
+	assert.ok(supervisor);
+	process.kill(Number.parseInt(supervisor.trim(), 10), 'SIGKILL');
+	await waitUntilGone(cluster.dir);
 	await cluster.stop();
 });
 
-test('a kind that comes with the objects can be used at once', async (t) => {
+test('kind defined among the applied objects is usable at once', async (t) => {
 	const cluster = await start();
 	t.after(() => cluster.stop());
 	const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
@@ -167,7 +167,7 @@ test('a kind that comes with the objects can be used at once', async (t) => {
 	);
 });
 
-test('a directory with something in it is refused, not removed', async (t) => {
+test('non-empty directory is refused and not removed', async (t) => {
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-precious-'));
 	t.after(() => rm(dir, { recursive: true }));
 	await writeFile(join(dir, 'thesis'), 'years of work');

@@ -1,19 +1,18 @@
 /**
- * What our stand-ins for controllers have in common: they look at one object at a time, with its latest state, and change
- * finalizers so that nobody else's change is lost.
+ * Shared by the simulated controllers: one reconcile at a time per object, and finalizer changes without lost updates.
  */
 
 /** @typedef {import('./client.mjs').Client} Client */
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
 
 /**
- * Runs `work` for an object, never twice at once for the same one. What comes while it is at work is looked at afterwards,
- * in its latest state only.
+ * Runs `work` for an object, never twice at once for the same one. Of the changes that come meanwhile only the latest is
+ * processed afterwards.
  * @param {(object: KubeObject) => Promise<void>} work @param {(object: KubeObject, error: unknown) => void} onError
  * @returns {{look: (object: KubeObject) => void, stop: () => void}}
  */
 export function oneAtATime(work, onError) {
-	/** Objects at work, by UID, with what has come meanwhile. @type {Map<string, KubeObject|undefined>} */
+	/** The objects in work by UID, with their latest change meanwhile. @type {Map<string, KubeObject|undefined>} */
 	const busy = new Map();
 	let stopped = false;
 	/** @param {KubeObject} object */
@@ -35,7 +34,7 @@ export function oneAtATime(work, onError) {
 }
 
 /**
- * Adds or removes one finalizer of one object, if it is still that object; tries again when somebody else was faster.
+ * Adds or removes a finalizer of the object with this UID; retries on a conflict.
  * @param {Client} client @param {string} path @param {string} uid
  * @param {(finalizers: string[]) => string[]} change
  */
@@ -51,7 +50,7 @@ export async function changeFinalizers(client, path, uid, change) {
 		if (patched.status === 200 || patched.status === 404) return;
 		if (patched.status !== 409) throw new Error(`finalizers of ${path}: ${patched.status} ${patched.body.message}`);
 	}
-	throw new Error(`finalizers of ${path}: somebody else was always faster`);
+	throw new Error(`finalizers of ${path}: 20 conflicts in a row`);
 }
 
 /** @param {string} finalizer @returns {(finalizers: string[]) => string[]} */

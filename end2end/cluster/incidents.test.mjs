@@ -1,6 +1,6 @@
 /**
- * That the incidents the product exists for really happen here, and end when their cause is repaired. The two about Pods
- * and volumes are in sample.test.mjs; these are about namespaces, finalizers and nodes.
+ * The incidents that the product explains happen on this control plane, and end when their cause is repaired. sample.test.mjs
+ * has the two about Pods and volumes; these are about namespaces, finalizers and nodes.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -21,7 +21,7 @@ const only = (name) => ({ params: { fieldSelector: `metadata.name=${name}` } });
 /** @param {KubeObject[]} objects */
 const none = (objects) => objects.length === 0;
 
-test('an empty namespace does not end while an aggregated API is dead', async () => {
+test('empty namespace stays while an aggregated API is unavailable', async () => {
 	const api = 'v1beta1.metrics.k8s.io';
 	const apis = '/apis/apiregistration.k8s.io/v1/apiservices';
 	await cluster.apply([
@@ -68,7 +68,7 @@ test('an empty namespace does not end while an aggregated API is dead', async ()
 	await cluster.until('/api/v1/namespaces', none, { what: 'the namespace to end', within: 90_000, ...only('haunted') });
 });
 
-test('a finalizer whose controller is gone holds its owner in the foreground', async () => {
+test('finalizer without a controller blocks foreground deletion of its owner', async () => {
 	const at = '/api/v1/namespaces/default/configmaps';
 	await cluster.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'parent', namespace: 'default' } }]);
 	const { uid } = (await cluster.request('admin', 'GET', `${at}/parent`)).body.metadata;
@@ -89,7 +89,7 @@ test('a finalizer whose controller is gone holds its owner in the foreground', a
 	await cluster.until(at, none, { what: 'both to go', ...only('parent') });
 });
 
-test('a Recreate Deployment starts nothing new while its old Pod is on a silent node', async () => {
+test('Recreate Deployment starts no new Pod while its old Pod is on a silent node', async () => {
 	const labels = { app: 'singleton' };
 	const params = { labelSelector: 'app=singleton' };
 	/** @param {string} version */
@@ -114,7 +114,7 @@ test('a Recreate Deployment starts nothing new while its old Pod is on a silent 
 	await cluster.apply([deployment('1')]);
 	const [old] = await cluster.until('/api/v1/pods', running('1'), { what: 'the first Pod', params });
 	const node = old.spec.nodeName;
-	await cluster.silenceNode(node);
+	await cluster.stopKubelet(node);
 	await cluster.until(
 		'/api/v1/nodes',
 		([it]) =>
@@ -139,6 +139,6 @@ test('a Recreate Deployment starts nothing new while its old Pod is on a silent 
 	});
 	assert.equal(pods.find(isOld)?.status.phase, 'Running', 'nobody is there to say otherwise');
 
-	await cluster.reviveNode(node);
+	await cluster.startKubelet(node);
 	await cluster.until('/api/v1/pods', running('2'), { what: 'the second Pod', within: 60_000, params });
 });

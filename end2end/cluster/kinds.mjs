@@ -1,5 +1,5 @@
 /**
- * Which kinds a server has, and where their objects live. Asked of the server, so that nothing here goes stale.
+ * The kinds of a server and the paths of their objects, from discovery.
  */
 
 /** @typedef {{apiVersion: string, kind: string, plural: string, namespaced: boolean, verbs: string[]}} Kind */
@@ -51,17 +51,17 @@ export class Kinds {
 	/** @param {Record<string, any>} object @returns {Kind} */
 	of({ apiVersion, kind }) {
 		const found = this.all.find((each) => each.apiVersion === apiVersion && each.kind === kind);
-		if (!found) throw new Error(`the server has no ${kind} in ${apiVersion}`);
+		if (!found) throw new Error(`the server has no kind ${kind} in ${apiVersion}`);
 		return found;
 	}
 
-	/** Where an object lives. @param {Record<string, any>} object */
+	/** The path of an object. @param {Record<string, any>} object */
 	pathOf(object) {
 		return `${collection(this.of(object), object.metadata.namespace)}/${object.metadata.name}`;
 	}
 }
 
-/** Where the objects of a kind are listed, in one namespace or in all. @param {Kind} kind @param {string} [namespace] */
+/** The path of the collection of a kind, in one namespace or in all. @param {Kind} kind @param {string} [namespace] */
 export function collection({ apiVersion, plural }, namespace) {
 	const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
 	return namespace ? `${root}/namespaces/${namespace}/${plural}` : `${root}/${plural}`;

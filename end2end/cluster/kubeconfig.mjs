@@ -1,9 +1,9 @@
 /**
  * Kubeconfig files, written as JSON (which is YAML): one with a context per user for people and tools, and one per part
- * of the cluster. The certificate authority travels inside, so the file works from anywhere.
+ * of the cluster. The certificate authority travels inside, so the file works in any directory.
  */
 
-/** None over plain HTTP. @param {string} ca */
+/** Empty over plain HTTP. @param {string} ca */
 const authority = (ca) => (ca ? { 'certificate-authority-data': Buffer.from(ca).toString('base64') } : {});
 
 /**
@@ -33,7 +33,7 @@ export function parseKubeconfig(text) {
 	const [{ cluster }] = clusters;
 	return {
 		server: cluster.server,
-		ca: Buffer.from(cluster['certificate-authority-data'] ?? '', 'base64').toString(), // none over plain HTTP
+		ca: Buffer.from(cluster['certificate-authority-data'] ?? '', 'base64').toString(), // empty over plain HTTP
 		tokens: new Map(users.map((/** @type {any} */ { name, user }) => [name, user.token])),
 	};
 }

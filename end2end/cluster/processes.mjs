@@ -1,5 +1,5 @@
 /**
- * The operating system's view of a cluster, for the tests that show that nothing of it is left.
+ * The processes and files of a cluster, for the tests that nothing of it remains.
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -13,13 +13,13 @@ export async function processesOf(dir) {
 }
 
 /** Waits until neither processes nor directory of a cluster exist. @param {string} dir @param {number} [within] */
-export async function vanished(dir, within = 20_000) {
+export async function waitUntilGone(dir, within = 20_000) {
 	const deadline = performance.now() + within;
 	for (;;) {
 		const left = await processesOf(dir);
 		if (left.length === 0 && !existsSync(dir)) return;
 		if (performance.now() > deadline)
-			throw new Error(`after ${within / 1000} s there is still: ${left.join(', ')} ${existsSync(dir) ? dir : ''}`);
+			throw new Error(`after ${within / 1000} s remain: ${left.join(', ')} ${existsSync(dir) ? dir : ''}`);
 		await sleep(50);
 	}
 }

@@ -1,9 +1,9 @@
 /**
- * A stand-in for a CSI driver with its external-provisioner sidecar: makes a PersistentVolume for every claim that the
- * cluster assigns to it, and reclaims released ones, with the annotations and the finalizer of the real one and in its
- * order: volume in the backend, then DELETE of the PersistentVolume, then its finalizer.
+ * Simulates a CSI driver with its external-provisioner sidecar: creates a PersistentVolume for every claim that is assigned to it,
+ * and reclaims released ones, with the annotations, the finalizer and the order of the real one: volume in the backend, DELETE of
+ * the PersistentVolume, its finalizer.
  *
- * Once it is stopped, a PersistentVolume that is to be reclaimed hangs on the finalizer of a controller that is gone.
+ * While it is stopped, the finalizer of a volume to reclaim remains.
  */
 import { revisionOf } from './client.mjs';
 import { changeFinalizers, oneAtATime, without } from './controller.mjs';
@@ -88,7 +88,7 @@ export function startProvisioner(client, log) {
 		const done = volume.status?.phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
 		if (type === 'DELETED' || !ours) return;
 		if (done) reclaiming.look(volume);
-		else volumes.add(volume.spec.csi.volumeHandle); // made before we were started
+		else volumes.add(volume.spec.csi.volumeHandle); // provisioned before this start
 	});
 
 	return {

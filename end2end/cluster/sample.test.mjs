@@ -1,6 +1,5 @@
 /**
- * The sample application: that it is there, that it is what it says, and that its Pods, nodes and volumes can be made to
- * behave as the incidents need them to.
+ * The sample application is complete, and its Pods, nodes and volumes can be directed as the incidents need.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -31,7 +30,7 @@ const pathOf = ({ metadata }) => `/api/v1/namespaces/${metadata.namespace}/pods/
 /** @param {KubeObject} pod */
 const one = ({ metadata }) => ({ params: { fieldSelector: `metadata.name=${metadata.name}` } });
 
-test('settles with everything that was asked for', async () => {
+test('sample settles with every object ready', async () => {
 	assert.ok(sample.length >= 60, `${sample.length} objects`);
 	const kinds = await cluster.kinds();
 	for (const object of sample) {
@@ -59,7 +58,7 @@ test('settles with everything that was asked for', async () => {
 	);
 });
 
-test('every Secret of the application carries the canary', async () => {
+test('every Secret of the sample carries the canary', async () => {
 	for (const namespace of [orderers, org1, org2, 'bystander']) {
 		const secrets = await list(`/api/v1/namespaces/${namespace}/secrets`);
 		assert.ok(secrets.length > 0, namespace);
@@ -70,7 +69,7 @@ test('every Secret of the application carries the canary', async () => {
 	}
 });
 
-test('developer and reader may do what they should and no more', async () => {
+test('developer and reader have exactly their rights', async () => {
 	/** @param {string} user @param {string} verb @param {string} resource @param {{group?: string, namespace?: string, name?: string}} [at] */
 	const may = async (user, verb, resource, at = {}) => {
 		const review = {
@@ -109,7 +108,7 @@ test('developer and reader may do what they should and no more', async () => {
 	}
 });
 
-test('the audit log tells who deleted what under which conditions, and no secrets', async () => {
+test('audit log records user, preconditions and options of a deletion, and no Secret values', async () => {
 	const path = `/api/v1/namespaces/${org1}/configmaps/temporary`;
 	await cluster.apply([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'temporary', namespace: org1 } }]);
 	const { uid } = (await cluster.request('admin', 'GET', path)).body.metadata;
@@ -138,7 +137,7 @@ test('the audit log tells who deleted what under which conditions, and no secret
 	assert.ok(!text.includes(canary) && !text.includes(Buffer.from(canary).toString('base64').slice(0, 16)));
 });
 
-test('every write is in the audit log with who made it, and every deletion with the UID of what it removed', async () => {
+test('audit log has every write with its user, and every deletion with the UID', async () => {
 	const configMaps = '/api/v1/namespaces/default/configmaps';
 	const secrets = '/api/v1/namespaces/default/secrets';
 	const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
@@ -164,7 +163,7 @@ test('every write is in the audit log with who made it, and every deletion with 
 	await write('DELETE', `${secrets}/hidden`);
 	const beat = await write('POST', leases, lease);
 	await write('DELETE', `${leases}/beat`);
-	// Whoever is refused has written nothing, and is in the log all the same.
+	// A refused request is in the log too.
 	assert.equal((await cluster.request('reader', 'DELETE', `${secrets}/nothing`)).status, 403);
 
 	const names = ['written', 'second', 'hidden', 'beat', 'nothing'];
@@ -196,13 +195,13 @@ test('every write is in the audit log with who made it, and every deletion with 
 		['admin', 'deletecollection', 'configmaps', 200, second.metadata.uid],
 		['admin', 'create', 'secrets', 201, undefined],
 		['admin', 'delete', 'secrets', 200, secret.metadata.uid],
-		// Leases, as Events, are written all the time: only their end is written down.
+		// Of Leases and Events, which change all the time, the log has deletions only.
 		['admin', 'delete', 'leases', 200, beat.metadata.uid],
 		['reader', 'delete', 'secrets', 403, undefined],
 	]);
 });
 
-test('a Pod runs on a node that there is, with an address of that node’s own range', async () => {
+test('Pod runs on an existing node with an address from that node’s range', async () => {
 	const found = await list('/api/v1/nodes');
 	const addressOf = new Map(
 		found.map(({ metadata, status }) => [
@@ -226,9 +225,9 @@ test('a Pod runs on a node that there is, with an address of that node’s own r
 	assert.deepEqual([...new Set(running.map(({ spec }) => spec.nodeName))].sort(), nodes, 'no node is idle');
 });
 
-test('a Pod takes as long to go as it is told to', { timeout: 60_000 }, async () => {
+test('Pod with a delay annotation terminates after that delay', { timeout: 60_000 }, async () => {
 	const delay = 'pod-delete.stage.kwok.x-k8s.io/delay';
-	/** What is asked for, and what that comes to at the least, in ms. @type {Record<string, [string | undefined, number]>} */
+	/** The requested delay, and its lower bound in ms. @type {Record<string, [string | undefined, number]>} */
 	const wanted = { prompt: ['0s', 0], usual: [undefined, 900], slow: ['3500ms', 3_400] };
 	const pod = (/** @type {string} */ name) => ({
 		apiVersion: 'v1',
@@ -273,7 +272,7 @@ test('a Pod takes as long to go as it is told to', { timeout: 60_000 }, async ()
 	assert.ok(took.slow < 30_000, `${took.slow.toFixed(0)} ms`);
 });
 
-test('a Pod that never goes, until it is let go', async () => {
+test('Pod with the hold annotation stays until the annotation is removed', async () => {
 	const [pod] = await list(`/api/v1/namespaces/${org1}/pods?labelSelector=app.kubernetes.io/name=couchdb`);
 	const path = pathOf(pod);
 	await cluster.request(
@@ -284,7 +283,7 @@ test('a Pod that never goes, until it is let go', async () => {
 		merge,
 	);
 	await cluster.request('admin', 'DELETE', path);
-	// What a kubelet that cannot unmount leaves to see: containers dead, sandbox gone, object still there.
+	// The state that a kubelet leaves when it cannot unmount: containers ended, sandbox gone, object still there.
 	const [held] = await cluster.until(`/api/v1/namespaces/${org1}/pods`, ([it]) => it?.status.phase === 'Failed', {
 		what: 'dead containers',
 		...one(pod),
@@ -302,7 +301,7 @@ test('a Pod that never goes, until it is let go', async () => {
 	);
 });
 
-test('a Pod whose containers cannot be stopped says so in an event', async () => {
+test('Pod whose containers cannot be killed reports FailedKillPod', async () => {
 	const [pod] = await list(`/api/v1/namespaces/${orderers}/pods`);
 	const path = pathOf(pod);
 	await cluster.request('admin', 'PATCH', path, { metadata: { annotations: { 'unwind.test/hold': 'kill' } } }, merge);
@@ -323,7 +322,7 @@ test('a Pod whose containers cannot be stopped says so in an event', async () =>
 	);
 });
 
-test('a claim cannot go while a Pod mounts it; a provisioned volume goes after its claim', async () => {
+test('mounted claim stays until its Pod is gone, and its provisioned volume follows it', async () => {
 	const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'scratch', namespace: org1 } };
 	const spec = {
 		storageClassName: 'consortium-csi',
@@ -361,7 +360,7 @@ test('a claim cannot go while a Pod mounts it; a provisioned volume goes after i
 	assert.equal(cluster.provisioner.volumes.size, held - 1);
 });
 
-test('a volume stays attached, and its object there, when the attacher is gone', async () => {
+test('volume stays attached while the attacher is stopped', async () => {
 	const [attachment] = await list('/apis/storage.k8s.io/v1/volumeattachments');
 	const volume = attachment.spec.source.persistentVolumeName;
 	assert.deepEqual(attachment.metadata.finalizers, [attached]);
@@ -386,14 +385,14 @@ test('a volume stays attached, and its object there, when the attacher is gone',
 	await cluster.until('/api/v1/persistentvolumes', held, { what: 'the volume to hang on the attacher alone', params });
 
 	cluster.startAttacher();
-	// The attacher lets go of the two one after the other, in no order that anybody promised.
+	// The attacher releases the two in no particular order.
 	await cluster.until('/api/v1/persistentvolumes', (found) => found.length === 0, { what: 'the volume to go', params });
 	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', (found) => found.length === 0, {
 		what: 'the attachment to go',
 	});
 });
 
-test('a node that falls silent turns NotReady, its Pods are told to go and stay, and it comes back', async () => {
+test('silent node becomes NotReady, its Pods hang terminating, and it recovers', async () => {
 	const name = 'node-b';
 	/** @param {string} status */
 	const ready =
@@ -404,7 +403,7 @@ test('a node that falls silent turns NotReady, its Pods are told to go and stay,
 	const victims = (await list(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`)).map(({ metadata }) => metadata.uid);
 	assert.ok(victims.length > 0);
 
-	await cluster.silenceNode(name);
+	await cluster.stopKubelet(name);
 	await cluster.until('/api/v1/nodes', ready('Unknown'), { what: `${name} to be unknown`, ...node });
 	const params = { fieldSelector: `spec.nodeName=${name}` };
 	await cluster.until(
@@ -419,7 +418,7 @@ test('a node that falls silent turns NotReady, its Pods are told to go and stay,
 	const stuck = await list(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`);
 	assert.ok(stuck.every(({ metadata }) => victims.includes(metadata.uid)));
 
-	await cluster.reviveNode(name);
+	await cluster.startKubelet(name);
 	await cluster.until('/api/v1/nodes', ready('True'), { what: `${name} to be ready`, ...node });
 	await cluster.until('/api/v1/pods', (pods) => !pods.some(({ metadata }) => victims.includes(metadata.uid)), {
 		what: 'the evicted Pods to go',
@@ -427,7 +426,7 @@ test('a node that falls silent turns NotReady, its Pods are told to go and stay,
 	});
 });
 
-test('following a list survives a server that hangs', { timeout: 60_000 }, async (t) => {
+test('follow survives an API server that hangs', { timeout: 60_000 }, async (t) => {
 	let told = () => {};
 	/** @type {Promise<void>} */
 	const seen = new Promise((resolve) => (told = resolve));
@@ -439,11 +438,11 @@ test('following a list survives a server that hangs', { timeout: 60_000 }, async
 	});
 	t.after(() => watch.close());
 	await watch.synced;
-	await cluster.freezeApiServer();
+	await cluster.suspendApiServer();
 	const made = cluster.apply([
 		{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'after-the-frost', namespace: 'default' } },
 	]);
-	await cluster.thawApiServer();
+	await cluster.resumeApiServer();
 	await made;
 	await seen;
 });

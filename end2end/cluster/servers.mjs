@@ -1,17 +1,17 @@
 /**
- * The command lines of the control plane: what is switched on, how fast its clocks tick, where its files are.
+ * The command lines of the control plane: features, intervals, files.
  */
 import { join } from 'node:path';
 
 /** @typedef {{etcd: number, peer: number, apiserver: number}} Ports */
 /** @typedef {{name: string, argv: string[], rank: number}} Server  A higher rank is stopped earlier. */
 
-/** The nodes there are, each with a KWOK process of its own so that one can fall silent. */
+/** Each node has a KWOK process of its own, so that one kubelet can be suspended alone. */
 export const nodes = ['node-a', 'node-b', 'node-c'];
 
 /**
- * How soon a silent node is noticed and its Pods are told to go. Default clusters take 50 s and 5 min. The lease is renewed
- * every quarter of its duration, which has to stay well below the grace period or nodes flap.
+ * The times until a silent node is NotReady and until its Pods are deleted; the defaults are 50 s and 5 min. The lease is renewed
+ * every quarter of its duration, which has to stay well below the grace period, or nodes flap.
  */
 const leaseSeconds = 8;
 const nodeGraceSeconds = 8;
@@ -48,7 +48,7 @@ export const apiServer = (bin, dir, ports, policy) => ({
 		`--etcd-servers=http://127.0.0.1:${ports.etcd}`,
 		`--secure-port=${ports.apiserver}`,
 		'--bind-address=127.0.0.1',
-		`--cert-dir=${join(dir, 'certificates')}`, // makes its own authority and serving certificate there
+		`--cert-dir=${join(dir, 'certificates')}`, // the server creates its authority and serving certificate there
 		'--service-account-issuer=https://kubernetes.default.svc',
 		`--service-account-key-file=${join(dir, 'service-account.key')}`,
 		`--service-account-signing-key-file=${join(dir, 'service-account.key')}`,
@@ -98,7 +98,7 @@ export const scheduler = (bin, dir) => ({
 });
 
 /**
- * The machine behind one node.
+ * The simulated kubelet of one node.
  * @param {string} bin @param {string} dir @param {string} node @param {string[]} stages files @returns {Server}
  */
 export const machine = (bin, dir, node, stages) => {

@@ -1,14 +1,16 @@
 /**
- * Waiting for the cluster: by its own signals, with a deadline that says what was still missing.
+ * Waits for the cluster with watches, and with a timeout whose error says what is missing.
  */
 
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
+/** @typedef {{what?: string, within?: number, params?: Record<string, string>}} Options */
+/** @typedef {(path: string, wanted: (objects: KubeObject[]) => boolean, options?: Options) => Promise<KubeObject[]>} Until */
 
 /**
- * @param {{watch: import('./cluster.mjs').Cluster['watch']}} cluster @param {string} user @param {string} path of a collection
+ * @param {{watch: (user: string, path: string, params: Record<string, string>, onEvent: (event: import('./client.mjs').WatchEvent) => void) => import('./client.mjs').Following}} cluster @param {string} user @param {string} path of a collection
  * @param {(objects: KubeObject[]) => boolean} wanted
- * @param {{what?: string, within?: number, params?: Record<string, string>}} [options]
- * @returns {Promise<KubeObject[]>} the objects as they were when they were as wanted
+ * @param {Options} [options]
+ * @returns {Promise<KubeObject[]>} the matching objects
  */
 export function until(cluster, user, path, wanted, { what = path, within = 30_000, params = {} } = {}) {
 	return new Promise((resolve, reject) => {
@@ -23,7 +25,7 @@ export function until(cluster, user, path, wanted, { what = path, within = 30_00
 		const timer = setTimeout(() => {
 			const now = [...watch.known.values()].map(describe).join(', ');
 			end();
-			reject(new Error(`waited ${within / 1000} s for ${what}; there is: ${now || 'nothing'}`));
+			reject(new Error(`waited ${within / 1000} s for ${what}; found: ${now || 'nothing'}`));
 		}, within);
 		const end = () => {
 			clearTimeout(timer);

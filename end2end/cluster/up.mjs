@@ -1,16 +1,16 @@
 /**
- * Starts a cluster from the command line and keeps it until it is told to go.
+ * Starts a cluster from the command line and keeps it until it is stopped.
  *
  *   node end2end/cluster/up.mjs [--sample] [--dir DIR]
  *
- * stdout gets exactly one line of JSON once everything is ready; people read stderr:
+ * stdout gets one line of JSON once everything is ready; logs go to stderr:
  *   {"ready":true,"kubeconfig":"…","server":"https://127.0.0.1:…","dir":"…","audit":"…","contexts":["admin","developer","reader"]}
  *
- * It ends on SIGINT or SIGTERM, or when stdin closes if that is a pipe; and even if it is killed, the cluster goes too.
- * Whoever holds that pipe may also write orders to it, one JSON object per line, answered on stdout in the same way:
- *   {"do":"silenceNode","name":"node-a"} · reviveNode · freezeApiServer · thawApiServer
+ * It ends on SIGINT or SIGTERM, or when stdin closes if that is a pipe. If it is killed, the cluster is stopped too.
+ * The pipe also takes commands, one JSON object per line, which are answered on stdout in the same way:
+ *   {"do":"stopKubelet","name":"node-a"} · startKubelet · suspendApiServer · resumeApiServer
  *   stopProvisioner · startProvisioner · stopAttacher · startAttacher
- *   → {"done":"silenceNode"} or {"failed":"silenceNode","why":"…"}
+ *   → {"done":"stopKubelet"} or {"failed":"stopKubelet","why":"…"}
  */
 import { fstatSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -31,16 +31,16 @@ const log = (line) => process.stderr.write(`${line}\n`);
 let end = () => {};
 /** @type {Promise<string>} */
 const ended = new Promise((resolve) => (end = resolve));
-// Before the cluster is up there is nothing to stop in order: the guardian sees us exit.
+// Before the cluster is up the exit of this process is enough: the supervisor stops the servers.
 let starting = true;
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => (starting ? process.exit(130) : end(signal)));
 
 const stdin = fstatSync(0);
 const lines = stdin.isFIFO() || stdin.isSocket() ? createInterface({ input: process.stdin }) : undefined;
 lines?.on('close', () => (starting ? process.exit(0) : end('stdin closed')));
-/** @type {string[]} orders that came too early */
+/** @type {string[]} commands before the cluster was ready */
 const early = [];
-lines?.on('line', (line) => (starting ? early.push(line) : obey(line)));
+lines?.on('line', (line) => (starting ? early.push(line) : execute(line)));
 
 /** @type {import('./cluster.mjs').Cluster} */
 let cluster;
@@ -53,25 +53,25 @@ try {
 
 /** @type {Record<string, (name: string) => unknown>} */
 const orders = {
-	silenceNode: (name) => cluster.silenceNode(name),
-	reviveNode: (name) => cluster.reviveNode(name),
-	freezeApiServer: () => cluster.freezeApiServer(),
-	thawApiServer: () => cluster.thawApiServer(),
+	stopKubelet: (name) => cluster.stopKubelet(name),
+	startKubelet: (name) => cluster.startKubelet(name),
+	suspendApiServer: () => cluster.suspendApiServer(),
+	resumeApiServer: () => cluster.resumeApiServer(),
 	stopProvisioner: () => cluster.provisioner.stop(),
 	startProvisioner: () => cluster.startProvisioner(),
 	stopAttacher: () => cluster.attacher.stop(),
 	startAttacher: () => cluster.startAttacher(),
 };
 let last = Promise.resolve();
-/** Carries out one order after the other, so that the answers come in the order of the questions. @param {string} line */
-function obey(line) {
+/** Executes one command after the other, so that the answers come in order. @param {string} line */
+function execute(line) {
 	last = last.then(async () => {
 		let name = line;
 		try {
 			const order = JSON.parse(line);
 			name = order.do;
 			if (!Object.hasOwn(orders, name))
-				throw new Error(`there is no such order; there are ${Object.keys(orders).join(', ')}`);
+				throw new Error(`unknown command; known are ${Object.keys(orders).join(', ')}`);
 			await orders[name](order.name);
 			tell({ done: name });
 		} catch (error) {
@@ -84,7 +84,7 @@ const { server, kubeconfig, audit } = cluster;
 tell({ ready: true, kubeconfig, server, dir: cluster.dir, audit, contexts: people });
 log(`KUBECONFIG=${kubeconfig}   stop with Ctrl-C`);
 starting = false;
-early.forEach(obey);
+early.forEach(execute);
 log(`stopping: ${await ended}`);
 await cluster.stop();
 process.exit(0);

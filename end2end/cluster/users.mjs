@@ -1,13 +1,12 @@
 /**
- * Who may do what: three people, and the parts of the cluster, each with a token of their own.
+ * Users and rights: three people, and the servers of the cluster, each with a token of its own.
  *
  *   admin      everything
  *   developer  reads the cluster except Secrets, has every right inside the application's three namespaces, may delete and
  *              patch those namespaces themselves and the application's static PersistentVolumes
  *   reader     reads the cluster except Secrets
  *
- * The developer's rights come from one RoleBinding in each namespace, as a platform would hand them out: deleting that
- * binding, or the namespace around it, takes them away.
+ * The developer's rights come from one RoleBinding in each namespace: deleting the binding or its namespace removes them.
  */
 import { randomBytes } from 'node:crypto';
 import { namespaces, staticVolumes } from './sample/names.mjs';
@@ -26,6 +25,9 @@ const groups = {
 	'system:attacher': ['system:masters'],
 };
 
+/** The sandbox takes the user and the groups from the token. */
+export const sandboxTokens = new Map(people.map((user) => [user, `user:${user}:${groups[user].join(',')}`]));
+
 /** @returns {Map<string, string>} a new secret token for every user */
 export const newTokens = () => new Map(Object.keys(groups).map((user) => [user, randomBytes(24).toString('hex')]));
 
@@ -34,7 +36,7 @@ export const tokenFile = (tokens) =>
 	[...tokens].map(([user, token]) => `${token},${user},${user},"${groups[user].join(',')}"\n`).join('');
 
 const read = ['get', 'list', 'watch'];
-/** RBAC has no "all but": every core resource by name, except Secrets and the ones that run commands in containers. */
+/** RBAC has no exclusion: every core resource by name, except Secrets and those that run commands in containers. */
 const coreWithoutSecrets = [
 	'bindings',
 	'componentstatuses',

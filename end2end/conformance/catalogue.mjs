@@ -1,30 +1,108 @@
 /**
- * The mechanisms of the catalogue of deletions, by its sections: each has a case, or a reason why none can show it.
+ * The catalogue of deletions: every mechanism that a case may cite at the beginning of its description, written out once. Each
+ * mechanism has a case, or a reason why no case can show it.
+ *
+ * The identifiers are those of the design's catalogue: its section 1 (rules of the API), section 3 (causes of a deletion that
+ * does not finish), section 6 (DELETE itself) and section 8 (the five incidents S1 to S5 without kubelets).
  */
 
-/** @type {Record<string, string>} the reason by the mechanism; none: there is a case */
-export const reasons = {
-	'§1.5': 'is what a kubelet does not say, and there is none behind these nodes that could',
-	N2: 'cannot be any more: controllers discover groups and versions by the names of APIServices, which are checked',
+/** Descriptions by identifier. @type {Record<string, string>} */
+export const mechanisms = {
+	'§1.1': 'deletionTimestamp: for a Pod the request time plus its grace period, for other kinds the request time',
+	'§1.2': 'deletionGracePeriodSeconds: above 0 until the kubelet sends its final DELETE with grace period 0',
+	'§1.3': 'a Pod without a node, or one that has ended, is removed by the first DELETE',
+	'§1.4': 'the order of a kubelet: containers, volumes, cgroup, then the DELETE with grace period 0',
+	'§1.5': 'a kubelet emits no events for failed unmounts and detaches',
+	'§1.6': 'no new Event can be created in a terminating namespace',
+	'§1.7': 'removing the last finalizer deletes the object in the same request; none can be added to a terminating object',
+	'§1.8': 'a repeated DELETE applies its propagation policy anew',
+	'§1.9': 'removing a finalizer is an UPDATE and passes admission',
+	P1: 'Pod: its grace period still runs',
+	P2: 'Pod: a preStop hook hangs',
+	P3: 'Pod: a finalizer holds it',
+	P4: 'Pod: its node is unreachable',
+	P5: 'Pod: its Node object is gone',
+	P6: 'Pod: the kubelet has not noticed the deletion',
+	P7: 'Pod: its containers cannot be killed',
+	P8: 'Pod: its sandbox or network cannot be torn down',
+	P9: 'Pod: a volume is busy and cannot be unmounted',
+	P10: 'Pod: a stale file handle or subPath',
+	P11: 'Pod: the CSI node plugin is missing',
+	P12: 'Pod: cgroup or volume directories remain',
+	P13: 'Pod: a device of a ResourceClaim cannot be unprepared',
+	P14: 'Pod: it never started',
+	P15: 'Pod: a mirror of a static Pod',
+	P16: 'Pod: the finalizer of job tracking',
+	P17: 'Pod: admission rejects its updates',
+	P18: 'Pod: ended and retained, not being deleted',
+	W1: 'workload: no replacement while the old Pod exists',
+	V1: 'claim: in use by a Pod',
+	V2: 'claim: held by a Pod that has ended',
+	V3: 'claim: gone before the Pods that mount it',
+	V4: 'claim: another finalizer holds it',
+	V5: 'volume: bound to a claim',
+	V6: 'volume: waits for its provisioner',
+	V7: 'volume: waits for its attacher',
+	V8: 'VolumeAttachment: cannot be detached',
+	V9: 'volume: Released and retained',
+	V10: 'VolumeSnapshot and its content',
+	V11: 'other built-in protection: VolumeAttributesClass, ResourceClaim, ServiceCIDR',
+	N1: 'namespace: discovery fails',
+	N2: 'namespace: a group version cannot be parsed',
+	N3: 'namespace: its content cannot be deleted',
+	N4: 'namespace: content or finalizers remain',
+	N5: 'namespace: Pods are deleted before all other content',
+	N6: 'namespace: an additional finalizer',
+	N7: 'namespace: its controller is silent',
+	N8: 'namespace: finalized by force',
+	N9: 'namespace: one that cannot be deleted, or is created again',
+	G1: 'garbage collector: foreground deletion waits for dependents',
+	G2: 'garbage collector: orphaning is pending',
+	G3: 'garbage collector: stopped or late',
+	G4: 'garbage collector: discovery is partial',
+	G5: 'garbage collector: the owner does not exist, so the dependent is deleted',
+	G6: 'garbage collector: the owner is in another namespace',
+	G7: 'garbage collector: the kind of the owner is unknown',
+	G8: 'garbage collector: owners form a cycle',
+	G9: 'garbage collector: another owner keeps the dependent',
+	G10: 'garbage collector: rights to name an owner',
+	X1: 'definition: waits for its instances',
+	X2: 'custom resource: its operator is gone',
+	X3: 'admission: the webhook is unavailable',
+	X4: 'admission: the webhook denies',
+	X5: 'admission: a policy denies',
+	X6: 'aggregated API: unavailable',
+	X7: 'definition: the conversion webhook is unavailable',
+	X8: 'Service: the load balancer is not cleaned up',
+	X9: 'Ingress: finalizers of a cloud controller',
+	X10: 'GitOps: the object is created again',
+	X11: 'guard: deletion is blocked by design',
+	A1: '409: a conflict or a failed precondition',
+	A2: '403: a missing right, or a namespace that is terminating or protected',
+	A3: '429: a disruption budget refuses the eviction',
+	A4: '422: the object or the DeleteOptions are invalid',
+	A5: 'an object that cannot be decoded from the store',
+	A6: 'API server or etcd are down',
+	A7: '410: the revision of a watch has expired',
+	A8: 'a DELETE that exceeds the time limit of the server',
+	A9: '405: the kind cannot be deleted',
+	'§6.1': 'DeleteOptions',
+	'§6.2': 'an owner that is gone does not prove that its Pods are gone',
+	'§6.3': 'the retention policy of the claims of a StatefulSet',
+	'§6.4': 'watches that begin with a list',
+	'R-S1': 'incident S1, a volume deleted before its Pods: the Pod cannot unmount it',
+	'R-S2': 'incident S2, an unmount that never succeeds: the Pod stays terminating',
+	'R-S3': 'incident S3, an empty namespace that stays: an aggregated API has no endpoints',
+	'R-S4': 'incident S4, finalizers, owners and propagation',
+	'R-S5': 'incident S5, a node that dies silently: its Pods stay terminating',
 };
 
-/** @param {string} letter @param {number} last */
-const numbered = (letter, last) => Array.from({ length: last }, (_, index) => `${letter}${index + 1}`);
+/** Why no case shows a mechanism. @type {Record<string, string>} */
+export const reasons = {
+	'§1.5': 'The mechanism is the absence of events from a kubelet, and these nodes have no kubelet.',
+	N2: 'It can no longer happen: controllers discover groups and versions by the names of APIServices, which are validated.',
+};
 
-/** Sections 1, 3, 6 and 8. */
-export const mechanisms = [
-	...numbered('§1.', 9),
-	...numbered('P', 18),
-	'W1',
-	...numbered('V', 11),
-	...numbered('N', 9),
-	...numbered('G', 10),
-	...numbered('X', 11),
-	...numbered('A', 9),
-	...numbered('§6.', 4),
-	...numbered('R-S', 5),
-];
-
-/** Whether a case says that it shows a mechanism. @param {string} about @param {string} mechanism */
+/** Whether the description of a case cites a mechanism. @param {string} about @param {string} mechanism */
 export const shows = (about, mechanism) =>
 	about.split(' ').some((word) => word === mechanism || word.replace(/[a-z]$/, '') === mechanism);

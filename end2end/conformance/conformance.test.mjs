@@ -1,6 +1,6 @@
 /**
- * That the suite can convict: a transcript that is wrong by a word fails, with a diff that shows the word; and what is kept
- * out of a comparison is no more than what means nothing.
+ * Tests of the suite itself: a transcript that differs in one word fails with a diff that shows the word, and normalising
+ * removes only what carries no meaning.
  */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -10,13 +10,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { mechanisms, reasons, shows } from './catalogue.mjs';
 import { readableDiff } from './diff.mjs';
-import { Expected, withDifferences } from './expected.mjs';
-import { Normal } from './normal.mjs';
-import { cases, define, play } from './suite.mjs';
+import { Goldens, withDifferences } from './goldens.mjs';
+import { Normaliser } from './normalise.mjs';
+import { define, loadCases, runCases } from './suite.mjs';
 import { viewOf } from './view.mjs';
 
-/** A world of a few lines: every ConfigMap there is says what the test wants. @param {import('node:test').TestContext} t @param {(path: string) => [number, object]} answer */
-async function world(t, answer) {
+/** A target that answers every request as the test says. @param {import('node:test').TestContext} t @param {(path: string) => [number, object]} answer */
+async function fakeTarget(t, answer) {
 	const server = createServer((request, response) => {
 		const [status, body] = answer(`${request.method} ${request.url}`);
 		response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -28,10 +28,10 @@ async function world(t, answer) {
 }
 
 /** @param {import('node:test').TestContext} t */
-async function kept(t) {
+async function emptyGoldens(t) {
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-expected-'));
 	t.after(() => rm(dir, { recursive: true }));
-	return { dir, expected: new Expected(dir) };
+	return { dir, goldens: new Goldens(dir) };
 }
 
 /** @type {(name?: string) => [number, object]} */
@@ -40,30 +40,30 @@ const found = (name = 'a') => [
 	{ kind: 'ConfigMap', metadata: { name, uid: '6e7a1b0e-0000-4000-8000-000000000001', resourceVersion: '7' } },
 ];
 const one = {
-	...define('one', 'An object is there', (scene) => scene.get('configmaps/a'), { bare: true }),
+	...define('one', 'An object is there', (t) => t.get('configmaps/a'), { bare: true }),
 	file: 'some',
 };
 
-test('the same answers are no difference, whatever UID and revision', async (t) => {
-	const { expected } = await kept(t);
-	await expected.keep([one], await play(await world(t, () => found()), [one]), true);
-	const other = await play(
-		await world(t, () => [
+test('equal answers with other UIDs and revisions do not differ', async (t) => {
+	const { goldens } = await emptyGoldens(t);
+	await goldens.record([one], await runCases(await fakeTarget(t, () => found()), [one]), true);
+	const other = await runCases(
+		await fakeTarget(t, () => [
 			200,
 			{ ...found()[1], metadata: { name: 'a', uid: '7f000000-0000-4000-8000-000000000002', resourceVersion: '9' } },
 		]),
 		[one],
 	);
-	assert.deepEqual(await expected.compare('sandbox', [one], other, true), []);
+	assert.deepEqual(await goldens.compare('sandbox', [one], other, true), []);
 });
 
-test('another answer is convicted, with the line that differs', async (t) => {
-	const { expected } = await kept(t);
-	await expected.keep([one], await play(await world(t, () => found()), [one]), true);
-	const [difference, ...more] = await expected.compare(
+test('changed answer is reported with the line that differs', async (t) => {
+	const { goldens } = await emptyGoldens(t);
+	await goldens.record([one], await runCases(await fakeTarget(t, () => found()), [one]), true);
+	const [difference, ...more] = await goldens.compare(
 		'sandbox',
 		[one],
-		await play(await world(t, () => found('b')), [one]),
+		await runCases(await fakeTarget(t, () => found('b')), [one]),
 		true,
 	);
 	assert.equal(more.length, 0);
@@ -72,36 +72,36 @@ test('another answer is convicted, with the line that differs', async (t) => {
 	assert.match(difference.text, /^\+     200 ConfigMap b$/m);
 });
 
-test('a kept transcript that was tampered with convicts the real one as well', async (t) => {
-	const { dir, expected } = await kept(t);
-	const there = await world(t, () => found());
-	await expected.keep([one], await play(there, [one]), true);
+test('altered golden fails the real control plane as well', async (t) => {
+	const { dir, goldens } = await emptyGoldens(t);
+	const there = await fakeTarget(t, () => found());
+	await goldens.record([one], await runCases(there, [one]), true);
 	const path = join(dir, 'some', 'one.txt');
 	await writeFile(path, (await readFile(path, 'utf8')).replace('200', '404'));
-	const differences = await expected.compare('real', [one], await play(there, [one]), true);
+	const differences = await goldens.compare('real', [one], await runCases(there, [one]), true);
 	assert.match(differences[0].text, /^-     404 ConfigMap a$/m);
 });
 
-test('a case without a transcript, and a transcript without a case, are differences', async (t) => {
-	const { expected } = await kept(t);
-	const transcripts = await play(await world(t, () => found()), [one]);
-	await expected.keep([one], transcripts, true);
+test('case without a golden and golden without a case are reported', async (t) => {
+	const { goldens } = await emptyGoldens(t);
+	const transcripts = await runCases(await fakeTarget(t, () => found()), [one]);
+	await goldens.record([one], transcripts, true);
 	const two = { ...one, name: 'two' };
-	const differences = await expected.compare('real', [two], new Map([['two', transcripts.get('one') ?? '']]), true);
+	const differences = await goldens.compare('real', [two], new Map([['two', transcripts.get('one') ?? '']]), true);
 	assert.deepEqual(
 		differences.map(({ title }) => title),
 		['some/two', 'some/one.txt'],
 	);
 });
 
-test('a case that breaks, or waits in vain, says so and does not stop the others', async (t) => {
-	const broken = { ...one, name: 'broken', play: async () => assert.fail('no such thing') };
-	const transcripts = await play(await world(t, () => found()), [broken, one]);
+test('case that throws is reported and does not stop the others', async (t) => {
+	const broken = { ...one, name: 'broken', run: async () => assert.fail('no such thing') };
+	const transcripts = await runCases(await fakeTarget(t, () => found()), [broken, one]);
 	assert.match(transcripts.get('broken') ?? '', /^BROKEN\n {4}no such thing/);
 	assert.match(transcripts.get('one') ?? '', /200 ConfigMap a/);
 });
 
-test('a difference on purpose holds for its line, and only as long as the real one says it', () => {
+test('intended difference applies to its line and becomes stale with it', () => {
 	const differs = [{ real: '200 yes', sandbox: '200 no', why: 'it has no need' }];
 	assert.deepEqual(withDifferences('GET a\n    200 yes\nGET b\n    404\n', differs), {
 		text: 'GET a\n    200 no\nGET b\n    404\n',
@@ -112,11 +112,11 @@ test('a difference on purpose holds for its line, and only as long as the real o
 	assert.match(stale[0], /«200 yes».*it has no need/);
 });
 
-test('UIDs that differ stay different, and names of this run go', () => {
-	const normal = new Normal('qqqqq');
+test('normaliser keeps distinct UIDs distinct and removes generated names', () => {
+	const normaliser = new Normaliser('qqqqq');
 	const [first, second] = ['6e7a1b0e-0000-4000-8000-000000000001', '6e7a1b0e-0000-4000-8000-000000000002'];
-	normal.learn({ metadata: { name: 'a', uid: first } });
-	normal.learn({
+	normaliser.learn({ metadata: { name: 'a', uid: first } });
+	normaliser.learn({
 		items: [
 			{
 				metadata: {
@@ -129,14 +129,14 @@ test('UIDs that differ stay different, and names of this run go', () => {
 		],
 	});
 	assert.equal(
-		normal.apply(`n-case-qqqqq: ${first} ${second} web-5d4f-bcdfg 2026-01-02T03:04:05Z`),
+		normaliser.apply(`n-case-qqqqq: ${first} ${second} web-5d4f-bcdfg 2026-01-02T03:04:05Z`),
 		'n-case: <uid of a> <uid of web-<hash>-<generated>> web-<hash>-<generated> <time>',
 	);
-	normal.learn({ metadata: { name: 'a', uid: '6e7a1b0e-0000-4000-8000-000000000003' } });
-	assert.match(normal.apply('6e7a1b0e-0000-4000-8000-000000000003'), /<uid of a, number 2 of that name>/);
+	normaliser.learn({ metadata: { name: 'a', uid: '6e7a1b0e-0000-4000-8000-000000000003' } });
+	assert.match(normaliser.apply('6e7a1b0e-0000-4000-8000-000000000003'), /<uid of a, number 2 of that name>/);
 });
 
-test('what bears on deletion is always seen', () => {
+test('view of an object always contains its deletion fields', () => {
 	const metadata = {
 		name: 'a',
 		generation: 2,
@@ -151,23 +151,23 @@ test('what bears on deletion is always seen', () => {
 	);
 });
 
-test('a diff shows two lines around each difference', () => {
+test('diff shows two lines around each difference', () => {
 	const text = (/** @type {string} */ word) => `1\n2\n3\n${word}\n5\n6\n7\n8\n`;
 	assert.equal(readableDiff(text('a'), text('a')), undefined);
 	assert.equal(readableDiff(text('a'), text('b')), '  2\n  3\n- a\n+ b\n  5\n  6\n  ⋮');
 });
 
-test('at least 150 cases, each with a sentence of its own', async () => {
-	const all = await cases();
+test('suite has at least 150 cases, each with a description', async () => {
+	const all = await loadCases();
 	assert.ok(all.length >= 150);
 	assert.ok(all.every(({ about }) => about.length > 8));
 });
 
-test('every mechanism of the catalogue has a case, or a reason why it has none', async () => {
-	const all = await cases();
+test('every mechanism of the catalogue has a case or a reason to have none', async () => {
+	const all = await loadCases();
 	const shown = (/** @type {string} */ mechanism) => all.some(({ about }) => shows(about, mechanism));
-	const missing = mechanisms.filter((mechanism) => !shown(mechanism) && !reasons[mechanism]);
+	const missing = Object.keys(mechanisms).filter((mechanism) => !shown(mechanism) && !reasons[mechanism]);
 	assert.deepEqual(missing, []);
-	const needless = Object.keys(reasons).filter((mechanism) => shown(mechanism) || !mechanisms.includes(mechanism));
+	const needless = Object.keys(reasons).filter((mechanism) => shown(mechanism) || !mechanisms[mechanism]);
 	assert.deepEqual(needless, []);
 });

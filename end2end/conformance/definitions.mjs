@@ -1,6 +1,6 @@
 /**
- * The definitions of those kinds of others that deletion is most often about, cut down to what the API server does with them:
- * group, versions, scope, names, subresources, columns. Their schemas let everything pass.
+ * CustomResourceDefinitions of the third-party kinds that deletions meet most often, reduced to what the API server uses:
+ * group, versions, scope, names, subresources, columns. Their schemas accept everything.
  */
 
 /** @typedef {Record<string, any>} KubeObject */
@@ -12,18 +12,18 @@
  * @property {string} kind
  * @property {string} plural
  * @property {string[]} [shortNames]
- * @property {string[]} versions the first is stored
- * @property {boolean} [cluster] its objects are in no namespace
- * @property {boolean} [status] has the subresource
+ * @property {string[]} versions the first is the storage version
+ * @property {boolean} [cluster] cluster-scoped
+ * @property {boolean} [status] has the status subresource
  * @property {Column[]} [columns]
  * @property {KubeObject} [metadata]
  */
 
 const age = /** @type {Column} */ (['Age', '.metadata.creationTimestamp', { type: 'date' }]);
 /** @param {string} type */
-const said = (type, field = 'status') => `.status.conditions[?(@.type=="${type}")].${field}`;
-const ready = /** @type {Column[]} */ ([age, ['Ready', said('Ready')], ['Status', said('Ready', 'message')]]);
-/** What nobody may define a kind in a group of Kubernetes without. @param {string} where */
+const condition = (type, field = 'status') => `.status.conditions[?(@.type=="${type}")].${field}`;
+const ready = /** @type {Column[]} */ ([age, ['Ready', condition('Ready')], ['Status', condition('Ready', 'message')]]);
+/** The annotation that definitions in a Kubernetes group need. @param {string} where */
 const approved = (where) => ({ annotations: { 'api-approved.kubernetes.io': `https://github.com/${where}` } });
 
 const gateways = {
@@ -49,7 +49,7 @@ export const shapes = [
 		cluster: true,
 		columns: [
 			['Controller', '.spec.controllerName'],
-			['Accepted', said('Accepted')],
+			['Accepted', condition('Accepted')],
 			age,
 			['Description', '.spec.description', { priority: 1 }],
 		],
@@ -62,7 +62,7 @@ export const shapes = [
 		columns: [
 			['Class', '.spec.gatewayClassName'],
 			['Address', '.status.addresses[*].value'],
-			['Programmed', said('Programmed')],
+			['Programmed', condition('Programmed')],
 			age,
 		],
 	},
@@ -119,8 +119,8 @@ export const shapes = [
 			['ScaleTargetName', '.spec.scaleTargetRef.name'],
 			['Min', '.spec.minReplicaCount', { type: 'integer' }],
 			['Max', '.spec.maxReplicaCount', { type: 'integer' }],
-			['Ready', said('Ready')],
-			['Active', said('Active')],
+			['Ready', condition('Ready')],
+			['Active', condition('Active')],
 			age,
 		],
 	},
@@ -160,11 +160,11 @@ export const shapes = [
 /** @param {string} kind @returns {Shape} */
 export function shapeOf(kind) {
 	const shape = shapes.find((one) => one.kind === kind);
-	if (!shape) throw new Error(`no definition of ${kind} is kept here`);
+	if (!shape) throw new Error(`definitions.mjs has no definition of ${kind}`);
 	return shape;
 }
 
-/** What defines a kind. @param {Shape} shape */
+/** The CustomResourceDefinition of a shape. @param {Shape} shape */
 export const definitionOf = ({
 	group,
 	kind,
@@ -194,6 +194,6 @@ export const definitionOf = ({
 	},
 });
 
-/** Where the objects of a kind are. @param {Shape} shape @param {string} namespace */
+/** The path of the collection of a kind. @param {Shape} shape @param {string} namespace */
 export const pathTo = ({ group, plural, versions: [version], cluster }, namespace) =>
 	`/apis/${group}/${version}/${cluster ? '' : `namespaces/${namespace}/`}${plural}`;

@@ -1,5 +1,5 @@
 /**
- * Where two texts differ, line by line, for people.
+ * A readable line-by-line difference of two texts.
  */
 
 /** @param {string[]} expected @param {string[]} found @returns {{mark: ' '|'-'|'+', line: string}[]} */
@@ -22,7 +22,7 @@ export function diff(expected, found) {
 	return lines;
 }
 
-/** The differences with two lines around each; undefined if there are none. @param {string} expected @param {string} found */
+/** The differences with two lines of context; undefined if the texts are equal. @param {string} expected @param {string} found */
 export function readableDiff(expected, found) {
 	if (expected === found) return undefined;
 	const lines = diff(expected.split('\n'), found.split('\n'));

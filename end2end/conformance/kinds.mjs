@@ -1,10 +1,10 @@
 /**
- * Where the objects of a kind live, so that a case can say `deployments/web` and mean its own namespace.
+ * The API paths of the built-in kinds, so that a case can write `deployments/web` for an object in its own namespace.
  */
 
 /** @typedef {Record<string, any>} KubeObject */
 
-/** @type {Record<string, string>} kinds that live in a namespace, by plural; the rest is in core/v1 */
+/** @type {Record<string, string>} namespaced kinds by plural; all others are in core/v1 */
 const groupOf = {
 	deployments: 'apps/v1',
 	replicasets: 'apps/v1',
@@ -25,7 +25,7 @@ const groupOf = {
 	resourceclaims: 'resource.k8s.io/v1',
 };
 
-/** @type {Record<string, string>} kinds that live in the cluster */
+/** @type {Record<string, string>} cluster-scoped kinds */
 const clusterGroupOf = {
 	namespaces: 'v1',
 	nodes: 'v1',
@@ -58,7 +58,7 @@ const clusterGroupOf = {
 const root = (group) => (group.includes('/') ? `/apis/${group}` : `/api/${group}`);
 
 /**
- * The whole path of `plural/name/subresource`, in a namespace if the kind has one. A whole path stays as it is.
+ * The absolute path of `plural/name/subresource`, in the namespace if the kind is namespaced. An absolute path is unchanged.
  * @param {string} short @param {string} namespace
  */
 export function pathOf(short, namespace) {
@@ -68,7 +68,7 @@ export function pathOf(short, namespace) {
 	return `${root(groupOf[plural] ?? 'v1')}/namespaces/${namespace}/${short}`;
 }
 
-/** The plural of a kind that is built in. @param {string} kind */
+/** The plural of a built-in kind. @param {string} kind */
 export const pluralOf = (kind) => {
 	const lower = kind.toLowerCase();
 	if (lower === 'ingress') return 'ingresses';

@@ -1,5 +1,5 @@
 /**
- * That people get by in the sandbox with what they have in their fingers: the real kubectl, and what it prints.
+ * The real kubectl works with the sandbox: its commands and their output.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -11,12 +11,12 @@ import { after, before, test } from 'node:test';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { claim, configMap, deployment, using, volume } from './objects.mjs';
-import { sandbox } from './worlds.mjs';
+import { sandbox } from './targets.mjs';
 
 const program = fileURLToPath(new URL('../../target/cluster/bin/kubectl', import.meta.url));
-/** @type {import('./worlds.mjs').World} */
+/** @type {import('./targets.mjs').Target} */
 let world;
-/** @type {string} what it knows from earlier commands, which is not what it knows of other clusters */
+/** @type {string} kubectl's cache directory, separate from the one for other clusters */
 let cache;
 
 before(async () => {
@@ -46,7 +46,7 @@ async function run(args, input = '') {
 	return { code, out, err };
 }
 
-/** What a command prints that does what it is told, and complains of nothing. @param {string[]} args */
+/** The output of a command that succeeds without warnings. @param {string[]} args */
 async function said(...args) {
 	const { code, out, err } = await run(args);
 	assert.deepEqual({ code, err }, { code: 0, err: '' }, `kubectl ${args.join(' ')}`);
@@ -64,7 +64,7 @@ async function apply(objects, ...args) {
 	return out.trim().split('\n');
 }
 
-/** The cells of what it prints as a table. @param {string} out */
+/** The cells of a printed table. @param {string} out */
 const table = (out) => {
 	const lines = out.trimEnd().split('\n');
 	return lines.map((line) => line.trim().split(/ {2,}/));
@@ -77,7 +77,7 @@ const web = (spec) => {
 	return made;
 };
 
-test('version, and which kinds there are', async () => {
+test('kubectl version and api-resources answer', async () => {
 	assert.match(await said('version'), /^Client Version: v1\.\d+\.\d+\n(.*\n)*Server Version: v1\.36\.\d+\n$/);
 	const kinds = table(await said('api-resources'));
 	assert.deepEqual(kinds[0], ['NAME', 'SHORTNAMES', 'APIVERSION', 'NAMESPACED', 'KIND']);
@@ -85,7 +85,7 @@ test('version, and which kinds there are', async () => {
 	assert.ok(kinds.some((row) => row.join(' ') === 'persistentvolumes pv v1 false PersistentVolume'));
 });
 
-test('a kind that is not there makes it discover anew, and everything is still there', async () => {
+test('unknown kind makes kubectl discover again and finds the other kinds', async () => {
 	for (let times = 0; times < 2; times++) {
 		const { code, err } = await run(['get', 'gadgets']);
 		assert.deepEqual([code, err], [1, 'error: the server doesn\'t have a resource type "gadgets"\n']);
@@ -93,7 +93,7 @@ test('a kind that is not there makes it discover anew, and everything is still t
 	assert.match(await said('get', 'nodes', '--output', 'name'), /^node\/node-a\nnode\/node-b\nnode\/node-c\n$/);
 });
 
-test('apply creates, finds nothing to do, changes', async () => {
+test('apply creates, leaves unchanged and changes', async () => {
 	const objects = [volume('data'), claim('data', 'data'), configMap('settings', {}, { data: { mood: 'good' } }), web()];
 	const names = ['persistentvolume/data', 'persistentvolumeclaim/data', 'configmap/settings', 'deployment.apps/web'];
 	assert.deepEqual(
@@ -119,7 +119,7 @@ test('server-side apply creates and changes', async () => {
 	}
 });
 
-test("server-side apply by two: the second is told what is the first one's, and takes it by force", async () => {
+test("server-side apply by a second manager conflicts, and force takes the field", async () => {
 	const map = (/** @type {string} */ mood) => configMap('shared', {}, { data: { mood } });
 	await apply([map('good')], '--server-side', '--field-manager=one');
 	const asTwo = ['--namespace', 'shop', 'apply', '--server-side', '--field-manager=two', '--filename', '-'];
@@ -134,7 +134,7 @@ test("server-side apply by two: the second is told what is the first one's, and 
 	assert.equal(await shop(...shown), 'bad two Apply');
 });
 
-test('what was applied by the client can be applied by the server', async () => {
+test('object applied client-side can be applied server-side', async () => {
 	const map = (/** @type {string} */ mood) => configMap('moved', {}, { data: { mood } });
 	await apply([map('good')], '--validate=false');
 	assert.deepEqual(await apply([map('bad')], '--server-side'), ['configmap/moved serverside-applied']);
@@ -142,7 +142,7 @@ test('what was applied by the client can be applied by the server', async () => 
 	assert.equal(await shop(...shown), 'bad');
 });
 
-test('tables, wide ones, and YAML', async () => {
+test('get prints tables, wide tables and YAML', async () => {
 	assert.deepEqual(table(await shop('get', 'deployments'))[0], ['NAME', 'READY', 'UP-TO-DATE', 'AVAILABLE', 'AGE']);
 	const [, row] = table(await shop('get', 'deployments', '--output', 'wide'));
 	assert.deepEqual(row.slice(0, 4), ['web', '1/1', '1', '1']);
@@ -160,7 +160,7 @@ test('tables, wide ones, and YAML', async () => {
 	assert.match(await said('get', 'all', '--all-namespaces', '--output', 'name'), /^deployment\.apps\/web$/m);
 });
 
-test('describe tells how things hang together', async () => {
+test('describe shows related objects', async () => {
 	const deployed = await shop('describe', 'deployment', 'web');
 	assert.match(deployed, /^Replicas: +1 desired \| 1 updated \| 1 total \| 1 available \| 0 unavailable$/m);
 	assert.match(deployed, /^NewReplicaSet: +web-\w+ \(1\/1 replicas created\)$/m);
@@ -177,7 +177,7 @@ test('describe tells how things hang together', async () => {
 	assert.match(claimed, /^Finalizers: +\[kubernetes\.io\/pvc-protection\]$/m);
 });
 
-test('scale, label, patch', async () => {
+test('scale, label and patch change objects', async () => {
 	assert.equal(await shop('scale', 'deployment', 'web', '--replicas=2'), 'deployment.apps/web scaled\n');
 	assert.match(await shop('rollout', 'status', 'deployment/web', '--timeout=30s'), /successfully rolled out\n$/);
 	assert.equal(await shop('label', 'deployment', 'web', 'tier=front'), 'deployment.apps/web labeled\n');
@@ -189,16 +189,16 @@ test('scale, label, patch', async () => {
 	assert.match(await shop('rollout', 'status', 'deployment/web', '--timeout=30s'), /successfully rolled out\n$/);
 });
 
-test('who may do what', async () => {
+test("auth can-i answers by the user's rights", async () => {
 	assert.equal(await shop('auth', 'can-i', 'delete', 'pods'), 'yes\n');
 	const { code, out } = await run(['--namespace', 'shop', 'auth', 'can-i', 'delete', 'pods', '--as', 'nobody']);
 	assert.deepEqual([code, out], [1, 'no\n']);
 	assert.match(await said('auth', 'whoami'), /^Username +kubernetes-admin$/m);
 });
 
-test('a watch tells what happens, and ends when its time is over', async () => {
-	const how = ['--watch', '--output-watch-events', '--request-timeout=12s'];
-	const watch = start(['--namespace', 'shop', 'get', 'configmaps', ...how]);
+test('watch prints events and ends at its timeout', async () => {
+	const options = ['--watch', '--output-watch-events', '--request-timeout=12s'];
+	const watch = start(['--namespace', 'shop', 'get', 'configmaps', ...options]);
 	const ended = once(watch, 'close');
 	/** @type {string[]} */
 	const events = [];
@@ -212,7 +212,7 @@ test('a watch tells what happens, and ends when its time is over', async () => {
 	assert.deepEqual(told, ['ADDED settings', 'MODIFIED settings', 'DELETED settings']);
 });
 
-test('delete waits until it is gone', async () => {
+test('delete waits until the object is gone', async () => {
 	const gone = 'deployment.apps "web" deleted from shop namespace\n';
 	assert.equal(await shop('delete', 'deployment', 'web', '--cascade=foreground', '--wait'), gone);
 	assert.equal(await shop('get', 'pods', '--output', 'name'), '');

@@ -1,5 +1,5 @@
 /**
- * Small objects of the kinds that the cases need, with everything left out that does not matter.
+ * Minimal objects of the kinds that the cases use.
  */
 
 /** @typedef {Record<string, any>} KubeObject */
@@ -12,14 +12,14 @@ export const configMap = (name, metadata = {}, rest = {}) => ({
 	...rest,
 });
 
-/** What owns an object. @param {KubeObject} owner as the server answered it @param {KubeObject} [rest] */
+/** Metadata with an owner reference. @param {KubeObject} owner as the API server returned it @param {KubeObject} [rest] */
 export const ownedBy = ({ apiVersion, kind, metadata: { name, uid } }, rest = {}) => ({
 	ownerReferences: [{ apiVersion, kind, name, uid, ...rest }],
 });
 
-/** Keeps a Pod on its node until the annotation is taken away. */
+/** Keeps a Pod terminating until the annotation is removed. */
 export const held = { annotations: { 'unwind.test/hold': 'silent' } };
-/** A Pod whose work ends well. */
+/** Makes a Pod succeed. */
 export const completing = { annotations: { 'unwind.test/completes': 'true' } };
 
 const containers = [{ name: 'main', image: 'example.com/main:1' }];
@@ -32,7 +32,7 @@ export const pod = (name, metadata = {}, spec = {}) => ({
 	spec: { containers, ...spec },
 });
 
-/** A Pod that no node ever takes. @param {string} name @param {KubeObject} [metadata] */
+/** A Pod that cannot be scheduled. @param {string} name @param {KubeObject} [metadata] */
 export const unplacedPod = (name, metadata = {}) => pod(name, metadata, { nodeSelector: { nowhere: 'ever' } });
 
 /** @param {string} app @param {KubeObject} [metadata] @param {KubeObject} [spec] */
@@ -43,7 +43,7 @@ const template = (app, metadata = {}, spec = {}) => ({
 /** @param {string} app */
 const selector = (app) => ({ matchLabels: { app } });
 
-/** @typedef {{replicas?: number, pods?: KubeObject, podSpec?: KubeObject, metadata?: KubeObject, spec?: KubeObject}} Shape  pods: metadata of them */
+/** @typedef {{replicas?: number, pods?: KubeObject, podSpec?: KubeObject, metadata?: KubeObject, spec?: KubeObject}} Shape  pods: the metadata of the Pods */
 
 /** @param {string} name @param {Shape} [shape] */
 export const deployment = (name, { replicas = 1, pods, podSpec, metadata, spec } = {}) => ({
@@ -93,7 +93,7 @@ export const job = (name, { pods = completing, podSpec, metadata, spec } = {}) =
 	spec: { template: { metadata: { ...pods }, spec: { containers, restartPolicy: 'Never', ...podSpec } }, ...spec },
 });
 
-/** Once a year, so that it does not run by itself while it is looked at. @param {string} name @param {KubeObject} [spec] @param {Shape} [shape] */
+/** Scheduled once a year, so that it does not run during a case. @param {string} name @param {KubeObject} [spec] @param {Shape} [shape] */
 export const cronJob = (name, spec = {}, shape = {}) => ({
 	apiVersion: 'batch/v1',
 	kind: 'CronJob',
@@ -109,7 +109,7 @@ export const claim = (name, storageClassName, metadata = {}, spec = {}) => ({
 	spec: { storageClassName, accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
 });
 
-/** A volume that an administrator made. @param {string} name @param {KubeObject} [spec] @param {KubeObject} [metadata] */
+/** A statically provisioned volume. @param {string} name @param {KubeObject} [spec] @param {KubeObject} [metadata] */
 export const volume = (name, spec = {}, metadata = {}) => ({
 	apiVersion: 'v1',
 	kind: 'PersistentVolume',
@@ -141,10 +141,10 @@ export const volumeAttributesClass = (name) => ({
 	parameters: { iops: '100' },
 });
 
-/** What a Pod needs to use a claim. @param {string} claimName */
+/** The Pod spec that uses a claim. @param {string} claimName */
 export const using = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
 
-/** What a Pod needs to mount a volume. @param {KubeObject} source of it */
+/** The Pod spec that mounts a volume. @param {KubeObject} source of the volume */
 export const mounting = (source) => ({
 	volumes: [{ name: 'data', ...source }],
 	containers: [{ name: 'main', image: 'example.com/main:1', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
@@ -174,7 +174,7 @@ export const role = (name, rules) => ({
 	rules,
 });
 
-/** @param {string} name @param {string} user @param {string} [kind] of the role, which has the same name */
+/** @param {string} name @param {string} user @param {string} [kind] of the role of the same name */
 export const roleBinding = (name, user, kind = 'Role') => ({
 	apiVersion: 'rbac.authorization.k8s.io/v1',
 	kind: 'RoleBinding',
@@ -184,7 +184,7 @@ export const roleBinding = (name, user, kind = 'Role') => ({
 });
 
 /**
- * A definition of a kind of its own: group `<ns>.example.com`, plural `widgets`.
+ * A CustomResourceDefinition with the group `<ns>.example.com` and the plural `widgets`.
  * @param {string} ns @param {{scope?: string, versions?: KubeObject[], spec?: KubeObject}} [shape]
  */
 export const definition = (ns, { scope = 'Namespaced', versions, spec } = {}) => ({

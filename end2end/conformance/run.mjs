@@ -1,59 +1,68 @@
 /**
- * Plays the cases in one world or both, and compares what was seen there with what is kept in `expected/`.
+ * Runs the cases on one target or both, and compares the transcripts with the goldens in `expected/`.
  *
- *   node end2end/conformance/run.mjs [real|sandbox|both] [--only PART] [--at KUBECONFIG] [--teach]
+ *   node end2end/conformance/run.mjs [real|sandbox|both] [--only PART] [--at KUBECONFIG] [--record]
  *
- *   real, sandbox, both   which worlds to start; both is the default
- *   --only PART           only cases with that in `file/name`
- *   --at KUBECONFIG       not a new world but the one that is there (of end2end/cluster/up.mjs, or a sandbox; one that
- *                         webhook.mjs's script was not given to has no webhooks that answer, and in none can a
- *                         part be switched off: the cases in outage differ, and delete-outlasts-server in a sandbox)
- *   --teach               what the real one says becomes what is expected
+ *   real, sandbox, both   the targets to start; both is the default
+ *   --only PART           only cases whose `file/name` contains PART
+ *   --at KUBECONFIG       a cluster that already runs: of end2end/cluster/up.mjs, or a sandbox. Faults cannot be injected
+ *                         there, so the cases in outage differ, and delete-outlasts-server in a sandbox; webhooks of
+ *                         a sandbox answer only if it was started with the fault script of webhook.mjs
+ *   --record               records the goldens from the real control plane
  *
  * Exit code 0: no difference; 1: differences, on stdout; 2: could not compare.
  */
 import { parseArgs } from 'node:util';
-import { Expected } from './expected.mjs';
-import { cases, play } from './suite.mjs';
-import { existing, real, sandbox } from './worlds.mjs';
+import { Goldens } from './goldens.mjs';
+import { loadCases, runCases } from './suite.mjs';
+import { existing, real, sandbox } from './targets.mjs';
 
 const { values, positionals } = parseArgs({
 	allowPositionals: true,
-	options: { only: { type: 'string' }, at: { type: 'string' }, teach: { type: 'boolean', default: false } },
+	options: { only: { type: 'string' }, at: { type: 'string' }, record: { type: 'boolean', default: false } },
 });
 const names = !positionals[0] || positionals[0] === 'both' ? ['real', 'sandbox'] : [positionals[0]];
-const worlds = { real, sandbox };
+const startTarget = { real, sandbox };
 
 /** @param {string} line */
 const log = (line) => process.stderr.write(`${line}\n`);
 /** @param {string} line */
 const print = (line) => process.stdout.write(`${line}\n`);
 
-/** @param {'real'|'sandbox'} name @returns {Promise<number>} how many cases differ */
-async function examine(name) {
-	const chosen = await cases(values.only);
+/** @param {'real'|'sandbox'} name @returns {Promise<number>} the number of cases that differ */
+async function compareTarget(name) {
+	const chosen = await loadCases(values.only);
 	const began = performance.now();
-	const world = await (values.at ? existing(values.at) : worlds[name](log));
-	let done = 0;
+	const target = await (values.at ? existing(values.at) : startTarget[name](log));
+	/** @type {import('./suite.mjs').CaseResult[]} */
+	const results = [];
 	try {
-		const transcripts = await play(world, chosen, (played) => {
-			done++;
-			if (played.seconds > 20) log(`${name}: ${played.name} took ${played.seconds.toFixed(1)} s`);
-			if (done % 20 === 0) log(`${name}: ${done} of ${chosen.length} cases`);
+		const transcripts = await runCases(target, chosen, (result) => {
+			results.push(result);
+			if (results.length % 20 === 0) log(`${name}: ${results.length} of ${chosen.length} cases`);
 		});
-		const expected = new Expected();
-		if (values.teach && name === 'real') await expected.keep(chosen, transcripts, !values.only);
-		const differences = await expected.compare(name, chosen, transcripts, !values.only);
+		log(`${name}: slowest cases: ${slowest(results)}`);
+		const goldens = new Goldens();
+		if (values.record && name === 'real') await goldens.record(chosen, transcripts, !values.only);
+		const differences = await goldens.compare(name, chosen, transcripts, !values.only);
 		for (const { title, about, text } of differences) print(`✗ ${name}: ${title}\n  ${about}\n${indent(text)}\n`);
 		const seconds = ((performance.now() - began) / 1000).toFixed(1);
 		print(
-			`${name}: ${chosen.length} cases in ${seconds} s, ${differences.length || 'none'} different from what is expected`,
+			`${name}: ${chosen.length} cases in ${seconds} s, ${differences.length || 'none'} different from the goldens`,
 		);
 		return differences.length;
 	} finally {
-		await world.stop();
+		await target.stop();
 	}
 }
+
+/** The cases closest to their time limits, which fail first on a loaded machine. @param {import('./suite.mjs').CaseResult[]} results */
+const slowest = (results) =>
+	[...results]
+		.sort((one, other) => other.seconds - one.seconds)
+		.slice(0, 5)
+		.map(({ name, seconds }) => `${name} ${seconds.toFixed(1)} s`)
+		.join(', ');
 
 /** @param {string} text */
 const indent = (text) => text.replace(/^/gm, '  ');
@@ -62,8 +71,8 @@ try {
 	let differences = 0;
 	for (const name of names) {
 		if (name !== 'real' && name !== 'sandbox')
-			throw new Error(`no world is called ${name}: there are real and sandbox`);
-		differences += await examine(name);
+			throw new Error(`unknown target ${name}: use real, sandbox or both`);
+		differences += await compareTarget(name);
 	}
 	process.exit(differences > 0 ? 1 : 0);
 } catch (error) {

@@ -1,36 +1,36 @@
 /**
- * The cases, and how they are played: some at a time, each in a namespace of its own, those that disturb others at the end.
+ * Loads the cases and runs them: several at a time, each in a namespace of its own, and those that disturb others at the end.
  */
 import { readdir } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
-import { Halt, Scene } from './scene.mjs';
+import { CaseAborted, TestContext } from './test-context.mjs';
 import { Wire } from './wire.mjs';
 
 /**
  * @typedef {object} Options
- * @property {boolean} [alone] it disturbs others (all discovery, all webhooks, a node): played when nothing else is
- * @property {boolean} [bare] needs no namespace
- * @property {Difference[]} [differs] where the sandbox differs on purpose
+ * @property {boolean} [alone] it disturbs other cases (discovery, webhooks, a node), so it runs alone
+ * @property {boolean} [bare] it needs no namespace
+ * @property {IntendedDifference[]} [differs] intended differences of the sandbox
  */
-/** @typedef {{real: string, sandbox: string, why: string}} Difference  one line of the transcript each; no `sandbox`: the line is missing there */
-/** @typedef {{name: string, about: string, play: (scene: Scene) => Promise<unknown>, file: string} & Options} Case */
-/** @typedef {{name: string, transcript: string, seconds: number}} Played */
+/** @typedef {{real: string, sandbox: string, why: string}} IntendedDifference  one line of the transcript; without `sandbox` the line is missing there */
+/** @typedef {{name: string, about: string, run: (context: TestContext) => Promise<unknown>, file: string} & Options} Case */
+/** @typedef {{name: string, transcript: string, seconds: number}} CaseResult */
 
 /**
  * Defines a case.
- * @param {string} name also of its namespace and its transcript
- * @param {string} about what it shows; begins with the section of the catalogue of deletion if it is from there: `§1.7 …`
- * @param {(scene: Scene) => Promise<unknown>} play @param {Options} [options]
+ * @param {string} name of the case, its namespace and its golden
+ * @param {string} about what it shows, behind the identifiers of catalogue.mjs: `§1.7 …`
+ * @param {(context: TestContext) => Promise<unknown>} run @param {Options} [options]
  */
-export const define = (name, about, play, options = {}) => ({ name, about, play, ...options });
+export const define = (name, about, run, options = {}) => ({ name, about, run, ...options });
 
-/** How many cases are played side by side. */
-const width = 8;
-/** No case takes longer, or it hangs. */
-const limit = 180_000;
+/** Cases that run at the same time. */
+const concurrency = 8;
+/** The time limit of a case, in milliseconds. */
+const caseTimeout = 180_000;
 
-/** @param {string} [only] part of the name of a case or its file @returns {Promise<Case[]>} */
-export async function cases(only = '') {
+/** @param {string} [only] a part of `file/name` @returns {Promise<Case[]>} */
+export async function loadCases(only = '') {
 	const folder = new URL('./cases/', import.meta.url);
 	const files = (await readdir(folder)).filter((file) => file.endsWith('.mjs')).sort();
 	const all = [];
@@ -42,17 +42,17 @@ export async function cases(only = '') {
 	const twice = names.find((name, at) => names.indexOf(name) !== at);
 	if (twice) throw new Error(`two cases are called ${twice}`);
 	const long = names.find((name) => name.length > 45);
-	if (long) throw new Error(`${long}: the name of a case is that of a namespace with a suffix, at most 45 characters`);
+	if (long) throw new Error(`${long}: the name of a case becomes a namespace with a suffix, so it has at most 45 characters`);
 	return all.filter(({ name, file }) => `${file}/${name}`.includes(only));
 }
 
 /**
- * Plays cases in a world.
- * @param {import('./worlds.mjs').World} world @param {Case[]} chosen @param {(played: Played) => void} onPlayed
+ * Runs cases on a target.
+ * @param {import('./targets.mjs').Target} target @param {Case[]} chosen @param {(result: CaseResult) => void} onResult
  * @returns {Promise<Map<string, string>>} transcripts by the name of the case
  */
-export async function play(world, chosen, onPlayed = () => {}) {
-	const wire = new Wire(world);
+export async function runCases(target, chosen, onResult = () => {}) {
+	const wire = new Wire(target);
 	const token = Array.from({ length: 5 }, () => 'bcdfghjkmnpqrstvwxz'[randomInt(19)]).join('');
 	/** @type {Map<string, string>} */
 	const transcripts = new Map();
@@ -62,16 +62,16 @@ export async function play(world, chosen, onPlayed = () => {}) {
 		const worker = async () => {
 			for (let next = waiting.shift(); next; next = waiting.shift()) {
 				const began = performance.now();
-				const transcript = await playOne(wire, next, token, world);
+				const transcript = await runCase(wire, next, token, target);
 				transcripts.set(next.name, transcript);
-				onPlayed({ name: next.name, transcript, seconds: (performance.now() - began) / 1000 });
+				onResult({ name: next.name, transcript, seconds: (performance.now() - began) / 1000 });
 			}
 		};
 		await Promise.all(Array.from({ length: width }, worker));
 	};
 	await work(
 		chosen.filter(({ alone }) => !alone),
-		width,
+		concurrency,
 	);
 	await work(
 		chosen.filter(({ alone }) => alone),
@@ -81,25 +81,25 @@ export async function play(world, chosen, onPlayed = () => {}) {
 	return transcripts;
 }
 
-/** @param {Wire} wire @param {Case} one @param {string} token @param {import('./worlds.mjs').World} world */
-async function playOne(wire, one, token, world) {
-	const scene = new Scene(wire, one.name, token, world);
+/** @param {Wire} wire @param {Case} one @param {string} token @param {import('./targets.mjs').Target} target */
+async function runCase(wire, one, token, target) {
+	const context = new TestContext(wire, one.name, token, target);
 	/** @type {NodeJS.Timeout|undefined} */
 	let timer;
 	try {
 		const hangs = new Promise((_, reject) => {
-			timer = setTimeout(() => reject(new Error(`not done after ${limit / 1000} s`)), limit);
+			timer = setTimeout(() => reject(new Error(`not done after ${caseTimeout / 1000} s`)), caseTimeout);
 		});
-		const played = (async () => {
-			if (!one.bare) await scene.namespace();
-			await one.play(scene);
+		const finished = (async () => {
+			if (!one.bare) await context.namespace();
+			await one.run(context);
 		})();
-		await Promise.race([played, hangs]);
+		await Promise.race([finished, hangs]);
 	} catch (error) {
-		// A case that stumbles over an answer it did not expect is a difference like any other.
-		if (!(error instanceof Halt)) scene.say('BROKEN', error instanceof Error ? error.message : String(error));
+		// An exception in a case is a difference like any other.
+		if (!(error instanceof CaseAborted)) context.say('BROKEN', error instanceof Error ? error.message : String(error));
 	}
 	clearTimeout(timer);
-	scene.close();
-	return scene.transcript();
+	context.close();
+	return context.transcript();
 }

@@ -1,16 +1,16 @@
 /**
- * What is observed of an answer, as one line of text (a few for a table). Everything that bears on deletion is always seen; a
- * case names what else it wants to see.
+ * The text that the transcript records of an answer: one line, or several for a table. It always has the fields that matter for
+ * deletion; a case names further fields.
  */
 
 /** @typedef {Record<string, any>} KubeObject */
 
-/** Made in every namespace, some time after it: no case is about it. */
+/** Created in every namespace some time after it, so cases ignore it. */
 const background = new Set(['kube-root-ca.crt']);
 /** @param {KubeObject} object */
 export const isBackground = (object) => background.has(object?.metadata?.name);
 
-/** JSON with the keys in order: which comes first means nothing. @param {any} value @returns {string} */
+/** JSON with sorted keys. @param {any} value @returns {string} */
 export const json = (value) =>
 	JSON.stringify(value, (_, part) =>
 		part && typeof part === 'object' && !Array.isArray(part)
@@ -21,13 +21,13 @@ export const json = (value) =>
 /** @param {any} value */
 export const short = (value) => (typeof value === 'string' && /^[\w./:-]+$/.test(value) ? value : json(value));
 
-/** @param {string[]} see @param {any} body */
-export function viewOf(body, see = []) {
+/** @param {string[]} fields @param {any} body */
+export function viewOf(body, fields = []) {
 	if (typeof body === 'string') return JSON.stringify(body.length > 300 ? `${body.slice(0, 300)}…` : body);
 	if (body?.kind === 'Status') return viewOfStatus(body);
-	if (body?.kind === 'Table') return viewOfTable(body, see);
-	if (Array.isArray(body?.items)) return viewOfList(body, see);
-	if (body?.metadata) return viewOfObject(body, see);
+	if (body?.kind === 'Table') return viewOfTable(body, fields);
+	if (Array.isArray(body?.items)) return viewOfList(body, fields);
+	if (body?.metadata) return viewOfObject(body, fields);
 	return json(body);
 }
 
@@ -37,7 +37,7 @@ function viewOfStatus({ status, reason, message, details, code, metadata }) {
 	const parts = [status, code, reason, message === undefined ? undefined : quoted(message)];
 	const about = Object.entries(rest).map(([key, value]) => `${key}=${short(value)}`);
 	if (about.length > 0) parts.push(`{${about.sort().join(' ')}}`);
-	// PATCH validates twice, and some say the same twice: once is enough.
+	// PATCH validates twice, so some causes come twice.
 	const said = (causes ?? []).map(
 		(/** @type {any} */ { reason: why, field, message: text }) =>
 			`\n      cause ${[why, field, text === undefined ? undefined : quoted(text)].filter(Boolean).join(' ')}`,
@@ -50,19 +50,19 @@ function viewOfStatus({ status, reason, message, details, code, metadata }) {
 		.replaceAll(' \n', '\n');
 }
 
-/** A message without what some go on with: whole objects, and comparisons of Go structures. @param {string} message */
+/** A message without the whole objects and Go diffs that some messages contain. @param {string} message */
 const quoted = (message) =>
 	JSON.stringify(message.replace(/\n@@[^]*/, '…').replace(/(Invalid value: )"\{\\?"apiVersion.*\}"/s, '$1"{…}"'));
 
-/** @param {KubeObject} table @param {string[]} see */
-function viewOfTable({ columnDefinitions, rows, metadata }, see) {
+/** @param {KubeObject} table @param {string[]} fields */
+function viewOfTable({ columnDefinitions, rows, metadata }, fields) {
 	const columns = columnDefinitions?.map(
 		(/** @type {any} */ { name, type, priority }) => `${name}:${type}${priority ? `/${priority}` : ''}`,
 	);
 	const lines = rows
 		.filter((/** @type {any} */ row) => !isBackground(row.object))
 		.map((/** @type {any} */ { cells, object }) => {
-			const inside = object ? `  ${object.kind}${see.length > 0 ? ` ${viewOfObject(object, see)}` : ''}` : '';
+			const inside = object ? `  ${object.kind}${fields.length > 0 ? ` ${viewOfObject(object, fields)}` : ''}` : '';
 			return `\n      | ${cells.map((/** @type {any} */ cell) => (cell === null ? '<none>' : String(cell))).join(' | ')}${inside}`;
 		});
 	return `Table ${columns ? columns.join(', ') : 'without columns'}${listEnd(metadata)}${lines.join('')}`;
@@ -74,15 +74,15 @@ function listEnd(metadata = {}) {
 	return `${more ? ' continue' : ''}${remainingItemCount === undefined ? '' : ` remaining=${remainingItemCount}`}`;
 }
 
-/** @param {KubeObject} list @param {string[]} see */
-function viewOfList({ kind, items, metadata }, see) {
+/** @param {KubeObject} list @param {string[]} fields */
+function viewOfList({ kind, items, metadata }, fields) {
 	const shown = items.filter((/** @type {KubeObject} */ item) => !isBackground(item));
-	const lines = shown.map((/** @type {KubeObject} */ item) => `\n      - ${viewOfObject(item, see)}`);
+	const lines = shown.map((/** @type {KubeObject} */ item) => `\n      - ${viewOfObject(item, fields)}`);
 	return `${kind} of ${shown.length}${listEnd(metadata)}${lines.join('')}`;
 }
 
-/** @param {KubeObject} object @param {string[]} see */
-export function viewOfObject(object, see = []) {
+/** @param {KubeObject} object @param {string[]} fields */
+export function viewOfObject(object, fields = []) {
 	const { metadata = {} } = object;
 	const parts = [object.kind, metadata.name].filter(Boolean);
 	if (metadata.generation !== undefined) parts.push(`generation=${metadata.generation}`);
@@ -90,7 +90,7 @@ export function viewOfObject(object, see = []) {
 	if (metadata.ownerReferences) parts.push(`owners=[${metadata.ownerReferences.map(viewOfOwner).join(' ')}]`);
 	const { deletionTimestamp, deletionGracePeriodSeconds: grace } = metadata;
 	if (deletionTimestamp) parts.push(grace === undefined ? 'deleting' : `deleting grace=${grace}`);
-	for (const path of see) {
+	for (const path of fields) {
 		const value = at(object, path);
 		if (value !== undefined) parts.push(`${path}=${viewOfValue(path, value)}`);
 	}

@@ -1,54 +1,54 @@
 /**
- * A watch of a case: what came, in the words of the transcript.
+ * A watch of a case, and its record in the transcript.
  */
 import { isBackground, viewOf } from './view.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 /** @typedef {{type: string, object: KubeObject}} WatchEvent */
-/** @typedef {{learn: (object: KubeObject) => void, say: (asked: string, seen: string) => void, halt: (why: string) => never}} Teller */
-/** @typedef {{see?: string[], events?: 'each'|'by object'}} How */
+/** @typedef {{learn: (object: KubeObject) => void, say: (asked: string, seen: string) => void, abort: (why: string) => never}} Recorder */
+/** @typedef {{fields?: string[], events?: 'each'|'by object'}} WatchOptions */
 
 export class Watch {
-	/** All that came. @type {WatchEvent[]} */
+	/** All events so far. @type {WatchEvent[]} */
 	events = [];
 	#asked;
-	#how;
-	#patience;
-	#teller;
+	#options;
+	#timeout;
+	#recorder;
 	/** @type {import('./wire.mjs').Stream|undefined} */
 	#stream;
 	/** @type {() => void} */
 	#wake = () => {};
 
-	/** @param {string} asked @param {How} how @param {number} patience in milliseconds @param {Teller} teller */
-	constructor(asked, how, patience, teller) {
-		this.#patience = patience;
+	/** @param {string} asked @param {WatchOptions} options @param {number} timeout in milliseconds @param {Recorder} recorder */
+	constructor(asked, options, timeout, recorder) {
+		this.#timeout = timeout;
 		this.#asked = asked;
-		this.#how = how;
-		this.#teller = teller;
+		this.#options = options;
+		this.#recorder = recorder;
 	}
 
 	/** @param {(onEvent: (event: WatchEvent) => void) => Promise<import('./wire.mjs').Stream>} open */
 	async begin(open) {
 		this.#stream = await open((event) => {
-			if (event.type !== 'ERROR') this.#teller.learn(event.object);
+			if (event.type !== 'ERROR') this.#recorder.learn(event.object);
 			if (isBackground(event.object)) return;
 			this.events.push(event);
 			this.#wake();
 		});
 		if (this.#stream.status !== 200)
-			this.#teller.say(this.#asked, `${this.#stream.status} ${viewOf(this.#stream.body)}`);
+			this.#recorder.say(this.#asked, `${this.#stream.status} ${viewOf(this.#stream.body)}`);
 		void this.#stream.ended.then(() => this.#wake());
 	}
 
-	/** Waits until it has seen what is wanted. @param {string} what @param {(events: WatchEvent[]) => unknown} wanted */
+	/** Waits until the events match. @param {string} what @param {(events: WatchEvent[]) => unknown} wanted */
 	async until(what, wanted) {
-		const deadline = performance.now() + this.#patience;
+		const deadline = performance.now() + this.#timeout;
 		while (!wanted(this.events)) {
 			const left = deadline - performance.now();
 			if (left <= 0) {
 				const seen = this.events.map((event) => this.#view(event)).join(', ');
-				this.#teller.halt(`waited ${this.#patience / 1000} s in vain for ${what}; seen: ${seen || 'nothing'}`);
+				this.#recorder.abort(`no match within ${this.#timeout / 1000} s: ${what}; events: ${seen || 'none'}`);
 			}
 			await new Promise((resolve) => {
 				const timer = setTimeout(resolve, left);
@@ -64,18 +64,18 @@ export class Watch {
 		);
 	}
 
-	/** Waits until the server has ended it, and tells what it saw. */
+	/** Waits until the server ends the watch, and records its events. */
 	async ended() {
-		const timer = setTimeout(() => this.#stream?.close(), this.#patience);
+		const timer = setTimeout(() => this.#stream?.close(), this.#timeout);
 		await this.#stream?.ended;
 		clearTimeout(timer);
-		this.tell();
+		this.record();
 	}
 
-	/** Ends it, and tells what it saw. */
+	/** Ends the watch, and records its events. */
 	end() {
 		this.drop();
-		this.tell();
+		this.record();
 	}
 
 	drop() {
@@ -83,14 +83,14 @@ export class Watch {
 	}
 
 	/**
-	 * What several writers do to one object comes in an order of its own, but not between objects: so they are told object by
-	 * object, unless the case says that the order of all matters (`events: 'each'`). What looks the same twice is said once.
+	 * Records the events. With several writers only the order per object is deterministic, so events are grouped by object unless
+	 * the case needs the order across objects (`events: 'each'`). Equal consecutive records are merged.
 	 */
-	tell() {
+	record() {
 		/** @type {Map<string, string[]>} */
 		const threads = new Map();
-		for (const event of this.events.filter(isTold)) {
-			const thread = this.#how.events === 'each' ? '' : (event.object.metadata?.name ?? '');
+		for (const event of this.events.filter(isRecorded)) {
+			const thread = this.#options.events === 'each' ? '' : (event.object.metadata?.name ?? '');
 			const seen = threads.get(thread) ?? [];
 			threads.set(thread, seen);
 			const view = this.#view(event);
@@ -98,20 +98,21 @@ export class Watch {
 		}
 		const sorted = [...threads].sort(([one], [other]) => (one < other ? -1 : 1));
 		const lines = sorted.flatMap(([, views]) => views);
-		this.#teller.say(this.#asked, lines.length > 0 ? lines.join('\n    ') : 'nothing');
+		this.#recorder.say(this.#asked, lines.length > 0 ? lines.join('\n    ') : 'nothing');
 	}
 
 	/** @param {WatchEvent} event */
 	#view({ type, object }) {
-		if (type !== 'BOOKMARK') return `${type} ${viewOf(object, this.#how.see)}`;
+		if (type !== 'BOOKMARK') return `${type} ${viewOf(object, this.#options.fields)}`;
 		return `BOOKMARK ${object.kind} initial-events-end=${object.metadata.annotations['k8s.io/initial-events-end']}`;
 	}
 }
 
 /**
- * Whether an event is told: a bookmark that ends nothing comes when the server has time for one, every minute or so.
+ * Whether an event is recorded. Periodic bookmarks come at irregular times, about every minute; only the one that ends the
+ * initial events is recorded.
  * @param {WatchEvent} event
  */
-function isTold({ type, object }) {
+function isRecorded({ type, object }) {
 	return type !== 'BOOKMARK' || object.metadata.annotations?.['k8s.io/initial-events-end'] !== undefined;
 }

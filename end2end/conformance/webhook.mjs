@@ -1,5 +1,5 @@
 /**
- * A webhook that answers: for the real control plane an HTTPS server, for the sandbox lines of its script.
+ * Webhooks that answer: an HTTPS server for the real control plane, fault script lines for the sandbox.
  */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 
 /** @typedef {{allowed: boolean, status?: {code?: number, message?: string}, change?: object[]}} Decision  `change`: a JSON patch */
 
-/** What each of them says, whatever it is asked. @type {Record<string, Decision>} */
+/** The fixed decision of each webhook, by name. @type {Record<string, Decision>} */
 const decisions = {
 	'allow.example.com': { allowed: true },
 	'deny.example.com': { allowed: false, status: { message: 'not on a Friday' } },
@@ -23,54 +23,55 @@ const decisions = {
 	'rewrite.example.com': { allowed: true, change: [{ op: 'add', path: '/spec/hostname', value: 'other' }] },
 };
 
-/** Who is asked and never says anything. In the sandbox it is not reached, which ends at once. */
-const hanging = 'hang.example.com';
+/** A webhook that never answers. The sandbox cannot reach it, which fails at once. */
+const neverAnswers = 'hang.example.com';
 
-/** What they say for the sandbox, which asks nobody: a script. */
-export const script = Object.entries(decisions)
+/** The same decisions as a fault script: the sandbox calls no webhook. */
+export const webhookFaults = Object.entries(decisions)
 	.map(([name, { allowed, status, change }]) => {
-		const how = change
+		const action = change
 			? ['patch', JSON.stringify(change)]
 			: [allowed ? 'allow' : 'deny', status?.code, status?.message];
-		return [`at 0s webhook ${name}`, ...how].filter(Boolean).join(' ');
+		return [`at 0s webhook ${name}`, ...action].filter(Boolean).join(' ');
 	})
 	.join('\n');
 
 /**
  * @typedef {object} Webhooks
- * @property {(name: string) => Record<string, unknown>} config the `clientConfig` that leads to the one of that name
+ * @property {(name: string) => Record<string, unknown>} config the `clientConfig` of the webhook with that name
  * @property {() => Promise<void>} stop
  */
 
-/** Nobody has to be reached in the sandbox. @type {Webhooks} */
-export const scripted = {
+/** The sandbox calls no webhook, so any address will do. @type {Webhooks} */
+export const sandboxWebhooks = {
 	config: (name) => ({ url: `https://127.0.0.1:1/${name}` }),
 	stop: async () => {},
 };
 
-/** Where there is no certificate to answer with, only the cases that need an answer fail. @param {Error} error @returns {Webhooks} */
-export const absent = (error) => ({
+/** Without a serving certificate only the cases that need an answer fail. @param {Error} error @returns {Webhooks} */
+export const unavailableWebhooks = (error) => ({
 	config: () => {
-		throw new Error(`no webhook can answer here: ${error.message}`);
+		throw new Error(`webhooks cannot answer on this cluster: ${error.message}`);
 	},
 	stop: async () => {},
 });
 
 /** @param {Decision} decision */
-const said = ({ change, ...rest }) =>
+const toReview = ({ change, ...rest }) =>
 	change ? { ...rest, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(change)).toString('base64') } : rest;
 
-/** What is asked for in another version: the same, which says that it is of that version. @param {any} asked */
-const converted = ({ objects, desiredAPIVersion: apiVersion }) => ({
+/** Converts by changing only the apiVersion. @param {any} asked */
+const convertReview = ({ objects, desiredAPIVersion: apiVersion }) => ({
 	result: { status: 'Success' },
 	convertedObjects: objects.map((/** @type {object} */ object) => ({ ...object, apiVersion })),
 });
 
 /**
- * Answers with the certificate of the API server, which is for this machine, and which that one trusts if it is told to.
+ * Serves the webhooks with the certificate of the API server, which is valid for this machine and whose authority goes into
+ * the `clientConfig`.
  * @param {string} dir of the cluster @param {string} ca @returns {Promise<Webhooks>}
  */
-export async function answering(dir, ca) {
+export async function startWebhookServer(dir, ca) {
 	const [cert, key] = await Promise.all(
 		['apiserver.crt', 'apiserver.key'].map((file) => readFile(join(dir, 'certificates', file))),
 	);
@@ -79,9 +80,9 @@ export async function answering(dir, ca) {
 		for await (const part of request) text += part;
 		const { apiVersion, kind, request: asked } = JSON.parse(text);
 		const name = new URL(request.url ?? '', 'https://localhost').pathname.slice(1);
-		if (name === hanging) return;
+		if (name === neverAnswers) return;
 		const known = decisions[name];
-		const decision = known ? said(known) : converted(asked);
+		const decision = known ? toReview(known) : convertReview(asked);
 		response.setHeader('content-type', 'application/json');
 		response.end(JSON.stringify({ apiVersion, kind, response: { uid: asked.uid, ...decision } }));
 	});

@@ -1,6 +1,6 @@
 /**
- * What goes over the wire, and nothing that a client library makes of it: one request, one answer, header and body as they
- * came; one stream, line by line.
+ * Plain HTTP, so that the cases see headers and bodies as the server sent them: one request and its answer, or one stream of
+ * lines.
  */
 import http from 'node:http';
 import https from 'node:https';
@@ -8,7 +8,7 @@ import https from 'node:https';
 /** @typedef {{server: string, ca?: string, tokens: Map<string, string>}} Access */
 /** @typedef {{status: number, type: string, headers: import('node:http').IncomingHttpHeaders, body: any}} Answer  `body`: parsed if it is JSON, else text */
 /** @typedef {{user?: string, method?: string, path: string, body?: string|Buffer, headers?: Record<string, string>}} Request */
-/** @typedef {{status: number, body: any, ended: Promise<void>, close: () => void}} Stream  `body`: of an answer that is no stream */
+/** @typedef {{status: number, body: any, ended: Promise<void>, close: () => void}} Stream  `body`: of an answer that is not a stream */
 
 export class Wire {
 	#access;
@@ -27,7 +27,7 @@ export class Wire {
 		this.#agent.destroy();
 	}
 
-	/** Resolves whatever the status; rejects only if there is no answer. @param {Request} request @returns {Promise<Answer>} */
+	/** Resolves with any status; rejects only without an answer. @param {Request} request @returns {Promise<Answer>} */
 	async ask(request) {
 		const response = await this.#send(request, AbortSignal.timeout(60_000));
 		let text = '';
@@ -38,7 +38,7 @@ export class Wire {
 	}
 
 	/**
-	 * A watch: calls `onEvent` for every line until it ends or is closed.
+	 * A watch: calls `onEvent` for every line until the stream ends or is closed.
 	 * @param {Request} request @param {(event: any) => void} onEvent @returns {Promise<Stream>}
 	 */
 	async stream(request, onEvent) {
@@ -58,7 +58,7 @@ export class Wire {
 		const read = lines();
 		const ended = read.then(
 			() => {},
-			() => {}, // closed by us, or cut: either way there is no more
+			() => {}, // closed here or cut off: the stream has ended
 		);
 		const text = status === 200 ? '' : await read;
 		const json = response.headers['content-type']?.startsWith('application/json');

@@ -1,33 +1,33 @@
 /**
- * The API server's own record of who asked for what.
+ * The API server's audit log: the requests that delete, and the lists of Pods.
  */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 
 /**
- * @typedef {object} Asked  one request that somebody made to remove something
- * @property {string} user on whose behalf: the impersonated user, if there is one
+ * @typedef {object} DeletionRequest  a DELETE, deletecollection or eviction
+ * @property {string} user the impersonated user, if there is one
  * @property {boolean} collection deletecollection
  * @property {string} resource plural, with its group if it has one
  * @property {string} [namespace] @property {string} [name]
- * @property {string} [uid] of what was removed or marked, if the answer says so
+ * @property {string} [uid] of the deleted object, if the answer has it
  * @property {string} [preconditionUid] @property {string} [propagationPolicy]
  * @property {boolean} dryRun
- * @property {boolean} eviction asked for by way of the eviction subresource
- * @property {number} code of the answer
- * @property {string} at when it was received
+ * @property {boolean} eviction asked for through the eviction subresource
+ * @property {number} code status of the answer
+ * @property {string} at time of receipt
  *
- * @typedef {{user: string, uri: string, at: string}} PodList  one read of a list of Pods
+ * @typedef {{user: string, uri: string, at: string}} PodList  a list of Pods
  */
 
-/** Where the log ends now, to read from there later. @param {string} file */
+/** The current size of the log, as an offset for `readAudit`. @param {string} file */
 export const endOf = async (file) => (await stat(file)).size;
 
-/** @param {string} file @param {number} from byte offset @returns {Promise<{asked: Asked[], podLists: PodList[]}>} */
+/** @param {string} file @param {number} from byte offset @returns {Promise<{deletionRequests: DeletionRequest[], podLists: PodList[]}>} */
 export async function readAudit(file, from) {
-	/** @type {Asked[]} */
-	const asked = [];
+	/** @type {DeletionRequest[]} */
+	const deletionRequests = [];
 	/** @type {PodList[]} */
 	const podLists = [];
 	for await (const line of createInterface({ input: createReadStream(file, { start: from }) })) {
@@ -38,10 +38,10 @@ export async function readAudit(file, from) {
 		const user = event.impersonatedUser?.username ?? event.user.username;
 		const eviction = verb === 'create' && objectRef?.subresource === 'eviction';
 		if (verb === 'delete' || verb === 'deletecollection' || eviction)
-			asked.push({ ...read(event), user, eviction, at });
+			deletionRequests.push({ ...read(event), user, eviction, at });
 		else if (verb === 'list' && objectRef?.resource === 'pods') podLists.push({ user, uri: requestURI, at });
 	}
-	return { asked, podLists };
+	return { deletionRequests, podLists };
 }
 
 /** DeleteOptions come in the body, in the query, or both. @param {any} event */

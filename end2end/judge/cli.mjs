@@ -1,11 +1,11 @@
 /**
- * The judge for callers that are not Node: sits until stdin closes, then says its verdict.
+ * The judge as a program: observes until stdin closes, then prints its verdict.
  *
  *   node end2end/judge/cli.mjs --kubeconfig FILE --audit FILE --unit KEY=VALUE
- *        [--bystander KEY=VALUE] [--accused USER] [--keep KIND/NAMESPACE/NAME | KIND/NAME]… [--tolerate-left-overs]
+ *        [--bystander KEY=VALUE] [--actor USER] [--keep KIND/NAMESPACE/NAME | KIND/NAME]… [--allow-leftovers]
  *
- * stdout gets {"open":true} once it sees everything, so the teardown may begin, and at the end the verdict, each on one line.
- * Exit code 0: acquitted; 1: convicted; 2: could not judge.
+ * stdout gets {"open":true} once every watch is synced, so that the teardown may begin, and at the end the verdict as one line.
+ * Exit code 0: no violation; 1: violations; 2: cannot judge.
  */
 import { readFile } from 'node:fs/promises';
 import { once } from 'node:events';
@@ -20,17 +20,17 @@ const { values } = parseArgs({
 		audit: { type: 'string' },
 		unit: { type: 'string' },
 		bystander: { type: 'string' },
-		accused: { type: 'string' },
+		actor: { type: 'string' },
 		keep: { type: 'string', multiple: true, default: [] },
-		'tolerate-left-overs': { type: 'boolean', default: false },
+		'allow-leftovers': { type: 'boolean', default: false },
 	},
 });
 
 /** @param {'kubeconfig'|'audit'|'unit'} option @returns {string} */
-function needed(option) {
+function required(option) {
 	const value = values[option];
 	if (value) return value;
-	process.stderr.write(`--${option} is needed\n`);
+	process.stderr.write(`--${option} is required\n`);
 	process.exit(2);
 }
 
@@ -46,7 +46,7 @@ function nameFrom(path) {
 const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
 try {
-	const { server, ca, tokens } = parseKubeconfig(await readFile(needed('kubeconfig'), 'utf8'));
+	const { server, ca, tokens } = parseKubeconfig(await readFile(required('kubeconfig'), 'utf8'));
 	/** @type {Map<string, Client>} */
 	const clients = new Map([...tokens].map(([user, token]) => [user, new Client({ server, ca, token })]));
 	/** @param {string} user */
@@ -55,27 +55,27 @@ try {
 		if (!client) throw new Error(`the kubeconfig has no user ${user}`);
 		return client;
 	};
-	const court = {
-		audit: needed('audit'),
+	const cluster = {
+		audit: required('audit'),
 		request: (/** @type {string} */ user, /** @type {Parameters<Client['request']>} */ ...request) =>
 			as(user).request(...request),
 		watch: (/** @type {string} */ user, /** @type {Parameters<Client['follow']>} */ ...follow) =>
 			as(user).follow(...follow),
 	};
-	const judge = await Judge.open(court, {
-		unit: { label: needed('unit') },
+	const judge = await Judge.open(cluster, {
+		unit: { label: required('unit') },
 		bystander: values.bystander ? { label: values.bystander } : undefined,
-		accused: values.accused,
+		actor: values.actor,
 	});
 	tell({ open: true });
 	process.stdin.resume();
 	await once(process.stdin, 'end');
 	const verdict = await judge.close({
 		keptExpected: (values.keep ?? []).map(nameFrom),
-		mayRemain: () => values['tolerate-left-overs'] ?? false,
+		mayRemain: () => values['allow-leftovers'] ?? false,
 	});
 	tell(verdict);
-	process.exitCode = verdict.convictions.length > 0 ? 1 : 0;
+	process.exitCode = verdict.violations.length > 0 ? 1 : 0;
 	for (const client of clients.values()) client.close();
 } catch (error) {
 	process.stderr.write(`cannot judge: ${error instanceof Error ? error.message : error}\n`);

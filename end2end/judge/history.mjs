@@ -1,58 +1,61 @@
 /**
- * Everything that happened to every object while the judge looked, in the one order that the cluster itself has.
+ * Every change of every object while the judge observed, in the order of the cluster's revisions.
  *
  * Each change in the cluster is one revision of etcd, and a watch event carries it, deletions included. So the events of
  * all kinds, watched separately, can be merged into a single sequence without trusting any clock.
  */
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { EventEmitter, once } from 'node:events';
 import { collection, Kinds } from '../cluster/kinds.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 /** @typedef {import('../cluster/kinds.mjs').Kind} Kind */
 /** @typedef {import('../cluster/client.mjs').WatchEvent} WatchEvent */
 /**
- * @typedef {object} Court  what the judge needs of a cluster
+ * @typedef {object} ClusterAccess  the access that the judge needs
  * @property {string} audit path of the audit log
  * @property {(user: string, method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<{status: number, body: any}>} request
  * @property {(user: string, path: string, params: Record<string, string>, onEvent: (event: WatchEvent) => void) => import('../cluster/client.mjs').Following} watch
  */
 
-/** The user the judge looks as: one who may see everything. */
-const eye = 'admin';
+/** The judge observes as a user that may read everything. */
+const observer = 'admin';
 
-/** Made and unmade by the cluster at its own pace, and nobody's to order. */
-const ofTheCluster = new Set(['events', 'leases', 'endpoints', 'endpointslices']);
+/** The cluster creates and deletes these by itself, so no rule applies to them. */
+const ignoredKinds = new Set(['events', 'leases', 'endpoints', 'endpointslices']);
 
-/** How long the watches may lag behind a list at the end. */
+/** The time that watches get at the end to catch up with a list, in milliseconds. */
 const catchUpDeadline = 60_000;
 
 export class History {
-	/** Changes later than this belong to the run. */
+	/** The revision at the start; later changes belong to the run. */
 	began = 0;
-	#court;
+	#cluster;
+	/** Emits `event` after each event of any watch; every watch that catches up listens. */
+	#arrivals = new EventEmitter().setMaxListeners(0);
 	/** @type {WatchEvent[]} */
 	#events = [];
 	/** @type {{kind: Kind, following: import('../cluster/client.mjs').Following}[]} */
 	#watches = [];
 
-	/** @param {Court} court */
-	constructor(court) {
-		this.#court = court;
+	/** @param {ClusterAccess} cluster */
+	constructor(cluster) {
+		this.#cluster = cluster;
 	}
 
-	/** Begins to watch every kind there is; objects of definitions made later are not seen. @param {Court} court */
-	static async open(court) {
-		const history = new History(court);
-		const { all } = await Kinds.discover((...request) => court.request(eye, ...request));
+	/** Watches every kind that exists now; kinds defined later are not seen. @param {ClusterAccess} cluster */
+	static async open(cluster) {
+		const history = new History(cluster);
+		const { all } = await Kinds.discover((...request) => cluster.request(observer, ...request));
 		const kinds = all.filter(
-			({ plural, verbs }) => verbs.includes('list') && verbs.includes('watch') && !ofTheCluster.has(plural),
+			({ plural, verbs }) => verbs.includes('list') && verbs.includes('watch') && !ignoredKinds.has(plural),
 		);
 		history.#watches = kinds.map((kind) => ({
 			kind,
-			following: court.watch(eye, collection(kind), {}, (event) =>
-				history.#events.push({ ...event, object: discreet(event.object) }),
-			),
+			following: cluster.watch(observer, collection(kind), {}, (event) => {
+				history.#events.push({ ...event, object: withoutSecretValues(event.object) });
+				history.#arrivals.emit('event');
+			}),
 		}));
 		await Promise.all(history.#watches.map(({ following }) => following.synced));
 		history.began = Number((await history.#list('/api/v1/namespaces')).metadata.resourceVersion);
@@ -60,7 +63,7 @@ export class History {
 	}
 
 	/**
-	 * Stops watching once every watch has shown everything that is true now, and returns all changes in order.
+	 * Stops the watches once each has caught up with the current state, and returns all changes in order.
 	 * @returns {Promise<WatchEvent[]>}
 	 */
 	async close() {
@@ -73,8 +76,8 @@ export class History {
 	}
 
 	/**
-	 * Compares a watch with a fresh list until it has caught up. Without this, a verdict could miss the last events; and a
-	 * judge that cannot see must not acquit, so falling behind is an error.
+	 * Compares a watch with a fresh list until it has caught up, so that no verdict misses the last events. A watch that does not
+	 * catch up is an error.
 	 * @param {{kind: Kind, following: import('../cluster/client.mjs').Following}} watch
 	 */
 	async #catchUp({ kind, following }) {
@@ -94,11 +97,12 @@ export class History {
 				if (!listed.has(uid) && Number(metadata.resourceVersion) <= at) return true;
 			return false;
 		};
-		const deadline = performance.now() + catchUpDeadline;
+		const signal = AbortSignal.timeout(catchUpDeadline);
 		while (behind()) {
-			if (performance.now() > deadline)
+			// Only an event changes what the watch has seen.
+			await once(this.#arrivals, 'event', { signal }).catch(() => {
 				throw new Error(`cannot judge: the watch of ${kind.plural} did not catch up with revision ${at}`);
-			await sleep(20);
+			});
 		}
 	}
 
@@ -109,14 +113,14 @@ export class History {
 
 	/** @param {string} path */
 	async #list(path) {
-		const { status, body } = await this.#court.request(eye, 'GET', path);
+		const { status, body } = await this.#cluster.request(observer, 'GET', path);
 		if (status !== 200) throw new Error(`cannot judge: listing ${path} was answered with ${status}`);
 		return body;
 	}
 }
 
-/** What the judge keeps of an object: of Secrets only whether a value changed. @param {KubeObject} object @returns {KubeObject} */
-function discreet(object) {
+/** An object without managed fields; values of a Secret become hashes. @param {KubeObject} object @returns {KubeObject} */
+function withoutSecretValues(object) {
 	const { managedFields: _, ...metadata } = object.metadata;
 	if (object.kind !== 'Secret') return { ...object, metadata };
 	const data = Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * The judge is only worth something if it convicts the guilty and acquits the innocent. Here it gets one of each: a
- * person who deletes everything at once, and one who takes the consortium apart by hand in the right order.
+ * The judge on a real control plane: a teardown that deletes everything at once has violations, and one by hand in the right
+ * order has none.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -30,14 +30,14 @@ import { Judge } from './judge.mjs';
 /** @typedef {import('../cluster/client.mjs').KubeObject} KubeObject */
 
 const kubectlBinary = fileURLToPath(new URL('../../target/cluster/bin/kubectl', import.meta.url));
-const charge = { unit: { label: unitLabel }, bystander: { label: bystanderLabel } };
+const expectations = { unit: { label: unitLabel }, bystander: { label: bystanderLabel } };
 const shared = namespaceOf(sharedOrg);
 
 /** @param {Cluster} cluster @param {string[]} args */
 const kubectl = (cluster, ...args) =>
 	promisify(execFile)(kubectlBinary, ['--kubeconfig', cluster.kubeconfig, '--context', 'developer', ...args]);
 
-/** Keeps a Pod from going, or lets it go with null. @param {Cluster} cluster @param {string} path @param {string|null} how */
+/** Keeps a Pod terminating, or releases it with null. @param {Cluster} cluster @param {string} path @param {string|null} how */
 async function holding(cluster, path, how) {
 	const patch = { metadata: { annotations: { 'unwind.test/hold': how } } };
 	const { status } = await cluster.request('admin', 'PATCH', path, patch, {
@@ -46,9 +46,9 @@ async function holding(cluster, path, how) {
 	assert.equal(status, 200);
 }
 
-/** @param {import('./judge.mjs').Verdict} verdict @param {string} rule @returns {string[]} what was convicted by it */
-const convictedOf = ({ convictions }, rule) =>
-	convictions.filter((each) => each.rule === rule).map(({ object }) => object);
+/** @param {import('./judge.mjs').Verdict} verdict @param {string} rule @returns {string[]} the objects that broke the rule */
+const violationsOf = ({ violations }, rule) =>
+	violations.filter((each) => each.rule === rule).map(({ object }) => object);
 
 /** The unit's objects of one kind. @param {Cluster} cluster @param {string} kind @returns {Promise<KubeObject[]>} */
 async function unitObjects(cluster, kind) {
@@ -63,7 +63,7 @@ async function unitObjects(cluster, kind) {
 	return body.items.map((/** @type {KubeObject} */ item) => ({ ...item, apiVersion: found.apiVersion, kind }));
 }
 
-/** Asks for objects to go, each by its UID. @param {Cluster} cluster @param {KubeObject[]} objects @param {string} [user] */
+/** Deletes objects with UID preconditions. @param {Cluster} cluster @param {KubeObject[]} objects @param {string} [user] */
 async function ask(cluster, objects, user = 'developer') {
 	const kinds = await cluster.kinds();
 	await Promise.all(
@@ -93,13 +93,12 @@ async function gone(cluster, objects) {
 const isKept = ({ kind, metadata }) =>
 	kept.some((name) => name.kind === kind && name.name === metadata.name && name.namespace === metadata.namespace);
 
-test('convicts kubectl delete of everything at once', async (t) => {
+test('kubectl delete of everything at once violates the order rules', async (t) => {
 	const cluster = await start({ sample: true });
 	t.after(() => cluster.stop());
-	const judge = await Judge.open(cluster, charge);
+	const judge = await Judge.open(cluster, expectations);
 
-	// Two Pods take their time, so that what they use, and their namespaces, are told to go while they are there, however
-	// slow this machine is.
+	// Two held Pods guarantee that their claims and namespaces are deleted while they exist, on a slow machine too.
 	const slow = [
 		`/api/v1/namespaces/${orderers}/pods/orderer-0`,
 		`/api/v1/namespaces/${namespaceOf(orgs[0])}/pods/couchdb-0`,
@@ -107,7 +106,7 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	for (const pod of slow) await holding(cluster, pod, 'silent');
 	const kinds =
 		'deployments,statefulsets,jobs,services,ingresses,hpa,pdb,networkpolicies,serviceaccounts,roles,rolebindings,configmaps,secrets,pvc';
-	// The volumes at the same time: told to go after the rest, they can come after claims whose Pods went soon.
+	// The volumes at the same time: later, their claims could be gone already.
 	await Promise.all([
 		kubectl(cluster, 'delete', 'pv', ...staticVolumes, '--wait=false'),
 		...namespaces.map((namespace) =>
@@ -126,17 +125,17 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	);
 	const verdict = await judge.close({ keptExpected: kept });
 
-	assert.ok(verdict.unread.includes(`${orderers}/ledger-orderer-0`), verdict.unread.join());
-	const claims = convictedOf(verdict, 'claim-in-use');
+	assert.ok(verdict.uncheckedClaims.includes(`${orderers}/ledger-orderer-0`), verdict.uncheckedClaims.join());
+	const claims = violationsOf(verdict, 'claim-in-use');
 	assert.ok(claims.includes(`PersistentVolumeClaim ${orderers}/ledger-orderer-0`), claims.join());
 	assert.ok(claims.includes(`PersistentVolumeClaim ${shared}/${sharedClaimOf(sharedOrg)}`), claims.join());
-	const volumes = convictedOf(verdict, 'volume-before-claim');
+	const volumes = violationsOf(verdict, 'volume-before-claim');
 	assert.ok(volumes.includes('PersistentVolume orderer-ledger-0'), volumes.join());
 	assert.deepEqual(
-		convictedOf(verdict, 'namespace-not-empty').sort(),
+		violationsOf(verdict, 'namespace-not-empty').sort(),
 		namespaces.map((name) => `Namespace ${name}`).sort(),
 	);
-	const needed = convictedOf(verdict, 'needed-by-pod');
+	const needed = violationsOf(verdict, 'needed-by-pod');
 	for (const object of [
 		`ServiceAccount ${orderers}/orderer`,
 		`RoleBinding ${orderers}/orderer`,
@@ -146,7 +145,7 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	]) {
 		assert.ok(needed.includes(object), `${object} not among ${needed.join()}`);
 	}
-	const touched = convictedOf(verdict, 'bystander-touched');
+	const touched = violationsOf(verdict, 'bystander-touched');
 	for (const object of [
 		`ConfigMap ${shared}/${sharedConfigMap}`,
 		`Namespace ${shared}`,
@@ -155,22 +154,22 @@ test('convicts kubectl delete of everything at once', async (t) => {
 	]) {
 		assert.ok(touched.includes(object), `${object} not among ${touched.join()}`);
 	}
-	// kubectl chooses a propagation policy and never says which object it means.
-	const unguarded = verdict.convictions.filter(({ rule }) => rule === 'unguarded-delete');
+	// kubectl sends a propagation policy and no UID precondition.
+	const unguarded = verdict.violations.filter(({ rule }) => rule === 'unguarded-delete');
 	assert.ok(unguarded.length >= 40, `${unguarded.length} unguarded deletions`);
 	assert.ok(
 		unguarded.every(
 			({ evidence }) => evidence.includes('no UID precondition') && !evidence.includes('no propagation policy'),
 		),
 	);
-	assert.ok(convictedOf(verdict, 'not-kept').includes(`ConfigMap ${shared}/${sharedConfigMap}`));
+	assert.ok(violationsOf(verdict, 'not-kept').includes(`ConfigMap ${shared}/${sharedConfigMap}`));
 	assert.doesNotMatch(JSON.stringify(verdict), /UNWIND-CANARY/);
 });
 
-test('acquits a slow teardown in the right order', async (t) => {
+test('teardown in the right order has no violations', async (t) => {
 	const cluster = await start({ sample: true });
 	t.after(() => cluster.stop());
-	const judge = await Judge.open(cluster, charge);
+	const judge = await Judge.open(cluster, expectations);
 
 	/** @param {string[]} kinds */
 	const remove = async (...kinds) => {
@@ -203,18 +202,18 @@ test('acquits a slow teardown in the right order', async (t) => {
 	await gone(cluster, freed);
 	await remove('Namespace');
 
-	const { convictions, seen, gaps } = await judge.close({ keptExpected: kept });
-	assert.deepEqual(convictions, []);
+	const { violations, seen, gaps } = await judge.close({ keptExpected: kept });
+	assert.deepEqual(violations, []);
 	assert.deepEqual(gaps, []);
 	assert.ok(seen.deletions > 60 && seen.requests > 45, JSON.stringify(seen));
 });
 
-test('convicts the finer faults', async (t) => {
+test('smaller mistakes are violations too', async (t) => {
 	const cluster = await start({ sample: true });
 	t.after(() => cluster.stop());
 
-	await t.test('a Pod that comes back because its owner is still there', async () => {
-		const judge = await Judge.open(cluster, charge);
+	await t.test('Pod recreated by its remaining owner is a violation', async () => {
+		const judge = await Judge.open(cluster, expectations);
 		const [pod] = (await unitObjects(cluster, 'Pod')).filter(({ metadata }) => metadata.name.startsWith('peer0-'));
 		await ask(cluster, [pod]);
 		await gone(cluster, [pod]);
@@ -226,12 +225,12 @@ test('convicts the finer faults', async (t) => {
 			},
 		);
 		const verdict = await judge.close({ mayRemain: () => true });
-		assert.equal(convictedOf(verdict, 're-created').length, 1);
-		assert.equal(verdict.convictions.length, 1, JSON.stringify(verdict.convictions));
+		assert.equal(violationsOf(verdict, 're-created').length, 1);
+		assert.equal(verdict.violations.length, 1, JSON.stringify(verdict.violations));
 	});
 
-	await t.test('a bystander that is scaled, and left-overs', async () => {
-		const judge = await Judge.open(cluster, charge);
+	await t.test('scaled bystander and leftovers are violations', async () => {
+		const judge = await Judge.open(cluster, expectations);
 		const path = `/apis/apps/v1/namespaces/${shared}/deployments/auditor`;
 		const { status } = await cluster.request(
 			'developer',
@@ -241,15 +240,15 @@ test('convicts the finer faults', async (t) => {
 			{ 'content-type': 'application/merge-patch+json' },
 		);
 		assert.equal(status, 200);
-		// What follows from it is over before anything else is judged.
+		// Wait for the consequences before the verdict.
 		const auditor = (/** @type {any} */ { metadata, status }) =>
 			metadata.name.startsWith('auditor-') && status.phase === 'Running';
 		await cluster.until(`/api/v1/namespaces/${shared}/pods`, (pods) => pods.filter(auditor).length === 2, {
 			what: 'the second auditor',
 		});
 		const verdict = await judge.close();
-		assert.ok(convictedOf(verdict, 'bystander-touched').includes(`Deployment ${shared}/auditor`));
-		const left = convictedOf(verdict, 'left-over');
+		assert.ok(violationsOf(verdict, 'bystander-touched').includes(`Deployment ${shared}/auditor`));
+		const left = violationsOf(verdict, 'left-over');
 		assert.ok(left.includes(`StatefulSet ${orderers}/orderer`));
 		assert.ok(
 			left.includes('PersistentVolume org1-couchdb'),
@@ -259,18 +258,18 @@ test('convicts the finer faults', async (t) => {
 		assert.ok(!left.some((object) => object.includes('unwind-developer')), left.join());
 	});
 
-	await t.test('a collection deleted at once and a missing policy, but not a rehearsal', async () => {
-		const judge = await Judge.open(cluster, { ...charge, accused: 'developer' });
+	await t.test('deletecollection and a missing propagation policy are violations, a dry run is not', async () => {
+		const judge = await Judge.open(cluster, { ...expectations, actor: 'developer' });
 		const configMaps = `/api/v1/namespaces/${orderers}/configmaps`;
 		const rehearsed = await cluster.request('developer', 'DELETE', `${configMaps}/orderer-config`, { dryRun: ['All'] });
 		assert.equal(rehearsed.status, 200);
-		await cluster.request('admin', 'DELETE', `${configMaps}/not-the-accused`);
+		await cluster.request('admin', 'DELETE', `${configMaps}/not-the-judged-user`);
 		await cluster.request('developer', 'DELETE', `${configMaps}/not-there`, { preconditions: { uid: 'some' } });
 		const { status } = await cluster.request('developer', 'DELETE', `/api/v1/namespaces/${orderers}/limitranges`);
 		assert.equal(status, 200);
 		const verdict = await judge.close({ mayRemain: () => true });
 		assert.deepEqual(
-			verdict.convictions.map(({ rule, object }) => [rule, object]),
+			verdict.violations.map(({ rule, object }) => [rule, object]),
 			[
 				['unguarded-delete', `configmaps ${orderers}/not-there`],
 				['unguarded-delete', `limitranges ${orderers}/(all)`],
@@ -278,7 +277,7 @@ test('convicts the finer faults', async (t) => {
 		);
 	});
 
-	await t.test('from the command line, for callers that are not Node', async () => {
+	await t.test('command line reports the same violations', async () => {
 		const script = fileURLToPath(new URL('./cli.mjs', import.meta.url));
 		const flags = [
 			'--kubeconfig',
@@ -289,7 +288,7 @@ test('convicts the finer faults', async (t) => {
 			unitLabel,
 			'--bystander',
 			bystanderLabel,
-			'--tolerate-left-overs',
+			'--allow-leftovers',
 		];
 		const child = spawn(process.execPath, [script, ...flags], { stdio: ['pipe', 'pipe', 'inherit'] });
 		const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -297,25 +296,25 @@ test('convicts the finer faults', async (t) => {
 		const [secret] = await unitObjects(cluster, 'Secret');
 		await ask(cluster, [secret]);
 		child.stdin.end();
-		const { convictions } = JSON.parse((await lines.next()).value);
+		const { violations } = JSON.parse((await lines.next()).value);
 		const { namespace, name } = secret.metadata;
 		assert.deepEqual(
-			convictions.map((/** @type {any} */ { rule, object }) => [rule, object]),
+			violations.map((/** @type {any} */ { rule, object }) => [rule, object]),
 			[['needed-by-pod', `Secret ${namespace}/${name}`]],
 		);
 		assert.deepEqual(await once(child, 'exit'), [1, null]);
 	});
 
-	await t.test('still sees everything after the API server hung', async () => {
-		const judge = await Judge.open(cluster, charge);
-		await cluster.freezeApiServer();
+	await t.test('judge sees every change after the API server hung', async () => {
+		const judge = await Judge.open(cluster, expectations);
+		await cluster.suspendApiServer();
 		const late = cluster.request('developer', 'DELETE', `/api/v1/namespaces/${orderers}/configmaps/orderer-config`, {
 			propagationPolicy: 'Background',
 		});
-		await cluster.thawApiServer();
+		await cluster.resumeApiServer();
 		assert.equal((await late).status, 200);
 		const verdict = await judge.close({ mayRemain: () => true });
-		assert.deepEqual(convictedOf(verdict, 'needed-by-pod'), [`ConfigMap ${orderers}/orderer-config`]);
-		assert.deepEqual(convictedOf(verdict, 'unguarded-delete'), [`configmaps ${orderers}/orderer-config`]);
+		assert.deepEqual(violationsOf(verdict, 'needed-by-pod'), [`ConfigMap ${orderers}/orderer-config`]);
+		assert.deepEqual(violationsOf(verdict, 'unguarded-delete'), [`configmaps ${orderers}/orderer-config`]);
 	});
 });

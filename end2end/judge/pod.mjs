@@ -1,8 +1,8 @@
 /**
- * What a Pod needs in order to run and to end: the names in its specification that point at other objects.
+ * The objects that a Pod's specification refers to.
  *
- * Written from the Kubernetes API reference for the judge alone. That the product has its own reading of the same fields
- * is the point: two readings that agree are evidence, one that is shared is not.
+ * Written from the Kubernetes API reference for the judge alone. The server reads the same fields with code of its own: two
+ * implementations that agree are evidence, a shared one is not.
  */
 
 /** @typedef {Record<string, any>} KubeObject */
@@ -38,7 +38,7 @@ export function configMapsOf(pod) {
 	return names;
 }
 
-/** Where a volume of some type names the Secret it logs in with. */
+/** The field that names a Secret, by volume type. */
 const loginSecret = {
 	azureFile: 'secretName',
 	secret: 'secretName',

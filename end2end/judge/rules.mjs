@@ -1,31 +1,31 @@
 /**
- * What a teardown must not do, one small function per rule. Those about order look at one moment of the history and at the
- * world just before it; those about requests look at the audit log; those about the end look at what is left.
+ * What a teardown must not do, one function per rule. Order rules look at one change and at the cluster just before it; request
+ * rules look at the audit log; end rules look at the remaining objects.
  */
 import { claimsOf, configMapsOf, secretsOf, serviceAccountOf } from './pod.mjs';
-import { called, controllerOf, madeByCluster, nameOf, titleOf } from './world.mjs';
+import { hasName, controllerOf, madeByCluster, nameOf, titleOf } from './cluster-state.mjs';
 
 /**
  * @typedef {Record<string, any>} KubeObject
- * @typedef {{rule: string, object: string, evidence: string}} Conviction
+ * @typedef {{rule: string, object: string, evidence: string}} Violation
  *
- * @typedef {object} Moment  one change, seen from just before it
+ * @typedef {object} Change  one change, and the cluster just before it
  * @property {import('../cluster/client.mjs').WatchEvent} event
  * @property {KubeObject|undefined} before the object as it was
- * @property {KubeObject} object the object as it was, or as it came
- * @property {boolean} deletionBegins with this change: it got a deletionTimestamp, or vanished without one
- * @property {import('./world.mjs').World} world
+ * @property {KubeObject} object the object before the change, or a new object
+ * @property {boolean} deletionBegins the change sets deletionTimestamp, or removes an object without one
+ * @property {import('./cluster-state.mjs').ClusterState} state
  *
- * @typedef {object} Case  all that is known about the run
- * @property {(user: string) => boolean} accused
+ * @typedef {object} RunFacts  the facts about the run
+ * @property {(user: string) => boolean} actor whether the requests of this user are judged
  * @property {Set<string>} unit UIDs
  * @property {{own: Set<string>, needed: Map<string, string>}} bystanders
- * @property {import('./audit.mjs').Asked[]} asked
- * @property {(object: KubeObject) => string|undefined} whoAsked for this very object to go; by owner or namespace: nobody
+ * @property {import('./audit.mjs').DeletionRequest[]} deletionRequests
+ * @property {(object: KubeObject) => string|undefined} requesterOf the user that deleted this object itself, not through its owner or namespace
  * @property {KubeObject[]} deleted objects whose deletion has begun so far, in order
  */
 
-/** @typedef {(moment: Moment, known: Case) => string|undefined} OrderRule  evidence, if it was broken */
+/** @typedef {(change: Change, facts: RunFacts) => string|undefined} OrderRule  the evidence, if the rule is broken */
 
 /** @param {KubeObject[]} pods @returns {string} */
 const list = (pods) =>
@@ -33,53 +33,53 @@ const list = (pods) =>
 		.map((pod) => `${titleOf(pod)} (${pod.metadata.deletionTimestamp ? 'terminating' : pod.status?.phase})`)
 		.join(', ');
 
-/** A claim was told to go while a Pod that mounts it existed: how volumes go stale under a Pod that is still unmounting. @type {OrderRule} */
-const claimInUse = ({ object, deletionBegins, world }) => {
+/** A claim is deleted while a Pod that mounts it exists, so that its volume becomes stale under a Pod that still unmounts it. @type {OrderRule} */
+const claimInUse = ({ object, deletionBegins, state }) => {
 	if (!deletionBegins || object.kind !== 'PersistentVolumeClaim') return;
-	const pods = world.all('Pod', object.metadata.namespace).filter((pod) => claimsOf(pod).has(object.metadata.name));
+	const pods = state.all('Pod', object.metadata.namespace).filter((pod) => claimsOf(pod).has(object.metadata.name));
 	if (pods.length > 0) return `mounted by ${list(pods)}`;
 };
 
-/** A volume was told to go before its claim was gone. @type {OrderRule} */
-const volumeBeforeClaim = ({ object, deletionBegins, world }) => {
+/** A volume is deleted before its claim is gone. @type {OrderRule} */
+const volumeBeforeClaim = ({ object, deletionBegins, state }) => {
 	if (!deletionBegins || object.kind !== 'PersistentVolume' || !object.spec.claimRef) return;
 	const { uid, namespace, name } = object.spec.claimRef;
-	const claim = world.find('PersistentVolumeClaim', namespace, name);
+	const claim = state.find('PersistentVolumeClaim', namespace, name);
 	if (claim && (!uid || claim.metadata.uid === uid)) return `still bound to ${titleOf(claim)}`;
 };
 
-/** A namespace was told to go with something in it, which leaves the order to chance. @type {OrderRule} */
-const namespaceNotEmpty = ({ object, deletionBegins, world }, { accused }) => {
+/** A namespace is deleted with content, so that the order of the content is left to chance. @type {OrderRule} */
+const namespaceNotEmpty = ({ object, deletionBegins, state }, { actor }) => {
 	if (!deletionBegins || object.kind !== 'Namespace') return;
-	const content = world
+	const content = state
 		.contentOf(object.metadata.name)
-		// Nobody can remove the right to act and then go on acting.
-		.filter((each) => !madeByCluster(each) && !grants(each, accused));
+		// A user cannot delete their own RoleBinding and then continue.
+		.filter((each) => !madeByCluster(each) && !grants(each, actor));
 	if (content.length > 0) return `still contains ${content.map(titleOf).join(', ')}`;
 };
 
-/** @param {KubeObject} binding @param {(user: string) => boolean} accused */
-const grants = ({ kind, subjects }, accused) =>
+/** @param {KubeObject} binding @param {(user: string) => boolean} actor */
+const grants = ({ kind, subjects }, actor) =>
 	kind === 'RoleBinding' &&
 	(subjects ?? []).some((/** @type {any} */ subject) =>
-		accused(
+		actor(
 			subject.kind === 'ServiceAccount' ? `system:serviceaccount:${subject.namespace}:${subject.name}` : subject.name,
 		),
 	);
 
-/** Something that Pods run by was told to go while those Pods existed. @type {OrderRule} */
-const neededByPod = ({ object, deletionBegins, world }) => {
+/** An object that Pods need is deleted while those Pods exist. @type {OrderRule} */
+const neededByPod = ({ object, deletionBegins, state }) => {
 	if (!deletionBegins) return;
 	const { kind, metadata } = object;
 	const { name, namespace } = metadata;
 	/** @param {(pod: KubeObject) => boolean} uses */
-	const podsThat = (uses) => world.all('Pod', namespace).filter(uses);
+	const podsThat = (uses) => state.all('Pod', namespace).filter(uses);
 	/** @param {KubeObject} binding */
 	const podsBoundBy = ({ subjects, metadata }) =>
 		(subjects ?? [])
 			.filter((/** @type {any} */ subject) => subject.kind === 'ServiceAccount')
 			.flatMap((/** @type {any} */ subject) =>
-				world
+				state
 					.all('Pod', subject.namespace ?? metadata.namespace)
 					.filter((pod) => serviceAccountOf(pod) === subject.name),
 			);
@@ -95,17 +95,17 @@ const neededByPod = ({ object, deletionBegins, world }) => {
 			case 'ClusterRoleBinding':
 				return podsBoundBy(object);
 			case 'Role':
-				return world
+				return state
 					.all('RoleBinding', namespace)
 					.filter(({ roleRef }) => roleRef.kind === 'Role' && roleRef.name === name)
 					.flatMap(podsBoundBy);
 			case 'NetworkPolicy':
 			case 'PodDisruptionBudget':
-				return world.podsSelected(namespace, object.spec.podSelector ?? object.spec.selector);
+				return state.podsSelected(namespace, object.spec.podSelector ?? object.spec.selector);
 			case 'Service':
-				// One that a load balancer serves goes first, so that clients are drained.
+				// A load balancer goes first, so that clients are drained.
 				if (object.spec.type === 'LoadBalancer' || !object.spec.selector) return [];
-				return world.podsSelected(namespace, { matchLabels: object.spec.selector });
+				return state.podsSelected(namespace, { matchLabels: object.spec.selector });
 			default:
 				return [];
 		}
@@ -113,23 +113,23 @@ const neededByPod = ({ object, deletionBegins, world }) => {
 	if (pods.length > 0) return `still needed by ${list(pods)}`;
 };
 
-/** Something that the accused had removed came back, because what makes it was still there. @type {OrderRule} */
-const recreated = ({ event, object }, { unit, deleted, whoAsked, accused }) => {
+/** An object that the judged user deleted was created again, because its controller remained. @type {OrderRule} */
+const recreated = ({ event, object }, { unit, deleted, requesterOf, actor }) => {
 	if (event.type !== 'ADDED') return;
 	const controller = controllerOf(object);
-	const brother = deleted.find((other) => {
-		if (!unit.has(other.metadata.uid) || other.kind !== object.kind || !accused(whoAsked(other) ?? 'system:'))
+	const sibling = deleted.find((other) => {
+		if (!unit.has(other.metadata.uid) || other.kind !== object.kind || !actor(requesterOf(other) ?? 'system:'))
 			return false;
 		if (controller) return controllerOf(other) === controller;
 		return other.metadata.namespace === object.metadata.namespace && other.metadata.name === object.metadata.name;
 	});
-	if (brother) return `made after ${titleOf(brother)} had been deleted by ${whoAsked(brother)}`;
+	if (sibling) return `made after ${titleOf(sibling)} had been deleted by ${requesterOf(sibling)}`;
 };
 
-/** A bystander, or what a bystander cannot do without, was removed, replaced or changed. @type {OrderRule} */
+/** An object of a bystander, or one that it needs, is deleted, replaced or changed. @type {OrderRule} */
 const bystanderTouched = (
 	{ event, before, object, deletionBegins },
-	{ bystanders: { own, needed }, deleted, whoAsked },
+	{ bystanders: { own, needed }, deleted, requesterOf },
 ) => {
 	const { uid } = object.metadata;
 	const role = own.has(uid)
@@ -138,29 +138,29 @@ const bystanderTouched = (
 			? `a bystander needs it: ${needed.get(uid)}`
 			: undefined;
 	/** @param {KubeObject} object */
-	const lostItsNode = (object) => nodeKeepers.has(whoAsked(object) ?? '');
+	const removedWithItsNode = (object) => nodeControllers.has(requesterOf(object) ?? '');
 	if (role) {
-		if (deletionBegins) return lostItsNode(object) ? undefined : `deleted; ${role}`;
-		if (before && event.type === 'MODIFIED' && essence(before) !== essence(object)) return `changed; ${role}`;
+		if (deletionBegins) return removedWithItsNode(object) ? undefined : `deleted; ${role}`;
+		if (before && event.type === 'MODIFIED' && relevantFields(before) !== relevantFields(object)) return `changed; ${role}`;
 		return;
 	}
 	if (event.type !== 'ADDED') return;
 	const controller = controllerOf(object);
 	if (!controller || !own.has(controller)) return;
-	const brothers = deleted.filter((other) => controllerOf(other) === controller);
-	if (brothers.length === 0 || !brothers.every(lostItsNode))
+	const siblings = deleted.filter((other) => controllerOf(other) === controller);
+	if (siblings.length === 0 || !siblings.every(removedWithItsNode))
 		return 'new, under the control of a bystander that had what it needed';
 };
 
-/** Parts of the cluster that remove Pods because their node is gone, which is nobody's fault in a teardown. */
-const nodeKeepers = new Set(
+/** Controllers that delete Pods whose node is gone. A teardown does not cause that. */
+const nodeControllers = new Set(
 	['node-controller', 'taint-eviction-controller', 'pod-garbage-collector'].map(
 		(name) => `system:serviceaccount:kube-system:${name}`,
 	),
 );
 
-/** All that somebody chose about an object, as opposed to what the cluster reports about it. @param {KubeObject} object */
-function essence({ apiVersion: _, kind: __, metadata: ___, status: ____, ...chosen }) {
+/** An object without metadata and status: what users set, as opposed to what the cluster reports. @param {KubeObject} object */
+function relevantFields({ apiVersion: _, kind: __, metadata: ___, status: ____, ...chosen }) {
 	return JSON.stringify(chosen, (_key, value) =>
 		value && typeof value === 'object' && !Array.isArray(value)
 			? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -179,14 +179,14 @@ export const orderRules = {
 };
 
 /**
- * A deletion that could have hit something else than was meant: an object of the same name that came later (no UID), a
- * default that nobody chose (no propagation policy), or whatever happened to be there (a whole collection).
- * @param {Case} known @returns {Conviction[]}
+ * A DELETE that could affect other objects than intended: a later object of the same name (no UID precondition), dependents by a
+ * default policy (no propagation policy), or any object of a collection.
+ * @param {RunFacts} known @returns {Violation[]}
  */
-export function unguarded({ asked, accused }) {
-	return asked
-		.filter(({ user, dryRun, eviction }) => accused(user) && !dryRun && !eviction)
-		// Refused before it was read: the audit log has no body to judge, and nothing could be hit.
+export function unguarded({ deletionRequests, actor }) {
+	return deletionRequests
+		.filter(({ user, dryRun, eviction }) => actor(user) && !dryRun && !eviction)
+		// Refused before its body was read: the audit log has no options to judge, and nothing was deleted.
 		.filter(({ code }) => code !== 401 && code !== 403)
 		.flatMap(({ user, at, code, collection, resource, namespace, name, preconditionUid, propagationPolicy }) => {
 			const faults = collection
@@ -204,31 +204,31 @@ export function unguarded({ asked, accused }) {
 }
 
 /**
- * What is there at the end and should not be, and what should be there and is not.
- * @param {import('./world.mjs').World} world @param {Case} known
- * @param {{kept: (object: KubeObject) => boolean, expected: import('./world.mjs').Name[]}} end
- * @returns {Conviction[]}
+ * Objects of the unit that remain, and objects that should remain and do not.
+ * @param {import('./cluster-state.mjs').ClusterState} state @param {RunFacts} known
+ * @param {{kept: (object: KubeObject) => boolean, expected: import('./cluster-state.mjs').Name[]}} end
+ * @returns {Violation[]}
  */
-export function ending(world, { unit, accused, bystanders: { needed }, deleted }, { kept, expected }) {
-	const left = [...world.objects.values()]
+export function checkEnd(state, { unit, actor, bystanders: { needed }, deleted }, { kept, expected }) {
+	const left = [...state.objects.values()]
 		.filter(({ metadata }) => unit.has(metadata.uid) && !needed.has(metadata.uid))
-		.filter((object) => !kept(object) && !grants(object, accused))
+		.filter((object) => !kept(object) && !grants(object, actor))
 		.map((object) => ({
 			rule: 'left-over',
 			object: titleOf(object),
 			evidence: object.metadata.deletionTimestamp
 				? `terminating since ${object.metadata.deletionTimestamp}, finalizers: ${(object.metadata.finalizers ?? []).join(', ') || 'none'}`
-				: 'never told to go',
+				: 'never deleted',
 		}));
-	// One that is still there but was told to go is as good as gone, and one that came back is not the one that was.
+	// A terminating object counts as gone, and a recreated object is another object.
 	const lost = expected.flatMap((name) => {
-		const condemned = deleted.some(called(name));
-		if (!condemned && world.find(name.kind, name.namespace, name.name)) return [];
+		const wasDeleted = deleted.some(hasName(name));
+		if (!wasDeleted && state.find(name.kind, name.namespace, name.name)) return [];
 		return [
 			{
 				rule: 'not-kept',
 				object: nameOf(name),
-				evidence: condemned ? 'was to be kept and was told to go' : 'was to be kept and is gone',
+				evidence: wasDeleted ? 'should be kept and was deleted' : 'should be kept and is gone',
 			},
 		];
 	});

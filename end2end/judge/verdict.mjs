@@ -1,97 +1,97 @@
 /**
- * From evidence to verdict: replays the history and asks every rule about every change. Plain data in, plain data out, so
- * that the rules can be tested without a cluster.
+ * Replays the history and applies every rule to every change. Plain data in and out, so that the rules are tested without a
+ * cluster.
  */
-import { bystanders, unit } from './parties.mjs';
-import { ending, orderRules, unguarded } from './rules.mjs';
-import { called, titleOf, World } from './world.mjs';
+import { bystanders, unitMembers } from './membership.mjs';
+import { checkEnd, orderRules, unguarded } from './rules.mjs';
+import { hasName, titleOf, ClusterState } from './cluster-state.mjs';
 
 /**
- * @typedef {import('./rules.mjs').Conviction} Conviction
+ * @typedef {import('./rules.mjs').Violation} Violation
  * @typedef {Record<string, any>} KubeObject
- * @typedef {import('./world.mjs').Name} Name
+ * @typedef {import('./cluster-state.mjs').Name} Name
  *
- * @typedef {object} Charge
- * @property {{label: string}} unit what is to be taken apart, "key=value"
- * @property {{label: string}} [bystander] whose objects must not be touched, "key=value"
- * @property {string} [accused] the user whose requests are judged; by default everybody who is no part of the cluster
+ * @typedef {object} Expectations
+ * @property {{label: string}} unit the label of the unit, "key=value"
+ * @property {{label: string}} [bystander] the label of the bystanders, "key=value"
+ * @property {string} [actor] the user whose requests are judged; by default every user without the prefix `system:`
  *
  * @typedef {object} Evidence
  * @property {import('../cluster/client.mjs').WatchEvent[]} changes in the cluster's order
  * @property {number} began the revision after which changes belong to the run
- * @property {import('./audit.mjs').Asked[]} asked
+ * @property {import('./audit.mjs').DeletionRequest[]} deletionRequests
  * @property {import('./audit.mjs').PodList[]} podLists
  *
- * @typedef {object} Ending
- * @property {Name[]} [keptExpected] objects of the unit that have to be there at the end
- * @property {(object: KubeObject) => boolean} [mayRemain] those that are allowed to be there, and those only. What
- *   bystanders need is never a left-over, whether it is named or not.
+ * @typedef {object} ExpectedEnd
+ * @property {Name[]} [keptExpected] objects of the unit that have to exist at the end
+ * @property {(object: KubeObject) => boolean} [mayRemain] whether an object may exist at the end. An object
+ *   that bystanders need always may.
  *
  * @typedef {object} Verdict
- * @property {Conviction[]} convictions none: acquitted
- * @property {{changes: number, deletions: number, requests: number}} seen what the verdict rests on
- * @property {import('./audit.mjs').PodList[]} podLists reads of Pods by the accused
- * @property {string[]} unread claims that the accused deleted without having read just before which Pods there are
- * @property {string[]} gaps deletions that were concluded from a list after a gap in a watch; their order is an upper bound
+ * @property {Violation[]} violations empty if the teardown was right
+ * @property {{changes: number, deletions: number, requests: number}} seen the amount of evidence
+ * @property {import('./audit.mjs').PodList[]} podLists lists of Pods by the judged user
+ * @property {string[]} uncheckedClaims claims that the judged user deleted without a consistent list of Pods just before
+ * @property {string[]} gaps deletions inferred from a list after a gap in a watch; their revision is an upper bound
  */
 
-/** @param {Charge} charge @param {Evidence} evidence @param {Ending} [end] @returns {Verdict} */
+/** @param {Expectations} expectations @param {Evidence} evidence @param {ExpectedEnd} [end] @returns {Verdict} */
 export function reachVerdict(
-	charge,
-	{ changes, began, asked, podLists },
+	expectations,
+	{ changes, began, deletionRequests, podLists },
 	{ keptExpected = [], mayRemain = () => false } = {},
 ) {
-	const accused = (/** @type {string} */ user) =>
-		charge.accused ? user === charge.accused : !user.startsWith('system:');
+	const actor = (/** @type {string} */ user) =>
+		expectations.actor ? user === expectations.actor : !user.startsWith('system:');
 	const earlier = changes.filter(({ revision }) => revision <= began);
 	const run = changes.filter(({ revision }) => revision > began);
-	// Every object in every state it was seen in: who once was part of the unit does not leave it by losing a label.
+	// Every observed state of every object: an object that loses its label stays in the unit.
 	const everything = changes.map(({ object }) => object);
 
-	const world = new World();
-	for (const change of earlier) world.apply(change);
-	/** @type {import('./rules.mjs').Case} */
-	const known = {
-		accused,
-		unit: unit(everything, charge.unit.label, charge.bystander?.label),
-		bystanders: bystanders(world, charge.bystander?.label),
-		asked,
-		whoAsked: requesters(asked.filter(({ dryRun, code }) => !dryRun && code < 300)),
+	const state = new ClusterState();
+	for (const change of earlier) state.apply(change);
+	/** @type {import('./rules.mjs').RunFacts} */
+	const facts = {
+		actor,
+		unit: unitMembers(everything, expectations.unit.label, expectations.bystander?.label),
+		bystanders: bystanders(state, expectations.bystander?.label),
+		deletionRequests,
+		requesterOf: requesters(deletionRequests.filter(({ dryRun, code }) => !dryRun && code < 300)),
 		deleted: [],
 	};
 
-	/** @type {Conviction[]} */
-	const convictions = [];
+	/** @type {Violation[]} */
+	const violations = [];
 	for (const event of run) {
-		const before = world.objects.get(event.object.metadata.uid);
+		const before = state.objects.get(event.object.metadata.uid);
 		const ends = event.type === 'DELETED' || event.object.metadata.deletionTimestamp !== undefined;
 		const deletionBegins = ends && before?.metadata.deletionTimestamp === undefined;
-		// Judged by what it was before: the change that deletes may also be the one that hides what it was.
+		// The state before the change counts, because the deleting change may also alter the object.
 		const object = deletionBegins && before ? before : event.object;
 		for (const [rule, check] of Object.entries(orderRules)) {
-			const why = check({ event, before, object, deletionBegins, world }, known);
+			const why = check({ event, before, object, deletionBegins, state }, facts);
 			if (!why) continue;
-			const by = deletionBegins ? known.whoAsked(object) : undefined;
+			const by = deletionBegins ? facts.requesterOf(object) : undefined;
 			const where = `revision ${event.revision}${event.inferred ? ' or earlier' : ''}${by ? `, deleted by ${by}` : ''}`;
-			convictions.push({ rule, object: titleOf(object), evidence: `${why} (${where})` });
+			violations.push({ rule, object: titleOf(object), evidence: `${why} (${where})` });
 		}
-		if (deletionBegins) known.deleted.push(object);
-		world.apply(event);
+		if (deletionBegins) facts.deleted.push(object);
+		state.apply(event);
 	}
 
-	const expected = keptExpected.map(called);
+	const expected = keptExpected.map(hasName);
 	const kept = (/** @type {KubeObject} */ object) => mayRemain(object) || expected.some((is) => is(object));
-	convictions.push(...unguarded(known), ...ending(world, known, { kept, expected: keptExpected }));
+	violations.push(...unguarded(facts), ...checkEnd(state, facts, { kept, expected: keptExpected }));
 	return {
-		convictions,
+		violations,
 		seen: {
 			changes: run.length,
-			deletions: known.deleted.length,
-			requests: asked.filter(({ user }) => accused(user)).length,
+			deletions: facts.deleted.length,
+			requests: deletionRequests.filter(({ user }) => actor(user)).length,
 		},
-		podLists: podLists.filter(({ user }) => accused(user)),
-		unread: asked
-			.filter(({ user, resource, code, dryRun }) => accused(user) && resource === claims && code < 300 && !dryRun)
+		podLists: podLists.filter(({ user }) => actor(user)),
+		uncheckedClaims: deletionRequests
+			.filter(({ user, resource, code, dryRun }) => actor(user) && resource === claims && code < 300 && !dryRun)
 			.filter((deletion) => !podLists.some((read) => precedes(read, deletion)))
 			.map(({ namespace, name }) => `${namespace}/${name ?? 'all'}`),
 		gaps: run
@@ -101,12 +101,12 @@ export function reachVerdict(
 }
 
 const claims = 'persistentvolumeclaims';
-/** A read of Pods that is older says nothing of those there are, in ms. */
-const fresh = 60_000;
+/** The age up to which a list of Pods counts as current, in milliseconds. */
+const maxListAge = 60_000;
 
 /**
- * Whether somebody read the Pods of a claim's namespace before they deleted it, and not from a cache.
- * @param {import('./audit.mjs').PodList} read @param {import('./audit.mjs').Asked} deletion
+ * Whether the user listed the Pods of a claim's namespace, and not from a cache, just before deleting the claim.
+ * @param {import('./audit.mjs').PodList} read @param {import('./audit.mjs').DeletionRequest} deletion
  */
 function precedes({ user, uri, at }, { user: by, namespace, at: then }) {
 	const { pathname, searchParams } = new URL(uri, 'https://apiserver');
@@ -117,20 +117,20 @@ function precedes({ user, uri, at }, { user: by, namespace, at: then }) {
 		!searchParams.has('resourceVersion') &&
 		!searchParams.has('watch') &&
 		age >= 0 &&
-		age < fresh
+		age < maxListAge
 	);
 }
 
 /**
- * Who asked for an object to go, by UID; by name for those requests whose answer does not say the UID. An accused who
- * asked comes before a part of the cluster that asked as well.
- * @param {import('./audit.mjs').Asked[]} asked @returns {(object: KubeObject) => string|undefined}
+ * Finds the user that deleted an object: by UID, or by name if the answer has no UID. A person's request takes precedence over one
+ * of the cluster's own controllers.
+ * @param {import('./audit.mjs').DeletionRequest[]} deletionRequests @returns {(object: KubeObject) => string|undefined}
  */
-function requesters(asked) {
+function requesters(deletionRequests) {
 	/** @type {Map<string, string>} */
 	const byUid = new Map();
-	for (const { uid, user } of asked) if (uid && (!byUid.has(uid) || !user.startsWith('system:'))) byUid.set(uid, user);
-	const nameless = asked.filter(({ uid, collection }) => !uid && !collection);
+	for (const { uid, user } of deletionRequests) if (uid && (!byUid.has(uid) || !user.startsWith('system:'))) byUid.set(uid, user);
+	const nameless = deletionRequests.filter(({ uid, collection }) => !uid && !collection);
 	return ({ kind, metadata }) =>
 		byUid.get(metadata.uid) ??
 		nameless.find(

@@ -1,5 +1,5 @@
 /**
- * Every rule of the judge against a small made-up history: once broken, and once kept by somebody who does nearly the same.
+ * Every rule against small invented histories: one that breaks it, and one that nearly does.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { reachVerdict } from './verdict.mjs';
 /** @typedef {Record<string, any>} KubeObject */
 
 const unitLabels = { app: 'unit' };
-const charge = { unit: { label: 'app=unit' }, bystander: { label: 'app=bystander' } };
+const expectations = { unit: { label: 'app=unit' }, bystander: { label: 'app=bystander' } };
 const developer = 'developer';
 
 /** @param {string} kind @param {string} name @param {KubeObject} [rest] */
@@ -30,11 +30,11 @@ const pod = (name, spec = {}, rest = {}) =>
 const mounts = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
 
 /**
- * A history: what there was, and then what happened, one revision after the other.
+ * The verdict on a history: the objects at the start, then one change per revision.
  * @param {KubeObject[]} there @param {['marked'|'gone'|'made'|'changed', KubeObject][]} steps
- * @param {Partial<import('./audit.mjs').Asked>[]} [asked] @param {import('./verdict.mjs').Ending} [end]
+ * @param {Partial<import('./audit.mjs').DeletionRequest>[]} [deletionRequests] @param {import('./verdict.mjs').ExpectedEnd} [end]
  */
-function verdict(there, steps, asked = [], end = { mayRemain: () => true }) {
+function verdict(there, steps, deletionRequests = [], end = { mayRemain: () => true }) {
 	let revision = 0;
 	/** @param {'ADDED'|'MODIFIED'|'DELETED'} type @param {KubeObject} object */
 	const change = (type, object) => ({ type, object, revision: ++revision, inferred: false });
@@ -48,7 +48,7 @@ function verdict(there, steps, asked = [], end = { mayRemain: () => true }) {
 	const run = steps.map(([what, object]) =>
 		change(/** @type {any} */ (types[what]), what === 'marked' ? marked(object) : object),
 	);
-	const requests = asked.map((each) => ({
+	const requests = deletionRequests.map((each) => ({
 		user: developer,
 		collection: false,
 		resource: 'x',
@@ -58,15 +58,15 @@ function verdict(there, steps, asked = [], end = { mayRemain: () => true }) {
 		at: '',
 		...each,
 	}));
-	return reachVerdict(charge, { changes: [...before, ...run], began, asked: requests, podLists: [] }, end);
+	return reachVerdict(expectations, { changes: [...before, ...run], began, deletionRequests: requests, podLists: [] }, end);
 }
 
 /** @param {import('./verdict.mjs').Verdict} verdict */
-const rules = ({ convictions }) => convictions.map(({ rule, object }) => `${rule}: ${object}`);
+const rules = ({ violations }) => violations.map(({ rule, object }) => `${rule}: ${object}`);
 
 const claim = make('PersistentVolumeClaim', 'data');
 
-test('claim-in-use: also by a Pod that has ended, not by a namesake elsewhere', () => {
+test('claim-in-use: ended Pod counts, Pod of another namespace does not', () => {
 	const user = pod('user', mounts('data'));
 	assert.deepEqual(rules(verdict([claim, user], [['marked', claim]])), ['claim-in-use: PersistentVolumeClaim ns/data']);
 	assert.deepEqual(
@@ -118,11 +118,11 @@ test('claim-in-use: also by a Pod that has ended, not by a namesake elsewhere', 
 			),
 		),
 		[],
-		'it came after the deletion had begun',
+		'the Pod came after the deletion had begun',
 	);
 });
 
-test('what had begun before the run is not blamed on it', () => {
+test('deletion that began before the run is no violation', () => {
 	const going = { ...claim, metadata: { ...claim.metadata, deletionTimestamp: 'earlier' } };
 	assert.deepEqual(
 		rules(
@@ -138,7 +138,7 @@ test('what had begun before the run is not blamed on it', () => {
 	);
 });
 
-test('volume-before-claim: the claim it is bound to, not one of the same name that came later', () => {
+test('volume-before-claim: bound claim counts, later claim of the same name does not', () => {
 	const volume = make('PersistentVolume', 'v', {
 		namespace: '',
 		spec: { claimRef: { namespace: 'ns', name: 'data', uid: claim.metadata.uid } },
@@ -172,9 +172,9 @@ test('volume-before-claim: the claim it is bound to, not one of the same name th
 	assert.deepEqual(rules(verdict([successor, volume], [['marked', volume]])), []);
 });
 
-test('namespace-not-empty: apart from what the cluster makes and what lets the accused act', () => {
+test("namespace-not-empty: default objects and the user's own RoleBinding do not count", () => {
 	const namespace = make('Namespace', 'ns', { namespace: '' });
-	const furniture = [
+	const defaultObjects = [
 		make('ServiceAccount', 'default', { labels: {} }),
 		make('ConfigMap', 'kube-root-ca.crt', { labels: {} }),
 		make('RoleBinding', 'rights', {
@@ -184,8 +184,8 @@ test('namespace-not-empty: apart from what the cluster makes and what lets the a
 		}),
 	];
 	const rest = make('Secret', 'rest', { labels: {} });
-	assert.deepEqual(rules(verdict([namespace, ...furniture], [['marked', namespace]])), []);
-	assert.deepEqual(rules(verdict([namespace, ...furniture, rest], [['marked', namespace]])), [
+	assert.deepEqual(rules(verdict([namespace, ...defaultObjects], [['marked', namespace]])), []);
+	assert.deepEqual(rules(verdict([namespace, ...defaultObjects, rest], [['marked', namespace]])), [
 		'namespace-not-empty: Namespace ns',
 	]);
 	assert.deepEqual(
@@ -202,7 +202,7 @@ test('namespace-not-empty: apart from what the cluster makes and what lets the a
 	);
 });
 
-test('needed-by-pod: everything a Pod runs by, as long as it exists', () => {
+test('needed-by-pod: every reference of an existing Pod counts', () => {
 	const needed = {
 		volume: make('ConfigMap', 'volume'),
 		env: make('ConfigMap', 'env'),
@@ -263,7 +263,7 @@ test('needed-by-pod: everything a Pod runs by, as long as it exists', () => {
 	assert.deepEqual(rules(verdict([user, balancer], [['gone', balancer]])), [], 'a load balancer goes first');
 });
 
-test('re-created: only what the accused had deleted', () => {
+test('re-created: only objects that the judged user deleted count', () => {
 	const owner = make('ReplicaSet', 'owner');
 	const old = pod('old', {}, { owner });
 	const successor = pod('new', {}, { owner });
@@ -304,7 +304,7 @@ test('re-created: only what the accused had deleted', () => {
 	);
 });
 
-test('bystander-touched: what it is and what it needs, but not what it merely has beside it', () => {
+test('bystander-touched: its own and needed objects count, neighbours do not', () => {
 	const labels = { app: 'bystander' };
 	const theirs = pod('theirs', { ...mounts('data'), serviceAccountName: 'theirs' }, { labels });
 	const volume = make('PersistentVolume', 'v', {
@@ -324,7 +324,7 @@ test('bystander-touched: what it is and what it needs, but not what it merely ha
 	assert.deepEqual(
 		rules(verdict(there, [['changed', { ...theirs, status: { phase: 'Failed' } }]])),
 		[],
-		'its state is its own affair',
+		'a changed status is allowed',
 	);
 	assert.deepEqual(rules(verdict(there, [['changed', { ...bound, spec: { volumeName: 'v', more: 1 } }]])), [
 		'bystander-touched: PersistentVolumeClaim ns/data',
@@ -333,11 +333,11 @@ test('bystander-touched: what it is and what it needs, but not what it merely ha
 	assert.deepEqual(rules(verdict(there, [['marked', theirs]], [evicted])), [], 'its node died');
 });
 
-test('unguarded-delete: by the accused, in earnest', () => {
+test('unguarded-delete: only real requests of the judged user count', () => {
 	const whole = { name: 'x', namespace: 'ns', preconditionUid: 'u', propagationPolicy: 'Background' };
-	/** @param {Partial<import('./audit.mjs').Asked>} request */
+	/** @param {Partial<import('./audit.mjs').DeletionRequest>} request */
 	const faults = (request) =>
-		verdict([], [], [{ ...whole, ...request }]).convictions.map(({ evidence }) =>
+		verdict([], [], [{ ...whole, ...request }]).violations.map(({ evidence }) =>
 			evidence.replace(/^.*?: | \(.*$/g, ''),
 		);
 	assert.deepEqual(faults({}), []);
@@ -348,7 +348,7 @@ test('unguarded-delete: by the accused, in earnest', () => {
 	assert.deepEqual(faults({ preconditionUid: undefined, user: 'system:kwok' }), []);
 });
 
-test('left-over and not-kept: by label, by owner, by namespace, by binding', () => {
+test('left-over and not-kept: membership by label, owner, namespace and binding counts', () => {
 	const namespace = make('Namespace', 'ns', { namespace: '' });
 	const owner = make('ReplicaSet', 'owner');
 	const there = [
@@ -386,7 +386,7 @@ test('left-over and not-kept: by label, by owner, by namespace, by binding', () 
 	);
 });
 
-test('not-kept: also when it was told to go and hangs, or came back under the same name', () => {
+test('not-kept: terminating and recreated objects count', () => {
 	const keep = { keptExpected: [{ kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data' }] };
 	const again = { ...claim, metadata: { ...claim.metadata, uid: 'again' } };
 	assert.deepEqual(rules(verdict([claim], [], [], keep)), []);
@@ -407,7 +407,7 @@ test('not-kept: also when it was told to go and hangs, or came back under the sa
 	);
 });
 
-test('nothing leaves the unit by losing its label', () => {
+test('object that loses its label stays in the unit', () => {
 	const bare = { ...claim, metadata: { ...claim.metadata, labels: {} } };
 	assert.deepEqual(rules(verdict([claim], [['changed', bare]], [], {})), ['left-over: PersistentVolumeClaim ns/data']);
 });

@@ -4,11 +4,11 @@
  *   consortium-orderers   three ordering nodes, each with a ledger on NFS
  *   consortium-org1/org2  per organisation: peers that share one NFS claim through subPath mounts, a CouchDB, a CLI job
  *
- * This is the shape of the application whose Pods hung for ever on stale NFS file handles when everything was deleted at
- * once. Its volumes are NFS exports made by hand (Retain; some labelled as part of the unit, some forgotten), except
+ * This is the shape of the application whose Pods stayed terminating on stale NFS file handles when everything was deleted at
+ * once. Its volumes are static NFS exports (Retain; some labelled as part of the unit, some forgotten), except
  * CouchDB of org2, which has a dynamically provisioned one (Delete).
  *
- * The bystander is somebody else's auditor. One half of it lives in consortium-org2, mounts the peers' claim there and
+ * The bystander is an auditor of another team. One half of it lives in consortium-org2, mounts the peers' claim there and
  * reads a ConfigMap of the consortium: that claim, its volume, the ConfigMap and the namespace must outlive the unit.
  */
 import { driver } from '../provisioner.mjs';
@@ -64,7 +64,7 @@ const foreign = (name, inNamespace) => ({
 	labels: labels('bystander', name),
 });
 
-/** What an object looks like whose owner forgot the label. @param {KubeObject} object @returns {KubeObject} */
+/** An object without the label of the unit. @param {KubeObject} object @returns {KubeObject} */
 const unlabelled = ({ metadata: { labels: _, ...metadata }, ...rest }) => ({ ...rest, metadata });
 
 const ledger = claimSpec(nfsClass, '20Gi', 'ReadWriteOnce');
@@ -74,7 +74,7 @@ const couchdbData = {
 	org2: claimSpec(csiClass, '5Gi', 'ReadWriteOnce'),
 };
 
-/** What the platform had before the application came: not part of the unit. */
+/** The platform's objects, which are not part of the unit. */
 const platform = [
 	storageClass({ name: nfsClass }, 'kubernetes.io/no-provisioner', 'Retain'),
 	storageClass({ name: csiClass }, driver, 'Delete'),
@@ -163,7 +163,7 @@ function orgObjects(org) {
 				annotations,
 			),
 		);
-	/** Metadata of what serves all peers of the organisation. @param {string} name */
+	/** Metadata of objects for all peers of the organisation. @param {string} name */
 	const allPeers = (name) => ({
 		name,
 		namespace: ns,
@@ -228,7 +228,7 @@ function orgObjects(org) {
 	];
 }
 
-/** The other volumes made by hand. Whoever made the last two forgot the label. */
+/** The other static volumes. The last two lack the label. */
 const orgVolumes = [
 	nfsVolume(part('org1-shared'), shared, { namespace: namespaceOf('org1'), name: 'org1-shared' }),
 	unlabelled(nfsVolume(part('org2-shared'), shared, { namespace: namespaceOf('org2'), name: 'org2-shared' })),
@@ -293,7 +293,7 @@ export const sample = [
 	].sort((a, b) => rank(a) - rank(b)),
 ];
 
-/** @param {KubeObject} object what has to exist first: the kinds others are placed in or refer to */
+/** @param {KubeObject} object by its kind: namespaces and referenced kinds come first */
 function rank({ kind }) {
 	const first = ['Namespace', 'PersistentVolume', 'ServiceAccount', 'ConfigMap', 'Secret', 'PersistentVolumeClaim'];
 	const place = first.indexOf(kind);

@@ -1,5 +1,5 @@
 /**
- * The names in the sample application that others need: who gets rights on it, and what a teardown has to leave alone.
+ * The names in the sample application that other modules need: for the users' rights, and for the objects that a teardown keeps.
  */
 
 /** The unit: everything with this label, whatever namespace it lives in. */
@@ -25,7 +25,7 @@ export const bystanderNamespace = 'bystander';
 
 export const ordererCount = 3;
 const ledgers = Array.from({ length: ordererCount }, (_, ordinal) => `orderer-ledger-${ordinal}`);
-/** The PersistentVolumes somebody made by hand. */
+/** The static PersistentVolumes. */
 export const staticVolumes = [...ledgers, ...orgs.map(sharedClaimOf), 'org1-couchdb'];
 
 /** Every value in every Secret begins with this. Nothing that the product shows, logs or stores may contain it. */
@@ -33,7 +33,7 @@ export const canary = 'UNWIND-CANARY-';
 /** It, as it is and as it stands in a Secret: whole groups of three bytes encode alike whatever follows. */
 export const canaries = new RegExp(`${canary}|${Buffer.from(canary).subarray(0, 12).toString('base64')}`);
 
-/** What belongs to the unit and must outlive it, because the bystander needs it. */
+/** The unit's objects that a teardown keeps, because the bystander needs them. */
 export const kept = [
 	{ kind: 'Namespace', name: namespaceOf(sharedOrg) },
 	{ kind: 'PersistentVolumeClaim', namespace: namespaceOf(sharedOrg), name: sharedClaimOf(sharedOrg) },

@@ -114,7 +114,7 @@ export const claimSpec = (storageClassName, size, mode) => ({
 export const claim = (metadata, spec) => builder('v1', 'PersistentVolumeClaim')(metadata, { spec });
 
 /**
- * An NFS export somebody made by hand, reserved for one claim.
+ * A static NFS volume, reserved for one claim.
  * @param {KubeObject} metadata @param {KubeObject} claimed the claim's spec @param {{namespace: string, name: string}} claimRef
  */
 export const nfsVolume = (metadata, { storageClassName, accessModes, resources }, claimRef) =>

@@ -1,16 +1,16 @@
 /**
- * Who may do what: roles, reviews, impersonation, and the words of a refusal.
+ * Authorisation: roles, reviews, impersonation, and the messages of refusals.
  */
 import { configMap, definition, pod, role, roleBinding, unplacedPod } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
-/** Gives a user some rights in the namespace of the case. @param {Scene} t @param {Record<string, any>[]} rules @param {string} [name] */
+/** Gives a user some rights in the namespace of the case. @param {TestContext} t @param {Record<string, any>[]} rules @param {string} [name] */
 async function grant(t, rules, name = 'some') {
 	const user = `${t.ns}-user`;
-	await t.create(role(name, rules), { silent: true });
-	await t.create(roleBinding(name, user), { silent: true });
+	await t.create(role(name, rules), { unrecorded: true });
+	await t.create(roleBinding(name, user), { unrecorded: true });
 	const [{ apiGroups, resources, verbs }] = rules;
 	const resourceAttributes = {
 		namespace: t.ns,
@@ -42,10 +42,10 @@ export default [
 			const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }];
 			const [part, whole] = [t.name('part'), t.name('whole')];
 			const one = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' };
-			await t.create({ ...one, metadata: { name: part, labels: { of: t.ns } }, rules }, { silent: true });
+			await t.create({ ...one, metadata: { name: part, labels: { of: t.ns } }, rules }, { unrecorded: true });
 			const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { of: t.ns } }] };
-			await t.create({ ...one, metadata: { name: whole }, aggregationRule, rules: [] }, { silent: true });
-			// A controller gathers them, within a moment.
+			await t.create({ ...one, metadata: { name: whole }, aggregationRule, rules: [] }, { unrecorded: true });
+			// A controller aggregates the rules.
 			const due = performance.now() + 5_000;
 			await t.eventually(
 				'it has been looked at',
@@ -54,21 +54,21 @@ export default [
 				({ body }) => body.rules?.length || performance.now() > due,
 			);
 			await t.get(`clusterroles/${whole}`, { show: ({ rules }) => rules });
-			for (const name of [whole, part]) await t.delete(`clusterroles/${name}`, undefined, { silent: true });
+			for (const name of [whole, part]) await t.delete(`clusterroles/${name}`, undefined, { unrecorded: true });
 		},
 		{
 			differs: [
 				{
 					real: '200 [{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]',
 					sandbox: '200 []',
-					why: 'roles are taken as they are written: its own admin, edit and view come whole',
+					why: 'the sandbox does not aggregate roles: its admin, edit and view have their final rules',
 				},
 			],
 		},
 	),
 	define('rbac-nothing', '§3 A2 Who has no rights is told what is missing', async (t) => {
 		const as = `${t.ns}-nobody`;
-		await t.create(configMap('a'), { silent: true });
+		await t.create(configMap('a'), { unrecorded: true });
 		await t.get('configmaps/a', { as });
 		await t.get('configmaps', { as });
 		await t.get('/api/v1/configmaps', { as });
@@ -86,7 +86,7 @@ export default [
 		await t.get('/apis/nowhere.example.com/v1/gadgets', { as: `${t.ns}-nobody` });
 	}),
 	define('rbac-role', 'A role gives verbs on resources in a namespace', async (t) => {
-		await t.create(configMap('a'), { silent: true });
+		await t.create(configMap('a'), { unrecorded: true });
 		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list'] }]);
 		await t.get('configmaps/a', { as });
 		await t.get('configmaps', { as, query: { fieldSelector: 'metadata.name=a' } });
@@ -95,7 +95,7 @@ export default [
 		await t.get('secrets', { as });
 	}),
 	define('rbac-resource-names', 'A right to one object', async (t) => {
-		for (const name of ['a', 'b']) await t.create(configMap(name), { silent: true });
+		for (const name of ['a', 'b']) await t.create(configMap(name), { unrecorded: true });
 		const as = await grant(t, [
 			{ apiGroups: [''], resources: ['configmaps'], resourceNames: ['a'], verbs: ['get', 'delete', 'list'] },
 		]);
@@ -106,25 +106,25 @@ export default [
 		await t.delete('configmaps/a', undefined, { as });
 	}),
 	define('rbac-subresource', 'A right to a subresource is not one to the object', async (t) => {
-		await t.create(unplacedPod('p'), { silent: true });
+		await t.create(unplacedPod('p'), { unrecorded: true });
 		const as = await grant(t, [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] }]);
 		await t.post('pods/p/eviction', { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'p' } }, { as });
 		await t.delete('pods/p', undefined, { as });
 		await t.get('pods/p/log', { as });
 	}),
 	define('rbac-collection', 'deletecollection is a verb of its own', async (t) => {
-		await t.create(configMap('a', { labels: { of: 'case' } }), { silent: true });
+		await t.create(configMap('a', { labels: { of: 'case' } }), { unrecorded: true });
 		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps'], verbs: ['delete'] }]);
 		await t.delete('configmaps', undefined, { as, query: { labelSelector: 'of=case' } });
 		await t.delete('configmaps/a', undefined, { as });
 	}),
 	define('rbac-dry-run', '§6.1 A dry run needs the same right', async (t) => {
-		await t.create(configMap('a'), { silent: true });
+		await t.create(configMap('a'), { unrecorded: true });
 		await t.delete('configmaps/a', { dryRun: ['All'] }, { as: `${t.ns}-nobody` });
 	}),
 	define('rbac-patch', '§2.1 Removing a finalizer needs patch on the object', async (t) => {
-		await t.create(configMap('a', { finalizers: ['example.com/x'] }), { silent: true });
-		await t.delete('configmaps/a', undefined, { silent: true });
+		await t.create(configMap('a', { finalizers: ['example.com/x'] }), { unrecorded: true });
+		await t.delete('configmaps/a', undefined, { unrecorded: true });
 		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps/finalizers'], verbs: ['update', 'patch'] }]);
 		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } }, { as });
 		await t.patch('configmaps/a/finalizers', 'merge', { metadata: { finalizers: null } }, { as });
@@ -138,8 +138,8 @@ export default [
 	}),
 	define('rbac-cluster-role-in-namespace', 'A ClusterRole bound in a namespace counts there', async (t) => {
 		const as = `${t.ns}-user`;
-		await t.create(configMap('a'), { silent: true });
-		await t.create(roleBinding('view', as, 'ClusterRole'), { silent: true });
+		await t.create(configMap('a'), { unrecorded: true });
+		await t.create(roleBinding('view', as, 'ClusterRole'), { unrecorded: true });
 		await t.eventually('the rights count', 'POST', 'subjectaccessreviews', ({ body }) => body.status.allowed, {
 			body: {
 				apiVersion: 'authorization.k8s.io/v1',
@@ -152,10 +152,10 @@ export default [
 		await t.get('/api/v1/configmaps', { as });
 	}),
 	define('rbac-binding-deleted', 'Rights end with their binding', async (t) => {
-		await t.create(configMap('a'), { silent: true });
+		await t.create(configMap('a'), { unrecorded: true });
 		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }]);
 		await t.get('configmaps/a', { as });
-		await t.delete('rolebindings/some', undefined, { silent: true });
+		await t.delete('rolebindings/some', undefined, { unrecorded: true });
 		await t.eventually('the rights are gone', 'GET', 'configmaps/a', ({ status }) => status === 403, {
 			headers: { 'impersonate-user': as },
 		});
@@ -209,21 +209,21 @@ export default [
 			{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
 		]);
 		const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }];
-		for (const name of ['free', 'kept']) await t.create(role(name, rules), { silent: true });
-		await t.create(role('less', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }]), { silent: true });
+		for (const name of ['free', 'kept']) await t.create(role(name, rules), { unrecorded: true });
+		await t.create(role('less', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }]), { unrecorded: true });
 		for (const name of ['free', 'kept', 'less']) await t.create(roleBinding(name, 'x'), { as });
 		const { roleRef, ...rest } = roleBinding('strange', 'x');
 		await t.create({ ...rest, roleRef: { ...roleRef, name: 'none' } }, { as });
 		await t.create(roleBinding('cluster-admin', 'x', 'ClusterRole'), { as });
 		await t.patch('rolebindings/less', 'merge', { subjects: null }, { as });
-		await t.create(roleBinding('kept', 'x'), { silent: true });
+		await t.create(roleBinding('kept', 'x'), { unrecorded: true });
 		await t.patch('rolebindings/kept', 'merge', { metadata: { labels: { a: 'b' } } }, { as });
 		await t.patch('rolebindings/kept', 'merge', { metadata: { finalizers: ['example.com/x'] } }, { as });
 		await t.patch('rolebindings/kept', 'merge', { metadata: { finalizers: null } }, { as });
 	}),
 	define('rbac-binding-immutable', 'A binding does not change its role', async (t) => {
-		await t.create(role('some', []), { silent: true });
-		await t.create(roleBinding('some', 'x'), { silent: true });
+		await t.create(role('some', []), { unrecorded: true });
+		await t.create(roleBinding('some', 'x'), { unrecorded: true });
 		await t.patch('rolebindings/some', 'merge', { roleRef: { name: 'other' } });
 	}),
 	define('review-self', 'What may I?', async (t) => {
@@ -275,11 +275,11 @@ export default [
 	}),
 	define('review-other', 'What may somebody else?', async (t) => {
 		const user = await grant(t, [{ apiGroups: [''], resources: ['pods'], verbs: ['delete'] }]);
-		const ask = (/** @type {Record<string, any>} */ spec, how = {}) =>
+		const ask = (/** @type {Record<string, any>} */ spec, options = {}) =>
 			t.post(
 				'subjectaccessreviews',
 				{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec },
-				{ show: allowed, ...how },
+				{ show: allowed, ...options },
 			);
 		await ask({ user, resourceAttributes: { namespace: t.ns, verb: 'delete', resource: 'pods' } });
 		await ask({ user, resourceAttributes: { namespace: 'default', verb: 'delete', resource: 'pods' } });
@@ -304,11 +304,11 @@ export default [
 		'review-who',
 		'Who am I?',
 		async (t) => {
-			const ask = (/** @type {Record<string, any>} */ how) =>
+			const ask = (/** @type {Record<string, any>} */ options) =>
 				t.post(
 					'selfsubjectreviews',
 					{ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
-					{ show: ({ status }) => [status.userInfo.username, status.userInfo.groups], ...how },
+					{ show: ({ status }) => [status.userInfo.username, status.userInfo.groups], ...options },
 				);
 			await ask({});
 			await ask({ user: 'developer' });
@@ -365,7 +365,7 @@ export default [
 			const rules = [{ apiGroups: ['example.com'], resources: ['nothing'], verbs: ['get'] }];
 			await t.create(
 				{ apiVersion: `${apiGroup}/v1`, kind: 'ClusterRole', metadata: { name }, rules },
-				{ silent: true },
+				{ unrecorded: true },
 			);
 			await t.create(
 				{
@@ -375,11 +375,11 @@ export default [
 					roleRef: { apiGroup, kind: 'ClusterRole', name },
 					subjects: [{ kind: 'User', apiGroup, name: 'developer' }],
 				},
-				{ silent: true },
+				{ unrecorded: true },
 			);
 			const grant = async (/** @type {string} */ group, /** @type {string} */ resources, /** @type {string} */ of) => {
 				const rule = { apiGroups: [group], resources: [resources], resourceNames: [of], verbs: ['impersonate'] };
-				await t.patch(`clusterroles/${name}`, 'json', [{ op: 'add', path: '/rules/0', value: rule }], { silent: true });
+				await t.patch(`clusterroles/${name}`, 'json', [{ op: 'add', path: '/rules/0', value: rule }], { unrecorded: true });
 				const [resource, subresource] = resources.split('/');
 				const resourceAttributes = { group, resource, subresource, name: of, verb: 'impersonate' };
 				await t.eventually('the right counts', 'POST', 'subjectaccessreviews', ({ body }) => body.status.allowed, {
@@ -399,7 +399,7 @@ export default [
 				'impersonate-uid': '1',
 				'impersonate-extra-scopes': 'view',
 			};
-			// Who impersonated once is told of the part that is missing from then on; nobody else does so as this user.
+			// The API server remembers a granted impersonation, and then names the missing part. Only this case impersonates as this user.
 			await review({});
 			await grant('', 'users', x);
 			await review({ 'impersonate-uid': '1' });
@@ -415,7 +415,7 @@ export default [
 			await review({ 'impersonate-extra-scopes': 'edit' });
 			await review({ 'impersonate-extra-reason': 'view' });
 			for (const one of ['clusterrolebindings', 'clusterroles'])
-				await t.delete(`${one}/${name}`, undefined, { silent: true });
+				await t.delete(`${one}/${name}`, undefined, { unrecorded: true });
 		},
 	),
 	define('impersonate-service-account', 'A ServiceAccount brings its groups', async (t) => {
@@ -440,7 +440,7 @@ export default [
 		{ bare: true },
 	),
 	define('custom-rights', 'Rights to custom resources, by group and plural', async (t) => {
-		await t.create(definition(t.ns), { silent: true });
+		await t.create(definition(t.ns), { unrecorded: true });
 		const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
 		await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
 		const as = await grant(t, [{ apiGroups: [`${t.ns}.example.com`], resources: ['widgets'], verbs: ['list'] }]);

@@ -1,34 +1,34 @@
 /**
- * Server-side apply: who owns which field, and what they are told who would take it.
+ * Server-side apply: field owners, and the conflicts of other managers.
  */
 import { configMap, definition, deployment, service, unplacedPod, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 /** @typedef {Record<string, any>} KubeObject */
 
-/** Who owns what, without times. @param {any} body */
+/** The managed fields, without times. @param {any} body */
 const owners = ({ metadata: { managedFields = [] } }) =>
 	managedFields
 		.map((/** @type {any} */ { manager, operation, apiVersion, subresource, fieldsV1 }) => [
 			[manager, operation, apiVersion, subresource].filter(Boolean).join(' '),
 			fieldsV1,
 		])
-		// The order is that of the times.
+		// The API orders them by time.
 		.sort((/** @type {any} */ [one], /** @type {any} */ [other]) => (one < other ? -1 : 1));
 
 /**
  * Applies an object as a manager.
- * @param {Scene} t @param {string} path @param {KubeObject} object @param {string} fieldManager @param {{force?: boolean, see?: string[], show?: (body: any) => unknown}} [how]
+ * @param {TestContext} t @param {string} path @param {KubeObject} object @param {string} fieldManager @param {{force?: boolean, fields?: string[], show?: (body: any) => unknown}} [options]
  */
-const apply = (t, path, object, fieldManager, { force, ...how } = {}) =>
-	t.patch(path, 'apply', object, { query: { fieldManager, ...(force ? { force } : {}) }, ...how });
+const apply = (t, path, object, fieldManager, { force, ...options } = {}) =>
+	t.patch(path, 'apply', object, { query: { fieldManager, ...(force ? { force } : {}) }, ...options });
 
-/** @param {Scene} t @param {Record<string, string>|undefined} data @param {string} manager @param {{force?: boolean, metadata?: KubeObject}} [how] */
+/** @param {TestContext} t @param {Record<string, string>|undefined} data @param {string} manager @param {{force?: boolean, metadata?: KubeObject}} [options] */
 const applyMap = (t, data, manager, { force, metadata } = {}) =>
-	apply(t, 'configmaps/a', configMap('a', metadata, { data }), manager, { force, see: ['data', 'metadata.labels'] });
+	apply(t, 'configmaps/a', configMap('a', metadata, { data }), manager, { force, fields: ['data', 'metadata.labels'] });
 
-/** @param {Scene} t @param {string} path */
+/** @param {TestContext} t @param {string} path */
 const whose = (t, path) => t.get(path, { show: owners });
 
 const containers = (/** @type {KubeObject[]} */ ...all) => ({ spec: { template: { spec: { containers: all } } } });
@@ -55,7 +55,7 @@ export default [
 			await applyMap(t, { a: '1', b: '1', c: '1' }, 'one');
 			await applyMap(t, { a: '2' }, 'two');
 			await applyMap(t, { a: '2', b: '2', c: '1', d: '2' }, 'two');
-			await t.get('configmaps/a', { see: ['data'] });
+			await t.get('configmaps/a', { fields: ['data'] });
 			await applyMap(t, { a: '2', b: '2', c: '1', d: '2' }, 'two', { force: true });
 			await whose(t, 'configmaps/a');
 			await applyMap(t, { a: '1', b: '1', c: '1' }, 'one');
@@ -89,7 +89,7 @@ export default [
 		);
 		await applyMap(t, { a: '1', c: '2' }, 'one');
 		await applyMap(t, { a: '1', c: '3' }, 'one');
-		const { body } = await t.get('configmaps/a', { see: ['data'] });
+		const { body } = await t.get('configmaps/a', { fields: ['data'] });
 		await t.put('configmaps/a', { ...body, data: { a: '7' } }, { query: { fieldManager: 'one' }, show: owners });
 		await applyMap(t, { a: '8' }, 'one');
 		await applyMap(t, { a: '8' }, 'one', { force: true });
@@ -100,7 +100,7 @@ export default [
 		'Containers, their variables and ports are owned one by one, by their names',
 		async (t) => {
 			await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), {
-				silent: true,
+				unrecorded: true,
 				query: { fieldManager: 'maker' },
 			});
 			const side = {
@@ -145,16 +145,16 @@ export default [
 	),
 	define('apply-scaled', 'Who scales owns the replicas: an apply with another number is told so', async (t) => {
 		const paused = { replicas: 0, spec: { paused: true } };
-		await apply(t, 'deployments/web', deployment('web', paused), 'one', { see: ['spec.replicas'] });
+		await apply(t, 'deployments/web', deployment('web', paused), 'one', { fields: ['spec.replicas'] });
 		await t.patch(
 			'deployments/web/scale',
 			'merge',
 			{ spec: { replicas: 2 } },
-			{ query: { fieldManager: 'scaler' }, see: ['spec'] },
+			{ query: { fieldManager: 'scaler' }, fields: ['spec'] },
 		);
 		await apply(t, 'deployments/web', deployment('web', paused), 'one');
 		const { replicas, ...spec } = deployment('web', paused).spec;
-		await apply(t, 'deployments/web', { ...deployment('web'), spec }, 'one', { see: ['spec.replicas'] });
+		await apply(t, 'deployments/web', { ...deployment('web'), spec }, 'one', { fields: ['spec.replicas'] });
 		await t.get('deployments/web', {
 			show: (body) => owners(body).filter((/** @type {any} */ [who]) => !who.includes('kube-controller-manager')),
 		});
@@ -177,13 +177,13 @@ export default [
 			'services/s',
 			{ ...service('s'), spec: { selector: { app: 's' }, ports: [{ port: 80, name: 'a' }] } },
 			'one',
-			{ see: ['spec.ports'] },
+			{ fields: ['spec.ports'] },
 		);
-		await apply(t, 'services/s', bare({ port: 80, protocol: 'UDP', name: 'b' }), 'two', { see: ['spec.ports'] });
+		await apply(t, 'services/s', bare({ port: 80, protocol: 'UDP', name: 'b' }), 'two', { fields: ['spec.ports'] });
 		await apply(t, 'services/s', bare({ port: 80, name: 'c' }), 'two');
 		await apply(t, 'services/s', { ...service('s'), spec: { selector: { app: 't' } } }, 'two');
 		await t.get('services/s', { show: owners });
-		await apply(t, 'services/s', bare(), 'two', { see: ['spec.ports'] });
+		await apply(t, 'services/s', bare(), 'two', { fields: ['spec.ports'] });
 	}),
 	define(
 		'apply-custom',
@@ -212,10 +212,10 @@ export default [
 				},
 			};
 			const versions = [{ name: 'v1', served: true, storage: true, schema, subresources: { status: {} } }];
-			await t.create(definition(t.ns, { versions }), { silent: true });
+			await t.create(definition(t.ns, { versions }), { unrecorded: true });
 			const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
 			await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
-			const see = { see: ['spec', 'status'] };
+			const shown = { fields: ['spec', 'status'] };
 			const whole = {
 				list: ['a'],
 				set: ['a'],
@@ -223,7 +223,7 @@ export default [
 				whole: { a: '1' },
 				free: { a: { b: [{ name: 'c' }] } },
 			};
-			await apply(t, `${path}/w`, widget(t.ns, 'w', {}, { spec: whole }), 'one', see);
+			await apply(t, `${path}/w`, widget(t.ns, 'w', {}, { spec: whole }), 'one', shown);
 			await whose(t, `${path}/w`);
 			const other = {
 				list: ['b'],
@@ -235,12 +235,12 @@ export default [
 				whole: { b: '2' },
 				free: { a: { b: [] } },
 			};
-			await apply(t, `${path}/w`, widget(t.ns, 'w', {}, { spec: other }), 'two', see);
-			await apply(t, `${path}/w`, widget(t.ns, 'w', {}, { spec: other }), 'two', { ...see, force: true });
-			await apply(t, `${path}/w/status`, widget(t.ns, 'w', {}, { spec: { size: 9 }, status: { a: 1 } }), 'two', see);
+			await apply(t, `${path}/w`, widget(t.ns, 'w', {}, { spec: other }), 'two', shown);
+			await apply(t, `${path}/w`, widget(t.ns, 'w', {}, { spec: other }), 'two', { ...shown, force: true });
+			await apply(t, `${path}/w/status`, widget(t.ns, 'w', {}, { spec: { size: 9 }, status: { a: 1 } }), 'two', shown);
 			await apply(t, `${path}/w/status`, widget(t.ns, 'w', {}, { status: { a: 2 } }), 'one');
 			await whose(t, `${path}/w`);
-			await t.delete(`customresourcedefinitions/widgets.${t.ns}.example.com`, undefined, { silent: true });
+			await t.delete(`customresourcedefinitions/widgets.${t.ns}.example.com`, undefined, { unrecorded: true });
 		},
 	),
 	define(
@@ -273,7 +273,7 @@ export default [
 				query: { fieldManager: 'kubectl-client-side-apply' },
 				show: owners,
 			});
-			await t.patch('configmaps/a', 'merge', { data: { c: '2' } }, { query: { fieldManager: 'other' }, see: ['data'] });
+			await t.patch('configmaps/a', 'merge', { data: { c: '2' } }, { query: { fieldManager: 'other' }, fields: ['data'] });
 			await applyMap(t, { a: '2' }, 'one');
 			await applyMap(t, { a: '2', c: '3' }, 'kubectl');
 			await applyMap(t, { a: '2', b: '1' }, 'kubectl');
@@ -290,7 +290,7 @@ export default [
 				['b', { finalizers: ['example.com/x'] }],
 			]) {
 				const made = unplacedPod(name, metadata);
-				await t.create(made, { query: { fieldManager: 'maker' }, silent: true });
+				await t.create(made, { query: { fieldManager: 'maker' }, unrecorded: true });
 				const [{ name: container }] = made.spec.containers;
 				const other = {
 					apiVersion: 'v1',
@@ -302,7 +302,7 @@ export default [
 				await apply(t, `pods/${name}`, other, 'two', { force: true, show });
 				await apply(t, `pods/${name}`, { ...other, spec: made.spec }, 'three', { show });
 			}
-			await t.patch('pods/b', 'merge', { metadata: { finalizers: null } }, { silent: true });
+			await t.patch('pods/b', 'merge', { metadata: { finalizers: null } }, { unrecorded: true });
 		},
 		{
 			differs: [
@@ -325,7 +325,7 @@ export default [
 		await applyMap(t, { a: '1' }, 'one');
 		const query = { fieldManager: 'two', dryRun: 'All' };
 		await t.patch('configmaps/a', 'apply', configMap('a', {}, { data: { a: '2' } }), { query });
-		await t.patch('configmaps/a', 'apply', configMap('a', {}, { data: { b: '2' } }), { query, see: ['data'] });
+		await t.patch('configmaps/a', 'apply', configMap('a', {}, { data: { b: '2' } }), { query, fields: ['data'] });
 		await whose(t, 'configmaps/a');
 	}),
 ];

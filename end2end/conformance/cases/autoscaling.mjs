@@ -1,11 +1,11 @@
 /**
- * HorizontalPodAutoscalers: who writes how many replicas of what others own, where nobody measures anything.
+ * HorizontalPodAutoscalers without a metrics API: which replicas they write.
  */
-import { conditions, says } from '../conditions.mjs';
+import { conditions, hasCondition } from '../conditions.mjs';
 import { daemonSet, definition, deployment, replicaSet, statefulSet, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const ofApps = { apiVersion: 'apps/v1', kind: 'Deployment' };
 
@@ -17,7 +17,7 @@ const autoscaler = (name, spec = {}, target = ofApps) => ({
 	spec: { scaleTargetRef: { ...target, name }, maxReplicas: 4, ...spec },
 });
 
-/** All it says of itself, without times. @param {any} one */
+/** Its status, without times. @param {any} one */
 const status = (one) => {
 	const { currentReplicas, desiredReplicas, lastScaleTime, currentMetrics } = one.status;
 	return {
@@ -29,11 +29,11 @@ const status = (one) => {
 	};
 };
 
-/** @param {Scene} t @param {string} name @param {string} type @param {string} is @param {string} reason */
+/** @param {TestContext} t @param {string} name @param {string} type @param {string} is @param {string} reason */
 const untilSays = (t, name, type, is, reason) =>
-	t.until(`horizontalpodautoscalers/${name}`, `says ${reason}`, (one) => says(one, type, is, reason), { show: status });
+	t.until(`horizontalpodautoscalers/${name}`, `says ${reason}`, (one) => hasCondition(one, type, is, reason), { show: status });
 
-/** What the autoscaler of that name has told about itself. @param {Scene} t @param {string} name @param {number} count of different ones */
+/** The events of the autoscaler with that name. @param {TestContext} t @param {string} name @param {number} count of different events */
 const untilTold = (t, name, count) => {
 	const told = (/** @type {any[]} */ all) => [
 		...new Set(
@@ -47,26 +47,26 @@ const untilTold = (t, name, count) => {
 	return t.until('events', `tell of ${name}`, (all) => told(all).length >= count, { show: (all) => told(all).sort() });
 };
 
-/** @param {Scene} t @param {string} name @param {number} replicas */
+/** @param {TestContext} t @param {string} name @param {number} replicas */
 const untilScaled = (t, name, replicas) =>
 	t.until(`deployments/${name}`, `has ${replicas}`, ({ spec }) => spec.replicas === replicas, {
-		see: ['spec.replicas'],
+		fields: ['spec.replicas'],
 	});
 
 export default [
 	define('hpa-raises', 'An autoscaler raises to its minimum, again and again, without any metrics', async (t) => {
-		await t.create(deployment('web'), { silent: true });
-		await t.create(autoscaler('web', { minReplicas: 2 }), { see: ['spec'] });
+		await t.create(deployment('web'), { unrecorded: true });
+		await t.create(autoscaler('web', { minReplicas: 2 }), { fields: ['spec'] });
 		await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
 		await untilScaled(t, 'web', 2);
 		await untilSays(t, 'web', 'ScalingActive', 'False', 'FailedGetResourceMetric');
-		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: 1 } }, { see: ['spec'] });
+		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: 1 } }, { fields: ['spec'] });
 		await untilScaled(t, 'web', 2);
 		await untilTold(t, 'web', 3);
 	}),
 	define('hpa-lowers', 'An autoscaler lowers to its maximum, without any metrics', async (t) => {
-		await t.create(deployment('web', { replicas: 5 }), { silent: true });
-		await t.create(autoscaler('web', { metrics: [] }), { see: ['spec.minReplicas', 'spec.metrics'] });
+		await t.create(deployment('web', { replicas: 5 }), { unrecorded: true });
+		await t.create(autoscaler('web', { metrics: [] }), { fields: ['spec.minReplicas', 'spec.metrics'] });
 		await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
 		await untilScaled(t, 'web', 4);
 		await untilTold(t, 'web', 1);
@@ -75,11 +75,11 @@ export default [
 		'hpa-disabled',
 		'An autoscaler leaves what has no replicas as it is, until somebody gives it one',
 		async (t) => {
-			await t.create(deployment('web', { replicas: 0 }), { silent: true });
-			await t.create(autoscaler('web', { minReplicas: 2 }), { silent: true });
+			await t.create(deployment('web', { replicas: 0 }), { unrecorded: true });
+			await t.create(autoscaler('web', { minReplicas: 2 }), { unrecorded: true });
 			await untilSays(t, 'web', 'ScalingActive', 'False', 'ScalingDisabled');
-			await t.get('deployments/web', { see: ['spec.replicas'] });
-			await t.patch('deployments/web', 'merge', { spec: { replicas: 1 } }, { see: ['spec.replicas'] });
+			await t.get('deployments/web', { fields: ['spec.replicas'] });
+			await t.patch('deployments/web', 'merge', { spec: { replicas: 1 } }, { fields: ['spec.replicas'] });
 			await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
 			await untilScaled(t, 'web', 2);
 		},
@@ -96,29 +96,29 @@ export default [
 			both: undefined,
 		};
 		for (const [name, one] of Object.entries(metrics)) {
-			await t.create(deployment(name, { replicas: 2 }), { silent: true });
+			await t.create(deployment(name, { replicas: 2 }), { unrecorded: true });
 			const all = one ? [one] : [metrics.external, metrics.resource];
-			await t.create(autoscaler(name, { metrics: all }), { silent: true });
+			await t.create(autoscaler(name, { metrics: all }), { unrecorded: true });
 		}
 		for (const [name, one] of Object.entries(metrics)) {
-			await t.until(`horizontalpodautoscalers/${name}`, 'says something', (it) => says(it, 'ScalingActive', 'False'), {
+			await t.until(`horizontalpodautoscalers/${name}`, 'says something', (it) => hasCondition(it, 'ScalingActive', 'False'), {
 				show: status,
 			});
-			// Of each metric, and that there is no count.
+			// One event for each metric, and one for the missing replica count.
 			await untilTold(t, name, one ? 2 : 3);
-			await t.get(`deployments/${name}`, { see: ['spec.replicas'] });
+			await t.get(`deployments/${name}`, { fields: ['spec.replicas'] });
 		}
 	}),
 	define('hpa-no-target', 'An autoscaler of what is not there, and of what cannot be scaled', async (t) => {
-		await t.create(daemonSet('agent'), { silent: true });
-		await t.create(autoscaler('none'), { silent: true });
-		await t.create(autoscaler('agent', {}, { apiVersion: 'apps/v1', kind: 'DaemonSet' }), { silent: true });
-		await t.create(autoscaler('gadget', {}, { apiVersion: 'apps/v1', kind: 'Gadget' }), { silent: true });
+		await t.create(daemonSet('agent'), { unrecorded: true });
+		await t.create(autoscaler('none'), { unrecorded: true });
+		await t.create(autoscaler('agent', {}, { apiVersion: 'apps/v1', kind: 'DaemonSet' }), { unrecorded: true });
+		await t.create(autoscaler('gadget', {}, { apiVersion: 'apps/v1', kind: 'Gadget' }), { unrecorded: true });
 		for (const name of ['none', 'agent', 'gadget']) {
 			await untilSays(t, name, 'AbleToScale', 'False', 'FailedGetScale');
 			await untilTold(t, name, 1);
 		}
-		await t.create(deployment('none'), { silent: true });
+		await t.create(deployment('none'), { unrecorded: true });
 		await untilSays(t, 'none', 'AbleToScale', 'True', 'SucceededGetScale');
 	}),
 	define('hpa-of-others', 'An autoscaler of a StatefulSet, of a ReplicaSet, of a custom resource', async (t) => {
@@ -126,25 +126,25 @@ export default [
 		const paths = { specReplicasPath: '.spec.size', statusReplicasPath: '.status.size' };
 		const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
 		const versions = [{ name: 'v1', served: true, storage: true, schema, subresources: { scale: paths } }];
-		await t.create(definition(t.ns, { versions }), { silent: true });
+		await t.create(definition(t.ns, { versions }), { unrecorded: true });
 		const path = `/apis/${group}/v1/namespaces/${t.ns}/widgets`;
 		await t.eventually('it is served', 'GET', path, (answer) => answer.status === 200);
-		await t.post(path, widget(t.ns, 'web', {}, { spec: { size: 1 } }), { silent: true });
-		await t.create(statefulSet('db'), { silent: true });
-		await t.create(replicaSet('old'), { silent: true });
+		await t.post(path, widget(t.ns, 'web', {}, { spec: { size: 1 } }), { unrecorded: true });
+		await t.create(statefulSet('db'), { unrecorded: true });
+		await t.create(replicaSet('old'), { unrecorded: true });
 		const least = { minReplicas: 2 };
-		await t.create(autoscaler('web', least, { apiVersion: `${group}/v1`, kind: 'Widget' }), { silent: true });
-		await t.create(autoscaler('db', least, { apiVersion: 'apps/v1', kind: 'StatefulSet' }), { silent: true });
-		// Of another version than there is: the kind counts.
-		await t.create(autoscaler('old', least, { apiVersion: 'apps/v7', kind: 'ReplicaSet' }), { silent: true });
+		await t.create(autoscaler('web', least, { apiVersion: `${group}/v1`, kind: 'Widget' }), { unrecorded: true });
+		await t.create(autoscaler('db', least, { apiVersion: 'apps/v1', kind: 'StatefulSet' }), { unrecorded: true });
+		// A version that does not exist: only group and kind matter.
+		await t.create(autoscaler('old', least, { apiVersion: 'apps/v7', kind: 'ReplicaSet' }), { unrecorded: true });
 		const hasScaled = (/** @type {any} */ one) => one.status.lastScaleTime;
 		for (const name of ['web', 'db', 'old'])
-			await t.until(`horizontalpodautoscalers/${name}`, 'has scaled', hasScaled, { see: ['status.desiredReplicas'] });
-		await t.get(`${path}/web`, { see: ['spec'] });
-		await t.get('statefulsets/db', { see: ['spec.replicas'] });
-		await t.get('replicasets/old', { see: ['spec.replicas'] });
+			await t.until(`horizontalpodautoscalers/${name}`, 'has scaled', hasScaled, { fields: ['status.desiredReplicas'] });
+		await t.get(`${path}/web`, { fields: ['spec'] });
+		await t.get('statefulsets/db', { fields: ['spec.replicas'] });
+		await t.get('replicasets/old', { fields: ['spec.replicas'] });
 		await untilSays(t, 'web', 'ScalingActive', 'False', 'InvalidSelector');
-		await t.delete(`customresourcedefinitions/widgets.${group}`, undefined, { silent: true });
+		await t.delete(`customresourcedefinitions/widgets.${group}`, undefined, { unrecorded: true });
 	}),
 	define(
 		'hpa-through-scale',
@@ -169,7 +169,7 @@ export default [
 						validations: [{ expression: 'false', messageExpression: words.join(' + ') }],
 					},
 				},
-				{ silent: true },
+				{ unrecorded: true },
 			);
 			await t.create(
 				{
@@ -182,9 +182,9 @@ export default [
 						matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': t.ns } } },
 					},
 				},
-				{ silent: true },
+				{ unrecorded: true },
 			);
-			await t.create(deployment('web'), { silent: true });
+			await t.create(deployment('web'), { unrecorded: true });
 			const more = {
 				body: { spec: { replicas: 3 } },
 				headers: { 'content-type': 'application/merge-patch+json' },
@@ -192,24 +192,24 @@ export default [
 			};
 			await t.eventually('it is in force', 'PATCH', 'deployments/web/scale', ({ status }) => status === 422, more);
 			await t.patch('deployments/web/scale', 'merge', more.body);
-			const { body } = await t.get('deployments/web/scale', { see: ['spec'] });
-			// Without a version: the Deployment's status may have moved on.
+			const { body } = await t.get('deployments/web/scale', { fields: ['spec'] });
+			// Without a resourceVersion, because the Deployment's status may have changed.
 			const { resourceVersion, ...metadata } = body.metadata;
 			await t.put('deployments/web/scale', { ...body, metadata, spec: { replicas: 3 } });
 			await t.patch('deployments/web', 'merge', { metadata: { labels: { a: 'b' } } });
-			await t.create(autoscaler('web', { minReplicas: 2 }), { silent: true });
+			await t.create(autoscaler('web', { minReplicas: 2 }), { unrecorded: true });
 			await untilSays(t, 'web', 'AbleToScale', 'False', 'FailedUpdateScale');
 			await untilTold(t, 'web', 1);
-			await t.get('deployments/web', { see: ['spec.replicas'] });
-			await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { silent: true });
+			await t.get('deployments/web', { fields: ['spec.replicas'] });
+			await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { unrecorded: true });
 			await untilScaled(t, 'web', 2);
-			await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { silent: true });
+			await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { unrecorded: true });
 		},
 	),
 	define('hpa-held', 'An autoscaler that a finalizer holds goes on scaling', async (t) => {
-		await t.create(deployment('web'), { silent: true });
+		await t.create(deployment('web'), { unrecorded: true });
 		const metadata = { name: 'web', finalizers: ['example.com/x'] };
-		await t.create({ ...autoscaler('web', { minReplicas: 2 }), metadata }, { silent: true });
+		await t.create({ ...autoscaler('web', { minReplicas: 2 }), metadata }, { unrecorded: true });
 		await t.delete('horizontalpodautoscalers/web');
 		await untilScaled(t, 'web', 2);
 		await t.patch('horizontalpodautoscalers/web', 'merge', { metadata: { finalizers: null } });

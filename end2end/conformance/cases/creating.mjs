@@ -1,5 +1,5 @@
 /**
- * POST: names, what the server adds, what it refuses.
+ * POST: names, defaults, refusals.
  */
 import { claim, configMap, deployment, pod, service, unplacedPod } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -7,13 +7,13 @@ import { define } from '../suite.mjs';
 /** @param {Record<string, any>} spec */
 const quota = (spec) => ({ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'q' }, spec });
 const nowhere = { nodeSelector: { nowhere: 'ever' } };
-/** Waits until a quota knows what there is. @param {import('../scene.mjs').Scene} t */
-const counted = (t, how = {}) =>
+/** Waits until a quota has counted the existing objects. @param {import('../test-context.mjs').TestContext} t */
+const waitUntilCounted = (t, options = {}) =>
 	t.until(
 		'resourcequotas/q',
 		'has been counted',
 		(one) => Object.keys(one?.spec.hard ?? { none: 0 }).every((name) => one?.status.used?.[name] !== undefined),
-		how,
+		options,
 	);
 
 export default [
@@ -99,19 +99,19 @@ export default [
 		});
 		await t.create(
 			{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x' }, stringData: { k: 'v' } },
-			{ see: ['type', 'data', 'stringData'] },
+			{ fields: ['type', 'data', 'stringData'] },
 		);
 		await t.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'x' } });
 	}),
 	define('create-status-ignored', 'What is said about status when an object is made is passed over', async (t) => {
-		await t.create({ ...deployment('web', { replicas: 0 }), status: { replicas: 9 } }, { see: ['status'] });
+		await t.create({ ...deployment('web', { replicas: 0 }), status: { replicas: 9 } }, { fields: ['status'] });
 	}),
 	define('create-defaults', 'The server fills in defaults', async (t) => {
 		await t.create(deployment('web', { replicas: 0 }), {
-			see: ['spec.revisionHistoryLimit', 'spec.progressDeadlineSeconds', 'spec.strategy', 'spec.template.spec'],
+			fields: ['spec.revisionHistoryLimit', 'spec.progressDeadlineSeconds', 'spec.strategy', 'spec.template.spec'],
 		});
 		await t.create(service('s'), {
-			see: ['spec.type', 'spec.ports', 'spec.internalTrafficPolicy', 'spec.ipFamilyPolicy'],
+			fields: ['spec.type', 'spec.ports', 'spec.internalTrafficPolicy', 'spec.ipFamilyPolicy'],
 		});
 	}),
 	define(
@@ -122,7 +122,7 @@ export default [
 			const warned = await t.create(odd, { query: { dryRun: 'All' } });
 			t.note('warning', warned.headers.warning ?? 'none');
 			await t.create(odd, { query: { fieldValidation: 'Strict' } });
-			await t.create(odd, { query: { fieldValidation: 'Ignore' }, see: ['colour'] });
+			await t.create(odd, { query: { fieldValidation: 'Ignore' }, fields: ['colour'] });
 			await t.create(odd, { query: { fieldValidation: 'Maybe' } });
 		},
 		{
@@ -130,7 +130,7 @@ export default [
 				{
 					real: String.raw`299 - "unknown field \"colour\""`,
 					sandbox: 'none',
-					why: 'it knows the fields of few kinds, so it warns of none',
+					why: 'the sandbox knows the fields of few kinds, so it warns about none',
 				},
 			],
 		},
@@ -170,61 +170,61 @@ export default [
 			'resourcequotas/q',
 			'has been counted',
 			(one) => one?.status?.hard?.['count/services'] === '1' && one.status.used?.['count/services'] === '0',
-			{ see: ['status'] },
+			{ fields: ['status'] },
 		);
 		await t.create(service('one'));
 		await t.create(service('two'));
-		await t.delete('services/one', undefined, { silent: true });
+		await t.delete('services/one', undefined, { unrecorded: true });
 	}),
 	define('create-quota-compute', 'What containers ask for is added up, and has to be said', async (t) => {
 		await t.create(quota({ hard: { 'requests.cpu': '1.50', 'limits.memory': '1024Mi', pods: '3' } }));
-		await counted(t, { see: ['spec', 'status'] });
+		await waitUntilCounted(t, { fields: ['spec', 'status'] });
 		const asks = (/** @type {string} */ name, /** @type {Record<string, any>} */ resources) =>
 			pod(name, {}, { ...nowhere, containers: [{ name: 'c', image: 'example.com/c', resources }] });
 		const limits = { cpu: '1000m', memory: '512Mi' };
-		await t.create(asks('one', { limits }), { see: ['spec.containers.0.resources', 'status.qosClass'] });
-		await t.get('resourcequotas/q', { see: ['status'] });
+		await t.create(asks('one', { limits }), { fields: ['spec.containers.0.resources', 'status.qosClass'] });
+		await t.get('resourcequotas/q', { fields: ['status'] });
 		await t.create(asks('two', { limits }));
 		await t.create(asks('three', { limits: { memory: '600Mi' }, requests: { cpu: 1 } }));
 		await t.create(unplacedPod('four'));
 		await t.create(asks('five', { requests: { cpu: 'much' } }));
-		await t.get('resourcequotas/q', { see: ['status.used'] });
-		await t.delete('pods/one', undefined, { silent: true });
-		await t.until('resourcequotas/q', 'is free again', (one) => one?.status.used.pods === '0', { see: ['status.used'] });
+		await t.get('resourcequotas/q', { fields: ['status.used'] });
+		await t.delete('pods/one', undefined, { unrecorded: true });
+		await t.until('resourcequotas/q', 'is free again', (one) => one?.status.used.pods === '0', { fields: ['status.used'] });
 	}),
 	define('create-quota-scopes', 'A quota with scopes is about some Pods', async (t) => {
 		await t.create(quota({ hard: { pods: '0' }, scopes: ['BestEffort', 'NotTerminating'] }));
-		await counted(t);
+		await waitUntilCounted(t);
 		await t.create(unplacedPod('lasting'));
 		await t.create(pod('ending', {}, { ...nowhere, activeDeadlineSeconds: 60 }));
 		await t.create(configMap('a'));
 	}),
 	define('create-quota-pod-level', 'What a Pod asks for as a whole is charged', async (t) => {
 		await t.create(quota({ hard: { 'requests.cpu': '6', 'limits.memory': '4Gi' } }));
-		await counted(t);
+		await waitUntilCounted(t);
 		const asks = (/** @type {string} */ name, /** @type {Record<string, any>} */ resources, own = {}) =>
 			pod(name, {}, { ...nowhere, containers: [{ name: 'c', image: 'example.com/c', resources: own }], resources });
-		const see = ['spec.resources', 'status.qosClass'];
-		await t.create(asks('whole', { requests: { cpu: '1500m' } }), { see });
-		await t.create(asks('most', { limits: { cpu: '2', memory: '1Gi' } }), { see });
-		await t.create(asks('both', { limits: { cpu: '2', memory: '1Gi' } }, { requests: { cpu: '500m' } }), { see });
-		await t.create(asks('much', { requests: { cpu: '3' } }), { see });
-		await t.get('resourcequotas/q', { see: ['status.used'] });
+		const fields = ['spec.resources', 'status.qosClass'];
+		await t.create(asks('whole', { requests: { cpu: '1500m' } }), { fields });
+		await t.create(asks('most', { limits: { cpu: '2', memory: '1Gi' } }), { fields });
+		await t.create(asks('both', { limits: { cpu: '2', memory: '1Gi' } }, { requests: { cpu: '500m' } }), { fields });
+		await t.create(asks('much', { requests: { cpu: '3' } }), { fields });
+		await t.get('resourcequotas/q', { fields: ['status.used'] });
 	}),
 	define('create-quota-attributes-class', 'A quota may be about the claims of a VolumeAttributesClass', async (t) => {
 		const scopeName = 'VolumeAttributesClass';
 		const matchExpressions = [{ scopeName, operator: 'In', values: ['gold'] }];
 		await t.create(quota({ hard: { persistentvolumeclaims: '0' }, scopeSelector: { matchExpressions } }), {
-			see: ['spec'],
+			fields: ['spec'],
 		});
-		await counted(t, { see: ['status'] });
+		await waitUntilCounted(t, { fields: ['status'] });
 		await t.create(claim('plain', 'nothing'));
 		await t.create(claim('gold', 'nothing', {}, { volumeAttributesClassName: 'gold' }));
 	}),
 	define('create-quota-affinity', 'A quota may be about Pods that reach other namespaces', async (t) => {
 		const matchExpressions = [{ scopeName: 'CrossNamespacePodAffinity', operator: 'Exists' }];
 		await t.create(quota({ hard: { pods: '0' }, scopeSelector: { matchExpressions } }));
-		await counted(t);
+		await waitUntilCounted(t);
 		const near = (/** @type {string} */ name, /** @type {Record<string, any>} */ term) => {
 			const whole = { topologyKey: 'kubernetes.io/hostname', labelSelector: {}, ...term };
 			const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [whole] };
@@ -237,11 +237,11 @@ export default [
 		await t.create(near('not-selected', { namespaceSelector: {} }));
 	}),
 	define('create-quota-twice', 'What is refused for its name is charged', async (t) => {
-		// A controller makes one of its own in every new namespace.
+		// A controller creates one in every new namespace.
 		await t.eventually('it is there', 'GET', 'configmaps/kube-root-ca.crt', ({ status }) => status === 200);
 		await t.create(quota({ hard: { configmaps: '9' } }));
-		await counted(t);
-		const used = async () => (await t.get('resourcequotas/q', { silent: true })).body.status.used.configmaps;
+		await waitUntilCounted(t);
+		const used = async () => (await t.get('resourcequotas/q', { unrecorded: true })).body.status.used.configmaps;
 		const before = Number(await used());
 		await t.create(configMap('a'));
 		await t.create(configMap('a'));
@@ -257,13 +257,13 @@ export default [
 		await t.create(quota({ hard: { cpu: '1' }, scopes: ['BestEffort'] }));
 		await t.create(quota({ hard: { pods: '1' }, scopes: ['BestEffort', 'NotBestEffort'] }));
 		await t.create(quota({ hard: { pods: '1' }, scopes: ['Good'] }));
-		await t.create(quota({ hard: { pods: '1' } }), { silent: true });
+		await t.create(quota({ hard: { pods: '1' } }), { unrecorded: true });
 		await t.patch('resourcequotas/q', 'merge', { spec: { scopes: ['BestEffort'] } });
 	}),
 	define('create-pod-binds-at-once', 'A Pod that names its node is on it', async (t) => {
-		await t.create(pod('p', {}, { nodeName: 'node-c' }), { see: ['spec.nodeName', 'status.phase'] });
+		await t.create(pod('p', {}, { nodeName: 'node-c' }), { fields: ['spec.nodeName', 'status.phase'] });
 		await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running', {
-			see: ['spec.nodeName', 'status.conditions'],
+			fields: ['spec.nodeName', 'status.conditions'],
 		});
 	}),
 ];

@@ -1,21 +1,21 @@
 /**
- * Kinds of one's own: definitions and what is made of them.
+ * CustomResourceDefinitions and custom resources.
  */
-import { condition, conditions, failsToEnd, failureOf, says } from '../conditions.mjs';
+import { condition, conditions, deleteUntilBlocked, failureMessage, hasCondition } from '../conditions.mjs';
 import { configMap, definition, ownedBy, widget } from '../objects.mjs';
-import { longPatience } from '../scene.mjs';
+import { longTimeout } from '../test-context.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const x = ['example.com/x'];
 const free = { metadata: { finalizers: null } };
 
-/** A definition that is served. @param {Scene} t @param {Parameters<typeof definition>[1]} [shape] */
+/** A definition that is served. @param {TestContext} t @param {Parameters<typeof definition>[1]} [shape] */
 async function served(t, shape = {}) {
-	await t.create(definition(t.ns, shape), { silent: true });
+	await t.create(definition(t.ns, shape), { unrecorded: true });
 	const crd = `customresourcedefinitions/widgets.${t.ns}.example.com`;
-	await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), { silent: true });
+	await t.until(crd, 'is established', (one) => hasCondition(one, 'Established', 'True'), { unrecorded: true });
 	const root = `/apis/${t.ns}.example.com/v1`;
 	const path = shape.scope === 'Cluster' ? `${root}/widgets` : `${root}/namespaces/${t.ns}/widgets`;
 	await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
@@ -23,8 +23,8 @@ async function served(t, shape = {}) {
 }
 
 /**
- * A definition that is served in two versions, of which the older is stored; with a webhook that converts, if one is given.
- * @param {Scene} t @param {Record<string, any>} [webhook]
+ * A definition with two served versions, of which the older is stored; with a conversion webhook if one is given.
+ * @param {TestContext} t @param {Record<string, any>} [webhook]
  */
 async function inTwoVersions(t, webhook) {
 	const openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
@@ -63,8 +63,8 @@ export default [
 	define('crd-created', 'A definition is accepted, then established', async (t) => {
 		await t.create(definition(t.ns));
 		const crd = `customresourcedefinitions/widgets.${t.ns}.example.com`;
-		await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), {
-			see: ['status.conditions', 'status.acceptedNames', 'status.storedVersions'],
+		await t.until(crd, 'is established', (one) => hasCondition(one, 'Established', 'True'), {
+			fields: ['status.conditions', 'status.acceptedNames', 'status.storedVersions'],
 		});
 	}),
 	define('crd-invalid', 'A definition is called plural.group, and has one version that is stored', async (t) => {
@@ -74,10 +74,10 @@ export default [
 	}),
 	define('cr-life', 'A custom resource is made, read, changed and deleted like any other', async (t) => {
 		const { path } = await served(t);
-		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 } }), { see: ['spec'] });
-		await t.get(`${path}/w`, { see: ['spec'] });
-		await t.patch(`${path}/w`, 'merge', { spec: { size: 2 } }, { see: ['spec'] });
-		await t.patch(`${path}/w`, 'json', [{ op: 'replace', path: '/spec/size', value: 3 }], { see: ['spec'] });
+		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 } }), { fields: ['spec'] });
+		await t.get(`${path}/w`, { fields: ['spec'] });
+		await t.patch(`${path}/w`, 'merge', { spec: { size: 2 } }, { fields: ['spec'] });
+		await t.patch(`${path}/w`, 'json', [{ op: 'replace', path: '/spec/size', value: 3 }], { fields: ['spec'] });
 		await t.patch(`${path}/w`, 'strategic', { spec: { size: 4 } });
 		await t.get(path);
 		await t.delete(`${path}/w`);
@@ -89,7 +89,7 @@ export default [
 		await t.patch(`${path}/w`, 'merge', { metadata: { labels: { a: 'b' } } });
 		await t.patch(`${path}/w`, 'merge', { spec: { size: 2 } });
 		await t.patch(`${path}/w`, 'merge', { spec: { size: 2 } });
-		await t.patch(`${path}/w`, 'merge', { status: { phase: 'Here' } }, { see: ['status'] });
+		await t.patch(`${path}/w`, 'merge', { status: { phase: 'Here' } }, { fields: ['status'] });
 	}),
 	define('cr-status-subresource', 'With the subresource, status changes only there and does not count', async (t) => {
 		const { path } = await served(t, {
@@ -97,13 +97,13 @@ export default [
 				{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: schema } },
 			],
 		});
-		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 }, status: { phase: 'Made' } }), { see: ['status'] });
-		await t.patch(`${path}/w`, 'merge', { status: { phase: 'Main' }, spec: { size: 2 } }, { see: ['status', 'spec'] });
+		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 }, status: { phase: 'Made' } }), { fields: ['status'] });
+		await t.patch(`${path}/w`, 'merge', { status: { phase: 'Main' }, spec: { size: 2 } }, { fields: ['status', 'spec'] });
 		await t.patch(
 			`${path}/w/status`,
 			'merge',
 			{ status: { phase: 'Status' }, spec: { size: 3 } },
-			{ see: ['status', 'spec'] },
+			{ fields: ['status', 'spec'] },
 		);
 	}),
 	define('cr-no-status-subresource', 'Without it there is no such path', async (t) => {
@@ -125,9 +125,9 @@ export default [
 			],
 		});
 		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 } }));
-		await t.get(`${path}/w/scale`, { see: ['spec', 'status'] });
-		await t.patch(`${path}/w/scale`, 'merge', { spec: { replicas: 3 } }, { see: ['spec', 'status'] });
-		await t.get(`${path}/w`, { see: ['spec'] });
+		await t.get(`${path}/w/scale`, { fields: ['spec', 'status'] });
+		await t.patch(`${path}/w/scale`, 'merge', { spec: { replicas: 3 } }, { fields: ['spec', 'status'] });
+		await t.get(`${path}/w`, { fields: ['spec'] });
 	}),
 	define('cr-validation', 'A custom resource is held against its schema', async (t) => {
 		const { path } = await served(t, withSchema());
@@ -135,7 +135,7 @@ export default [
 		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 0 } }));
 		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 1, colour: 'green' } }));
 		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 'big' } }));
-		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 1, unknown: true } }), { see: ['spec'] });
+		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 1, unknown: true } }), { fields: ['spec'] });
 	}),
 	define('cr-columns', 'A definition says which columns its table has', async (t) => {
 		const additionalPrinterColumns = [{ name: 'Size', type: 'integer', jsonPath: '.spec.size' }];
@@ -222,7 +222,7 @@ export default [
 		const { body } = await t.post(path, widget(t.ns, 'w'));
 		await t.create(configMap('child', ownedBy(body)));
 		await t.delete(`${path}/w`, { propagationPolicy: 'Orphan' });
-		await t.until(`${path}/w`, 'is gone', (one) => !one, { within: longPatience });
+		await t.until(`${path}/w`, 'is gone', (one) => !one, { within: longTimeout });
 		await t.get('configmaps/child');
 	}),
 	define('cr-owner', '§6.1 A custom resource owns, and its dependents go with it', async (t) => {
@@ -230,7 +230,7 @@ export default [
 		const { body } = await t.post(path, widget(t.ns, 'w'));
 		await t.create(configMap('child', ownedBy(body)));
 		await t.delete(`${path}/w`, { propagationPolicy: 'Background' });
-		await t.until('configmaps/child', 'is gone', (one) => !one, { within: longPatience });
+		await t.until('configmaps/child', 'is gone', (one) => !one, { within: longTimeout });
 	}),
 	define('crd-deleted', '§3 X1 A definition is deleted with all that was made of it', async (t) => {
 		const { crd, path } = await served(t);
@@ -247,7 +247,7 @@ export default [
 			const { crd, path } = await served(t);
 			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 			await t.delete(crd);
-			await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True', 'InstanceDeletionInProgress'), {
+			await t.until(crd, 'is Terminating', (one) => hasCondition(one, 'Terminating', 'True', 'InstanceDeletionInProgress'), {
 				show: (one) =>
 					one.status.conditions
 						.filter((/** @type {any} */ { type }) => type === 'Terminating')
@@ -268,7 +268,7 @@ export default [
 			await t.until(
 				crd,
 				'has waited',
-				(one) => says(one, 'Terminating', 'True', 'InstanceDeletionCheck'),
+				(one) => hasCondition(one, 'Terminating', 'True', 'InstanceDeletionCheck'),
 				{ show: (one) => condition(one, 'Terminating').message, within: 90_000 },
 			);
 			await t.patch(`${path}/w`, 'merge', free);
@@ -279,7 +279,7 @@ export default [
 		const { crd, path } = await served(t);
 		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 		await t.delete(crd);
-		await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True'), { silent: true });
+		await t.until(crd, 'is Terminating', (one) => hasCondition(one, 'Terminating', 'True'), { unrecorded: true });
 		await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
 		await t.post(path, widget(t.ns, 'v'));
 		await t.patch(`${path}/w`, 'merge', free);
@@ -292,12 +292,12 @@ export default [
 			const { crd, path } = await served(t);
 			const { body } = await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 			await t.delete(crd);
-			await t.until(crd, 'is Terminating', (one) => says(one, 'Terminating', 'True'), { silent: true });
+			await t.until(crd, 'is Terminating', (one) => hasCondition(one, 'Terminating', 'True'), { unrecorded: true });
 			await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
 			await t.patch(crd, 'merge', free);
 			await t.gone(crd);
-			await t.create(definition(t.ns), { silent: true });
-			await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), { silent: true });
+			await t.create(definition(t.ns), { unrecorded: true });
+			await t.until(crd, 'is established', (one) => hasCondition(one, 'Established', 'True'), { unrecorded: true });
 			await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
 			const again = await t.get(`${path}/w`);
 			t.note('same UID', again.body.metadata?.uid === body.metadata.uid);
@@ -308,11 +308,11 @@ export default [
 		const second = definition(t.ns);
 		second.metadata.name = `gadgets.${t.ns}.example.com`;
 		second.spec.names = { ...second.spec.names, plural: 'gadgets', singular: 'gadget' };
-		await t.create(second, { silent: true });
+		await t.create(second, { unrecorded: true });
 		await t.until(
 			`customresourcedefinitions/${second.metadata.name}`,
 			'is refused',
-			(one) => says(one, 'NamesAccepted', 'False'),
+			(one) => hasCondition(one, 'NamesAccepted', 'False'),
 			{
 				show: conditions,
 			},
@@ -357,8 +357,8 @@ export default [
 			await t.patch(`${at('v2')}/w`, 'merge', { metadata: { labels: { a: 'b' } } });
 			await t.delete(`${at('v2')}/w`);
 			await t.get(`${at('v1')}/w`);
-			await failsToEnd(t, { show: failureOf });
-			await t.patch(crd, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, { silent: true });
+			await deleteUntilBlocked(t, { show: failureMessage });
+			await t.patch(crd, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, { unrecorded: true });
 			await t.gone(`namespaces/${t.ns}`);
 		},
 	),
@@ -373,7 +373,7 @@ export default [
 				{ op: 'replace', path: '/spec/versions/0/storage', value: false },
 				{ op: 'replace', path: '/spec/versions/1/storage', value: true },
 			];
-			await t.patch(crd, 'json', other, { see: ['status.storedVersions'] });
+			await t.patch(crd, 'json', other, { fields: ['status.storedVersions'] });
 			await t.eventually('it is stored in the other', 'POST', at('v1'), ({ status }) => status === 500, {
 				body: widget(t.ns, 'probe'),
 				query: { dryRun: 'All' },
@@ -384,35 +384,35 @@ export default [
 			await t.delete(`${at('v1')}/held`);
 			await t.get(`${at('v1')}/held`);
 			await t.delete(crd);
-			await t.until(crd, 'says that it cannot', (one) => says(one, 'Terminating', 'True', 'InstanceDeletionFailed'), {
+			await t.until(crd, 'says that it cannot', (one) => hasCondition(one, 'Terminating', 'True', 'InstanceDeletionFailed'), {
 				show: (one) =>
 					one.status.conditions
 						.filter((/** @type {any} */ { type }) => type === 'Terminating')
 						.map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
 			});
-			await t.patch(crd, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, { silent: true });
-			await t.until(`${at('v1')}/held`, 'is told to go', (one) => one?.metadata.deletionTimestamp, { silent: true });
-			await t.patch(`${at('v1')}/held`, 'merge', free, { silent: true });
+			await t.patch(crd, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, { unrecorded: true });
+			await t.until(`${at('v1')}/held`, 'is told to go', (one) => one?.metadata.deletionTimestamp, { unrecorded: true });
+			await t.patch(`${at('v1')}/held`, 'merge', free, { unrecorded: true });
 			await t.gone(crd);
 		},
 	),
 	define('conversion-answers', '§3 X7 Who converts answers: every version can be read and written', async (t) => {
 		const { crd, at } = await inTwoVersions(t, { clientConfig: t.webhookAt('convert') });
-		await t.hands.convert(`widgets.${t.ns}.example.com`);
+		await t.faultInjector.answerConversions(`widgets.${t.ns}.example.com`);
 		await t.post(at('v1'), widget(t.ns, 'w', {}, { spec: { size: 1 } }));
-		await t.get(`${at('v2')}/w`, { see: ['apiVersion', 'spec'] });
+		await t.get(`${at('v2')}/w`, { fields: ['apiVersion', 'spec'] });
 		await t.get(at('v2'));
-		await t.post(at('v2'), { ...widget(t.ns, 'v'), apiVersion: `${t.ns}.example.com/v2` }, { see: ['apiVersion'] });
-		await t.get(`${at('v1')}/v`, { see: ['apiVersion'] });
-		await t.patch(`${at('v2')}/w`, 'merge', { spec: { size: 2 } }, { see: ['apiVersion', 'spec'] });
+		await t.post(at('v2'), { ...widget(t.ns, 'v'), apiVersion: `${t.ns}.example.com/v2` }, { fields: ['apiVersion'] });
+		await t.get(`${at('v1')}/v`, { fields: ['apiVersion'] });
+		await t.patch(`${at('v2')}/w`, 'merge', { spec: { size: 2 } }, { fields: ['apiVersion', 'spec'] });
 		await t.delete(`${at('v2')}/w`);
 		await t.delete(crd);
 		await t.gone(crd);
 	}),
 	define('conversion-none', '§3 X7 Nobody converts: a version is but a name', async (t) => {
 		const { crd, at } = await inTwoVersions(t);
-		await t.post(at('v2'), { ...widget(t.ns, 'v'), apiVersion: `${t.ns}.example.com/v2` }, { see: ['apiVersion'] });
-		await t.get(`${at('v1')}/v`, { see: ['apiVersion'] });
+		await t.post(at('v2'), { ...widget(t.ns, 'v'), apiVersion: `${t.ns}.example.com/v2` }, { fields: ['apiVersion'] });
+		await t.get(`${at('v1')}/v`, { fields: ['apiVersion'] });
 		await t.get(`/apis/${t.ns}.example.com`, {
 			show: ({ versions, preferredVersion }) => [versions, preferredVersion],
 		});

@@ -4,12 +4,12 @@
 import { configMap, held, ownedBy, pod, service } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const otherUid = '6e7a1b0e-0000-4000-8000-000000000000';
 const ofCase = { query: { labelSelector: 'of=case' } };
 
-/** Two parents to be deleted together, each with a child that is not. @param {Scene} t @param {Record<string, any>} [child] metadata */
+/** Two parents that are deleted by deletecollection, each with a child that is not. @param {TestContext} t @param {Record<string, any>} [child] metadata */
 async function families(t, child = {}) {
 	for (const name of ['a', 'b']) {
 		const { body } = await t.create(configMap(name, { labels: { of: 'case' } }));
@@ -83,7 +83,7 @@ export default [
 	define('delete-dry-run-namespace', '§6.1 A dry run of DELETE of a namespace', async (t) => {
 		const other = await t.namespace(t.name('n'));
 		await t.delete(`namespaces/${other}`, { dryRun: ['All'] });
-		await t.get(`namespaces/${other}`, { see: ['status.phase', 'spec.finalizers'] });
+		await t.get(`namespaces/${other}`, { fields: ['status.phase', 'spec.finalizers'] });
 	}),
 	define('delete-dry-run-unknown', 'There is no dry run but All', async (t) => {
 		await t.create(configMap('a'));
@@ -193,7 +193,7 @@ export default [
 		'A token-less ServiceAccount is deleted at once; default comes back with a new UID',
 		async (t) => {
 			const { body } = await t.get('serviceaccounts/default');
-			await t.delete('serviceaccounts/default', undefined, { see: [] });
+			await t.delete('serviceaccounts/default', undefined, { fields: [] });
 			await t.until('serviceaccounts/default', 'is back', (found) => found && found.metadata.uid !== body.metadata.uid);
 		},
 	),

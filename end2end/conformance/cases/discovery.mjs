@@ -1,14 +1,14 @@
 /**
- * Discovery: which groups, versions and kinds there are, and what can be done with them.
+ * Discovery: groups, versions and kinds with their verbs.
  */
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const aggregated = { accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' };
 const beta = { accept: 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList' };
 
-/** All that a server has before anybody defines or adds one; the cases that are played meanwhile do. */
+/** The groups of a new server. Cases that run at the same time add others. */
 const groups = [
 	'apps',
 	'batch',
@@ -34,7 +34,7 @@ const groups = [
 
 /** @param {any[]} resources */
 const byName = (resources) => [...resources].sort(({ name: one }, { name: other }) => (one < other ? -1 : 1));
-/** @param {any} resource as plain discovery tells it */
+/** @param {any} resource of unaggregated discovery */
 const plain = ({ name, kind, namespaced, verbs, shortNames, categories, singularName }) =>
 	[
 		name,
@@ -45,7 +45,7 @@ const plain = ({ name, kind, namespaced, verbs, shortNames, categories, singular
 		shortNames?.join(',') ?? '',
 		categories?.join(',') ?? '',
 	].join(' ');
-/** @param {any} resource as aggregated discovery tells it */
+/** @param {any} resource of aggregated discovery */
 const one = ({ resource, responseKind, scope, verbs, shortNames, categories, singularResource }) =>
 	[
 		resource,
@@ -56,7 +56,7 @@ const one = ({ resource, responseKind, scope, verbs, shortNames, categories, sin
 		shortNames?.join(',') ?? '',
 		categories?.join(',') ?? '',
 	].join(' ');
-/** @param {Scene} t @param {any[]} resources as aggregated discovery tells them */
+/** @param {TestContext} t @param {any[]} resources of aggregated discovery */
 function tell(t, resources) {
 	for (const resource of resources) {
 		t.note(resource.resource, one(resource));
@@ -70,8 +70,8 @@ function tell(t, resources) {
 const bySubresource = ({ subresource: one }, { subresource: other }) => (one < other ? -1 : 1);
 
 /**
- * What the sandbox has not, as one form of discovery tells it.
- * @param {string} why @param {string[]} resources as they are told: the name is the first word
+ * The differences for resources that the sandbox lacks, in one form of discovery.
+ * @param {string} why @param {string[]} resources as recorded: the name is the first word
  */
 const lacks = (why, ...resources) =>
 	resources.flatMap((told) => [
@@ -84,13 +84,13 @@ const statuses = 'it cannot be deleted, and nobody should read it any more: it i
 const relayed = 'it leads to what a machine or a Pod answers itself, and none does there';
 const resized = 'a running Pod keeps the size it has: there is nobody who would change it';
 
-/** By the group. @type {Record<string, import('../suite.mjs').Difference[]>} */
+/** By the group. @type {Record<string, import('../suite.mjs').IntendedDifference[]>} */
 const lacking = {
 	autoscaling: [
 		{
 			real: '[["v2","Current"],["v1","Current"]]',
 			sandbox: '[["v2","Current"]]',
-			why: 'v1 is an older shape of the same objects: whoever can choose takes the one that is preferred',
+			why: 'v1 is an older version of the same kinds, and clients take the preferred version',
 		},
 	],
 	'admissionregistration.k8s.io': lacks(
@@ -232,7 +232,7 @@ export default [
 			});
 			t.note('again', again.status === 304 || again.status === 200);
 		},
-		// What other cases define meanwhile would be another discovery.
+		// Definitions of other cases would change the answer.
 		{ bare: true, alone: true },
 	),
 	define(

@@ -1,14 +1,14 @@
 /**
- * The kinds that edges lead to: what others define, with the finalizers that their controllers put on; and a life of each
- * built-in one.
+ * The kinds that edges lead to: third-party kinds with the finalizers of their controllers, and create, read, update and delete
+ * of each built-in kind.
  */
-import { says } from '../conditions.mjs';
+import { hasCondition } from '../conditions.mjs';
 import { definitionOf, pathTo, shapeOf, shapes } from '../definitions.mjs';
 import { pluralOf } from '../kinds.mjs';
 import { configMap, disruptionBudget, role, roleBinding, storageClass } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 /** @typedef {import('../definitions.mjs').Shape} Shape */
 /** @typedef {Record<string, any>} KubeObject */
 
@@ -25,12 +25,12 @@ const rows = ({ columnDefinitions, rows }) => ({
 	),
 });
 
-/** Defines a kind, and answers where its objects are. @param {Scene} t @param {Shape} shape @param {{silent?: boolean}} [how] */
-async function defined(t, shape, how = { silent: true }) {
+/** Creates the definition of a kind, and returns the path of its collection. @param {TestContext} t @param {Shape} shape @param {{unrecorded?: boolean}} [options] */
+async function defined(t, shape, options = { unrecorded: true }) {
 	const definition = definitionOf(shape);
 	const crd = `customresourcedefinitions/${definition.metadata.name}`;
-	await t.create(definition, { ...how, see: ['spec.scope', 'spec.names', 'metadata.annotations'] });
-	await t.until(crd, 'is established', (one) => says(one, 'Established', 'True'), { silent: true });
+	await t.create(definition, { ...options, fields: ['spec.scope', 'spec.names', 'metadata.annotations'] });
+	await t.until(crd, 'is established', (one) => hasCondition(one, 'Established', 'True'), { unrecorded: true });
 	const path = pathTo(shape, t.ns);
 	await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
 	return { crd, path };
@@ -113,13 +113,13 @@ const custom = (shape) =>
 			const { finalizers, spec, status, rest } = lives[shape.kind];
 			const { crd, path } = await defined(t, shape, {});
 			const object = (/** @type {string} */ name) => one(shape, name, { finalizers }, { spec, ...rest });
-			await t.post(path, object('a'), { see: ['apiVersion', 'spec', 'status'] });
+			await t.post(path, object('a'), { fields: ['apiVersion', 'spec', 'status'] });
 			await t.patch(`${path}/a`, 'merge', { metadata: { labels: { 'app.kubernetes.io/part-of': 'shop' } } });
-			await t.patch(`${path}/a/status`, 'merge', { status }, { see: ['status'] });
-			await t.get(path, { query: { labelSelector: 'app.kubernetes.io/part-of=shop' }, see: ['metadata.labels'] });
+			await t.patch(`${path}/a/status`, 'merge', { status }, { fields: ['status'] });
+			await t.get(path, { query: { labelSelector: 'app.kubernetes.io/part-of=shop' }, fields: ['metadata.labels'] });
 			await t.get(path, { headers: table, show: rows });
 			for (const version of shape.versions.slice(1))
-				await t.get(`${pathTo({ ...shape, versions: [version] }, t.ns)}/a`, { see: ['apiVersion'] });
+				await t.get(`${pathTo({ ...shape, versions: [version] }, t.ns)}/a`, { fields: ['apiVersion'] });
 			await t.delete(`${path}/a`);
 			await t.get(`${path}/a`);
 			for (let left = finalizers.length - 1; left >= 0; left--)
@@ -134,7 +134,7 @@ const custom = (shape) =>
 		},
 	);
 
-/** Objects of the built-in kinds, each of which nothing but this case is about. @type {Record<string, (t: Scene) => KubeObject>} */
+/** Objects of the built-in kinds, each of which nothing but this case is about. @type {Record<string, (t: TestContext) => KubeObject>} */
 const builtIn = {
 	VolumeAttachment: (t) => ({
 		apiVersion: 'storage.k8s.io/v1',
@@ -174,8 +174,8 @@ const builtIn = {
 	MutatingWebhookConfiguration: () => ({ apiVersion: 'admissionregistration.k8s.io/v1', webhooks: [] }),
 };
 
-/** Kinds of the cluster: their names are for all cases. */
-const ofCluster = new Set([
+/** Cluster-scoped kinds: their names need to be unique across cases. */
+const clusterFaultInjector = new Set([
 	'VolumeAttachment',
 	'CSIDriver',
 	'CSINode',
@@ -192,17 +192,17 @@ const ofCluster = new Set([
 /** @param {string} kind */
 const life = (kind) =>
 	define(`life-${kind.toLowerCase()}`, `${kind}: made, shown, held by a finalizer, gone`, async (t) => {
-		const name = ofCluster.has(kind) ? t.name('one') : 'one';
+		const name = clusterFaultInjector.has(kind) ? t.name('one') : 'one';
 		const { metadata, ...rest } = builtIn[kind](t);
 		const object = { ...rest, kind, metadata: { ...metadata, name, finalizers: ['example.com/x'] } };
-		const { body } = await t.create(object, { see: ['apiVersion', 'metadata.finalizers'] });
+		const { body } = await t.create(object, { fields: ['apiVersion', 'metadata.finalizers'] });
 		const path = `${pluralOf(kind)}/${name}`;
-		// What its controller counts is in its table.
-		if (kind === 'ResourceQuota') await t.until(path, 'is counted', (one) => one.status?.used, { silent: true });
+		// The table shows what its controller counts.
+		if (kind === 'ResourceQuota') await t.until(path, 'is counted', (one) => one.status?.used, { unrecorded: true });
 		await t.get(path, { headers: table, show: rows });
 		await t.delete(path, { preconditions: { uid: body.metadata.uid } });
 		await t.delete(path);
-		await t.patch(path, 'merge', { metadata: { finalizers: null } }, { silent: true });
+		await t.patch(path, 'merge', { metadata: { finalizers: null } }, { unrecorded: true });
 		await t.gone(path);
 		await t.get(path);
 	});
@@ -215,8 +215,8 @@ export default [
 		await t.create(definitionOf({ ...shape, metadata: undefined }));
 		await t.create(definitionOf({ ...shape, metadata: { annotations: { 'api-approved.kubernetes.io': 'yes' } } }));
 		const metadata = { annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' } };
-		await t.create(definitionOf({ ...shape, metadata }), { see: ['metadata.annotations'] });
-		await t.delete(`customresourcedefinitions/${shape.plural}.${shape.group}`, undefined, { silent: true });
+		await t.create(definitionOf({ ...shape, metadata }), { fields: ['metadata.annotations'] });
+		await t.delete(`customresourcedefinitions/${shape.plural}.${shape.group}`, undefined, { unrecorded: true });
 	}),
 	define(
 		'snapshot-held',
@@ -234,21 +234,21 @@ export default [
 			await t.delete(`${path}/snap`);
 			await t.delete(`${all}/content`);
 			const being = { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' };
-			const see = { see: ['metadata.annotations'] };
-			await t.patch(`${all}/content`, 'merge', { metadata: { annotations: being } }, see);
+			const shown = { fields: ['metadata.annotations'] };
+			await t.patch(`${all}/content`, 'merge', { metadata: { annotations: being } }, shown);
 			await t.patch(`${path}/snap`, 'merge', { metadata: { finalizers: [bound] } });
 			await t.patch(`${all}/content`, 'merge', free);
 			await t.get(`${all}/content`);
 			await t.patch(`${path}/snap`, 'merge', free);
 			await t.get(`${path}/snap`);
-			for (const one of [crd, otherCrd]) await t.delete(one, undefined, { silent: true });
+			for (const one of [crd, otherCrd]) await t.delete(one, undefined, { unrecorded: true });
 		},
 	),
 	define('usage-denies', '§3 X11 What a Usage protects is not deleted: 409 in the words of its webhook', async (t) => {
 		const name = 'nousages.apiextensions.crossplane.io';
 		const inUse = { 'crossplane.io/in-use': 'true' };
-		await t.create(configMap('used', { labels: inUse }), { silent: true });
-		await t.create(configMap('free'), { silent: true });
+		await t.create(configMap('used', { labels: inUse }), { unrecorded: true });
+		await t.create(configMap('free'), { unrecorded: true });
 		await t.create(
 			{
 				apiVersion: 'admissionregistration.k8s.io/v1',
@@ -267,16 +267,16 @@ export default [
 					},
 				],
 			},
-			{ silent: true },
+			{ unrecorded: true },
 		);
 		const denies = (/** @type {any} */ { status }) => status === 409;
 		await t.eventually('it denies', 'DELETE', 'configmaps/used', denies, { body: { dryRun: ['All'] } });
 		await t.delete('configmaps/used');
 		await t.delete('configmaps/free');
 		await t.delete('configmaps', undefined, { query: { labelSelector: 'crossplane.io/in-use=true' } });
-		await t.patch('configmaps/used', 'merge', { metadata: { labels: null } }, { silent: true });
+		await t.patch('configmaps/used', 'merge', { metadata: { labels: null } }, { unrecorded: true });
 		await t.delete('configmaps/used');
-		await t.delete(`validatingwebhookconfigurations/${t.name('usages')}`, undefined, { silent: true });
+		await t.delete(`validatingwebhookconfigurations/${t.name('usages')}`, undefined, { unrecorded: true });
 	}),
 	define(
 		'deletion-is-blocked',
@@ -290,18 +290,18 @@ export default [
 				shortNames: [],
 			};
 			const { crd, path } = await defined(t, shape);
-			const see = { see: ['status.conditions'] };
+			const shown = { fields: ['status.conditions'] };
 			await t.post(path, one(shape, 'pool', { finalizers: ['cephblockpool.ceph.rook.io'] }));
 			await t.delete(`${path}/pool`);
 			const blocked = (/** @type {string} */ status, /** @type {string} */ reason) => ({
 				status: { conditions: [{ type: 'DeletionIsBlocked', status, reason }] },
 			});
-			await t.patch(`${path}/pool/status`, 'merge', blocked('True', 'ObjectHasDependents'), see);
-			await t.delete(`${path}/pool`, undefined, see);
-			await t.patch(`${path}/pool/status`, 'merge', blocked('False', 'ObjectHasNoDependents'), see);
+			await t.patch(`${path}/pool/status`, 'merge', blocked('True', 'ObjectHasDependents'), shown);
+			await t.delete(`${path}/pool`, undefined, shown);
+			await t.patch(`${path}/pool/status`, 'merge', blocked('False', 'ObjectHasNoDependents'), shown);
 			await t.patch(`${path}/pool`, 'merge', free);
 			await t.get(`${path}/pool`);
-			await t.delete(crd, undefined, { silent: true });
+			await t.delete(crd, undefined, { unrecorded: true });
 		},
 	),
 	define('ingress-cloud-finalizer', '§3 X9 What a cloud put on an Ingress holds it, by whatever name', async (t) => {

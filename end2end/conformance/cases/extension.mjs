@@ -1,18 +1,18 @@
 /**
- * What stands at the gate and may be away: webhooks, aggregated APIs.
+ * Extension points that may be unavailable: webhooks, policies, aggregated APIs.
  */
-import { condition, conditions, failsToEnd, failureOf, says } from '../conditions.mjs';
+import { condition, conditions, deleteUntilBlocked, failureMessage, hasCondition } from '../conditions.mjs';
 import { configMap, definition, ownedBy, service, unplacedPod, widget } from '../objects.mjs';
-import { longPatience } from '../scene.mjs';
+import { longTimeout } from '../test-context.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const discovery = { accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' };
 
 /**
- * A webhook that nobody answers, for ConfigMaps of the namespace of the case.
- * @param {Scene} t @param {string} kind @param {Record<string, any>} [rest] of the webhook
+ * A webhook without an answer, for ConfigMaps in the namespace of the case.
+ * @param {TestContext} t @param {string} kind @param {Record<string, any>} [rest] of the webhook
  */
 const webhook = (t, kind, rest = {}) => ({
 	apiVersion: 'admissionregistration.k8s.io/v1',
@@ -32,23 +32,23 @@ const webhook = (t, kind, rest = {}) => ({
 		},
 	],
 });
-const validating = (/** @type {Scene} */ t) => `validatingwebhookconfigurations/${t.name('hook')}`;
+const validating = (/** @type {TestContext} */ t) => `validatingwebhookconfigurations/${t.name('hook')}`;
 
 const dryRun = { body: { dryRun: ['All'] } };
-/** The webhook is known to the server a moment after it is made. @param {Scene} t @param {number} [code] of what it makes of a DELETE */
+/** Waits until the server calls a new webhook. @param {TestContext} t @param {number} [code] of a DELETE that the webhook refuses */
 async function inForce(t, code = 500) {
-	await t.create(configMap('probe'), { silent: true });
+	await t.create(configMap('probe'), { unrecorded: true });
 	await t.eventually('the webhook is called', 'DELETE', 'configmaps/probe', ({ status }) => status === code, dryRun);
 }
-/** A webhook that is there, and what it is called says what it decides. @param {Scene} t @param {string} name */
+/** A webhook that answers; its name selects its decision. @param {TestContext} t @param {string} name */
 const present = (t, name) => webhook(t, 'Validating', { name, clientConfig: t.webhookAt(name), timeoutSeconds: 5 });
-/** @param {Scene} t */
+/** @param {TestContext} t */
 const outOfForce = (t) =>
 	t.eventually('the webhook is not called', 'DELETE', 'configmaps/probe', ({ status }) => status === 200, dryRun);
 
 /**
- * A policy for DELETEs of ConfigMaps in the namespace of the case, and what puts it in force there.
- * @param {Scene} t @param {Record<string, any>} spec of the policy @param {string[]} [validationActions]
+ * A policy for DELETEs of ConfigMaps in the namespace of the case, and its binding.
+ * @param {TestContext} t @param {Record<string, any>} spec of the policy @param {string[]} [validationActions]
  */
 const policy = (t, spec, validationActions = ['Deny']) => [
 	{
@@ -73,17 +73,17 @@ const policy = (t, spec, validationActions = ['Deny']) => [
 		},
 	},
 ];
-/** Makes them, and waits until they deny the DELETE of `probe`. @param {Scene} t @param {object[]} both @param {number} code */
+/** Creates both, and waits until they deny the DELETE of `probe`. @param {TestContext} t @param {object[]} both @param {number} code */
 async function enact(t, both, code = 422) {
-	for (const one of both) await t.create(one, { silent: true });
+	for (const one of both) await t.create(one, { unrecorded: true });
 	await inForce(t, code);
 }
-/** @param {Scene} t */
+/** @param {TestContext} t */
 async function repeal(t) {
-	await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { silent: true });
-	await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { silent: true });
+	await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { unrecorded: true });
+	await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { unrecorded: true });
 }
-const unread = 'policies are not read there before somebody asks what they are about';
+const parsedLate = 'the sandbox parses a policy only when a request matches it';
 const isProbe = "oldObject.metadata.name == 'probe'";
 
 /** @param {string} group @param {Record<string, any>} backend */
@@ -106,7 +106,7 @@ const available = (one) => condition(one, 'Available');
 const availability = (one) => [available(one).status, available(one).reason, available(one).message];
 export default [
 	define('webhook-down-fail', '§3 X3 §8 A webhook that is down and says Fail refuses the DELETE', async (t) => {
-		await t.create(webhook(t, 'Validating'), { silent: true });
+		await t.create(webhook(t, 'Validating'), { unrecorded: true });
 		await inForce(t);
 		await t.create(configMap('a'));
 		await t.delete('configmaps/a');
@@ -117,38 +117,38 @@ export default [
 		await t.delete('configmaps/a');
 	}),
 	define('webhook-down-ignore', '§3 X3 A webhook that is down and says Ignore is passed over', async (t) => {
-		await t.create(webhook(t, 'Validating'), { silent: true });
+		await t.create(webhook(t, 'Validating'), { unrecorded: true });
 		await inForce(t);
 		await t.patch(validating(t), 'json', [{ op: 'replace', path: '/webhooks/0/failurePolicy', value: 'Ignore' }], {
-			silent: true,
+			unrecorded: true,
 		});
 		await outOfForce(t);
 		await t.create(configMap('a'));
 		await t.delete('configmaps/a');
-		await t.delete(validating(t), undefined, { silent: true });
+		await t.delete(validating(t), undefined, { unrecorded: true });
 	}),
 	define('webhook-no-service', '§3 X3 A webhook whose Service is not there', async (t) => {
 		await t.create(webhook(t, 'Validating', { clientConfig: { service: { name: 'hook', namespace: t.ns } } }), {
-			silent: true,
+			unrecorded: true,
 		});
 		await inForce(t);
 		await t.delete('configmaps/probe');
-		await t.delete(validating(t), undefined, { silent: true });
+		await t.delete(validating(t), undefined, { unrecorded: true });
 	}),
 	define('webhook-no-endpoints', '§3 X3 §8 A webhook whose Service has no endpoints', async (t) => {
-		await t.create(service('hook', { ports: [{ port: 443 }] }), { silent: true });
+		await t.create(service('hook', { ports: [{ port: 443 }] }), { unrecorded: true });
 		await t.create(webhook(t, 'Validating', { clientConfig: { service: { name: 'hook', namespace: t.ns } } }), {
-			silent: true,
+			unrecorded: true,
 		});
 		await inForce(t);
 		await t.delete('configmaps/probe');
-		await t.delete(validating(t), undefined, { silent: true });
+		await t.delete(validating(t), undefined, { unrecorded: true });
 	}),
 	define(
 		'webhook-unreachable',
 		'§3 X3 A webhook whose Service has an endpoint that nobody reaches',
 		async (t) => {
-			await t.create(service('hook', { selector: undefined, ports: [{ port: 443 }] }), { silent: true });
+			await t.create(service('hook', { selector: undefined, ports: [{ port: 443 }] }), { unrecorded: true });
 			const slice = {
 				apiVersion: 'discovery.k8s.io/v1',
 				kind: 'EndpointSlice',
@@ -157,26 +157,26 @@ export default [
 				endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true } }],
 				ports: [{ port: 443 }],
 			};
-			await t.create(slice, { silent: true });
-			// Another one of the same configuration tells when both are known.
+			await t.create(slice, { unrecorded: true });
+			// A second webhook of the same configuration shows when both are in force.
 			const deny = 'deny.example.com';
 			const told = { objectSelector: { matchLabels: { told: 'yes' } }, clientConfig: t.webhookAt(deny), timeoutSeconds: 5 };
 			const hooks = webhook(t, 'Validating', { name: deny, ...told });
 			const clientConfig = { service: { name: 'hook', namespace: t.ns } };
 			const objectSelector = { matchExpressions: [{ key: 'told', operator: 'DoesNotExist' }] };
 			hooks.webhooks.push(...webhook(t, 'Validating', { clientConfig, objectSelector }).webhooks);
-			await t.create(hooks, { silent: true });
-			await t.create(configMap('told', { labels: { told: 'yes' } }), { silent: true });
+			await t.create(hooks, { unrecorded: true });
+			await t.create(configMap('told', { labels: { told: 'yes' } }), { unrecorded: true });
 			await t.eventually('they are called', 'DELETE', 'configmaps/told', ({ status }) => status === 400, dryRun);
-			await t.create(configMap('probe'), { silent: true });
-			// Why nobody reaches it depends on the network.
-			const { status } = await t.request('DELETE', 'configmaps/probe', undefined, { unread: true });
+			await t.create(configMap('probe'), { unrecorded: true });
+			// The reason why it cannot be reached depends on the network.
+			const { status } = await t.request('DELETE', 'configmaps/probe', undefined, { ignored: true });
 			t.note('the answer', status);
-			await t.delete(validating(t), undefined, { silent: true });
+			await t.delete(validating(t), undefined, { unrecorded: true });
 		},
 		{
 			differs: [
-				{ real: '500', sandbox: '200', why: 'it reaches nobody, and takes for allowed what somebody could have been asked about' },
+				{ real: '500', sandbox: '200', why: 'the sandbox calls no webhook, and allows what a reachable webhook would decide' },
 			],
 		},
 	),
@@ -187,28 +187,28 @@ export default [
 			const group = `${t.ns}.example.com`;
 			const crd = `customresourcedefinitions/widgets.${group}`;
 			const path = `/apis/${group}/v1/namespaces/${t.ns}/widgets`;
-			await t.create(definition(t.ns), { silent: true });
+			await t.create(definition(t.ns), { unrecorded: true });
 			await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
 			await t.post(path, widget(t.ns, 'w'));
-			await t.create(service('hook', { ports: [{ port: 443 }] }), { silent: true });
+			await t.create(service('hook', { ports: [{ port: 443 }] }), { unrecorded: true });
 			const rules = [{ apiGroups: [group], apiVersions: ['v1'], resources: ['widgets'], operations: ['DELETE'] }];
 			const clientConfig = { service: { name: 'hook', namespace: t.ns } };
-			await t.create(webhook(t, 'Validating', { clientConfig, rules }), { silent: true });
+			await t.create(webhook(t, 'Validating', { clientConfig, rules }), { unrecorded: true });
 			await t.eventually('the webhook is called', 'DELETE', `${path}/w`, ({ status }) => status === 500, dryRun);
 			await t.delete(`${path}/w`);
 			await t.delete(crd);
 			await t.gone(crd);
-			await t.delete(validating(t), undefined, { silent: true });
+			await t.delete(validating(t), undefined, { unrecorded: true });
 		},
 	),
 	define(
 		'webhook-holds-namespace',
 		'§3 N3 X3 §8 A webhook that is down holds a namespace, which says so',
 		async (t) => {
-			await t.create(webhook(t, 'Validating'), { silent: true });
+			await t.create(webhook(t, 'Validating'), { unrecorded: true });
 			await inForce(t);
-			await failsToEnd(t);
-			await t.delete(validating(t), undefined, { silent: true });
+			await deleteUntilBlocked(t);
+			await t.delete(validating(t), undefined, { unrecorded: true });
 			await t.gone(`namespaces/${t.ns}`);
 		},
 	),
@@ -216,14 +216,14 @@ export default [
 		'webhook-denies',
 		'§3 X4 N3 A webhook that denies the DELETE holds the object, and its namespace',
 		async (t) => {
-			await t.create(present(t, 'deny.example.com'), { silent: true });
+			await t.create(present(t, 'deny.example.com'), { unrecorded: true });
 			await inForce(t, 400);
 			await t.create(configMap('a'));
 			await t.delete('configmaps/a');
 			await t.delete('configmaps/a', { dryRun: ['All'] });
 			await t.get('configmaps/a');
-			await failsToEnd(t);
-			await t.delete(validating(t), undefined, { silent: true });
+			await deleteUntilBlocked(t);
+			await t.delete(validating(t), undefined, { unrecorded: true });
 			await t.gone(`namespaces/${t.ns}`);
 		},
 	),
@@ -233,23 +233,23 @@ export default [
 		{ name: 'silent', code: 400, about: 'need not explain itself' },
 	].map(({ name, code, about }) =>
 		define(`webhook-denies-${name}`, `§3 X4 A webhook that denies ${about}`, async (t) => {
-			await t.create(present(t, `${name}.example.com`), { silent: true });
+			await t.create(present(t, `${name}.example.com`), { unrecorded: true });
 			await inForce(t, code);
 			await t.delete('configmaps/probe');
-			await t.delete(validating(t), undefined, { silent: true });
+			await t.delete(validating(t), undefined, { unrecorded: true });
 			await outOfForce(t);
 		}),
 	),
 	define('webhook-allows', '§3 X4 One that denies is enough, whatever others allow', async (t) => {
 		const both = present(t, 'allow.example.com');
 		both.webhooks.push(...present(t, 'deny.example.com').webhooks);
-		await t.create(both, { silent: true });
+		await t.create(both, { unrecorded: true });
 		await inForce(t, 400);
 		await t.delete('configmaps/probe');
-		await t.patch(validating(t), 'json', [{ op: 'remove', path: '/webhooks/1' }], { silent: true });
+		await t.patch(validating(t), 'json', [{ op: 'remove', path: '/webhooks/1' }], { unrecorded: true });
 		await outOfForce(t);
 		await t.delete('configmaps/probe');
-		await t.delete(validating(t), undefined, { silent: true });
+		await t.delete(validating(t), undefined, { unrecorded: true });
 	}),
 	define('policy-denies', '§3 X5 N3 A policy that denies the DELETE holds the object, and its namespace', async (t) => {
 		const validations = [
@@ -260,7 +260,7 @@ export default [
 		await t.delete('configmaps/a');
 		await t.delete('configmaps/probe');
 		await t.delete('configmaps/probe', { dryRun: ['All'] });
-		await failsToEnd(t, { show: failureOf });
+		await deleteUntilBlocked(t, { show: failureMessage });
 		await repeal(t);
 		await t.gone(`namespaces/${t.ns}`);
 	}),
@@ -293,7 +293,7 @@ export default [
 		await t.delete('configmaps/a');
 		await t.delete('configmaps/probe');
 		const audit = [{ op: 'replace', path: '/spec/validationActions', value: ['Audit'] }];
-		await t.patch(`validatingadmissionpolicybindings/${t.name('binding')}`, 'json', audit, { silent: true });
+		await t.patch(`validatingadmissionpolicybindings/${t.name('binding')}`, 'json', audit, { unrecorded: true });
 		await outOfForce(t);
 		await t.delete('configmaps/probe');
 		await repeal(t);
@@ -306,7 +306,7 @@ export default [
 		};
 		await enact(t, policy(t, { matchConstraints, validations: [{ expression: 'false', message: 'it stays' }] }));
 		for (const name of ['a', 'b']) {
-			await t.create(configMap(name), { silent: true });
+			await t.create(configMap(name), { unrecorded: true });
 			await t.delete(`configmaps/${name}`);
 		}
 		await t.delete('configmaps/probe');
@@ -319,14 +319,14 @@ export default [
 		const validations = [{ expression: `!oldObject.metadata.name.endsWith('${t.ns}')`, message: 'it stays' }];
 		const [rules, binding] = policy(t, { matchConstraints: { resourceRules }, validations });
 		/** @type {any} */ (binding).spec.matchResources = {};
-		await t.create(webhook(t, 'Validating', { failurePolicy: 'Ignore' }), { silent: true });
-		for (const one of [rules, binding]) await t.create(one, { silent: true });
+		await t.create(webhook(t, 'Validating', { failurePolicy: 'Ignore' }), { unrecorded: true });
+		for (const one of [rules, binding]) await t.create(one, { unrecorded: true });
 		await t.eventually('it is in force', 'DELETE', validating(t), ({ status }) => status === 422, dryRun);
 		await t.delete(validating(t));
 		await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`);
 		await t.eventually('it is out of force', 'DELETE', validating(t), ({ status }) => status === 200, dryRun);
-		await t.delete(validating(t), undefined, { silent: true });
-		await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { silent: true });
+		await t.delete(validating(t), undefined, { unrecorded: true });
+		await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { unrecorded: true });
 	}),
 	define('policy-params', '§3 X5 A policy with parameters is asked with each of them', async (t) => {
 		const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' };
@@ -343,11 +343,11 @@ export default [
 			...configMap(name, { labels: { are: 'parameters' } }),
 			data: { kept },
 		});
-		await t.create(parameter('one', 'pro'), { silent: true });
+		await t.create(parameter('one', 'pro'), { unrecorded: true });
 		await enact(t, [rules, binding]);
 		await t.delete('configmaps/probe');
-		await t.create(parameter('two', 'a'), { silent: true });
-		for (const name of ['a', 'b']) await t.create(configMap(name), { silent: true });
+		await t.create(parameter('two', 'a'), { unrecorded: true });
+		for (const name of ['a', 'b']) await t.create(configMap(name), { unrecorded: true });
 		await t.eventually('both are known', 'DELETE', 'configmaps/a', ({ status }) => status === 422, dryRun);
 		await t.delete('configmaps/a');
 		await t.delete('configmaps/b');
@@ -361,8 +361,8 @@ export default [
 			const [rules, binding] = policy(t, { paramKind, validations: [{ expression: 'false', message: 'it stays' }] });
 			const spec = /** @type {any} */ (binding).spec;
 			spec.paramRef = { name: 'none', namespace: t.ns, parameterNotFoundAction: 'Deny' };
-			for (const one of [rules, binding]) await t.create(one, { silent: true });
-			await t.create(configMap('probe'), { silent: true });
+			for (const one of [rules, binding]) await t.create(one, { unrecorded: true });
+			await t.create(configMap('probe'), { unrecorded: true });
 			await t.eventually(
 				'it denies',
 				'DELETE',
@@ -373,10 +373,10 @@ export default [
 			await t.delete('configmaps/probe');
 			const path = `validatingadmissionpolicybindings/${t.name('binding')}`;
 			await t.patch(path, 'json', [{ op: 'replace', path: '/spec/paramRef/parameterNotFoundAction', value: 'Allow' }], {
-				silent: true,
+				unrecorded: true,
 			});
 			await t.eventually('it allows', 'DELETE', 'configmaps/probe', ({ status }) => status === 200, dryRun);
-			await t.create(configMap('none'), { silent: true });
+			await t.create(configMap('none'), { unrecorded: true });
 			await t.eventually('it denies with one', 'DELETE', 'configmaps/probe', ({ status }) => status === 422, dryRun);
 			await t.delete('configmaps/probe');
 			await repeal(t);
@@ -384,9 +384,9 @@ export default [
 	),
 	define('policy-error', '§3 X5 An expression that fails denies, unless the policy says Ignore', async (t) => {
 		await enact(t, policy(t, { validations: [{ expression: 'oldObject.data.color == "red"' }] }));
-		await t.delete('configmaps/probe', undefined, { see: ['reason', 'code'] });
+		await t.delete('configmaps/probe', undefined, { fields: ['reason', 'code'] });
 		const ignore = [{ op: 'replace', path: '/spec/failurePolicy', value: 'Ignore' }];
-		await t.patch(`validatingadmissionpolicies/${t.name('policy')}`, 'json', ignore, { silent: true });
+		await t.patch(`validatingadmissionpolicies/${t.name('policy')}`, 'json', ignore, { unrecorded: true });
 		await outOfForce(t);
 		await t.delete('configmaps/probe');
 		await repeal(t);
@@ -402,7 +402,7 @@ export default [
 			t.amend((line) => line.replaceAll(numbers, 'numbers'));
 			await repeal(t);
 			await outOfForce(t);
-			await t.delete('configmaps/probe', undefined, { silent: true });
+			await t.delete('configmaps/probe', undefined, { unrecorded: true });
 		}
 	}),
 	define('webhook-holds-finalizer', '§1.9 §3 P17 A webhook on UPDATE refuses the removal of a finalizer', async (t) => {
@@ -411,10 +411,10 @@ export default [
 		];
 		await t.create(configMap('a', { finalizers: ['example.com/x'] }));
 		await t.delete('configmaps/a');
-		await t.create(webhook(t, 'Mutating', { rules, reinvocationPolicy: 'Never' }), { silent: true });
+		await t.create(webhook(t, 'Mutating', { rules, reinvocationPolicy: 'Never' }), { unrecorded: true });
 		await inForce(t);
 		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } });
-		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { unrecorded: true });
 		await outOfForce(t);
 		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } });
 	}),
@@ -422,16 +422,16 @@ export default [
 		const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }];
 		const name = 'label.example.com';
 		await t.create(webhook(t, 'Mutating', { name, rules, clientConfig: t.webhookAt(name), timeoutSeconds: 5 }), {
-			silent: true,
+			unrecorded: true,
 		});
 		await t.eventually('it is called', 'POST', 'configmaps', ({ body }) => body.metadata?.labels?.by, {
 			body: configMap('probe'),
 			query: { dryRun: 'All' },
 		});
-		await t.create(configMap('a'), { see: ['metadata.labels'] });
-		await t.patch('configmaps/a', 'merge', { metadata: { labels: { by: null } } }, { see: ['metadata.labels'] });
+		await t.create(configMap('a'), { fields: ['metadata.labels'] });
+		await t.patch('configmaps/a', 'merge', { metadata: { labels: { by: null } } }, { fields: ['metadata.labels'] });
 		await t.delete('configmaps/a');
-		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { unrecorded: true });
 	}),
 	define(
 		'webhook-refuses-orphaning',
@@ -443,21 +443,21 @@ export default [
 			const objectSelector = { matchLabels: { of: 'it' } };
 			const name = 'deny.example.com';
 			const hook = { name, rules, objectSelector, clientConfig: t.webhookAt(name), timeoutSeconds: 5 };
-			await t.create(webhook(t, 'Validating', hook), { silent: true });
+			await t.create(webhook(t, 'Validating', hook), { unrecorded: true });
 			await t.eventually('it is called', 'PATCH', 'configmaps/child', ({ status }) => status === 400, {
 				body: { data: { a: 'b' } },
 				headers: { 'content-type': 'application/merge-patch+json' },
 				query: { dryRun: 'All' },
 			});
 			await t.delete('configmaps/parent', { propagationPolicy: 'Orphan' });
-			// The collector comes to this one after it.
+			// The collector processes this one later.
 			const { body: other } = await t.create(configMap('other'));
 			await t.create(configMap('left', ownedBy(other)));
 			await t.delete('configmaps/other', { propagationPolicy: 'Orphan' });
 			await t.gone('configmaps/other');
 			await t.get('configmaps/parent');
 			await t.get('configmaps/child');
-			await t.delete(validating(t), undefined, { silent: true });
+			await t.delete(validating(t), undefined, { unrecorded: true });
 			await t.gone('configmaps/parent');
 			await t.get('configmaps/child');
 		},
@@ -466,8 +466,8 @@ export default [
 		'delete-outlasts-server',
 		'§3 A8 A DELETE that takes longer than 34 s is given up, with nothing deleted; one of a collection is not',
 		async (t) => {
-			// A webhook is waited for 30 s at most, so it takes two: of those that may change an object, as they are asked
-			// one after the other, and the first of them passed over. A third refuses the probe, to tell when they are known.
+			// The server waits 30 s for a webhook at most, so it takes two to exceed its limit: mutating ones, because they are called
+			// one after the other, and the first with failure policy Ignore. A third refuses the probe, to show when they are in force.
 			const labels = { slow: 'yes' };
 			const hooks = webhook(t, 'Mutating', {
 				name: 'deny.example.com',
@@ -481,23 +481,23 @@ export default [
 				const hangs = { name, clientConfig, objectSelector, timeoutSeconds: 18, failurePolicy: 'Ignore' };
 				hooks.webhooks.push(...webhook(t, 'Mutating', hangs).webhooks);
 			}
-			await t.create(hooks, { silent: true });
+			await t.create(hooks, { unrecorded: true });
 			await inForce(t, 400);
 			for (const name of ['a', 'b'])
-				await t.create(configMap(name, { labels: { of: name, ...labels } }), { silent: true });
-			await t.hands.outlast('configmaps', t.ns, 'a');
+				await t.create(configMap(name, { labels: { of: name, ...labels } }), { unrecorded: true });
+			await t.faultInjector.delayNextDelete('configmaps', t.ns, 'a');
 			const query = { labelSelector: 'of=b' };
 			const [, { status }] = await Promise.all([
 				t.delete('configmaps/a'),
-				t.delete('configmaps', undefined, { query, silent: true }),
+				t.delete('configmaps', undefined, { query, unrecorded: true }),
 			]);
 			t.note('the collection', status);
 			await t.get('configmaps', { query: { labelSelector: 'slow' } });
-			await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+			await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { unrecorded: true });
 			await outOfForce(t);
 			await t.delete('configmaps/a');
 		},
-		// A webhook makes the server look up the namespace of what is deleted: one that stands this long would meet the case
+		// A webhook makes the server look up the namespace of the deleted object. One that exists this long would disturb the case
 		// whose namespace is gone.
 		{
 			alone: true,
@@ -505,14 +505,14 @@ export default [
 				{
 					real: '504 Failure 504 Timeout "Timeout: request did not complete within requested timeout - context deadline exceeded"',
 					sandbox: '504 Failure 504 Timeout "Timeout: request did not complete within the allotted timeout"',
-					why: 'it waits for nobody, but is told that it took too long: in the words of the limit of 60 s, it has no others',
+					why: 'the sandbox calls no webhook and injects the timeout, with the message of the 60 s limit, the only one it has',
 				},
 			],
 		},
 	),
 	define('webhook-conditions', '§3 X3 A webhook is called where its conditions hold', async (t) => {
 		const matchConditions = [{ name: 'only-probe', expression: isProbe }];
-		await t.create(webhook(t, 'Validating', { matchConditions }), { silent: true });
+		await t.create(webhook(t, 'Validating', { matchConditions }), { unrecorded: true });
 		await inForce(t);
 		await t.create(configMap('a'));
 		await t.delete('configmaps/a');
@@ -520,22 +520,22 @@ export default [
 		const conditions = (/** @type {string} */ expression) => [
 			{ op: 'replace', path: '/webhooks/0/matchConditions', value: [{ name: 'fails', expression }] },
 		];
-		await t.patch(validating(t), 'json', conditions('oldObject.data.none == "x"'), { silent: true });
+		await t.patch(validating(t), 'json', conditions('oldObject.data.none == "x"'), { unrecorded: true });
 		const fails = (/** @type {any} */ { body }) => /no such key/.test(body.message);
 		await t.eventually('its condition fails', 'DELETE', 'configmaps/probe', fails, dryRun);
 		await t.delete('configmaps/probe');
-		await t.delete(validating(t), undefined, { silent: true });
+		await t.delete(validating(t), undefined, { unrecorded: true });
 		await outOfForce(t);
 	}),
 	define('webhook-changes-nothing', 'A webhook cannot change what is deleted', async (t) => {
 		const name = 'label.example.com';
 		await t.create(webhook(t, 'Mutating', { name, clientConfig: t.webhookAt(name), timeoutSeconds: 5 }), {
-			silent: true,
+			unrecorded: true,
 		});
 		await inForce(t);
 		await t.delete('configmaps/probe');
 		await t.get('configmaps/probe');
-		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+		await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { unrecorded: true });
 		await outOfForce(t);
 	}),
 	define(
@@ -548,7 +548,7 @@ export default [
 			const name = 'rewrite.example.com';
 			const free = { metadata: { finalizers: null } };
 			await t.create(webhook(t, 'Mutating', { name, rules, clientConfig: t.webhookAt(name), timeoutSeconds: 5 }), {
-				silent: true,
+				unrecorded: true,
 			});
 			await t.eventually('it is called', 'PATCH', 'pods/p', ({ status }) => status === 422, {
 				body: { metadata: { annotations: { a: 'b' } } },
@@ -556,7 +556,7 @@ export default [
 			});
 			await t.patch('pods/p', 'merge', free);
 			await t.get('pods/p');
-			await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { silent: true });
+			await t.delete(`mutatingwebhookconfigurations/${t.name('hook')}`, undefined, { unrecorded: true });
 			await t.eventually('it is not called', 'PATCH', 'pods/p', ({ status }) => status === 200, {
 				body: { metadata: { annotations: { a: 'c' } } },
 				headers: { 'content-type': 'application/merge-patch+json' },
@@ -567,14 +567,14 @@ export default [
 	),
 	define('webhook-collection', '§6.1 deletecollection stops at the first that is refused', async (t) => {
 		const unspared = { matchExpressions: [{ key: 'spared', operator: 'DoesNotExist' }] };
-		await t.create(webhook(t, 'Validating', { objectSelector: unspared }), { silent: true });
+		await t.create(webhook(t, 'Validating', { objectSelector: unspared }), { unrecorded: true });
 		await inForce(t);
 		await t.create(configMap('a', { labels: { of: 'case', spared: 'yes' } }));
 		await t.create(configMap('b', { labels: { of: 'case' } }));
 		await t.create(configMap('c', { labels: { of: 'case', spared: 'yes' } }));
 		await t.delete('configmaps', undefined, { query: { labelSelector: 'of=case' } });
 		await t.get('configmaps', { query: { labelSelector: 'of=case' } });
-		await t.delete(validating(t), undefined, { silent: true });
+		await t.delete(validating(t), undefined, { unrecorded: true });
 	}),
 	define(
 		'policy-unreadable',
@@ -589,16 +589,16 @@ export default [
 				{
 					real: String.raw`422 Failure 422 Invalid "ValidatingAdmissionPolicy.admissionregistration.k8s.io \"policy-policy-unreadable\" is invalid: spec.validations[0].expression: Invalid value: \"oldObject.metadata.\": compilation failed: ERROR: <input>:1:20: Syntax error: no viable alternative at input '.'\n | oldObject.metadata.\n | ...................^" {group=admissionregistration.k8s.io kind=ValidatingAdmissionPolicy name=policy-policy-unreadable}`,
 					sandbox: '201 ValidatingAdmissionPolicy policy-policy-unreadable generation=1',
-					why: unread,
+					why: parsedLate,
 				},
 				{
 					real: String.raw`cause FieldValueInvalid spec.validations[0].expression "Invalid value: \"oldObject.metadata.\": compilation failed: ERROR: <input>:1:20: Syntax error: no viable alternative at input '.'\n | oldObject.metadata.\n | ...................^"`,
-					why: unread,
+					why: parsedLate,
 				},
 				{
 					real: '200 "MutatingAdmissionPolicyList"',
 					sandbox: '404 Failure 404 NotFound "the server could not find the requested resource"',
-					why: 'it has none: a teardown changes nothing that they could change',
+					why: 'the sandbox has no MutatingAdmissionPolicies: a teardown changes nothing that they could mutate',
 				},
 			],
 		},
@@ -606,9 +606,9 @@ export default [
 	define('webhook-side-effects', '§6.1 A webhook with side effects does not take part in a dry run', async (t) => {
 		await t.create(webhook(t, 'Validating', { sideEffects: 'Some' }));
 		await t.create(webhook(t, 'Validating', { sideEffects: 'NoneOnDryRun' }), {
-			see: ['webhooks[0].matchPolicy', 'webhooks[0].sideEffects'],
+			fields: ['webhooks[0].matchPolicy', 'webhooks[0].sideEffects'],
 		});
-		await t.delete(validating(t), undefined, { silent: true });
+		await t.delete(validating(t), undefined, { unrecorded: true });
 	}),
 	define(
 		'apiservice-not-found',
@@ -630,18 +630,18 @@ export default [
 		'§3 X6 §8 R-S3 An APIService whose Service selects nothing, and one whose Service selects not at all',
 		async (t) => {
 			const [one, two] = [`a.${t.ns}.example.com`, `b.${t.ns}.example.com`];
-			await t.create(service('empty', { ports: [{ port: 443 }] }), { silent: true });
-			await t.create(service('bare', { selector: undefined, ports: [{ port: 443 }] }), { silent: true });
-			await t.until('endpointslices', 'there is one', (all) => all.length === 1, { silent: true });
-			await t.create(apiService(one, { name: 'empty', namespace: t.ns }), { silent: true });
-			await t.create(apiService(two, { name: 'bare', namespace: t.ns }), { silent: true });
+			await t.create(service('empty', { ports: [{ port: 443 }] }), { unrecorded: true });
+			await t.create(service('bare', { selector: undefined, ports: [{ port: 443 }] }), { unrecorded: true });
+			await t.until('endpointslices', 'there is one', (all) => all.length === 1, { unrecorded: true });
+			await t.create(apiService(one, { name: 'empty', namespace: t.ns }), { unrecorded: true });
+			await t.create(apiService(two, { name: 'bare', namespace: t.ns }), { unrecorded: true });
 			await t.until(`apiservices/v1.${one}`, 'is not Available', (each) => available(each)?.status === 'False', {
 				show: availability,
 			});
 			await t.until(`apiservices/v1.${two}`, 'is not Available', (each) => available(each)?.status === 'False', {
 				show: availability,
 			});
-			for (const group of [one, two]) await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+			for (const group of [one, two]) await t.delete(`apiservices/v1.${group}`, undefined, { unrecorded: true });
 		},
 		{ alone: true },
 	),
@@ -650,15 +650,15 @@ export default [
 		'§3 X6 An APIService whose Service has other ports, and one that needs an endpoint at a port with a name',
 		async (t) => {
 			const [one, two] = [`a.${t.ns}.example.com`, `b.${t.ns}.example.com`];
-			await t.create(service('web', { ports: [{ port: 8443, name: 'secure' }] }), { silent: true });
-			await t.until('endpointslices', 'there is one', (all) => all.length === 1, { silent: true });
-			await t.create(apiService(one, { name: 'web', namespace: t.ns }), { silent: true });
-			await t.create(apiService(two, { name: 'web', namespace: t.ns, port: 8443 }), { silent: true });
+			await t.create(service('web', { ports: [{ port: 8443, name: 'secure' }] }), { unrecorded: true });
+			await t.until('endpointslices', 'there is one', (all) => all.length === 1, { unrecorded: true });
+			await t.create(apiService(one, { name: 'web', namespace: t.ns }), { unrecorded: true });
+			await t.create(apiService(two, { name: 'web', namespace: t.ns, port: 8443 }), { unrecorded: true });
 			for (const group of [one, two]) {
 				await t.until(`apiservices/v1.${group}`, 'is not Available', (each) => available(each)?.status === 'False', {
 					show: availability,
 				});
-				await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+				await t.delete(`apiservices/v1.${group}`, undefined, { unrecorded: true });
 			}
 		},
 		{ alone: true },
@@ -668,7 +668,7 @@ export default [
 		'§3 X6 An APIService whose endpoint does not answer fails the discovery check',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
-			await t.create(service('silent', { selector: undefined, ports: [{ port: 443 }] }), { silent: true });
+			await t.create(service('silent', { selector: undefined, ports: [{ port: 443 }] }), { unrecorded: true });
 			await t.create(
 				{
 					apiVersion: 'discovery.k8s.io/v1',
@@ -676,18 +676,18 @@ export default [
 					metadata: { name: 'silent', labels: { 'kubernetes.io/service-name': 'silent' } },
 					addressType: 'IPv4',
 					ports: [{ name: '', port: 443 }],
-					// For documentation: nobody has it (RFC 5737).
+					// An address reserved for documentation (RFC 5737).
 					endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true } }],
 				},
-				{ silent: true },
+				{ unrecorded: true },
 			);
-			await t.create(apiService(group, { name: 'silent', namespace: t.ns }), { silent: true });
+			await t.create(apiService(group, { name: 'silent', namespace: t.ns }), { unrecorded: true });
 			const judged = ['FailedDiscoveryCheck', 'Passed'];
 			await t.until(`apiservices/v1.${group}`, 'has been asked', (one) => judged.includes(available(one)?.reason), {
-				within: longPatience,
+				within: longTimeout,
 				show: (one) => [available(one).status, available(one).reason],
 			});
-			await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+			await t.delete(`apiservices/v1.${group}`, undefined, { unrecorded: true });
 		},
 		{
 			alone: true,
@@ -695,7 +695,7 @@ export default [
 				{
 					real: '["False","FailedDiscoveryCheck"]',
 					sandbox: '["True","Passed"]',
-					why: 'what stands behind an APIService there answers if it has an endpoint',
+					why: 'in the sandbox an APIService is available as soon as it has an endpoint',
 				},
 			],
 		},
@@ -705,16 +705,16 @@ export default [
 		'§2.5 An APIService that is not Available is stale in discovery',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
-			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { silent: true });
+			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { unrecorded: true });
 			await t.until(`apiservices/v1.${group}`, 'is not Available', (one) => available(one)?.status === 'False', {
-				silent: true,
+				unrecorded: true,
 			});
 			const versions = (/** @type {any} */ { body }) =>
 				body.items.find((/** @type {any} */ { metadata }) => metadata.name === group)?.versions;
 			const stale = (/** @type {any} */ answer) =>
 				versions(answer)?.some((/** @type {any} */ { freshness }) => freshness === 'Stale');
 			t.note('in discovery', versions(await t.eventually('stale', 'GET', '/apis', stale, { headers: discovery })));
-			await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+			await t.delete(`apiservices/v1.${group}`, undefined, { unrecorded: true });
 		},
 		{ alone: true },
 	),
@@ -723,9 +723,9 @@ export default [
 		'§3 N1 §8 R-S3 An API that is away holds every namespace; its content is gone all the same',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
-			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { silent: true });
+			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { unrecorded: true });
 			await t.until(`apiservices/v1.${group}`, 'is not Available', (one) => available(one)?.status === 'False', {
-				silent: true,
+				unrecorded: true,
 			});
 			const other = await t.namespace(t.name('n'));
 			await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('a'));
@@ -733,15 +733,15 @@ export default [
 			await t.until(
 				`namespaces/${other}`,
 				'says what it cannot discover',
-				(ns) => says(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
+				(ns) => hasCondition(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
 				{
 					show: conditions,
 				},
 			);
 			await t.gone(`/api/v1/namespaces/${other}/configmaps/a`);
-			await t.get(`namespaces/${other}`, { see: ['spec.finalizers'] });
+			await t.get(`namespaces/${other}`, { fields: ['spec.finalizers'] });
 			await t.delete(`apiservices/v1.${group}`);
-			await t.until(`namespaces/${other}`, 'is gone', (ns) => !ns, { within: longPatience });
+			await t.until(`namespaces/${other}`, 'is gone', (ns) => !ns, { within: longTimeout });
 		},
 		{ alone: true },
 	),
@@ -750,9 +750,9 @@ export default [
 		'§3 N1 N5 An API that is away and a Pod that stays: both hold',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
-			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { silent: true });
+			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { unrecorded: true });
 			await t.until(`apiservices/v1.${group}`, 'is not Available', (one) => available(one)?.status === 'False', {
-				silent: true,
+				unrecorded: true,
 			});
 			await t.create(unplacedPod('p', { finalizers: ['example.com/x'] }));
 			await t.create(configMap('a'));
@@ -760,13 +760,13 @@ export default [
 			await t.until(
 				`namespaces/${t.ns}`,
 				'says what it cannot discover',
-				(ns) => says(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
-				{ see: ['status.conditions'] },
+				(ns) => hasCondition(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
+				{ fields: ['status.conditions'] },
 			);
 			await t.get('configmaps/a');
-			await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
-			await t.patch('pods/p', 'merge', { metadata: { finalizers: null } }, { silent: true });
-			await t.until(`namespaces/${t.ns}`, 'is gone', (ns) => !ns, { within: longPatience });
+			await t.delete(`apiservices/v1.${group}`, undefined, { unrecorded: true });
+			await t.patch('pods/p', 'merge', { metadata: { finalizers: null } }, { unrecorded: true });
+			await t.until(`namespaces/${t.ns}`, 'is gone', (ns) => !ns, { within: longTimeout });
 		},
 		{ alone: true },
 	),
@@ -775,9 +775,9 @@ export default [
 		'§3 G4 An API that is away does not keep the garbage collector from what it knows',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
-			await t.create(service('empty', { ports: [{ port: 443 }] }), { silent: true });
-			await t.until('endpointslices', 'there is one', (all) => all.length === 1, { silent: true });
-			await t.create(apiService(group, { name: 'empty', namespace: t.ns }), { silent: true });
+			await t.create(service('empty', { ports: [{ port: 443 }] }), { unrecorded: true });
+			await t.until('endpointslices', 'there is one', (all) => all.length === 1, { unrecorded: true });
+			await t.create(apiService(group, { name: 'empty', namespace: t.ns }), { unrecorded: true });
 			await t.until(`apiservices/v1.${group}`, 'is not Available', (one) => available(one)?.status === 'False', {
 				show: availability,
 			});
@@ -787,7 +787,7 @@ export default [
 				await t.delete('configmaps/parent', { propagationPolicy: policy });
 				await t.gone('configmaps/child', 'configmaps/parent');
 			}
-			await t.delete(`apiservices/v1.${group}`, undefined, { silent: true });
+			await t.delete(`apiservices/v1.${group}`, undefined, { unrecorded: true });
 		},
 		{ alone: true },
 	),

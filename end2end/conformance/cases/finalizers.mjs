@@ -1,5 +1,5 @@
 /**
- * Finalizers: what holds an object that was deleted, who may add and remove them, and when it goes.
+ * Finalizers: how they hold a deleted object, and how they are added and removed.
  */
 import { configMap } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -88,7 +88,7 @@ export default [
 		async (t) => {
 			await t.create(held(x));
 			await t.delete('configmaps/a');
-			await t.patch('configmaps/a', 'merge', { data: { k: 'v' } }, { see: ['data'] });
+			await t.patch('configmaps/a', 'merge', { data: { k: 'v' } }, { fields: ['data'] });
 			await t.patch('configmaps/a', 'merge', { metadata: { deletionTimestamp: null } });
 			await t.patch('configmaps/a', 'merge', { metadata: { deletionTimestamp: '2030-01-01T00:00:00Z' } });
 			await t.patch('configmaps/a', 'merge', { metadata: { deletionGracePeriodSeconds: 17 } });
@@ -168,7 +168,7 @@ export default [
 					subresource,
 					fieldsV1['f:metadata']?.['f:finalizers'],
 				])
-				// Both wrote within the same second, or not, and the order is that of the times.
+				// The API orders managers by time, and both may have written within one second.
 				.sort((/** @type {any} */ [one], /** @type {any} */ [other]) => (one < other ? -1 : 1));
 		await t.get('configmaps/a', { show: whose });
 	}),

@@ -1,5 +1,5 @@
 /**
- * Bad input: what is no request, no JSON, no object, too much.
+ * Bad input: malformed requests, malformed JSON, wrong objects, bodies that are too large.
  */
 import { configMap } from '../objects.mjs';
 import { define } from '../suite.mjs';
@@ -40,7 +40,7 @@ export default [
 		'YAML is understood if it is said to be YAML',
 		async (t) => {
 			const headers = { 'content-type': 'application/yaml' };
-			await t.post('configmaps', undefined, { raw: yaml('a'), headers, see: ['data'] });
+			await t.post('configmaps', undefined, { raw: yaml('a'), headers, fields: ['data'] });
 			await t.post('configmaps', undefined, { raw: 'a: [b', headers });
 			await t.post('configmaps', undefined, { raw: yaml('b') });
 		},
@@ -52,7 +52,7 @@ export default [
 				real,
 				sandbox:
 					'415 Failure 415 UnsupportedMediaType "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf"',
-				why: 'clients of the sandbox send JSON; it reads no YAML',
+				why: 'the sandbox reads no YAML, because its clients send JSON',
 			})),
 		},
 	),
@@ -77,7 +77,7 @@ export default [
 		await t.post('configmaps', undefined, { raw: `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}` });
 	}),
 	define('input-patch-too-many', 'A JSON patch of too many operations', async (t) => {
-		await t.create(configMap('a'), { silent: true });
+		await t.create(configMap('a'), { unrecorded: true });
 		await t.patch(
 			'configmaps/a',
 			'json',
@@ -85,7 +85,7 @@ export default [
 		);
 	}),
 	define('input-delete-body', 'A DELETE whose body is no DeleteOptions', async (t) => {
-		await t.create(configMap('a'), { silent: true });
+		await t.create(configMap('a'), { unrecorded: true });
 		await t.delete('configmaps/a', undefined, { raw: '{"gracePeriodSeconds":' });
 		await t.delete('configmaps/a', { gracePeriodSeconds: 'soon' });
 		await t.delete('configmaps/a', { preconditions: 'none' });
@@ -124,7 +124,7 @@ export default [
 		await t.delete(`configmaps/${'a'.repeat(300)}`);
 	}),
 	define('input-query', 'Parameters with values that they do not have', async (t) => {
-		await t.create(configMap('a'), { silent: true });
+		await t.create(configMap('a'), { unrecorded: true });
 		await t.get('configmaps', { query: { timeoutSeconds: 'x' } });
 		await t.get('configmaps/a', { query: { resourceVersion: 'x' } });
 		await t.get('configmaps/a', { query: { unknown: 'x' } });
@@ -135,7 +135,7 @@ export default [
 	define('input-duplicate-keys', 'A key twice', async (t) => {
 		const raw = '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"k":"v","k":"w"}}';
 		await t.post('configmaps', undefined, { raw, query: { fieldValidation: 'Strict' } });
-		await t.post('configmaps', undefined, { raw, see: ['data'] });
+		await t.post('configmaps', undefined, { raw, fields: ['data'] });
 	}),
 	define('input-text', 'Text of all sorts survives', async (t) => {
 		await t.create(
@@ -144,7 +144,7 @@ export default [
 				{ annotations: { note: 'ä \u{1F600} </script> "quoted" \\ \n\t' } },
 				{ data: { k: '\u202e reversed' } },
 			),
-			{ see: ['metadata.annotations', 'data'] },
+			{ fields: ['metadata.annotations', 'data'] },
 		);
 		await t.create(configMap('b', {}, { data: { 'not a key!': 'v' } }));
 		await t.create(configMap('b', {}, { binaryData: { k: '***' } }));

@@ -1,35 +1,35 @@
 /**
- * What only a kubelet knows of a Pod that does not go, as far as it tells the API: the case says what it would.
+ * Pods that do not terminate for reasons that only a kubelet knows. The case writes what the kubelet would report to the API.
  */
 import {
 	bareNode,
 	container,
-	ended,
-	heard,
-	isHeard,
-	overdue,
+	terminatedState,
+	withHeartbeat,
+	hasCurrentLease,
+	waitForDeadline,
 	podOnBareNode,
 	running,
-	runs,
-	tell,
-	timeOf,
-	told,
+	runningState,
+	reportEvent,
+	serverTime,
+	getEvents,
 } from '../bare-node.mjs';
 import { condition } from '../conditions.mjs';
 import { claim, mounting, ownedBy, pod, storageClass } from '../objects.mjs';
-import { longPatience } from '../scene.mjs';
+import { longTimeout } from '../test-context.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
-/** What can be seen of a Pod, and of its containers. @param {any} pod */
+/** The phase of a Pod and the states of its containers. @param {any} pod */
 const states = ({ status }) => [
 	status.phase,
 	...status.containerStatuses.map((/** @type {any} */ { state }) => Object.keys(state)[0]),
 ];
-/** No longer than it is needed. @param {Scene} t */
-const removeNode = (t) => t.delete(`nodes/${t.name('node')}`, undefined, { silent: true });
-/** What a kubelet asks for when it is done with a Pod. @param {any} pod */
+/** Deletes the node at the end of a case. @param {TestContext} t */
+const removeNode = (t) => t.delete(`nodes/${t.name('node')}`, undefined, { unrecorded: true });
+/** The DeleteOptions of a kubelet that has finished with a Pod. @param {any} pod */
 const last = ({ metadata }) => ({ gracePeriodSeconds: 0, preconditions: { uid: metadata.uid } });
 
 const protection = 'resource.kubernetes.io/delete-protection';
@@ -41,16 +41,16 @@ export default [
 		async (t) => {
 			const lifecycle = { preStop: { exec: { command: ['/bin/drain'] } } };
 			const containers = [{ name: 'main', image: 'example.com/main:1', lifecycle }];
-			const { pod: p } = await podOnBareNode(t, { ...running, ...container(runs()) }, { containers });
+			const { pod: p } = await podOnBareNode(t, { ...running, ...container(runningState()) }, { containers });
 			const answer = await t.delete('pods/p', undefined, {
-				see: ['spec.terminationGracePeriodSeconds', 'spec.containers[0].lifecycle'],
+				fields: ['spec.terminationGracePeriodSeconds', 'spec.containers[0].lifecycle'],
 			});
 			const due = Date.parse(answer.body.metadata.deletionTimestamp);
-			t.note('the deadline is 30 s after the request', due - timeOf(answer) > 25_000 && due - timeOf(answer) <= 30_000);
-			await tell(t, p, 'Killing', 'Stopping container main', 'Normal');
-			await tell(t, p, 'FailedPreStopHook', 'PreStopHook failed');
-			await told(t, p, 'Killing');
-			await told(t, p, 'FailedPreStopHook');
+			t.note('the deadline is 30 s after the request', due - serverTime(answer) > 25_000 && due - serverTime(answer) <= 30_000);
+			await reportEvent(t, p, 'Killing', 'Stopping container main', 'Normal');
+			await reportEvent(t, p, 'FailedPreStopHook', 'PreStopHook failed');
+			await getEvents(t, p, 'Killing');
+			await getEvents(t, p, 'FailedPreStopHook');
 			const { body: now } = await t.get('pods/p', { show: states });
 			t.note('the deadline is the same', Date.parse(now.metadata.deletionTimestamp) === due);
 			await removeNode(t);
@@ -61,17 +61,17 @@ export default [
 		'§3 P6 Its node ready, the lease fresh, the Pod past its deadline and Running, no Killing; what nodes/proxy says is not shown',
 		async (t) => {
 			const spec = { terminationGracePeriodSeconds: 1 };
-			const { name, pod: p } = await podOnBareNode(t, { ...running, ...container(runs()) }, spec);
-			await heard(t, name, async () => {
+			const { name, pod: p } = await podOnBareNode(t, { ...running, ...container(runningState()) }, spec);
+			await withHeartbeat(t, name, async () => {
 				await t.delete('pods/p');
-				await overdue(t);
+				await waitForDeadline(t);
 				await t.get(`nodes/${name}`, {
 					show: (node) => [condition(node, 'Ready').status, condition(node, 'Ready').reason],
 				});
-				t.note('the lease is fresh', await isHeard(t, name));
-				await t.get('pods/p', { see: ['status.phase'] });
+				t.note('the lease is fresh', await hasCurrentLease(t, name));
+				await t.get('pods/p', { fields: ['status.phase'] });
 				await t.get('pods/p', { show: states });
-				await told(t, p, 'Killing');
+				await getEvents(t, p, 'Killing');
 			});
 			await removeNode(t);
 		},
@@ -84,12 +84,12 @@ export default [
 			const waiting = { reason: 'ContainerCreating' };
 			const status = { phase: 'Pending', ...container({ waiting }) };
 			const { pod: p } = await podOnBareNode(t, status, { terminationGracePeriodSeconds: 2 });
-			await tell(t, p, 'FailedMount', 'Unable to attach or mount volumes: timed out waiting for the condition');
-			await told(t, p, 'FailedMount');
-			await t.delete('pods/p', undefined, { see: ['status.phase'] });
-			await overdue(t);
-			await t.get('pods/p', { see: ['status.phase', 'status.containerStatuses[0].state.waiting.reason'] });
-			await t.delete('pods/p', last(p), { see: ['status.phase'] });
+			await reportEvent(t, p, 'FailedMount', 'Unable to attach or mount volumes: timed out waiting for the condition');
+			await getEvents(t, p, 'FailedMount');
+			await t.delete('pods/p', undefined, { fields: ['status.phase'] });
+			await waitForDeadline(t);
+			await t.get('pods/p', { fields: ['status.phase', 'status.containerStatuses[0].state.waiting.reason'] });
+			await t.delete('pods/p', last(p), { fields: ['status.phase'] });
 			await t.get('pods/p');
 			await removeNode(t);
 		},
@@ -98,28 +98,28 @@ export default [
 		'pod-held-unmount-no-driver',
 		'§3 P11 Containers dead, a CSI volume, no driver on the node: terminal phase, grace above 0, no warning',
 		async (t) => {
-			await t.create(storageClass(t.name('class')), { silent: true });
-			await t.create(claim('data', t.name('class')), { silent: true });
+			await t.create(storageClass(t.name('class')), { unrecorded: true });
+			await t.create(claim('data', t.name('class')), { unrecorded: true });
 			const is = (/** @type {any} */ one) => one.status.phase === 'Bound';
-			const { spec } = await t.until('persistentvolumeclaims/data', 'is Bound', is, { silent: true });
+			const { spec } = await t.until('persistentvolumeclaims/data', 'is Bound', is, { unrecorded: true });
 			const pv = `persistentvolumes/${spec.volumeName}`;
-			await t.until(pv, 'is Bound', is, { see: ['spec.csi.driver'] });
+			await t.until(pv, 'is Bound', is, { fields: ['spec.csi.driver'] });
 			const mounted = mounting({ persistentVolumeClaim: { claimName: 'data' } });
-			const { name, pod: p } = await podOnBareNode(t, { ...running, ...container(runs()) }, mounted);
+			const { name, pod: p } = await podOnBareNode(t, { ...running, ...container(runningState()) }, mounted);
 			const drivers = [{ name: 'other.example.com', nodeID: name }];
 			await t.create(
 				{ apiVersion: 'storage.k8s.io/v1', kind: 'CSINode', metadata: { name }, spec: { drivers } },
-				{ silent: true },
+				{ unrecorded: true },
 			);
 			await t.delete('pods/p');
-			await t.patch('pods/p/status', 'strategic', { status: { phase: 'Failed', ...container(ended()) } }, { show: states });
-			await t.get('pods/p', { see: ['status.phase', 'spec.volumes[0].persistentVolumeClaim.claimName'] });
+			await t.patch('pods/p/status', 'strategic', { status: { phase: 'Failed', ...container(terminatedState()) } }, { show: states });
+			await t.get('pods/p', { fields: ['status.phase', 'spec.volumes[0].persistentVolumeClaim.claimName'] });
 			await t.get('events', { query: { fieldSelector: `type=Warning,involvedObject.uid=${p.metadata.uid}` } });
 			await t.get(`csinodes/${name}`, { show: (one) => one.spec.drivers.map((/** @type {any} */ { name }) => name) });
 			await t.get('csidrivers/csi.unwind.test');
 			await t.delete('pods/p', last(p));
 			await t.get('pods/p');
-			await t.delete(`csinodes/${name}`, undefined, { silent: true });
+			await t.delete(`csinodes/${name}`, undefined, { unrecorded: true });
 			await removeNode(t);
 		},
 	),
@@ -134,20 +134,20 @@ export default [
 					metadata: { name: 'c', finalizers: [protection] },
 					spec: { devices: { requests: [{ name: 'one', exactly: { deviceClassName: 'gpu' } }] } },
 				},
-				{ silent: true },
+				{ unrecorded: true },
 			);
 			const resourceClaims = [{ name: 'one', resourceClaimName: c.metadata.name }];
-			const { name, pod: p } = await podOnBareNode(t, { ...running, ...container(runs()) }, { resourceClaims });
+			const { name, pod: p } = await podOnBareNode(t, { ...running, ...container(runningState()) }, { resourceClaims });
 			const results = [{ request: 'one', driver: 'gpu.example.com', pool: name, device: 'gpu-0' }];
 			const reservedFor = [{ resource: 'pods', name: 'p', uid: p.metadata.uid }];
 			const status = { allocation: { devices: { results } }, reservedFor };
-			await t.patch('resourceclaims/c/status', 'merge', { status }, { silent: true });
+			await t.patch('resourceclaims/c/status', 'merge', { status }, { unrecorded: true });
 			await t.delete('pods/p');
-			await t.patch('pods/p/status', 'strategic', { status: container(ended()) }, { show: states });
-			await t.get('pods/p', { see: ['status.phase', 'spec.resourceClaims'] });
-			await told(t, p, 'FailedKillPod');
+			await t.patch('pods/p/status', 'strategic', { status: container(terminatedState()) }, { show: states });
+			await t.get('pods/p', { fields: ['status.phase', 'spec.resourceClaims'] });
+			await getEvents(t, p, 'FailedKillPod');
 			await t.delete('resourceclaims/c');
-			await t.get('resourceclaims/c', { see: ['status.reservedFor'] });
+			await t.get('resourceclaims/c', { fields: ['status.reservedFor'] });
 			await t.delete('pods/p', last(p));
 			await t.gone('pods/p', 'resourceclaims/c');
 			await removeNode(t);
@@ -167,7 +167,7 @@ export default [
 				},
 				{ nodeName: name, tolerations: [{ operator: 'Exists' }] },
 			);
-			const { body: first } = await t.create(mirror, { see: ['metadata.annotations', 'spec.serviceAccountName'] });
+			const { body: first } = await t.create(mirror, { fields: ['metadata.annotations', 'spec.serviceAccountName'] });
 			await t.delete('pods/p');
 			await t.get('pods/p');
 			await t.delete('pods/p', last(first));
@@ -176,7 +176,7 @@ export default [
 			await t.delete('pods/p', last(first));
 			await t.delete(`nodes/${name}`);
 			await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
-			await t.until('pods/p', 'is gone', (one) => !one, { within: longPatience });
+			await t.until('pods/p', 'is gone', (one) => !one, { within: longTimeout });
 		},
 	),
 ];

@@ -1,17 +1,17 @@
 /**
- * Namespaces: what is deleted in which order, what holds them, what they say about it.
+ * Namespaces: the order of deletion, what blocks it, and the conditions that report it.
  */
-import { conditions, failsToEnd, says } from '../conditions.mjs';
+import { conditions, deleteUntilBlocked, hasCondition } from '../conditions.mjs';
 import { configMap, definition, held, pod, unplacedPod, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const x = ['example.com/x'];
 const free = { metadata: { finalizers: null } };
-/** Without a resourceVersion: the controller may be writing its conditions. @param {string} name */
+/** Without a resourceVersion, because the controller may write conditions at the same time. @param {string} name */
 const finalized = (name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: [] } });
-/** What a namespace waits for. It is being deleted already, so that nothing of it changes when its turn comes. @param {Scene} t */
+/** Content that a namespace waits for. It is terminating already, so that the namespace controller does not change it. @param {TestContext} t */
 async function lastOne(t) {
 	await t.create(configMap('a', { finalizers: x }));
 	await t.delete('configmaps/a');
@@ -21,17 +21,17 @@ export default [
 	define('ns-created', 'A new namespace is Active and has its finalizer in the spec', async (t) => {
 		await t.create(
 			{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('n') } },
-			{ see: ['status.phase', 'spec.finalizers', 'metadata.labels'] },
+			{ fields: ['status.phase', 'spec.finalizers', 'metadata.labels'] },
 		);
 	}),
 	define('ns-deleted', 'A namespace is deleted with all that is in it', async (t) => {
 		await t.create(configMap('a'));
 		const watch = await t.watch('namespaces', {
 			query: { fieldSelector: `metadata.name=${t.ns}` },
-			see: ['status.phase', 'spec.finalizers'],
+			fields: ['status.phase', 'spec.finalizers'],
 			events: 'each',
 		});
-		await t.delete(`namespaces/${t.ns}`, undefined, { see: ['status.phase', 'spec.finalizers'] });
+		await t.delete(`namespaces/${t.ns}`, undefined, { fields: ['status.phase', 'spec.finalizers'] });
 		await watch.gone(t.ns);
 		t.note(
 			'seen',
@@ -43,8 +43,8 @@ export default [
 	}),
 	define('ns-second-delete', '§0c §1.8 A second DELETE of a namespace answers 200 and changes nothing', async (t) => {
 		await lastOne(t);
-		await t.delete(`namespaces/${t.ns}`, undefined, { see: ['status.phase'] });
-		await t.delete(`namespaces/${t.ns}`, undefined, { see: ['status.phase'] });
+		await t.delete(`namespaces/${t.ns}`, undefined, { fields: ['status.phase'] });
+		await t.delete(`namespaces/${t.ns}`, undefined, { fields: ['status.phase'] });
 		await t.patch('configmaps/a', 'merge', free);
 	}),
 	define('ns-no-creation', '§1.6 Nothing can be created in a namespace that is being deleted', async (t) => {
@@ -58,14 +58,14 @@ export default [
 			metadata: { name: 'e' },
 			involvedObject: { kind: 'ConfigMap', name: 'a', namespace: t.ns },
 		});
-		await t.patch('configmaps/a', 'merge', { data: { k: 'v' } }, { see: ['data'] });
+		await t.patch('configmaps/a', 'merge', { data: { k: 'v' } }, { fields: ['data'] });
 		await t.patch('configmaps/a', 'merge', free);
 	}),
 	define(
 		'ns-event-patched',
 		'§1.6 An event that was there before its namespace was deleted can still be patched, and none can be created',
 		async (t) => {
-			// While a Pod remains, nothing else is deleted.
+			// While a Pod remains, no other kind is deleted.
 			const { body } = await t.create(unplacedPod('p', { finalizers: x }));
 			const { name, uid } = body.metadata;
 			/** @param {string} event */
@@ -78,10 +78,10 @@ export default [
 				type: 'Warning',
 				count: 1,
 			});
-			await t.create(about('before'), { see: ['count'] });
+			await t.create(about('before'), { fields: ['count'] });
 			await t.delete(`namespaces/${t.ns}`);
 			await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
-			await t.patch('events/before', 'strategic', { count: 2, message: 'again' }, { see: ['count', 'message'] });
+			await t.patch('events/before', 'strategic', { count: 2, message: 'again' }, { fields: ['count', 'message'] });
 			await t.create(about('after'));
 			await t.patch('pods/p', 'merge', free);
 			await t.gone(`namespaces/${t.ns}`);
@@ -92,7 +92,7 @@ export default [
 		await t.create(configMap('b', { finalizers: x }));
 		await t.create(configMap('c'));
 		await t.delete(`namespaces/${t.ns}`);
-		await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => says(ns, 'NamespaceContentRemaining', 'True'), {
+		await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => hasCondition(ns, 'NamespaceContentRemaining', 'True'), {
 			show: conditions,
 		});
 		await t.get('configmaps');
@@ -130,7 +130,7 @@ export default [
 	define('ns-pod-past-grace', '§3 N3 N5 A Pod past its grace, held by nothing one can see, is not expected', async (t) => {
 		await t.create(pod('p', held, { terminationGracePeriodSeconds: 1 }));
 		await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running');
-		await failsToEnd(t);
+		await deleteUntilBlocked(t);
 		await t.get('pods/p');
 		await t.annotate('p', 'unwind.test/hold', null);
 		await t.gone(`namespaces/${t.ns}`);
@@ -142,16 +142,16 @@ export default [
 			const name = t.name('n');
 			await t.create(
 				{ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: ['example.com/own'] } },
-				{ see: ['spec.finalizers'] },
+				{ fields: ['spec.finalizers'] },
 			);
 			await t.delete(`namespaces/${name}`);
 			await t.until(
 				`namespaces/${name}`,
 				'has lost the finalizer kubernetes',
 				(one) => one.spec.finalizers.length === 1,
-				{ see: ['spec.finalizers', 'status.conditions'] },
+				{ fields: ['spec.finalizers', 'status.conditions'] },
 			);
-			await t.put(`namespaces/${name}/finalize`, finalized(name), { see: ['spec.finalizers', 'status.phase'] });
+			await t.put(`namespaces/${name}/finalize`, finalized(name), { fields: ['spec.finalizers', 'status.phase'] });
 			await t.gone(`namespaces/${name}`);
 		},
 	),
@@ -163,9 +163,9 @@ export default [
 			await t.namespace(name, { finalizers: x });
 			await t.delete(`namespaces/${name}`);
 			await t.until(`namespaces/${name}`, 'has no finalizer in the spec', (ns) => !ns.spec.finalizers, {
-				see: ['status.phase', 'spec', 'status.conditions'],
+				fields: ['status.phase', 'spec', 'status.conditions'],
 			});
-			await t.patch(`namespaces/${name}`, 'merge', free, { see: ['status.phase'] });
+			await t.patch(`namespaces/${name}`, 'merge', free, { fields: ['status.phase'] });
 			await t.get(`namespaces/${name}`);
 		},
 	),
@@ -176,7 +176,7 @@ export default [
 			`namespaces/${name}`,
 			'merge',
 			{ spec: { finalizers: ['example.com/own'] } },
-			{ see: ['spec.finalizers'] },
+			{ fields: ['spec.finalizers'] },
 		);
 		await t.patch(`namespaces/${name}/finalize`, 'merge', { spec: { finalizers: [] } });
 		await t.get(`namespaces/${name}/finalize`);
@@ -188,7 +188,7 @@ export default [
 				metadata: { name },
 				spec: { finalizers: ['kubernetes', 'example.com/own'] },
 			},
-			{ see: ['spec.finalizers'] },
+			{ fields: ['spec.finalizers'] },
 		);
 		await t.put(`namespaces/${name}/finalize`, {
 			apiVersion: 'v1',
@@ -209,10 +209,10 @@ export default [
 			await t.until(
 				`namespaces/${name}`,
 				'says what remains',
-				(one) => says(one, 'NamespaceContentRemaining', 'True'),
-				{ silent: true },
+				(one) => hasCondition(one, 'NamespaceContentRemaining', 'True'),
+				{ unrecorded: true },
 			);
-			await t.put(`namespaces/${name}/finalize`, finalized(name), { see: ['spec'] });
+			await t.put(`namespaces/${name}/finalize`, finalized(name), { fields: ['spec'] });
 			await t.get(`namespaces/${name}`);
 			await t.get(`${inside}/a`);
 			await t.patch(`${inside}/a`, 'merge', free);
@@ -235,7 +235,7 @@ export default [
 		await t.create(body);
 		await t.delete(`namespaces/${name}`);
 		await t.create(body);
-		await t.patch(`namespaces/${name}`, 'merge', free, { silent: true });
+		await t.patch(`namespaces/${name}`, 'merge', free, { unrecorded: true });
 		await t.gone(`namespaces/${name}`);
 		const { body: second } = await t.create(body);
 		t.note('another UID', first.metadata.uid !== second.metadata.uid);
@@ -263,17 +263,17 @@ export default [
 		'ns-custom-resource',
 		'§3 N4 X2 §8 R-S4e A custom resource whose operator is gone holds the namespace',
 		async (t) => {
-			const { body } = await t.create(definition(t.ns), { silent: true });
+			const { body } = await t.create(definition(t.ns), { unrecorded: true });
 			await t.until(
 				`customresourcedefinitions/${body.metadata.name}`,
 				'is established',
-				(crd) => says(crd, 'Established', 'True'),
-				{ silent: true },
+				(crd) => hasCondition(crd, 'Established', 'True'),
+				{ unrecorded: true },
 			);
 			const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
 			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 			await t.delete(`namespaces/${t.ns}`);
-			await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => says(ns, 'NamespaceContentRemaining', 'True'), {
+			await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => hasCondition(ns, 'NamespaceContentRemaining', 'True'), {
 				show: conditions,
 			});
 			await t.patch(`${path}/w`, 'merge', free);

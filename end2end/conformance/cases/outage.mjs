@@ -1,21 +1,21 @@
 /**
- * What a cluster does while a part of it is away: the controllers, every node, what converts, what is kept.
+ * The cluster while a part of it is down: controllers, nodes, conversion webhooks, the store.
  */
 import { nodes } from '../../cluster/servers.mjs';
-import { overdue } from '../bare-node.mjs';
-import { condition, failsToEnd } from '../conditions.mjs';
+import { waitForDeadline } from '../bare-node.mjs';
+import { condition, deleteUntilBlocked } from '../conditions.mjs';
 import { configMap, definition, disruptionBudget, held, job, ownedBy, pod, widget } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
-/** Plays while the controllers are away, and brings them back whatever happens. @param {Scene} t @param {() => Promise<void>} play */
-async function withoutControllers(t, play) {
+/** Runs an action while the controllers are stopped, and starts them again in any case. @param {TestContext} t @param {() => Promise<void>} action */
+async function withoutControllers(t, action) {
 	try {
-		await t.hands.stopControllers();
-		await play();
+		await t.faultInjector.stopControllers();
+		await action();
 	} finally {
-		await t.hands.startControllers();
+		await t.faultInjector.startControllers();
 	}
 }
 
@@ -33,7 +33,7 @@ export default [
 			await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('a'));
 			await withoutControllers(t, async () => {
 				await t.delete(`namespaces/${other}`);
-				await t.get(`namespaces/${other}`, { see: ['status', 'spec.finalizers'] });
+				await t.get(`namespaces/${other}`, { fields: ['status', 'spec.finalizers'] });
 				await t.get(`/api/v1/namespaces/${other}/configmaps/a`);
 				await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('b'));
 			});
@@ -45,11 +45,11 @@ export default [
 		'controllers-away-eviction',
 		'§3 A3 A budget that nobody counts refuses an eviction that it would allow, and says when to ask again',
 		async (t) => {
-			await t.create(pod('p', { labels: { app: 'web' }, ...held }), { silent: true });
-			await t.until('pods/p', 'runs', (one) => one?.status?.phase === 'Running', { silent: true });
-			await t.create(disruptionBudget('budget', 'web', { minAvailable: 1 }), { silent: true });
+			await t.create(pod('p', { labels: { app: 'web' }, ...held }), { unrecorded: true });
+			await t.until('pods/p', 'runs', (one) => one?.status?.phase === 'Running', { unrecorded: true });
+			await t.create(disruptionBudget('budget', 'web', { minAvailable: 1 }), { unrecorded: true });
 			await t.until('poddisruptionbudgets/budget', 'has been counted', (one) => one.status?.currentHealthy === 1, {
-				see: ['status.disruptionsAllowed', 'status.observedGeneration'],
+				fields: ['status.disruptionsAllowed', 'status.observedGeneration'],
 			});
 			const evict = async () => {
 				const { headers } = await t.post('pods/p/eviction', {
@@ -92,9 +92,9 @@ export default [
 		'controllers-away-job',
 		'§3 P16 Without its controller a Pod of a Job keeps job-tracking, and stays',
 		async (t) => {
-			await t.create(job('work', { pods: held }), { silent: true });
+			await t.create(job('work', { pods: held }), { unrecorded: true });
 			const runs = (/** @type {any[]} */ all) => all.some(({ status }) => status.phase === 'Running');
-			const [{ metadata }] = await t.until('pods', 'one runs', runs, { silent: true });
+			const [{ metadata }] = await t.until('pods', 'one runs', runs, { unrecorded: true });
 			await withoutControllers(t, async () => {
 				await t.delete(`pods/${metadata.name}`, { gracePeriodSeconds: 0 });
 				await t.get(`pods/${metadata.name}`);
@@ -111,16 +111,16 @@ export default [
 		async (t) => {
 			const [name] = nodes;
 			const there = { nodeName: name, tolerations: [{ operator: 'Exists' }], terminationGracePeriodSeconds: 1 };
-			await t.create(pod('p', {}, there), { silent: true });
-			await t.until('pods/p', 'runs', (one) => one?.status?.phase === 'Running', { silent: true });
+			await t.create(pod('p', {}, there), { unrecorded: true });
+			await t.until('pods/p', 'runs', (one) => one?.status?.phase === 'Running', { unrecorded: true });
 			try {
-				await t.hands.silenceNodes(name);
+				await t.faultInjector.stopKubelets(name);
 				await t.until(`nodes/${name}`, 'is Unknown', (node) => ready(node) === 'Unknown', { show: ready });
 				await t.delete('pods/p');
-				await overdue(t);
-				await t.get('pods/p', { see: ['status.phase'] });
+				await waitForDeadline(t);
+				await t.get('pods/p', { fields: ['status.phase'] });
 			} finally {
-				await t.hands.reviveNodes();
+				await t.faultInjector.startKubelets();
 			}
 			await t.gone('pods/p');
 			const isWell = (/** @type {any} */ node) => ready(node) === 'True' && taints(node).length === 0;
@@ -133,18 +133,18 @@ export default [
 		'§3 A6 While the store is away caches answer, and a DELETE is given up: what became of it nobody can tell',
 		async (t) => {
 			await t.create(configMap('a'));
-			// Watches are told from the cache: it has what they were told of.
+			// Watches and reads are served from the cache.
 			const watch = await t.watch('configmaps');
 			await watch.until('a', (events) => events.some(({ object }) => object.metadata.name === 'a'));
 			watch.end();
 			const cached = () => t.get('configmaps', { query: { resourceVersion: '0' } });
 			try {
-				await t.hands.stopStore('configmaps', t.ns, 'a');
+				await t.faultInjector.stopStore('configmaps', t.ns, 'a');
 				await cached();
 				await t.delete('configmaps/a');
 				await cached();
 			} finally {
-				await t.hands.startStore();
+				await t.faultInjector.startStore();
 			}
 			await t.create(configMap('b'));
 		},
@@ -154,7 +154,7 @@ export default [
 				{
 					real: '504 Failure 504 Timeout "Timeout: request did not complete within requested timeout - context deadline exceeded"',
 					sandbox: '504 Failure 504 Timeout "Timeout: request did not complete within the allotted timeout"',
-					why: 'it is its own store, and is told that the DELETE took too long: in the words of the limit of 60 s, it has no others',
+					why: 'the sandbox has no separate store and injects the timeout, with the message of the 60 s limit, the only one it has',
 				},
 			],
 		},
@@ -169,11 +169,11 @@ export default [
 				ready(node) === 'Unknown' && taints(node).includes('node.kubernetes.io/unreachable:NoSchedule');
 			const all = (/** @type {any[]} */ found) => found.map((node) => [node.metadata.name, ready(node), taints(node)]);
 			try {
-				await t.hands.silenceNodes(first);
+				await t.faultInjector.stopKubelets(first);
 				await t.until(`nodes/${first}`, 'drives its Pods away', (node) => silent(node) && drives(node), { show: taints });
-				await t.hands.silenceNodes(...others);
-				// Whom the controller finds silent last it may still taint beside the pass that finds that nobody is left. What it takes
-				// back of those before is the rule.
+				await t.faultInjector.stopKubelets(...others);
+				// The controller may still taint the last node while the same pass finds that all are silent. That it removes the taints
+				// of the earlier nodes is the rule.
 				await t.until(
 					'nodes',
 					'are all silent, and the first drives its Pods away no more',
@@ -182,7 +182,7 @@ export default [
 					{ show: (/** @type {any[]} */ found) => found.map((node) => [node.metadata.name, ready(node)]) },
 				);
 			} finally {
-				await t.hands.reviveNodes();
+				await t.faultInjector.startKubelets();
 			}
 			await t.until(
 				'nodes',
@@ -198,13 +198,13 @@ export default [
 		'§3 A5 What is kept of one object is none: its kind cannot be listed, its namespace cannot end',
 		async (t) => {
 			const [group, ns] = [`${t.ns}.example.com`, await t.namespace(t.name('n'))];
-			await t.create(definition(t.ns), { silent: true });
+			await t.create(definition(t.ns), { unrecorded: true });
 			const path = `/apis/${group}/v1/namespaces/${ns}/widgets`;
 			await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
 			await t.post(path, widget(t.ns, 'good'));
 			await t.post(path, widget(t.ns, 'bad'));
 			try {
-				await t.hands.corrupt(`${path}/bad`);
+				await t.faultInjector.corrupt(`${path}/bad`);
 				await t.eventually('it is not read', 'GET', `${path}/bad`, ({ status }) => status !== 200);
 				await t.get(`${path}/bad`);
 				await t.get(`${path}/good`);
@@ -217,9 +217,9 @@ export default [
 				await t.delete(`${path}/bad`);
 				await t.patch(`${path}/bad`, 'merge', { metadata: { finalizers: null } });
 				await t.delete(`${path}/bad`, { ignoreStoreReadErrorWithClusterBreakingPotential: true });
-				await failsToEnd(t, { ns });
+				await deleteUntilBlocked(t, { ns });
 			} finally {
-				await t.hands.erase(`${path}/bad`);
+				await t.faultInjector.erase(`${path}/bad`);
 			}
 			await t.gone(`namespaces/${ns}`);
 			await t.delete(`customresourcedefinitions/widgets.${group}`);

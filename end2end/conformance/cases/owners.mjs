@@ -1,16 +1,16 @@
 /**
- * The garbage collector: owners, propagation, orphans, owners that are not there.
+ * The garbage collector: owners, propagation, orphans, missing owners.
  */
 import { configMap, deployment, held, job, ownedBy, pod, replicaSet, replicationController } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const otherUid = '6e7a1b0e-0000-4000-8000-000000000000';
 const x = ['example.com/x'];
 const free = { metadata: { finalizers: null } };
 
-/** A parent and a child of it. @param {Scene} t @param {Record<string, any>} [child] @param {Record<string, any>} [owner] */
+/** A parent and its child. @param {TestContext} t @param {Record<string, any>} [child] @param {Record<string, any>} [owner] */
 async function family(t, child = {}, owner = { blockOwnerDeletion: true }) {
 	const { body } = await t.create(configMap('parent'));
 	await t.create(configMap('child', { ...ownedBy(body, owner), ...child }));
@@ -173,7 +173,7 @@ export default [
 	define('gc-unknown-owner-kind', '§3 G7 An owner of a kind that nobody knows: never collected', async (t) => {
 		const ghost = { apiVersion: 'nowhere.example.com/v1', kind: 'Ghost', metadata: { name: 'ghost', uid: otherUid } };
 		await t.create(configMap('child', { ...ownedBy(ghost) }));
-		// Another child whose owner is absent is collected: so the collector has been by.
+		// The collector has completed a pass when another child with a missing owner is deleted.
 		const absent = {
 			apiVersion: 'v1',
 			kind: 'ConfigMap',

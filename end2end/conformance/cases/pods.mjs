@@ -1,13 +1,13 @@
 /**
- * Pods: grace, the last DELETE of the node, what holds them, and nodes that are not there.
+ * Pods: grace periods, the final DELETE of the kubelet, finalizers, and missing nodes.
  */
-import { ailing, bareNode, container, heard, podOnBareNode, running as ready, runs, tell, told } from '../bare-node.mjs';
+import { runtimeDown, bareNode, container, withHeartbeat, podOnBareNode, running as ready, runningState, reportEvent, getEvents } from '../bare-node.mjs';
 import { condition } from '../conditions.mjs';
 import { claim, completing, deployment, held, mounting, pod, unplacedPod, volume } from '../objects.mjs';
-import { longPatience } from '../scene.mjs';
+import { longTimeout } from '../test-context.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const hold = 'unwind.test/hold';
 const x = ['example.com/x'];
@@ -18,52 +18,52 @@ const running = (one) => one?.status?.phase === 'Running';
 /** @param {any} one */
 const deleting = (one) => one?.metadata.deletionTimestamp;
 
-/** A Pod that runs, and stays when it is told to go. @param {Scene} t @param {Record<string, any>} [metadata] @param {Record<string, any>} [spec] */
+/** A running Pod that stays terminating. @param {TestContext} t @param {Record<string, any>} [metadata] @param {Record<string, any>} [spec] */
 async function runningPod(t, metadata = held, spec = {}) {
 	const { body } = await t.create(pod('p', metadata, spec));
-	await t.until('pods/p', 'runs', running, { silent: true });
+	await t.until('pods/p', 'runs', running, { unrecorded: true });
 	return body;
 }
 
 /**
- * A Pod whose containers end and whose node does not get done with it, and then does.
- * @param {Scene} t @param {Record<string, any>} spec @param {() => Promise<void>} [meanwhile]
+ * A Pod whose containers end while its kubelet first does not finish, and then does.
+ * @param {TestContext} t @param {Record<string, any>} spec @param {() => Promise<void>} [meanwhile]
  */
 async function heldByUnmount(t, spec, meanwhile) {
-	// Nothing else is mounted but what the case is about.
+	// Only the volume of the case is mounted.
 	const own = { automountServiceAccountToken: false, ...spec };
 	const { body } = await t.create(pod('p', { annotations: { [hold]: 'unmount' } }, own), {
-		see: ['spec.volumes', 'spec.containers[0].volumeMounts'],
+		fields: ['spec.volumes', 'spec.containers[0].volumeMounts'],
 	});
-	await t.until('pods/p', 'runs', running, { silent: true });
+	await t.until('pods/p', 'runs', running, { unrecorded: true });
 	await t.delete('pods/p');
-	const see = ['status.phase', 'status.conditions', 'status.containerStatuses[0].state.terminated.exitCode'];
-	await t.until('pods/p', 'has Failed', (one) => one.status.phase === 'Failed', { see });
+	const fields = ['status.phase', 'status.conditions', 'status.containerStatuses[0].state.terminated.exitCode'];
+	await t.until('pods/p', 'has Failed', (one) => one.status.phase === 'Failed', { fields });
 	await t.get('events', { query: { fieldSelector: `type=Warning,involvedObject.uid=${body.metadata.uid}` } });
 	await meanwhile?.();
 	await t.annotate('p', hold, null);
 	await t.gone('pods/p');
 }
 
-/** How long after the request the deletion is due, in seconds. @param {any} one */
+/** The seconds from the request to deletionTimestamp. @param {any} one */
 const due = ({ metadata }) => metadata.deletionGracePeriodSeconds;
 
 const onBareNode = { tolerations: [{ key: 'conformance', operator: 'Exists' }] };
 
 export default [
 	define('pod-runs', 'A Pod is bound to a node and runs there', async (t) => {
-		const watch = await t.watch('pods', { see: ['status.phase'] });
+		const watch = await t.watch('pods', { fields: ['status.phase'] });
 		await t.create(pod('p'), {
-			see: ['status.phase', 'status.qosClass', 'spec.terminationGracePeriodSeconds', 'spec.restartPolicy'],
+			fields: ['status.phase', 'status.qosClass', 'spec.terminationGracePeriodSeconds', 'spec.restartPolicy'],
 		});
 		await watch.until('Running', (events) => events.some(({ object }) => running(object)));
 		watch.end();
 	}),
 	define('pod-grace', '§1.1 §3 P1 A running Pod gets its grace: 30 s, deletionTimestamp is the deadline', async (t) => {
 		await runningPod(t);
-		const { headers } = await t.delete('pods/p', undefined, { see: ['status.phase'] });
+		const { headers } = await t.delete('pods/p', undefined, { fields: ['status.phase'] });
 		const { body } = await t.get('pods/p');
-		// By the clock of whoever answers; both times are whole seconds.
+		// By the server's clock; both times are whole seconds.
 		const left = Date.parse(body.metadata.deletionTimestamp) - Date.parse(headers.date ?? '');
 		t.note('the deadline is 30 s after the request', left > 25_000 && left <= 30_000);
 	}),
@@ -73,7 +73,7 @@ export default [
 	}),
 	define('pod-grace-shortened', '§3 P1 §1.8 A second DELETE can shorten the grace and not lengthen it', async (t) => {
 		await runningPod(t);
-		// So much that none of it is over when the next one is asked.
+		// Long enough that no grace period ends before the next request.
 		await t.delete('pods/p', { gracePeriodSeconds: 2_000 });
 		const long = await t.delete('pods/p', { gracePeriodSeconds: 6_000 });
 		const short = await t.delete('pods/p', { gracePeriodSeconds: 500 });
@@ -110,7 +110,7 @@ export default [
 	define('pod-unplaced', '§1.3 A Pod on no node is removed in the same request', async (t) => {
 		await t.create(unplacedPod('p'));
 		await t.until('pods/p', 'cannot be placed', (one) => one?.status.conditions, {
-			see: ['status.phase', 'status.conditions'],
+			fields: ['status.phase', 'status.conditions'],
 		});
 		await t.delete('pods/p');
 		await t.get('pods/p');
@@ -118,7 +118,7 @@ export default [
 	define('pod-completed', '§1.3 §3 P18 A Pod that has ended is removed in the same request', async (t) => {
 		await t.create(pod('p', completing, { restartPolicy: 'Never' }));
 		await t.until('pods/p', 'has ended', (one) => one?.status.phase === 'Succeeded', {
-			see: ['status.phase', 'status.conditions'],
+			fields: ['status.phase', 'status.conditions'],
 		});
 		await t.delete('pods/p');
 		await t.get('pods/p');
@@ -169,7 +169,7 @@ export default [
 		'pod-held-unmount',
 		'§8 R-S2 §3 P12 Containers dead, its node not done, no volume but an emptyDir: terminal phase, grace above 0, no warning',
 		async (t) => {
-			// Which of the node's last steps it is, the log of a kubelet says and the API does not; the volumes make it this one.
+			// Only the kubelet's log says which of its last steps failed; the volumes make it this one.
 			await heldByUnmount(t, mounting({ emptyDir: {} }));
 		},
 	),
@@ -178,12 +178,12 @@ export default [
 		'§8 R-S2 §3 P9 Containers dead, a claim mounted: terminal phase, grace above 0, no warning, and the claim is held',
 		async (t) => {
 			const name = t.name('pv');
-			await t.create(volume(name, { persistentVolumeReclaimPolicy: 'Retain' }), { silent: true });
-			await t.create(claim('data', name), { silent: true });
-			await t.until('persistentvolumeclaims/data', 'is Bound', (one) => one.status.phase === 'Bound', { silent: true });
+			await t.create(volume(name, { persistentVolumeReclaimPolicy: 'Retain' }), { unrecorded: true });
+			await t.create(claim('data', name), { unrecorded: true });
+			await t.until('persistentvolumeclaims/data', 'is Bound', (one) => one.status.phase === 'Bound', { unrecorded: true });
 			await heldByUnmount(t, mounting({ persistentVolumeClaim: { claimName: 'data' } }), async () => {
 				await t.delete('persistentvolumeclaims/data');
-				await t.get('persistentvolumeclaims/data', { see: ['status.phase'] });
+				await t.get('persistentvolumeclaims/data', { fields: ['status.phase'] });
 			});
 			await t.gone('persistentvolumeclaims/data');
 		},
@@ -207,7 +207,7 @@ export default [
 					one.status.conditions.some(
 						(/** @type {any} */ c) => c.type === 'PodReadyToStartContainers' && c.status === 'False',
 					),
-				{ see: ['status.phase', 'status.conditions'] },
+				{ fields: ['status.phase', 'status.conditions'] },
 			);
 		},
 	),
@@ -215,9 +215,9 @@ export default [
 		'pod-held-container',
 		'§3 P7 P4 A container that cannot be killed: an event says so, the node is not ready, and still not unreachable',
 		async (t) => {
-			// No node here has a container that hangs, so the case says what the kubelet would: of the Pod, of the end that
-			// fails, of itself. What the API and the controllers make of it is theirs.
-			const { name, pod: p } = await podOnBareNode(t, { ...ready, ...container(runs()) });
+			// No container can hang on these nodes, so the case reports what the kubelet would: the Pod's status, the failed kill,
+			// its own condition. The API server and the controllers react to it.
+			const { name, pod: p } = await podOnBareNode(t, { ...ready, ...container(runningState()) });
 			const taints = (/** @type {any} */ node) => [
 				...new Set(node.spec.taints.map((/** @type {any} */ { key }) => key).sort()),
 			];
@@ -225,25 +225,25 @@ export default [
 				const { status, reason, message } = condition(node, 'Ready');
 				return [status, reason, message, taints(node)];
 			};
-			/** Whether it is this, and tainted for that alone. */
+			/** Whether the node has this Ready status, and this taint alone. */
 			const is = (/** @type {any} */ node, /** @type {string} */ ready, /** @type {string} */ taint) =>
 				condition(node, 'Ready').status === ready &&
 				taints(node).join() === ['conformance', `node.kubernetes.io/${taint}`].join();
-			const play = async () => {
+			const refuseToEnd = async () => {
 				await t.delete('pods/p');
 				const message =
 					'error killing pod: failed to "KillContainer" for "main" with KillContainerError: "rpc error: code = DeadlineExceeded desc = context deadline exceeded"';
-				await tell(t, p, 'FailedKillPod', message);
-				await told(t, p, 'FailedKillPod');
+				await reportEvent(t, p, 'FailedKillPod', message);
+				await getEvents(t, p, 'FailedKillPod');
 				await t.until(`nodes/${name}`, 'is not ready, and heard', (node) => is(node, 'False', 'not-ready'), { show });
-				await t.get('pods/p', { see: ['status.phase'] });
+				await t.get('pods/p', { fields: ['status.phase'] });
 				await t.get('pods/p', { show: ({ status }) => Object.keys(status.containerStatuses[0].state) });
 			};
-			await heard(t, name, play, ailing);
-			// What tells the two apart: as soon as the lease is not renewed any more, it is another mechanism.
+			await withHeartbeat(t, name, refuseToEnd, runtimeDown);
+			// Without the lease the mechanism is another: the node is unreachable (P4).
 			await t.until(`nodes/${name}`, 'is not heard any more', (node) => is(node, 'Unknown', 'unreachable'), { show });
-			await t.get('pods/p', { see: ['status.phase'] });
-			await t.delete(`nodes/${name}`, undefined, { silent: true });
+			await t.get('pods/p', { fields: ['status.phase'] });
+			await t.delete(`nodes/${name}`, undefined, { unrecorded: true });
 		},
 		{ alone: true },
 	),
@@ -257,7 +257,7 @@ export default [
 			target: { apiVersion: 'v1', kind: 'Node', name: 'node-a' },
 		};
 		await t.post('pods/p/binding', binding);
-		await t.until('pods/p', 'runs', running, { see: ['spec.nodeName', 'status.phase'] });
+		await t.until('pods/p', 'runs', running, { fields: ['spec.nodeName', 'status.phase'] });
 		await t.post('pods/p/binding', { ...binding, target: { kind: 'Node', name: 'node-b' } });
 		await t.post('pods/none/binding', { ...binding, metadata: { name: 'none' } });
 	}),
@@ -287,7 +287,7 @@ export default [
 			'pods/p',
 			'strategic',
 			{ spec: { containers: [{ name: 'main', image: 'example.com/main:2' }] } },
-			{ see: ['spec.containers[0].image'] },
+			{ fields: ['spec.containers[0].image'] },
 		);
 		await t.patch('pods/p', 'merge', { spec: { nodeName: 'node-a' } }, { show: () => 'changed' });
 		await t.patch('pods/p', 'merge', { spec: { hostname: 'other' } }, { show: () => 'changed' });
@@ -309,7 +309,7 @@ export default [
 		'pod-default-tolerations',
 		'§3 P4 Admission makes a Pod tolerate a node that is not ready, for a while',
 		async (t) => {
-			await t.create(unplacedPod('p'), { see: ['spec.tolerations', 'spec.serviceAccountName'] });
+			await t.create(unplacedPod('p'), { fields: ['spec.tolerations', 'spec.serviceAccountName'] });
 		},
 	),
 	define('pod-ephemeral-name-taken', 'A Pod that is being deleted keeps its name', async (t) => {
@@ -357,12 +357,12 @@ export default [
 		async (t) => {
 			const name = t.name('node');
 			await bareNode(t, name);
-			await t.create(pod('p', {}, { nodeName: name, ...onBareNode }), { silent: true });
+			await t.create(pod('p', {}, { nodeName: name, ...onBareNode }), { unrecorded: true });
 			await t.patch(
 				'pods/p/status',
 				'strategic',
 				{ status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } },
-				{ silent: true },
+				{ unrecorded: true },
 			);
 			const taints = (/** @type {any} */ node) =>
 				node.spec.taints.map((/** @type {any} */ { key, effect }) => `${key}:${effect}`).sort();
@@ -378,8 +378,8 @@ export default [
 					show: (node) => [ready(node).status, ready(node).reason, ready(node).message, taints(node)],
 				},
 			);
-			const see = ['status.phase', 'status.conditions'];
-			await t.until('pods/p', 'is told to go', deleting, { see });
+			const fields = ['status.phase', 'status.conditions'];
+			await t.until('pods/p', 'is told to go', deleting, { fields });
 			await t.until(
 				'events',
 				'say why',
@@ -395,8 +395,8 @@ export default [
 							.sort(),
 				},
 			);
-			await t.get('pods/p', { see });
-			await t.delete(`nodes/${name}`, undefined, { silent: true });
+			await t.get('pods/p', { fields });
+			await t.delete(`nodes/${name}`, undefined, { unrecorded: true });
 		},
 	),
 	define(
@@ -405,7 +405,7 @@ export default [
 		async (t) => {
 			const name = t.name('node');
 			await bareNode(t, name);
-			await t.create(pod('p', {}, { nodeName: name, ...onBareNode }), { silent: true });
+			await t.create(pod('p', {}, { nodeName: name, ...onBareNode }), { unrecorded: true });
 			await t.until('pods/p', 'is told to go', deleting);
 			const out = [
 				{
@@ -414,17 +414,17 @@ export default [
 					value: { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' },
 				},
 			];
-			const watch = await t.watch('pods', { see: ['status.phase', 'status.conditions'], events: 'each' });
-			await t.patch(`nodes/${name}`, 'json', out, { silent: true });
+			const watch = await t.watch('pods', { fields: ['status.phase', 'status.conditions'], events: 'each' });
+			await t.patch(`nodes/${name}`, 'json', out, { unrecorded: true });
 			await watch.gone('p');
 			watch.end();
-			await t.delete(`nodes/${name}`, undefined, { silent: true });
+			await t.delete(`nodes/${name}`, undefined, { unrecorded: true });
 		},
 	),
 	define('node-gone', '§8 R-S5 §3 P5 A Pod whose node is gone is forced by the collector of Pods', async (t) => {
 		await t.create(pod('p', {}, { nodeName: t.name('node') }));
-		const watch = await t.watch('pods', { see: ['status.phase', 'status.conditions'], events: 'each' });
-		await t.until('pods/p', 'is gone', (one) => !one, { within: longPatience });
+		const watch = await t.watch('pods', { fields: ['status.phase', 'status.conditions'], events: 'each' });
+		await t.until('pods/p', 'is gone', (one) => !one, { within: longTimeout });
 		await watch.gone('p');
 		watch.end();
 	}),
@@ -434,8 +434,8 @@ export default [
 		async (t) => {
 			await t.create(pod('p', { finalizers: x }, { nodeName: t.name('node') }));
 			await t.until('pods/p', 'has grace 0', (one) => one.metadata.deletionGracePeriodSeconds === 0, {
-				within: longPatience,
-				see: ['status.phase', 'status.conditions'],
+				within: longTimeout,
+				fields: ['status.phase', 'status.conditions'],
 			});
 			await t.patch('pods/p', 'merge', free);
 			await t.get('pods/p');
@@ -457,7 +457,7 @@ export default [
 				'deployments/web',
 				'has seen it',
 				(one) => one.status.observedGeneration === one.metadata.generation && !one.status.replicas,
-				{ see: ['status.replicas', 'status.terminatingReplicas'] },
+				{ fields: ['status.replicas', 'status.terminatingReplicas'] },
 			);
 			await t.get('replicasets', { show: (list) => list.items.map((/** @type {any} */ one) => one.spec.replicas) });
 			await t.annotate(metadata.name, hold, null);
@@ -489,7 +489,7 @@ export default [
 				'deployments/web',
 				'counts the one that goes',
 				(one) => one.status.terminatingReplicas === 1 && one.status.readyReplicas === 1,
-				{ see: ['status.replicas', 'status.readyReplicas', 'status.terminatingReplicas'] },
+				{ fields: ['status.replicas', 'status.readyReplicas', 'status.terminatingReplicas'] },
 			);
 		},
 	),

@@ -1,12 +1,12 @@
 /**
- * What else is kept while something uses it: ranges of addresses, claims to devices. From a range that is ready every Service
- * may get its address, so those cases are played alone.
+ * Other objects that are protected while they are used: ServiceCIDRs and ResourceClaims. Any Service may get its address from a
+ * range that is ready, so those cases run alone.
  */
 import { condition } from '../conditions.mjs';
 import { pod } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 /** @param {string} name @param {string} cidr */
 const range = (name, cidr) => ({
@@ -16,7 +16,7 @@ const range = (name, cidr) => ({
 	spec: { cidrs: [cidr] },
 });
 
-/** As the API server makes one for each Service. @param {Scene} t @param {string} name */
+/** An IPAddress like the one that the API server creates for each Service. @param {TestContext} t @param {string} name */
 const address = (t, name) => ({
 	apiVersion: 'networking.k8s.io/v1',
 	kind: 'IPAddress',
@@ -30,20 +30,20 @@ const address = (t, name) => ({
 /** @param {any} one */
 const ready = (one) => condition(one, 'Ready');
 /** @param {any} one */
-const told = (one) => [one.metadata.finalizers, ready(one)?.status, ready(one)?.reason, ready(one)?.message];
+const readiness = (one) => [one.metadata.finalizers, ready(one)?.status, ready(one)?.reason, ready(one)?.message];
 
-/** Plays while an address is used, and gives it back whatever happens. @param {Scene} t @param {string} name @param {() => Promise<void>} play */
-async function using(t, name, play) {
+/** Runs an action while an address is used, and releases it in any case. @param {TestContext} t @param {string} name @param {() => Promise<void>} action */
+async function using(t, name, action) {
 	await t.create(address(t, name));
 	try {
-		await play();
+		await action();
 	} finally {
 		await t.delete(`ipaddresses/${name}`);
 	}
 }
 
-/** A range that is in use. @param {Scene} t @param {string} path */
-const isReady = (t, path) => t.until(path, 'is ready', (one) => ready(one)?.status === 'True', { show: told });
+/** Waits until a range is ready. @param {TestContext} t @param {string} path */
+const waitUntilReady = (t, path) => t.until(path, 'is ready', (one) => ready(one)?.status === 'True', { show: readiness });
 
 const protection = 'resource.kubernetes.io/delete-protection';
 /** @param {string} name */
@@ -53,16 +53,16 @@ const claim = (name) => ({
 	metadata: { name },
 	spec: { devices: { requests: [{ name: 'one', exactly: { deviceClassName: 'gpu' } }] } },
 });
-/** What the scheduler writes when it gives a device to a Pod. @param {Scene} t @param {any} [pod] */
+/** Writes the allocation that the scheduler would write for a Pod. @param {TestContext} t @param {any} [pod] */
 async function allocate(t, pod) {
-	await t.patch('resourceclaims/c', 'merge', { metadata: { finalizers: [protection] } }, { silent: true });
+	await t.patch('resourceclaims/c', 'merge', { metadata: { finalizers: [protection] } }, { unrecorded: true });
 	const results = [{ request: 'one', driver: 'gpu.example.com', pool: 'node-a', device: 'gpu-0' }];
 	const reservedFor = pod && [{ resource: 'pods', name: pod.metadata.name, uid: pod.metadata.uid }];
 	await t.patch(
 		'resourceclaims/c/status',
 		'merge',
 		{ status: { allocation: { devices: { results } }, reservedFor } },
-		{ see: ['status'] },
+		{ fields: ['status'] },
 	);
 }
 
@@ -73,7 +73,7 @@ export default [
 		async (t) => {
 			const path = `servicecidrs/${t.name('range')}`;
 			await t.create(range(t.name('range'), '10.21.0.0/24'));
-			await isReady(t, path);
+			await waitUntilReady(t, path);
 			await t.delete(path);
 			await t.gone(path);
 		},
@@ -85,10 +85,10 @@ export default [
 		async (t) => {
 			const path = `servicecidrs/${t.name('range')}`;
 			await t.create(range(t.name('range'), '10.22.0.0/24'));
-			await isReady(t, path);
+			await waitUntilReady(t, path);
 			await using(t, '10.22.0.7', async () => {
 				await t.delete(path);
-				await t.until(path, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: told });
+				await t.until(path, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: readiness });
 			});
 			await t.gone(path);
 		},
@@ -101,13 +101,13 @@ export default [
 			const [path, wider] = [`servicecidrs/${t.name('range')}`, `servicecidrs/${t.name('wider')}`];
 			await t.create(range(t.name('range'), '10.23.4.0/24'));
 			await t.create(range(t.name('wider'), '10.23.0.0/16'));
-			await isReady(t, path);
-			await isReady(t, wider);
+			await waitUntilReady(t, path);
+			await waitUntilReady(t, wider);
 			await using(t, '10.23.4.7', async () => {
 				await t.delete(path);
 				await t.gone(path);
 				await t.delete(wider);
-				await t.until(wider, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: told });
+				await t.until(wider, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: readiness });
 			});
 			await t.gone(wider);
 		},
@@ -128,7 +128,7 @@ export default [
 			await t.create(range(t.name('range'), '10.24.0.0/24'));
 			await t.patch(path, 'merge', { spec: { cidrs: ['10.25.0.0/24'] } });
 			await t.create(address(t, 'x'));
-			await t.delete(path, undefined, { silent: true });
+			await t.delete(path, undefined, { unrecorded: true });
 			await t.gone(path);
 		},
 		{ alone: true },
@@ -139,19 +139,19 @@ export default [
 		await t.get('resourceclaims/c');
 	}),
 	define('device-claim-reserved', '§3 V11 A claim stays while a Pod has its device, and goes after it', async (t) => {
-		await t.create(claim('c'), { silent: true });
+		await t.create(claim('c'), { unrecorded: true });
 		const { body } = await t.create(
 			pod('p', {}, { nodeSelector: { nowhere: 'ever' }, resourceClaims: [{ name: 'one', resourceClaimName: 'c' }] }),
-			{ silent: true },
+			{ unrecorded: true },
 		);
 		await allocate(t, body);
 		await t.delete('resourceclaims/c');
-		await t.get('resourceclaims/c', { see: ['status.reservedFor'] });
+		await t.get('resourceclaims/c', { fields: ['status.reservedFor'] });
 		await t.delete('pods/p');
 		await t.gone('resourceclaims/c');
 	}),
 	define('device-claim-given-back', '§3 V11 A claim whose device nobody has goes when it is told to', async (t) => {
-		await t.create(claim('c'), { silent: true });
+		await t.create(claim('c'), { unrecorded: true });
 		await allocate(t);
 		await t.delete('resourceclaims/c');
 		await t.gone('resourceclaims/c');

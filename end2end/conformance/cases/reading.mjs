@@ -1,26 +1,26 @@
 /**
- * GET: one object, a list, in pages, selected, as a table, as metadata only.
+ * GET: objects, lists, pages, selectors, tables, metadata only.
  */
 import { configMap, deployment, unplacedPod } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
 const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' };
 const metadataList = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' };
 const of = 'of=case';
 
-/** ConfigMaps with the label of=case, and one with size=… each. @param {Scene} t @param {...string} names */
+/** ConfigMaps with the label of=case and a label size=…. @param {TestContext} t @param {...string} names */
 async function several(t, ...names) {
-	for (const name of names) await t.create(configMap(name, { labels: { of: 'case', called: name } }), { silent: true });
+	for (const name of names) await t.create(configMap(name, { labels: { of: 'case', called: name } }), { unrecorded: true });
 }
-/** Leases, of which a new namespace has none, so that pages can be counted. @param {Scene} t @param {...string} names */
+/** Leases, because a new namespace has none, so that pages can be counted. @param {TestContext} t @param {...string} names */
 async function leases(t, ...names) {
 	for (const name of names)
 		await t.create(
 			{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, labels: { of: 'case' } }, spec: {} },
-			{ silent: true },
+			{ unrecorded: true },
 		);
 }
 /** @param {any} list */
@@ -64,7 +64,7 @@ export default [
 		const other = await t.namespace(t.name('n'));
 		await t.create(configMap('a', { labels: { of: t.ns } }));
 		await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('b', { labels: { of: t.ns } }));
-		await t.get('/api/v1/configmaps', { query: { labelSelector: `of=${t.ns}` }, see: ['metadata.namespace'] });
+		await t.get('/api/v1/configmaps', { query: { labelSelector: `of=${t.ns}` }, fields: ['metadata.namespace'] });
 	}),
 	define('list-pages', 'A list in pages: limit, continue, and how many remain', async (t) => {
 		await leases(t, 'a', 'b', 'c', 'd', 'e');
@@ -99,7 +99,7 @@ export default [
 	}),
 	define('select-labels', 'Label selectors: equal, not, in, notin, there, not there', async (t) => {
 		await several(t, 'a', 'b', 'c');
-		await t.create(configMap('d'), { silent: true });
+		await t.create(configMap('d'), { unrecorded: true });
 		for (const labelSelector of [
 			'called=a',
 			'called==a',
@@ -127,7 +127,7 @@ export default [
 			query: { fieldSelector: 'metadata.name!=a,metadata.name!=kube-root-ca.crt' },
 			show: names,
 		});
-		await t.create(unplacedPod('p'), { silent: true });
+		await t.create(unplacedPod('p'), { unrecorded: true });
 		await t.get('pods', { query: { fieldSelector: 'status.phase=Pending' }, show: names });
 		await t.get('pods', { query: { fieldSelector: 'spec.nodeName=' }, show: names });
 		await t.get('pods', { query: { fieldSelector: 'spec.nodeName=node-a' }, show: names });
@@ -174,7 +174,7 @@ export default [
 	}),
 	define('get-metadata-only', '§2.2 Only the metadata of an object', async (t) => {
 		await t.create(configMap('a', { finalizers: ['example.com/x'] }, { data: { k: 'v' } }));
-		await t.get('configmaps/a', { headers: metadataOnly, see: ['apiVersion', 'data'] });
+		await t.get('configmaps/a', { headers: metadataOnly, fields: ['apiVersion', 'data'] });
 		await t.get('configmaps/none', { headers: metadataOnly });
 		await t.delete('configmaps/a', undefined, { headers: metadataOnly });
 	}),
@@ -194,8 +194,8 @@ export default [
 		});
 	}),
 	define('table-pods', 'A table of Pods', async (t) => {
-		await t.create(unplacedPod('p'), { silent: true });
-		await t.until('pods/p', 'cannot be placed', (one) => one?.status.conditions, { silent: true });
+		await t.create(unplacedPod('p'), { unrecorded: true });
+		await t.until('pods/p', 'cannot be placed', (one) => one?.status.conditions, { unrecorded: true });
 		await t.get('pods', {
 			headers: table,
 			show: ({ columnDefinitions, rows }) => [
@@ -207,8 +207,8 @@ export default [
 		});
 	}),
 	define('table-deployments', 'A table of Deployments', async (t) => {
-		await t.create(deployment('web', { replicas: 0 }), { silent: true });
-		await t.until('deployments/web', 'has been seen', (one) => one?.status.observedGeneration === 1, { silent: true });
+		await t.create(deployment('web', { replicas: 0 }), { unrecorded: true });
+		await t.until('deployments/web', 'has been seen', (one) => one?.status.observedGeneration === 1, { unrecorded: true });
 		await t.get('deployments', {
 			headers: table,
 			show: ({ columnDefinitions, rows }) => [
@@ -251,8 +251,8 @@ export default [
 ];
 
 /**
- * A query with a token or a revision in it is told without it.
- * @param {Scene} t @returns {<T>(answer: T) => T}
+ * Removes continue tokens and revisions from the recorded query.
+ * @param {TestContext} t @returns {<T>(answer: T) => T}
  */
 function unsaid(t) {
 	return (answer) => (t.amend((line) => line.replace(/(continue|resourceVersion)=[^&\n]{4,}/g, '$1=…')), answer);

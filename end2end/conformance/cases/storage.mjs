@@ -1,7 +1,7 @@
 /**
  * Claims and volumes: binding, protection, reclaim, attachment.
  */
-import { bareNode, heard } from '../bare-node.mjs';
+import { bareNode, withHeartbeat } from '../bare-node.mjs';
 import {
 	claim,
 	completing,
@@ -15,48 +15,48 @@ import {
 } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const hold = 'unwind.test/hold';
 const free = { metadata: { finalizers: null } };
-const see = ['status.phase', 'spec.volumeName'];
-const seeVolume = ['status.phase', 'spec.persistentVolumeReclaimPolicy', 'spec.claimRef.name'];
+const fields = ['status.phase', 'spec.volumeName'];
+const volumeFields = ['status.phase', 'spec.persistentVolumeReclaimPolicy', 'spec.claimRef.name'];
 
 /** @param {string} phase */
 const is = (phase) => (/** @type {any} */ one) => one?.status?.phase === phase;
 /** @param {any} one */
 const running = is('Running');
 
-/** A claim bound to a volume that an administrator made. @param {Scene} t @param {Record<string, any>} [spec] of the volume */
-async function bound(t, spec = {}) {
+/** A claim bound to a static volume. @param {TestContext} t @param {Record<string, any>} [spec] of the volume */
+async function noFaultInjector(t, spec = {}) {
 	const name = t.name('pv');
-	await t.create(volume(name, { persistentVolumeReclaimPolicy: 'Retain', ...spec }), { silent: true });
-	await t.create(claim('data', name), { silent: true });
-	await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { see });
+	await t.create(volume(name, { persistentVolumeReclaimPolicy: 'Retain', ...spec }), { unrecorded: true });
+	await t.create(claim('data', name), { unrecorded: true });
+	await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { fields });
 	return name;
 }
 
-/** A claim whose volume the driver made. @param {Scene} t @param {Record<string, any>} [rest] of the class */
+/** A claim with a provisioned volume. @param {TestContext} t @param {Record<string, any>} [rest] of the class */
 async function provisioned(t, rest = {}) {
 	const name = t.name('class');
-	await t.create(storageClass(name, rest), { silent: true });
-	await t.create(claim('data', name), { silent: true });
-	const { spec } = await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { see: ['status.phase'] });
-	await t.until(`persistentvolumes/${spec.volumeName}`, 'is Bound', is('Bound'), { see: seeVolume });
+	await t.create(storageClass(name, rest), { unrecorded: true });
+	await t.create(claim('data', name), { unrecorded: true });
+	const { spec } = await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { fields: ['status.phase'] });
+	await t.until(`persistentvolumes/${spec.volumeName}`, 'is Bound', is('Bound'), { fields: volumeFields });
 	return spec.volumeName;
 }
 
 const onBareNode = { tolerations: [{ operator: 'Exists' }] };
 
 /**
- * A node without a machine whose kubelet leaves it to the controller what is attached there.
- * @param {Scene} t @param {string} name
+ * A bare node on which the controller attaches and detaches volumes.
+ * @param {TestContext} t @param {string} name
  */
 const attachingNode = (t, name) =>
 	bareNode(t, name, { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' });
 
 /**
- * Waits until a volume is attached to nodes, and to no others. @param {Scene} t @param {string} volume
+ * Waits until a volume is attached to exactly these nodes. @param {TestContext} t @param {string} volume
  * @param {string[]} nodes by their names
  */
 const attachedTo = (t, volume, ...nodes) =>
@@ -68,7 +68,7 @@ const attachedTo = (t, volume, ...nodes) =>
 			const attached = of.filter(({ status }) => status?.attached).map(({ spec }) => spec.nodeName);
 			return of.length === nodes.length && nodes.every((node) => attached.includes(node));
 		},
-		{ silent: true },
+		{ unrecorded: true },
 	);
 
 /** @param {string} volume */
@@ -77,86 +77,86 @@ const isOf = (volume) => (/** @type {any} */ attachment) => attachment.spec.sour
 const howAttached = ({ status, metadata }) => [status, metadata.deletionTimestamp ? 'told to go' : 'stays'];
 
 /**
- * A volume that a node still has mounted although its Pod is gone. Of another one it let go, and that was detached: whoever
- * detaches goes through all there are, so it has looked at this one. @param {Scene} t @param {string} node
+ * A volume that a node still has mounted although its Pod is gone. Another volume was unmounted and is detached: the controller
+ * processes all volumes in one pass, so it has seen this one. @param {TestContext} t @param {string} node
  */
-async function mountedStill(t, node) {
+async function stillMounted(t, node) {
 	const used = await provisioned(t);
-	await t.create(claim('idle', t.name('class')), { silent: true });
-	const { spec } = await t.until('persistentvolumeclaims/idle', 'is Bound', is('Bound'), { silent: true });
+	await t.create(claim('idle', t.name('class')), { unrecorded: true });
+	const { spec } = await t.until('persistentvolumeclaims/idle', 'is Bound', is('Bound'), { unrecorded: true });
 	const idle = spec.volumeName;
-	await t.create(pod('p', {}, { nodeName: node, ...onBareNode, ...using('data') }), { silent: true });
-	await t.create(pod('q', {}, { nodeName: node, ...onBareNode, ...using('idle') }), { silent: true });
+	await t.create(pod('p', {}, { nodeName: node, ...onBareNode, ...using('data') }), { unrecorded: true });
+	await t.create(pod('q', {}, { nodeName: node, ...onBareNode, ...using('idle') }), { unrecorded: true });
 	await attachedTo(t, used, node);
 	await attachedTo(t, idle, node);
 	await hasMounted(t, node, used, idle);
-	for (const name of ['p', 'q']) await t.delete(`pods/${name}`, { gracePeriodSeconds: 0 }, { silent: true });
+	for (const name of ['p', 'q']) await t.delete(`pods/${name}`, { gracePeriodSeconds: 0 }, { unrecorded: true });
 	await t.gone('pods/p', 'pods/q');
 	await hasMounted(t, node, used);
 	await attachedTo(t, idle);
 	return used;
 }
 
-/** Many nodes that are not well count for what happens to others. @param {Scene} t @param {string[]} nodes */
-async function away(t, ...nodes) {
-	for (const node of nodes) await t.delete(`nodes/${node}`, undefined, { silent: true });
+/** Deletes the nodes, because many unhealthy nodes change how the controller treats others. @param {TestContext} t @param {string[]} nodes */
+async function deleteNodes(t, ...nodes) {
+	for (const node of nodes) await t.delete(`nodes/${node}`, undefined, { unrecorded: true });
 }
 
-/** What a node's kubelet says it has mounted. @param {Scene} t @param {string} node @param {string[]} volumes */
+/** Writes the volumes in use that a kubelet would report. @param {TestContext} t @param {string} node @param {string[]} volumes */
 async function hasMounted(t, node, ...volumes) {
 	const inUse = [];
 	for (const volume of volumes) {
-		const { body } = await t.get(`persistentvolumes/${volume}`, { silent: true });
+		const { body } = await t.get(`persistentvolumes/${volume}`, { unrecorded: true });
 		inUse.push(`kubernetes.io/csi/${body.spec.csi.driver}^${body.spec.csi.volumeHandle}`);
 	}
-	await t.patch(`nodes/${node}/status`, 'merge', { status: { volumesInUse: inUse } }, { silent: true });
+	await t.patch(`nodes/${node}/status`, 'merge', { status: { volumesInUse: inUse } }, { unrecorded: true });
 }
 
 export default [
 	define('claim-binds-static', 'A claim is bound to a volume of its class, and the volume to it', async (t) => {
 		const name = t.name('pv');
-		await t.create(volume(name), { see: seeVolume });
-		await t.until(`persistentvolumes/${name}`, 'is Available', is('Available'), { see: seeVolume });
-		await t.create(claim('data', name), { see });
+		await t.create(volume(name), { fields: volumeFields });
+		await t.until(`persistentvolumes/${name}`, 'is Available', is('Available'), { fields: volumeFields });
+		await t.create(claim('data', name), { fields });
 		await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), {
-			see: [...see, 'metadata.annotations', 'status.capacity'],
+			fields: [...fields, 'metadata.annotations', 'status.capacity'],
 		});
-		await t.until(`persistentvolumes/${name}`, 'is Bound', is('Bound'), { see: seeVolume });
+		await t.until(`persistentvolumes/${name}`, 'is Bound', is('Bound'), { fields: volumeFields });
 	}),
 	define('claim-binds-reserved', 'A volume that is reserved for a claim waits for it', async (t) => {
 		const name = t.name('pv');
-		await t.create(volume(name, { claimRef: { namespace: t.ns, name: 'data' } }), { see: seeVolume });
+		await t.create(volume(name, { claimRef: { namespace: t.ns, name: 'data' } }), { fields: volumeFields });
 		await t.create(claim('data', name, {}, { volumeName: name }));
-		await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { see });
+		await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { fields });
 	}),
 	define('claim-pending', 'A claim without a volume is Pending, protected, and goes at once', async (t) => {
-		await t.create(claim('data', t.name('nothing')), { see });
-		await t.until('persistentvolumeclaims/data', 'is Pending', is('Pending'), { see });
+		await t.create(claim('data', t.name('nothing')), { fields });
+		await t.until('persistentvolumeclaims/data', 'is Pending', is('Pending'), { fields });
 		await t.delete('persistentvolumeclaims/data');
 		await t.gone('persistentvolumeclaims/data');
 	}),
 	define('claim-too-small', 'A volume that is too small does not do', async (t) => {
 		const name = t.name('pv');
-		await t.create(volume(name), { silent: true });
-		await t.create(claim('big', name, {}, { resources: { requests: { storage: '10Gi' } } }), { silent: true });
-		await t.create(claim('fits', name), { silent: true });
-		await t.until('persistentvolumeclaims/fits', 'is Bound', is('Bound'), { see });
-		await t.get('persistentvolumeclaims/big', { see });
+		await t.create(volume(name), { unrecorded: true });
+		await t.create(claim('big', name, {}, { resources: { requests: { storage: '10Gi' } } }), { unrecorded: true });
+		await t.create(claim('fits', name), { unrecorded: true });
+		await t.until('persistentvolumeclaims/fits', 'is Bound', is('Bound'), { fields });
+		await t.get('persistentvolumeclaims/big', { fields });
 	}),
 	define(
 		'claim-in-use',
 		'§3 V1 §8 R-S1 A claim that a Pod uses is held by pvc-protection, and stays Bound',
 		async (t) => {
-			const name = await bound(t);
-			await t.create(pod('p', held, using('data')), { silent: true });
-			await t.until('pods/p', 'runs', running, { silent: true });
-			await t.delete('persistentvolumeclaims/data', undefined, { see });
-			await t.get('persistentvolumeclaims/data', { see });
+			const name = await noFaultInjector(t);
+			await t.create(pod('p', held, using('data')), { unrecorded: true });
+			await t.until('pods/p', 'runs', running, { unrecorded: true });
+			await t.delete('persistentvolumeclaims/data', undefined, { fields });
+			await t.get('persistentvolumeclaims/data', { fields });
 			await t.delete('pods/p');
-			await t.get('persistentvolumeclaims/data', { see });
+			await t.get('persistentvolumeclaims/data', { fields });
 			await t.annotate('p', hold, null);
 			await t.gone('pods/p', 'persistentvolumeclaims/data');
-			await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
+			await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { fields: volumeFields });
 		},
 	),
 	define(
@@ -164,37 +164,37 @@ export default [
 		'§3 V1 A Pod brings the claim of a generic ephemeral volume along, owns it and takes it with it',
 		async (t) => {
 			const name = t.name('class');
-			await t.create(storageClass(name), { silent: true });
+			await t.create(storageClass(name), { unrecorded: true });
 			const template = {
 				metadata: { labels: { app: 'scratch' }, annotations: { team: 'a' } },
 				spec: { accessModes: ['ReadWriteOnce'], storageClassName: name, resources: { requests: { storage: '1Gi' } } },
 			};
 			const volumes = [{ name: 'scratch', ephemeral: { volumeClaimTemplate: template } }];
-			await t.create(pod('p', held, { volumes }), { silent: true });
+			await t.create(pod('p', held, { volumes }), { unrecorded: true });
 			const seen = ['metadata.labels', 'metadata.annotations.team', 'metadata.ownerReferences', 'spec.storageClassName'];
-			await t.until('persistentvolumeclaims/p-scratch', 'is Bound', is('Bound'), { see: [...seen, 'status.phase'] });
-			await t.until('pods/p', 'runs', running, { silent: true });
-			await t.delete('persistentvolumeclaims/p-scratch', undefined, { see });
-			await t.get('persistentvolumeclaims/p-scratch', { see });
+			await t.until('persistentvolumeclaims/p-scratch', 'is Bound', is('Bound'), { fields: [...seen, 'status.phase'] });
+			await t.until('pods/p', 'runs', running, { unrecorded: true });
+			await t.delete('persistentvolumeclaims/p-scratch', undefined, { fields });
+			await t.get('persistentvolumeclaims/p-scratch', { fields });
 			await t.delete('pods/p');
 			await t.annotate('p', hold, null);
 			await t.gone('pods/p', 'persistentvolumeclaims/p-scratch');
 		},
 	),
 	define('claim-held-by-completed-pod', '§3 V2 §8 R-S1 A Pod that has ended still holds its claim', async (t) => {
-		await bound(t);
-		await t.create(pod('p', completing, { restartPolicy: 'Never', ...using('data') }), { silent: true });
-		await t.until('pods/p', 'has ended', is('Succeeded'), { silent: true });
+		await noFaultInjector(t);
+		await t.create(pod('p', completing, { restartPolicy: 'Never', ...using('data') }), { unrecorded: true });
+		await t.until('pods/p', 'has ended', is('Succeeded'), { unrecorded: true });
 		await t.delete('persistentvolumeclaims/data');
-		await t.create(pod('other'), { silent: true });
-		await t.until('pods/other', 'runs', running, { silent: true });
-		await t.get('persistentvolumeclaims/data', { see });
+		await t.create(pod('other'), { unrecorded: true });
+		await t.until('pods/other', 'runs', running, { unrecorded: true });
+		await t.get('persistentvolumeclaims/data', { fields });
 		await t.delete('pods/p');
 		await t.gone('persistentvolumeclaims/data');
 	}),
 	define('claim-not-held-by-unplaced-pod', '§3 V1 A Pod on no node does not hold a claim', async (t) => {
-		await bound(t);
-		await t.create({ ...unplacedPod('p'), spec: { ...unplacedPod('p').spec, ...using('data') } }, { silent: true });
+		await noFaultInjector(t);
+		await t.create({ ...unplacedPod('p'), spec: { ...unplacedPod('p').spec, ...using('data') } }, { unrecorded: true });
 		await t.delete('persistentvolumeclaims/data');
 		await t.gone('persistentvolumeclaims/data');
 		await t.get('pods/p');
@@ -203,35 +203,35 @@ export default [
 		'claim-stripped',
 		'§3 V3 §8 R-S1 Stripping pvc-protection: the claim is gone under the Pod, the volume Released',
 		async (t) => {
-			const name = await bound(t);
-			await t.create(pod('p', held, using('data')), { silent: true });
-			await t.until('pods/p', 'runs', running, { silent: true });
+			const name = await noFaultInjector(t);
+			await t.create(pod('p', held, using('data')), { unrecorded: true });
+			await t.until('pods/p', 'runs', running, { unrecorded: true });
 			await t.delete('persistentvolumeclaims/data');
 			await t.patch('persistentvolumeclaims/data', 'merge', free);
 			await t.get('persistentvolumeclaims/data');
-			await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
-			await t.get('pods/p', { see: ['status.phase'] });
+			await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { fields: volumeFields });
+			await t.get('pods/p', { fields: ['status.phase'] });
 		},
 	),
 	define(
 		'pod-stale-handle',
 		'§3 P10 V3 §8 R-S1 What a stale handle shows: a Pod that ended and stays, no claim, its volume Released, no event',
 		async (t) => {
-			const name = await bound(t);
-			// The containers end and the last DELETE of the node never comes. That a handle is stale is in the log of a
-			// kubelet alone; the API has that part of a volume was mounted, and that claim and volume are not what they were.
+			const name = await noFaultInjector(t);
+			// The containers end and the kubelet's final DELETE never comes. Only the kubelet's log says that a handle is stale; the API
+			// shows the subPath mount, and that claim and volume have changed.
 			const volumeMounts = [{ name: 'data', mountPath: '/data', subPath: 'shop' }];
 			const containers = [{ name: 'main', image: 'example.com/main:1', volumeMounts }];
 			await t.create(pod('p', { annotations: { [hold]: 'unmount' } }, { containers, ...using('data') }), {
-				silent: true,
+				unrecorded: true,
 			});
-			await t.until('pods/p', 'runs', running, { silent: true });
+			await t.until('pods/p', 'runs', running, { unrecorded: true });
 			await t.delete('persistentvolumeclaims/data');
 			await t.patch('persistentvolumeclaims/data', 'merge', free);
-			await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
+			await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { fields: volumeFields });
 			await t.delete('pods/p');
 			await t.until('pods/p', 'has Failed', is('Failed'), {
-				see: [
+				fields: [
 					'status.phase',
 					'status.conditions',
 					'status.containerStatuses[0].state.terminated.exitCode',
@@ -241,29 +241,29 @@ export default [
 			});
 			await t.get('events', { query: { fieldSelector: 'type=Warning,involvedObject.name=p' } });
 			await t.get('persistentvolumeclaims/data');
-			// Another claim of that name is no help: it waits for a volume, and the Pod still for what it had.
-			await t.create(claim('data', name), { silent: true });
-			await t.until('persistentvolumeclaims/data', 'is Pending', is('Pending'), { see });
-			await t.get('pods/p', { see: ['status.phase'] });
+			// Another claim of that name does not help: it waits for a volume, and the Pod waits for its old one.
+			await t.create(claim('data', name), { unrecorded: true });
+			await t.until('persistentvolumeclaims/data', 'is Pending', is('Pending'), { fields });
+			await t.get('pods/p', { fields: ['status.phase'] });
 			await t.annotate('p', hold, null);
 			await t.gone('pods/p');
-			await t.get(`persistentvolumes/${name}`, { see: seeVolume });
+			await t.get(`persistentvolumes/${name}`, { fields: volumeFields });
 		},
 	),
 	define('claim-stripped-by-force', '§3 V3 Forcing the Pod releases its claim', async (t) => {
-		await bound(t);
-		await t.create(pod('p', held, using('data')), { silent: true });
-		await t.until('pods/p', 'runs', running, { silent: true });
+		await noFaultInjector(t);
+		await t.create(pod('p', held, using('data')), { unrecorded: true });
+		await t.until('pods/p', 'runs', running, { unrecorded: true });
 		await t.delete('persistentvolumeclaims/data');
 		await t.delete('pods/p', { gracePeriodSeconds: 0 });
 		await t.gone('persistentvolumeclaims/data');
 	}),
 	define('claim-deleted-new-pod', '§3 V1 A Pod that wants a claim that is being deleted is not placed', async (t) => {
-		await bound(t);
-		await t.create(pod('p', held, using('data')), { silent: true });
-		await t.until('pods/p', 'runs', running, { silent: true });
+		await noFaultInjector(t);
+		await t.create(pod('p', held, using('data')), { unrecorded: true });
+		await t.until('pods/p', 'runs', running, { unrecorded: true });
 		await t.delete('persistentvolumeclaims/data');
-		await t.create(pod('late', {}, using('data')), { silent: true });
+		await t.create(pod('late', {}, using('data')), { unrecorded: true });
 		await t.until('pods/late', 'cannot be placed', (one) => one.status.conditions, {
 			show: ({ status }) =>
 				status.conditions.map((/** @type {any} */ { type, status, reason, message }) => [
@@ -275,12 +275,12 @@ export default [
 		});
 	}),
 	define('claim-own-finalizer', '§3 V4 A finalizer of somebody else holds a claim that nobody uses', async (t) => {
-		await bound(t);
+		await noFaultInjector(t);
 		await t.patch(
 			'persistentvolumeclaims/data',
 			'json',
 			[{ op: 'add', path: '/metadata/finalizers/-', value: 'example.com/x' }],
-			{ silent: true },
+			{ unrecorded: true },
 		);
 		await t.delete('persistentvolumeclaims/data');
 		await t.until(
@@ -292,7 +292,7 @@ export default [
 		await t.get('persistentvolumeclaims/data');
 	}),
 	define('claim-pod-missing', 'A Pod whose claim is not there is not placed', async (t) => {
-		await t.create(pod('p', {}, using('none')), { silent: true });
+		await t.create(pod('p', {}, using('none')), { unrecorded: true });
 		await t.until('pods/p', 'cannot be placed', (one) => one.status.conditions, {
 			show: ({ status }) =>
 				status.conditions.map((/** @type {any} */ { type, status, reason, message }) => [
@@ -304,41 +304,41 @@ export default [
 		});
 	}),
 	define('claim-immutable', 'The spec of a claim cannot be changed', async (t) => {
-		await t.create(claim('data', t.name('nothing')), { silent: true });
+		await t.create(claim('data', t.name('nothing')), { unrecorded: true });
 		await t.patch('persistentvolumeclaims/data', 'merge', { spec: { accessModes: ['ReadOnlyMany'] } });
 	}),
 	define('claim-invalid', 'A claim says how much and how', async (t) => {
 		await t.create({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'data' }, spec: {} });
 	}),
 	define('volume-bound', '§3 V5 A volume that is deleted while it is bound stays, with pv-protection', async (t) => {
-		const name = await bound(t);
-		await t.delete(`persistentvolumes/${name}`, undefined, { see: seeVolume });
-		await t.get(`persistentvolumes/${name}`, { see: seeVolume });
+		const name = await noFaultInjector(t);
+		await t.delete(`persistentvolumes/${name}`, undefined, { fields: volumeFields });
+		await t.get(`persistentvolumes/${name}`, { fields: volumeFields });
 		await t.delete('persistentvolumeclaims/data');
 		await t.gone(`persistentvolumes/${name}`);
 	}),
 	define('volume-stripped', '§3 V5 Stripping pv-protection leaves the claim Lost', async (t) => {
-		const name = await bound(t);
-		await t.delete(`persistentvolumes/${name}`, undefined, { silent: true });
+		const name = await noFaultInjector(t);
+		await t.delete(`persistentvolumes/${name}`, undefined, { unrecorded: true });
 		await t.patch(`persistentvolumes/${name}`, 'merge', free);
-		await t.until('persistentvolumeclaims/data', 'is Lost', is('Lost'), { see });
+		await t.until('persistentvolumeclaims/data', 'is Lost', is('Lost'), { fields });
 	}),
 	define('volume-retained', '§3 V9 Retain: the volume is Released and stays, also for the next claim', async (t) => {
-		const name = await bound(t);
+		const name = await noFaultInjector(t);
 		await t.delete('persistentvolumeclaims/data');
-		await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
-		await t.create(claim('next', name), { silent: true });
-		await t.until('persistentvolumeclaims/next', 'is Pending', is('Pending'), { see });
-		await t.patch(`persistentvolumes/${name}`, 'merge', { spec: { claimRef: null } }, { see: seeVolume });
-		await t.until('persistentvolumeclaims/next', 'is Bound', is('Bound'), { see });
+		await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { fields: volumeFields });
+		await t.create(claim('next', name), { unrecorded: true });
+		await t.until('persistentvolumeclaims/next', 'is Pending', is('Pending'), { fields });
+		await t.patch(`persistentvolumes/${name}`, 'merge', { spec: { claimRef: null } }, { fields: volumeFields });
+		await t.until('persistentvolumeclaims/next', 'is Bound', is('Bound'), { fields });
 	}),
 	define(
 		'volume-no-deleter',
 		'§8 R-S1 §3 V6 Delete for a volume that nothing can delete: Failed, and an event',
 		async (t) => {
-			const name = await bound(t, { persistentVolumeReclaimPolicy: 'Delete' });
+			const name = await noFaultInjector(t, { persistentVolumeReclaimPolicy: 'Delete' });
 			await t.delete('persistentvolumeclaims/data');
-			await t.until(`persistentvolumes/${name}`, 'has Failed', is('Failed'), { see: [...seeVolume, 'status.message'] });
+			await t.until(`persistentvolumes/${name}`, 'has Failed', is('Failed'), { fields: [...volumeFields, 'status.message'] });
 			await t.until(
 				'/api/v1/namespaces/default/events',
 				'say so',
@@ -354,19 +354,19 @@ export default [
 	),
 	define('volume-unused', '§3 V5 A volume that is bound to nothing goes at once', async (t) => {
 		const name = t.name('pv');
-		await t.create(volume(name), { silent: true });
-		await t.until(`persistentvolumes/${name}`, 'is Available', is('Available'), { see: seeVolume });
+		await t.create(volume(name), { unrecorded: true });
+		await t.until(`persistentvolumes/${name}`, 'is Available', is('Available'), { fields: volumeFields });
 		await t.delete(`persistentvolumes/${name}`);
 		await t.gone(`persistentvolumes/${name}`);
 	}),
 	define('volume-immutable', 'The source of a volume cannot be changed', async (t) => {
 		const name = t.name('pv');
-		await t.create(volume(name), { silent: true });
+		await t.create(volume(name), { unrecorded: true });
 		await t.patch(
 			`persistentvolumes/${name}`,
 			'merge',
 			{ spec: { persistentVolumeReclaimPolicy: 'Delete' } },
-			{ see: ['spec.persistentVolumeReclaimPolicy'] },
+			{ fields: ['spec.persistentVolumeReclaimPolicy'] },
 		);
 	}),
 	define(
@@ -375,7 +375,7 @@ export default [
 		async (t) => {
 			const name = await provisioned(t);
 			await t.get(`persistentvolumes/${name}`, {
-				see: ['metadata.annotations', 'spec.csi.driver', 'spec.accessModes', 'spec.capacity'],
+				fields: ['metadata.annotations', 'spec.csi.driver', 'spec.accessModes', 'spec.capacity'],
 			});
 			await t.delete('persistentvolumeclaims/data');
 			await t.gone('persistentvolumeclaims/data', `persistentvolumes/${name}`);
@@ -384,22 +384,22 @@ export default [
 	define('provision-retain', '§3 V9 A class with Retain: the volume stays', async (t) => {
 		const name = await provisioned(t, { reclaimPolicy: 'Retain' });
 		await t.delete('persistentvolumeclaims/data');
-		await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { see: seeVolume });
+		await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { fields: volumeFields });
 	}),
 	define(
 		'provision-volume-first',
 		'§3 V5 V6 Deleting the volume before its claim: it waits, and the driver still reclaims it',
 		async (t) => {
 			const name = await provisioned(t);
-			await t.delete(`persistentvolumes/${name}`, undefined, { see: ['status.phase'] });
+			await t.delete(`persistentvolumes/${name}`, undefined, { fields: ['status.phase'] });
 			await t.delete('persistentvolumeclaims/data');
 			await t.gone('persistentvolumeclaims/data', `persistentvolumes/${name}`);
 		},
 	),
 	define('provision-wait-for-consumer', 'WaitForFirstConsumer: bound only when a Pod wants it', async (t) => {
 		const name = t.name('class');
-		await t.create(storageClass(name, { volumeBindingMode: 'WaitForFirstConsumer' }), { silent: true });
-		await t.create(claim('data', name), { silent: true });
+		await t.create(storageClass(name, { volumeBindingMode: 'WaitForFirstConsumer' }), { unrecorded: true });
+		await t.create(claim('data', name), { unrecorded: true });
 		await t.until(
 			'events',
 			'say that it waits',
@@ -408,17 +408,17 @@ export default [
 				show: (all) => all.map((/** @type {any} */ { type, reason, message }) => [type, reason, message]),
 			},
 		);
-		await t.get('persistentvolumeclaims/data', { see });
-		await t.create(pod('p', {}, using('data')), { silent: true });
-		await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { see: ['status.phase'] });
-		await t.until('pods/p', 'runs', running, { see: ['status.phase'] });
+		await t.get('persistentvolumeclaims/data', { fields });
+		await t.create(pod('p', {}, using('data')), { unrecorded: true });
+		await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { fields: ['status.phase'] });
+		await t.until('pods/p', 'runs', running, { fields: ['status.phase'] });
 	}),
 	define('attach-and-detach', '§3 V7 V8 A volume is attached for a Pod and detached after it', async (t) => {
 		const name = await provisioned(t);
 		const ofVolume = (/** @type {any[]} */ all) => all.filter(({ spec }) => spec.source.persistentVolumeName === name);
 		const show = (/** @type {any[]} */ all) =>
 			ofVolume(all).map(({ spec, status, metadata }) => [spec.attacher, status, metadata.finalizers]);
-		await t.create(pod('p', {}, using('data')), { silent: true });
+		await t.create(pod('p', {}, using('data')), { unrecorded: true });
 		await t.until(
 			'volumeattachments',
 			'it is attached',
@@ -430,10 +430,10 @@ export default [
 			'is guarded by the attacher',
 			(one) => one.metadata.finalizers.length === 3,
 		);
-		await t.delete('pods/p', undefined, { silent: true });
+		await t.delete('pods/p', undefined, { unrecorded: true });
 		await t.gone('pods/p');
 		await t.until('volumeattachments', 'it is detached', (all) => ofVolume(all).length === 0, { show });
-		await t.delete('persistentvolumeclaims/data', undefined, { silent: true });
+		await t.delete('persistentvolumeclaims/data', undefined, { unrecorded: true });
 		await t.gone(`persistentvolumes/${name}`);
 	}),
 	define(
@@ -444,23 +444,23 @@ export default [
 			const ofVolume = (/** @type {any[]} */ all) =>
 				all.filter(({ spec }) => spec.source.persistentVolumeName === name);
 			const isAttached = (/** @type {any[]} */ all) => ofVolume(all).some(({ status }) => status?.attached);
-			await t.create(pod('p', {}, using('data')), { silent: true });
-			await t.until('volumeattachments', 'it is attached', isAttached, { silent: true });
+			await t.create(pod('p', {}, using('data')), { unrecorded: true });
+			await t.until('volumeattachments', 'it is attached', isAttached, { unrecorded: true });
 			const isGuarded = (/** @type {any} */ one) => one.metadata.finalizers.length === 3;
-			await t.until(`persistentvolumes/${name}`, 'is guarded by the attacher', isGuarded, { silent: true });
+			await t.until(`persistentvolumes/${name}`, 'is guarded by the attacher', isGuarded, { unrecorded: true });
 			try {
-				await t.hands.stopAttacher();
-				await t.delete('pods/p', undefined, { silent: true });
+				await t.faultInjector.stopAttacher();
+				await t.delete('pods/p', undefined, { unrecorded: true });
 				await t.gone('pods/p');
 				const isTold = (/** @type {any} */ one) => one?.metadata.deletionTimestamp;
 				await t.until('volumeattachments', 'it is to be detached', (all) => ofVolume(all).some(isTold), {
 					show: (all) => ofVolume(all).map(({ status, metadata }) => [status, metadata.finalizers]),
 				});
 			} finally {
-				await t.hands.startAttacher();
+				await t.faultInjector.startAttacher();
 			}
 			await t.until('volumeattachments', 'it is detached', (all) => ofVolume(all).length === 0, { show: ofVolume });
-			await t.delete('persistentvolumeclaims/data', undefined, { silent: true });
+			await t.delete('persistentvolumeclaims/data', undefined, { unrecorded: true });
 			await t.gone(`persistentvolumes/${name}`);
 		},
 		{ alone: true },
@@ -471,13 +471,13 @@ export default [
 		async (t) => {
 			const node = t.name('node');
 			await attachingNode(t, node);
-			await heard(t, node, async () => {
-				const used = await mountedStill(t, node);
+			await withHeartbeat(t, node, async () => {
+				const used = await stillMounted(t, node);
 				await t.get('volumeattachments', { show: ({ items }) => items.filter(isOf(used)).map(howAttached) });
 				await hasMounted(t, node);
 				await attachedTo(t, used);
 			});
-			await away(t, node);
+			await deleteNodes(t, node);
 		},
 	),
 	define(
@@ -486,7 +486,7 @@ export default [
 		async (t) => {
 			const node = t.name('node');
 			await attachingNode(t, node);
-			const used = await mountedStill(t, node);
+			const used = await stillMounted(t, node);
 			await t.get('volumeattachments', { show: ({ items }) => items.filter(isOf(used)).map(howAttached) });
 			const out = [
 				{
@@ -495,10 +495,10 @@ export default [
 					value: { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' },
 				},
 			];
-			await t.patch(`nodes/${node}`, 'json', out, { silent: true });
+			await t.patch(`nodes/${node}`, 'json', out, { unrecorded: true });
 			await attachedTo(t, used);
 			t.note('the attachment', 'is gone');
-			await away(t, node);
+			await deleteNodes(t, node);
 		},
 	),
 	define(
@@ -508,22 +508,22 @@ export default [
 			const [here, there] = [t.name('here'), t.name('there')];
 			for (const node of [here, there]) await attachingNode(t, node);
 			const used = await provisioned(t);
-			await t.create(pod('p', {}, { nodeName: here, ...onBareNode, ...using('data') }), { silent: true });
+			await t.create(pod('p', {}, { nodeName: here, ...onBareNode, ...using('data') }), { unrecorded: true });
 			await attachedTo(t, used, here);
 			await hasMounted(t, here, used);
-			await t.create(pod('q', {}, { nodeName: there, ...onBareNode, ...using('data') }), { silent: true });
+			await t.create(pod('q', {}, { nodeName: there, ...onBareNode, ...using('data') }), { unrecorded: true });
 			const isRefused = (/** @type {any} */ it) =>
 				it.reason === 'FailedAttachVolume' && it.involvedObject.name === 'q';
 			await t.until('events', 'it is refused', (all) => all.some(isRefused), {
 				show: (all) =>
 					all.filter(isRefused).map((/** @type {any} */ { type, message, source }) => [type, message, source.component]),
 			});
-			await t.delete('pods/p', { gracePeriodSeconds: 0 }, { silent: true });
+			await t.delete('pods/p', { gracePeriodSeconds: 0 }, { unrecorded: true });
 			await t.gone('pods/p');
 			await hasMounted(t, here);
 			await attachedTo(t, used, there);
 			t.note('the volume', 'is attached to the other node');
-			await away(t, here, there);
+			await deleteNodes(t, here, there);
 		},
 	),
 	define(
@@ -534,19 +534,19 @@ export default [
 			await bareNode(t, own);
 			await attachingNode(t, managed);
 			const first = await provisioned(t);
-			await t.create(claim('other', t.name('class')), { silent: true });
-			const { spec } = await t.until('persistentvolumeclaims/other', 'is Bound', is('Bound'), { silent: true });
-			await t.create(pod('p', {}, { nodeName: own, ...onBareNode, ...using('data') }), { silent: true });
-			await t.create(pod('q', {}, { nodeName: managed, ...onBareNode, ...using('other') }), { silent: true });
+			await t.create(claim('other', t.name('class')), { unrecorded: true });
+			const { spec } = await t.until('persistentvolumeclaims/other', 'is Bound', is('Bound'), { unrecorded: true });
+			await t.create(pod('p', {}, { nodeName: own, ...onBareNode, ...using('data') }), { unrecorded: true });
+			await t.create(pod('q', {}, { nodeName: managed, ...onBareNode, ...using('other') }), { unrecorded: true });
 			await attachedTo(t, spec.volumeName, managed);
 			await t.get('volumeattachments', { show: ({ items }) => items.filter(isOf(first)).length });
-			await away(t, own, managed);
+			await deleteNodes(t, own, managed);
 		},
 	),
 	define('class-in-use', 'A StorageClass is not protected by its claims', async (t) => {
 		await provisioned(t);
 		await t.delete(`storageclasses/${t.name('class')}`);
-		await t.get('persistentvolumeclaims/data', { see: ['status.phase'] });
+		await t.get('persistentvolumeclaims/data', { fields: ['status.phase'] });
 	}),
 	define('attributes-class-unused', 'A VolumeAttributesClass is protected, and goes when nobody uses it', async (t) => {
 		const name = t.name('vac');
@@ -556,32 +556,32 @@ export default [
 	}),
 	define('attributes-class-in-use', 'A VolumeAttributesClass stays as long as a claim names it', async (t) => {
 		const [used, other] = [t.name('used'), t.name('other')];
-		for (const name of [used, other]) await t.create(volumeAttributesClass(name), { silent: true });
-		await t.create(claim('data', t.name('nothing'), {}, { volumeAttributesClassName: used }), { silent: true });
+		for (const name of [used, other]) await t.create(volumeAttributesClass(name), { unrecorded: true });
+		await t.create(claim('data', t.name('nothing'), {}, { volumeAttributesClassName: used }), { unrecorded: true });
 		await t.until('persistentvolumeclaims/data', 'is Pending', is('Pending'), {
-			see: ['spec.volumeAttributesClassName'],
+			fields: ['spec.volumeAttributesClassName'],
 		});
 		await t.delete(`volumeattributesclasses/${used}`);
-		// The controller takes one after the other: once it let this one go, it has looked at the first.
-		await t.delete(`volumeattributesclasses/${other}`, undefined, { silent: true });
+		// The controller processes one after the other: when this one is released, it has seen the first.
+		await t.delete(`volumeattributesclasses/${other}`, undefined, { unrecorded: true });
 		await t.gone(`volumeattributesclasses/${other}`);
 		await t.get(`volumeattributesclasses/${used}`);
-		await t.delete('persistentvolumeclaims/data', undefined, { silent: true });
+		await t.delete('persistentvolumeclaims/data', undefined, { unrecorded: true });
 		await t.gone('persistentvolumeclaims/data', `volumeattributesclasses/${used}`);
 	}),
 	define('attributes-class-of-volume', 'A VolumeAttributesClass stays as long as a volume names it', async (t) => {
 		const [used, other, pv] = [t.name('used'), t.name('other'), t.name('pv')];
-		for (const name of [used, other]) await t.create(volumeAttributesClass(name), { silent: true });
+		for (const name of [used, other]) await t.create(volumeAttributesClass(name), { unrecorded: true });
 		const csi = { driver: 'csi.unwind.test', volumeHandle: pv };
-		await t.create(volume(pv, { nfs: undefined, csi, volumeAttributesClassName: used }), { silent: true });
+		await t.create(volume(pv, { nfs: undefined, csi, volumeAttributesClassName: used }), { unrecorded: true });
 		await t.until(`persistentvolumes/${pv}`, 'is Available', is('Available'), {
-			see: ['spec.volumeAttributesClassName'],
+			fields: ['spec.volumeAttributesClassName'],
 		});
-		await t.delete(`volumeattributesclasses/${used}`, undefined, { silent: true });
-		await t.delete(`volumeattributesclasses/${other}`, undefined, { silent: true });
+		await t.delete(`volumeattributesclasses/${used}`, undefined, { unrecorded: true });
+		await t.delete(`volumeattributesclasses/${other}`, undefined, { unrecorded: true });
 		await t.gone(`volumeattributesclasses/${other}`);
 		await t.get(`volumeattributesclasses/${used}`);
-		await t.delete(`persistentvolumes/${pv}`, undefined, { silent: true });
+		await t.delete(`persistentvolumes/${pv}`, undefined, { unrecorded: true });
 		await t.gone(`persistentvolumes/${pv}`, `volumeattributesclasses/${used}`);
 	}),
 ];

@@ -11,11 +11,11 @@ const filled = (/** @type {Record<string, string>} */ data, /** @type {Record<st
 export default [
 	define('update-put', 'PUT replaces the object', async (t) => {
 		const { body } = await t.create(filled({ k: 'v', l: 'w' }));
-		await t.put('configmaps/a', { ...body, data: { k: 'x' } }, { see: data });
+		await t.put('configmaps/a', { ...body, data: { k: 'x' } }, { fields: data });
 	}),
 	define('update-put-unconditional', 'PUT without a resourceVersion is unconditional for most kinds', async (t) => {
 		await t.create(filled({ k: 'v' }));
-		await t.put('configmaps/a', filled({ k: 'x' }), { see: data });
+		await t.put('configmaps/a', filled({ k: 'x' }), { fields: data });
 	}),
 	define('update-put-conflict', '§3 A1 PUT with an old resourceVersion is a conflict', async (t) => {
 		const { body } = await t.create(filled({ k: 'v' }));
@@ -49,10 +49,10 @@ export default [
 	}),
 	define('update-dry-run', 'A dry run of PUT and PATCH', async (t) => {
 		const { body } = await t.create(filled({ k: 'v' }));
-		const dryRun = { query: { dryRun: 'All' }, see: data };
+		const dryRun = { query: { dryRun: 'All' }, fields: data };
 		await t.put('configmaps/a', { ...body, data: { k: 'w' } }, dryRun);
 		await t.patch('configmaps/a', 'merge', { data: { k: 'x' } }, dryRun);
-		await t.get('configmaps/a', { see: data });
+		await t.get('configmaps/a', { fields: data });
 	}),
 	define('update-dry-run-finalizer', '§6.1 A dry run of the removal of the last finalizer', async (t) => {
 		await t.create(filled({ k: 'v' }, { finalizers: ['example.com/x'] }));
@@ -62,9 +62,9 @@ export default [
 	}),
 	define('patch-json', 'A JSON patch: add, replace, remove, move, copy, test', async (t) => {
 		await t.create(filled({ k: 'v', l: 'w' }));
-		await t.patch('configmaps/a', 'json', [{ op: 'add', path: '/data/m', value: 'x' }], { see: data });
-		await t.patch('configmaps/a', 'json', [{ op: 'replace', path: '/data/k', value: 'y' }], { see: data });
-		await t.patch('configmaps/a', 'json', [{ op: 'remove', path: '/data/l' }], { see: data });
+		await t.patch('configmaps/a', 'json', [{ op: 'add', path: '/data/m', value: 'x' }], { fields: data });
+		await t.patch('configmaps/a', 'json', [{ op: 'replace', path: '/data/k', value: 'y' }], { fields: data });
+		await t.patch('configmaps/a', 'json', [{ op: 'remove', path: '/data/l' }], { fields: data });
 		await t.patch(
 			'configmaps/a',
 			'json',
@@ -72,9 +72,9 @@ export default [
 				{ op: 'move', from: '/data/m', path: '/data/n' },
 				{ op: 'copy', from: '/data/k', path: '/data/o' },
 			],
-			{ see: data },
+			{ fields: data },
 		);
-		await t.patch('configmaps/a', 'json', [{ op: 'test', path: '/data/k', value: 'y' }], { see: data });
+		await t.patch('configmaps/a', 'json', [{ op: 'test', path: '/data/k', value: 'y' }], { fields: data });
 	}),
 	define('patch-json-errors', 'A JSON patch that does not fit', async (t) => {
 		await t.create(filled({ k: 'v' }));
@@ -84,7 +84,7 @@ export default [
 		await t.patch('configmaps/a', 'json', { data: { k: 'w' } });
 		await t.patch('configmaps/a', 'json', [{ op: 'turn', path: '/data' }]);
 		await t.patch('configmaps/none', 'json', [{ op: 'remove', path: '/data/k' }]);
-		await t.get('configmaps/a', { see: data });
+		await t.get('configmaps/a', { fields: data });
 	}),
 	define('patch-json-escape', 'A JSON patch of a key with a slash', async (t) => {
 		await t.create(configMap('a', { annotations: { 'example.com/k': 'v' } }));
@@ -92,7 +92,7 @@ export default [
 			'configmaps/a',
 			'json',
 			[{ op: 'replace', path: '/metadata/annotations/example.com~1k', value: 'w' }],
-			{ see: ['metadata.annotations'] },
+			{ fields: ['metadata.annotations'] },
 		);
 	}),
 	define('patch-json-makes-invalid', 'A JSON patch whose result is no such object', async (t) => {
@@ -108,16 +108,16 @@ export default [
 				{ data: { k: 'v' } },
 			),
 		);
-		const see = ['metadata.labels', 'data'];
+		const fields = ['metadata.labels', 'data'];
 		await t.patch(
 			'configmaps/a',
 			'merge',
 			{ metadata: { labels: { a: null, e: 'f' }, finalizers: ['example.com/y'] } },
-			{ see },
+			{ fields },
 		);
-		await t.patch('configmaps/a', 'merge', { data: null }, { see });
-		await t.patch('configmaps/a', 'merge', {}, { see });
-		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } }, { see });
+		await t.patch('configmaps/a', 'merge', { data: null }, { fields });
+		await t.patch('configmaps/a', 'merge', {}, { fields });
+		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } }, { fields });
 	}),
 	define('patch-merge-errors', 'A merge patch that is none', async (t) => {
 		await t.create(filled({ k: 'v' }));
@@ -161,8 +161,8 @@ export default [
 	}),
 	define('patch-apply', 'Apply makes an object, changes it, and takes away what it no longer says', async (t) => {
 		const query = { fieldManager: 'one' };
-		const apply = (/** @type {Record<string, string>} */ data, /** @type {Record<string, any>} */ how = {}) =>
-			t.patch('configmaps/a', 'apply', configMap('a', {}, { data }), { query, see: ['data'], ...how });
+		const apply = (/** @type {Record<string, string>} */ data, /** @type {Record<string, any>} */ options = {}) =>
+			t.patch('configmaps/a', 'apply', configMap('a', {}, { data }), { query, fields: ['data'], ...options });
 		await apply({ k: 'v', l: 'w' });
 		await apply({ k: 'x' });
 		await apply({ k: 'y' }, { query: { fieldManager: 'two' } });
@@ -201,19 +201,19 @@ export default [
 					template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
 				},
 			},
-			{ silent: true },
+			{ unrecorded: true },
 		);
 		await t.patch(
 			'replicationcontrollers/rc',
 			'merge',
 			{ status: { fullyLabeledReplicas: 9 } },
-			{ see: ['status.fullyLabeledReplicas'] },
+			{ fields: ['status.fullyLabeledReplicas'] },
 		);
 		await t.patch(
 			'namespaces/default',
 			'merge',
 			{ status: { phase: 'Terminating' } },
-			{ query: { dryRun: 'All' }, see: ['status.phase'] },
+			{ query: { dryRun: 'All' }, fields: ['status.phase'] },
 		);
 	}),
 	define('status-subresource', 'status changes through its subresource, and the spec does not', async (t) => {
@@ -229,53 +229,53 @@ export default [
 				},
 			},
 		};
-		await t.create(pdb, { silent: true });
+		await t.create(pdb, { unrecorded: true });
 		await t.patch(
 			'daemonsets/d/status',
 			'merge',
 			{ spec: { minReadySeconds: 9 }, status: { collisionCount: 3 } },
-			{ see: ['spec.minReadySeconds', 'status.collisionCount'] },
+			{ fields: ['spec.minReadySeconds', 'status.collisionCount'] },
 		);
-		await t.get('daemonsets/d/status', { see: ['status.collisionCount'] });
+		await t.get('daemonsets/d/status', { fields: ['status.collisionCount'] });
 		await t.get('configmaps/kube-root-ca.crt/status');
 	}),
 	define('scale-read', 'The scale of what can be scaled', async (t) => {
-		await t.create(deployment('web', { replicas: 0 }), { silent: true });
-		await t.get('deployments/web/scale', { see: ['apiVersion', 'spec', 'status'] });
+		await t.create(deployment('web', { replicas: 0 }), { unrecorded: true });
+		await t.get('deployments/web/scale', { fields: ['apiVersion', 'spec', 'status'] });
 		await t.get('configmaps/web/scale');
 		await t.get('deployments/none/scale');
 		await t.get('daemonsets/web/scale');
 	}),
 	define('scale-write', 'Scaling by PUT and PATCH of the subresource', async (t) => {
-		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), { silent: true });
-		// Its controller writes it twice, and then no more.
+		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), { unrecorded: true });
+		// Its controller writes the status twice.
 		await t.until(
 			'deployments/web',
 			'is known to be paused',
 			(one) => one?.status.conditions && one.status.observedGeneration === 1,
-			{ silent: true },
+			{ unrecorded: true },
 		);
-		const { body } = await t.get('deployments/web/scale', { see: ['spec'] });
-		await t.put('deployments/web/scale', { ...body, spec: { replicas: 2 } }, { see: ['spec'] });
+		const { body } = await t.get('deployments/web/scale', { fields: ['spec'] });
+		await t.put('deployments/web/scale', { ...body, spec: { replicas: 2 } }, { fields: ['spec'] });
 		await t.put('deployments/web/scale', { ...body, spec: { replicas: 1 } });
 		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: -1 } });
 		await t.patch('deployments/web/scale', 'json', [{ op: 'replace', path: '/spec/replicas', value: 0 }], {
-			see: ['spec'],
+			fields: ['spec'],
 		});
-		await t.get('deployments/web', { see: ['spec.replicas'] });
+		await t.get('deployments/web', { fields: ['spec.replicas'] });
 	}),
 	define('scale-preconditions', 'A Scale means the object, and the version of it, that it says', async (t) => {
-		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), { silent: true });
-		const { body } = await t.get('deployments/web/scale', { see: ['spec'] });
+		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), { unrecorded: true });
+		const { body } = await t.get('deployments/web/scale', { fields: ['spec'] });
 		const { resourceVersion, ...metadata } = body.metadata;
 		const spec = { replicas: 1 };
 		await t.put('deployments/web/scale', { ...body, spec, metadata: { ...metadata, uid: 'another' } });
 		await t.put('deployments/web/scale', { ...body, spec, metadata: { ...metadata, resourceVersion: '1' } });
-		await t.put('deployments/web/scale', { ...body, spec, metadata }, { see: ['spec'], query: { dryRun: 'All' } });
+		await t.put('deployments/web/scale', { ...body, spec, metadata }, { fields: ['spec'], query: { dryRun: 'All' } });
 		await t.put('deployments/other/scale', { ...body, spec, metadata });
 	}),
 	define('service-immutable-address', 'The address of a Service does not change', async (t) => {
-		await t.create(service('s', { clusterIP: 'None' }), { see: ['spec.clusterIP'] });
+		await t.create(service('s', { clusterIP: 'None' }), { fields: ['spec.clusterIP'] });
 		await t.patch('services/s', 'merge', { spec: { clusterIP: '10.0.0.99', clusterIPs: ['10.0.0.99'] } });
 	}),
 ];

@@ -1,10 +1,10 @@
 /**
- * Watches: where they begin, what they tell, how they end.
+ * Watches: their first revision, their events, their end.
  */
 import { configMap, held, pod } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const metadataOnly = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' };
 const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
@@ -14,11 +14,11 @@ const labelled = (name) => configMap(name, { labels: { of: 'case' } });
 /** @param {string} of */
 const relabel = (of) => ({ metadata: { labels: { of } } });
 
-/** @param {Scene} t @param {...string} names */
+/** @param {TestContext} t @param {...string} names */
 async function several(t, ...names) {
-	for (const name of names) await t.create(labelled(name), { silent: true });
+	for (const name of names) await t.create(labelled(name), { unrecorded: true });
 }
-/** @param {Scene} t */
+/** @param {TestContext} t */
 const revision = async (t) => (await t.get('configmaps', { show: () => 'a revision' })).body.metadata.resourceVersion;
 /** @param {number} count */
 const seen = (count) => (/** @type {any[]} */ events) => events.length >= count;
@@ -36,7 +36,7 @@ export default [
 		await several(t, 'a');
 		const resourceVersion = await revision(t);
 		await several(t, 'b');
-		await t.delete('configmaps/a', undefined, { silent: true });
+		await t.delete('configmaps/a', undefined, { unrecorded: true });
 		const watch = await t.watch('configmaps', { query: { labelSelector: of }, events: 'each', from: resourceVersion });
 		await watch.until('both', seen(2));
 		watch.end();
@@ -52,7 +52,7 @@ export default [
 		'DELETED carries the object as it last was, with the revision of its end',
 		async (t) => {
 			const { body } = await t.create(configMap('a', {}, { data: { k: 'v' } }));
-			const watch = await t.watch('configmaps', { see: ['data'], events: 'each', from: body.metadata.resourceVersion });
+			const watch = await t.watch('configmaps', { fields: ['data'], events: 'each', from: body.metadata.resourceVersion });
 			await t.delete('configmaps/a');
 			await watch.gone('a');
 			watch.end();
@@ -66,28 +66,28 @@ export default [
 		await several(t, 'a');
 		const watch = await t.watch('configmaps', {
 			query: { labelSelector: of },
-			see: ['metadata.labels.of'],
+			fields: ['metadata.labels.of'],
 			events: 'each',
 		});
 		await watch.until('it', seen(1));
-		await t.patch('configmaps/a', 'merge', relabel('other'), { silent: true });
-		await t.patch('configmaps/a', 'merge', relabel('case'), { silent: true });
-		await t.delete('configmaps/a', undefined, { silent: true });
+		await t.patch('configmaps/a', 'merge', relabel('other'), { unrecorded: true });
+		await t.patch('configmaps/a', 'merge', relabel('case'), { unrecorded: true });
+		await t.delete('configmaps/a', undefined, { unrecorded: true });
 		await watch.until('all', seen(4));
 		watch.end();
 	}),
 	define('watch-field-selector', 'A watch of one object by its name', async (t) => {
 		const watch = await t.watch('configmaps', { query: { fieldSelector: 'metadata.name=b' }, events: 'each' });
 		await several(t, 'a', 'b');
-		await t.delete('configmaps/a', undefined, { silent: true });
-		await t.delete('configmaps/b', undefined, { silent: true });
+		await t.delete('configmaps/a', undefined, { unrecorded: true });
+		await t.delete('configmaps/b', undefined, { unrecorded: true });
 		await watch.gone('b');
 		watch.end();
 	}),
 	define('watch-field-of-pods', 'A Pod that begins to run leaves a watch of those that are Pending', async (t) => {
 		const watch = await t.watch('pods', {
 			query: { fieldSelector: 'status.phase=Pending' },
-			see: ['status.phase'],
+			fields: ['status.phase'],
 			events: 'each',
 		});
 		await t.create(pod('p', held));
@@ -152,11 +152,11 @@ export default [
 				labelSelector: of,
 			},
 			headers: metadataOnly,
-			see: ['apiVersion'],
+			fields: ['apiVersion'],
 			events: 'each',
 		});
 		await watch.until('both', seen(2));
-		await t.delete('configmaps/a', undefined, { silent: true });
+		await t.delete('configmaps/a', undefined, { unrecorded: true });
 		await watch.gone('a');
 		watch.end();
 	}),
@@ -164,7 +164,7 @@ export default [
 		await several(t, 'a');
 		const watch = await t.watch('configmaps', { query: { labelSelector: of }, headers: table, events: 'each' });
 		await watch.until('it', seen(1));
-		await t.delete('configmaps/a', undefined, { silent: true });
+		await t.delete('configmaps/a', undefined, { unrecorded: true });
 		await watch.until('its end', seen(2));
 		watch.drop();
 		t.note(
@@ -199,26 +199,26 @@ export default [
 		const other = await t.namespace(t.name('n'));
 		const watch = await t.watch('/api/v1/configmaps', {
 			query: { labelSelector: `of=${t.ns}` },
-			see: ['metadata.namespace'],
+			fields: ['metadata.namespace'],
 			events: 'each',
 		});
-		await t.create(configMap('a', { labels: { of: t.ns } }), { silent: true });
-		await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('b', { labels: { of: t.ns } }), { silent: true });
+		await t.create(configMap('a', { labels: { of: t.ns } }), { unrecorded: true });
+		await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('b', { labels: { of: t.ns } }), { unrecorded: true });
 		await watch.until('both', seen(2));
 		watch.end();
 	}),
 	define('watch-recreated', '§3 X10 An object that is made again: DELETED and ADDED, with another UID', async (t) => {
 		await several(t, 'a');
-		const watch = await t.watch('configmaps', { query: { labelSelector: of }, see: ['metadata.uid'], events: 'each' });
+		const watch = await t.watch('configmaps', { query: { labelSelector: of }, fields: ['metadata.uid'], events: 'each' });
 		await watch.until('it', seen(1));
-		await t.delete('configmaps/a', undefined, { silent: true });
+		await t.delete('configmaps/a', undefined, { unrecorded: true });
 		await several(t, 'a');
 		await watch.until('both', seen(3));
 		watch.end();
 	}),
 	define('watch-no-op', 'A change that changes nothing is no event', async (t) => {
 		const { body } = await t.create(configMap('a', {}, { data: { k: 'v' } }));
-		const watch = await t.watch('configmaps', { see: ['data'], events: 'each', from: body.metadata.resourceVersion });
+		const watch = await t.watch('configmaps', { fields: ['data'], events: 'each', from: body.metadata.resourceVersion });
 		const same = await t.patch('configmaps/a', 'merge', { data: { k: 'v' } });
 		t.note('the same revision', same.body.metadata.resourceVersion === body.metadata.resourceVersion);
 		await t.patch('configmaps/a', 'merge', { data: { k: 'w' } });

@@ -1,5 +1,5 @@
 /**
- * The controllers of workloads, as far as a teardown meets them.
+ * Workload controllers, as far as a teardown meets them.
  */
 import {
 	claim,
@@ -18,7 +18,7 @@ import {
 } from '../objects.mjs';
 import { define } from '../suite.mjs';
 
-/** @typedef {import('../scene.mjs').Scene} Scene */
+/** @typedef {import('../test-context.mjs').TestContext} TestContext */
 
 const hold = 'unwind.test/hold';
 /** @param {any} one */
@@ -29,7 +29,7 @@ const run = (count) => (/** @type {any[]} */ all) => all.length === count && all
 const names = (all) => all.map(({ metadata }) => metadata.name);
 /** @param {any[]} all */
 const count = (all) => all.length;
-const seeDeployment = [
+const deploymentFields = [
 	'status.observedGeneration',
 	'status.replicas',
 	'status.readyReplicas',
@@ -37,34 +37,34 @@ const seeDeployment = [
 	'status.conditions',
 ];
 
-/** A StatefulSet with a claim for each of its Pods. @param {Scene} t @param {Record<string, any>} [policy] @param {Record<string, any>} [rest] */
+/** A StatefulSet with a claim template. @param {TestContext} t @param {Record<string, any>} [policy] @param {Record<string, any>} [rest] */
 async function withClaims(t, policy, rest = {}) {
 	const className = t.name('class');
-	await t.create(storageClass(className), { silent: true });
+	await t.create(storageClass(className), { unrecorded: true });
 	const spec = {
 		...(policy ? { persistentVolumeClaimRetentionPolicy: policy } : {}),
 		volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: claim('data', className).spec }],
 	};
-	await t.create(statefulSet('db', { replicas: 2, spec, ...rest }), { silent: true });
+	await t.create(statefulSet('db', { replicas: 2, spec, ...rest }), { unrecorded: true });
 	await t.until('pods', 'both run', run(2), { show: names });
 	await t.until(
 		'persistentvolumeclaims',
 		'both bound',
-		// Owners are set by another sync than the one that makes the claims.
+		// Another sync than the one that creates the claims sets their owners.
 		(all) =>
 			all.length === 2 &&
 			all.every(
 				(/** @type {any} */ { metadata, status }) =>
 					status.phase === 'Bound' && (policy?.whenDeleted !== 'Delete' || metadata.ownerReferences),
 			),
-		{ see: ['status.phase'] },
+		{ fields: ['status.phase'] },
 	);
 }
 
 export default [
 	define('deployment-rolls-out', 'A Deployment makes a ReplicaSet, and that Pods', async (t) => {
 		await t.create(deployment('web', { replicas: 2 }), {
-			see: ['spec.strategy', 'spec.revisionHistoryLimit', 'spec.progressDeadlineSeconds'],
+			fields: ['spec.strategy', 'spec.revisionHistoryLimit', 'spec.progressDeadlineSeconds'],
 		});
 		await t.until(
 			'deployments/web',
@@ -72,15 +72,15 @@ export default [
 			(one) =>
 				one?.status.availableReplicas === 2 &&
 				one.status.conditions.some((/** @type {any} */ { reason }) => reason === 'NewReplicaSetAvailable'),
-			{ see: seeDeployment },
+			{ fields: deploymentFields },
 		);
 		await t.get('replicasets', {
-			see: ['spec.replicas', 'status.readyReplicas', 'metadata.annotations."deployment.kubernetes.io/revision"'],
+			fields: ['spec.replicas', 'status.readyReplicas', 'metadata.annotations."deployment.kubernetes.io/revision"'],
 		});
-		await t.get('pods', { see: ['metadata.labels'] });
+		await t.get('pods', { fields: ['metadata.labels'] });
 	}),
 	define('deployment-updated', 'A changed template makes a second ReplicaSet; the first is kept at 0', async (t) => {
-		await t.create(deployment('web'), { silent: true });
+		await t.create(deployment('web'), { unrecorded: true });
 		await t.until('pods', 'one runs', run(1), { show: count });
 		await t.patch('deployments/web', 'strategic', { spec: { template: { metadata: { labels: { version: 'two' } } } } });
 		await t.until(
@@ -101,31 +101,31 @@ export default [
 						.sort(),
 			},
 		);
-		await t.until('pods', 'one runs', run(1), { see: ['metadata.labels.version'] });
+		await t.until('pods', 'one runs', run(1), { fields: ['metadata.labels.version'] });
 	}),
 	define('deployment-scaled-to-zero', '§7 Scaled to 0 a Deployment has no Pods, and is still there', async (t) => {
-		await t.create(deployment('web', { replicas: 2 }), { silent: true });
+		await t.create(deployment('web', { replicas: 2 }), { unrecorded: true });
 		await t.until('pods', 'both run', run(2), { show: count });
-		// The scale's status is the Deployment's, which counts later than the Pods run.
-		await t.until('deployments/web', 'has counted them', (one) => one?.status.replicas === 2, { silent: true });
-		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: 0 } }, { see: ['spec', 'status'] });
+		// The status of the scale comes from the Deployment, which counts Pods some time after they run.
+		await t.until('deployments/web', 'has counted them', (one) => one?.status.replicas === 2, { unrecorded: true });
+		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: 0 } }, { fields: ['spec', 'status'] });
 		await t.until('pods', 'are gone', (all) => all.length === 0);
 		await t.until(
 			'deployments/web',
 			'has none',
 			(one) => !one.status.replicas && !one.status.terminatingReplicas && one.status.observedGeneration === 2,
-			{ see: ['status.replicas', 'status.observedGeneration'] },
+			{ fields: ['status.replicas', 'status.observedGeneration'] },
 		);
 	}),
 	define('deployment-paused', 'A paused Deployment does not roll out what changed', async (t) => {
-		await t.create(deployment('web'), { silent: true });
+		await t.create(deployment('web'), { unrecorded: true });
 		await t.until('pods', 'one runs', run(1), { show: count });
-		await t.until('deployments/web', 'has counted it', (one) => one?.status.availableReplicas === 1, { silent: true });
+		await t.until('deployments/web', 'has counted it', (one) => one?.status.availableReplicas === 1, { unrecorded: true });
 		await t.patch(
 			'deployments/web',
 			'merge',
 			{ spec: { paused: true, template: { metadata: { annotations: { changed: 'yes' } } } } },
-			{ silent: true },
+			{ unrecorded: true },
 		);
 		await t.until(
 			'deployments/web',
@@ -133,7 +133,7 @@ export default [
 			(one) =>
 				one.status.observedGeneration === one.metadata.generation &&
 				one.status.conditions.some((/** @type {any} */ { reason }) => reason === 'DeploymentPaused'),
-			{ see: ['status.conditions'] },
+			{ fields: ['status.conditions'] },
 		);
 		await t.get('replicasets', { show: ({ items }) => items.length });
 	}),
@@ -149,20 +149,20 @@ export default [
 			});
 			await t.create(deployment('web', { pods: { labels: { app: 'other' } } }));
 			await t.create(deployment('web', { replicas: -1 }));
-			await t.create(deployment('web', { replicas: 0 }), { silent: true });
+			await t.create(deployment('web', { replicas: 0 }), { unrecorded: true });
 			await t.patch('deployments/web', 'merge', {
 				spec: { selector: { matchLabels: { app: 'other' } }, template: { metadata: { labels: { app: 'other' } } } },
 			});
 		},
 	),
 	define('replicaset-replaces', 'A ReplicaSet replaces what is deleted', async (t) => {
-		await t.create(replicaSet('web', { replicas: 2 }), { silent: true });
+		await t.create(replicaSet('web', { replicas: 2 }), { unrecorded: true });
 		const [{ metadata }] = await t.until('pods', 'both run', run(2), { show: count });
 		await t.delete(`pods/${metadata.name}`, { gracePeriodSeconds: 0 });
 		await t.until('pods', 'both run', (all) => run(2)(all) && !names(all).includes(metadata.name), { show: count });
 	}),
 	define('replicaset-releases', 'A Pod that no longer matches is let go, and another made', async (t) => {
-		await t.create(replicaSet('web'), { silent: true });
+		await t.create(replicaSet('web'), { unrecorded: true });
 		const [{ metadata }] = await t.until('pods', 'one runs', run(1), { show: count });
 		await t.patch(`pods/${metadata.name}`, 'merge', { metadata: { labels: { app: 'free' } } });
 		await t.until('pods', 'two run', run(2), {
@@ -173,17 +173,17 @@ export default [
 		});
 	}),
 	define('replicaset-status', 'A ReplicaSet counts its Pods', async (t) => {
-		await t.create(replicaSet('web', { replicas: 2 }), { silent: true });
-		await t.until('replicasets/web', 'is complete', (one) => one?.status.availableReplicas === 2, { see: ['status'] });
+		await t.create(replicaSet('web', { replicas: 2 }), { unrecorded: true });
+		await t.until('replicasets/web', 'is complete', (one) => one?.status.availableReplicas === 2, { fields: ['status'] });
 	}),
 	define(
 		'statefulset-in-order',
 		'A StatefulSet starts its Pods one after the other, and stops them the other way round',
 		async (t) => {
-			const watch = await t.watch('pods', { see: [] });
-			await t.create(statefulSet('db', { replicas: 3 }), { silent: true });
+			const watch = await t.watch('pods', { fields: [] });
+			await t.create(statefulSet('db', { replicas: 3 }), { unrecorded: true });
 			await t.until('pods', 'all run', run(3), { show: names });
-			await t.patch('statefulsets/db/scale', 'merge', { spec: { replicas: 0 } }, { silent: true });
+			await t.patch('statefulsets/db/scale', 'merge', { spec: { replicas: 0 } }, { unrecorded: true });
 			await t.until('pods', 'are gone', (all) => all.length === 0);
 			await watch.until('DELETED all', (events) => events.filter(({ type }) => type === 'DELETED').length === 3);
 			watch.drop();
@@ -197,11 +197,11 @@ export default [
 		'statefulset-same-name',
 		'§3 W1 A Pod of a StatefulSet that hangs is not replaced; its name is taken',
 		async (t) => {
-			await t.create(statefulSet('db', { pods: { labels: { app: 'db' }, ...held } }), { silent: true });
+			await t.create(statefulSet('db', { pods: { labels: { app: 'db' }, ...held } }), { unrecorded: true });
 			const [{ metadata }] = await t.until('pods', 'one runs', run(1), { show: names });
 			await t.delete('pods/db-0');
-			// Another one of the same kind comes up meanwhile: the controller has been by.
-			await t.create(statefulSet('other'), { silent: true });
+			// The controller has completed a pass when another object of the kind has its Pods.
+			await t.create(statefulSet('other'), { unrecorded: true });
 			await t.until('pods/other-0', 'runs', running);
 			await t.get('pods/db-0');
 			await t.annotate('db-0', hold, null);
@@ -216,7 +216,7 @@ export default [
 		await withClaims(t);
 		await t.delete('statefulsets/db', { propagationPolicy: 'Foreground' });
 		await t.gone('statefulsets/db');
-		await t.get('persistentvolumeclaims', { see: ['status.phase'] });
+		await t.get('persistentvolumeclaims', { fields: ['status.phase'] });
 	}),
 	define(
 		'statefulset-claims-deleted',
@@ -236,8 +236,8 @@ export default [
 		'§6.3 whenScaled Delete: the claim of a Pod that is scaled away goes',
 		async (t) => {
 			await withClaims(t, { whenDeleted: 'Retain', whenScaled: 'Delete' });
-			await t.patch('statefulsets/db', 'merge', { spec: { replicas: 1 } }, { silent: true });
-			await t.until('persistentvolumeclaims', 'one is left', (all) => all.length === 1, { see: ['status.phase'] });
+			await t.patch('statefulsets/db', 'merge', { spec: { replicas: 1 } }, { unrecorded: true });
+			await t.until('persistentvolumeclaims', 'one is left', (all) => all.length === 1, { fields: ['status.phase'] });
 		},
 	),
 	define('statefulset-claims-foreground', '§6.3 Deleted in the foreground it waits for its claims', async (t) => {
@@ -251,28 +251,28 @@ export default [
 		await t.get('pods');
 	}),
 	define('statefulset-orphan', '§6.2 StatefulSet, Orphan: its Pods stay and lose their owner', async (t) => {
-		await t.create(statefulSet('db'), { silent: true });
+		await t.create(statefulSet('db'), { unrecorded: true });
 		await t.until('pods', 'one runs', run(1), { show: names });
 		await t.delete('statefulsets/db', { propagationPolicy: 'Orphan' });
 		await t.gone('statefulsets/db');
 		await t.get('pods');
 	}),
 	define('statefulset-immutable', 'Most of a StatefulSet cannot be changed', async (t) => {
-		await t.create(statefulSet('db', { replicas: 0 }), { silent: true });
+		await t.create(statefulSet('db', { replicas: 0 }), { unrecorded: true });
 		await t.patch('statefulsets/db', 'merge', { spec: { serviceName: 'other' } });
 	}),
 	define('daemonset-everywhere', 'A DaemonSet puts a Pod on every node it may', async (t) => {
 		const here = { podSpec: { nodeSelector: { 'kubernetes.io/hostname': 'node-b' } } };
-		await t.create(daemonSet('agent', here), { silent: true });
-		await t.until('pods', 'one runs', run(1), { see: ['spec.nodeName'] });
-		await t.until('daemonsets/agent', 'is complete', (one) => one.status.numberAvailable === 1, { see: ['status'] });
+		await t.create(daemonSet('agent', here), { unrecorded: true });
+		await t.until('pods', 'one runs', run(1), { fields: ['spec.nodeName'] });
+		await t.until('daemonsets/agent', 'is complete', (one) => one.status.numberAvailable === 1, { fields: ['status'] });
 	}),
 	define('daemonset-foreground', '§6.2 DaemonSet, Foreground: waits for its Pods', async (t) => {
 		const here = {
 			pods: { labels: { app: 'agent' }, ...held },
 			podSpec: { nodeSelector: { 'kubernetes.io/hostname': 'node-a' } },
 		};
-		await t.create(daemonSet('agent', here), { silent: true });
+		await t.create(daemonSet('agent', here), { unrecorded: true });
 		const [{ metadata }] = await t.until('pods', 'one runs', run(1));
 		await t.delete('daemonsets/agent', { propagationPolicy: 'Foreground' });
 		await t.until(`pods/${metadata.name}`, 'is told to go', (one) => one.metadata.deletionTimestamp);
@@ -286,7 +286,7 @@ export default [
 			pods: { labels: { app: 'agent' }, ...held },
 			podSpec: { nodeSelector: { 'kubernetes.io/hostname': 'node-a' } },
 		};
-		await t.create(daemonSet('agent', here), { silent: true });
+		await t.create(daemonSet('agent', here), { unrecorded: true });
 		await t.until('pods', 'one runs', run(1), { show: count });
 		await t.delete('daemonsets/agent', { propagationPolicy: 'Background' });
 		await t.get('daemonsets/agent');
@@ -295,27 +295,27 @@ export default [
 		);
 	}),
 	define('job-completes', '§3 P16 A Job completes; its Pod has lost the finalizer and stays', async (t) => {
-		await t.create(job('work'), { see: ['spec.completions', 'spec.parallelism', 'spec.backoffLimit'] });
+		await t.create(job('work'), { fields: ['spec.completions', 'spec.parallelism', 'spec.backoffLimit'] });
 		await t.until(
 			'jobs/work',
 			'is complete',
 			(one) => one?.status.conditions?.some((/** @type {any} */ { type }) => type === 'Complete'),
-			{ see: ['status.succeeded', 'status.conditions'] },
+			{ fields: ['status.succeeded', 'status.conditions'] },
 		);
-		await t.get('pods', { see: ['status.phase'] });
+		await t.get('pods', { fields: ['status.phase'] });
 	}),
 	define(
 		'job-pod-deleted',
 		'§3 P16 A Pod of a live Job that is told to go is counted as failed, loses job-tracking and is replaced',
 		async (t) => {
-			await t.create(job('work', { pods: held }), { silent: true });
+			await t.create(job('work', { pods: held }), { unrecorded: true });
 			const [{ metadata }] = await t.until('pods', 'one runs', run(1));
 			await t.delete(`pods/${metadata.name}`);
 			await t.until(`pods/${metadata.name}`, 'is counted', (one) => !one.metadata.finalizers);
 			await t.delete(`pods/${metadata.name}`, { gracePeriodSeconds: 0 });
 			await t.until('pods', 'it is gone, another runs', (all) => run(1)(all) && all[0].metadata.name !== metadata.name);
 			await t.until('jobs/work', 'has counted it', (one) => one.status.failed === 1, {
-				see: ['status.failed', 'status.active'],
+				fields: ['status.failed', 'status.active'],
 			});
 		},
 	),
@@ -324,14 +324,14 @@ export default [
 		'§3 P16 A Pod that no Job has loses job-tracking; one that something else controls, or a Job that somebody else manages, keeps it',
 		async (t) => {
 			const finalizers = ['batch.kubernetes.io/job-tracking'];
-			const { body: other } = await t.create(configMap('other'), { silent: true });
+			const { body: other } = await t.create(configMap('other'), { unrecorded: true });
 			const { body: managed } = await t.create(job('managed', { spec: { managedBy: 'example.com/x' } }), {
-				see: ['spec.managedBy'],
+				fields: ['spec.managedBy'],
 			});
 			const controlled = (/** @type {any} */ owner) => ownedBy(owner, { controller: true });
 			await t.create(unplacedPod('of-other', { finalizers, ...controlled(other) }));
 			await t.create(unplacedPod('of-managed', { finalizers, ...controlled(managed) }));
-			await t.create(unplacedPod('of-none', { finalizers }), { silent: true });
+			await t.create(unplacedPod('of-none', { finalizers }), { unrecorded: true });
 			await t.until('pods/of-none', 'has lost it', (one) => !one.metadata.finalizers);
 			for (const name of ['of-other', 'of-managed']) {
 				await t.delete(`pods/${name}`);
@@ -340,39 +340,39 @@ export default [
 			await t.delete('jobs/managed', { propagationPolicy: 'Background' });
 			await t.gone('pods/of-managed');
 			await t.get('pods/of-other');
-			await t.patch('pods/of-other', 'merge', { metadata: { finalizers: null } }, { silent: true });
+			await t.patch('pods/of-other', 'merge', { metadata: { finalizers: null } }, { unrecorded: true });
 		},
 	),
 	define('job-suspended', 'A suspended Job has no Pods', async (t) => {
-		await t.create(job('work', { pods: {} }), { silent: true });
+		await t.create(job('work', { pods: {} }), { unrecorded: true });
 		await t.until('pods', 'one runs', run(1), { show: count });
-		await t.patch('jobs/work', 'merge', { spec: { suspend: true } }, { silent: true });
+		await t.patch('jobs/work', 'merge', { spec: { suspend: true } }, { unrecorded: true });
 		await t.until(
 			'jobs/work',
 			'is suspended',
 			(one) =>
 				one.status.conditions?.some((/** @type {any} */ { type, status }) => type === 'Suspended' && status === 'True'),
-			{ see: ['status.conditions'] },
+			{ fields: ['status.conditions'] },
 		);
 		await t.until('pods', 'are gone', (all) => all.length === 0);
 	}),
 	define('job-ttl', 'A Job with ttlSecondsAfterFinished is deleted with its Pods', async (t) => {
-		await t.create(job('work', { spec: { ttlSecondsAfterFinished: 1 } }), { silent: true });
+		await t.create(job('work', { spec: { ttlSecondsAfterFinished: 1 } }), { unrecorded: true });
 		await t.gone('jobs/work');
 		await t.until('pods', 'are gone', (all) => all.length === 0);
 	}),
 	define('job-template-immutable', 'The template of a Job cannot be changed', async (t) => {
-		await t.create(job('work', { spec: { suspend: true } }), { silent: true });
+		await t.create(job('work', { spec: { suspend: true } }), { unrecorded: true });
 		await t.patch('jobs/work', 'merge', { spec: { completions: 5 } });
 		await t.create(job('bad', { podSpec: { restartPolicy: 'Always' } }));
 	}),
 	define('cronjob-starts', 'A CronJob that is behind makes a Job, which it owns', async (t) => {
-		await t.create(cronJob('nightly'), { silent: true });
+		await t.create(cronJob('nightly'), { unrecorded: true });
 		await t.patch(
 			'cronjobs/nightly/status',
 			'merge',
 			{ status: { lastScheduleTime: '2020-06-01T00:00:00Z' } },
-			{ see: ['status'] },
+			{ fields: ['status'] },
 		);
 		await t.until('jobs', 'one is complete', (all) =>
 			all.some((/** @type {any} */ { status }) => status.succeeded === 1),
@@ -381,38 +381,38 @@ export default [
 			'cronjobs/nightly',
 			'has nothing active',
 			(one) => !one.status.active && one.status.lastSuccessfulTime,
-			{ see: ['status.active'] },
+			{ fields: ['status.active'] },
 		);
 	}),
 	define('cronjob-suspended', '§7 A suspended CronJob makes none', async (t) => {
-		await t.create(cronJob('nightly', { suspend: true }), { silent: true });
+		await t.create(cronJob('nightly', { suspend: true }), { unrecorded: true });
 		await t.patch(
 			'cronjobs/nightly/status',
 			'merge',
 			{ status: { lastScheduleTime: '2020-06-01T00:00:00Z' } },
-			{ silent: true },
+			{ unrecorded: true },
 		);
-		await t.create(cronJob('other', {}, { pods: held }), { silent: true });
+		await t.create(cronJob('other', {}, { pods: held }), { unrecorded: true });
 		await t.patch(
 			'cronjobs/other/status',
 			'merge',
 			{ status: { lastScheduleTime: '2020-06-01T00:00:00Z' } },
-			{ silent: true },
+			{ unrecorded: true },
 		);
 		await t.until('jobs', 'that of the other is there', (all) => all.length > 0, {
 			show: (all) => all.map((/** @type {any} */ one) => one.metadata.ownerReferences[0].name),
 		});
-		// By the time it has run, that of the suspended one would be there too.
+		// When this one has run, a Pod of the suspended one would exist too.
 		await t.until('pods', 'that of the other runs', run(1), { show: count });
 		await t.get('jobs', { show: ({ items }) => items.map((/** @type {any} */ one) => one.metadata.ownerReferences[0].name) });
 	}),
 	define('cronjob-foreground', '§6.2 CronJob, Foreground: waits for Jobs and Pods, two levels', async (t) => {
-		await t.create(cronJob('nightly', {}, { pods: held }), { silent: true });
+		await t.create(cronJob('nightly', {}, { pods: held }), { unrecorded: true });
 		await t.patch(
 			'cronjobs/nightly/status',
 			'merge',
 			{ status: { lastScheduleTime: '2020-06-01T00:00:00Z' } },
-			{ silent: true },
+			{ unrecorded: true },
 		);
 		const [{ metadata }] = await t.until('pods', 'one runs', run(1));
 		await t.delete('cronjobs/nightly', { propagationPolicy: 'Foreground' });
@@ -427,12 +427,12 @@ export default [
 		await t.get('jobs');
 	}),
 	define('cronjob-background', '§6.2 CronJob, Background: Jobs, then Pods', async (t) => {
-		await t.create(cronJob('nightly', {}, { pods: {} }), { silent: true });
+		await t.create(cronJob('nightly', {}, { pods: {} }), { unrecorded: true });
 		await t.patch(
 			'cronjobs/nightly/status',
 			'merge',
 			{ status: { lastScheduleTime: '2020-06-01T00:00:00Z' } },
-			{ silent: true },
+			{ unrecorded: true },
 		);
 		await t.until('pods', 'one runs', run(1), { show: count });
 		await t.delete('cronjobs/nightly', { propagationPolicy: 'Background' });
@@ -444,9 +444,9 @@ export default [
 		await t.create(cronJob('nightly', { schedule: 'now and then' }));
 	}),
 	define('slices-of-service', 'The slice of a Service is owned by it, and goes with it', async (t) => {
-		await t.create(service('s'), { see: ['spec.type', 'spec.sessionAffinity'] });
+		await t.create(service('s'), { fields: ['spec.type', 'spec.sessionAffinity'] });
 		await t.until('endpointslices', 'there is one', (all) => all.length === 1, {
-			see: ['addressType', 'metadata.labels'],
+			fields: ['addressType', 'metadata.labels'],
 		});
 		await t.delete('services/s');
 		await t.until('endpointslices', 'are gone', (all) => all.length === 0);
@@ -459,15 +459,15 @@ export default [
 		await t.get('services/s');
 	}),
 	define('hpa-scales-nothing', 'A HorizontalPodAutoscaler goes without touching what it scales', async (t) => {
-		await t.create(deployment('web', { replicas: 0 }), { silent: true });
+		await t.create(deployment('web', { replicas: 0 }), { unrecorded: true });
 		const hpa = {
 			apiVersion: 'autoscaling/v2',
 			kind: 'HorizontalPodAutoscaler',
 			metadata: { name: 'web' },
 			spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' }, maxReplicas: 3 },
 		};
-		await t.create(hpa, { see: ['spec.minReplicas'] });
+		await t.create(hpa, { fields: ['spec.minReplicas'] });
 		await t.delete('horizontalpodautoscalers/web');
-		await t.get('deployments/web', { see: ['spec.replicas'] });
+		await t.get('deployments/web', { fields: ['spec.replicas'] });
 	}),
 ];

@@ -1,6 +1,6 @@
 /**
- * What a journey stands on: a control plane with the sample application, the program in front of it, and pages that
- * fail their test when the browser complains.
+ * The Playwright fixtures: a cluster with the sample application, the program in front of it, and pages that fail their test
+ * when the browser reports a problem. And steps that several journeys share.
  */
 import { test as base, expect } from '@playwright/test';
 import { mkdtemp } from 'node:fs/promises';
@@ -13,17 +13,17 @@ import { Unwind } from './unwind.mjs';
 export { expect };
 
 /**
- * What the browser notes although all is as it should be: that server or network were away, which some journeys see to,
- * and that an answer was a refusal that the page explains: 401, 404, 409, and 503 until the cluster was read.
+ * Messages of the browser that are no failure: the server or network were down, which some journeys cause, and refusals that the
+ * page explains: 401, 404, 409, and 503 until the cluster was read.
  */
 const expected =
 	/net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE|CONNECTION_CLOSED|INTERNET_DISCONNECTED)|status of (401|404|409|503)/;
 
-/** What it notes of a file whose program was killed while it was sent; for so long after the kill, in ms. */
+/** The message about a file that a killed program was sending, and how long after the kill it may come, in ms. */
 const cut = { text: /net::ERR_CONTENT_LENGTH_MISMATCH/, within: 5_000 };
 
 /**
- * Everything the browser complains of on this page: errors, warnings of hydration, violations of the content policy.
+ * Collects the problems that the browser reports on a page: errors, hydration warnings, violations of the content security policy.
  * @param {import('@playwright/test').Page} page @param {string[]} complaints
  */
 function listen(page, complaints) {
@@ -37,16 +37,16 @@ function listen(page, complaints) {
 }
 
 export const test = base.extend({
-	/** What the test plays on: `real`, a control plane, where a judge has to trust what it sees; else the sandbox. */
-	stage: ['sandbox', { option: true }],
-	/** A cluster with the sample application, for this test alone. */
-	cluster: async ({ stage }, use) => {
+	/** The cluster: `real`, a control plane with an audit log for the judge, or `sandbox`. */
+	backend: ['sandbox', { option: true }],
+	/** A cluster with the sample application, for one test. */
+	cluster: async ({ backend }, use) => {
 		const real = async () => start({ dir: await mkdtemp(join(tmpdir(), 'unwind-cluster-')), sample: true });
-		const cluster = await (stage === 'real' ? real() : Sandbox.start());
+		const cluster = await (backend === 'real' ? real() : Sandbox.start());
 		await use(cluster);
 		await cluster.stop();
 	},
-	/** Whose rights the program has. */
+	/** The user whose rights the program has. */
 	rights: ['developer', { option: true }],
 	/** The program in front of it. */
 	unwind: async ({ cluster, rights }, use) => {
@@ -55,8 +55,8 @@ export const test = base.extend({
 		await unwind.stop();
 	},
 	/**
-	 * Opens a page for another person, with a browser profile of their own; every page's complaints are judged at the end,
-	 * but for a page that the test breaks.
+	 * Opens a page for another person, with a browser profile of their own. At the end no page may have reported a problem, except
+	 * one that the test breaks.
 	 */
 	visit: async ({ browser }, use) => {
 		const contexts = [];
@@ -65,18 +65,18 @@ export const test = base.extend({
 			const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
 			contexts.push(context);
 			const page = await context.newPage();
-			// Without scripts the browser complains that what they would have used was fetched for nothing.
+			// Without scripts the browser reports that their preloaded files are unused.
 			if (options.javaScriptEnabled !== false && !breaks) listen(page, complaints);
 			return page;
 		});
 		for (const context of contexts) await context.close();
-		expect(complaints, 'what the browser complained of').toEqual([]);
+		expect(complaints, 'problems that the browser reported').toEqual([]);
 	},
 });
 
 /**
- * Gives a page a clock that the test can move on. The clock's timers have numbers beyond the 32 bits that a browser's
- * keep to, and so does the page; they get others.
+ * Gives a page a clock that the test moves. The clock's timers have ids beyond 32 bits, which the page cannot store, so they
+ * get smaller ones.
  * @param {import('@playwright/test').Page} page
  */
 export async function ownTime(page) {
@@ -92,14 +92,14 @@ export async function ownTime(page) {
 	});
 }
 
-/** Signs a browser in with the printed link, as a person would. @param {import('@playwright/test').Page} page @param {string} link */
+/** Signs in a browser with the printed link. @param {import('@playwright/test').Page} page @param {string} link */
 export async function signIn(page, link) {
 	await page.goto(link);
 	await expect(page.getByRole('heading', { name: 'Units', level: 1 })).toBeVisible();
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
 }
 
-/** The link for another browser, as the page makes it. @param {import('@playwright/test').Page} page */
+/** Creates a sign-in link for another browser. @param {import('@playwright/test').Page} page */
 export async function anotherLink(page) {
 	const made = await page.request.post(`${new URL(page.url()).origin}/api/session/link`, { data: {} });
 	expect(made.status()).toBe(201);
@@ -107,7 +107,7 @@ export async function anotherLink(page) {
 }
 
 /**
- * Keeps a Pod from ever going, or lets it go.
+ * Keeps a Pod terminating, or releases it with null.
  * @param {{request: Sandbox['request']}} cluster @param {string} namespace @param {string} name @param {'silent' | null} how
  */
 export async function hold(cluster, namespace, name, how = 'silent') {
@@ -119,7 +119,7 @@ export async function hold(cluster, namespace, name, how = 'silent') {
 	expect(status).toBe(200);
 }
 
-/** Ticks each volume whose data goes. @param {import('@playwright/test').Locator} dialog */
+/** Ticks every volume that is destroyed. @param {import('@playwright/test').Locator} dialog */
 export async function tickAll(dialog) {
 	await expect(dialog).toBeVisible();
 	for (const tick of await dialog.getByRole('checkbox').all()) await tick.check();

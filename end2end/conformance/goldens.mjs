@@ -1,5 +1,5 @@
 /**
- * What the real control plane said, kept as text: `expected/<file>/<case>.txt`.
+ * The goldens: recorded transcripts of the real control plane, `expected/<file>/<case>.txt`.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { readableDiff } from './diff.mjs';
 
 /** @typedef {import('./suite.mjs').Case} Case */
-/** @typedef {{title: string, about: string, text: string}} Found  a difference, for people */
+/** @typedef {{title: string, about: string, text: string}} Difference */
 
-export class Expected {
+export class Goldens {
 	#dir;
 
 	/** @param {string} [dir] */
@@ -17,8 +17,8 @@ export class Expected {
 		this.#dir = dir;
 	}
 
-	/** Keeps transcripts as the truth. @param {Case[]} cases @param {Map<string, string>} transcripts @param {boolean} all there are no other cases */
-	async keep(cases, transcripts, all) {
+	/** Records transcripts as goldens. @param {Case[]} cases @param {Map<string, string>} transcripts @param {boolean} all the cases are the whole suite, so every other golden is removed */
+	async record(cases, transcripts, all) {
 		if (all) await rm(this.#dir, { recursive: true, force: true });
 		for (const one of cases) {
 			const path = this.#path(one);
@@ -28,18 +28,18 @@ export class Expected {
 	}
 
 	/**
-	 * @param {'real'|'sandbox'} world @param {Case[]} cases @param {Map<string, string>} transcripts
-	 * @param {boolean} all there are no other cases, so there must be no other transcripts
-	 * @returns {Promise<Found[]>}
+	 * @param {'real'|'sandbox'} target @param {Case[]} cases @param {Map<string, string>} transcripts
+	 * @param {boolean} all the cases are the whole suite, so every other golden is a difference
+	 * @returns {Promise<Difference[]>}
 	 */
-	async compare(world, cases, transcripts, all) {
-		/** @type {Found[]} */
+	async compare(target, cases, transcripts, all) {
+		/** @type {Difference[]} */
 		const found = [];
 		for (const one of cases) {
 			const kept = await readFile(this.#path(one), 'utf8').catch(() => '');
 			const said = heading(one) + transcripts.get(one.name);
 			const { text: expected, stale } =
-				world === 'sandbox' ? withDifferences(kept, one.differs ?? []) : { text: kept, stale: [] };
+				target === 'sandbox' ? withDifferences(kept, one.differs ?? []) : { text: kept, stale: [] };
 			const text = [...stale, readableDiff(expected, said)].filter(Boolean).join('\n');
 			if (text) found.push({ title: `${one.file}/${one.name}`, about: one.about, text });
 		}
@@ -47,7 +47,7 @@ export class Expected {
 		const known = new Set(cases.map((one) => this.#path(one)));
 		for (const file of await readdir(this.#dir, { recursive: true }))
 			if (file.endsWith('.txt') && !known.has(join(this.#dir, file)))
-				found.push({ title: file, about: 'is a transcript of no case', text: 'remove it' });
+				found.push({ title: file, about: 'no case has this golden', text: 'remove it' });
 		return found;
 	}
 
@@ -61,16 +61,16 @@ export class Expected {
 const heading = ({ about }) => `# ${about}\n`;
 
 /**
- * What is expected of the sandbox: what the real one said, but for the lines where it differs on purpose. A difference that
- * names a line that the real one does not say is itself one.
- * @param {string} kept @param {import('./suite.mjs').Difference[]} differs
+ * The golden for the sandbox: the recorded transcript with the intended differences applied. An intended difference whose line
+ * is not in the golden is stale and is reported.
+ * @param {string} kept @param {import('./suite.mjs').IntendedDifference[]} differs
  */
 export function withDifferences(kept, differs) {
 	let lines = kept.split('\n');
 	const stale = [];
 	for (const { real, sandbox, why } of differs) {
 		if (!lines.some((line) => line.trim() === real))
-			stale.push(`! the real one does not say «${real}», so it cannot differ there (${why})`);
+			stale.push(`! stale difference: the golden has no line «${real}» (${why})`);
 		lines = lines.flatMap((line) => {
 			if (line.trim() !== real) return [line];
 			return sandbox === undefined ? [] : [line.replace(real, () => sandbox)];

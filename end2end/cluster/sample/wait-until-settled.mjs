@@ -1,5 +1,5 @@
 /**
- * When the sample application is really there: everything that was asked for runs, every claim has its volume.
+ * Waits until the sample application is complete: workloads ready, claims bound, volumes attached.
  */
 import { bystanderNamespace, namespaces } from './names.mjs';
 
@@ -8,7 +8,7 @@ import { bystanderNamespace, namespaces } from './names.mjs';
 const selector = { labelSelector: 'app.kubernetes.io/part-of in (consortium,bystander)' };
 const all = [...namespaces, bystanderNamespace];
 
-/** @param {KubeObject} workload its controller has seen the last change and all Pods are ready */
+/** @param {KubeObject} workload whose controller has observed the last change and whose Pods are ready */
 const complete = ({ metadata, spec, status }) =>
 	status?.observedGeneration === metadata.generation && (status.readyReplicas ?? 0) === spec.replicas;
 
@@ -20,9 +20,9 @@ const alive = ({ metadata, status }) =>
 			status.conditions.some((/** @type {any} */ { type, status }) => type === 'Ready' && status === 'True')));
 
 /**
- * @param {import('../cluster.mjs').Cluster} cluster @param {number} [within] milliseconds
+ * @param {{until: import('../until.mjs').Until}} cluster @param {number} [within] milliseconds
  */
-export async function settled(cluster, within = 60_000) {
+export async function waitUntilSettled(cluster, within = 60_000) {
 	/** @param {string} path @param {string} what @param {(object: KubeObject) => boolean} good */
 	const every = (path, what, good) =>
 		cluster.until(path, (objects) => objects.length > 0 && objects.every(good), { what, within, params: selector });
@@ -47,13 +47,13 @@ export async function settled(cluster, within = 60_000) {
 				within,
 			},
 		),
-		// A namespace without these two is still being furnished by the cluster.
-		cluster.until('/api/v1/configmaps', furnished, {
+		// The cluster creates these two in every namespace.
+		cluster.until('/api/v1/configmaps', inEveryNamespace, {
 			what: 'kube-root-ca.crt in every namespace',
 			within,
 			params: { fieldSelector: 'metadata.name=kube-root-ca.crt' },
 		}),
-		cluster.until('/api/v1/serviceaccounts', furnished, {
+		cluster.until('/api/v1/serviceaccounts', inEveryNamespace, {
 			what: 'a default service account in every namespace',
 			within,
 			params: { fieldSelector: 'metadata.name=default' },
@@ -64,5 +64,5 @@ export async function settled(cluster, within = 60_000) {
 }
 
 /** @param {KubeObject[]} objects */
-const furnished = (objects) =>
+const inEveryNamespace = (objects) =>
 	all.every((namespace) => objects.some(({ metadata }) => metadata.namespace === namespace));

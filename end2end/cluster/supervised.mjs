@@ -1,6 +1,5 @@
 /**
- * The owner's end of the guardian: gives the orders that guardian.mjs carries out, and holds the pipe whose closing means
- * that the owner is gone.
+ * The client of supervisor.mjs: sends its commands, and holds the pipe whose end tells it that this process has ended.
  */
 import { spawn } from 'node:child_process';
 import { rm } from 'node:fs/promises';
@@ -10,9 +9,9 @@ import { fileURLToPath } from 'node:url';
 
 /** @typedef {import('./servers.mjs').Server} Server */
 
-const script = fileURLToPath(new URL('./guardian.mjs', import.meta.url));
+const script = fileURLToPath(new URL('./supervisor.mjs', import.meta.url));
 
-export class Guarded {
+export class SupervisedServers {
 	/** The directory of the cluster. */
 	dir;
 	#child;
@@ -26,12 +25,12 @@ export class Guarded {
 	/** @type {(name: string, how: string) => void} */
 	#onEnd = () => {};
 
-	/** @param {string} dir which it will remove at the end */
+	/** @param {string} dir removed at the end */
 	constructor(dir) {
 		this.dir = dir;
 		this.#child = spawn(process.execPath, [script, dir], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
-		this.#child.stdin.on('error', () => {}); // told by the exit
-		this.#gone = new Promise((resolve) => this.#child.once('exit', resolve)).then(() => this.#mourn());
+		this.#child.stdin.on('error', () => {}); // the exit reports it
+		this.#gone = new Promise((resolve) => this.#child.once('exit', resolve)).then(() => this.#cleanUp());
 		createInterface({ input: this.#child.stdout }).on('line', (line) => {
 			const answer = JSON.parse(line);
 			if (answer.ended) return this.#onEnd(answer.ended, answer.how);
@@ -48,17 +47,17 @@ export class Guarded {
 		this.#pids.push(pid);
 	}
 
-	/** Stops a server in its tracks; resolves once it does nothing any more. @param {string} name */
-	async freeze(name) {
-		await this.#order({ freeze: name });
+	/** Suspends a server; resolves once none of its threads runs. @param {string} name */
+	async suspend(name) {
+		await this.#order({ suspend: name });
 	}
 
 	/** @param {string} name */
-	async thaw(name) {
-		await this.#order({ thaw: name });
+	async resume(name) {
+		await this.#order({ resume: name });
 	}
 
-	/** Who is told when a server ends that nobody stopped; one at a time. @param {(name: string, how: string) => void} onEnd */
+	/** Sets the callback for servers that exit by themselves. @param {(name: string, how: string) => void} onEnd */
 	whenServerEnds(onEnd) {
 		this.#onEnd = onEnd;
 	}
@@ -70,19 +69,19 @@ export class Guarded {
 		await this.#gone;
 	}
 
-	/** Nobody guards the guardian but its owner: if it was killed, its work is done here, without ceremony. */
-	async #mourn() {
-		for (const { reject } of this.#open.values()) reject(new Error('the guardian has ended'));
+	/** If the supervisor was killed, its servers are killed and its directory is removed here. */
+	async #cleanUp() {
+		for (const { reject } of this.#open.values()) reject(new Error('the supervisor has exited'));
 		if (this.#stopped) return;
 		for (const pid of this.#pids) {
 			try {
 				process.kill(pid, 'SIGKILL');
 			} catch {
-				// It has ended already, which is what we want.
+				// It has exited already.
 			}
 		}
 		await rm(this.dir, { recursive: true, force: true, maxRetries: 5 });
-		this.#onEnd('guardian', 'killed');
+		this.#onEnd('supervisor', 'killed');
 	}
 
 	/** @param {object} order @returns {Promise<any>} */

@@ -1,11 +1,11 @@
 /**
- * Who is concerned: which objects make up the unit that is taken apart, and which belong to bystanders or are needed by them.
+ * Which objects belong to the unit, which to bystanders, and which the bystanders need.
  */
 import { claimsOf, configMapsOf, secretsOf, serviceAccountOf } from './pod.mjs';
-import { madeByCluster } from './world.mjs';
+import { madeByCluster } from './cluster-state.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
-/** @typedef {import('./world.mjs').World} World */
+/** @typedef {import('./cluster-state.mjs').ClusterState} ClusterState */
 
 /** @param {string} label "key=value" @returns {(object: KubeObject) => boolean} */
 export function labelled(label) {
@@ -14,7 +14,7 @@ export function labelled(label) {
 }
 
 /**
- * Objects together with everything that is theirs by ownership.
+ * The UIDs of the matching objects and of everything that they own.
  * @param {KubeObject[]} all @param {(object: KubeObject) => boolean} member @returns {Set<string>} UIDs
  */
 function withOwned(all, member) {
@@ -32,12 +32,12 @@ function withOwned(all, member) {
 }
 
 /**
- * Bystanders: their objects by label and ownership, and all that those cannot do without, as it was at the beginning.
- * @param {World} world @param {string} [label] @returns {{own: Set<string>, needed: Map<string, string>}}
- *   `needed`: UID → which bystander needs it for what
+ * The bystanders' objects by label and ownership, and the objects that those need, at the start.
+ * @param {ClusterState} state @param {string} [label] @returns {{own: Set<string>, needed: Map<string, string>}}
+ *   `needed`: the reason by UID
  */
-export function bystanders(world, label) {
-	const own = label ? withOwned([...world.objects.values()], labelled(label)) : new Set();
+export function bystanders(state, label) {
+	const own = label ? withOwned([...state.objects.values()], labelled(label)) : new Set();
 	/** @type {Map<string, string>} */
 	const needed = new Map();
 	/** @param {KubeObject|undefined} object @param {string} why */
@@ -45,34 +45,34 @@ export function bystanders(world, label) {
 		if (object && !own.has(object.metadata.uid)) needed.set(object.metadata.uid, why);
 	};
 	for (const uid of own) {
-		const object = /** @type {KubeObject} */ (world.objects.get(uid));
+		const object = /** @type {KubeObject} */ (state.objects.get(uid));
 		const { kind, metadata } = object;
 		if (!metadata.namespace) continue;
-		need(world.find('Namespace', undefined, metadata.namespace), `${kind} ${metadata.name} lives in it`);
+		need(state.find('Namespace', undefined, metadata.namespace), `${kind} ${metadata.name} lives in it`);
 		if (kind !== 'Pod') continue;
 		/** @param {string} what @param {Iterable<string>} names */
 		const needs = (what, names) => {
-			for (const name of names) need(world.find(what, metadata.namespace, name), `Pod ${metadata.name} uses it`);
+			for (const name of names) need(state.find(what, metadata.namespace, name), `Pod ${metadata.name} uses it`);
 		};
 		needs('PersistentVolumeClaim', claimsOf(object));
 		needs('ConfigMap', configMapsOf(object));
 		needs('Secret', secretsOf(object));
 		needs('ServiceAccount', [serviceAccountOf(object)]);
 		for (const name of claimsOf(object)) {
-			const volume = world.find('PersistentVolumeClaim', metadata.namespace, name)?.spec.volumeName;
+			const volume = state.find('PersistentVolumeClaim', metadata.namespace, name)?.spec.volumeName;
 			if (volume)
-				need(world.find('PersistentVolume', undefined, volume), `Pod ${metadata.name} mounts it through claim ${name}`);
+				need(state.find('PersistentVolume', undefined, volume), `Pod ${metadata.name} mounts it through claim ${name}`);
 		}
 	}
 	return { own, needed };
 }
 
 /**
- * The unit: what carries its label, what those own, what lives in its namespaces, and the volumes bound to its claims.
- * Bystanders who live in its namespaces are not part of it, nor is what they come to own later.
+ * The UIDs of the unit's objects: objects with its label, objects that those own, content of its namespaces, and volumes bound to
+ * its claims. Bystanders in its namespaces are not part of it, nor is anything that they own.
  * @param {KubeObject[]} everything every object ever seen, in every state @param {string} label @param {string} [bystanderLabel]
  */
-export function unit(everything, label, bystanderLabel) {
+export function unitMembers(everything, label, bystanderLabel) {
 	const carries = labelled(label);
 	const others = bystanderLabel ? withOwned(everything, labelled(bystanderLabel)) : new Set();
 	const namespaces = new Set(

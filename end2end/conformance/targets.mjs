@@ -1,5 +1,5 @@
 /**
- * The two worlds: the real control plane of end2end/cluster, and the sandbox.
+ * The targets of the suite: the real control plane of end2end/cluster, and the sandbox.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,45 +7,38 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { start } from '../cluster/cluster.mjs';
 import { parseKubeconfig } from '../cluster/kubeconfig.mjs';
-import { clusterRights } from '../cluster/users.mjs';
-import { bound, ofCluster, ofSandbox } from './hands.mjs';
+import { clusterRights, sandboxTokens } from '../cluster/users.mjs';
+import { program } from '../sandbox.mjs';
+import { noFaultInjector, clusterFaultInjector, sandboxFaultInjector } from './fault-injector.mjs';
 import { pluralOf } from './kinds.mjs';
-import { absent, answering, script, scripted } from './webhook.mjs';
+import { unavailableWebhooks, startWebhookServer, webhookFaults, sandboxWebhooks } from './webhook.mjs';
 import { Wire } from './wire.mjs';
 
-/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, webhooks: import('./webhook.mjs').Webhooks, hands: import('./hands.mjs').Hands, stop: () => Promise<void>}} World  speed: of its clock, beside ours */
+/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, webhooks: import('./webhook.mjs').Webhooks, faultInjector: import('./fault-injector.mjs').FaultInjector, stop: () => Promise<void>}} Target  speed: of its clock relative to this machine's */
 /** @typedef {(line: string) => void} Log */
 
-/** @param {Log} log @returns {Promise<World>} */
+/** @param {Log} log @returns {Promise<Target>} */
 export async function real(log) {
 	const cluster = await start({ log });
 	const access = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
-	const webhooks = await answering(cluster.dir, access.ca);
+	const webhooks = await startWebhookServer(cluster.dir, access.ca);
 	const stop = async () => {
 		await cluster.stop();
 		await webhooks.stop();
 	};
-	return { ...access, kubeconfig: cluster.kubeconfig, webhooks, hands: ofCluster(cluster), stop };
+	return { ...access, kubeconfig: cluster.kubeconfig, webhooks, faultInjector: clusterFaultInjector(cluster), stop };
 }
 
-/** How many times faster than ours the clock of the sandbox goes: its nodes and controllers take no less than the real ones. */
+/** The clock of the sandbox runs this much faster, because its nodes and controllers take as long as the real ones. */
 const speed = 10;
-/** The sandbox believes who says who it is. */
-const tokens = new Map([
-	['admin', 'user:admin:system:masters'],
-	['developer', 'user:developer:developers'],
-	['reader', 'user:reader:readers'],
-]);
 
-/** @param {Log} log @returns {Promise<World>} */
+/** @param {Log} log @returns {Promise<Target>} */
 export async function sandbox(log) {
-	const binary = fileURLToPath(new URL('../../target/debug/sandbox', import.meta.url));
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-conformance-'));
 	const [file, faults] = [join(dir, 'kubeconfig'), join(dir, 'faults')];
-	await writeFile(faults, script);
+	await writeFile(faults, webhookFaults);
 	const args = [
 		'--kubeconfig',
 		file,
@@ -61,16 +54,16 @@ export async function sandbox(log) {
 		faults,
 		'--obey',
 	];
-	const child = spawn(binary, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+	const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
 	createInterface({ input: child.stderr }).on('line', log);
 	const ended = once(child, 'close').then(([code]) => {
-		throw new Error(`the sandbox ended by itself with ${code}`);
+		throw new Error(`the sandbox exited with ${code}`);
 	});
 	ended.catch(() => {});
 	const answers = createInterface({ input: child.stdout });
 	await Promise.race([once(answers, 'line'), ended]);
 	const { server } = parseKubeconfig(await readFile(file, 'utf8'));
-	const access = { server, tokens };
+	const access = { server, tokens: sandboxTokens };
 	await giveRights(access);
 	const stop = async () => {
 		child.kill('SIGTERM');
@@ -81,22 +74,22 @@ export async function sandbox(log) {
 		...access,
 		kubeconfig: file,
 		speed,
-		webhooks: scripted,
-		hands: ofSandbox(child.stdin, answers, ended),
+		webhooks: sandboxWebhooks,
+		faultInjector: sandboxFaultInjector(child.stdin, answers, ended),
 		stop,
 	};
 }
 
-/** A world that is already there and stays. @param {string} kubeconfig @returns {Promise<World>} */
+/** A cluster that already runs and is not stopped. @param {string} kubeconfig @returns {Promise<Target>} */
 export async function existing(kubeconfig) {
 	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
 	const isSandbox = access.server.startsWith('http:');
-	const webhooks = isSandbox ? scripted : await answering(dirname(kubeconfig), access.ca).catch(absent);
-	const own = isSandbox ? { tokens, speed } : {};
-	return { ...access, kubeconfig, ...own, webhooks, hands: bound(), stop: () => webhooks.stop() };
+	const webhooks = isSandbox ? sandboxWebhooks : await startWebhookServer(dirname(kubeconfig), access.ca).catch(unavailableWebhooks);
+	const own = isSandbox ? { tokens: sandboxTokens, speed } : {};
+	return { ...access, kubeconfig, ...own, webhooks, faultInjector: noFaultInjector(), stop: () => webhooks.stop() };
 }
 
-/** What the real control plane is given when it boots. @param {import('./wire.mjs').Access} access */
+/** The rights that the real control plane gets at its start. @param {import('./wire.mjs').Access} access */
 async function giveRights(access) {
 	const wire = new Wire(access);
 	for (const object of clusterRights) {

@@ -1,14 +1,14 @@
 /**
- * The cluster as it was at one revision: what existed, and what a thing belonged to. Replaying a history moves it forward.
+ * The cluster at one revision. Applying the changes of a history moves it forward.
  */
 import { selects } from './pod.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 
-/** @typedef {{kind: string, namespace?: string, name: string}} Name  which an object shares with those that had it before */
+/** @typedef {{kind: string, namespace?: string, name: string}} Name  not unique over time: a later object may have the same name */
 
 /** @param {Name} name @returns {(object: KubeObject) => boolean} */
-export const called =
+export const hasName =
 	({ kind, namespace, name }) =>
 	(object) =>
 		object.kind === kind && object.metadata.name === name && object.metadata.namespace === namespace;
@@ -18,11 +18,11 @@ export const nameOf = ({ kind, namespace, name }) => `${kind} ${namespace ? `${n
 /** @param {KubeObject} object */
 export const titleOf = ({ kind, metadata }) => nameOf({ kind, namespace: metadata.namespace, name: metadata.name });
 
-/** @param {KubeObject} object @returns {string|undefined} UID of the one owner that controls it */
+/** @param {KubeObject} object @returns {string|undefined} the UID of its controller */
 export const controllerOf = ({ metadata }) =>
 	metadata.ownerReferences?.find((/** @type {any} */ { controller }) => controller)?.uid;
 
-export class World {
+export class ClusterState {
 	/** @type {Map<string, KubeObject>} what exists, by UID */
 	objects = new Map();
 
@@ -56,7 +56,7 @@ export class World {
 }
 
 /**
- * What the cluster puts into every namespace by itself, and what nobody can be asked to remove before it.
+ * Whether the cluster creates the object in every namespace by itself.
  * @param {KubeObject} object
  */
 export const madeByCluster = ({ kind, metadata }) =>

@@ -1,27 +1,27 @@
 /**
- * The guardian: parent of every server of one cluster, and the one who makes sure that nothing of it outlives its owner.
+ * The supervisor: the parent of every server of one cluster. No server outlives the process that started the cluster, the owner.
  *
- * It is a process of its own, in its own session, that holds the read end of a pipe whose only writer is the owner (the
- * launcher, or a test). However the owner goes, by exit, exception or SIGKILL, the kernel closes that pipe; the guardian
- * then stops the servers in order and removes the directory. So nobody has to remember to clean up.
+ * The supervisor is a process in its own session. Its stdin is a pipe whose only writer is the owner (the launcher, or a test).
+ * When the owner ends, by exit, exception or SIGKILL, the kernel closes the pipe; the supervisor then stops the servers in order
+ * and removes the directory.
  *
- * Orders arrive on stdin, one JSON object per line; answers leave on stdout:
+ * Commands arrive on stdin, one JSON object per line; answers leave on stdout:
  *   {"id":1,"start":{"name":"etcd","argv":["…"],"log":"…","rank":0}}  → {"id":1,"pid":123} | {"id":1,"error":"…"}
- *   {"id":2,"freeze":"apiserver"}                                    → {"id":2}            | {"id":2,"error":"…"}
- *   {"id":3,"thaw":"apiserver"}                                      → {"id":3}            | {"id":3,"error":"…"}
- *   (a server ended that nobody had stopped)                         → {"ended":"etcd","how":"exit code 1"}
+ *   {"id":2,"suspend":"apiserver"}                                    → {"id":2}            | {"id":2,"error":"…"}
+ *   {"id":3,"resume":"apiserver"}                                      → {"id":3}            | {"id":3,"error":"…"}
+ *   (a server exited by itself)                         → {"ended":"etcd","how":"exit code 1"}
  *
- * Usage: node guardian.mjs DIR
+ * Usage: node supervisor.mjs DIR
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { freeze, thaw } from './frozen.mjs';
+import { suspend, resume } from './suspend.mjs';
 
-/** How long a server may take to end by itself. All data is thrown away, so nothing is lost by being short with it. */
-const patience = 4_000;
+/** The time until SIGKILL, in milliseconds. Short, because all data is discarded. */
+const timeout = 4_000;
 
 const [dir] = process.argv.slice(2);
 
@@ -30,9 +30,9 @@ const [dir] = process.argv.slice(2);
 const servers = new Map();
 let stopping = false;
 
-// Signals from a terminal are for the owner. Its answer to them reaches us as the end of the pipe.
+// Signals from a terminal are for the owner, whose exit closes the pipe.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
-// Once the owner is gone nobody reads our answers, which is no reason to stop cleaning up.
+// Without the owner nobody reads the answers; the cleanup continues.
 process.stdout.on('error', () => {});
 
 /** @param {object} message */
@@ -46,7 +46,7 @@ async function startServer({ name, argv, log, rank }) {
 	const ended = once(child, 'exit').then(([code, signal]) => {
 		if (!stopping) tell({ ended: name, how: signal ?? `exit code ${code}` });
 	});
-	ended.catch(() => {}); // a child that never came to life says so below
+	ended.catch(() => {}); // a failed spawn is reported below
 	await once(child, 'spawn');
 	servers.set(name, { child, rank, ended });
 	return /** @type {number} */ (child.pid);
@@ -55,20 +55,20 @@ async function startServer({ name, argv, log, rank }) {
 /** @param {string} name */
 function processOf(name) {
 	const server = servers.get(name);
-	if (!server) throw new Error(`no server is called ${name}`);
+	if (!server) throw new Error(`unknown server ${name}`);
 	return server.child;
 }
 
 /** @param {Server} server */
 async function stopServer({ child, ended }) {
 	child.kill('SIGTERM');
-	child.kill('SIGCONT'); // a frozen server would otherwise not hear the first signal
-	const fallback = setTimeout(() => child.kill('SIGKILL'), patience);
+	child.kill('SIGCONT'); // a suspended server handles signals only after it is resumed
+	const fallback = setTimeout(() => child.kill('SIGKILL'), timeout);
 	await ended;
 	clearTimeout(fallback);
 }
 
-/** Clients first, then the API server, etcd last: an API server without its etcd ignores SIGTERM and burns a core. */
+/** Clients first, then the API server, etcd last: an API server without its etcd ignores SIGTERM and uses a whole core. */
 async function stopAll() {
 	if (stopping) return;
 	stopping = true;
@@ -86,8 +86,8 @@ orders.on('line', async (line) => {
 	try {
 		if (stopping) throw new Error('the cluster is being stopped');
 		if (order.start) return tell({ id, pid: await startServer(order.start) });
-		if (order.freeze) await freeze(processOf(order.freeze));
-		else thaw(processOf(order.thaw));
+		if (order.suspend) await suspend(processOf(order.suspend));
+		else resume(processOf(order.resume));
 		tell({ id });
 	} catch (error) {
 		tell({ id, error: error instanceof Error ? error.message : String(error) });
