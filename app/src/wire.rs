@@ -254,7 +254,7 @@ tagged! {
         Problem "problem" { step, object, problem },
         Skipped "skipped" { step, object, by },
         Finished "finished" {},
-        Stopped "stopped" { untouched, irrevocable, gone },
+        Stopped "stopped" { untouched, requested, already_terminating, effect_unknown, gone },
     }
 }
 

@@ -70,7 +70,7 @@ fn every_variant() {
         { "event": "gone", "step": 1, "object": object },
         { "event": "problem", "step": 1, "object": object, "problem": problem[0] },
         { "event": "skipped", "step": 1, "object": object, "by": "Li" }, { "event": "finished" },
-        { "event": "stopped", "untouched": 1, "irrevocable": 2, "gone": 3 },
+        { "event": "stopped", "untouched": 1, "requested": 2, "already_terminating": 4, "effect_unknown": 5, "gone": 3 },
     ]));
     same::<ApiProblem>(&json!([
         "denied", { "problem": "timeout", "seconds": 10 }, { "problem": "credentials" },

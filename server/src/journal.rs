@@ -524,7 +524,7 @@ mod tests {
     #[test]
     fn another_version_is_named() {
         let read = holding(b"1 and something else").replay::<Event>(&run("r"));
-        insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 1; this program knows version 2");
+        insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 1; this program knows version 3");
     }
 
     /// A store that has lost some records.

@@ -576,8 +576,15 @@ pub fn event(event: &FeedEvent, skipped: usize) -> String {
             format!("Everything in the plan is gone but for {} left out", objects(skipped))
         }
         FeedEvent::Finished => "Everything in the plan is gone".to_owned(),
-        FeedEvent::Stopped { untouched, irrevocable, gone } => {
-            format!("The run was stopped: {}", stop_counts(*untouched, *irrevocable, *gone))
+        FeedEvent::Stopped { untouched, requested, already_terminating, effect_unknown, gone } => {
+            let mut counts = stop_counts(*untouched, *requested, *gone);
+            if *already_terminating > 0 {
+                counts.push_str(&format!(" · {already_terminating} already terminating before"));
+            }
+            if *effect_unknown > 0 {
+                counts.push_str(&format!(" · {effect_unknown} with unknown effect"));
+            }
+            format!("The run was stopped: {counts}")
         }
     }
 }

@@ -377,8 +377,8 @@ async fn pause_holds_back_and_stop_says_what_cannot_be_taken_back() {
     let records = process.records(Topic::Run(run.clone())).await;
     let stopped = records.iter().find_map(|record| match record {
         Record::Event(card) => match card.event {
-            teardown::run::FeedEvent::Stopped { untouched, irrevocable, gone } => {
-                Some((untouched, irrevocable, gone))
+            teardown::run::FeedEvent::Stopped { untouched, requested, gone, .. } => {
+                Some((untouched, requested, gone))
             }
             _ => None,
         },

@@ -5,12 +5,12 @@ use sha2::{Digest, Sha256};
 use super::JournalError;
 
 /// The version this program writes, and the only one it reads.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// Bytes of a record's check sum: an accident is not found out once in 2^64 times.
 const SUM_BYTES: usize = 8;
 
-/// `2 0123456789abcdef {…}`: the version, a check sum over the place and the content, the content. Storage gives back
+/// `3 0123456789abcdef {…}`: the version, a check sum over the place and the content, the content. Storage gives back
 /// what it was given, mostly; a digit of a step's number that changed on the disk must not become another step. `place`
 /// is part of the format.
 pub(super) fn seal(content: &[u8], place: &str) -> Vec<u8> {

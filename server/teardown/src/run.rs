@@ -285,13 +285,7 @@ impl Run {
             }
             RunEvent::Recovered => {
                 self.recovered += 1;
-                for progress in self
-                    .steps
-                    .iter_mut()
-                    .filter(|progress| matches!(progress.stage, Stage::Calling(_)))
-                {
-                    progress.stage = Stage::Waiting;
-                }
+                self.steps.iter_mut().for_each(Progress::recover);
             }
             RunEvent::Paused { .. } => self.state = RunState::Paused,
             RunEvent::Resumed { .. } => {
@@ -374,21 +368,27 @@ impl Run {
 
     fn stopped(&self) -> FeedEvent {
         let taken = self.taken();
-        let [mut untouched, mut irrevocable, mut gone] = [0; 3];
+        let [mut untouched, mut requested, mut already_terminating, mut effect_unknown, mut gone] =
+            [0; 5];
         for (step, progress) in self.steps() {
+            let was_requested = progress.requested.is_some() || taken.contains(&step.id);
             *match progress.furthest_stage() {
                 Stage::Gone | Stage::CameBack => &mut gone,
-                Stage::Requested | Stage::Terminating => &mut irrevocable,
-                // A DELETE that nobody has answered may have had its effect.
-                Stage::Waiting | Stage::Calling(_) | Stage::Skipped
-                    if progress.effect_unknown || taken.contains(&step.id) =>
-                {
-                    &mut irrevocable
+                Stage::Requested => &mut requested,
+                Stage::Terminating if was_requested => &mut requested,
+                Stage::Terminating => &mut already_terminating,
+                Stage::Waiting | Stage::Calling(_) | Stage::Skipped => {
+                    if progress.effect_unknown {
+                        &mut effect_unknown
+                    } else if taken.contains(&step.id) {
+                        &mut requested
+                    } else {
+                        &mut untouched
+                    }
                 }
-                Stage::Waiting | Stage::Calling(_) | Stage::Skipped => &mut untouched,
             } += 1;
         }
-        FeedEvent::Stopped { untouched, irrevocable, gone }
+        FeedEvent::Stopped { untouched, requested, already_terminating, effect_unknown, gone }
     }
 }
 
@@ -548,11 +548,16 @@ pub enum FeedEvent {
     Finished,
     /// The run was stopped.
     Stopped {
-        /// Steps never touched.
+        /// Objects that no DELETE was sent for and that are not terminating.
         untouched: usize,
-        /// Steps requested and not gone yet, those left out among them: they cannot be taken back.
-        irrevocable: usize,
-        /// Steps gone.
+        /// Objects whose deletion the run requested and that are not gone yet, those skipped later among them. It cannot be
+        /// taken back.
+        requested: usize,
+        /// Objects that somebody else had deleted and that are not gone yet.
+        already_terminating: usize,
+        /// Objects whose DELETE was sent, and of which nobody can say whether it had an effect.
+        effect_unknown: usize,
+        /// Objects proven gone.
         gone: usize,
     },
 }

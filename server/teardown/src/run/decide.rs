@@ -310,16 +310,10 @@ impl Run {
         }
         let mut decision = context.decision;
         if decision.is_empty() {
-            // A DELETE without an answer is one: it may yet have had its effect.
-            let is_open = |progress: &Progress| match progress.stage {
-                Stage::Calling(_) => true,
-                Stage::Waiting => progress.effect_unknown,
-                _ => false,
-            };
-            let on_its_way = self.steps.iter().any(is_open);
+            let is_open = self.steps.iter().any(Progress::is_open);
             if self.steps.iter().all(Progress::is_settled) {
                 decision.events.push(RunEvent::Finished);
-            } else if self.state == RunState::Stopping && !on_its_way {
+            } else if self.state == RunState::Stopping && !is_open {
                 decision.events.push(RunEvent::Stopped);
             }
         }
@@ -509,7 +503,8 @@ impl Run {
             Outcome::OtherUid { .. } => Decision::event(RunEvent::Gone { step: id }),
             Outcome::Refused { code, message } => postpone(
                 REFUSAL_RETRY,
-                false,
+                // A refused read says nothing about the DELETE before it.
+                progress.effect_unknown,
                 StepProblem::Refused { code: *code, message: message.clone() },
             ),
             Outcome::Throttled { after } => {

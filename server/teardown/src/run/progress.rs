@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::{Call, RunEvent, StepProblem};
-use crate::deadlines::Overdue;
+use crate::{deadlines::Overdue, unknown_reason::UnknownReason};
 
 /// How far a step has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +88,39 @@ impl Progress {
     /// How far it has got, or had when it was left out.
     pub(super) fn furthest_stage(&self) -> Stage {
         self.skip.as_ref().map_or(self.stage, |skip| skip.at)
+    }
+
+    /// The server was restarted. A DELETE that was on its way may have reached the API server, so the object is read
+    /// before anything else is said about it.
+    pub(super) fn recover(&mut self) {
+        if let Stage::Calling(call) = self.stage {
+            self.stage = Stage::Waiting;
+            self.effect_unknown |= call == Call::Delete;
+        }
+    }
+
+    /// Whether the run has to learn more before it can say that it has stopped: a call is on its way, or a DELETE may have
+    /// had its effect. An object that may not even be read stays unknown, so nothing is waited for.
+    pub(super) fn is_open(&self) -> bool {
+        match self.stage {
+            Stage::Calling(_) => true,
+            Stage::Waiting => self.effect_unknown && !self.cannot_be_read(),
+            Stage::Requested
+            | Stage::Terminating
+            | Stage::Gone
+            | Stage::CameBack
+            | Stage::Skipped => false,
+        }
+    }
+
+    fn cannot_be_read(&self) -> bool {
+        match &self.problem {
+            Some(StepProblem::Refused { .. }) => true,
+            Some(StepProblem::Unknown { reason }) => {
+                matches!(reason, UnknownReason::Inconclusive { .. })
+            }
+            _ => false,
+        }
     }
 
     /// Takes in an event about this step.

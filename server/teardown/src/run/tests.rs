@@ -36,7 +36,7 @@ impl Play {
         self.run.apply(self.now, event).unwrap();
     }
 
-    fn event_log(&mut self, input: &Input) -> Decision {
+    fn apply_input(&mut self, input: &Input) -> Decision {
         let decision = self.run.decide(input, &self.index, self.now).unwrap();
         decision.events.iter().for_each(|event| self.run.apply(self.now, event).unwrap());
         decision
@@ -46,7 +46,7 @@ impl Play {
     fn reconcile(&mut self) -> Vec<String> {
         let mut calls = Vec::new();
         loop {
-            let decision = self.event_log(&Input::Reconcile);
+            let decision = self.apply_input(&Input::Reconcile);
             if decision.is_empty() {
                 calls.sort();
                 return calls;
@@ -74,7 +74,7 @@ impl Play {
         let (step, kind, object, uid) =
             (step.id, step.kind.clone(), step.object.clone(), step.uid.clone());
         let action = Action::Read { step, kind, object, uid };
-        _ = self.event_log(&Input::CallCompleted { action, outcome });
+        _ = self.apply_input(&Input::CallCompleted { action, outcome });
     }
 
     fn see(&mut self, observation: Observation) {
@@ -104,13 +104,24 @@ impl Play {
     }
 
     fn steer(&mut self, input: &Input) {
-        _ = self.event_log(input);
+        _ = self.apply_input(input);
     }
 
-    fn stopped(&mut self) -> Option<(usize, usize, usize)> {
-        self.run.event_log().iter().find_map(|card| match card.event {
-            FeedEvent::Stopped { untouched, irrevocable, gone } => {
-                Some((untouched, irrevocable, gone))
+    /// How many objects were untouched, requested and gone when the run stopped.
+    fn stopped(&self) -> Option<(usize, usize, usize)> {
+        self.run.event_log().iter().find_map(|entry| match entry.event {
+            FeedEvent::Stopped { untouched, requested, gone, .. } => {
+                Some((untouched, requested, gone))
+            }
+            _ => None,
+        })
+    }
+
+    /// How many objects were terminating before the run asked, and of how many the effect is unknown.
+    fn stopped_without_saying(&self) -> Option<(usize, usize)> {
+        self.run.event_log().iter().find_map(|entry| match entry.event {
+            FeedEvent::Stopped { already_terminating, effect_unknown, .. } => {
+                Some((already_terminating, effect_unknown))
             }
             _ => None,
         })
@@ -575,6 +586,58 @@ fn a_run_does_not_end_before_it_knows_what_it_has_done() {
 }
 
 #[test]
+fn stop_does_not_count_objects_that_were_terminating_before_as_requested() {
+    let mut play =
+        Play::of("ns shop of=shop\n cm shop/a of=shop deleted=-5s fin=example.com/hold\n cm shop/b of=shop");
+    assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/b"]);
+    accepted(&mut play, "cm:shop/b");
+    play.steer(&Input::Stop { by: by() });
+    play.reconcile();
+    assert_eq!(play.stopped(), Some((1, 1, 0)), "the namespace is untouched, b was requested");
+    assert_eq!(play.stopped_without_saying(), Some((1, 0)), "a was terminating before the run");
+}
+
+#[test]
+fn refused_read_keeps_the_mark_that_a_delete_may_have_had_its_effect() {
+    let mut play = Play::of("cm shop/a of=shop");
+    assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/a"]);
+    play.answer("cm:shop/a", Outcome::Unanswered { message: "no answer".into(), after: None });
+    play.pass(1);
+    assert_eq!(play.reconcile(), ["GET ConfigMap shop/a"]);
+    play.answer("cm:shop/a", Outcome::Refused { code: 403, message: "no".into() });
+    play.pass(30);
+    assert_eq!(play.reconcile(), ["GET ConfigMap shop/a"], "it is read again before any DELETE");
+}
+
+#[test]
+fn stop_ends_with_effect_unknown_where_the_object_may_not_be_read() {
+    let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop");
+    play.reconcile();
+    play.answer("cm:shop/a", Outcome::Unanswered { message: "no answer".into(), after: None });
+    play.steer(&Input::Stop { by: by() });
+    play.pass(1);
+    assert_eq!(play.reconcile(), ["GET ConfigMap shop/a"]);
+    assert_eq!(play.run.state(), RunState::Stopping, "the answer may still tell");
+    play.answer("cm:shop/a", Outcome::Refused { code: 403, message: "no".into() });
+    play.reconcile();
+    assert_eq!(play.run.state(), RunState::Stopped);
+    assert_eq!(play.stopped(), Some((1, 0, 0)));
+    assert_eq!(play.stopped_without_saying(), Some((0, 1)));
+}
+
+#[test]
+fn delete_on_its_way_at_a_restart_is_read_before_stop_calls_it_untouched() {
+    let mut play = Play::of("ns shop of=shop\n cm shop/a of=shop");
+    assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/a"]);
+    play.steer(&Input::Stop { by: by() });
+    _ = play.apply_input(&Input::Recover);
+    assert_eq!(play.reconcile(), ["GET ConfigMap shop/a"]);
+    play.answer("cm:shop/a", Outcome::Present { terminating: false });
+    play.reconcile();
+    assert_eq!(play.stopped(), Some((2, 0, 0)));
+}
+
+#[test]
 fn whoever_asks_for_patience_gets_it() {
     let late = |after| Outcome::Unanswered { message: "shutting down".into(), after };
     let throttled = |after| Outcome::Throttled { after };
@@ -737,7 +800,7 @@ fn what_a_pod_used_waits_for_what_would_make_the_pod_anew() {
 
 /// A run's DELETEs, each with what becomes of what its object owns.
 fn deletes(play: &mut Play) -> Vec<String> {
-    let decision = play.event_log(&Input::Reconcile);
+    let decision = play.apply_input(&Input::Reconcile);
     let deletes = decision.actions.iter().filter_map(|action| match action {
         Action::Delete { object, propagation, .. } => Some(format!("{object} {propagation:?}")),
         _ => None,
