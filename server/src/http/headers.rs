@@ -33,7 +33,7 @@ pub(super) async fn protect(mut request: Request, next: Next) -> Response {
 
 /// The headers as lines, for an answer that the router does not give: it has no body, so its policy allows nothing.
 pub(super) fn lines() -> String {
-    let fixed = FIXED.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+    let fixed = FIXED.into_iter().map(|(name, value)| format!("{name}: {value}\r\n"));
     let policy = "content-security-policy: default-src 'none'; base-uri 'none'; form-action 'none'; \
                   frame-ancestors 'none'\r\ncache-control: no-store\r\n";
     fixed.chain([policy.to_owned()]).collect()
