@@ -7,9 +7,10 @@
 //! ```sh
 //! U=http://127.0.0.1:7433
 //! curl -c jar -H 'content-type: application/json' -d '{"token":"TOKEN"}' $U/api/session      # 201 {"name":"you"}
-//! curl -b jar -H 'content-type: application/json' -d '{"name":"Li"}' $U/api/session/link     # 201 {"url":…,"expires":…}
+//! curl -b jar -H 'content-type: application/json' -d '{"name":"Li","path":"/u/shop"}' $U/api/session/link  # 201 {"url":…,"expires":…}
 //! ```
-//! `session/link` makes a link for another browser; without `name` it is for the same person (`-d '{}'`).
+//! `session/link` makes a link for another browser. Without `name` it is for the same person; the record of what another
+//! person does says who invited them. Without `path`, a path of this server with its query, the link opens `/`.
 //!
 //! # Looking
 //! ```sh
@@ -65,6 +66,12 @@
 //! curl -b jar -H "$J" -d '{"command":"speed","times":10}' $U/api/demo                         # also repair, reset
 //! ```
 //!
+//! # Signing out
+//! ```sh
+//! curl -b jar -H "$J" -X POST $U/api/session/end                                              # 204
+//! ```
+//! The session ends, its streams end with `bye` and `{"reason":"notSignedIn"}`, and the cookie is cleared.
+//!
 //! # Refusals
 //! ```json
 //! {"error": {"code": "stalePlan", "what": "The cluster has moved since this plan was made", "means": "…", "do": "…",
@@ -85,7 +92,7 @@
 //! | 422 | `emptyPlan`, `cyclicPlan`, `wrongName`, `shape` JSON of another shape |
 //! | 429 | `tooManyAttempts` |
 //! | 500 | `internal` |
-//! | 503 | `notReady`, `journalUnwritable`, `shuttingDown` |
+//! | 503 | `notReady`, `journalUnwritable`, `shuttingDown`, `tooManyConnections` |
 //!
 //! `what` happened, what it `means`, what to `do`; `request` stands in the
 //! log and in the header `x-request-id`. Beside them: `differences` with `stalePlan`, `path` with `cyclicPlan`, `run`
@@ -99,6 +106,7 @@ mod error;
 mod events;
 mod feed;
 mod guard;
+mod guarded_stream;
 mod headers;
 mod page;
 mod plain;
@@ -128,7 +136,7 @@ use tower_http::{
 pub use self::{
     access::{Link, LocalAccess, Token},
     error::Failure,
-    serve::{ListenError, listen, serve},
+    serve::{Limits, ListenError, listen, serve},
     site::{Site, SiteError},
 };
 use self::{events::Streams, guard::signed_in};
@@ -193,6 +201,7 @@ pub fn router(state: AppState) -> Router {
         .route("/events", get(events::follow))
         .route("/demo", post(demo::play))
         .route("/session/link", post(session::link))
+        .route("/session/end", post(session::sign_out))
         .route_layer(from_fn_with_state(state.clone(), signed_in))
         .route("/session", post(session::sign_in))
         .fallback(error::unknown_path)

@@ -22,7 +22,7 @@ use crate::{
     args::Args,
     cluster::{Access, Cluster},
     demo::Demo,
-    http::{AppState, LocalAccess, Site},
+    http::{AppState, Limits, LocalAccess, Site},
     hub::{Hub, HubHandle},
     journal::Journal,
     shutdown::Signals,
@@ -73,6 +73,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     let (access, link) = LocalAccess::open(address, Some(&state), &name, Timestamp::now());
 
+    let limits = Limits::of_process();
     let drain = CancellationToken::new();
     let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
     let (out, calls) = mpsc::channel(hub::CALLS);
@@ -99,7 +100,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
         hub,
         mailbox,
         calls,
-        http::serve(listener, router, drain.clone()),
+        http::serve(listener, router, limits, drain.clone()),
         signals,
         drain,
     )

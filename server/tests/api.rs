@@ -109,6 +109,7 @@ async fn bodies_are_taken_at_their_word() {
         ("unit=shop", "400 syntax"),
         ("{}", "422 shape"),
         ("[]", "422 shape"),
+        (r#"["shop"]"#, "422 shape"),
         (r#"{"unit":7}"#, "422 shape"),
         (r#"{"unit":"shop","force":true}"#, "422 shape"),
     ] {
@@ -368,5 +369,12 @@ async fn files_are_served_as_what_they_are() {
         let file = house.get(path).await;
         assert!(file.status.is_client_error(), "{path} {}", file.status);
         assert_eq!(file.headers["cache-control"], "no-store", "{path}");
+    }
+    for name in ["x".repeat(256), "x".repeat(254), "x/".repeat(3_000), "%00".to_owned()] {
+        for encoding in ["identity", "gzip, br"] {
+            let headers = [("accept-encoding", encoding)];
+            let file = house.ask(Method::GET, &format!("/pkg/{name}"), &headers, "").await;
+            assert_eq!(file.status, StatusCode::NOT_FOUND, "{name} {encoding}");
+        }
     }
 }

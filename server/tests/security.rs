@@ -13,7 +13,7 @@ use std::{
 
 use house::{Answer, House};
 use http::{Method, StatusCode};
-use server::http::{ListenError, listen, serve};
+use server::http::{Limits, ListenError, listen, serve};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -201,7 +201,7 @@ async fn somebody_who_is_signed_in_lets_somebody_else_in() {
     assert!(answer.json()["expires"].is_string());
     house.cookie = house.sign_in(token).await;
     house.post("/api/runs/r1/pause", "").await;
-    assert_eq!(house.hub.heard.lock().unwrap().clone(), ["Pause r1 by Wang"]);
+    assert_eq!(house.hub.heard.lock().unwrap().clone(), ["Pause r1 by Wang (invited by Li)"]);
 
     assert_eq!(house.post("/api/session/link", "{}").await.status, StatusCode::CREATED);
     for name in ["\\u001b[31m", "", "a\\nb", &"x".repeat(65)] {
@@ -211,7 +211,7 @@ async fn somebody_who_is_signed_in_lets_somebody_else_in() {
 }
 
 #[tokio::test]
-async fn wrong_links_are_slowed_down() {
+async fn wrong_links_are_slowed_down_and_the_right_one_still_works() {
     let house = House::empty();
     for _ in 0..10 {
         assert_eq!(
@@ -219,9 +219,11 @@ async fn wrong_links_are_slowed_down() {
             "401 wrongToken"
         );
     }
-    let answer = house.post("/api/session", &format!(r#"{{"token":"{}"}}"#, house.token)).await;
+    let answer = house.post("/api/session", r#"{"token":"x"}"#).await;
     assert_eq!(answer.refusal(), "429 tooManyAttempts");
     assert_eq!(answer.headers["retry-after"], "60");
+    let answer = house.post("/api/session", &format!(r#"{{"token":"{}"}}"#, house.token)).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "the right link is never locked out");
 }
 
 #[tokio::test]
@@ -304,6 +306,8 @@ async fn a_request_id_from_outside_is_not_taken_over() {
     assert_ne!(answer.headers["x-request-id"], "forged");
 }
 
+const LIMITS: Limits = Limits { connections: 64, stalled: Duration::from_secs(5) };
+
 /// A server that listens, and the task that serves.
 struct Listening {
     house: House,
@@ -313,10 +317,15 @@ struct Listening {
 
 impl Listening {
     async fn new() -> Self {
+        Self::within(LIMITS).await
+    }
+
+    async fn within(limits: Limits) -> Self {
         let listener = listen(Ipv4Addr::LOCALHOST.into(), Some(0), None).await.unwrap();
         let address = listener.local_addr().unwrap();
         let house = House::empty_at(address, None);
-        let serving = tokio::spawn(serve(listener, house.router.clone(), house.drain.clone()));
+        let serving =
+            tokio::spawn(serve(listener, house.router.clone(), limits, house.drain.clone()));
         Self { house, address, serving }
     }
 
@@ -466,7 +475,7 @@ async fn no_secret_is_logged_and_no_line_is_forged() {
     let listener = listen(Ipv4Addr::LOCALHOST.into(), Some(0), None).await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut house = House::empty_at(address, Some(state.path()));
-    let serving = tokio::spawn(serve(listener, house.router.clone(), house.drain.clone()));
+    let serving = tokio::spawn(serve(listener, house.router.clone(), LIMITS, house.drain.clone()));
     house.cookie = house.sign_in(&house.token).await;
     let link =
         house.post("/api/session/link", "{}").await.json()["url"].as_str().unwrap().to_owned();
@@ -502,4 +511,144 @@ async fn no_secret_is_logged_and_no_line_is_forged() {
     }
     assert!(text.contains("forged"), "{text}");
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
+}
+
+/// What a stream says after its session has ended, apart from pings.
+async fn rest_of(events: &mut house::Events) -> Vec<String> {
+    let mut said = vec![];
+    let read = async {
+        while let Some((name, data)) = events.next().await {
+            if name != "ping" {
+                said.push(format!("{name} {data}"));
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), read).await.expect("the stream ends");
+    said
+}
+
+#[tokio::test]
+async fn sign_out_ends_the_session_and_its_streams() {
+    let house = House::new().await;
+    let mut events = house.follow("topic=units", &[]).await;
+    assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
+    let answer = house.post("/api/session/end", "").await;
+    assert_eq!(answer.status, StatusCode::NO_CONTENT);
+    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    assert_eq!(cookie, "unwind_7433=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
+    assert_eq!(rest_of(&mut events).await, [r#"bye {"reason":"notSignedIn"}"#]);
+    assert_eq!(house.get(API).await.refusal(), "401 notSignedIn");
+    assert_eq!(house.post("/api/session/end", "").await.refusal(), "401 notSignedIn");
+}
+
+#[tokio::test]
+async fn sign_in_again_in_the_same_browser_ends_the_session_it_replaces() {
+    let house = House::new().await;
+    let mut events = house.follow("topic=units", &[]).await;
+    assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
+    let link =
+        house.post("/api/session/link", "{}").await.json()["url"].as_str().unwrap().to_owned();
+    let cookie = house.sign_in(link.split_once("#k=").unwrap().1).await;
+    assert_ne!(cookie, house.cookie);
+    assert_eq!(rest_of(&mut events).await, [r#"bye {"reason":"notSignedIn"}"#]);
+    assert_eq!(house.get(API).await.refusal(), "401 notSignedIn");
+    assert_eq!(get(&house, API, &[("cookie", &cookie)]).await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn link_opens_the_page_it_was_made_on_and_no_other_site() {
+    let house = House::new().await;
+    let link = |path: &str| {
+        let body = serde_json::json!({ "path": path }).to_string();
+        let house = &house;
+        async move { house.post("/api/session/link", &body).await }
+    };
+    for path in ["/", "/u/shop?q=x%20y", "/r/r1"] {
+        let url = link(path).await.json()["url"].as_str().unwrap().to_owned();
+        assert!(url.starts_with(&format!("http://127.0.0.1:7433{path}#k=")), "{url}");
+    }
+    let long = format!("/{}", "x".repeat(9_000));
+    for path in [
+        "",
+        "u/shop",
+        "//evil.example",
+        "/\\evil.example",
+        "http://evil.example/",
+        "/#k=x",
+        "/a b",
+        "/\n",
+        &long,
+    ] {
+        assert_eq!(link(path).await.refusal(), "422 shape", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn request_that_names_no_path_is_refused() {
+    let listening = Listening::new().await;
+    let host = listening.address;
+    let cookie = listening.house.sign_in(&listening.house.token).await;
+    for target in [format!("CONNECT {host}"), format!("GET {host}"), "OPTIONS *".to_owned()] {
+        for cookie in ["x=y", &cookie] {
+            let request = format!(
+                "{target} HTTP/1.1\r\nhost: {host}\r\ncookie: {cookie}\r\nconnection: close\r\n\r\n"
+            );
+            assert_eq!(listening.status(&request).await, "400", "{target} {cookie}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn refusal_by_the_parser_has_the_security_headers() {
+    let listening = Listening::new().await;
+    let host = listening.address;
+    for (request, status) in [
+        ("nonsense\r\n\r\n".to_owned(), "400"),
+        (format!("GET / HTTP/1.1\r\nhost: {host}\r\nbad header\r\n\r\n"), "400"),
+        (format!("GET / HTTP/1.1\r\nhost: {host}\r\n{}\r\n", "x: y\r\n".repeat(200)), "431"),
+        (format!("GET /{} HTTP/1.1\r\nhost: {host}\r\n\r\n", "x".repeat(65_600)), "414"),
+    ] {
+        let answer = listening.say(&request).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        for header in [
+            "x-content-type-options: nosniff\r\n",
+            "referrer-policy: no-referrer\r\n",
+            "cross-origin-opener-policy: same-origin\r\n",
+            "cross-origin-resource-policy: same-origin\r\n",
+            "x-frame-options: DENY\r\n",
+            "content-security-policy: default-src 'none'",
+            "cache-control: no-store\r\n",
+        ] {
+            assert_eq!(answer.matches(header).count(), 1, "{header} {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn connection_beyond_the_limit_is_refused_with_headers() {
+    let listening = Listening::within(Limits { connections: 1, ..LIMITS }).await;
+    let request = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", listening.address);
+    let mut first = TcpStream::connect(listening.address).await.unwrap();
+    first.write_all(request.as_bytes()).await.unwrap();
+    let mut begin = [0; 12];
+    first.read_exact(&mut begin).await.unwrap();
+    assert_eq!(&begin, b"HTTP/1.1 200");
+    let answer = listening.say(&request).await;
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("x-content-type-options: nosniff"), "{answer}");
+    assert!(answer.contains("retry-after: "), "{answer}");
+}
+
+#[tokio::test]
+async fn answer_that_nobody_reads_ends_its_connection() {
+    let limits = Limits { connections: 1, stalled: Duration::from_millis(300) };
+    let listening = Listening::within(limits).await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut stalled = socket.connect(listening.address).await.unwrap();
+    // More answers than the system keeps for both ends.
+    let request =
+        format!("GET /{} HTTP/1.1\r\nhost: {}\r\n\r\n", "x".repeat(100), listening.address);
+    let flood = async { while stalled.write_all(request.as_bytes()).await.is_ok() {} };
+    tokio::time::timeout(Duration::from_secs(20), flood).await.expect("the server hangs up");
 }

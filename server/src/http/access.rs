@@ -20,6 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use tokio_util::sync::CancellationToken;
 
 use super::{Failure, trace::printable};
 
@@ -35,8 +36,8 @@ const LINKS: usize = 16;
 /// Sessions at a time. A new one takes the place of the one that was used longest ago.
 const SESSIONS: usize = 64;
 
-/// Wrong tokens per [`STRIKE_WINDOW`] before no token is looked at. Nobody guesses 256 bits; this keeps whoever tries
-/// from filling the log.
+/// Wrong tokens per [`STRIKE_WINDOW`] before further wrong ones are told to wait. The right token is always accepted:
+/// nobody guesses 256 bits, so wrong tries must not lock out the person who holds the link.
 const STRIKES: usize = 10;
 
 /// The time over which wrong tokens are counted.
@@ -50,7 +51,7 @@ const SAVE_EVERY: SignedDuration = SignedDuration::from_mins(5);
 const FILE: &str = "sessions.json";
 
 /// The version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// `N` bytes from the operating system, in hexadecimal.
 ///
@@ -98,18 +99,39 @@ impl Mark {
 }
 
 /// Somebody who is signed in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Person {
-    /// Their name, as it stands in the record of what they do.
-    pub(super) name: String,
+    /// The name and the inviter.
+    pub(super) guest: Guest,
     /// Their session.
     pub(super) session: Mark,
+    /// Cancelled when the session ends.
+    pub(super) ended: CancellationToken,
+}
+
+/// The person whom a link signs in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Guest {
+    pub(super) name: String,
+    /// The person who made the link for another name; none for the person who started the server.
+    pub(super) invited_by: Option<String>,
+}
+
+impl Guest {
+    /// The name as it stands in the record of a run, so that a name that an inviter chose is never read as proof.
+    pub(super) fn recorded(&self) -> String {
+        match &self.invited_by {
+            Some(inviter) => format!("{} (invited by {inviter})", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// A link that signs one browser in, once.
 #[derive(Debug)]
 pub struct Link {
     address: SocketAddr,
+    path: String,
     token: Token,
     /// Until when it is good; for as long as the process lives if there is no end.
     pub expires: Option<Timestamp>,
@@ -118,7 +140,7 @@ pub struct Link {
 impl Link {
     /// The address to open. The token is behind the `#`, so it reaches no log and no other site.
     pub fn url(&self) -> String {
-        format!("http://{}/#k={}", self.address, self.token.0)
+        format!("http://{}{}#k={}", self.address, self.path, self.token.0)
     }
 }
 
@@ -155,9 +177,10 @@ impl LocalAccess {
             ledger: Mutex::new(Ledger { sessions, ..Ledger::default() }),
         };
         let token = Token::mint();
-        access.with(|ledger| ledger.issue(Mark::of(&token.0), name.to_owned(), None));
+        let guest = Guest { name: name.to_owned(), invited_by: None };
+        access.with(|ledger| ledger.issue(Mark::of(&token.0), guest, None));
         access.save(now);
-        (access, Link { address, token, expires: None })
+        (access, Link { address, path: "/".to_owned(), token, expires: None })
     }
 
     /// Whether this server goes by that name, port included.
@@ -173,20 +196,28 @@ impl LocalAccess {
     ) -> Result<(Person, HeaderValue), Failure> {
         let id = Token::mint();
         let session = Mark::of(&id.0);
-        let name = self.with(|ledger| ledger.exchange(&Mark::of(token), session.clone(), now))?;
+        let open = self.with(|ledger| ledger.exchange(&Mark::of(token), session.clone(), now))?;
         self.save(now);
         let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie, id.0);
         let mut cookie = HeaderValue::try_from(cookie).map_err(|_| Failure::Internal)?;
         cookie.set_sensitive(true);
-        Ok((Person { name, session }, cookie))
+        Ok((Person { guest: open.guest, session, ended: open.ended }, cookie))
     }
 
-    /// Makes another link, for `name`.
-    pub(super) fn link(&self, name: String, now: Timestamp) -> Link {
+    /// Ends a session and its streams; answers with the cookie that makes the browser forget it.
+    pub(super) fn sign_out(&self, session: &Mark, now: Timestamp) -> Result<HeaderValue, Failure> {
+        self.with(|ledger| ledger.end(session));
+        self.save(now);
+        let cookie = format!("{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0", self.cookie);
+        HeaderValue::try_from(cookie).map_err(|_| Failure::Internal)
+    }
+
+    /// Makes a link that signs `guest` in and then shows `path`.
+    pub(super) fn link(&self, guest: Guest, path: String, now: Timestamp) -> Link {
         let token = Token::mint();
         let expires = now.saturating_add(LINK_LIFE).ok();
-        self.with(|ledger| ledger.issue(Mark::of(&token.0), name, expires));
-        Link { address: self.address, token, expires }
+        self.with(|ledger| ledger.issue(Mark::of(&token.0), guest, expires));
+        Link { address: self.address, path, token, expires }
     }
 
     /// Who sends these headers, if they are signed in; their session counts as used.
@@ -208,8 +239,8 @@ impl LocalAccess {
 
     /// Counts a session as used.
     pub(super) fn touch(&self, session: &Mark, now: Timestamp) -> Option<Person> {
-        let name = self.with(|ledger| ledger.touch(session, now))?;
-        Some(Person { name, session: session.clone() })
+        let open = self.with(|ledger| ledger.touch(session, now))?;
+        Some(Person { guest: open.guest, session: session.clone(), ended: open.ended })
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
@@ -239,33 +270,36 @@ pub(super) fn last_port(state: &Path) -> Option<u16> {
 /// Links, sessions and wrong attempts; a plain value, so that its tests need no clock.
 #[derive(Debug, Default)]
 struct Ledger {
-    links: Vec<(Mark, String, Option<Timestamp>)>,
+    links: Vec<(Mark, Guest, Option<Timestamp>)>,
     sessions: BTreeMap<Mark, Session>,
     strikes: Vec<Timestamp>,
     saved: Option<Timestamp>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Session {
-    name: String,
+    #[serde(flatten)]
+    guest: Guest,
     used: Timestamp,
+    /// Cancelled when the session is removed, so that its streams end with it.
+    #[serde(skip)]
+    ended: CancellationToken,
 }
 
 impl Ledger {
-    fn issue(&mut self, link: Mark, name: String, expires: Option<Timestamp>) {
+    fn issue(&mut self, link: Mark, guest: Guest, expires: Option<Timestamp>) {
         if self.links.len() == LINKS {
             self.links.remove(0);
         }
-        self.links.push((link, name, expires));
+        self.links.push((link, guest, expires));
     }
 
-    fn exchange(&mut self, token: &Mark, session: Mark, now: Timestamp) -> Result<String, Failure> {
-        self.strikes.retain(|strike| now.duration_since(*strike) < STRIKE_WINDOW);
-        if self.strikes.len() >= STRIKES {
-            return Err(Failure::TooManyAttempts {
-                after: Duration::from_secs(STRIKE_WINDOW.as_secs().unsigned_abs()),
-            });
-        }
+    fn exchange(
+        &mut self,
+        token: &Mark,
+        session: Mark,
+        now: Timestamp,
+    ) -> Result<Session, Failure> {
         self.links.retain(|(_, _, expires)| expires.is_none_or(|expires| now < expires));
         // All of them are compared, each in constant time, so that the time says nothing.
         let same = |link: &Mark| bool::from(link.0.as_bytes().ct_eq(token.0.as_bytes()));
@@ -273,27 +307,53 @@ impl Ledger {
             .zip(&self.links)
             .fold(None, |found, (at, (link, ..))| if same(link) { Some(at) } else { found });
         let Some(at) = found else {
+            self.strikes.retain(|strike| now.duration_since(*strike) < STRIKE_WINDOW);
+            if self.strikes.len() >= STRIKES {
+                return Err(Failure::TooManyAttempts {
+                    after: Duration::from_secs(STRIKE_WINDOW.as_secs().unsigned_abs()),
+                });
+            }
             self.strikes.push(now);
             return Err(Failure::WrongToken);
         };
-        let (_, name, _) = self.links.remove(at);
-        self.sessions.retain(|_, session| session.is_good(now));
+        let (_, guest, _) = self.links.remove(at);
+        self.sessions.retain(|_, session| {
+            let good = session.is_good(now);
+            if !good {
+                session.ended.cancel();
+            }
+            good
+        });
         if self.sessions.len() >= SESSIONS {
             let oldest = self
                 .sessions
                 .iter()
                 .min_by_key(|(_, session)| session.used)
                 .map(|(mark, _)| mark.clone());
-            oldest.map(|mark| self.sessions.remove(&mark));
+            if let Some(mark) = oldest {
+                self.end(&mark);
+            }
         }
-        self.sessions.insert(session, Session { name: name.clone(), used: now });
-        Ok(name)
+        let open = Session { guest, used: now, ended: CancellationToken::new() };
+        self.sessions.insert(session, open.clone());
+        Ok(open)
     }
 
-    fn touch(&mut self, session: &Mark, now: Timestamp) -> Option<String> {
-        let found = self.sessions.get_mut(session).filter(|session| session.is_good(now))?;
+    /// Removes a session and ends its streams.
+    fn end(&mut self, session: &Mark) {
+        if let Some(session) = self.sessions.remove(session) {
+            session.ended.cancel();
+        }
+    }
+
+    fn touch(&mut self, session: &Mark, now: Timestamp) -> Option<Session> {
+        let found = self.sessions.get_mut(session)?;
+        if !found.is_good(now) {
+            self.end(session);
+            return None;
+        }
         found.used = now;
-        Some(found.name.clone())
+        Some(found.clone())
     }
 
     fn is_due(&self, now: Timestamp) -> bool {
@@ -370,10 +430,23 @@ mod tests {
         Mark::of(text)
     }
 
+    fn guest(name: &str) -> Guest {
+        Guest { name: name.to_owned(), invited_by: None }
+    }
+
+    fn exchange(
+        ledger: &mut Ledger,
+        token: &str,
+        session: &str,
+        now: Timestamp,
+    ) -> Result<String, Failure> {
+        ledger.exchange(&mark(token), mark(session), now).map(|open| open.guest.name)
+    }
+
     fn ledger(links: &[(&str, Option<i64>)]) -> Ledger {
         let mut ledger = Ledger::default();
         for (token, expires) in links {
-            ledger.issue(mark(token), format!("whoever has {token}"), expires.map(at));
+            ledger.issue(mark(token), guest(&format!("holder of {token}")), expires.map(at));
         }
         ledger
     }
@@ -381,17 +454,17 @@ mod tests {
     #[test]
     fn a_link_is_good_once() {
         let mut ledger = ledger(&[("a", None), ("b", None)]);
-        assert_eq!(ledger.exchange(&mark("b"), mark("1"), at(0)), Ok("whoever has b".into()));
-        assert_eq!(ledger.exchange(&mark("b"), mark("2"), at(0)), Err(Failure::WrongToken));
-        assert_eq!(ledger.touch(&mark("1"), at(0)), Some("whoever has b".into()));
-        assert_eq!(ledger.touch(&mark("2"), at(0)), None);
-        assert_eq!(ledger.exchange(&mark("a"), mark("3"), at(9999)), Ok("whoever has a".into()));
+        assert_eq!(exchange(&mut ledger, "b", "1", at(0)), Ok("holder of b".into()));
+        assert_eq!(exchange(&mut ledger, "b", "2", at(0)), Err(Failure::WrongToken));
+        assert_eq!(ledger.touch(&mark("1"), at(0)).map(|it| it.guest), Some(guest("holder of b")));
+        assert!(ledger.touch(&mark("2"), at(0)).is_none());
+        assert_eq!(exchange(&mut ledger, "a", "3", at(9999)), Ok("holder of a".into()));
     }
 
     #[test]
     fn a_link_expires() {
         let mut ledger = ledger(&[("a", Some(60))]);
-        assert_eq!(ledger.exchange(&mark("a"), mark("1"), at(60)), Err(Failure::WrongToken));
+        assert_eq!(exchange(&mut ledger, "a", "1", at(60)), Err(Failure::WrongToken));
     }
 
     #[test]
@@ -408,29 +481,28 @@ mod tests {
     }
 
     #[test]
-    fn wrong_tokens_are_counted_and_forgotten() {
+    fn wrong_tokens_are_slowed_down_and_the_right_one_is_accepted() {
         let mut ledger = ledger(&[("a", None)]);
         for _ in 0..STRIKES {
-            assert_eq!(ledger.exchange(&mark("x"), mark("1"), at(0)), Err(Failure::WrongToken));
+            assert_eq!(exchange(&mut ledger, "x", "1", at(0)), Err(Failure::WrongToken));
         }
-        for token in ["x", "a"] {
-            let refused = ledger.exchange(&mark(token), mark("1"), at(0));
-            assert!(matches!(refused, Err(Failure::TooManyAttempts { .. })), "{token}");
-        }
-        assert!(ledger.exchange(&mark("a"), mark("1"), at(1)).is_ok());
+        let refused = exchange(&mut ledger, "x", "1", at(0));
+        assert!(matches!(refused, Err(Failure::TooManyAttempts { .. })));
+        assert!(exchange(&mut ledger, "a", "1", at(0)).is_ok(), "the right one is never refused");
+        assert_eq!(exchange(&mut ledger, "x", "1", at(1)), Err(Failure::WrongToken));
     }
 
     #[test]
     fn links_and_sessions_are_bounded() {
         let mut ledger = Ledger::default();
         for number in 0..LINKS + 3 {
-            ledger.issue(mark(&number.to_string()), String::new(), None);
+            ledger.issue(mark(&number.to_string()), guest(""), None);
         }
         assert_eq!(ledger.links.len(), LINKS);
-        assert_eq!(ledger.exchange(&mark("0"), mark("s"), at(0)), Err(Failure::WrongToken));
+        assert_eq!(exchange(&mut ledger, "0", "s", at(0)), Err(Failure::WrongToken));
 
         for number in 0..SESSIONS + 3 {
-            ledger.issue(mark("t"), String::new(), None);
+            ledger.issue(mark("t"), guest(""), None);
             ledger.exchange(&mark("t"), mark(&number.to_string()), at(number as i64)).unwrap();
         }
         assert_eq!(ledger.sessions.len(), SESSIONS);
@@ -459,16 +531,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (access, link) = open(dir.path(), at(0));
         let (person, value) = access.sign_in(&token(&link), at(0)).unwrap();
-        let unused = access.link("Wang".into(), at(0));
+        let unused = access.link(guest("Wang"), "/".into(), at(0));
         drop(access);
 
         let (access, _) = open(dir.path(), at(1));
-        assert_eq!(access.admit(&cookie(&value), at(1)), Some(person));
+        assert_eq!(access.admit(&cookie(&value), at(1)).map(|it| it.session), Some(person.session));
         assert_eq!(access.sign_in(&token(&unused), at(1)).err(), Some(Failure::WrongToken));
         assert_eq!(last_port(dir.path()), Some(7433));
 
         let (access, _) = open(dir.path(), at(13 * 60));
-        assert_eq!(access.admit(&cookie(&value), at(13 * 60)), None);
+        assert!(access.admit(&cookie(&value), at(13 * 60)).is_none());
     }
 
     #[test]
@@ -500,7 +572,7 @@ mod tests {
         assert_eq!(load(&path).sessions.len(), 1);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         let (access, _) = open(dir.path(), at(0));
-        assert_eq!(access.admit(&cookie(&value), at(0)), None);
+        assert!(access.admit(&cookie(&value), at(0)).is_none());
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! The JSON body of a request.
 
-use std::time::Duration;
+use std::{fmt, marker::PhantomData, time::Duration};
 
 use axum::{
     Json,
     extract::{FromRequest, Request, rejection::JsonRejection},
 };
 use http::StatusCode;
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 
 use super::Failure;
 
@@ -24,11 +27,35 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        match tokio::time::timeout(PATIENCE, Json::<T>::from_request(request, state)).await {
-            Ok(Ok(Json(it))) => Ok(Self(it)),
+        match tokio::time::timeout(PATIENCE, Json::<Object<T>>::from_request(request, state)).await
+        {
+            Ok(Ok(Json(Object(it)))) => Ok(Self(it)),
             Ok(Err(rejection)) => Err(failure(&rejection)),
             Err(_) => Err(Failure::TooSlow),
         }
+    }
+}
+
+/// A JSON object of the shape `T`. Serde's own structs also accept an array of their fields in order.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
     }
 }
 

@@ -29,6 +29,9 @@ pub enum Failure {
     /// The process ends.
     ShuttingDown,
 
+    /// As many connections are open as may be.
+    TooManyConnections,
+
     /// The request names another host: perhaps another site's name that leads here.
     WrongHost,
     /// The request comes from another site's page.
@@ -107,6 +110,9 @@ impl Failure {
         match self {
             Self::Refused(refusal) => told(refusal),
             Self::ShuttingDown => (S::SERVICE_UNAVAILABLE, "shuttingDown", refusal::SHUTTING_DOWN),
+            Self::TooManyConnections => {
+                (S::SERVICE_UNAVAILABLE, "tooManyConnections", refusal::TOO_MANY_CONNECTIONS)
+            }
             Self::WrongHost => (S::MISDIRECTED_REQUEST, "wrongHost", refusal::WRONG_HOST),
             Self::ForeignOrigin => (S::FORBIDDEN, "foreignOrigin", refusal::FOREIGN_ORIGIN),
             Self::NotSignedIn => (S::UNAUTHORIZED, "notSignedIn", refusal::NOT_SIGNED_IN),
@@ -132,7 +138,9 @@ impl Failure {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::TooManyAttempts { after } => Some(*after),
-            Self::ShuttingDown | Self::Refused(Refusal::NotReady) => Some(Duration::from_secs(2)),
+            Self::ShuttingDown | Self::TooManyConnections | Self::Refused(Refusal::NotReady) => {
+                Some(Duration::from_secs(2))
+            }
             _ => None,
         }
     }
@@ -304,6 +312,7 @@ mod tests {
         ];
         let failures = refusals.into_iter().map(Failure::from).chain([
             Failure::ShuttingDown,
+            Failure::TooManyConnections,
             Failure::WrongHost,
             Failure::ForeignOrigin,
             Failure::NotSignedIn,
@@ -348,6 +357,7 @@ mod tests {
         409 tooLate
         503 journalUnwritable
         503 shuttingDown
+        503 tooManyConnections
         421 wrongHost
         403 foreignOrigin
         401 notSignedIn

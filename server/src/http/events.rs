@@ -72,7 +72,7 @@ pub(super) async fn follow(
     let subscription = state.hub.subscribe(topic.clone(), after).await??;
     // Only who is let in takes the place of another.
     let place = state.streams.enter(&person.session);
-    let stream = Stream::new(state, topic, person.session, subscription, place);
+    let stream = Stream::new(state, topic, person, subscription, place);
     let events = futures::stream::unfold(stream, async |mut stream| {
         let event = stream.next().await?;
         Some((Ok::<_, Infallible>(event), stream))
@@ -90,7 +90,7 @@ fn position(header: Option<&str>, query: Option<&str>) -> Option<Revision> {
 struct Stream {
     state: AppState,
     topic: Topic,
-    session: Mark,
+    person: Person,
     first: VecDeque<Frame>,
     rest: broadcast::Receiver<Frame>,
     ping: Interval,
@@ -102,7 +102,7 @@ impl Stream {
     fn new(
         state: AppState,
         topic: Topic,
-        session: Mark,
+        person: Person,
         subscription: Subscription,
         place: Place,
     ) -> Self {
@@ -110,7 +110,7 @@ impl Stream {
         let mut ping = tokio::time::interval(PING);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let Subscription { first, rest } = subscription;
-        Self { state, topic, session, first: first.into(), rest, ping, said_bye: false, place }
+        Self { state, topic, person, first: first.into(), rest, ping, said_bye: false, place }
     }
 
     /// The next event, or none when the stream is over.
@@ -119,17 +119,23 @@ impl Stream {
             if self.said_bye {
                 return None;
             }
+            if self.person.ended.is_cancelled() {
+                return Some(self.signed_out());
+            }
             if let Some(frame) = self.first.pop_front() {
                 return Some(event(&frame));
             }
             tokio::select! {
                 biased;
                 () = self.state.drain.cancelled() => return Some(self.bye("shuttingDown")),
+                () = self.person.ended.cancelled() => return Some(self.signed_out()),
                 () = self.place.taken.cancelled() => return Some(self.bye("crowded")),
                 _ = self.ping.tick() => {
-                    // An open page is in use.
-                    self.state.access.touch(&self.session, Timestamp::now());
-                    return Some(self.pulse().await);
+                    // An open page is in use, unless its session expired while this machine slept.
+                    if self.state.access.touch(&self.person.session, Timestamp::now()).is_none() {
+                        return Some(self.signed_out());
+                    }
+                    return Some(self.ping().await);
                 }
                 frame = self.rest.recv() => match frame {
                     Ok(frame) => return Some(event(&frame)),
@@ -164,7 +170,12 @@ impl Stream {
         }
     }
 
-    async fn pulse(&mut self) -> Event {
+    /// The session ended: whoever has no session learns nothing more.
+    fn signed_out(&mut self) -> Event {
+        self.bye(Failure::NotSignedIn.code())
+    }
+
+    async fn ping(&mut self) -> Event {
         match self.state.hub.time().await {
             Ok(now) => Event::default()
                 .event("ping")

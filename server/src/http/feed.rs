@@ -10,6 +10,7 @@ use teardown::{
     message::FeedEntry,
     run::{FeedEvent, RunId},
 };
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use super::{AppState, Failure};
 
@@ -44,9 +45,24 @@ fn line(event: &FeedEntry, skipped: usize) -> String {
     format!("{} {}\n", text::absolute(event.at), in_one_line(&sentence))
 }
 
-/// Names of custom resources may hold what moves a terminal's cursor.
+/// The longest line; a name of an object is much shorter.
+const LINE_CHARS: usize = 2_000;
+
+/// Names of some objects may hold any character, also one that moves a terminal's cursor, breaks a line or turns the
+/// direction of the text after it. Such characters are replaced.
 fn in_one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    let readable = |char: char| match char.general_category() {
+        GeneralCategory::Control
+        | GeneralCategory::Format
+        | GeneralCategory::LineSeparator
+        | GeneralCategory::ParagraphSeparator => '\u{fffd}',
+        _ => char,
+    };
+    let mut line: String = text.chars().take(LINE_CHARS).map(readable).collect();
+    if text.chars().nth(LINE_CHARS).is_some() {
+        line.push('…');
+    }
+    line
 }
 
 #[cfg(test)]
@@ -62,10 +78,10 @@ mod tests {
             group: "example.com".into(),
             kind: "Widget".into(),
             namespace: Some("shop".into()),
-            name: "one\n1970-01-01 00:00:00 UTC\u{1b}[2J".into(),
+            name: "one\n1970-01-01 00:00:00 UTC\u{1b}[2J\u{202e}\u{2028}".into(),
         };
         let event = FeedEvent::Gone { step: StepId(0), object };
         let event = FeedEntry { number: 0, at: Timestamp::UNIX_EPOCH, event };
-        insta::assert_snapshot!(line(&event, 0), @"1970-01-01 00:00:00 UTC Widget shop/one�1970-01-01 00:00:00 UTC�[2J is proven gone");
+        insta::assert_snapshot!(line(&event, 0), @"1970-01-01 00:00:00 UTC Widget shop/one�1970-01-01 00:00:00 UTC�[2J�� is proven gone");
     }
 }

@@ -17,6 +17,10 @@ const ADDRESS_LIMIT: usize = 8 * 1024;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
+/// Marks the requests of a connection beyond the limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OneTooMany;
+
 /// Lets through what is addressed to this server by its own name and does not come from another site, reads and streams
 /// included: a name that was rebound to this machine must not read, and a page elsewhere must not do.
 pub(super) async fn same_origin(
@@ -24,7 +28,14 @@ pub(super) async fn same_origin(
     request: Request,
     next: Next,
 ) -> Result<Response, Failure> {
+    if request.extensions().get::<OneTooMany>().is_some() {
+        return Err(Failure::TooManyConnections);
+    }
     let address = request.uri();
+    // A proxy's CONNECT names a host and no path, and `OPTIONS *` names neither; nothing here answers them.
+    if *request.method() == Method::CONNECT || !address.path().starts_with('/') {
+        return Err(Failure::Malformed("the request names no path of this server".to_owned()));
+    }
     let whole = address.path_and_query().map_or("", |whole| whole.as_str());
     if whole.len() > ADDRESS_LIMIT {
         return Err(Failure::LongAddress);

@@ -31,6 +31,14 @@ pub(super) async fn protect(mut request: Request, next: Next) -> Response {
     response
 }
 
+/// The headers as lines, for an answer that the router does not give: it has no body, so its policy allows nothing.
+pub(super) fn lines() -> String {
+    let fixed = FIXED.into_iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+    let policy = "content-security-policy: default-src 'none'; base-uri 'none'; form-action 'none'; \
+                  frame-ancestors 'none'\r\ncache-control: no-store\r\n";
+    fixed.chain([policy.to_owned()]).collect()
+}
+
 fn policy(nonce: &str) -> String {
     format!(
         "default-src 'none'; script-src 'self' 'nonce-{nonce}' 'wasm-unsafe-eval'; style-src 'self'; \

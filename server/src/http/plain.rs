@@ -14,10 +14,11 @@ const SIGN_IN_PAGE: &str = r##"<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Unwind: sign in</title>
 <link rel="icon" href="/favicon.svg">
+<script src="/theme.js"></script>
 <link rel="stylesheet" href="/pkg/unwind.css">
 <script type="module" src="/sign-in.js"></script>
 </head>
-<body class="plain">
+<body class="plain-page">
 <main>
 <h1>Unwind</h1>
 <p id="working" role="status" hidden>Signing in… <span lang="zh-CN">正在登录…</span></p>
@@ -67,9 +68,10 @@ pub(super) fn failure_page(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Unwind: {what}</title>
 <link rel="icon" href="/favicon.svg">
+<script src="/theme.js"></script>
 <link rel="stylesheet" href="/pkg/unwind.css">
 </head>
-<body class="plain">
+<body class="plain-page">
 <main>
 <h1>{what}</h1>
 <p>{means}</p>
@@ -95,10 +97,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_inline_and_nothing_is_markup() {
+    fn sign_in_page_has_nothing_inline_and_the_class_that_styles_it() {
         for inline in ["<script>", "<style", "style=", "onload", "onclick"] {
             assert!(!SIGN_IN_PAGE.contains(inline), "{inline}");
         }
+        let style = include_str!("../../../style/plain.css");
+        assert!(SIGN_IN_PAGE.contains(r#"<body class="plain-page">"#));
+        assert!(style.contains(".plain-page main"), "the class has its rules");
         assert_eq!(escape(r#"<a b="c" d='&'>"#), "&lt;a b=&quot;c&quot; d=&#39;&amp;&#39;&gt;");
     }
 }

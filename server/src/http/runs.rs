@@ -34,7 +34,7 @@ pub(super) async fn start(
     Extension(person): Extension<Person>,
     Body(Confirmed { plan, hash, confirm }): Body<Confirmed>,
 ) -> Result<(StatusCode, Json<Started>), Failure> {
-    let run = state.hub.start(Start { plan, hash, confirm, by: person.name }).await??;
+    let run = state.hub.start(Start { plan, hash, confirm, by: person.guest.recorded() }).await??;
     Ok((StatusCode::CREATED, Json(Started { run })))
 }
 
@@ -92,6 +92,6 @@ async fn steer(
     run: RunId,
     steer: Steer,
 ) -> Result<StatusCode, Failure> {
-    state.hub.steer(run, steer, person.name).await??;
+    state.hub.steer(run, steer, person.guest.recorded()).await??;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -23,7 +23,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::access;
+use super::{access, guard::OneTooMany, guarded_stream::GuardedStream};
 
 /// How long the head of a request may take to arrive; also how long a connection may wait for its next request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -34,8 +34,44 @@ const HEADERS: usize = 100;
 /// Bytes of a request's head, give or take one read.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// Connections at a time: more than one session's streams for every session there can be. The next one waits.
+/// Connections at a time, where the process may open enough files: more than one session's streams for every session
+/// there can be.
 const CONNECTIONS: usize = 2048;
+
+/// Connections beyond the limit that are being told so. The next one waits to be accepted.
+const REFUSED: usize = 16;
+
+/// How long a connection beyond the limit may take to hear that it is.
+const REFUSAL: Duration = Duration::from_secs(2);
+
+/// How long an answer may wait for its reader before the connection ends. A reader that is merely slow reads something
+/// in that time.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// How many connections there may be, and for how long one may hold an answer up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at a time. Those beyond are answered with 503.
+    pub connections: usize,
+    /// How long nothing may be written to a reader that reads nothing.
+    pub stalled: Duration,
+}
+
+impl Limits {
+    /// The limits that fit this process. Its soft limit of open files is raised to the hard one first. A quarter of the
+    /// files are connections: each may send a file, and the other half is for the cluster's watches and the journal.
+    pub fn of_process() -> Self {
+        let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or_else(|error| {
+            tracing::warn!(error = %error, "cannot raise the limit of open files");
+            rlimit::Resource::NOFILE.get_soft().unwrap_or(0)
+        });
+        Self { connections: connections(files), stalled: STALLED }
+    }
+}
+
+fn connections(files: u64) -> usize {
+    usize::try_from(files / 4).unwrap_or(usize::MAX).clamp(REFUSED, CONNECTIONS)
+}
 
 /// How long answers on their way are waited for at the end. Streams end by themselves at once.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
@@ -93,11 +129,23 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
 }
 
 /// Serves until `drain` is cancelled and the answers on their way are given.
-pub async fn serve(listener: TcpListener, router: Router, drain: CancellationToken) {
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    drain: CancellationToken,
+) {
     let mut connections = JoinSet::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let refusals = Arc::new(Semaphore::new(REFUSED));
+    let refusing = router.clone().layer(Extension(OneTooMany));
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { break };
+        // Whichever way the next connection goes, there is a place for it.
+        let refusal = tokio::select! {
+            () = drain.cancelled() => break,
+            refusal = refusals.clone().acquire_owned() => refusal,
+        };
+        let Ok(refusal) = refusal else { break };
         let stream = tokio::select! {
             () = drain.cancelled() => break,
             accepted = listener.accept() => match accepted {
@@ -111,11 +159,22 @@ pub async fn serve(listener: TcpListener, router: Router, drain: CancellationTok
             },
             Some(_) = connections.join_next() => continue,
         };
-        let (router, drain) = (router.clone(), drain.clone());
-        connections.spawn(async move {
-            converse(stream, router, drain).await;
-            drop(place);
-        });
+        let (drain, stalled) = (drain.clone(), limits.stalled);
+        if let Ok(place) = places.clone().try_acquire_owned() {
+            let router = router.clone();
+            connections.spawn(async move {
+                converse(stream, router, stalled, true, drain).await;
+                drop(place);
+            });
+        } else {
+            let refusing = refusing.clone();
+            connections.spawn(async move {
+                let told = converse(stream, refusing, stalled, false, drain);
+                // A client that says nothing is not told.
+                let _ = tokio::time::timeout(REFUSAL, told).await;
+                drop(refusal);
+            });
+        }
     }
     drop(listener);
     let rest = tokio::time::timeout(LAST_ANSWERS, async {
@@ -126,8 +185,14 @@ pub async fn serve(listener: TcpListener, router: Router, drain: CancellationTok
     }
 }
 
-/// One connection, to its end.
-async fn converse(stream: TcpStream, router: Router, drain: CancellationToken) {
+/// One connection, to its end; for more than one request if `keep_alive`.
+async fn converse(
+    stream: TcpStream,
+    router: Router,
+    stalled: Duration,
+    keep_alive: bool,
+    drain: CancellationToken,
+) {
     // Events are small and each is to be seen at once.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(error = %error, "cannot send without delay");
@@ -137,7 +202,11 @@ async fn converse(stream: TcpStream, router: Router, drain: CancellationToken) {
         .header_read_timeout(HEAD_PATIENCE)
         .max_headers(HEADERS)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .keep_alive(keep_alive)
+        .serve_connection(
+            TokioIo::new(GuardedStream::new(stream, stalled)),
+            TowerToHyperService::new(router),
+        );
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -148,5 +217,19 @@ async fn converse(stream: TcpStream, router: Router, drain: CancellationToken) {
     };
     if let Err(error) = ended {
         tracing::debug!(error = %error, "a connection broke off");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_and_their_files_leave_half_of_the_descriptors() {
+        for files in [64, 256, 1_024, 4_096] {
+            assert!(connections(files) as u64 * 2 <= files / 2, "{files}");
+        }
+        assert_eq!(connections(1_048_576), CONNECTIONS);
+        assert_eq!(connections(0), REFUSED, "a few, whatever the limit says");
     }
 }

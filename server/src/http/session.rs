@@ -5,11 +5,15 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use http::{StatusCode, header};
+use http::{HeaderMap, StatusCode, header, uri::PathAndQuery};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AppState, Failure, access::Person, body::Body};
+use super::{
+    AppState, Failure,
+    access::{Guest, Person},
+    body::Body,
+};
 use crate::args;
 
 #[derive(Deserialize)]
@@ -20,24 +24,42 @@ pub(super) struct SignIn {
 
 #[derive(Serialize)]
 struct SignedIn {
-    name: String,
+    #[serde(flatten)]
+    guest: Guest,
 }
 
 /// Exchanges a link's token for a cookie.
 pub(super) async fn sign_in(
     State(state): State<AppState>,
+    headers: HeaderMap,
     Body(SignIn { token }): Body<SignIn>,
 ) -> Result<Response, Failure> {
-    let (Person { name, .. }, cookie) = state.access.sign_in(&token, Timestamp::now())?;
-    tracing::info!(person.name = %name, "signed in");
-    Ok((StatusCode::CREATED, [(header::SET_COOKIE, cookie)], Json(SignedIn { name }))
+    let now = Timestamp::now();
+    let (Person { guest, .. }, cookie) = state.access.sign_in(&token, now)?;
+    // The browser forgets the cookie that it had, so nobody could end that session any more.
+    if let Some(replaced) = state.access.admit(&headers, now) {
+        state.access.sign_out(&replaced.session, now)?;
+    }
+    tracing::info!(person.name = %guest.recorded(), "signed in");
+    Ok((StatusCode::CREATED, [(header::SET_COOKIE, cookie)], Json(SignedIn { guest }))
         .into_response())
+}
+
+/// Ends the session and its streams, and clears the cookie.
+pub(super) async fn sign_out(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+) -> Result<Response, Failure> {
+    let cookie = state.access.sign_out(&person.session, Timestamp::now())?;
+    tracing::info!(person.name = %person.guest.recorded(), "signed out");
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Invite {
     name: Option<String>,
+    path: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -46,17 +68,36 @@ pub(super) struct Invitation {
     expires: Option<Timestamp>,
 }
 
-/// Makes a link for another browser.
+/// Makes a link for another browser; the link opens `path`.
 pub(super) async fn link(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
-    Body(Invite { name }): Body<Invite>,
+    Body(Invite { name, path }): Body<Invite>,
 ) -> Result<(StatusCode, Json<Invitation>), Failure> {
-    let name = match name {
-        Some(name) => args::name(&name).map_err(Failure::Shape)?,
-        None => person.name.clone(),
+    let path = own_path(path.as_deref().unwrap_or("/"))?;
+    let inviter = &person.guest;
+    let guest = match name {
+        Some(name) => Guest {
+            name: args::name(&name).map_err(Failure::Shape)?,
+            invited_by: Some(inviter.name.clone()),
+        },
+        None => inviter.clone(),
     };
-    tracing::info!(person.name = %person.name, invited.name = %name, "made a link");
-    let link = state.access.link(name, Timestamp::now());
+    tracing::info!(person.name = %inviter.recorded(), invited.name = %guest.name, "made a link");
+    let link = state.access.link(guest, path.to_owned(), Timestamp::now());
     Ok((StatusCode::CREATED, Json(Invitation { url: link.url(), expires: link.expires })))
+}
+
+/// The longest path of a link, as long as an address may be.
+const PATH_LIMIT: usize = 8 * 1024;
+
+/// A path of this server, with its query and without a fragment. `//host` and `/\host` are other hosts to a browser.
+fn own_path(path: &str) -> Result<&str, Failure> {
+    let is_path = path.parse::<PathAndQuery>().is_ok_and(|parsed| parsed.as_str() == path);
+    let is_own = path.starts_with('/') && !path.starts_with("//") && !path.contains('\\');
+    if is_path && is_own && path.is_ascii() && path.len() <= PATH_LIMIT {
+        Ok(path)
+    } else {
+        Err(Failure::Shape("the path is not a path of this server".to_owned()))
+    }
 }

@@ -1,23 +1,26 @@
 //! The built page's files.
 
 use std::{
-    io,
+    convert::Infallible,
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use axum::{
     Router,
+    body::Body,
     extract::Request,
     middleware::{Next, from_fn},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use http::{HeaderValue, header};
 use leptos::config::LeptosOptions;
 use sha2::{Digest, Sha256};
+use tower::service_fn;
 use tower_http::services::{ServeDir, ServeFile};
 
-use super::AppState;
+use super::{AppState, Failure};
 
 /// The name of the script and the module, as the build gives it.
 const NAME: &str = "unwind";
@@ -100,12 +103,31 @@ pub(super) fn routes(site: &Site) -> Router<AppState> {
         .append_index_html_on_directories(false)
         .precompressed_br()
         .precompressed_gzip();
+    let pkg = service_fn(move |request| built_file(pkg.clone(), request));
     let routes =
         PUBLIC.into_iter().fold(Router::new().nest_service("/pkg", pkg), |routes, name| {
             let file = ServeFile::new(site.root.join(name)).precompressed_br().precompressed_gzip();
             routes.route_service(&format!("/{name}"), file)
         });
     routes.layer(from_fn(cache))
+}
+
+/// A file of the build. A name that the file system cannot hold is the name of no file; `ServeDir` alone answers 500.
+async fn built_file(mut pkg: ServeDir, request: Request) -> Result<Response, Infallible> {
+    Ok(match pkg.try_call(request).await {
+        Ok(found) => found.map(Body::new),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::NotADirectory
+            | ErrorKind::InvalidFilename
+            | ErrorKind::InvalidInput => Failure::UnknownPath.into_response(),
+            _ => {
+                tracing::error!(error = %error, "cannot read a file of the built page");
+                Failure::Internal.into_response()
+            }
+        },
+    })
 }
 
 /// Files whose name changes with their content are kept for ever; the others are asked for again each time, which

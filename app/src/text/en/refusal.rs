@@ -150,6 +150,12 @@ pub const SHUTTING_DOWN: Words = words(
     "Come back when it has been started again; an open page does so by itself.",
 );
 
+pub const TOO_MANY_CONNECTIONS: Words = words(
+    "Too many connections are open",
+    "Every browser tab and every program that follows events holds a connection.",
+    "Close tabs that are not needed, then try again.",
+);
+
 pub const WRONG_HOST: Words = words(
     "This server does not go by that name",
     "A name that leads to this machine by a trick could make your browser act for somebody else.",
@@ -177,7 +183,7 @@ pub const WRONG_TOKEN: Words = words(
 pub const TOO_MANY_ATTEMPTS: Words = words(
     "Too many wrong links were tried",
     "Somebody on this machine tries links one after another.",
-    "Wait a minute, then open the right link again; it has not been used up.",
+    "Open the right link: it still works. Other links are refused for a minute.",
 );
 
 pub const UNKNOWN_PATH: Words = words(
