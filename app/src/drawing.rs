@@ -6,7 +6,7 @@ use std::{
 };
 
 use teardown::{
-    message::{EdgeCard, ObjectCard, Membership},
+    message::{EdgeCard, Membership, ObjectCard},
     object::Uid,
     relation::EdgeKind,
 };

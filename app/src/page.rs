@@ -9,7 +9,7 @@ pub mod units;
 use std::mem::discriminant;
 
 use leptos::prelude::*;
-use teardown::message::{HiddenKindCard, ClusterCard, Topic};
+use teardown::message::{ClusterCard, HiddenKindCard, Topic};
 
 use crate::{
     clipboard, command,

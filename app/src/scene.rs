@@ -11,8 +11,8 @@ use std::{
 use leptos::prelude::*;
 use teardown::{
     message::{
-        HiddenKindCard, ClusterCard, Counts, EdgeCard, FeedEntry, Gap, Key, Message, ObjectCard, Record,
-        Revision, RunCard, StepCard, UnitCard, View,
+        ClusterCard, Counts, EdgeCard, FeedEntry, Gap, HiddenKindCard, Key, Message, ObjectCard,
+        Record, Revision, RunCard, StepCard, UnitCard, View,
     },
     object::Uid,
     plan::StepId,

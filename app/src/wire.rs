@@ -10,23 +10,23 @@ use jiff::Timestamp;
 pub use json::Json;
 use teardown::{
     api_problem::{ApiProblem, ProblemCode},
-    unknown_reason::UnknownReason,
+    demo::{Demo, DemoFault, FaultSwitch},
     labels::Labels,
     message::{
-        AwayCause, HiddenKindCard, HiddenCause, ClusterCard, Detail, DetailName, EdgeCard, FeedEntry,
-        Key, Message, ObjectCard, Record, Revision, RunCard, Membership, State, StepCard, UnitCard,
-        Unreachable,
+        AwayCause, ClusterCard, Detail, DetailName, EdgeCard, FeedEntry, HiddenCause,
+        HiddenKindCard, Key, Membership, Message, ObjectCard, Record, Revision, RunCard, State,
+        StepCard, UnitCard, Unreachable,
     },
     object::{Deletion, Kind, ObjectRef, Reclaim, Uid},
     plan::{
-        Blocker, DataFate, StepAction, Difference, Fate, Kept, KeptReason, Plan, PlanId, Propagation,
-        Step, StepId,
+        Blocker, DataFate, Difference, Fate, Kept, KeptReason, Plan, PlanId, Propagation, Step,
+        StepAction, StepId,
     },
-    demo::{FaultSwitch, DemoFault, Demo},
-    relation::{EdgeKind, Reason, DeletionPhase},
+    relation::{DeletionPhase, EdgeKind, Reason},
     run::{FeedEvent, RunId, RunState, StepProblem},
     selector::{Operator, Requirement, Selector},
-    unit::{UnitOrigin, UnitId},
+    unit::{UnitId, UnitOrigin},
+    unknown_reason::UnknownReason,
 };
 
 use crate::{calendar, seed::Seed};

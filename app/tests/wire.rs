@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use teardown::{
     api_problem::ApiProblem,
     message::{
-        AwayCause, HiddenCause, DetailName, Key, Message, Demo, Revision, Membership, State,
+        AwayCause, Demo, DetailName, HiddenCause, Key, Membership, Message, Revision, State,
     },
     object::Reclaim,
-    plan::{StepAction, Difference, Fate, KeptReason, Propagation},
-    relation::{EdgeKind, DeletionPhase},
+    plan::{Difference, Fate, KeptReason, Propagation, StepAction},
+    relation::{DeletionPhase, EdgeKind},
     run::{FeedEvent, RunState, StepProblem},
     selector::{Operator, Selector},
     unit::UnitOrigin,
@@ -172,9 +172,15 @@ fn what_is_missing_or_of_another_kind_is_refused() {
     ] {
         assert_eq!(wire::read::<Message>(text), None, "{text}");
     }
-    assert_eq!(wire::read::<StepProblem>(r#"{"problem":"refused","code":65536,"message":""}"#), None);
+    assert_eq!(
+        wire::read::<StepProblem>(r#"{"problem":"refused","code":65536,"message":""}"#),
+        None
+    );
     assert_eq!(wire::read::<Key>(r#"{"edge":["1","2","Owns"]}"#), None);
-    assert_eq!(wire::read::<StepAction>(r#"{"delete":{"propagation":"Background"},"more":1}"#), None);
+    assert_eq!(
+        wire::read::<StepAction>(r#"{"delete":{"propagation":"Background"},"more":1}"#),
+        None
+    );
 }
 
 #[test]

@@ -48,7 +48,7 @@ use self::{
 };
 use crate::{
     chance::Chance,
-    hub::{Incoming, CallRequest},
+    hub::{CallRequest, Incoming},
 };
 
 /// Lists under way at once: the first sight of a cluster is a list of each of its hundred kinds.

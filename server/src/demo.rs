@@ -16,8 +16,8 @@ use sandbox::{
     world::{BadWorld, World},
 };
 use teardown::{
+    demo::{Demo as Card, DemoCommand, DemoFault, FaultSwitch},
     observation::Observation,
-    demo::{FaultSwitch, DemoFault, DemoCommand, Demo as Card},
 };
 use tokio::{
     sync::{Notify, mpsc},
@@ -106,10 +106,7 @@ impl Demo {
     ///
     /// # Errors
     /// [`DemoError::Port`], [`DemoError::Unreadable`] where the kubeconfig cannot be written.
-    pub async fn listen(
-        &self,
-        path: &Path,
-    ) -> Result<impl Future<Output = ()> + use<>, DemoError> {
+    pub async fn listen(&self, path: &Path) -> Result<impl Future<Output = ()> + use<>, DemoError> {
         let port = Port::bind(0).await.map_err(DemoError::Port)?;
         let address = port.address().map_err(DemoError::Port)?;
         std::fs::write(path, kubeconfig(address, None))
@@ -153,9 +150,15 @@ impl Demo {
     pub fn play(&self, play: &DemoCommand) -> Result<(), NoSuchPlay> {
         let mut game = self.game();
         let played = self.sandbox.with(|world| match play {
-            DemoCommand::TurnOn { what: DemoFault::Incident, subject } => game.begin(world, subject),
-            DemoCommand::TurnOn { what, subject } => game.set(world, &mishap(*what, subject)?, true),
-            DemoCommand::TurnOff { what, subject } => game.set(world, &mishap(*what, subject)?, false),
+            DemoCommand::TurnOn { what: DemoFault::Incident, subject } => {
+                game.begin(world, subject)
+            }
+            DemoCommand::TurnOn { what, subject } => {
+                game.set(world, &mishap(*what, subject)?, true)
+            }
+            DemoCommand::TurnOff { what, subject } => {
+                game.set(world, &mishap(*what, subject)?, false)
+            }
             DemoCommand::Repair {} => {
                 game.repair(world);
                 Ok(())
@@ -173,8 +176,10 @@ impl Demo {
         let game = self.game();
         let switch =
             |what, subject: &str, on| FaultSwitch { what, subject: subject.to_owned(), on };
-        let mut switches: Vec<FaultSwitch> =
-            game.incidents().map(|(name, begun)| switch(DemoFault::Incident, name, begun)).collect();
+        let mut switches: Vec<FaultSwitch> = game
+            .incidents()
+            .map(|(name, begun)| switch(DemoFault::Incident, name, begun))
+            .collect();
         self.sandbox.with(|world| {
             switches.extend(game.mishaps(world).into_iter().map(|(mishap, broken)| match mishap {
                 play::Mishap::Operator(key) => {

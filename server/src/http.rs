@@ -132,7 +132,7 @@ pub use self::{
     site::{Site, SiteError},
 };
 use self::{events::Streams, guard::signed_in};
-use crate::{hub::HubHandle, demo::Demo};
+use crate::{demo::Demo, hub::HubHandle};
 
 /// The longest body of a request; the longest there is names a plan, its hash and a unit.
 const BODY_LIMIT: usize = 256 * 1024;
@@ -154,7 +154,12 @@ pub struct AppState {
 impl AppState {
     /// Handlers that ask `hub`, let in whom `access` knows, show the page in `site`, and end their streams when `drain`
     /// is cancelled.
-    pub fn new(hub: HubHandle, access: Arc<LocalAccess>, site: Site, drain: CancellationToken) -> Self {
+    pub fn new(
+        hub: HubHandle,
+        access: Arc<LocalAccess>,
+        site: Site,
+        drain: CancellationToken,
+    ) -> Self {
         Self { hub, access, drain, site, streams: Arc::default(), demo: None }
     }
 

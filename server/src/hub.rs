@@ -37,14 +37,15 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{topic_channel::TopicChannel, clock::Clock, active_run::ActiveRun};
+use self::{active_run::ActiveRun, clock::Clock, topic_channel::TopicChannel};
 use crate::{
     chance::Chance,
     journal::{ClusterId, Journal, JournalError},
 };
 
 pub use self::handle::{
-    Frame, FrameKind, HubHandle, HubClosed, Incoming, CallRequest, Refusal, Start, Steer, Subscription,
+    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Refusal, Start, Steer,
+    Subscription,
 };
 
 /// Messages that may wait in the mailbox. A burst of watch events arrives as few large ones, so this is ample; when it
@@ -197,10 +198,7 @@ impl Hub {
         let now = self.clock.now();
         let publish = if self.stale { self.published + PUBLISH } else { self.published + AGE };
         let cluster = self.cluster();
-        let runs = self
-            .runs
-            .values()
-            .filter(|active| active.is_active(&self.index, &cluster));
+        let runs = self.runs.values().filter(|active| active.is_active(&self.index, &cluster));
         let next = runs.filter_map(|active| active.run.wake(now)).min();
         next.map_or(publish, |at| publish.min(self.clock.instant(at)))
     }
@@ -291,7 +289,11 @@ impl Hub {
 
     /// Gives a run an input: its events are journaled, then applied, and only then its actions leave. Says whether
     /// anything followed.
-    fn apply_input(&mut self, id: &RunId, input: &Input) -> Result<Result<bool, SteerError>, HubError> {
+    fn apply_input(
+        &mut self,
+        id: &RunId,
+        input: &Input,
+    ) -> Result<Result<bool, SteerError>, HubError> {
         let now = self.clock.now();
         let Some(active) = self.runs.get_mut(id) else { return Ok(Ok(false)) };
         let decision = match active.run.decide(input, &self.index, now) {
@@ -401,8 +403,7 @@ impl Hub {
         for namespace in namespaces {
             self.index.check_pods_visible(Some(namespace)).map_err(Refusal::PodsHidden)?;
         }
-        let held =
-            self.runs.values().filter(|active| !active.run.state().is_ended());
+        let held = self.runs.values().filter(|active| !active.run.state().is_ended());
         for active in held {
             let mut theirs = active.run.plan.steps.iter();
             if let Some(step) =
@@ -453,8 +454,7 @@ impl Hub {
         self.learn();
         let Some(known) = &self.known else { return Err(Refusal::NotReady) };
         let cluster = self.cluster();
-        let ours =
-            self.runs.values().filter(|active| active.cluster.is(&cluster));
+        let ours = self.runs.values().filter(|active| active.cluster.is(&cluster));
         let mut runs: Vec<&Run> = ours.map(|active| &active.run).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.started()));
         let world = World {

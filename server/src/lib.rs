@@ -21,10 +21,10 @@ use tracing_subscriber::EnvFilter;
 use crate::{
     args::Args,
     cluster::{Access, Cluster},
-    http::{AppState, LocalAccess, Site},
-    hub::{HubHandle, Hub},
-    journal::Journal,
     demo::Demo,
+    http::{AppState, LocalAccess, Site},
+    hub::{Hub, HubHandle},
+    journal::Journal,
     shutdown::Signals,
 };
 

@@ -8,9 +8,9 @@ use house::House;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use server::{
-    hub::{HubHandle, Incoming, Hub, MAILBOX, CALLS, CallRequest},
-    journal::{Journal, MemoryStore},
     demo::Demo,
+    hub::{CALLS, CallRequest, Hub, HubHandle, Incoming, MAILBOX},
+    journal::{Journal, MemoryStore},
 };
 use teardown::{
     action::Outcome,
@@ -238,7 +238,8 @@ impl Kept {
 
     /// Answers the next order.
     async fn answer(&mut self, outcome: impl FnOnce(&str) -> Outcome) {
-        let CallRequest { run, action, .. } = self.orders.recv().await.expect("there is something to do");
+        let CallRequest { run, action, .. } =
+            self.orders.recv().await.expect("there is something to do");
         let outcome = outcome(&format!("{action:?}"));
         self.tell(Incoming::CallCompleted { run, action, outcome }).await;
     }

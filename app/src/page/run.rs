@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use teardown::{
-    message::{ObjectCard, RunCard, Membership, State, StepCard, Topic},
+    message::{Membership, ObjectCard, RunCard, State, StepCard, Topic},
     plan::StepId,
     run::RunId,
 };
 
 use crate::{
     address::{Address, Shape},
-    command::{self, RunCommand, Refusal},
+    command::{self, Refusal, RunCommand},
     erased::{alive, memo, now},
     route::Route,
     scene,

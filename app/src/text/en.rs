@@ -8,7 +8,7 @@ pub mod refusal;
 mod step_problem;
 
 use teardown::{
-    message::{AwayCause, HiddenCause, DetailName, State},
+    message::{AwayCause, DetailName, HiddenCause, State},
     object::ObjectRef,
     plan::KeptReason,
     relation::DeletionPhase,
@@ -17,9 +17,9 @@ use teardown::{
 };
 
 pub use self::api_problem::api_problem;
+pub use self::demo::*;
 pub use self::edge::{edge, edge_reversed, edge_sentence, reason};
 pub use self::plan::*;
-pub use self::demo::*;
 pub use self::step_problem::{evidence, in_doubt, step_problem, trouble_do};
 use crate::reach::Reach;
 

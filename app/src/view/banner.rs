@@ -1,7 +1,7 @@
 //! Banners: what is wrong around the page, what it means and what to do.
 
 use leptos::prelude::*;
-use teardown::message::{HiddenKindCard, HiddenCause, ClusterCard};
+use teardown::message::{ClusterCard, HiddenCause, HiddenKindCard};
 
 use super::{icon::icon, moment::moment};
 use crate::{command::Refusal, text};

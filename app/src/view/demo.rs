@@ -1,7 +1,7 @@
 //! The game, where the cluster is only played: that nothing real is touched, and what can be pulled to see what follows.
 
 use leptos::prelude::*;
-use teardown::message::{FaultSwitch, DemoFault, Demo};
+use teardown::message::{Demo, DemoFault, FaultSwitch};
 
 use super::{
     each::{Row, each},
@@ -49,7 +49,10 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(String)) -> AnyView {
 fn rows(game: Memo<Option<Demo>>, play: fn(String)) -> Vec<Row> {
     let switches =
         game.with(|game| game.as_ref().map(|game| game.switches.clone()).unwrap_or_default());
-    switches.into_iter().map(|FaultSwitch { what, subject, .. }| row(game, play, what, subject)).collect()
+    switches
+        .into_iter()
+        .map(|FaultSwitch { what, subject, .. }| row(game, play, what, subject))
+        .collect()
 }
 
 fn row(game: Memo<Option<Demo>>, play: fn(String), what: DemoFault, subject: String) -> Row {

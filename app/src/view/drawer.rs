@@ -2,9 +2,9 @@
 
 use leptos::prelude::*;
 use teardown::{
-    message::{EdgeCard, ObjectCard, Membership, State},
+    message::{EdgeCard, Membership, ObjectCard, State},
     object::{ObjectRef, Uid},
-    relation::{EdgeKind, DeletionPhase},
+    relation::{DeletionPhase, EdgeKind},
 };
 
 use super::{

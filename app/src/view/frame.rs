@@ -4,8 +4,7 @@ use leptos::prelude::*;
 use teardown::message::{ClusterCard, Key, Message, Record};
 
 use super::{
-    banner, connection::ConnectionPill, icon::icon, keys::Keys, demo::demo,
-    theme::ThemeButton,
+    banner, connection::ConnectionPill, demo::demo, icon::icon, keys::Keys, theme::ThemeButton,
 };
 use crate::{
     address::decoded,
@@ -51,8 +50,7 @@ pub fn Frame(
     let connection = expect_context::<Connection>();
     let place = expect_context::<Place>();
     alive(move || document().set_title(&title(&place.path())));
-    let game =
-        memo(move || badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
+    let game = memo(move || badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
     clock::keep_pace(game);
     let crumbs = move || {
         crumbs(&place.path())

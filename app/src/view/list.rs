@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use teardown::{
-    message::{ObjectCard, Membership},
+    message::{Membership, ObjectCard},
     object::Uid,
 };
 

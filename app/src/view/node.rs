@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use leptos::{prelude::*, svg};
 use teardown::{
-    message::{ObjectCard, Membership, State},
+    message::{Membership, ObjectCard, State},
     object::Uid,
 };
 

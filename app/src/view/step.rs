@@ -1,7 +1,7 @@
 //! A step of a plan: the object, what is done with it, and what must be proven first.
 
 use leptos::prelude::*;
-use teardown::plan::{Blocker, StepAction, Plan, Step};
+use teardown::plan::{Blocker, Plan, Step, StepAction};
 
 use super::{icon::icon, object_name::object_name_short};
 use crate::text;

@@ -9,17 +9,17 @@ use app::Seed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
     api_problem::ProblemCode,
-    unknown_reason::UnknownReason,
     message::{
-        AwayCause, HiddenKindCard, HiddenCause, ClusterCard, Counts, Detail, DetailName, EdgeCard,
-        FeedEntry, Message, ObjectCard, Record, Revision, RunCard, Membership, State, StepCard,
-        UnitCard, Unreachable,
+        AwayCause, ClusterCard, Counts, Detail, DetailName, EdgeCard, FeedEntry, HiddenCause,
+        HiddenKindCard, Membership, Message, ObjectCard, Record, Revision, RunCard, State,
+        StepCard, UnitCard, Unreachable,
     },
     object::{Deletion, ObjectRef, Uid},
     plan::{KeptReason, Plan, PlanId},
-    relation::{EdgeKind, Reason, DeletionPhase},
+    relation::{DeletionPhase, EdgeKind, Reason},
     run::{FeedEvent, RunId, RunState, StepProblem},
-    unit::{UnitOrigin, UnitId},
+    unit::{UnitId, UnitOrigin},
+    unknown_reason::UnknownReason,
 };
 
 use self::plan::{plan, steps};
@@ -172,8 +172,11 @@ fn world() -> World {
         field: "spec.template.spec.volumes[1].secret.secretName".into(),
         value: "shared-ca".into(),
     };
-    world.object(&shared).membership =
-        Membership::Kept(KeptReason::UsedBy { user, edge: EdgeKind::Mounts, reason: reason.clone() });
+    world.object(&shared).membership = Membership::Kept(KeptReason::UsedBy {
+        user,
+        edge: EdgeKind::Mounts,
+        reason: reason.clone(),
+    });
     world.edge(&monitor, EdgeKind::Mounts, &shared, &reason.field, &reason.value);
     world
 }

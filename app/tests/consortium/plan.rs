@@ -1,10 +1,10 @@
 //! The plan of the consortium.
 
 use teardown::{
-    message::{ObjectCard, Membership},
+    message::{Membership, ObjectCard},
     object::{Kind, Reclaim, Uid},
-    plan::{Blocker, DataFate, StepAction, Fate, Kept, Plan, PlanId, Propagation, Step, StepId},
-    relation::{EdgeKind, DeletionPhase},
+    plan::{Blocker, DataFate, Fate, Kept, Plan, PlanId, Propagation, Step, StepAction, StepId},
+    relation::{DeletionPhase, EdgeKind},
     unit::UnitId,
 };
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use teardown::{
     action::PodSight,
-    object::{Deletion, Facts, Kind, Object, OwnerRef, Seconds, Uid, PodReferenceKind},
+    object::{Deletion, Facts, Kind, Object, OwnerRef, PodReferenceKind, Seconds, Uid},
     selector::{Labels, Operator, Requirement, Selector},
 };
 

@@ -39,7 +39,7 @@ use super::{
     request::{self, Failure},
     window::Window,
 };
-use crate::hub::{Incoming, CallRequest};
+use crate::hub::{CallRequest, Incoming};
 
 /// For a DELETE or a GET: webhooks may take up to 10 s each by default, but what has not answered by then is better
 /// observed than waited for.
@@ -149,7 +149,10 @@ async fn send_back_recalled(queue: &mut VecDeque<Waiting>, mailbox: &mpsc::Sende
     }
 }
 
-async fn send_back(mailbox: &mpsc::Sender<Incoming>, CallRequest { run, action, recall: _ }: CallRequest) {
+async fn send_back(
+    mailbox: &mpsc::Sender<Incoming>,
+    CallRequest { run, action, recall: _ }: CallRequest,
+) {
     // A closed mailbox means that the process ends; nobody is left to tell.
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome: Outcome::Recalled }).await;
 }

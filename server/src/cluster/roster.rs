@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use teardown::{api_problem::ApiProblem, message::HiddenCause, object::Kind, observation::Observation};
+use teardown::{
+    api_problem::ApiProblem, message::HiddenCause, object::Kind, observation::Observation,
+};
 use tokio::{
     task::{AbortHandle, JoinError, JoinSet},
     time::{Instant, sleep_until},

@@ -565,7 +565,8 @@ impl Watch {
 
 /// A resource version in a query; it is opaque, and today a number.
 fn segment(version: &str) -> Result<String, Trouble> {
-    request::segment(version).ok_or_else(|| Trouble::Failing(None, ProblemCode::NoResourceVersion.into()))
+    request::segment(version)
+        .ok_or_else(|| Trouble::Failing(None, ProblemCode::NoResourceVersion.into()))
 }
 
 #[cfg(test)]

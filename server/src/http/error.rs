@@ -117,9 +117,7 @@ impl Failure {
             Self::UnknownPath => (S::NOT_FOUND, "unknownPath", refusal::UNKNOWN_PATH),
             Self::WrongMethod => (S::METHOD_NOT_ALLOWED, "wrongMethod", refusal::WRONG_METHOD),
             Self::LongAddress => (S::URI_TOO_LONG, "longAddress", refusal::LONG_ADDRESS),
-            Self::Malformed(problem) => {
-                (S::BAD_REQUEST, "malformed", refusal::malformed(problem))
-            }
+            Self::Malformed(problem) => (S::BAD_REQUEST, "malformed", refusal::malformed(problem)),
             Self::NotJson => (S::UNSUPPORTED_MEDIA_TYPE, "notJson", refusal::NOT_JSON),
             Self::Syntax(problem) => (S::BAD_REQUEST, "syntax", refusal::syntax(problem)),
             Self::Shape(problem) => (S::UNPROCESSABLE_ENTITY, "shape", refusal::shape(problem)),
@@ -266,11 +264,11 @@ pub(super) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 #[cfg(test)]
 mod tests {
     use teardown::{
-        unknown_reason::UnknownReason,
         object::ObjectRef,
         plan::{Difference, PlanId, StepId},
         run::RunId,
         unit::UnitId,
+        unknown_reason::UnknownReason,
     };
 
     use super::*;

@@ -23,7 +23,7 @@ use teardown::{
 };
 
 use super::{AppState, Failure};
-use crate::hub::{HubHandle, HubClosed, Refusal};
+use crate::hub::{HubClosed, HubHandle, Refusal};
 
 /// A route for every page that the app has.
 pub(super) fn routes(state: &AppState) -> Router<AppState> {

@@ -12,7 +12,7 @@ use teardown::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{HubError, CallRequest};
+use super::{CallRequest, HubError};
 use crate::journal::{ClusterId, Journal, JournalError, RunHead};
 
 /// One event as the journal keeps it.

@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
-    unknown_reason::UnknownReason,
     message::{FeedEntry, Message, Revision, Topic},
     object::ObjectRef,
     observation::Observation,
     plan::{Difference, Plan, PlanError, PlanId, StepId},
     run::RunId,
     unit::UnitId,
+    unknown_reason::UnknownReason,
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;

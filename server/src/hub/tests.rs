@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use teardown::{
     action::{Action, Outcome},
     api_problem::ApiProblem,
-    unknown_reason::UnknownReason,
     fixture,
     message::{Key, Record, State, View},
     object::Object,
     run::{RunState, StepProblem},
+    unknown_reason::UnknownReason,
 };
 
 use super::*;
@@ -349,7 +349,8 @@ async fn no_run_starts_while_pods_cannot_be_seen() {
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
     let resource = "pods".to_owned();
     let (cause, message) = (teardown::observation::HiddenCause::Forbidden, ApiProblem::from("no"));
-    let hidden = Observation::Hidden { resource: resource.clone(), cause, message: message.clone() };
+    let hidden =
+        Observation::Hidden { resource: resource.clone(), cause, message: message.clone() };
     process.see(vec![hidden]).await;
     let refused = process.hub.start(confirmation(&plan)).await.unwrap();
     let reason = UnknownReason::Hidden { resource: resource.clone(), namespace: None, message };

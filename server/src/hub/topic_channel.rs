@@ -102,7 +102,7 @@ fn frame(message: &Message, kind: FrameKind) -> Frame {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use teardown::message::{HiddenKindCard, HiddenCause};
+    use teardown::message::{HiddenCause, HiddenKindCard};
 
     use super::*;
 
@@ -131,7 +131,11 @@ mod tests {
             channel.publish(told(&format!("{number} {long}")));
         }
         assert!(channel.ring_bytes <= RING_BYTES);
-        assert!(channel.ring.len() < most && channel.ring.len() > most / 2, "{}", channel.ring.len());
+        assert!(
+            channel.ring.len() < most && channel.ring.len() > most / 2,
+            "{}",
+            channel.ring.len()
+        );
         let kept = channel.ring.len() as u64;
         let now = channel.view.revision();
         let back = |missed: u64| Revision { count: now.count - missed, ..now };

@@ -21,8 +21,8 @@ use crate::{
     index::Index,
     object::{
         Binding, Claim, ClaimRef, Definition, Deletion, Facts, Ingress, Kind, Object, OwnerRef,
-        Phase, Pod, Reclaim, Service, ServiceAccount, ServiceRef, Target, Uid, PodReference, PodReferenceKind, Volume,
-        Webhooks, Workload,
+        Phase, Pod, PodReference, PodReferenceKind, Reclaim, Service, ServiceAccount, ServiceRef,
+        Target, Uid, Volume, Webhooks, Workload,
     },
     observation::Observation,
     selector::Selector,

@@ -21,10 +21,10 @@ use jiff::Timestamp;
 use self::key::{ByName, ByUid, Name};
 use crate::{
     api_problem::{ApiProblem, ProblemCode},
-    unknown_reason::UnknownReason,
+    demo::Demo,
     object::{Facts, Kind, Object, ObjectRef, Uid, Volume},
     observation::{HiddenCause, Observation, Unreachable},
-    demo::Demo,
+    unknown_reason::UnknownReason,
 };
 
 /// Namespaces named in one sentence.
@@ -65,7 +65,9 @@ struct Watch {
 impl Watch {
     /// Whether all lists of it have come.
     fn is_listed(&self) -> bool {
-        let is_whole = |per_namespace: &PerNamespace| per_namespace.namespaces.values().all(|part| part.listed);
+        let is_whole = |per_namespace: &PerNamespace| {
+            per_namespace.namespaces.values().all(|part| part.listed)
+        };
         self.listed || self.per_namespace.as_ref().is_some_and(is_whole)
     }
 }
@@ -248,8 +250,10 @@ impl Index {
         }
         watch.listed = false;
         let before = watch.per_namespace.take();
-        let since =
-            before.as_ref().map(|per_namespace| per_namespace.since).or(hidden.map(|hidden| hidden.since));
+        let since = before
+            .as_ref()
+            .map(|per_namespace| per_namespace.since)
+            .or(hidden.map(|hidden| hidden.since));
         let mut parts = before.map(|per_namespace| per_namespace.namespaces).unwrap_or_default();
         let namespaces = namespaces.into_iter().map(|namespace| {
             let part = parts.remove(&namespace).unwrap_or_default();
@@ -469,10 +473,14 @@ impl Index {
             (Visibility::Hidden(why), _) => Presence::Unknown(why),
             (_, Some(object)) => Presence::Present(object),
             (Visibility::Visible, None) => Presence::Gone,
-            (Visibility::NotListed, None) => Presence::Unknown(UnknownReason::NotListed { resource }),
+            (Visibility::NotListed, None) => {
+                Presence::Unknown(UnknownReason::NotListed { resource })
+            }
             // The kind went with its definition, which waits for the last object before it goes.
             (Visibility::NotServed, None) if self.definition_is_gone(kind) => Presence::Gone,
-            (Visibility::NotServed, None) => Presence::Unknown(UnknownReason::NotServed { resource }),
+            (Visibility::NotServed, None) => {
+                Presence::Unknown(UnknownReason::NotServed { resource })
+            }
         }
     }
 
@@ -492,7 +500,9 @@ impl Index {
             Some(Part { listed: true, .. }) => Visibility::Visible,
             Some(_) => Visibility::NotListed,
             None if self.is_gone_namespace(namespace) => Visibility::Visible,
-            None => Visibility::Hidden(hidden_reason(resource, Some(namespace), &per_namespace.message)),
+            None => {
+                Visibility::Hidden(hidden_reason(resource, Some(namespace), &per_namespace.message))
+            }
         }
     }
 
@@ -520,7 +530,9 @@ impl Index {
         {
             match self.visibility(resource, Some(namespace)) {
                 Visibility::Visible | Visibility::NotServed => {}
-                Visibility::NotListed => return Err(UnknownReason::NotListed { resource: resource.clone() }),
+                Visibility::NotListed => {
+                    return Err(UnknownReason::NotListed { resource: resource.clone() });
+                }
                 Visibility::Hidden(why) => return Err(why),
             }
         }
@@ -538,7 +550,8 @@ impl Index {
                 || resource.split_once('/').is_some_and(|(hidden, _)| hidden == group)
         };
         let hidden = self.hidden_kinds();
-        if let Some((resource, hidden)) = hidden.iter().find(|(it, _)| is_bound_pair(&it.as_str())) {
+        if let Some((resource, hidden)) = hidden.iter().find(|(it, _)| is_bound_pair(&it.as_str()))
+        {
             return Err(hidden_reason(resource, None, &hidden.message));
         }
         match self.kinds.get(definition) {

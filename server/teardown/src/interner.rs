@@ -5,7 +5,7 @@ use std::{collections::HashSet, hash::Hash, sync::Arc};
 
 use crate::{
     labels::{Label, Labels},
-    object::{Facts, Kind, Object, OwnerRef, ServiceRef, PodReference},
+    object::{Facts, Kind, Object, OwnerRef, PodReference, ServiceRef},
     selector::Selector,
 };
 

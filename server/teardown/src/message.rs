@@ -14,14 +14,14 @@ use crate::{
     api_problem::ApiProblem,
     object::{ObjectRef, Uid},
     plan::{KeptReason, PlanId, StepId},
-    relation::{EdgeKind, Reason, DeletionPhase},
+    relation::{DeletionPhase, EdgeKind, Reason},
     run::{RunId, RunState},
     unit::UnitId,
 };
 
 pub use crate::{
+    demo::{Demo, DemoFault, FaultSwitch},
     observation::{AwayCause, HiddenCause, Unreachable},
-    demo::{FaultSwitch, DemoFault, Demo},
     run::FeedEntry,
     state::{Counts, State},
 };

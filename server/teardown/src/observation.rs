@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     api_problem::ApiProblem,
-    object::{Kind, Object, Uid},
     demo::Demo,
+    object::{Kind, Object, Uid},
 };
 
 /// One thing a watch saw. Removal is only ever said by a stream that is known to be alive.

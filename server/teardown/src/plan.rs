@@ -24,7 +24,7 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Kind, Object, ObjectRef, Reclaim, Uid},
-    relation::{Edge, EdgeKind, Reason, DeletionPhase},
+    relation::{DeletionPhase, Edge, EdgeKind, Reason},
     selector::Selector,
     unit::{Unit, UnitId},
 };
@@ -344,7 +344,12 @@ fn step(
     }
 }
 
-fn action(object: &Object, index: &Index, graph: &Graph, numbers: &HashMap<&Uid, StepId>) -> StepAction {
+fn action(
+    object: &Object,
+    index: &Index,
+    graph: &Graph,
+    numbers: &HashMap<&Uid, StepId>,
+) -> StepAction {
     match &object.facts {
         // The volume's own controller destroys the bytes and then the object; a DELETE of ours would change nothing.
         Facts::Volume(volume)

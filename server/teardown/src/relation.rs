@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     index::Index,
-    object::{Facts, Kind, Object, ServiceRef, Uid, PodReference, PodReferenceKind, Volume},
+    object::{Facts, Kind, Object, PodReference, PodReferenceKind, ServiceRef, Uid, Volume},
     selector::Selector,
 };
 
@@ -253,7 +253,8 @@ pub(crate) fn is_needed(object: &Object, pod: &Object) -> bool {
     };
     if let Facts::Binding(binding) = &object.facts {
         return binding.accounts.iter().any(|(namespace, name)| {
-            pod.namespace.as_ref() == Some(namespace) && names(PodReferenceKind::ServiceAccount, name)
+            pod.namespace.as_ref() == Some(namespace)
+                && names(PodReferenceKind::ServiceAccount, name)
         });
     }
     if goes_before_its_pods(&object.facts) {
@@ -323,7 +324,8 @@ fn contains(found: &mut EdgeCollector<'_>, index: &Index) {
 /// What a Pod refers to by name goes after the Pod, and after the last Pod of what would make another one.
 fn mounts(found: &mut EdgeCollector<'_>, index: &Index) {
     let order = Precedence::FromFirst(final_phase(found.from));
-    for used in uses(found.from).iter().filter(|used| used.what != PodReferenceKind::ServiceAccount) {
+    for used in uses(found.from).iter().filter(|used| used.what != PodReferenceKind::ServiceAccount)
+    {
         if let Some(target) = index.find("", used.what.kind(), found.namespace(), &used.name) {
             found.push(target, EdgeKind::Mounts, order, used.field.clone(), used.name.clone());
         }
@@ -400,8 +402,11 @@ fn selects(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
     let first = goes_before_its_pods(&found.from.facts);
     let Some(namespace) = found.from.namespace.clone() else { return };
     for target in lookup.selected(&namespace, selector) {
-        let order =
-            if first { Precedence::FromFirst(DeletionPhase::Gone) } else { Precedence::ToFirst(final_phase(target)) };
+        let order = if first {
+            Precedence::FromFirst(DeletionPhase::Gone)
+        } else {
+            Precedence::ToFirst(final_phase(target))
+        };
         found.push(target, EdgeKind::Selects, order, field, selector.to_string());
     }
 }
@@ -478,7 +483,8 @@ fn runs_on(found: &mut EdgeCollector<'_>, index: &Index) {
 /// cleans up.
 fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     let order = Precedence::FromFirst(final_phase(found.from));
-    for used in uses(found.from).iter().filter(|used| used.what == PodReferenceKind::ServiceAccount) {
+    for used in uses(found.from).iter().filter(|used| used.what == PodReferenceKind::ServiceAccount)
+    {
         if let Some(account) = index.find("", "ServiceAccount", found.namespace(), &used.name) {
             found.push(account, EdgeKind::RunsAs, order, used.field.clone(), used.name.clone());
         }
@@ -500,10 +506,18 @@ fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     for (i, (namespace, name)) in binding.accounts.iter().enumerate() {
         let field = format!("subjects[{i}].name");
         if let Some(account) = index.find("", "ServiceAccount", Some(namespace), name) {
-            found.push(account, EdgeKind::RunsAs, Precedence::Unordered, field.clone(), name.clone());
+            found.push(
+                account,
+                EdgeKind::RunsAs,
+                Precedence::Unordered,
+                field.clone(),
+                name.clone(),
+            );
         }
         let runs_as_it = |object: &&Arc<Object>| {
-            uses(object).iter().any(|used| used.what == PodReferenceKind::ServiceAccount && used.name == *name)
+            uses(object)
+                .iter()
+                .any(|used| used.what == PodReferenceKind::ServiceAccount && used.name == *name)
         };
         for user in lookup.in_namespace(namespace).iter().filter(runs_as_it) {
             let order = Precedence::ToFirst(final_phase(user));

@@ -22,18 +22,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     api_problem::ApiProblem,
-    unknown_reason::UnknownReason,
-    object::{ObjectRef, Uid},
     deadlines::Overdue,
-    plan::{Blocker, StepAction, Plan, PlanId, Propagation, Step, StepId},
+    object::{ObjectRef, Uid},
+    plan::{Blocker, Plan, PlanId, Propagation, Step, StepAction, StepId},
     relation::EdgeKind,
     state::State,
+    unknown_reason::UnknownReason,
 };
 
 pub use self::{
-    decide::{Input, SteerError, Decision},
+    decide::{Decision, Input, SteerError},
     event::{Call, RunEvent},
-    progress::{Skip, Progress, Stage},
+    progress::{Progress, Skip, Stage},
 };
 
 /// A run's name, chosen by the server when it starts.
@@ -109,7 +109,8 @@ impl Run {
     pub fn new(id: RunId, plan: Arc<Plan>) -> Self {
         let steps = plan.steps.iter().map(|_| Progress::new()).collect();
         let started = plan.made;
-        let (by, event_log, recreating_owners) = (String::new(), Vec::new(), recreating_owners(&plan).into());
+        let (by, event_log, recreating_owners) =
+            (String::new(), Vec::new(), recreating_owners(&plan).into());
         Self {
             id,
             plan,
@@ -186,7 +187,8 @@ impl Run {
                 let Some(first) = self.plan.step(blocker.step) else { return false };
                 let takes_along = match blocker.edge {
                     EdgeKind::Owns => {
-                        first.action == (StepAction::Delete { propagation: Propagation::Background })
+                        first.action
+                            == (StepAction::Delete { propagation: Propagation::Background })
                             && !leaves.contains(&first.id)
                     }
                     EdgeKind::Binds => step.action == StepAction::Await,
@@ -218,8 +220,8 @@ impl Run {
         // Owners stand before what they own.
         for (step, progress) in self.plan.steps.iter().zip(&self.steps).rev() {
             let skip = progress.skip.as_ref();
-            let is_left = progress.requested.is_none()
-                && skip.is_some_and(|skip| skip.at == Stage::Waiting);
+            let is_left =
+                progress.requested.is_none() && skip.is_some_and(|skip| skip.at == Stage::Waiting);
             if is_left || leaves.contains(&step.id) {
                 let owns = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
                 leaves.extend(owns.map(|blocker| blocker.step));
@@ -240,7 +242,9 @@ impl Run {
                 Stage::Waiting | Stage::Requested | Stage::Terminating,
                 Some(StepProblem::Unknown { .. }),
             ) => State::Unknown,
-            (_, Some(StepProblem::Late { .. })) if progress.overdue == Overdue::Stuck => State::Stuck,
+            (_, Some(StepProblem::Late { .. })) if progress.overdue == Overdue::Stuck => {
+                State::Stuck
+            }
             (_, Some(StepProblem::Late { .. })) => State::Slow,
             (Stage::Calling(Call::Delete) | Stage::Requested, _) => State::Requested,
             (Stage::Terminating, _) => State::Terminating,

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use jiff::Timestamp;
 
 use crate::{
+    deadlines::{Deadlines, Overdue},
     graph::Graph,
     index::{HiddenKind, Index, Presence},
     message::{
-        HiddenKindCard, ClusterCard, Counts, Detail, DetailName, EdgeCard, ObjectCard, Record, RunCard,
-        Membership, State, StepCard, UnitCard,
+        ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, ObjectCard,
+        Record, RunCard, State, StepCard, UnitCard,
     },
     object::{Facts, Object, Reclaim, Uid},
-    deadlines::{Overdue, Deadlines},
     plan::{self, Kept, KeptReason, Plan, PlanError, Step, StepId},
-    relation::{self, Edge, EdgeKind, DeletionPhase},
+    relation::{self, DeletionPhase, Edge, EdgeKind},
     run::Run,
     unit::{Unit, UnitId},
 };
@@ -64,7 +64,11 @@ impl World<'_> {
         let around = self.outside(unit);
         for object in unit.members.iter().chain(&around).filter_map(|uid| self.index.get(uid)) {
             let membership = if unit.members.contains(&object.uid) {
-                memberships.kept.get(&object.uid).cloned().map_or(Membership::Member, Membership::Kept)
+                memberships
+                    .kept
+                    .get(&object.uid)
+                    .cloned()
+                    .map_or(Membership::Member, Membership::Kept)
             } else {
                 Membership::Outside
             };
@@ -145,10 +149,11 @@ impl World<'_> {
             unreachable: self.index.unreachable().cloned(),
             demo: self.index.demo().cloned(),
         };
-        let hidden =
-            self.index.hidden_kinds().into_iter().map(|(resource, HiddenKind { cause, message, since })| {
+        let hidden = self.index.hidden_kinds().into_iter().map(
+            |(resource, HiddenKind { cause, message, since })| {
                 Record::HiddenKind(HiddenKindCard { resource, cause, message, since })
-            });
+            },
+        );
         std::iter::once(Record::Cluster(cluster)).chain(hidden).collect()
     }
 
@@ -333,7 +338,10 @@ impl Shown<'_> {
 
     fn card(&self, object: &Object, membership: Membership, wave: Option<u32>) -> ObjectCard {
         let (mut state, since) = self.state(object);
-        if state == State::Present && self.run.is_some() && matches!(membership, Membership::Kept(_)) {
+        if state == State::Present
+            && self.run.is_some()
+            && matches!(membership, Membership::Kept(_))
+        {
             state = State::Kept;
         }
         ObjectCard {
@@ -348,7 +356,11 @@ impl Shown<'_> {
             finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
             labels: object.labels.clone(),
             details: details(object),
-            phase: if object.deletion.is_some() { DeletionPhase::Accepted } else { DeletionPhase::Present },
+            phase: if object.deletion.is_some() {
+                DeletionPhase::Accepted
+            } else {
+                DeletionPhase::Present
+            },
             final_phase: relation::final_phase(object),
             step: self.step(&object.uid),
             wave,
@@ -409,7 +421,9 @@ impl Shown<'_> {
         let namespace = step.object.namespace.as_deref();
         let pods = || self.world.index.pods_of(&step.uid, namespace, step.pods.as_ref());
         match relation::final_phase_of(&step.kind) {
-            DeletionPhase::PodsGone if pods().is_ok_and(|pods| pods.is_empty()) => DeletionPhase::PodsGone,
+            DeletionPhase::PodsGone if pods().is_ok_and(|pods| pods.is_empty()) => {
+                DeletionPhase::PodsGone
+            }
             _ => DeletionPhase::Gone,
         }
     }

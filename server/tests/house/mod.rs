@@ -17,9 +17,9 @@ use http_body_util::BodyExt;
 use jiff::Timestamp;
 use serde_json::Value;
 use server::{
+    demo::Demo,
     http::{AppState, LocalAccess, Site, router},
     hub::{Frame, FrameKind, HubHandle, Incoming, Refusal, Subscription},
-    demo::Demo,
 };
 use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},

@@ -23,11 +23,11 @@ use sandbox::{
 };
 use server::hub::{HubHandle, Start, Steer};
 use teardown::{
-    unknown_reason::UnknownReason,
     message::{Message, Record, Topic},
     plan::{Plan, StepId},
     run::{RunId, StepProblem},
     unit::UnitId,
+    unknown_reason::UnknownReason,
 };
 use tokio::{
     runtime::Runtime,
@@ -635,7 +635,10 @@ async fn costly(hub: &HubHandle, run: &RunId) -> Vec<StepId> {
     let looked = timeout(ANSWER, hub.query(Topic::Run(run.clone()))).await;
     let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else { return vec![] };
     let would_lose = |problem: &Option<StepProblem>| {
-        matches!(problem, Some(StepProblem::Unknown { reason: UnknownReason::WouldDestroyData { .. } }))
+        matches!(
+            problem,
+            Some(StepProblem::Unknown { reason: UnknownReason::WouldDestroyData { .. } })
+        )
     };
     let costly = records.into_iter().filter_map(|record| match record {
         Record::Step(step) if would_lose(&step.problem) => Some(step.id),

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use server::{
     chance::Chance,
     cluster::Cluster,
-    hub::{self, HubHandle, Hub},
+    hub::{self, Hub, HubHandle},
     journal::Journal,
 };
 use tokio::{

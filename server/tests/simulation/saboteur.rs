@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use server::hub::{Incoming, CallRequest};
+use server::hub::{CallRequest, Incoming};
 use teardown::{
     action::{Action, Outcome},
     observation::{HiddenCause, Observation},
-    plan::{StepAction, Plan, Propagation},
+    plan::{Plan, Propagation, StepAction},
 };
 use tokio::sync::mpsc;
 
@@ -100,12 +100,13 @@ pub(crate) async fn relay(
 
 fn all(plan: &Plan) -> Vec<Action> {
     let steps = plan.steps.iter();
-    let actions = steps.filter(|step| step.action != StepAction::Await).map(|step| Action::Delete {
-        step: step.id,
-        kind: step.kind.clone(),
-        object: step.object.clone(),
-        uid: step.uid.clone(),
-        propagation: Propagation::Background,
-    });
+    let actions =
+        steps.filter(|step| step.action != StepAction::Await).map(|step| Action::Delete {
+            step: step.id,
+            kind: step.kind.clone(),
+            object: step.object.clone(),
+            uid: step.uid.clone(),
+            propagation: Propagation::Background,
+        });
     actions.collect()
 }

@@ -25,7 +25,9 @@ pub fn api_problem(problem: &ApiProblem) -> String {
         ProblemCode::NotDiscovery { path, why } => {
             return format!("{path} is no discovery document: {why}");
         }
-        ProblemCode::InvalidName { name } => return format!("it serves what no kind may be called: {name}"),
+        ProblemCode::InvalidName { name } => {
+            return format!("it serves what no kind may be called: {name}");
+        }
         ProblemCode::HiddenInNamespaces { hidden, of, named, whole } => {
             let more = if *hidden > named.len() { ", …" } else { "" };
             return format!(
@@ -42,7 +44,9 @@ pub fn api_problem(problem: &ApiProblem) -> String {
                 self::api_problem(whole)
             );
         }
-        ProblemCode::Credentials => "the credentials of the kubeconfig’s user could not be obtained",
+        ProblemCode::Credentials => {
+            "the credentials of the kubeconfig’s user could not be obtained"
+        }
         ProblemCode::NotAnApiServer => "what answers is no API server",
         ProblemCode::Stale => "its API server does not answer, so its kinds are unknown",
         ProblemCode::NoPath => "its name has no path in the API",
@@ -68,7 +72,12 @@ mod tests {
         let named = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         for (fault, sentence) in [
             (
-                ProblemCode::HiddenInNamespaces { hidden: 2, of: 3, named: named(&["bank", "dark"]), whole: whole() },
+                ProblemCode::HiddenInNamespaces {
+                    hidden: 2,
+                    of: 3,
+                    named: named(&["bank", "dark"]),
+                    whole: whole(),
+                },
                 "hidden in 2 of 3 namespaces (bank, dark): secrets is forbidden",
             ),
             (

@@ -2,7 +2,7 @@
 
 use teardown::{
     object::ObjectRef,
-    plan::{Blocker, StepAction, Difference, Fate, Propagation},
+    plan::{Blocker, Difference, Fate, Propagation, StepAction},
     relation::DeletionPhase,
 };
 

@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, fmt::Display};
 
-use teardown::{unknown_reason::UnknownReason, object::ObjectRef};
+use teardown::{object::ObjectRef, unknown_reason::UnknownReason};
 
 use super::in_doubt;
 

@@ -1,6 +1,6 @@
 //! What is wrong with a step, what to do about it, and what the cluster said.
 
-use teardown::{unknown_reason::UnknownReason, object::ObjectRef, run::StepProblem};
+use teardown::{object::ObjectRef, run::StepProblem, unknown_reason::UnknownReason};
 
 use super::{super::absolute, api_problem, many};
 
@@ -54,7 +54,9 @@ pub fn trouble_do(problem: &StepProblem) -> &'static str {
                 "Restore the right or the API group that is missing; it goes on by itself then."
             }
             UnknownReason::NotListed { .. } => "Nothing: it goes on once the kind has been listed.",
-            UnknownReason::WouldDestroyData { .. } => "Stop the run and make a new plan, which will name the data.",
+            UnknownReason::WouldDestroyData { .. } => {
+                "Stop the run and make a new plan, which will name the data."
+            }
             UnknownReason::PodsLeft { .. }
             | UnknownReason::InUse { .. }
             | UnknownReason::WouldCollect { .. }
@@ -82,7 +84,9 @@ pub fn evidence(problem: &StepProblem) -> Vec<String> {
             );
             lines
         }
-        StepProblem::Refused { code, message } => vec![format!("HTTP {code}: {}", api_problem(message))],
+        StepProblem::Refused { code, message } => {
+            vec![format!("HTTP {code}: {}", api_problem(message))]
+        }
         StepProblem::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
         StepProblem::Unknown { reason } => vec![in_doubt(reason)],
         StepProblem::Retrying { message, .. } => vec![api_problem(message)],

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use teardown::object::{Binding, Facts, ServiceAccount, PodReference, PodReferenceKind};
+use teardown::object::{Binding, Facts, PodReference, PodReferenceKind, ServiceAccount};
 
 use super::{Meta, Named, Unreadable, or_default};
 
@@ -41,7 +41,11 @@ pub(super) fn read_account(json: &str) -> Result<(Meta, Facts), Unreadable> {
             let Some(name) = secret.get() else { continue };
             if uses.iter().all(|used| &*used.name != name) {
                 let field = format!("{field}[{i}].name").into();
-                uses.push(PodReference { what: PodReferenceKind::Secret, name: name.into(), field });
+                uses.push(PodReference {
+                    what: PodReferenceKind::Secret,
+                    name: name.into(),
+                    field,
+                });
             }
         }
     }

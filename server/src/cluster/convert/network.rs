@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use teardown::{
-    object::{Facts, Ingress, Service, PodReference, PodReferenceKind},
+    object::{Facts, Ingress, PodReference, PodReferenceKind, Service},
     selector::{Labels, Selector},
 };
 

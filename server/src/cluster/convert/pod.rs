@@ -148,10 +148,14 @@ impl Spec {
     pub(super) fn uses(&self, prefix: &str, pod: Option<&str>) -> Arc<[PodReference]> {
         let mut uses = Uses { found: Vec::new(), prefix };
         if let Some(account) = &self.service_account_name {
-            uses.add(PodReferenceKind::ServiceAccount, Some(account), || "serviceAccountName".to_owned());
+            uses.add(PodReferenceKind::ServiceAccount, Some(account), || {
+                "serviceAccountName".to_owned()
+            });
         }
         for (i, secret) in self.image_pull_secrets.iter().enumerate() {
-            uses.add(PodReferenceKind::Secret, secret.get(), || format!("imagePullSecrets[{i}].name"));
+            uses.add(PodReferenceKind::Secret, secret.get(), || {
+                format!("imagePullSecrets[{i}].name")
+            });
         }
         for (i, volume) in self.volumes.iter().enumerate() {
             volume.uses(&mut uses, i, pod);
@@ -181,7 +185,9 @@ impl Volume {
             uses.add(PodReferenceKind::Claim, Some(&claim), || format!("volumes[{i}].ephemeral"));
         }
         if let Some(source) = &self.config_map {
-            uses.add(PodReferenceKind::ConfigMap, source.get(), || format!("volumes[{i}].configMap.name"));
+            uses.add(PodReferenceKind::ConfigMap, source.get(), || {
+                format!("volumes[{i}].configMap.name")
+            });
         }
         if let Some(source) = &self.secret {
             uses.add(PodReferenceKind::Secret, Some(&source.secret_name), || {
@@ -236,7 +242,9 @@ impl Container {
                 format!("{list}[{i}].envFrom[{j}].configMapRef.name")
             });
             let secret = source.secret_ref.as_ref().and_then(Named::get);
-            uses.add(PodReferenceKind::Secret, secret, || format!("{list}[{i}].envFrom[{j}].secretRef.name"));
+            uses.add(PodReferenceKind::Secret, secret, || {
+                format!("{list}[{i}].envFrom[{j}].secretRef.name")
+            });
         }
         for (j, variable) in self.env.iter().enumerate() {
             let Some(source) = &variable.value_from else { continue };

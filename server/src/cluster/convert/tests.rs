@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use teardown::object::{Claim, Facts, Kind, Object, Phase, Reclaim, PodReference};
+use teardown::object::{Claim, Facts, Kind, Object, Phase, PodReference, Reclaim};
 
 use super::*;
 

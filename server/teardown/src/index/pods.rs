@@ -4,9 +4,9 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{Index, Visibility};
 use crate::{
-    unknown_reason::UnknownReason,
     object::{Facts, Object, OwnerRef, Phase, Uid},
     selector::{Labels, Selector},
+    unknown_reason::UnknownReason,
 };
 
 /// Pods, and every kind that has a template of them, with the versions under which a whole group may be hidden.

@@ -333,7 +333,8 @@ fn what_was_in_a_namespace_that_is_gone_is_gone_with_it() {
 
 #[test]
 fn a_divided_kind_is_one_record_that_says_how_much_is_hidden() {
-    let message = |index: &Index| index.hidden_kinds().remove("secrets").map(|hidden| hidden.message);
+    let message =
+        |index: &Index| index.hidden_kinds().remove("secrets").map(|hidden| hidden.message);
     let mut index = divided_index();
     let whole = Box::new(ApiProblem::from("secrets is forbidden"));
     let hidden = |hidden, of, named: &[&str]| ProblemCode::HiddenInNamespaces {

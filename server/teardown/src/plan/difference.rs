@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{StepAction, Fate, Plan, Propagation, Step};
+use super::{Fate, Plan, Propagation, Step, StepAction};
 use crate::{
     object::{Kind, ObjectRef, Uid},
-    relation::{EdgeKind, DeletionPhase},
+    relation::{DeletionPhase, EdgeKind},
 };
 
 /// How the cluster differs from a plan that was made earlier.

@@ -10,7 +10,7 @@ use crate::{
     index::Index,
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
     relation::{Edge, EdgeKind, Reason, served_namespaces},
-    unit::{UnitOrigin, PART_OF, Unit, belongs_by_use, is_protected},
+    unit::{PART_OF, Unit, UnitOrigin, belongs_by_use, is_protected},
 };
 
 /// An object that belongs to the unit and stays.
@@ -139,7 +139,12 @@ fn kept_from_the_start(
 }
 
 /// Whether others may use an object that nobody sees. Where Pods of the unit's own are hidden, no run is started at all.
-fn hidden_pod_kind(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
+fn hidden_pod_kind(
+    object: &Object,
+    index: &Index,
+    graph: &Graph,
+    unit: &Unit,
+) -> Option<KeptReason> {
     let (resource, namespace) = match &object.facts {
         Facts::Binding(_) => {
             let is_hidden = |namespace: &&Arc<str>| {

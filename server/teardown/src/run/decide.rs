@@ -15,12 +15,12 @@ use super::{Call, Progress, Run, RunEvent, RunState, Stage, StepProblem};
 use crate::{
     action::{Action, Outcome},
     api_problem::ProblemCode,
-    unknown_reason::UnknownReason,
+    deadlines::{Deadlines, Overdue},
     index::{Index, Presence},
     object::{Deletion, Facts, Object, Uid},
-    deadlines::{Overdue, Deadlines},
-    plan::{StepAction, Propagation, Step, StepId},
-    relation::{EdgeKind, DeletionPhase},
+    plan::{Propagation, Step, StepAction, StepId},
+    relation::{DeletionPhase, EdgeKind},
+    unknown_reason::UnknownReason,
 };
 
 /// Between two consistent reads while a Pod nobody planned still uses a claim: doubled with each, from the first to the
@@ -151,10 +151,17 @@ impl Run {
     ///
     /// # Errors
     /// [`SteerError`] where a person's word comes too late; every other input has an answer.
-    pub fn decide(&self, input: &Input, index: &Index, now: Timestamp) -> Result<Decision, SteerError> {
+    pub fn decide(
+        &self,
+        input: &Input,
+        index: &Index,
+        now: Timestamp,
+    ) -> Result<Decision, SteerError> {
         if self.state.is_ended() {
             return match input {
-                Input::Reconcile | Input::CallCompleted { .. } | Input::Recover => Ok(Decision::default()),
+                Input::Reconcile | Input::CallCompleted { .. } | Input::Recover => {
+                    Ok(Decision::default())
+                }
                 Input::Pause { .. }
                 | Input::Resume { .. }
                 | Input::Stop { .. }
@@ -163,7 +170,9 @@ impl Run {
         }
         match input {
             Input::Reconcile => Ok(self.reconcile(index, now)),
-            Input::CallCompleted { action, outcome } => Ok(self.call_completed(action, outcome, index, now)),
+            Input::CallCompleted { action, outcome } => {
+                Ok(self.call_completed(action, outcome, index, now))
+            }
             Input::Recover => Ok(Decision::event(RunEvent::Recovered)),
             Input::Pause { by } => {
                 self.steer(RunState::Running, RunEvent::Paused { by: by.clone() })
@@ -218,10 +227,8 @@ impl Run {
                 skip.push(behind.id);
             }
         }
-        let events = skip
-            .into_iter()
-            .map(|step| RunEvent::Skipped { step, by: by.to_owned() })
-            .collect();
+        let events =
+            skip.into_iter().map(|step| RunEvent::Skipped { step, by: by.to_owned() }).collect();
         Ok(Decision { events, actions: Vec::new() })
     }
 
@@ -351,7 +358,12 @@ impl Run {
     }
 
     /// The object is there, and the watch shows nobody who asked for its end.
-    fn reconcile_present(&self, step: &Step, progress: &Progress, context: &mut ReconcileContext<'_>) {
+    fn reconcile_present(
+        &self,
+        step: &Step,
+        progress: &Progress,
+        context: &mut ReconcileContext<'_>,
+    ) {
         if progress.stage == Stage::Requested {
             context.note_visible_again(step, progress);
             // Accepted, and the watch has not shown it: only time can tell whether it will.
@@ -365,7 +377,10 @@ impl Run {
         }
         // Its call was on its way when what is in front of it was left out.
         if let Some(by) = self.prerequisite_skipped_by(step, context.index) {
-            return context.decision.events.push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
+            return context
+                .decision
+                .events
+                .push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
         }
         if is_postponed(progress, context.index, context.now) {
             return;
@@ -439,7 +454,8 @@ impl Run {
         for blocker in &step.after {
             let gone =
                 self.progress(blocker.step).is_some_and(|progress| progress.stage == Stage::Gone);
-            let workload = self.plan.step(blocker.step).filter(|_| blocker.phase == DeletionPhase::PodsGone);
+            let workload =
+                self.plan.step(blocker.step).filter(|_| blocker.phase == DeletionPhase::PodsGone);
             let pods = workload.and_then(|workload| {
                 let namespace = workload.object.namespace.as_deref();
                 index.pods_of(&workload.uid, namespace, workload.pods.as_ref()).ok()
@@ -459,7 +475,13 @@ impl Run {
         found.into_iter().collect()
     }
 
-    fn call_completed(&self, action: &Action, outcome: &Outcome, index: &Index, now: Timestamp) -> Decision {
+    fn call_completed(
+        &self,
+        action: &Action,
+        outcome: &Outcome,
+        index: &Index,
+        now: Timestamp,
+    ) -> Decision {
         let id = action.step();
         let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
             return Decision::default();
@@ -504,7 +526,9 @@ impl Run {
             Outcome::Unknown { message } => postpone(
                 backoff(progress.attempts),
                 progress.effect_unknown,
-                StepProblem::Unknown { reason: UnknownReason::Inconclusive { message: message.clone() } },
+                StepProblem::Unknown {
+                    reason: UnknownReason::Inconclusive { message: message.clone() },
+                },
             ),
             Outcome::Pods(pods) => {
                 let using = self.blocking_pods(step, pods, index);
@@ -514,7 +538,11 @@ impl Run {
                         _ => 0,
                     };
                     let problem = StepProblem::InUse { pods: using };
-                    return postpone(doubled(REREAD_BACKOFF, tries), progress.effect_unknown, problem);
+                    return postpone(
+                        doubled(REREAD_BACKOFF, tries),
+                        progress.effect_unknown,
+                        problem,
+                    );
                 }
                 let mut decision = Decision::default();
                 if self.state == RunState::Running {

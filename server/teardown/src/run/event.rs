@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::StepProblem;
-use crate::{unknown_reason::UnknownReason, object::Uid, plan::StepId};
+use crate::{object::Uid, plan::StepId, unknown_reason::UnknownReason};
 
 /// What a run's journal keeps, in order. Whoever replays it is where the run was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -255,7 +255,9 @@ fn a_pod_that_came_later_and_does_not_go_is_named() {
     play.pass(600);
     assert!(play.reconcile().is_empty());
     let problem = &play.progress("cm:shop/c").problem;
-    let Some(StepProblem::Unknown { reason: UnknownReason::PodsLeft { pod, of } }) = problem else { panic!() };
+    let Some(StepProblem::Unknown { reason: UnknownReason::PodsLeft { pod, of } }) = problem else {
+        panic!()
+    };
     assert_eq!(
         [pod, &**of].map(ObjectRef::to_string),
         ["Pod shop/report-1-a", "CronJob shop/report"]
@@ -317,7 +319,10 @@ fn a_binding_waits_until_the_pods_of_a_foreign_account_can_be_seen() {
         assert!(matches!(problem, Some(StepProblem::Unknown { .. })), "{step}: {problem:?}");
     }
     play.see(Observation::Listed { kind: pods, objects: vec![] });
-    assert_eq!(play.reconcile(), ["DELETE ClusterRoleBinding reads", "DELETE RoleBinding shop/reads"]);
+    assert_eq!(
+        play.reconcile(),
+        ["DELETE ClusterRoleBinding reads", "DELETE RoleBinding shop/reads"]
+    );
 }
 
 #[test]
@@ -432,7 +437,9 @@ fn a_claim_waits_where_more_would_be_lost_with_it_than_was_said() {
     assert!(play.reconcile().is_empty());
     for (claim, volume) in [("pvc:shop/data", "pv"), ("pvc:shop/new", "late")] {
         match &play.progress(claim).problem {
-            Some(StepProblem::Unknown { reason: UnknownReason::WouldDestroyData { volume: it } }) => {
+            Some(StepProblem::Unknown {
+                reason: UnknownReason::WouldDestroyData { volume: it },
+            }) => {
                 assert_eq!(&*it.name, volume)
             }
             other => panic!("{claim}: {other:?}"),
@@ -573,7 +580,9 @@ fn whoever_asks_for_patience_gets_it() {
     let throttled = |after| Outcome::Throttled { after };
     // What is asked for, and by when it was not granted yet, if a DELETE may have had its effect or did not: never at once,
     // and not for ever.
-    for (asked, effect_unknown, sure) in [(0, 0, 0), (9, 8, 8), (600, 119, 599), (86_400, 119, 3_599)] {
+    for (asked, effect_unknown, sure) in
+        [(0, 0, 0), (9, 8, 8), (600, 119, 599), (86_400, 119, 3_599)]
+    {
         let after = Some(jiff::SignedDuration::from_secs(asked));
         for (outcome, until, next) in
             [(late(after), effect_unknown, "GET"), (throttled(after), sure, "DELETE")]
@@ -815,7 +824,10 @@ fn a_claim_waits_where_the_volume_that_came_cannot_be_seen() {
     assert_eq!(play.reconcile(), [""; 0]);
     let problem = &play.progress("pvc:shop/data").problem;
     assert!(
-        matches!(problem, Some(StepProblem::Unknown { reason: UnknownReason::WouldDestroyData { .. } })),
+        matches!(
+            problem,
+            Some(StepProblem::Unknown { reason: UnknownReason::WouldDestroyData { .. } })
+        ),
         "{problem:?}"
     );
 }

@@ -11,7 +11,7 @@ use teardown::{
     action::{Action, Outcome, PodSight},
     fixture,
     graph::Graph,
-    object::{Deletion, Facts, Object, Uid, PodReferenceKind},
+    object::{Deletion, Facts, Object, PodReferenceKind, Uid},
     observation::Observation,
     relation::Edge,
 };

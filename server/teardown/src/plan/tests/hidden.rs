@@ -134,7 +134,8 @@ fn what_the_community_of_kubernetes_defines_may_own_claims_that_nobody_sees() {
     {
         let fixture = format!("ns shop of=shop\n {kind} shop/s of=shop");
         let plan = plan_without("persistentvolumeclaims", &fixture);
-        let action = plan.steps.iter().find(|step| &*step.object.name == "s").map(|step| step.action);
+        let action =
+            plan.steps.iter().find(|step| &*step.object.name == "s").map(|step| step.action);
         let propagation = if orphans { Propagation::Orphan } else { Propagation::Background };
         assert_eq!(action, Some(StepAction::Delete { propagation }), "{kind}");
     }

@@ -7,28 +7,35 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{ReconcileContext, NAMED, LateObjects, Run, Stage};
+use super::{LateObjects, NAMED, ReconcileContext, Run, Stage};
 use crate::{
     action::PodSight,
-    unknown_reason::UnknownReason,
+    deadlines::{Deadlines, Overdue},
     index::Index,
     object::{Claim, Deletion, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
-    deadlines::{Overdue, Deadlines},
     plan::{Fate, Propagation, Step, StepId, is_made_in_passing, volume_called},
-    relation::{DeletionPhase, goes_after_pods, is_bound_pair, is_needed, may_own, served_namespaces},
+    relation::{
+        DeletionPhase, goes_after_pods, is_bound_pair, is_needed, may_own, served_namespaces,
+    },
+    unknown_reason::UnknownReason,
 };
 
 impl Run {
     /// Whether everything in front of a step is proven to have reached its rung, nothing is left that would make it anew,
     /// and nothing that came after the plan was made holds it.
-    pub(super) fn check_ready(&self, step: &Step, context: &mut ReconcileContext<'_>) -> Result<bool, UnknownReason> {
+    pub(super) fn check_ready(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
         let is_gone = |step: &StepId| self.progress(*step).is_some_and(|p| p.stage == Stage::Gone);
         if !step.after.iter().all(|blocker| is_gone(&blocker.step))
             || !self.recreating_owners(step.id).iter().all(is_gone)
         {
             return Ok(false);
         }
-        for blocker in step.after.iter().filter(|blocker| blocker.phase == DeletionPhase::PodsGone) {
+        for blocker in step.after.iter().filter(|blocker| blocker.phase == DeletionPhase::PodsGone)
+        {
             let Some(workload) = self.plan.step(blocker.step) else { continue };
             if !self.check_pods_gone(workload, context)? {
                 return Ok(false);
@@ -50,9 +57,14 @@ impl Run {
     /// # Errors
     /// Where that cannot be told, or a Pod is left that no step ends as it was made after the plan: if its workload's
     /// DELETE orphaned it, no garbage collector brings its end; else it is named only if its end takes long.
-    fn check_pods_gone(&self, workload: &Step, context: &mut ReconcileContext<'_>) -> Result<bool, UnknownReason> {
+    fn check_pods_gone(
+        &self,
+        workload: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
         let ReconcileContext { index, now, .. } = *context;
-        context.pods_gone
+        context
+            .pods_gone
             .entry(workload.id)
             .or_insert_with(|| {
                 let namespace = workload.object.namespace.as_deref();
@@ -86,11 +98,16 @@ impl Run {
 
     /// Whether nothing that the plan does not know needs what the step ends, or what the garbage collector then takes. The
     /// plan has what there was when it was made; for a claim, Pods are looked at in a consistent read instead.
-    fn check_unused(&self, step: &Step, context: &mut ReconcileContext<'_>) -> Result<(), UnknownReason> {
+    fn check_unused(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<(), UnknownReason> {
         let index = context.index;
         let ended = index.get(&step.uid).map(|object| &**object);
         if let Some(object) = ended {
-            let late_objects = context.late_objects.get_or_insert_with(|| LateObjects::of(&self.plan, index));
+            let late_objects =
+                context.late_objects.get_or_insert_with(|| LateObjects::of(&self.plan, index));
             if let Some(user) = late_objects.before(object) {
                 return Err(UnknownReason::InUse { by: user.reference() });
             }
