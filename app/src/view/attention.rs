@@ -1,4 +1,4 @@
-//! What needs a person's eye, worst first, each with the cluster's own words as evidence. Never what is well.
+//! The steps that need attention, worst first, each with the cluster's own words as evidence.
 
 use leptos::prelude::*;
 use teardown::{
@@ -49,14 +49,11 @@ pub fn Attention(
         open.set(true);
     });
     let list = move || {
-        if steps.with(Vec::is_empty) {
-            return view! { <p class="quiet">{text::ALL_WELL}</p> }.into_any();
-        }
         let cards = steps.get().iter().map(|step| card(step, address, busy, ask)).collect_view();
-        view! { <ul class="attention">{cards}</ul> }.into_any()
+        view! { <ul class="attention">{cards}</ul> }
     };
     view! {
-        <section id="attention" aria-labelledby="attention-title">
+        <section id="attention" aria-labelledby="attention-title" hidden=move || steps.with(Vec::is_empty)>
             <h2 id="attention-title">{text::ATTENTION}</h2>
             {now(list)}
             <Skip scene asked open busy skip/>

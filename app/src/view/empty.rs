@@ -41,6 +41,13 @@ fn shown(
     }
 }
 
+/// A unit of which nothing is left.
+pub fn torn_down(unit: &str) -> impl IntoView + use<> {
+    let title = text::torn_down(&text::isolated(unit));
+    let title = view! { <h2>{title}</h2> }.into_any();
+    shown("state-gone", title, text::TORN_DOWN_MEANS, to_units())
+}
+
 /// A link to all units.
 pub fn to_units() -> AnyView {
     view! { <a class="button" href="/">{text::TO_UNITS}</a> }.into_any()

@@ -29,11 +29,14 @@ pub fn object_link(name: AnyView, uid: &Uid, address: Address) -> impl IntoView 
 }
 
 fn named(object: &ObjectRef, name: String) -> impl IntoView + use<> {
-    let kind = object.kind.to_string();
+    let kind = text::visible(&object.kind);
+    let whole = text::visible(&name);
+    let name = text::shortened(&whole, text::LONGEST);
+    let title = (name != whole).then_some(whole);
     view! {
-        <span class="object">
+        <span class="object" title=title>
             {icon::icon(icon::of_kind(&kind))}
-            <span class="object-text"><span class="object-kind">{kind}</span> " " <span class="object-path">{name}</span></span>
+            <span class="object-text"><span class="object-kind">{kind}</span> " " <bdi class="object-path">{name}</bdi></span>
         </span>
     }
 }
