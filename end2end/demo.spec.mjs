@@ -40,8 +40,8 @@ test('the page is there at once, says that nothing real is touched, and an incid
 		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
 		await sandbox.getByRole('button', { name: /^S3/ }).click();
 		await expect(sandbox.getByRole('button', { name: /^S3/ })).toBeDisabled();
-		// The metrics API is down: its kind cannot be seen, and the empty namespace does not go.
-		await expect(page.getByText(/cannot be seen/)).toBeVisible();
+		// The metrics API is down: its kinds cannot be listed, and the empty namespace does not go.
+		await expect(page.getByText(/^Cannot list/)).toBeVisible();
 		const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'ns:s3', exact: true }) });
 		await expect(row).toContainText('1 terminating');
 		// Another person sees the same game.
@@ -52,7 +52,8 @@ test('the page is there at once, says that nothing real is touched, and an incid
 		await expect(other.getByRole('button', { name: 'Stop the metrics API' })).toHaveAttribute('aria-pressed', 'true');
 		await other.getByRole('button', { name: 'Repair everything' }).click();
 		await expect(row).toBeHidden({ timeout: 60_000 });
-		await sandbox.getByRole('button', { name: 'Start over' }).click();
+		await sandbox.getByRole('button', { name: 'Start over…' }).click();
+		await page.getByRole('dialog').getByRole('button', { name: 'Start over' }).click();
 		await expect(row).toContainText('present', { timeout: 30_000 });
 		await expect(sandbox.getByRole('button', { name: /^S3/ })).toBeEnabled();
 	});
@@ -85,7 +86,7 @@ test('the page as it is served is no larger than the budget of the first load ta
 		const page = await visit();
 		await signIn(page, unwind.link);
 		// One that is told for a moment, until the metrics API runs.
-		await expect(page.getByText(/cannot be seen/)).toBeHidden();
+		await expect(page.getByText(/^Cannot list/)).toBeHidden();
 		await expect(page.getByRole('link', { name: 'consortium', exact: true })).toBeVisible();
 		const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
 		const sent = await new Promise((resolve, reject) => {
@@ -158,16 +159,16 @@ test('each lever breaks what it names and nothing else, and lets it go again', a
 		await expect.poll(node, within).toBe('True');
 		// Its server may have been on that node.
 		await expect.poll(metrics, within).toBe('True');
-		await expect(page.getByText(/cannot be seen/)).toBeHidden(within);
+		await expect(page.getByText(/^Cannot list/)).toBeHidden(within);
 
 		const stops = sandbox.getByRole('button', { name: 'Stop the metrics API' });
 		await stops.click();
 		await expect.poll(metrics, within).toBe('False');
-		await expect(page.getByText(/cannot be seen/)).toBeVisible(within);
+		await expect(page.getByText(/^Cannot list/)).toBeVisible(within);
 		expect(await node()).toBe('True');
 		await stops.click();
 		await expect.poll(metrics, within).toBe('True');
-		await expect(page.getByText(/cannot be seen/)).toBeHidden(within);
+		await expect(page.getByText(/^Cannot list/)).toBeHidden(within);
 
 		const stale = sandbox.getByRole('button', { name: /^Make .* stale$/ }).first();
 		await stale.click();

@@ -98,7 +98,7 @@ test('what the server renders, what comes to life and what the browser makes by 
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	await first.goto(unwind.origin);
 	await tearDown(first, 'consortium');
-	await expect(first.getByRole('row').filter({ hasText: 'Namespace consortium-org1' })).toContainText('Gone', {
+	await expect(first.locator('tr').filter({ hasText: 'Namespace consortium-org1' })).toContainText('Gone', {
 		timeout: 60_000,
 	});
 	const running = new URL(first.url()).pathname;

@@ -19,7 +19,7 @@ const focused = (page) =>
 		if (!at || at === document.body) return { at: 'nothing', wrong: [] };
 		const name = `${at.localName} ${at.getAttribute('aria-label') ?? at.textContent?.trim().slice(0, 40)}`;
 		// A card of the graph has its ring drawn as the line around it.
-		const card = at instanceof SVGGElement && at.querySelector('.card');
+		const card = at instanceof SVGGElement && at.querySelector('.node-card');
 		const { outlineStyle, outlineWidth, outlineColor, stroke, strokeWidth } = getComputedStyle(card || at);
 		const [line, width, colour] = card ? [stroke, strokeWidth, stroke] : [outlineStyle, outlineWidth, outlineColor];
 		const wrong = [];

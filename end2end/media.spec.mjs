@@ -91,7 +91,7 @@ test('in the colours of the system every state keeps its shape, its glyph and it
 	for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
 		await page.emulateMedia({ forcedColors: 'active', colorScheme });
 		await page.goto(`${unwind.origin}/u/consortium?view=list`);
-		await expect(page.getByText('Present', { exact: true }).filter({ visible: true }).first()).toBeVisible();
+		await expect(page.getByText('Kept', { exact: true }).filter({ visible: true }).first()).toBeVisible();
 		expect(await illegible(page)).toEqual([]);
 		const shapes = await page.locator('.state svg').first().evaluate((svg) => {
 			const drawn = [...svg.querySelectorAll('*'), svg].map((it) => getComputedStyle(it));

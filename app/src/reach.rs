@@ -35,15 +35,12 @@ impl Reach {
     fn seen(state: State, sent: bool, ends: bool) -> Self {
         match state {
             State::Gone | State::CameBack => Self::Gone,
-            State::Requested => Self::Accepted,
-            // Without a DELETE of this run somebody else's is what it obeys.
-            State::Terminating | State::Finalizing if sent => Self::Accepted,
-            State::Terminating | State::Finalizing => Self::Foreign,
+            // Without a DELETE of this run it obeys somebody else's.
+            _ if ends && !sent => Self::Foreign,
+            State::Requested | State::Terminating | State::Finalizing => Self::Accepted,
             State::Slow | State::Stuck if sent => Self::Accepted,
-            State::Slow | State::Stuck if ends => Self::Foreign,
             // Only the object itself says whether the DELETE of a skipped step was accepted: it may have been refused.
-            State::Skipped if ends && sent => Self::Accepted,
-            State::Skipped if ends => Self::Foreign,
+            State::Skipped if ends => Self::Accepted,
             State::Waiting | State::Unknown if sent => Self::Open,
             State::Slow
             | State::Stuck
@@ -79,6 +76,7 @@ mod tests {
             (State::Requested, true, false, Reach::Accepted),
             (State::Terminating, true, true, Reach::Accepted),
             // Terminating before the run started.
+            (State::Waiting, false, true, Reach::Foreign),
             (State::Terminating, false, true, Reach::Foreign),
             (State::Skipped, false, true, Reach::Foreign),
             (State::Waiting, true, false, Reach::Open),

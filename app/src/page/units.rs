@@ -35,10 +35,11 @@ pub fn Units() -> impl IntoView {
             scene::units(records).filter(matches).cloned().collect::<Vec<_>>()
         })
     });
-    // Units, for an object can be in several of them.
+    // Rows, for an object can be in several units, and a namespace that is listed with its application has no row.
     let counts = memo(move || {
         scene.read(|records| {
-            let states = scene::units(records).flat_map(|card| &card.counts);
+            let listed = scene::units(records).filter(|card| card.same_as.is_none());
+            let states = listed.flat_map(|card| &card.counts);
             scene::count(states.filter(|(_, count)| **count > 0).map(|(state, _)| state))
         })
     });

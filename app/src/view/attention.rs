@@ -56,8 +56,9 @@ pub fn Attention(
         <section id="attention" aria-labelledby="attention-title" hidden=move || steps.with(Vec::is_empty)>
             <h2 id="attention-title">{text::ATTENTION}</h2>
             {now(list)}
-            <Skip scene asked open busy skip/>
         </section>
+        // Outside the section, which may vanish while the dialog is open.
+        <Skip scene asked open busy skip/>
     }
 }
 

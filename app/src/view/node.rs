@@ -116,8 +116,8 @@ pub fn node(
             // The label says all of it.
             <g aria-hidden="true">
                 {whole_name}
-                <rect class="card" width=WIDE height=HIGH rx="9"></rect>
-                <rect class="card-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
+                <rect class="node-card" width=WIDE height=HIGH rx="9"></rect>
+                <rect class="node-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
                 <use href=format!("/icons.svg#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
                 <text class="node-name" x="38" y="24">{name}</text>
                 " "
