@@ -36,7 +36,7 @@ pub fn named(object: &ObjectRef) -> String {
 }
 
 /// The longest name that is shown whole; what points at it shows the rest.
-pub const LONGEST: usize = 80;
+pub const LONGEST: usize = 120;
 
 /// A name fit to stand in a sentence: of a bounded length, with nothing in it that is invisible or moves what is around
 /// it. A name that is written from right to left is isolated, so that its neighbours keep their places.

@@ -11,7 +11,9 @@ use crate::{
     command::{self, Refusal},
     erased::{memo, now},
     route::{Place, Route},
-    scene, text,
+    scene,
+    sorted::sorted,
+    text,
     view::{
         banner,
         drawer::Drawer,
@@ -43,8 +45,10 @@ pub fn Unit(
     let empty =
         memo(move || scene.read_members(|records| scene::objects(records).next().is_none()));
     let tally = memo(move || scene.read(Tally::of));
-    let runs: Memo<Vec<RunCard>> =
-        memo(move || scene.read(|records| scene::runs(records).cloned().collect()));
+    let runs: Memo<Vec<RunCard>> = memo(move || {
+        let runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
+        sorted(runs, |a, b| b.started.cmp(&a.started))
+    });
     let open_run = memo(move || card.with(|card| card.as_ref().and_then(|card| card.run.clone())));
     let planning = RwSignal::new(false);
     let refusal = RwSignal::new(None::<Refusal>);
@@ -105,8 +109,10 @@ pub fn Unit(
                     {now(move || card.get().map(|card| unit_head(&card, &tally.get(), address)))}
                 </div>
                 <div class="tools">
-                    <Search label=text::SEARCH_OBJECTS address/>
-                    <ShapeSwitch address/>
+                    {now(move || (!empty.get()).then(|| view! {
+                        <Search label=text::SEARCH_OBJECTS address/>
+                        <ShapeSwitch address/>
+                    }))}
                     {now(move || match (open_run.get(), card.with(Option::is_some)) {
                         (Some(run), _) => {
                             view! { <a class="button primary" href=address::run(&run)>{text::OPEN_THE_RUN}</a> }.into_any()

@@ -138,6 +138,11 @@ pub fn ago(seconds: i64) -> String {
     }
 }
 
+/// The time that a late deletion takes so far.
+pub fn deleting_for(seconds: i64) -> String {
+    format!("Deleting for {}", duration(seconds))
+}
+
 // The units' table.
 
 pub const UNITS_LEAD: &str = "Applications in this cluster, with all objects that belong to each.";
@@ -304,7 +309,7 @@ pub fn state(state: State) -> &'static str {
 /// What a state means.
 pub fn state_means(state: State) -> &'static str {
     match state {
-        State::Present => "It exists, and no run will delete it.",
+        State::Present => "It exists, and no run is deleting it.",
         State::Kept => "It is protected, used from outside or out of scope, so it stays.",
         State::Planned => "It is in the plan; the run has not reached it.",
         State::Waiting => "Something that has to go first is not confirmed gone.",

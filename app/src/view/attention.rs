@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use teardown::{
     message::{State, StepCard},
     plan::StepId,
+    run::StepProblem,
 };
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
     skip::Skip,
     state_badge::state_badge,
 };
-use crate::{address::Address, erased::now, scene::Scene, text};
+use crate::{address::Address, clock::Clock, erased::now, scene::Scene, text};
 
 /// Whether a state needs a person's eye.
 pub fn is_trouble(state: State) -> bool {
@@ -80,9 +81,19 @@ fn card(
             <p class="attention-do">{text::trouble_do(problem)}</p>
         }
     });
-    let since = step
-        .requested
-        .map(|at| view! { <span class="quiet">{text::COLUMN_REQUESTED} " " {moment(at)}</span> });
+    let clock = expect_context::<Clock>();
+    let since = match (&step.problem, step.requested) {
+        (Some(StepProblem::Late { since, .. }), _) => {
+            let since = *since;
+            let said = move || clock.since(since).map(text::deleting_for);
+            view! { <span class="quiet">{now(said)}</span> }.into_any()
+        }
+        (_, Some(at)) => {
+            view! { <span class="quiet">{text::COLUMN_REQUESTED} " " {moment(at)}</span> }
+                .into_any()
+        }
+        (_, None) => ().into_any(),
+    };
     view! {
         <li class="attention-card">
             <div class="attention-head">

@@ -4,7 +4,11 @@
 use std::time::Duration;
 
 use leptos::{html, leptos_dom::helpers::IntervalHandle, prelude::*};
-use teardown::plan::{Fate, Plan};
+use teardown::{
+    object::ObjectRef,
+    plan::{DataFate, Fate, Plan},
+    relation::EdgeKind,
+};
 
 use super::{frame::Badge, icon::icon};
 use crate::{
@@ -27,6 +31,15 @@ enum Phase {
     Typing,
     /// Nothing has been sent yet, for so many seconds more.
     Holding(u32),
+}
+
+/// What the data of a volume is for: the object that made its claim, else one that mounts it.
+fn user_of<'a>(plan: &'a Plan, data: &DataFate) -> Option<&'a ObjectRef> {
+    let claim = data.claim.as_ref()?;
+    let step = plan.steps.iter().find(|step| step.object == *claim)?;
+    let by = |kind: EdgeKind| step.after.iter().find(|blocker| blocker.edge == kind);
+    let blocker = by(EdgeKind::Claims).or_else(|| by(EdgeKind::Mounts))?;
+    plan.step(blocker.step).map(|step| &step.object)
 }
 
 /// The dialog.
@@ -106,8 +119,12 @@ pub fn Confirm(
     };
     let mut asked = 0;
     let mut lost = |fate: Fate, sentence: fn(usize) -> String| {
-        let volumes: Vec<String> =
-            plan.data.iter().filter(|data| data.fate == fate).map(text::volume).collect();
+        let volumes: Vec<String> = plan
+            .data
+            .iter()
+            .filter(|data| data.fate == fate)
+            .map(|data| text::volume(data, user_of(&plan, data)))
+            .collect();
         let count = volumes.len();
         let each = count <= TICKS;
         asked += if each { count } else { 1 };

@@ -387,7 +387,7 @@ mod tests {
               }
             ],
             "do": "Make a new plan and look at the differences.",
-            "means": "What you confirmed is no longer what would happen. Nothing was deleted.",
+            "means": "Starting it would not do what you confirmed. Nothing was deleted.",
             "request": "7f",
             "what": "The cluster has moved since this plan was made"
           }

@@ -160,13 +160,13 @@ pub fn confirm_unseen_data(volumes: usize) -> String {
     )
 }
 
-/// A volume as people know it: by the claim on it, its size and its storage. The volume's own name, often a UUID, is for
-/// one without a claim.
-pub fn volume(data: &DataFate) -> String {
+/// A volume as people know it: by its claim, its size and its user. The volume's own name, often a UUID, is for one
+/// without a claim.
+pub fn volume(data: &DataFate, user: Option<&ObjectRef>) -> String {
     let name = data.claim.as_ref().map_or_else(|| named(&data.volume), named);
     let size = data.capacity.as_ref().map(|capacity| format!(", {capacity}"));
-    let source = data.source.as_ref().map(|source| format!(", on {}", isolated(source)));
-    format!("{name}{}{}", size.unwrap_or_default(), source.unwrap_or_default())
+    let user = user.map(|user| format!(", used by {}", named(user)));
+    format!("{name}{}{}", size.unwrap_or_default(), user.unwrap_or_default())
 }
 
 /// One tick for many volumes.
