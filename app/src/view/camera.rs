@@ -148,8 +148,9 @@ impl Camera {
 
     /// The visible part in the drawing's own measure; none while the graph is not shown.
     fn seen(self) -> Option<Area> {
-        let frame = self.scroller.get_untracked()?;
-        let zoom = self.zoom.get_untracked();
+        // The page may have gone since the frame was asked for.
+        let zoom = self.zoom.try_get_untracked()?;
+        let frame = self.scroller.try_get_untracked().flatten()?;
         let (width, height) = (f64::from(frame.client_width()), f64::from(frame.client_height()));
         (width > 0.0 && height > 0.0).then(|| Area {
             x: f64::from(frame.scroll_left()) / zoom,
