@@ -27,7 +27,7 @@ use crate::{
 /// The plan's page.
 #[component]
 pub fn PlanPage(
-    /// Which.
+    /// The route, which names the unit and the plan.
     route: Memo<Route>,
 ) -> impl IntoView {
     let unit = super::taken(route, |route| route.unit().cloned(), || UnitId::new(""));

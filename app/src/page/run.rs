@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// How often a screen reader is told where the run stands, at most.
+/// The shortest time between two announcements of the progress.
 const SUMMARY: Duration = Duration::from_secs(10);
 
 /// Objects named in an alarm.
@@ -43,7 +43,7 @@ const ALARMED: usize = 3;
 /// The run's page.
 #[component]
 pub fn Run(
-    /// Which.
+    /// The route, which names the run.
     route: Memo<Route>,
 ) -> impl IntoView {
     let run_of = |route: &Route| match route {
@@ -165,7 +165,7 @@ fn card_or(otherwise: RunCard, scene: scene::Scene, id: Memo<RunId>) -> RunCard 
 }
 
 /// The first few steps that became stuck or refused a moment ago, by name, and the number of the others; announced at once.
-/// What was so when the page was loaded is not announced.
+/// Steps that were so when the page was loaded are not announced.
 fn alarm(attention: Memo<Vec<StepCard>>) -> ReadSignal<String> {
     let (said, say) = signal(String::new());
     let known = StoredValue::new(None::<Vec<String>>);

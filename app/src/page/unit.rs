@@ -31,7 +31,7 @@ use crate::{
 /// The unit's page.
 #[component]
 pub fn Unit(
-    /// Which.
+    /// The route, which names the unit.
     route: Memo<Route>,
 ) -> impl IntoView {
     let id = super::taken(route, |route| route.unit().cloned(), || UnitId::new(""));

@@ -1,4 +1,4 @@
-//! Which part of the graph is seen, and how large: the scroller, its scale, and what wheels and fingers do to both.
+//! The visible part of the graph and its scale: the scroller, and the effect of wheels and fingers on it.
 
 use std::{cmp::Ordering, collections::HashSet, sync::Arc};
 

@@ -18,13 +18,13 @@ use crate::{
     text,
 };
 
-/// How long nothing is sent.
+/// Seconds in which nothing is sent.
 const HOLD: u32 = 10;
 
 /// So many volumes are ticked one by one; more than that, all at once.
 const TICKS: usize = 12;
 
-/// Where the dialog stands.
+/// The phase of the dialog.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// The name is being typed.
@@ -33,7 +33,7 @@ enum Phase {
     Holding(u32),
 }
 
-/// What the data of a volume is for: the object that made its claim, else one that mounts it.
+/// The user of a volume’s data: the object that created its claim, else one that mounts it.
 fn user_of<'a>(plan: &'a Plan, data: &DataFate) -> Option<&'a ObjectRef> {
     let claim = data.claim.as_ref()?;
     let step = plan.steps.iter().find(|step| step.object == *claim)?;

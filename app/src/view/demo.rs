@@ -16,7 +16,7 @@ use crate::{
     text,
 };
 
-/// What a button asks of the server: a [`teardown::demo::DemoCommand`].
+/// The request of each button: a [`teardown::demo::DemoCommand`].
 const FAST: &str = r#"{"play":"speed","times":10}"#;
 const SLOW: &str = r#"{"play":"speed","times":1}"#;
 const REPAIR: &str = r#"{"play":"repair"}"#;

@@ -1,4 +1,4 @@
-//! What is seen where there is nothing to see: what that means and what to do, or that data is on its way.
+//! A message in place of content: why there is none and the way on, or that the content is loading.
 
 use leptos::prelude::*;
 

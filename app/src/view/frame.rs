@@ -163,7 +163,7 @@ pub fn title(path: &str) -> String {
     parts.join(" · ")
 }
 
-/// Where a path is, from the outside in; the last one is no link.
+/// The pages above a path, outermost first; the last one is not a link.
 fn crumbs(path: &str) -> Vec<(String, Option<String>)> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let home = |link: bool| (text::UNITS.to_owned(), link.then(|| "/".to_owned()));

@@ -39,7 +39,7 @@ const MOUNTED: usize = 600;
 /// One step of the buttons and keys.
 const STEP: f64 = 1.25;
 
-/// How much of a card is drawn.
+/// The level of detail of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Detail {
     Near,
@@ -249,7 +249,7 @@ fn arrow_key(arrow: &Arrow, path: &str) -> String {
     format!("{} {} {} {} {path}", edge.from, edge.to, text::edge(edge.kind), edge.reason.field)
 }
 
-/// What is not faded: what the search finds, else the selected object and its neighbours.
+/// The objects that are not faded: those that the filter finds, else the selected object and its neighbours.
 fn lit(
     scene: Scene,
     address: Address,
@@ -382,7 +382,7 @@ fn under(event: &KeyboardEvent) -> Option<Uid> {
     target.closest("[data-uid]").ok().flatten()?.get_attribute("data-uid").map(Uid::new)
 }
 
-/// What a key does: scale, or walk. Answers the card to go to.
+/// Scales the map, or finds the card that a key leads to.
 fn key(
     event: &KeyboardEvent,
     camera: Camera,

@@ -8,15 +8,15 @@ use crate::{erased::now, live::Connection};
 /// The button.
 #[component]
 pub fn Guarded(
-    /// What it says.
+    /// The label.
     #[prop(into)]
     label: Signal<&'static str>,
     /// Whether it must not be pressed for the caller's own reason.
     #[prop(into)]
     busy: Signal<bool>,
-    /// What it does.
+    /// The action.
     act: Callback<()>,
-    /// How it looks.
+    /// Further classes.
     #[prop(optional)]
     class: &'static str,
 ) -> impl IntoView {

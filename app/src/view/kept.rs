@@ -1,4 +1,4 @@
-//! What stays, and why.
+//! The kept objects, each with its reason.
 
 use leptos::prelude::*;
 use teardown::{

@@ -25,12 +25,12 @@ const KIND: usize = 14;
 /// Characters in the larger type of a distant view.
 const FAR_NAME: usize = 15;
 
-/// What a node needs to know besides its own card.
+/// The surroundings of a node: the filter, the selection and the focus.
 #[derive(Clone, Copy)]
 pub struct Around {
-    /// What is not faded; everything where there is none.
+    /// The objects that are not faded; all of them where there is none.
     pub lit: Signal<Option<Arc<HashSet<Uid>>>>,
-    /// What is marked because it changed while nobody could look.
+    /// The records, which also say what changed during a gap.
     pub scene: Scene,
     /// The selected object.
     pub selected: Signal<Option<Uid>>,

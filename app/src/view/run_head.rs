@@ -23,7 +23,7 @@ pub fn RunHead(
     scene: Scene,
     /// The run.
     card: Signal<RunCard>,
-    /// How many steps need a person's eye.
+    /// The number of steps that need attention.
     attention: Signal<usize>,
     /// Whether an order is on its way.
     #[prop(into)]

@@ -1,4 +1,4 @@
-//! How many objects are in each state: a stacked bar, and the same in words.
+//! The number of objects in each state: a stacked bar, and the same in words.
 
 use leptos::prelude::*;
 use teardown::message::{Counts, State};

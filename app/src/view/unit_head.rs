@@ -1,4 +1,4 @@
-//! What is said of a unit at the top of its page.
+//! The head of a unit’s page.
 
 use leptos::prelude::*;
 use teardown::{
@@ -13,7 +13,7 @@ use crate::{
     text,
 };
 
-/// What a plan does with the objects of a unit, and their states: as many as the map and the list show of the unit.
+/// The objects of a unit by their place in a plan and by state. The sums equal the objects on the map and in the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Objects that a plan deletes.

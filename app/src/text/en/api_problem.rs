@@ -1,4 +1,4 @@
-//! What is wrong with an answer: what was said of it is quoted, what Unwind found is put into words here.
+//! API problems in words. A message of the API server is quoted; problems that Unwind found have their words here.
 
 use teardown::api_problem::{ApiProblem, ProblemCode};
 

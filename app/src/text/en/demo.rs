@@ -1,4 +1,4 @@
-//! What is said of the sandbox.
+//! The texts of the sandbox.
 
 use teardown::message::DemoFault;
 
@@ -15,7 +15,7 @@ pub const START_OVER_TITLE: &str = "Start over with a fresh sandbox?";
 pub const START_OVER_MEANS: &str =
     "All objects are reset, and every run of this sandbox is deleted, with its events.";
 
-/// What a lever of the sandbox does.
+/// The label of a fault switch.
 pub fn switch(what: DemoFault, subject: &str) -> String {
     match what {
         DemoFault::Incident => match subject {

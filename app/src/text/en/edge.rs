@@ -7,7 +7,7 @@ use teardown::{
 
 use super::super::{isolated, named};
 
-/// What the source of an edge does with its target.
+/// The verb from the source of an edge to its target.
 pub fn edge(kind: EdgeKind) -> &'static str {
     match kind {
         EdgeKind::Owns => "is owned by",
@@ -26,7 +26,7 @@ pub fn edge(kind: EdgeKind) -> &'static str {
     }
 }
 
-/// What the target of an edge has from its source.
+/// The verb from the target of an edge to its source.
 pub fn edge_reversed(kind: EdgeKind) -> &'static str {
     match kind {
         EdgeKind::Owns => "owns",

@@ -1,4 +1,4 @@
-//! What is said of a plan, and before it is confirmed.
+//! The texts of a plan and of its confirmation.
 
 use teardown::{
     object::ObjectRef,
@@ -106,7 +106,7 @@ pub fn blocker(before: &ObjectRef, blocker: &Blocker) -> String {
     format!("after {} {}", named(before), phase(blocker.phase))
 }
 
-/// What becomes of data.
+/// The fate of a volume’s data.
 pub fn fate(fate: Fate) -> &'static str {
     match fate {
         Fate::Destroyed => "Destroyed",
@@ -116,7 +116,7 @@ pub fn fate(fate: Fate) -> &'static str {
     }
 }
 
-/// How the cluster differs from a plan.
+/// A difference between the cluster and a plan.
 pub fn difference(difference: &Difference) -> String {
     match difference {
         Difference::Added { object } => format!("New: {}", named(object)),
@@ -136,7 +136,7 @@ pub fn confirm_title(unit: &str) -> String {
     format!("Tear down {unit}?")
 }
 
-/// What cannot be undone.
+/// The lead of the confirmation.
 pub fn confirm_lead(steps: usize) -> String {
     format!("{} will be deleted. An accepted deletion cannot be undone.", objects(steps))
 }
@@ -174,12 +174,12 @@ pub fn tick_all(volumes: usize) -> String {
     format!("Destroy the data on all {volumes} of them")
 }
 
-/// What to type.
+/// The label of the field.
 pub fn confirm_type(unit: &str) -> String {
     format!("Type {unit} to confirm")
 }
 
-/// What the button still waits for.
+/// The conditions that the button still waits for.
 pub fn confirm_missing(unit: &str, ticks: usize, name: bool) -> String {
     let ticks = (ticks > 0).then(|| format!("tick {}", many(ticks, "volume", "volumes")));
     let name = name.then(|| format!("type {unit}"));
