@@ -196,7 +196,6 @@ pub fn Confirm(
     // The full count once, its half, and its end: a second is too short to be read aloud.
     let announced = memo(move || match phase.get() {
         Phase::Holding(left @ (HOLD | 5 | 1..=3)) => text::starts_in(left),
-        Phase::Holding(0) => text::STARTING.to_owned(),
         Phase::Holding(_) | Phase::Typing => String::new(),
     });
     // Escape closes a dialog whatever it says: one that is too late to be closed comes back.
