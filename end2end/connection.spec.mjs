@@ -177,7 +177,7 @@ test('page that fails to start, or crashes, says so', async ({ unwind, visit }) 
 		() => void Promise.reject(new WebAssembly.RuntimeError('unreachable')),
 	];
 	for (const death of deaths) {
-		await page.getByRole('button', { name: 'Keys', exact: true }).click();
+		await page.getByRole('button', { name: 'Keyboard shortcuts', exact: true }).click();
 		await expect(page.getByRole('dialog')).toBeVisible();
 		await page.evaluate(death);
 		await expect(stopped).toBeVisible();

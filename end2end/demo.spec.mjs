@@ -39,8 +39,8 @@ test('sandbox page appears at once, says that nothing real is touched, and an in
 		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
 		await sandbox.getByRole('button', { name: /^S3/ }).click();
 		await expect(sandbox.getByRole('button', { name: /^S3/ })).toBeDisabled();
-		// The metrics API is down: its kind cannot be seen, and the empty namespace does not go.
-		await expect(page.getByText(/cannot be seen/)).toBeVisible();
+		// The metrics API is down: its kinds cannot be listed, and the empty namespace does not go.
+		await expect(page.getByText(/^Cannot list/)).toBeVisible();
 		const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'ns:s3', exact: true }) });
 		await expect(row).toContainText('1 terminating');
 		// Another person sees the same state.
@@ -51,7 +51,8 @@ test('sandbox page appears at once, says that nothing real is touched, and an in
 		await expect(other.getByRole('button', { name: 'Stop the metrics API' })).toHaveAttribute('aria-pressed', 'true');
 		await other.getByRole('button', { name: 'Repair everything' }).click();
 		await expect(row).toBeHidden({ timeout: 60_000 });
-		await sandbox.getByRole('button', { name: 'Start over' }).click();
+		await sandbox.getByRole('button', { name: 'Start over…' }).click();
+		await page.getByRole('dialog').getByRole('button', { name: 'Start over' }).click();
 		await expect(row).toContainText('present', { timeout: 30_000 });
 		await expect(sandbox.getByRole('button', { name: /^S3/ })).toBeEnabled();
 	});
@@ -84,7 +85,7 @@ test('served page is no larger than the first-load budget assumes', async ({ vis
 		const page = await visit();
 		await signIn(page, unwind.link);
 		// The message is there until the metrics API runs.
-		await expect(page.getByText(/cannot be seen/)).toBeHidden();
+		await expect(page.getByText(/^Cannot list/)).toBeHidden();
 		await expect(page.getByRole('link', { name: 'consortium', exact: true })).toBeVisible();
 		const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
 		const sent = await new Promise((resolve, reject) => {
@@ -157,16 +158,16 @@ test('fault switch breaks only what it names, and switching it off repairs it', 
 		await expect.poll(node, within).toBe('True');
 		// The server of the metrics API may run on that node.
 		await expect.poll(metrics, within).toBe('True');
-		await expect(page.getByText(/cannot be seen/)).toBeHidden(within);
+		await expect(page.getByText(/^Cannot list/)).toBeHidden(within);
 
 		const stops = sandbox.getByRole('button', { name: 'Stop the metrics API' });
 		await stops.click();
 		await expect.poll(metrics, within).toBe('False');
-		await expect(page.getByText(/cannot be seen/)).toBeVisible(within);
+		await expect(page.getByText(/^Cannot list/)).toBeVisible(within);
 		expect(await node()).toBe('True');
 		await stops.click();
 		await expect.poll(metrics, within).toBe('True');
-		await expect(page.getByText(/cannot be seen/)).toBeHidden(within);
+		await expect(page.getByText(/^Cannot list/)).toBeHidden(within);
 
 		const stale = sandbox.getByRole('button', { name: /^Make .* stale$/ }).first();
 		await stale.click();

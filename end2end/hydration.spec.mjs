@@ -97,7 +97,7 @@ test('server-rendered, hydrated and client-rendered pages are identical', async 
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	await first.goto(unwind.origin);
 	await tearDown(first, 'consortium');
-	await expect(first.getByRole('row').filter({ hasText: 'Namespace consortium-org1' })).toContainText('Gone', {
+	await expect(first.locator('tr').filter({ hasText: 'Namespace consortium-org1' })).toContainText('Gone', {
 		timeout: 60_000,
 	});
 	const running = new URL(first.url()).pathname;

@@ -11,7 +11,7 @@ import { anotherLink, expect, hold, signIn, tearDown, test, tickAll } from './fi
 /** Waits until some objects are gone, but not all. @param {import('@playwright/test').Page} page */
 const halfway = (page) =>
 	page.waitForFunction(() => {
-		const [, gone, total] = /(\d+) of (\d+) gone/.exec(document.querySelector('.progress')?.textContent ?? '') ?? [];
+		const [, gone, total] = /(\d+) of (\d+) gone/.exec(document.querySelector('.run-head-progress')?.textContent ?? '') ?? [];
 		return Number(gone) > 0 && Number(gone) < Number(total);
 	});
 
@@ -25,7 +25,7 @@ async function tearDownThroughKill({ unwind, visit }) {
 	await tearDown(li, 'consortium');
 	const run = li.url();
 	await wang.goto(run);
-	await expect(wang.getByRole('heading', { name: 'Taking consortium apart' })).toBeVisible();
+	await expect(wang.getByRole('heading', { name: 'Tearing down consortium' })).toBeVisible();
 
 	await halfway(li);
 	await unwind.kill();
@@ -35,8 +35,8 @@ async function tearDownThroughKill({ unwind, visit }) {
 		await expect(page.getByText('Live', { exact: true })).toBeVisible({ timeout: 40_000 });
 		await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 		await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
-		await expect(page.getByText(/went on after a restart of the server/)).toBeVisible();
-		await expect(page.getByText('The server was restarted; the run goes on')).toHaveCount(1);
+		await expect(page.getByText(/continued after a restart of the server/)).toBeVisible();
+		await expect(page.getByText('The server was restarted; the run continues')).toHaveCount(1);
 		// The live region says the same some seconds later.
 		await expect(page.getByText(/^(\d+) of \1 gone$/).first()).toBeVisible();
 	}
@@ -104,9 +104,9 @@ test('shared objects are kept and the plan says why', async ({ unwind, visit }) 
 	await expect(keptList.getByText(/auditor uses it and is not part of the unit/).first()).toBeVisible();
 	// This volume has no label of the unit, and its reclaim policy keeps it.
 	await expect(keptList.getByRole('listitem').filter({ hasText: 'PersistentVolume org1-couchdb' })).toContainText('Retain');
-	const data = page.getByRole('row').or(page.getByRole('listitem')).filter({ hasText: 'Left where it is' });
+	const data = page.getByRole('row').or(page.getByRole('listitem')).filter({ hasText: 'Left in place' });
 	await expect(data.filter({ hasText: 'org1-couchdb' })).not.toHaveCount(0);
-	await expect(page.getByText('Destroyed for good', { exact: true })).toBeVisible();
+	await expect(page.getByText('Destroyed', { exact: true })).toBeVisible();
 });
 
 test('plan that the cluster has changed since is refused with the differences', async ({ cluster, unwind, visit }) => {
@@ -128,7 +128,7 @@ test('plan that the cluster has changed since is refused with the differences', 
 	await dialog.getByRole('button', { name: /^(Start|Tear)/ }).click();
 	await expect(page.getByText('The cluster has moved since this plan was made')).toBeVisible();
 	await expect(page.getByText('consortium-org1/late')).toBeVisible();
-	await page.getByRole('button', { name: 'Plan again' }).first().click();
+	await page.getByRole('button', { name: 'Make a new plan' }).first().click();
 	await expect(page.getByText('The cluster has moved since this plan was made')).toBeHidden();
 });
 
@@ -139,7 +139,7 @@ test('Pod that never terminates blocks only what depends on it, and the run can 
 	await tearDown(page, 'consortium');
 
 	// Everything that does not depend on that Pod goes, in its namespace too.
-	const row = (name) => page.getByRole('row').filter({ hasText: name });
+	const row = (name) => page.locator('tr').filter({ hasText: name });
 	await expect(row('Namespace consortium-org1')).toContainText('Gone', { timeout: 60_000 });
 	await expect(row('Pod consortium-orderers/orderer-0')).toContainText('Gone');
 	await expect(row('PersistentVolumeClaim consortium-orderers/ledger-orderer-1')).toContainText('Waiting');

@@ -19,7 +19,7 @@ const focused = (page) =>
 		if (!at || at === document.body) return { at: 'nothing', wrong: [] };
 		const name = `${at.localName} ${at.getAttribute('aria-label') ?? at.textContent?.trim().slice(0, 40)}`;
 		// The ring of a card on the map is its outline.
-		const card = at instanceof SVGGElement && at.querySelector('.card');
+		const card = at instanceof SVGGElement && at.querySelector('.node-card');
 		const { outlineStyle, outlineWidth, outlineColor, stroke, strokeWidth } = getComputedStyle(card || at);
 		const [line, width, colour] = card ? [stroke, strokeWidth, stroke] : [outlineStyle, outlineWidth, outlineColor];
 		const wrong = [];

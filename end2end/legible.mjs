@@ -66,7 +66,7 @@ export const illegible = (page) =>
 		}
 		const beside = [...document.querySelectorAll('.node text')].filter((text) => {
 			if (!text.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false;
-			const [box, card] = [text, text.closest('.node')?.querySelector('.card')].map((it) => it?.getBoundingClientRect());
+			const [box, card] = [text, text.closest('.node')?.querySelector('.node-card')].map((it) => it?.getBoundingClientRect());
 			return !card || box.left < card.left || box.right > card.right || box.top < card.top - 1 || box.bottom > card.bottom + 1;
 		});
 		const [note, tools] = ['.graph-note', '.graph-tools'].map((it) => document.querySelector(it)?.getBoundingClientRect());

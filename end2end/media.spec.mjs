@@ -91,7 +91,7 @@ test('state in forced colours keeps its shape, glyph and word', async ({ unwind,
 	for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
 		await page.emulateMedia({ forcedColors: 'active', colorScheme });
 		await page.goto(`${unwind.origin}/u/consortium?view=list`);
-		await expect(page.getByText('Present', { exact: true }).filter({ visible: true }).first()).toBeVisible();
+		await expect(page.getByText('Kept', { exact: true }).filter({ visible: true }).first()).toBeVisible();
 		expect(await illegible(page)).toEqual([]);
 		const shapes = await page.locator('.state svg').first().evaluate((svg) => {
 			const drawn = [...svg.querySelectorAll('*'), svg].map((it) => getComputedStyle(it));

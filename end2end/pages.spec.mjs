@@ -201,13 +201,13 @@ test('open run without JavaScript is readable, and a reload shows its progress',
 	await signIn(first, unwind.link);
 	const cookies = await first.context().cookies();
 	await tearDown(first, 'consortium');
-	const row = (/** @type {import('@playwright/test').Page} */ page, /** @type {string} */ name) => page.getByRole('row').filter({ hasText: name });
+	const row = (/** @type {import('@playwright/test').Page} */ page, /** @type {string} */ name) => page.locator('tr').filter({ hasText: name });
 	await expect(row(first, 'Namespace consortium-org1')).toContainText('Gone', { timeout: 60_000 });
 
 	const page = await visit({ javaScriptEnabled: false });
 	await page.context().addCookies(cookies);
 	await page.goto(first.url());
-	await expect(page.getByRole('heading', { name: 'Taking consortium apart' })).toBeVisible();
+	await expect(page.getByRole('heading', { name: 'Tearing down consortium' })).toBeVisible();
 	await expect(page.getByText('Live updates and buttons need JavaScript.')).toBeVisible();
 	await expect(page.getByText('Running', { exact: true })).toBeVisible();
 	await expect(page.getByText(/^Started .* by Li/)).toBeVisible();
@@ -220,7 +220,7 @@ test('open run without JavaScript is readable, and a reload shows its progress',
 	await expect(row(page, 'Pod consortium-orderers/orderer-0')).toContainText('Gone');
 	await expect(claim).toContainText('Waiting');
 	await expect(claim).toContainText('orderer-1');
-	await expect(page.getByRole('region', { name: 'What happened' }).getByRole('listitem').first()).toBeVisible();
+	await expect(page.getByRole('region', { name: 'Events' }).getByRole('listitem').first()).toBeVisible();
 	// Buttons that need JavaScript are disabled.
 	for (const name of ['Pause', 'Stop…']) await expect(page.getByRole('button', { name })).toBeDisabled();
 
@@ -261,7 +261,7 @@ test('blocked run with its panels open is readable at every width and passes axe
 			await expect(page.getByText('Running', { exact: true })).toBeVisible();
 			await expect(page.getByText('The API server refused with 403.').first()).toBeVisible();
 			await inspect(page, `a run in ${colorScheme}`);
-			await opened('Skip…', 'the question before a step is left out');
+			await opened('Stop waiting for it…', 'the question before a run stops waiting for an object');
 			await opened('Stop…', 'the question before a stop');
 			await page.goto(`${unwind.origin}${run}?view=map`);
 			await page.getByRole('button', { name: /Refused/ }).first().press('Enter');

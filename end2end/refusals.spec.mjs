@@ -182,7 +182,7 @@ test.describe('on the page', () => {
 		try {
 			const page = await visit();
 			await signIn(page, unwind.link);
-			const hidden = page.getByText(/cannot be seen/).first();
+			const hidden = page.getByText(/^Cannot list/).first();
 			await hidden.click();
 			await expect(page.getByText('secrets', { exact: true })).toBeVisible();
 			await expect(page.getByText('not allowed to list or watch it').first()).toBeVisible();

@@ -134,7 +134,7 @@ test('paused run sends nothing, and the resumed run finishes', async ({ cluster,
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await tearDown(page, 'consortium');
-	const row = (name) => page.getByRole('row').filter({ hasText: name });
+	const row = (name) => page.locator('tr').filter({ hasText: name });
 	const claim = row('PersistentVolumeClaim consortium-orderers/ledger-orderer-1');
 	await expect(row('Namespace consortium-org1')).toContainText('Gone', { timeout: 60_000 });
 	await expect(claim).toContainText('Waiting');
@@ -172,12 +172,12 @@ test('finished run is readable after its unit is gone, after a restart and witho
 		expect((await reader.goto(`${unwind.origin}${plan}`))?.status()).toBe(200);
 		await expect(reader.getByText('bystander/report').first()).toBeVisible();
 		await reader.goto(run);
-		await reader.getByRole('link', { name: 'All of it, as text' }).click();
+		await reader.getByRole('link', { name: 'All events as text' }).click();
 		await reader.waitForURL(/\/feed\.txt$/);
 		const lines = (await reader.locator('body').innerText()).trim().split('\n');
 		for (const line of lines) expect(line).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \S/);
 		expect(lines[0]).toContain(' started the run');
-		expect(lines.filter((line) => line.endsWith(' Deployment bystander/report is proven gone'))).toHaveLength(1);
+		expect(lines.filter((line) => line.endsWith(' Deployment bystander/report is gone'))).toHaveLength(1);
 		expect(lines.at(-1)).toContain('Everything in the plan is gone');
 	}
 });
@@ -196,7 +196,7 @@ test('elapsed time counts while the run is open and stops at its end', async ({ 
 	};
 	/** The elapsed time on the page, in seconds. */
 	const shown = async () => {
-		const [, minutes = 0, seconds] = /^Elapsed (?:(\d+) min )?(\d+) s$/.exec((await page.getByText(/^Elapsed /).textContent()) ?? '') ?? [];
+		const [, minutes = 0, seconds] = /(?:Elapsed|objects? in) (?:(\d+) min )?(\d+) s$/.exec((await page.getByText(/^Elapsed |^\d+ objects? in /).textContent()) ?? '') ?? [];
 		return Number(minutes) * 60 + Number(seconds);
 	};
 	const { started } = await run();
@@ -220,7 +220,7 @@ refusing('skipping a step first names the steps that are skipped with it', async
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await tearDown(page, 'consortium');
-	const card = page.getByRole('listitem').filter({ hasText: 'The API server refused with 403.' }).filter({ has: page.getByRole('button', { name: 'Skip…' }) });
+	const card = page.getByRole('listitem').filter({ hasText: 'The API server refused with 403.' }).filter({ has: page.getByRole('button', { name: 'Stop waiting for it…' }) });
 	const stateful = card.filter({ hasText: 'StatefulSet consortium-orderers/orderer' });
 	await expect(stateful).toBeVisible({ timeout: 30_000 });
 	await expect(stateful).toContainText('tried again every 20 s');
@@ -228,31 +228,31 @@ refusing('skipping a step first names the steps that are skipped with it', async
 	const dialog = page.getByRole('dialog');
 
 	// Cancelled.
-	await stateful.getByRole('button', { name: 'Skip…' }).click();
-	await expect(dialog.getByRole('heading')).toHaveText('Leave out StatefulSet consortium-orderers/orderer?');
+	await stateful.getByRole('button', { name: 'Stop waiting for it…' }).click();
+	await expect(dialog.getByRole('heading')).toHaveText('Stop waiting for StatefulSet consortium-orderers/orderer?');
 	await expect(dialog).toContainText('PersistentVolumeClaim');
 	await dialog.getByRole('button', { name: 'Cancel' }).click();
 	await expect(skipped).toHaveCount(0);
 
-	await stateful.getByRole('button', { name: 'Skip…' }).click();
-	const said = await dialog.getByText(/objects are left out as well/).textContent();
+	await stateful.getByRole('button', { name: 'Stop waiting for it…' }).click();
+	const said = await dialog.getByText(/objects wait for it and stay as well/).textContent();
 	const behind = Number.parseInt(said ?? '', 10);
 	expect(behind).toBeGreaterThan(1);
-	await dialog.getByRole('button', { name: 'Leave out' }).click();
+	await dialog.getByRole('button', { name: 'Stop waiting for it', exact: true }).click();
 	await expect(skipped).toHaveCount(behind + 1);
 	await expect(stateful).toHaveCount(0);
 
 	// No deletion was accepted, so a stop leaves nothing irrevocable.
 	await page.getByRole('button', { name: 'Stop…' }).click();
-	await expect(dialog).toContainText(/\d+ untouched · 0 requested and not to be taken back · 0 gone/);
+	await expect(dialog).toContainText(/\d+ untouched · 0 requested, which cannot be undone · 0 gone/);
 	await dialog.getByRole('button', { name: 'Cancel' }).click();
 
-	while (await page.getByRole('button', { name: 'Skip…' }).count()) {
+	while (await page.getByRole('button', { name: 'Stop waiting for it…' }).count()) {
 		const left = await skipped.count();
-		await page.getByRole('button', { name: 'Skip…' }).first().click();
-		await dialog.getByRole('button', { name: 'Leave out' }).click();
+		await page.getByRole('button', { name: 'Stop waiting for it…' }).first().click();
+		await dialog.getByRole('button', { name: 'Stop waiting for it', exact: true }).click();
 		await expect.poll(() => skipped.count()).toBeGreaterThan(left);
 	}
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible();
-	await expect(page.getByText(/^Everything in the plan is gone but for \d+ objects left out$/)).toBeVisible();
+	await expect(page.getByText(/^Everything in the plan is gone except \d+ objects$/)).toBeVisible();
 });

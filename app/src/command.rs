@@ -132,6 +132,11 @@ pub async fn session_link() -> Result<String, Refusal> {
     ask::<Made>("POST", "/api/session/link", Some("{}")).await.map(|made| made.url)
 }
 
+/// Ends the session of this browser.
+pub async fn sign_out() -> Result<(), Refusal> {
+    tell("/api/session/end").await
+}
+
 /// With which status the server answers who asks for a topic: a closed stream does not say why it was closed.
 pub async fn status_of(topic: &str) -> Option<u16> {
     let path = match topic.split_once(':') {

@@ -96,7 +96,7 @@ pub fn App() -> impl IntoView {
     clock::start();
     live::start();
     route::start();
-    view! { <view::frame::Frame share=page::share play=page::play>{page::page(place.route())}</view::frame::Frame> }
+    view! { <view::frame::Frame share=page::share play=page::play sign_out=page::sign_out>{page::page(place.route())}</view::frame::Frame> }
 }
 
 /// Brings the server's HTML to life.

@@ -46,6 +46,16 @@ pub fn share(copied: RwSignal<bool>) {
     });
 }
 
+/// Ends the session of this browser. The page that is loaded then says so.
+pub fn sign_out() {
+    leptos::task::spawn_local(async move {
+        if command::sign_out().await.is_ok() {
+            // Where reloading fails, the browser says so itself.
+            let _ = window().location().reload();
+        }
+    });
+}
+
 /// Plays, where the cluster is only played.
 pub fn play(play: String) {
     leptos::task::spawn_local(async move {

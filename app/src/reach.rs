@@ -12,8 +12,10 @@ pub enum Reach {
     Untouched,
     /// DELETE was sent, and it is not known whether it was accepted.
     Open,
-    /// It was accepted, or goes on without us: it cannot be taken back.
+    /// This run requested it, or that of an owner, and it was accepted: it cannot be undone.
     Accepted,
+    /// The object is terminating, and not through this run.
+    Foreign,
     /// The object is gone.
     Gone,
 }
@@ -24,7 +26,7 @@ impl Reach {
         let object = records.get(&Key::Object(step.uid.clone()));
         let ends = matches!(object, Some(Record::Object(card)) if card.deletion.is_some());
         match Self::seen(step.state, step.requested.is_some(), ends) {
-            Self::Untouched if step.taken => Self::Accepted,
+            Self::Untouched | Self::Foreign if step.taken => Self::Accepted,
             reach => reach,
         }
     }
@@ -33,10 +35,11 @@ impl Reach {
     fn seen(state: State, sent: bool, ends: bool) -> Self {
         match state {
             State::Gone | State::CameBack => Self::Gone,
+            // Without a DELETE of this run it obeys somebody else's.
+            _ if ends && !sent => Self::Foreign,
             State::Requested | State::Terminating | State::Finalizing => Self::Accepted,
-            // Late with what was sent, or with what others began.
-            State::Slow | State::Stuck if sent || ends => Self::Accepted,
-            // Of what was left out only the object itself says what became of a DELETE: it may have been refused.
+            State::Slow | State::Stuck if sent => Self::Accepted,
+            // Only the object itself says whether the DELETE of a skipped step was accepted: it may have been refused.
             State::Skipped if ends => Self::Accepted,
             State::Waiting | State::Unknown if sent => Self::Open,
             State::Slow
@@ -63,15 +66,19 @@ mod tests {
             (State::Refused, true, false, Reach::Untouched),
             (State::Unknown, false, false, Reach::Untouched),
             (State::Skipped, false, false, Reach::Untouched),
-            // Left out after it was refused.
+            // Skipped after it was refused.
             (State::Skipped, true, false, Reach::Untouched),
             (State::Skipped, true, true, Reach::Accepted),
             // An object that its controller has to remove, and does not.
             (State::Stuck, false, false, Reach::Untouched),
-            (State::Stuck, false, true, Reach::Accepted),
+            (State::Stuck, false, true, Reach::Foreign),
             (State::Stuck, true, false, Reach::Accepted),
             (State::Requested, true, false, Reach::Accepted),
-            (State::Terminating, false, true, Reach::Accepted),
+            (State::Terminating, true, true, Reach::Accepted),
+            // Terminating before the run started.
+            (State::Waiting, false, true, Reach::Foreign),
+            (State::Terminating, false, true, Reach::Foreign),
+            (State::Skipped, false, true, Reach::Foreign),
             (State::Waiting, true, false, Reach::Open),
             (State::Unknown, true, false, Reach::Open),
             (State::Gone, true, false, Reach::Gone),

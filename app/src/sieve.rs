@@ -1,8 +1,9 @@
 //! What a page shows of all there is: what a search finds, in the states that were chosen.
 
 use teardown::{
-    message::{Counts, State},
+    message::{Counts, Membership, ObjectCard, State},
     object::ObjectRef,
+    plan::KeptReason,
 };
 
 use crate::{mark, text};
@@ -47,13 +48,39 @@ impl Sieve {
         text.to_ascii_lowercase().contains(&self.words)
     }
 
+    /// Whether it shows this object. A choice of states is one among the objects of the unit, so that a filter shows as
+    /// many rows as it announces.
+    pub fn shows_card(&self, card: &ObjectCard) -> bool {
+        if self.states.is_empty() {
+            return self.shows(&card.object, card.state);
+        }
+        let chosen = match &card.membership {
+            Membership::Outside => false,
+            Membership::Member => self.has("to-delete"),
+            Membership::Kept(KeptReason::MadeByCluster) => self.has("to-leave"),
+            Membership::Kept(_) => self.has("to-keep"),
+        };
+        let in_unit = card.membership != Membership::Outside;
+        in_unit
+            && (chosen || self.names(card.state))
+            && self.matches_words(&card.object, card.state)
+    }
+
+    /// Whether this word is among the chosen states.
+    pub fn has(&self, word: &str) -> bool {
+        self.states.split(',').any(|name| name == word)
+    }
+
+    fn matches_words(&self, object: &ObjectRef, state: State) -> bool {
+        self.finds(&object.name)
+            || self.finds(&object.kind)
+            || object.namespace.as_ref().is_some_and(|namespace| self.finds(namespace))
+            || text::state(state).eq_ignore_ascii_case(&self.words)
+    }
+
     /// Whether it shows an object in this state.
     pub fn shows(&self, object: &ObjectRef, state: State) -> bool {
-        self.takes(state)
-            && (self.finds(&object.name)
-                || self.finds(&object.kind)
-                || object.namespace.as_ref().is_some_and(|namespace| self.finds(namespace))
-                || text::state(state).eq_ignore_ascii_case(&self.words))
+        self.takes(state) && self.matches_words(object, state)
     }
 }
 

@@ -30,6 +30,63 @@ pub fn path(object: &ObjectRef) -> String {
     }
 }
 
+/// `Pod shop/web-1`, fit to stand in a sentence.
+pub fn named(object: &ObjectRef) -> String {
+    format!("{} {}", object.kind, isolated(&path(object)))
+}
+
+/// The longest name that is shown whole; what points at it shows the rest.
+pub const LONGEST: usize = 120;
+
+/// A name fit to stand in a sentence: of a bounded length, with nothing in it that is invisible or moves what is around
+/// it. A name that is written from right to left is isolated, so that its neighbours keep their places.
+pub fn isolated(name: &str) -> String {
+    let shown = shortened(&visible(name), LONGEST);
+    if shown.chars().any(is_right_to_left) { format!("\u{2068}{shown}\u{2069}") } else { shown }
+}
+
+/// The text with every character that cannot be seen, or that turns the direction of writing, as its number: `⟨U+202E⟩`.
+pub fn visible(text: &str) -> String {
+    if !text.chars().any(is_hidden) {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        if is_hidden(character) {
+            shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(character)));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// Controls, separators of lines, marks of direction, and characters of no width.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        )
+}
+
+/// Hebrew, Arabic and their neighbours, with their forms for display.
+fn is_right_to_left(character: char) -> bool {
+    matches!(
+        character,
+        '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefe}' | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}'
+    )
+}
+
+/// The first few of many names: `a, b and 12 more`.
+pub fn some_of(names: &[String], most: usize) -> String {
+    let shown = names.get(..most.min(names.len())).unwrap_or_default().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        rest => format!("{shown} {}", more(rest)),
+    }
+}
+
 /// The text, shortened in its middle where it is longer than `most` characters: names differ at both ends.
 pub fn shortened(text: &str, most: usize) -> String {
     let count = text.chars().count();
@@ -66,6 +123,22 @@ mod tests {
         assert_eq!(shortened("web", 10), "web");
         assert_eq!(shortened("payments-worker-7d9f", 11), "payme…-7d9f");
         assert_eq!(shortened("größe-größe-größe", 9).chars().count(), 9);
+    }
+
+    #[test]
+    fn name_with_a_direction_mark_is_shown_with_the_mark_visible() {
+        assert_eq!(isolated("web-1"), "web-1");
+        assert_eq!(isolated("a\u{202e}b\u{2028}c\n"), "a⟨U+202E⟩b⟨U+2028⟩c⟨U+000A⟩");
+        assert_eq!(isolated("\u{5d0}\u{5d1}"), "\u{2068}\u{5d0}\u{5d1}\u{2069}");
+        assert_eq!(isolated(&"x".repeat(300)).chars().count(), LONGEST);
+    }
+
+    #[test]
+    fn many_names_are_told_as_the_first_few_and_a_number() {
+        let names: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
+        assert_eq!(some_of(&names, 3), "a, b, c");
+        assert_eq!(some_of(&names, 1), "a and 2 more");
+        assert_eq!(some_of(&[], 1), "");
     }
 
     #[test]

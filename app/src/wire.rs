@@ -128,7 +128,7 @@ structs! {
     Demo { speed, switches }
     FaultSwitch { what, subject, on }
     Unreachable { since, cause, message }
-    UnitCard { id, origin, namespaces, counts, shared, newest, run }
+    UnitCard { id, origin, namespaces, counts, shared, newest, run, same_as }
     ObjectCard {
         uid, object, version, state, since, membership, created, deletion, finalizers, labels, details, phase,
         final_phase, step, wave,
@@ -139,10 +139,10 @@ structs! {
     EdgeCard { from, to, kind, reason }
     Reason { field, value }
     HiddenKindCard { resource, cause, message, since }
-    RunCard { id, unit, plan, state, by, started, ended, counts, total, kept, recovered }
+    RunCard { id, unit, plan, state, by, started, ended, counts, total, kept, left_to_cluster, recovered }
     StepCard { id, uid, object, wave, state, requested, gone, waits_for, taken, problem }
     FeedEntry { number, at, event }
-    Plan { id, hash, unit, made, steps, kept, data, hidden }
+    Plan { id, hash, unit, made, steps, kept, left_to_cluster, data, hidden }
     Step { id, uid, object, kind, action, wave, after, finalizers, pods, holds_storage }
     Kind { group, kind, version, plural, namespaced }
     Blocker { step, phase, edge, on_first, reason }

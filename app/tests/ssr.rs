@@ -14,7 +14,14 @@ use leptos::{
     config::LeptosOptions,
     prelude::{Owner, RenderHtml, provide_context},
 };
-use teardown::message::{Message, Record, State};
+use teardown::{
+    message::{EdgeCard, Membership, Message, ObjectCard, Record, State},
+    object::{Deletion, Uid},
+    plan::KeptReason,
+    relation::{EdgeKind, Reason},
+    run::RunId,
+    unit::UnitId,
+};
 
 /// A page's HTML.
 fn render(name: &str, path: &str, seed: Seed) -> String {
@@ -66,9 +73,13 @@ fn check(html: &str) {
 fn units() {
     let html = render("units", "/", consortium::units());
     check(&html);
-    for said in
-        ["consortium", "ns:monitoring", "Label part-of", "1 kind cannot be seen", "42 of 71 gone"]
-    {
+    for said in [
+        "consortium",
+        "ns:monitoring",
+        "Label part-of",
+        "Cannot list pods.metrics.k8s.io: its API is down",
+        "42 of 71 gone",
+    ] {
         assert!(html.contains(said), "{said}");
     }
 }
@@ -94,7 +105,7 @@ fn unit_as_map_and_list() {
     check(&html);
     assert!(html.contains("Namespace consortium-org1"));
     assert!(html.contains("class=\"graph near\""));
-    assert!(html.contains("Used by others"));
+    assert!(html.contains("Outside this unit"));
     assert!(
         html.contains("spec.volumes[0].persistentVolumeClaim.claimName = data-peer0"),
         "an edge says where it comes from"
@@ -131,11 +142,11 @@ fn plan() {
     let html = render("plan", "/u/consortium/plan/1f3a5c7e9b2d4f60", consortium::planned());
     check(&html);
     for said in [
-        "Wave 1",
+        "Step 1",
         "after StatefulSet",
         "is gone",
-        "Destroyed for good",
-        "Left where it is",
+        "Destroyed",
+        "Left in place",
         "40Gi",
         "shared-ca",
     ] {
@@ -158,9 +169,8 @@ fn a_cluster_for_production_is_called_so_on_every_page_and_before_it_is_touched(
         }
         let html = render("production", "/u/consortium/plan/1f3a5c7e9b2d4f60", seed);
         check(&html);
-        assert_eq!(html.contains("class=\"production\""), is_said, "{name}");
-        let where_it_is =
-            format!("This is {name}{}", if is_said { ", a cluster for" } else { "." });
+        assert_eq!(html.contains("class=\"frame-production\""), is_said, "{name}");
+        let where_it_is = format!("Cluster: {name}{}", if is_said { " (production)" } else { "<" });
         assert!(html.contains(&where_it_is), "{name}");
     }
 }
@@ -180,8 +190,7 @@ fn a_plan_does_not_say_that_no_data_is_destroyed_where_claims_are_hidden() {
 fn run() {
     let html = render("run", "/r/7", consortium::run());
     check(&html);
-    for said in
-        ["42 of 71 gone", "Needs attention", "HTTP 403", "Came back", "is proven gone", "Running"]
+    for said in ["42 of 71 gone", "Needs attention", "HTTP 403", "Came back", "is gone", "Running"]
     {
         assert!(html.contains(said), "{said}");
     }
@@ -196,9 +205,13 @@ fn all_states_have_shape_and_word() {
     let mut shapes: Vec<&str> = Vec::new();
     for state in State::ALL {
         let word = app::text::state(state);
-        assert!(html.contains(&format!("<span class=\"state-word\">{word}")), "{word}");
+        // The calm state is not drawn; it is told where the object is selected.
+        if state != State::Present {
+            assert!(html.contains(&format!("<span class=\"state-word\">{word}")), "{word}");
+        }
         let symbol = app::mark::of_state(state);
-        assert!(html.contains(&format!("/icons.svg#{symbol}\"")), "{symbol}");
+        let is_drawn = html.contains(&format!("/icons.svg#{symbol}\""));
+        assert_eq!(is_drawn, state != State::Present, "{symbol}");
         let shape = sprite.lines().find(|line| line.contains(&format!("id=\"{symbol}\""))).unwrap();
         shapes.push(shape.split_once("viewBox").unwrap().1);
     }
@@ -249,5 +262,218 @@ fn a_reader_who_is_not_signed_in_sees_why_buttons_do_not_work() {
     let html = render("read-only", "/u/consortium", seed);
     check(&html);
     assert!(html.contains("Read only"));
-    assert!(html.contains("disabled"));
+    assert!(html.contains("aria-disabled=\"true\""));
+    assert!(!html.contains(" disabled"), "a disabled button loses the focus");
+}
+
+/// The same seed with other records.
+fn with_records(mut seed: Seed, change: impl FnOnce(&mut Vec<Record>)) -> Seed {
+    let Some(Message::Snapshot { records, .. }) = &mut seed.message else { panic!("no records") };
+    change(records);
+    seed
+}
+
+const PLAN: &str = "/u/consortium/plan/1f3a5c7e9b2d4f60";
+
+#[test]
+fn applications_come_first_and_namespaces_are_folded_away() {
+    let seed = with_records(consortium::units(), |records| {
+        for record in records {
+            if let Record::Unit(card) = record
+                && card.id.as_str() == "ns:monitoring"
+            {
+                card.same_as = Some(UnitId::new("checkout"));
+            }
+        }
+    });
+    let html = render("units-grouped", "/", seed);
+    check(&html);
+    let (applications, namespaces) = html.split_once("<details class=\"unit-group\"").unwrap();
+    assert!(applications.contains("href=\"/u/checkout\""));
+    assert!(!applications.contains("ns:monitoring"));
+    assert!(namespaces.contains("1 namespace"));
+    let group = namespaces.split("</details>").next().unwrap();
+    assert!(group.contains("ns:monitoring") && !group.contains("<tr"), "it is listed above");
+}
+
+#[test]
+fn unit_that_was_torn_down_says_so_and_links_its_runs() {
+    let seed = with_records(consortium::nothing(), |records| {
+        let runs = consortium::units().message.unwrap();
+        let Message::Snapshot { records: others, .. } = runs else { panic!("no records") };
+        records.extend(others.into_iter().filter(|record| matches!(record, Record::Run(_))));
+        for record in records {
+            if let Record::Cluster(card) = record {
+                card.name = "prod-eu-1".to_owned();
+            }
+        }
+    });
+    let html = render("unit-gone", "/u/consortium", seed);
+    check(&html);
+    assert!(html.contains("consortium was torn down") && html.contains("href=\"/r/7\""));
+    assert!(!html.contains("not known") && !html.contains("Plan teardown"));
+    assert!(html.contains("class=\"frame-production\""));
+}
+
+#[test]
+fn open_run_is_offered_in_place_of_a_new_plan() {
+    let with_run = |seed| {
+        with_records(seed, |records| {
+            for record in records {
+                if let Record::Unit(card) = record {
+                    card.run = Some(RunId::new("7"));
+                }
+            }
+        })
+    };
+    let html = render("unit-in-run", "/u/consortium", with_run(consortium::unit()));
+    check(&html);
+    assert!(html.contains("Open the run") && !html.contains("Plan teardown"));
+    let html = render("plan-in-run", PLAN, with_run(consortium::planned()));
+    assert!(html.contains("Open the run") && !html.contains("Start teardown…"));
+}
+
+#[test]
+fn numbers_of_a_unit_add_up_in_its_head_and_on_its_plan() {
+    let left = |card: &ObjectCard| &*card.object.kind == "ServiceAccount";
+    let seed = with_records(consortium::unit(), |records| {
+        for record in records {
+            if let Record::Object(card) = record
+                && left(card)
+            {
+                card.membership = Membership::Kept(KeptReason::MadeByCluster);
+            }
+        }
+    });
+    let html = render("unit-tally", "/u/consortium", seed);
+    check(&html);
+    let number = |said: &str| -> usize {
+        let before = html.split(said).next().unwrap();
+        let digits = before.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap();
+        digits.parse().unwrap()
+    };
+    let parts = [" to delete<", " kept<", " left to the cluster<"].map(number);
+    assert_eq!(parts.iter().sum::<usize>(), number(" objects<"), "{parts:?}");
+    assert_eq!(parts[2], 4);
+
+    let mut seed = consortium::planned();
+    let plan = seed.plan.as_mut().unwrap();
+    plan.left_to_cluster = plan.kept.split_off(1);
+    let (left, all) = (
+        plan.left_to_cluster.len(),
+        plan.steps.len() + plan.kept.len() + plan.left_to_cluster.len(),
+    );
+    let html = render("plan-tally", PLAN, seed);
+    check(&html);
+    assert!(html.contains(&format!("of {all} objects")));
+    let list = html.split("id=\"left-title\"").nth(1).unwrap().split("</section>").next().unwrap();
+    assert_eq!(list.matches("<li").count(), left);
+}
+
+#[test]
+fn plan_says_which_namespaces_go_and_what_is_terminating_already() {
+    let claim = Uid::new(consortium::CLAIM);
+    let seed = with_records(consortium::planned(), |records| {
+        for record in records {
+            if let Record::Object(card) = record
+                && card.uid == claim
+            {
+                let at = "2026-11-21T11:00:00Z".parse().unwrap();
+                card.deletion = Some(Deletion { at, grace: 0 });
+            }
+        }
+    });
+    let html = render("plan-terminating", PLAN, seed);
+    check(&html);
+    assert!(html.contains("The namespaces consortium-orderer, consortium-org1"));
+    assert_eq!(html.matches("Already terminating; the run waits for it.").count(), 1);
+    assert!(html.contains("2026-11-21 11:00:00 UTC"));
+}
+
+#[test]
+fn confirmation_names_claims_and_says_what_is_missing() {
+    let html = render("confirm", PLAN, consortium::planned());
+    let dialog = html.split("<dialog").find(|part| part.contains("confirm-title")).unwrap();
+    assert!(dialog.contains(
+        "PersistentVolumeClaim consortium-org1/data-peer0, 40Gi, used by Pod consortium-org1/peer-0"
+    ));
+    assert!(!dialog.contains("pvc-org1-peer0-7d9f4c2b"), "a generated name means nothing");
+    assert!(dialog.contains("To start: tick 7 volumes, type consortium"));
+    assert!(dialog.contains("The namespaces consortium-orderer"));
+}
+
+#[test]
+fn pod_does_not_go_before_its_node() {
+    let pod = "consortium-org1.pod.peer-0";
+    let seed = with_records(consortium::unit(), |records| {
+        let node = records.iter().find_map(|record| match record {
+            Record::Object(card) if &*card.object.kind == "StorageClass" => Some(card.clone()),
+            _ => None,
+        });
+        let mut node = node.unwrap();
+        node.uid = Uid::new("node-a");
+        node.object.kind = "Node".into();
+        node.object.name = "node-a".into();
+        records.push(Record::Object(node));
+        records.push(Record::Edge(EdgeCard {
+            from: Uid::new(pod),
+            to: Uid::new("node-a"),
+            kind: EdgeKind::RunsOn,
+            reason: Reason { field: "spec.nodeName".into(), value: "node-a".into() },
+        }));
+    });
+    let html = render("unit-node", &format!("/u/consortium?sel={pod}"), seed);
+    let drawer = html.split("<aside").nth(1).unwrap().split("</aside>").next().unwrap();
+    let (ordered, related) = drawer.split_once("Related, in no order").unwrap();
+    assert!(related.contains("spec.nodeName"));
+    assert!(!ordered.contains("spec.nodeName"));
+}
+
+#[test]
+fn calm_state_is_on_no_row_card_and_chip() {
+    for view in ["map", "list"] {
+        let path = format!("/u/consortium?view={view}");
+        let html = render(&format!("unit-calm-{view}"), &path, consortium::unit());
+        assert!(!html.contains(">Present<"), "{view}");
+        assert!(!html.contains(" present<"), "{view}");
+    }
+}
+
+#[test]
+fn name_that_turns_the_direction_of_writing_is_shown_with_the_mark_visible() {
+    let seed = with_records(consortium::unit(), |records| {
+        for record in records {
+            if let Record::Object(card) = record
+                && card.uid == Uid::new(consortium::CLAIM)
+            {
+                card.object.name = format!("a\u{202e}b\u{2028}{}", "x".repeat(300)).into();
+            }
+        }
+    });
+    let path = format!("/u/consortium?view=list&sel={}", consortium::CLAIM);
+    let html = render("hostile-direction", &path, seed);
+    check(&html);
+    let page = html.split("<main").nth(1).unwrap();
+    assert!(!page.contains('\u{202e}') && !page.contains('\u{2028}'));
+    assert!(page.contains("<bdi class=\"object-path\">a⟨U+202E⟩b⟨U+2028⟩"));
+    for name in page.split("object-path\">").skip(1) {
+        let name = name.split('<').next().unwrap();
+        assert!(name.chars().count() <= app::text::LONGEST, "a long name is bounded: {name}");
+    }
+}
+
+#[test]
+fn active_steps_of_a_run_come_first_and_what_is_gone_is_folded_away() {
+    let html = render("run-order", "/r/7", consortium::run());
+    let (open, gone) = html.split_once("<details class=\"steps-gone\"").unwrap();
+    let rows = open.split("<tbody>").nth(1).unwrap();
+    assert!(!rows.contains(">Gone<"));
+    let at = |word: &str| rows.find(word).unwrap_or_else(|| panic!("{word}"));
+    assert!(at(">Stuck<") < at(">Waiting<"));
+    assert!(at(">Terminating<") < at(">Waiting<"));
+    assert!(gone.contains(">Gone<"));
+    let now = open.split("<dl class=\"current\">").nth(1).unwrap();
+    for said in ["Now", "Next", "Waiting for"] {
+        assert!(now.contains(said), "{said}");
+    }
 }

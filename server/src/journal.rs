@@ -406,6 +406,7 @@ mod tests {
             steps: vec![],
             kept: vec![],
             data: vec![],
+            left_to_cluster: vec![],
             hidden: vec![],
         }
     }

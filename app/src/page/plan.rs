@@ -12,15 +12,22 @@ use crate::{
     command::{self, Refusal},
     erased::{alive, memo, now},
     route::{Place, Route},
+    scene,
     seed::Arrival,
     text,
-    view::{banner, confirm::Confirm, empty, guard::Guarded, plan::plan_view},
+    view::{
+        banner,
+        confirm::Confirm,
+        empty,
+        guard::Guarded,
+        plan::{Terminating, plan_view},
+    },
 };
 
 /// The plan's page.
 #[component]
 pub fn PlanPage(
-    /// Which.
+    /// The route, which names the unit and the plan.
     route: Memo<Route>,
 ) -> impl IntoView {
     let unit = super::taken(route, |route| route.unit().cloned(), || UnitId::new(""));
@@ -84,9 +91,18 @@ pub fn PlanPage(
     });
     let stale =
         memo(move || refusal.with(|error| error.as_ref().is_some_and(Refusal::is_stale_plan)));
+    let terminating: Memo<Terminating> = memo(move || {
+        scene.read(|records| {
+            scene::objects(records)
+                .filter_map(|card| Some((card.uid.clone(), card.deletion?.accepted())))
+                .collect()
+        })
+    });
+    let open_run =
+        memo(move || scene.read(|records| scene::units(records).find_map(|card| card.run.clone())));
     let to_unit = move || address::unit(&unit.get());
     let body = move || match plan.get() {
-        Some(plan) => plan_view(&plan).into_any(),
+        Some(plan) => terminating.with(|terminating| plan_view(&plan, terminating)).into_any(),
         None if missing.get() => empty::empty(
             "state-unknown",
             text::NO_PLAN,
@@ -108,13 +124,15 @@ pub fn PlanPage(
         <div class="page">
             <div class="page-head">
                 <div class="grow">
-                    <h1>{now(move || text::plan_title(unit.get().as_str()))}</h1>
+                    <h1>{now(move || text::plan_title(&text::isolated(unit.get().as_str())))}</h1>
                     {now(move || plan.with(|plan| plan.as_ref().map(lead)))}
                 </div>
                 <div class="tools">
                     <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
                     {now(move || {
-                        if stale.get() {
+                        if let Some(run) = open_run.get() {
+                            view! { <a class="button primary" href=address::run(&run)>{text::OPEN_THE_RUN}</a> }.into_any()
+                        } else if stale.get() {
                             view! { <Guarded label=text::PLAN_AGAIN busy act=again class="primary"/> }.into_any()
                         } else {
                             let open = Callback::new(move |()| asking.set(true));

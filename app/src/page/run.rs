@@ -5,7 +5,7 @@ use std::time::Duration;
 use leptos::prelude::*;
 use teardown::{
     message::{Membership, ObjectCard, RunCard, State, StepCard, Topic},
-    plan::StepId,
+    plan::{KeptReason, StepId},
     run::RunId,
 };
 
@@ -20,11 +20,12 @@ use crate::{
     view::{
         attention::{Attention, asks},
         banner,
+        current::current,
         drawer::Drawer,
         empty,
         feed::Feed,
         graph::Graph,
-        kept::kept_cards,
+        kept::{kept_cards, names},
         run_head::RunHead,
         search::Search,
         shape::ShapeSwitch,
@@ -33,13 +34,16 @@ use crate::{
     },
 };
 
-/// How often a screen reader is told where the run stands, at most.
+/// The shortest time between two announcements of the progress.
 const SUMMARY: Duration = Duration::from_secs(10);
+
+/// Objects named in an alarm.
+const ALARMED: usize = 3;
 
 /// The run's page.
 #[component]
 pub fn Run(
-    /// Which.
+    /// The route, which names the run.
     route: Memo<Route>,
 ) -> impl IntoView {
     let run_of = |route: &Route| match route {
@@ -59,9 +63,16 @@ pub fn Run(
         sorted(steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)))
     });
     let kept: Memo<Vec<ObjectCard>> = memo(move || {
-        let stays = |card: &&ObjectCard| matches!(card.membership, Membership::Kept(_));
+        let stays = |card: &&ObjectCard| matches!(&card.membership, Membership::Kept(why) if *why != KeptReason::MadeByCluster);
         scene.read(|records| scene::objects(records).filter(stays).cloned().collect())
     });
+    let left_to_cluster: Memo<Vec<ObjectCard>> = memo(move || {
+        let is_left =
+            |card: &&ObjectCard| card.membership == Membership::Kept(KeptReason::MadeByCluster);
+        scene.read(|records| scene::objects(records).filter(is_left).cloned().collect())
+    });
+    let is_open =
+        memo(move || card.with(|card| card.as_ref().is_some_and(|card| !card.state.is_ended())));
     let refusal = RwSignal::new(None::<Refusal>);
     let busy = RwSignal::new(false);
     let done = move |answer: Result<(), Refusal>| {
@@ -87,12 +98,23 @@ pub fn Run(
     let body = move |card: RunCard| {
         let shown = memo(move || address.shape.get().unwrap_or(Shape::List));
         let kept_view = move || kept_cards(&kept.get());
+        let left_view = move || {
+            let left = left_to_cluster.get();
+            (!left.is_empty()).then(|| view! {
+                <section aria-labelledby="left-title">
+                    <h2 id="left-title">{text::LEFT_TITLE} " " <span class="count">{left.len()}</span></h2>
+                    <p class="lead">{text::LEFT_LEAD}</p>
+                    {names(&left)}
+                </section>
+            })
+        };
         view! {
             <RunHead scene card=Signal::derive(move || card_or(card.clone(), scene, id)) attention=count busy order/>
             {now(move || refusal.get().map(|error| banner::refusal(&error)))}
             {now(move || cluster.get().map(|card| banner::cluster(&card)))}
             <div class="run-body">
                 <div class="run-main">
+                    {now(move || is_open.get().then(|| current(scene)))}
                     <Attention scene address steps=attention busy skip/>
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
@@ -100,7 +122,7 @@ pub fn Run(
                             <Search label=text::SEARCH_OBJECTS address/>
                             <ShapeSwitch address otherwise=Shape::List/>
                         </div>
-                        {now(move || head.with(|card| card.as_ref().map(|card| state_links(&card.counts, address))))}
+                        {now(move || head.with(|card| card.as_ref().map(|card| state_links(&card.counts, address, text::state_count))))}
                         {now(move || match shown.get() {
                             Shape::Map => view! { <div class="workspace map"><Graph scene address/></div> }.into_any(),
                             Shape::List => view! { <Steps scene address/> }.into_any(),
@@ -110,6 +132,7 @@ pub fn Run(
                         <h2 id="kept-title">{text::KEPT_TITLE}</h2>
                         {now(kept_view)}
                     </section>
+                    {now(left_view)}
                 </div>
                 <div class="run-side">
                     <Drawer scene address/>
@@ -141,8 +164,8 @@ fn card_or(otherwise: RunCard, scene: scene::Scene, id: Memo<RunId>) -> RunCard 
         .unwrap_or(otherwise)
 }
 
-/// The steps that are stuck or refused since a moment ago, by name; said at once. What was so when the page came is no
-/// news.
+/// The first few steps that became stuck or refused a moment ago, by name, and the number of the others; announced at once.
+/// Steps that were so when the page was loaded are not announced.
 fn alarm(attention: Memo<Vec<StepCard>>) -> ReadSignal<String> {
     let (said, say) = signal(String::new());
     let known = StoredValue::new(None::<Vec<String>>);
@@ -151,7 +174,11 @@ fn alarm(attention: Memo<Vec<StepCard>>) -> ReadSignal<String> {
         attention.with(|steps| {
             for step in steps {
                 if matches!(step.state, State::Stuck | State::Refused) {
-                    lines.push(format!("{} {}", step.object, text::state(step.state)));
+                    lines.push(format!(
+                        "{} {}",
+                        text::named(&step.object),
+                        text::state(step.state)
+                    ));
                 }
             }
         });
@@ -159,7 +186,7 @@ fn alarm(attention: Memo<Vec<StepCard>>) -> ReadSignal<String> {
         {
             lines.retain(|line| !known.contains(line));
             if !lines.is_empty() {
-                say.set(lines.join(", "));
+                say.set(text::some_of(&lines, ALARMED));
             }
         }
     });

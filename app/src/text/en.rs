@@ -4,11 +4,10 @@ mod api_problem;
 mod edge;
 mod plan;
 mod demo;
-pub mod refusal;
 mod step_problem;
 
 use teardown::{
-    message::{AwayCause, DetailName, HiddenCause, State},
+    message::{AwayCause, DetailName, HiddenCause, HiddenKindCard, State},
     object::ObjectRef,
     plan::KeptReason,
     relation::DeletionPhase,
@@ -21,12 +20,13 @@ pub use self::demo::*;
 pub use self::edge::{edge, edge_reversed, edge_sentence, reason};
 pub use self::plan::*;
 pub use self::step_problem::{evidence, in_doubt, step_problem, trouble_do};
+use super::{isolated, named, visible};
 use crate::reach::Reach;
 
 /// As HTML names it.
 pub const LANGUAGE: &str = "en";
 pub const PRODUCT: &str = "Unwind";
-/// Of a cluster that serves people.
+/// The mark of a production cluster.
 pub const PRODUCTION: &str = "Production";
 pub const SKIP_LINK: &str = "Skip to content";
 pub const UNITS: &str = "Units";
@@ -34,63 +34,71 @@ pub const RUNS: &str = "Runs";
 pub const PLAN: &str = "Plan";
 pub const RUN: &str = "Run";
 pub const MAIN_NAVIGATION: &str = "Main";
-pub const BREADCRUMB: &str = "Where you are";
+pub const BREADCRUMB: &str = "Breadcrumb";
 pub const THEME: &str = "Theme: switch between automatic, light and dark";
-pub const SHARE: &str = "Sign in elsewhere";
-pub const SHARE_HINT: &str = "Copy a link that signs another browser in, once";
+pub const SHARE: &str = "Invite another browser";
+pub const SHARE_HINT: &str = "Copy a one-time sign-in link";
+pub const SIGN_OUT: &str = "Sign out";
+/// In front of the cluster's name, for a screen reader.
+pub const CLUSTER: &str = "Cluster:";
 pub const COPIED: &str = "Link copied";
-pub const COPY_LINK: &str = "Copy the link to what is shown";
-pub const KEYS_TITLE: &str = "Keys";
-pub const KEYS_ON: &str = "Single keys do this";
-/// Each key with what it does.
+pub const COPY_LINK: &str = "Copy a link to this view";
+pub const KEYS_TITLE: &str = "Keyboard shortcuts";
+pub const KEYS_ON: &str = "Enable shortcuts";
+/// Each shortcut with its effect.
 pub const KEYS: [(&str, &str); 11] = [
     ("/", "Search"),
     ("g u", "Units"),
     ("g r", "Runs"),
     ("1", "Map"),
     ("2", "List"),
-    ("n  p", "Next or previous object in trouble"),
-    ("← →", "On the map: what goes before, what goes after"),
-    ("↑ ↓", "On the map: neighbours in the same rank"),
-    ("+ − 0 f", "On the map: larger, smaller, full size, fit"),
-    ("c", "Copy the link to what is shown"),
+    ("n  p", "Next or previous object that needs attention"),
+    ("← →", "On the map: follow an edge"),
+    ("↑ ↓", "On the map: move within a column"),
+    ("+ − 0 f", "On the map: zoom in, zoom out, actual size, fit"),
+    ("c", "Copy a link to this view"),
     ("Esc", "Close the details"),
 ];
 
 pub const NOT_SIGNED_IN: &str =
-    "You are reading only: open the link that the server printed when it started to sign in.";
-pub const NOT_LIVE: &str = "Waiting for a live connection: what is shown may be out of date.";
+    "To make changes, sign in with the link that the server printed when it started.";
+pub const NOT_LIVE: &str = "Not available until the page is live again: it may be out of date.";
 pub const NEEDS_SCRIPT: &str = "This page shows the state at the moment it was loaded. Live updates and buttons need JavaScript.";
-pub const HALTED: &str = "Something in this page has stopped: it may show what is old, and buttons may do nothing. Runs go on.";
+pub const HALTED: &str = "This page has stopped working: it may be out of date, and its buttons may do nothing. Runs continue on the server.";
 pub const SIGN_IN_TITLE: &str = "Read only";
 pub const OUTDATED: &str = "The server was updated.";
 pub const RELOAD: &str = "Reload";
 pub const NO_ANSWER: &str = "The server did not answer";
-pub const NO_ANSWER_MEANS: &str = "It is not known whether the request arrived.";
-pub const NO_ANSWER_DO: &str = "Look at the state shown here before trying again.";
+pub const NO_ANSWER_MEANS: &str = "The request may or may not have been carried out.";
+pub const NO_ANSWER_DO: &str = "Check the state on this page before you try again.";
 pub const CLOSE: &str = "Close";
 pub const CANCEL: &str = "Cancel";
-pub const LOADING: &str = "Waiting for the first data…";
+pub const LOADING: &str = "Loading…";
 
 pub const LIVE: &str = "Live";
 pub const CONNECTING: &str = "Connecting…";
 pub const OFFLINE: &str = "Offline";
 pub const TRY_NOW: &str = "Try now";
 
+/// Announced when the browser loses its network.
+pub const OFFLINE_SAID: &str = "Offline. This page is no longer updated.";
+/// Announced when the data is too old to rely on.
+pub const STALE_SAID: &str = "The connection to the server is lost. This page is out of date.";
+
 /// The pill while the stream is broken.
 pub fn reconnecting(seconds: i64) -> String {
     format!("Reconnecting, {seconds} s")
 }
 
-/// The pill once data is too old to rely on.
+/// The pill when the data is too old to rely on.
 pub const STALE: &str = "Stale";
 
-/// When what is shown was true.
+/// The age of the data on the page.
 pub fn data_as_of(time: &str) -> String {
     format!("data as of {time} UTC")
 }
 
-/// Said once after a gap.
+/// Announced after a gap.
 pub fn caught_up(objects: usize) -> String {
     match objects {
         0 => "Caught up".to_owned(),
@@ -119,7 +127,7 @@ pub fn duration(seconds: i64) -> String {
     }
 }
 
-/// How long ago, in one unit.
+/// When a moment was, in one unit.
 pub fn ago(seconds: i64) -> String {
     match seconds {
         ..5 => "just now".to_owned(),
@@ -130,33 +138,67 @@ pub fn ago(seconds: i64) -> String {
     }
 }
 
-// The units' table.
-
-pub const UNITS_LEAD: &str =
-    "Applications found in this cluster, each with everything that belongs to it.";
-pub const SEARCH_UNITS: &str = "Search units";
-pub const COLUMN_UNIT: &str = "Unit";
-pub const COLUMN_FOUND: &str = "How found";
-pub const COLUMN_NAMESPACES: &str = "Namespaces";
-pub const COLUMN_OBJECTS: &str = "Objects";
-pub const COLUMN_STATES: &str = "States";
-pub const COLUMN_SHARED: &str = "Shared";
-pub const COLUMN_RUN: &str = "Open run";
-pub const COLUMN_CHANGED: &str = "Newest object";
-pub const OPEN_RUNS: &str = "Runs";
-pub const NO_RUNS: &str = "No teardown has been started yet.";
-pub const SHARED_HINT: &str = "used by others as well, so a plan keeps them";
-pub const NONE: &str = "–";
-/// In place of a figure that nobody can tell.
-pub const UNTOLD: &str = "?";
-
-/// How many objects others use as well.
-pub fn shared(count: usize) -> String {
-    format!("{count} shared")
+/// The time that a late deletion takes so far.
+pub fn deleting_for(seconds: i64) -> String {
+    format!("Deleting for {}", duration(seconds))
 }
 
+// The units' table.
+
+pub const UNITS_LEAD: &str = "Applications in this cluster, with all objects that belong to each.";
+pub const SEARCH_UNITS: &str = "Search units";
+pub const APPLICATIONS: &str = "Applications";
+pub const COLUMN_UNIT: &str = "Application";
+pub const COLUMN_FOUND: &str = "Found by";
+pub const COLUMN_NAMESPACES: &str = "Namespaces";
+pub const COLUMN_OBJECTS: &str = "Objects";
+pub const COLUMN_STATES: &str = "Deletion state";
+pub const COLUMN_SHARED: &str = "Used from outside";
+pub const COLUMN_RUN: &str = "Open run";
+pub const COLUMN_CHANGED: &str = "Last created";
+pub const OPEN_RUNS: &str = "Runs";
+pub const NO_RUNS: &str = "No teardown has been started yet.";
+pub const OPEN_THE_RUN: &str = "Open the run";
+pub const SHARED_HINT: &str = "Something outside this unit uses them, so a plan keeps them";
+pub const NONE: &str = "–";
+/// In place of a figure that is not known.
+pub const UNTOLD: &str = "?";
+
+/// The heading of the group of namespaces.
+pub fn namespaces(count: usize) -> String {
+    many(count, "namespace", "namespaces")
+}
+
+/// In front of the namespaces that are not rows of their group.
+pub const LISTED_ABOVE: &str = "Same objects as the application in them:";
+
+/// A filter of the table of units: `2 with stuck objects`.
+pub fn units_in_state(of: State, count: usize) -> String {
+    format!("{count} with {} objects", state(of).to_ascii_lowercase())
+}
+
+/// How many objects a plan deletes.
+pub fn to_delete(count: usize) -> String {
+    format!("{count} to delete")
+}
+
+/// How many objects a plan keeps.
+pub fn to_keep(count: usize) -> String {
+    format!("{count} kept")
+}
+
+/// How many objects the cluster removes by itself.
+pub fn left_to_cluster(count: usize) -> String {
+    format!("{count} left to the cluster")
+}
+
+pub const LEFT_TO_CLUSTER_HINT: &str =
+    "Kubernetes creates these objects and removes them by itself";
+/// The runs of a unit.
+pub const RUNS_OF_UNIT: &str = "Runs of this unit";
+
 pub const NO_UNITS: &str = "No unit was found";
-pub const NO_UNITS_MEANS: &str = "A unit is all objects with the same label app.kubernetes.io/part-of, in whatever namespaces. Each namespace is a unit as well, named ns:NAME, but for those the cluster needs.";
+pub const NO_UNITS_MEANS: &str = "An application is all objects with the same value of the label app.kubernetes.io/part-of, in any namespace. Each namespace is listed as well, as ns:NAME, apart from those that the cluster needs.";
 pub const NO_UNITS_DO: &str = "kubectl label deployment web app.kubernetes.io/part-of=shop";
 pub const NOTHING_MATCHES: &str = "Nothing matches";
 pub const CLEAR_SEARCH: &str = "Clear the search";
@@ -172,21 +214,26 @@ pub fn found(found: UnitOrigin) -> &'static str {
 /// How a unit was found, at length.
 pub fn found_hint(found: UnitOrigin) -> &'static str {
     match found {
-        UnitOrigin::PartOf => "its objects carry app.kubernetes.io/part-of with its name",
-        UnitOrigin::Namespace => "a namespace with everything in it",
+        UnitOrigin::PartOf => {
+            "Its objects carry the label app.kubernetes.io/part-of with this name"
+        }
+        UnitOrigin::Namespace => "A namespace and everything in it",
     }
 }
 
 // The cluster.
 
-pub const AWAY_MEANS: &str = "What is shown was known last. Nothing is taken for gone until the cluster says so; a request without an answer is tried again.";
+pub const AWAY_MEANS: &str = "This page shows the last known state. Unwind does not count an object as gone until the cluster confirms it, and repeats requests that got no answer.";
 pub const READING: &str = "Still reading the cluster";
-pub const READING_MEANS: &str = "Objects and edges may be missing until every kind has been listed once. A plan is only made after that.";
-pub const BLIND_MEANS: &str = "Whether there is something of these kinds Unwind cannot tell. It never takes that for “gone”: what waits for such an object goes on waiting.";
+pub const READING_MEANS: &str = "Objects and edges may be missing until every kind has been listed once. A plan can be made after that.";
+pub const BLIND_MEANS: &str = "Unwind cannot tell whether such objects exist, and never counts them as gone: whatever waits for one keeps waiting.";
 
 /// The banner about kinds that cannot be seen.
-pub fn blind(count: usize) -> String {
-    many(count, "kind cannot be seen", "kinds cannot be seen")
+pub fn blind(cards: &[HiddenKindCard]) -> String {
+    match cards {
+        [one] => format!("Cannot list {}: {}", visible(&one.resource), blind_cause(one.cause)),
+        many => format!("Cannot list {} kinds", many.len()),
+    }
 }
 
 /// In which way the cluster is away.
@@ -202,13 +249,13 @@ pub fn away(cause: AwayCause) -> &'static str {
 pub fn away_do(cause: AwayCause) -> &'static str {
     match cause {
         AwayCause::Silent => {
-            "Unwind keeps trying. See whether `kubectl cluster-info` gets through from the machine it runs on."
+            "Unwind keeps trying. See whether `kubectl cluster-info` gets through from the machine that Unwind runs on."
         }
         AwayCause::Unauthorized => {
-            "They may have expired or been revoked. See whether `kubectl auth whoami` works; if it does not, log in again, and start Unwind anew: it goes on where it was."
+            "They may have expired or been revoked. Check `kubectl auth whoami`; if it fails, log in again and restart Unwind, which continues where it stopped."
         }
         AwayCause::Failing => {
-            "Unwind keeps trying. See what `kubectl get --raw /readyz?verbose` says is unhealthy."
+            "Unwind keeps trying. See what `kubectl get --raw /readyz?verbose` reports as unhealthy."
         }
     }
 }
@@ -217,13 +264,13 @@ pub fn away_do(cause: AwayCause) -> &'static str {
 pub fn blind_do(cause: HiddenCause) -> &'static str {
     match cause {
         HiddenCause::Forbidden => {
-            "What is not allowed: let the account that Unwind uses `list` and `watch` it; it is seen within a minute."
+            "Forbidden kinds: let the account that Unwind uses `list` and `watch` it; the kind shows up within a minute."
         }
         HiddenCause::Discovery => {
-            "What discovery does not show: `kubectl get apiservices` shows which one is not available, and why."
+            "Kinds missing from discovery: `kubectl get apiservices` shows which API is not available, and why."
         }
         HiddenCause::Failing => {
-            "What fails is tried again; repair what the API server complains of."
+            "Failing kinds: Unwind keeps trying; fix what the API server reports."
         }
     }
 }
@@ -232,8 +279,8 @@ pub fn blind_do(cause: HiddenCause) -> &'static str {
 pub fn blind_cause(cause: HiddenCause) -> &'static str {
     match cause {
         HiddenCause::Forbidden => "not allowed to list or watch it",
-        HiddenCause::Discovery => "discovery of its group fails or is stale",
-        HiddenCause::Failing => "listing or watching it fails",
+        HiddenCause::Discovery => "its API is down",
+        HiddenCause::Failing => "the API server fails to list or watch it",
     }
 }
 
@@ -262,20 +309,20 @@ pub fn state(state: State) -> &'static str {
 /// What a state means.
 pub fn state_means(state: State) -> &'static str {
     match state {
-        State::Present => "It is there, and no run concerns it.",
-        State::Kept => "Protected, shared or out of scope: it is left alone.",
-        State::Planned => "In the plan; the run has not reached it.",
-        State::Waiting => "Something in front of it is not proven gone.",
-        State::Requested => "DELETE was sent; the cluster has not shown it yet.",
-        State::Terminating => "Its deletionTimestamp is set, and it is within the expected time.",
+        State::Present => "It exists, and no run is deleting it.",
+        State::Kept => "It is protected, used from outside or out of scope, so it stays.",
+        State::Planned => "It is in the plan; the run has not reached it.",
+        State::Waiting => "Something that has to go first is not confirmed gone.",
+        State::Requested => "DELETE was sent; the cluster does not show it yet.",
+        State::Terminating => "Its deletionTimestamp is set; it is within the expected time.",
         State::Finalizing => "Its deletionTimestamp is set and finalizers remain.",
-        State::Slow => "It takes longer than expected.",
+        State::Slow => "Its deletion takes longer than expected.",
         State::Stuck => "It is past its deadline.",
-        State::Refused => "The API server said no.",
-        State::Gone => "This object is proven gone.",
-        State::CameBack => "It was gone, and another object uses its name now.",
-        State::Skipped => "A person left it out.",
-        State::Unknown => "It cannot be told: no permission, no discovery or no answer.",
+        State::Refused => "The API server refused the DELETE.",
+        State::Gone => "This object is confirmed gone.",
+        State::CameBack => "It was gone, and a new object uses its name now.",
+        State::Skipped => "Somebody told the run to stop waiting for it.",
+        State::Unknown => "Its state is not known: no permission, no discovery or no answer.",
     }
 }
 
@@ -298,17 +345,16 @@ pub const ZOOM_FIT: &str = "Fit the whole graph";
 pub const ZOOM_ONE: &str = "Actual size";
 pub const MAP_HINT: &str = "Arrow keys walk along edges, Enter opens, f fits, + and − zoom. The list shows the same objects as a table.";
 pub const NO_OBJECTS: &str = "This unit has no objects";
-pub const NO_OBJECTS_MEANS: &str =
-    "Either everything is gone, or nothing carries its name any more.";
+pub const NO_OBJECTS_MEANS: &str = "Everything is gone, or no object carries its name any more.";
 pub const COLUMN_OBJECT: &str = "Object";
 pub const COLUMN_STATE: &str = "State";
-pub const COLUMN_WAVE: &str = "Order";
+pub const COLUMN_WAVE: &str = "Step";
 pub const COLUMN_SINCE: &str = "Since";
-pub const COLUMN_STANDING: &str = "Why it is here";
+pub const COLUMN_STANDING: &str = "Notes";
 pub const LANE_CLUSTER: &str = "Cluster-wide";
-pub const LANE_OUTSIDE: &str = "Used by others";
-pub const MEMBER: &str = "Part of the unit";
-pub const OUTSIDE: &str = "Not part of the unit; drawn because an edge leads here";
+pub const LANE_OUTSIDE: &str = "Outside this unit";
+pub const OUTSIDE: &str =
+    "Not part of this unit; shown because something in it refers to this object";
 pub const GRAPH_LABEL: &str = "Dependency graph";
 
 /// A lane's heading.
@@ -321,15 +367,11 @@ pub fn show_all(hidden: usize) -> String {
     format!("Show {hidden} more")
 }
 
-/// Said under the graph: nothing is left out silently, and of what others use there may be more.
-pub fn drawn(objects: usize, edges: usize, lanes: usize, outside: bool) -> String {
-    format!(
-        "{} · {} · {} · {}",
-        self::objects(objects),
-        many(edges, "edge", "edges"),
-        many(lanes, "group", "groups"),
-        if outside { "nothing of the unit left out" } else { "none left out" }
-    )
+/// Said under the graph, so that the number of objects can be compared with the head of the page.
+pub fn drawn(objects: usize, outside: usize, edges: usize) -> String {
+    let outside =
+        if outside == 0 { String::new() } else { format!(" · {outside} outside this unit") };
+    format!("{}{outside} · {}", self::objects(objects), many(edges, "edge", "edges"))
 }
 
 /// A node, for a screen reader.
@@ -349,20 +391,21 @@ pub const DELETED: &str = "Deletion accepted";
 pub const GRACE: &str = "Grace period";
 pub const FINALIZERS: &str = "Finalizers";
 pub const FINALIZERS_MEAN: &str =
-    "Each has to be cleared by its controller before the object is gone.";
+    "Its controller has to remove each finalizer before the object is gone.";
 pub const LABELS: &str = "Labels";
-pub const ORDER: &str = "Place in the order";
-pub const LADDER: &str = "On the ladder to gone";
-pub const ONLY_STATE: &str = "Show only what is in this state; again to show all";
+pub const ORDER: &str = "Place in the plan";
+pub const LADDER: &str = "Deletion progress";
+pub const ONLY_STATE: &str = "Show only these; select again to show all";
 pub const GOES_AFTER: &str = "Goes after";
 pub const GOES_BEFORE: &str = "Goes before";
+pub const RELATED: &str = "Related, in no order";
 pub const WHY_KEPT: &str = "Why it is kept";
-pub const NOT_PLANNED: &str = "No plan would touch it.";
-pub const SELECTED_GONE: &str = "The selected object is no longer here.";
+pub const NOT_PLANNED: &str = "A plan does not delete it.";
+pub const SELECTED_GONE: &str = "The selected object no longer exists.";
 
-/// A place in the order.
+/// A place in the plan.
 pub fn wave(number: u32) -> String {
-    format!("Wave {number}")
+    format!("Step {number}")
 }
 
 /// A detail's name.
@@ -374,7 +417,7 @@ pub fn detail(name: DetailName) -> &'static str {
         DetailName::Capacity => "Capacity",
         DetailName::Class => "Storage class",
         DetailName::Reclaim => "Reclaim policy",
-        DetailName::Source => "Bytes are in",
+        DetailName::Source => "Data stored in",
         DetailName::Selector => "Selector",
         DetailName::Target => "Target",
         DetailName::LoadBalancer => "Type",
@@ -387,49 +430,51 @@ pub fn detail(name: DetailName) -> &'static str {
 pub fn kept(why: &KeptReason) -> String {
     match why {
         KeptReason::UsedBy { user, reason: why, .. } => {
-            format!("{user} uses it and is not part of the unit: {}", reason(why))
+            format!("{} uses it and is not part of the unit: {}", named(user), reason(why))
         }
         KeptReason::NeededBy { user, reason: why, .. } => {
-            format!("{user} is kept and needs it: {}", reason(why))
+            format!("{} is kept and needs it: {}", named(user), reason(why))
         }
         KeptReason::RetainedVolume => {
-            "Its reclaim policy is Retain and nobody declared it part of the unit: it stays as Released, with its data".to_owned()
+            "Its reclaim policy is Retain, and no label makes it part of the unit: it stays as Released, with its data".to_owned()
         }
         KeptReason::RecycledVolume => {
-            "Its reclaim policy is Recycle: it stays, scrubbed of its data, and is offered again".to_owned()
+            "Its reclaim policy is Recycle: it stays, its data is erased, and it becomes available again".to_owned()
         }
         KeptReason::Protected => "The cluster needs it".to_owned(),
         KeptReason::Access => {
-            "It gives people their rights, yours perhaps among them: it goes with its namespace".to_owned()
+            "It grants people access, perhaps yours: it goes with its namespace".to_owned()
         }
         KeptReason::HiddenController { kind, name } => {
-            format!("{kind} {name} controls it and has not been seen: if it is there, it makes it again")
+            format!("{kind} {} controls it and cannot be seen: it would create it again", isolated(name))
         }
         KeptReason::HiddenUsers { resource, namespace } => {
             let within = namespace.as_ref().map(|namespace| format!(" in {namespace}"));
-            format!("Others may use it: {resource}{} cannot be seen", within.unwrap_or_default())
+            format!("Something else may use it: {resource}{} cannot be seen", within.unwrap_or_default())
         }
-        KeptReason::MadeByCluster => "The cluster makes it and removes it by itself".to_owned(),
+        KeptReason::MadeByCluster => {
+            "Left to the cluster, which creates it and removes it by itself".to_owned()
+        }
     }
 }
 
-/// A rung of the ladder.
+/// A phase of a deletion.
 pub fn phase_name(phase: DeletionPhase) -> &'static str {
     match phase {
-        DeletionPhase::Present => "Present",
-        DeletionPhase::Accepted => "Accepted",
-        DeletionPhase::Gone => "Absent",
-        DeletionPhase::PodsGone => "Childless",
+        DeletionPhase::Present => "Not deleted",
+        DeletionPhase::Accepted => "Deletion accepted",
+        DeletionPhase::Gone => "Gone",
+        DeletionPhase::PodsGone => "Pods gone",
     }
 }
 
-/// What is so on a rung.
+/// The meaning of a phase of a deletion.
 pub fn phase_means(phase: DeletionPhase) -> &'static str {
     match phase {
-        DeletionPhase::Present => "It is there.",
-        DeletionPhase::Accepted => "Its deletion was accepted.",
-        DeletionPhase::Gone => "This UID is proven gone.",
-        DeletionPhase::PodsGone => "No Pod is left of it.",
+        DeletionPhase::Present => "The object exists.",
+        DeletionPhase::Accepted => "The cluster accepted the DELETE.",
+        DeletionPhase::Gone => "This UID is confirmed gone.",
+        DeletionPhase::PodsGone => "None of its Pods is left.",
     }
 }
 
@@ -445,33 +490,45 @@ pub const RESUME: &str = "Resume";
 pub const STOP: &str = "Stop…";
 pub const STOP_NOW: &str = "Stop the run";
 pub const STOP_TITLE: &str = "Stop this run?";
-pub const STOP_LEAD: &str = "No further DELETE is sent. What was requested goes on by itself: a deletion cannot be taken back.";
-pub const SKIP: &str = "Skip…";
-pub const SKIP_NOW: &str = "Leave out";
+pub const STOP_LEAD: &str = "No further DELETE is sent. Deletions that the cluster has accepted continue and cannot be undone.";
+pub const SKIP: &str = "Stop waiting for it…";
+pub const SKIP_NOW: &str = "Stop waiting for it";
 pub const ATTENTION: &str = "Needs attention";
-pub const ALL_WELL: &str = "Nothing needs attention.";
-pub const STEPS: &str = "Steps";
-pub const FEED: &str = "What happened";
-pub const NO_EVENTS: &str = "Nothing yet.";
-pub const WHOLE_FEED: &str = "All of it, as text";
+pub const NOW: &str = "Now";
+pub const NEXT: &str = "Next";
+pub const WAITING_FOR: &str = "Waiting for";
+pub const NOTHING_NOW: &str = "No deletion is in progress.";
+pub const NOTHING_NEXT: &str = "Nothing is left to start.";
+pub const STEPS: &str = "Objects";
+pub const FEED: &str = "Events";
+pub const NO_EVENTS: &str = "Nothing has happened yet.";
+pub const WHOLE_FEED: &str = "All events as text";
 pub const ELAPSED: &str = "Elapsed";
 pub const STARTED: &str = "Started";
 pub const ENDED: &str = "Ended";
 pub const PROGRESS: &str = "Gone";
 pub const COLUMN_WAITS: &str = "Waits for";
-pub const COLUMN_REQUESTED: &str = "Requested";
+pub const COLUMN_REQUESTED: &str = "DELETE sent";
 pub const COLUMN_GONE: &str = "Gone";
 pub const SEE_PLAN: &str = "The plan";
 pub const NO_RUN: &str = "This run is not known";
-pub const NO_RUN_MEANS: &str =
-    "It may have been started on another server, or its journal was removed.";
+pub const NO_RUN_MEANS: &str = "It was started on another server, or its journal was removed.";
 
 /// A run's heading.
-pub fn run_title(unit: &str) -> String {
-    format!("Taking {unit} apart")
+pub fn run_title(unit: &str, state: RunState) -> String {
+    match state {
+        RunState::Running | RunState::Paused | RunState::Stopping => format!("Tearing down {unit}"),
+        RunState::Finished => format!("{unit} torn down"),
+        RunState::Stopped => format!("Teardown of {unit} stopped"),
+    }
 }
 
-/// Where a run stands.
+/// A run's result: `52 objects in 6 s`.
+pub fn run_result(gone: usize, seconds: i64) -> String {
+    format!("{} in {}", objects(gone), duration(seconds))
+}
+
+/// The word for a run's state.
 pub fn run_state(state: RunState) -> &'static str {
     match state {
         RunState::Running => "Running",
@@ -482,16 +539,21 @@ pub fn run_state(state: RunState) -> &'static str {
     }
 }
 
-/// Who started a run.
+/// In place of "Running" when no deletion makes progress.
+pub fn blocked(stuck: usize) -> String {
+    format!("Blocked: {stuck} stuck")
+}
+
+/// The person who started a run.
 pub fn by(who: &str) -> String {
-    format!("by {who}")
+    format!("by {}", isolated(who))
 }
 
 /// After a restart of the server.
 pub fn recovered(times: u32) -> String {
     match times {
-        1 => "went on after a restart of the server".to_owned(),
-        _ => format!("went on after {times} restarts of the server"),
+        1 => "continued after a restart of the server".to_owned(),
+        _ => format!("continued after {times} restarts of the server"),
     }
 }
 
@@ -500,80 +562,90 @@ pub fn gone_of(gone: usize, total: usize) -> String {
     format!("{gone} of {total} gone")
 }
 
-/// What leaving a step out is asked with.
-pub fn skip_title(object: &ObjectRef) -> String {
-    format!("Leave out {object}?")
+/// The heading of the objects that are gone, which are folded away.
+pub fn gone_objects(count: usize) -> String {
+    format!("{count} gone")
 }
 
-/// What leaving a step out means for its object.
+/// The question before a run stops waiting for an object.
+pub fn skip_title(object: &ObjectRef) -> String {
+    format!("Stop waiting for {}?", named(object))
+}
+
+/// What it means for the object.
 pub fn skip_means(reach: Reach) -> &'static str {
     match reach {
         Reach::Untouched => {
-            "No DELETE is sent for it in this run. That cannot be changed later: to delete it, plan again."
+            "This run sends no DELETE for it. You cannot change that later: to delete it, make a new plan."
         }
         Reach::Open => {
-            "A DELETE was sent for it, and it is not known whether it was accepted. The run no longer looks after it."
+            "A DELETE was sent, but its effect is not known. This run no longer waits for the object."
         }
         Reach::Accepted => {
-            "Its deletion was accepted and cannot be taken back. The run no longer looks after it."
+            "Its deletion was accepted and cannot be undone. This run no longer waits for it."
         }
-        Reach::Gone => "It is gone. The run no longer minds what uses its name now.",
+        Reach::Foreign => {
+            "It was already terminating, not through this run, and that cannot be undone. This run no longer waits for it."
+        }
+        Reach::Gone => "It is gone. This run no longer minds the new object with its name.",
     }
 }
 
-/// What is left out with a step.
+/// What this run then leaves in place.
 pub fn skip_behind(count: usize) -> String {
     match count {
         0 => "Nothing else waits for it.".to_owned(),
-        1 => "1 object is left out as well:".to_owned(),
-        _ => format!("{count} objects are left out as well:"),
+        1 => "1 object waits for it and stays as well:".to_owned(),
+        _ => format!("{count} objects wait for it and stay as well:"),
     }
 }
 
 /// What a stop does not decide.
 pub fn stop_open(count: usize) -> String {
-    format!(
-        "For {} a DELETE was sent, and it is not known whether it was accepted.",
-        objects(count)
-    )
+    format!("{}: a DELETE was sent, but its effect is not known.", objects(count))
+}
+
+/// What was on its way before the run.
+pub fn stop_foreign(count: usize) -> String {
+    format!("{} terminating already, not through this run.", objects(count))
 }
 
 /// What stopping leaves.
 pub fn stop_counts(untouched: usize, irrevocable: usize, gone: usize) -> String {
-    format!(
-        "{untouched} untouched · {irrevocable} requested and not to be taken back · {gone} gone"
-    )
+    format!("{untouched} untouched · {irrevocable} requested, which cannot be undone · {gone} gone")
 }
 
-/// Said to a screen reader while a run goes on.
+/// Announced while a run goes on.
 pub fn summary(gone: usize, total: usize, attention: usize) -> String {
     let attention =
         if attention == 0 { String::new() } else { format!(", {attention} need attention") };
     format!("{}{attention}", gone_of(gone, total))
 }
 
-/// How many need a person's eye.
+/// The number of objects that need attention.
 pub fn attention(count: usize) -> String {
     format!("{ATTENTION} ({count})")
 }
 
-/// A line of the feed of a run that leaves out so many steps.
+/// An event of a run that stopped waiting for `skipped` objects.
 pub fn event(event: &FeedEvent, skipped: usize) -> String {
     match event {
-        FeedEvent::Started { by } => format!("{by} started the run"),
-        FeedEvent::Recovered => "The server was restarted; the run goes on".to_owned(),
-        FeedEvent::Paused { by } => format!("{by} paused the run"),
-        FeedEvent::Resumed { by } => format!("{by} resumed the run"),
-        FeedEvent::Stopping { by } => format!("{by} stopped the run"),
-        FeedEvent::Requested { object, .. } => format!("DELETE sent for {object}"),
-        FeedEvent::Terminating { object, .. } => format!("{object} is being deleted"),
-        FeedEvent::Gone { object, .. } => format!("{object} is proven gone"),
+        FeedEvent::Started { by } => format!("{} started the run", isolated(by)),
+        FeedEvent::Recovered => "The server was restarted; the run continues".to_owned(),
+        FeedEvent::Paused { by } => format!("{} paused the run", isolated(by)),
+        FeedEvent::Resumed { by } => format!("{} resumed the run", isolated(by)),
+        FeedEvent::Stopping { by } => format!("{} stopped the run", isolated(by)),
+        FeedEvent::Requested { object, .. } => format!("DELETE sent for {}", named(object)),
+        FeedEvent::Terminating { object, .. } => format!("{} is terminating", named(object)),
+        FeedEvent::Gone { object, .. } => format!("{} is gone", named(object)),
         FeedEvent::Problem { object, problem: what, .. } => {
-            format!("{object}: {}", step_problem(what))
+            format!("{}: {}", named(object), step_problem(what))
         }
-        FeedEvent::Skipped { object, by, .. } => format!("{by} skipped {object}"),
+        FeedEvent::Skipped { object, by, .. } => {
+            format!("{} stopped waiting for {}", isolated(by), named(object))
+        }
         FeedEvent::Finished if skipped > 0 => {
-            format!("Everything in the plan is gone but for {} left out", objects(skipped))
+            format!("Everything in the plan is gone except {}", objects(skipped))
         }
         FeedEvent::Finished => "Everything in the plan is gone".to_owned(),
         FeedEvent::Stopped { untouched, requested, already_terminating, effect_unknown, gone } => {
@@ -592,8 +664,14 @@ pub fn event(event: &FeedEvent, skipped: usize) -> String {
 // Elsewhere.
 
 pub const NOT_FOUND: &str = "There is nothing here";
-pub const NOT_FOUND_MEANS: &str = "The address may be mistyped, or what it named is gone.";
+pub const NOT_FOUND_MEANS: &str = "The address may be mistyped, or its subject is gone.";
 pub const TO_UNITS: &str = "All units";
 pub const NO_UNIT: &str = "This unit is not known";
 pub const NO_UNIT_MEANS: &str =
     "Nothing in the cluster carries its name: it may be gone, or never have been there.";
+pub const TORN_DOWN_MEANS: &str = "Nothing of it is left in the cluster.";
+
+/// The heading of a unit that is gone, and of which there are runs.
+pub fn torn_down(unit: &str) -> String {
+    format!("{unit} was torn down")
+}

@@ -13,19 +13,19 @@ use crate::{
 pub fn Ask(
     /// Whether it is open.
     open: RwSignal<bool>,
-    /// What its heading is called in the document.
+    /// The id of its heading.
     id: &'static str,
     /// The question.
     #[prop(into)]
     title: Signal<String>,
-    /// What the answer "yes" is called.
+    /// The label of the button that confirms.
     label: &'static str,
     /// Whether an order is on its way.
     #[prop(into)]
     busy: Signal<bool>,
-    /// What "yes" does.
+    /// The action of that button.
     act: Callback<()>,
-    /// What it comes to.
+    /// The consequences.
     children: Children,
 ) -> impl IntoView {
     let dialog = NodeRef::<html::Dialog>::new();

@@ -1,9 +1,10 @@
-//! What needs a person's eye, worst first, each with the cluster's own words as evidence. Never what is well.
+//! The steps that need attention, worst first, each with the cluster's own words as evidence.
 
 use leptos::prelude::*;
 use teardown::{
     message::{State, StepCard},
     plan::StepId,
+    run::StepProblem,
 };
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
     skip::Skip,
     state_badge::state_badge,
 };
-use crate::{address::Address, erased::now, scene::Scene, text};
+use crate::{address::Address, clock::Clock, erased::now, scene::Scene, text};
 
 /// Whether a state needs a person's eye.
 pub fn is_trouble(state: State) -> bool {
@@ -49,18 +50,16 @@ pub fn Attention(
         open.set(true);
     });
     let list = move || {
-        if steps.with(Vec::is_empty) {
-            return view! { <p class="quiet">{text::ALL_WELL}</p> }.into_any();
-        }
         let cards = steps.get().iter().map(|step| card(step, address, busy, ask)).collect_view();
-        view! { <ul class="attention">{cards}</ul> }.into_any()
+        view! { <ul class="attention">{cards}</ul> }
     };
     view! {
-        <section id="attention" aria-labelledby="attention-title">
+        <section id="attention" aria-labelledby="attention-title" hidden=move || steps.with(Vec::is_empty)>
             <h2 id="attention-title">{text::ATTENTION}</h2>
             {now(list)}
-            <Skip scene asked open busy skip/>
         </section>
+        // Outside the section, which may vanish while the dialog is open.
+        <Skip scene asked open busy skip/>
     }
 }
 
@@ -82,9 +81,19 @@ fn card(
             <p class="attention-do">{text::trouble_do(problem)}</p>
         }
     });
-    let since = step
-        .requested
-        .map(|at| view! { <span class="quiet">{text::COLUMN_REQUESTED} " " {moment(at)}</span> });
+    let clock = expect_context::<Clock>();
+    let since = match (&step.problem, step.requested) {
+        (Some(StepProblem::Late { since, .. }), _) => {
+            let since = *since;
+            let said = move || clock.since(since).map(text::deleting_for);
+            view! { <span class="quiet">{now(said)}</span> }.into_any()
+        }
+        (_, Some(at)) => {
+            view! { <span class="quiet">{text::COLUMN_REQUESTED} " " {moment(at)}</span> }
+                .into_any()
+        }
+        (_, None) => ().into_any(),
+    };
     view! {
         <li class="attention-card">
             <div class="attention-head">

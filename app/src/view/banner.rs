@@ -9,7 +9,7 @@ use crate::{command::Refusal, text};
 /// The cluster does not answer, or has not been read to the end.
 pub fn cluster(card: &ClusterCard) -> impl IntoView + use<> {
     if let Some(unreachable) = &card.unreachable {
-        let message = text::api_problem(&unreachable.message);
+        let message = text::visible(&text::api_problem(&unreachable.message));
         return Some(
             view! {
                 <div class="banner bad" role="alert">
@@ -44,9 +44,9 @@ pub fn blind(cards: &[HiddenKindCard]) -> impl IntoView + use<> {
             .map(|card| {
                 view! {
                     <li>
-                        <code>{card.resource.clone()}</code>
+                        <code>{text::visible(&card.resource)}</code>
                         ": " {text::blind_cause(card.cause)}
-                        " " <span class="quote">{text::api_problem(&card.message)}</span>
+                        " " <span class="quote">{text::visible(&text::api_problem(&card.message))}</span>
                         " " {moment(card.since)}
                     </li>
                 }
@@ -60,7 +60,7 @@ pub fn blind(cards: &[HiddenKindCard]) -> impl IntoView + use<> {
             .collect_view();
         view! {
             <details class="banner warn">
-                <summary>{icon("state-unknown")} <strong>{text::blind(cards.len())}</strong></summary>
+                <summary>{icon("state-unknown")} <strong>{text::blind(cards)}</strong></summary>
                 <p>{text::BLIND_MEANS}</p>
                 <ul>{rows}</ul>
                 {advice}

@@ -1,20 +1,28 @@
-//! Which part of the graph is seen, and how large: the scroller, its scale, and what wheels and fingers do to both.
+//! The visible part of the graph and its scale: the scroller, and the effect of wheels and fingers on it.
 
-use std::sync::Arc;
+use std::{cmp::Ordering, collections::HashSet, sync::Arc};
 
 use leptos::{html, prelude::*};
 use teardown::object::Uid;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, PointerEvent, TouchEvent, WheelEvent};
 
-use crate::{address::Address, drawing::Drawing, erased::alive, layout::Area};
+use super::{attention::is_trouble, current::is_moving};
+use crate::{
+    address::Address,
+    drawing::Drawing,
+    erased::{alive, memo},
+    layout::Area,
+    scene::{self, Scene},
+    sieve::Sieve,
+};
 
-/// The scale of a first render, where the address has none.
-const SCALE: f64 = 0.8;
+/// The scale of a first render, where the address has none: no text is smaller than 12 pixels.
+const SCALE: f64 = 1.0;
 /// The smallest and the largest scale.
 const SCALES: (f64, f64) = (0.05, 2.0);
 /// Below these, cards have one line, and cards are blocks.
-pub(super) const DETAIL: (f64, f64) = (0.6, 0.25);
+pub(super) const DETAIL: (f64, f64) = (0.99, 0.25);
 /// Room below the drawing for the note and the buttons.
 const NOTE: i32 = 40;
 /// The part that is seen, and how large.
@@ -60,11 +68,7 @@ impl Camera {
             }
             selected
         });
-        let unasked = address.zoom.get_untracked().is_none();
         Effect::new(move |before: Option<f64>| {
-            if before.is_none() && unasked {
-                self.fit_width();
-            }
             let zoom = self.zoom.get();
             if before.is_some_and(|before| (before - zoom).abs() > f64::EPSILON) {
                 address.keep_zoom((zoom * 100.0).round() as u32);
@@ -73,14 +77,53 @@ impl Camera {
         });
     }
 
-    /// The first sight: as much of the width as can be read.
-    fn fit_width(self) {
-        let Some(frame) = self.scroller.get_untracked() else { return };
-        let width = self.drawing.with_untracked(|drawing| drawing.layout.width);
-        let zoom = f64::from(frame.client_width()) / width;
-        if zoom.is_finite() && zoom > 0.0 {
-            self.zoom.set(zoom.clamp(DETAIL.0, SCALE));
-        }
+    /// Brings what a filter finds into view, and on first sight what is active, unless an object is selected.
+    pub(super) fn follow(
+        self,
+        scene: Scene,
+        address: Address,
+        lit: Memo<Option<Arc<HashSet<Uid>>>>,
+    ) {
+        let sieve = memo(move || address.sieve());
+        Effect::new(move |before: Option<Sieve>| {
+            let sieve = sieve.get();
+            if before.as_ref() == Some(&sieve) || address.selected.get_untracked().is_some() {
+                return sieve;
+            }
+            let found = if sieve.is_open() {
+                if before.is_some() { HashSet::new() } else { active(scene) }
+            } else {
+                let lit = lit.get_untracked();
+                lit.map(|lit| (*lit).clone()).unwrap_or_default()
+            };
+            // After the first sight has chosen its scale.
+            request_animation_frame(move || {
+                request_animation_frame(move || self.reveal_all(&found))
+            });
+            sieve
+        });
+    }
+
+    /// Scrolls to all of these cards, or to the first of them where they do not fit.
+    fn reveal_all(self, uids: &HashSet<Uid>) {
+        let Some(seen) = self.seen() else { return };
+        let mut areas: Vec<Area> = self.drawing.with_untracked(|drawing| {
+            let found = drawing.places().filter(|(uid, _)| uids.contains(uid));
+            found.map(|(_, place)| place.area).collect()
+        });
+        areas.sort_by(|a, b| (a.x, a.y).partial_cmp(&(b.x, b.y)).unwrap_or(Ordering::Equal));
+        let Some(first) = areas.first().copied() else { return };
+        let all = areas.iter().fold(first, |all, area| {
+            let (x, y) = (all.x.min(area.x), all.y.min(area.y));
+            Area {
+                x,
+                y,
+                width: (all.x + all.width).max(area.x + area.width) - x,
+                height: (all.y + all.height).max(area.y + area.height) - y,
+            }
+        });
+        let fits = all.width + 48.0 <= seen.width && all.height + 48.0 <= seen.height;
+        self.reveal_area(if fits { all } else { first });
     }
 
     /// Takes note of the visible part, with a margin of one screen; silent as long as the old margin is not used up.
@@ -105,8 +148,9 @@ impl Camera {
 
     /// The visible part in the drawing's own measure; none while the graph is not shown.
     fn seen(self) -> Option<Area> {
-        let frame = self.scroller.get_untracked()?;
-        let zoom = self.zoom.get_untracked();
+        // The page may have gone since the frame was asked for.
+        let zoom = self.zoom.try_get_untracked()?;
+        let frame = self.scroller.try_get_untracked().flatten()?;
         let (width, height) = (f64::from(frame.client_width()), f64::from(frame.client_height()));
         (width > 0.0 && height > 0.0).then(|| Area {
             x: f64::from(frame.scroll_left()) / zoom,
@@ -211,13 +255,18 @@ impl Camera {
 
     /// Scrolls as little as needed for a card to be seen.
     fn reveal(self, uid: &Uid) {
-        let (Some(frame), Some(seen)) = (self.scroller.get_untracked(), self.seen()) else {
-            return;
-        };
         let place = self.drawing.with_untracked(|drawing| {
             drawing.places().find(|(key, _)| key == uid).map(|(_, place)| place.area)
         });
-        let Some(area) = place else { return };
+        if let Some(area) = place {
+            self.reveal_area(area);
+        }
+    }
+
+    fn reveal_area(self, area: Area) {
+        let (Some(frame), Some(seen)) = (self.scroller.get_untracked(), self.seen()) else {
+            return;
+        };
         let zoom = self.zoom.get_untracked();
         let towards = |start: f64, length: f64, from: f64, size: f64| {
             let room = 24.0;
@@ -245,4 +294,15 @@ impl Camera {
             }
         });
     }
+}
+
+/// The objects whose deletion is in progress or needs attention.
+fn active(scene: Scene) -> HashSet<Uid> {
+    untrack(|| {
+        scene.read(|records| {
+            let active = scene::objects(records)
+                .filter(|card| is_moving(card.state) || is_trouble(card.state));
+            active.map(|card| card.uid.clone()).collect()
+        })
+    })
 }

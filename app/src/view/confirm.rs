@@ -1,10 +1,14 @@
-//! The confirmation: tick each volume whose data is lost for good, type the unit's name, then ten seconds in which nothing
-//! has been sent and Cancel has the focus. A deletion cannot be undone, so the honest undo comes before it.
+//! The confirmation: tick each volume whose data is destroyed, type the unit's name, then wait ten seconds in which nothing
+//! is sent and Cancel has the focus. A deletion cannot be undone, so the undo comes before it.
 
 use std::time::Duration;
 
 use leptos::{html, leptos_dom::helpers::IntervalHandle, prelude::*};
-use teardown::plan::{Fate, Plan};
+use teardown::{
+    object::ObjectRef,
+    plan::{DataFate, Fate, Plan},
+    relation::EdgeKind,
+};
 
 use super::{frame::Badge, icon::icon};
 use crate::{
@@ -14,19 +18,28 @@ use crate::{
     text,
 };
 
-/// How long nothing is sent.
+/// Seconds in which nothing is sent.
 const HOLD: u32 = 10;
 
 /// So many volumes are ticked one by one; more than that, all at once.
 const TICKS: usize = 12;
 
-/// Where the dialog stands.
+/// The phase of the dialog.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// The name is being typed.
     Typing,
     /// Nothing has been sent yet, for so many seconds more.
     Holding(u32),
+}
+
+/// The user of a volume’s data: the object that created its claim, else one that mounts it.
+fn user_of<'a>(plan: &'a Plan, data: &DataFate) -> Option<&'a ObjectRef> {
+    let claim = data.claim.as_ref()?;
+    let step = plan.steps.iter().find(|step| step.object == *claim)?;
+    let by = |kind: EdgeKind| step.after.iter().find(|blocker| blocker.edge == kind);
+    let blocker = by(EdgeKind::Claims).or_else(|| by(EdgeKind::Mounts))?;
+    plan.step(blocker.step).map(|step| &step.object)
 }
 
 /// The dialog.
@@ -100,7 +113,7 @@ pub fn Confirm(
                         if event.target().checked() { *ticked += 1 } else { *ticked -= 1 }
                     })
                 />
-                <span>{label}</span>
+                <bdi>{label}</bdi>
             </label>
         }
     };
@@ -110,10 +123,7 @@ pub fn Confirm(
             .data
             .iter()
             .filter(|data| data.fate == fate)
-            .map(|data| match &data.capacity {
-                Some(capacity) => format!("{} ({capacity})", data.volume.name),
-                None => data.volume.name.to_string(),
-            })
+            .map(|data| text::volume(data, user_of(&plan, data)))
             .collect();
         let count = volumes.len();
         let each = count <= TICKS;
@@ -140,9 +150,21 @@ pub fn Confirm(
     };
     let lost =
         [lost(Fate::Destroyed, text::confirm_data), lost(Fate::Unknown, text::confirm_unseen_data)];
+    let missing = move || {
+        unit.with_value(|unit| {
+            text::confirm_missing(
+                &text::isolated(unit),
+                asked - ticked.get().min(asked),
+                !matches.get(),
+            )
+        })
+    };
     let confirmed = memo(move || matches.get() && ticked.get() == asked);
     let hold = move || {
-        if !confirmed.get_untracked() || phase.get_untracked() != Phase::Typing {
+        if !confirmed.get_untracked()
+            || busy.get_untracked()
+            || phase.get_untracked() != Phase::Typing
+        {
             return;
         }
         phase.set(Phase::Holding(HOLD));
@@ -154,6 +176,11 @@ pub fn Confirm(
             }
         });
     };
+    let namespaces = plan.steps.iter().filter(|step| step.kind.is("", "Namespace"));
+    let namespaces: Vec<String> =
+        namespaces.map(|step| text::isolated(&step.object.name)).collect();
+    let namespaces =
+        (!namespaces.is_empty()).then(|| view! { <p>{text::namespaces_go(&namespaces)}</p> });
     let cluster = expect_context::<Badge>().name();
     let place = cluster.map(|name| text::confirm_where(&name, is_production(&name)));
     const SENT: Phase = Phase::Holding(0);
@@ -166,6 +193,11 @@ pub fn Confirm(
         Phase::Typing => HOLD,
         Phase::Holding(left) => left,
     };
+    // The full count once, its half, and its end: a second is too short to be read aloud.
+    let announced = memo(move || match phase.get() {
+        Phase::Holding(left @ (HOLD | 5 | 1..=3)) => text::starts_in(left),
+        Phase::Holding(_) | Phase::Typing => String::new(),
+    });
     // Escape closes a dialog whatever it says: one that is too late to be closed comes back.
     let closed = move |_| match dialog.get_untracked() {
         Some(dialog) if phase.get_untracked() == SENT => {
@@ -176,7 +208,9 @@ pub fn Confirm(
     view! {
         <dialog class="dialog" aria-labelledby="confirm-title" node_ref=dialog on:close=closed>
             <h2 id="confirm-title">{text::confirm_title(&plan.unit.to_string())}</h2>
-            <p>{text::confirm_lead(plan.steps.len())}" "<strong>{place}</strong></p>
+            <p>{text::confirm_lead(plan.steps.len())}</p>
+            {namespaces}
+            <p><strong>{place}</strong></p>
             <form method="dialog" node_ref=form on:submit=move |event| { event.prevent_default(); hold(); }>
                 {lost}
                 <label for="confirm-name">{text::confirm_type(&plan.unit.to_string())}</label>
@@ -192,10 +226,10 @@ pub fn Confirm(
                     prop:value=move || typed.get()
                     on:input:target=move |event| typed.set(event.target().value())
                 />
-                <p id="confirm-mismatch" class="mismatch" aria-live="polite">
+                <p id="confirm-mismatch" class="confirm-mismatch" aria-live="polite">
                     {now(move || mismatch().then_some(text::CONFIRM_MISMATCH))}
                 </p>
-                <div class="hold" hidden=move || !matches!(phase.get(), Phase::Holding(1..))>
+                <div class="confirm-hold" hidden=move || !matches!(phase.get(), Phase::Holding(1..))>
                     <progress max=HOLD.to_string() value=move || left().to_string() aria-label=text::HOLDING></progress>
                     <p>{text::HOLDING}</p>
                 </div>
@@ -209,10 +243,17 @@ pub fn Confirm(
                     >
                         {text::CANCEL}
                     </button>
-                    <button type="submit" class="button danger" disabled=move || !confirmed.get() || holding() || busy.get()>
+                    <button
+                        type="submit"
+                        class="button danger"
+                        aria-disabled=move || (!confirmed.get() || holding() || busy.get()).then_some("true")
+                        aria-describedby="confirm-missing"
+                    >
                         {now(countdown)}
                     </button>
                 </div>
+                <p id="confirm-missing" class="confirm-missing">{now(missing)}</p>
+                <p class="visually-hidden" role="status">{now(move || announced.get())}</p>
             </form>
         </dialog>
     }

@@ -35,6 +35,12 @@ pub fn ConnectionPill() -> impl IntoView {
         Link::Reconnecting { since, .. } | Link::Stale { since } => time(since),
         Link::Connecting | Link::Live | Link::Offline => String::new(),
     };
+    // Said once: a memo wakes only when the sentence is another one.
+    let announced = memo(move || match connection.link() {
+        Link::Offline => text::OFFLINE_SAID,
+        Link::Stale { .. } => text::STALE_SAID,
+        Link::Connecting | Link::Live | Link::Reconnecting { .. } => "",
+    });
     // A memo, so that the button stays the same while the seconds go by.
     let broken = memo(move || !matches!(connection.link(), Link::Connecting | Link::Live));
     let again = move || {
@@ -48,6 +54,7 @@ pub fn ConnectionPill() -> impl IntoView {
             <span>{now(said)}</span>
             <span class="pill-age">{age}</span>
         </span>
+        <span class="visually-hidden" role="status">{now(move || announced.get())}</span>
         {now(again)}
     }
 }

@@ -1,10 +1,12 @@
-//! The game, where the cluster is only played: that nothing real is touched, and what can be pulled to see what follows.
+//! The banner of a simulated cluster: it says that nothing real is touched, and has the fault switches.
 
 use leptos::prelude::*;
 use teardown::message::{Demo, DemoFault, FaultSwitch};
 
 use super::{
+    ask::Ask,
     each::{Row, each},
+    guard::Guarded,
     icon::icon,
 };
 use crate::{
@@ -29,6 +31,10 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(String)) -> AnyView {
                 game.with(|game| game.as_ref().is_some_and(|game| game.speed > 1))
             });
             let speed = Box::new(|fast| if fast { SLOW } else { FAST }.to_owned());
+            let asking = RwSignal::new(false);
+            let ask = Callback::new(move |()| asking.set(true));
+            let reset = Callback::new(move |()| play(RESET.to_owned()));
+            let title = Signal::stored(text::START_OVER_TITLE.to_owned());
             view! {
                 <details class="demo">
                     <summary>
@@ -38,9 +44,12 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(String)) -> AnyView {
                         {each(move || rows(game, play))}
                         {button(text::SPEED.to_owned(), fast, false, speed, play)}
                         {button(text::REPAIR_ALL.to_owned(), Box::new(|| false), false, Box::new(|_| REPAIR.to_owned()), play)}
-                        {button(text::START_OVER.to_owned(), Box::new(|| false), false, Box::new(|_| RESET.to_owned()), play)}
+                        <Guarded label=text::START_OVER_ASK busy=false act=ask/>
                     </div>
                 </details>
+                <Ask open=asking id="start-over-title" title label=text::START_OVER busy=false act=reset>
+                    <p>{text::START_OVER_MEANS}</p>
+                </Ask>
             }
         })
     })
@@ -78,13 +87,20 @@ fn button(
 ) -> AnyView {
     let down = memo(is_down);
     let connection = expect_context::<Connection>();
-    let act = move |_| play(body(down.get_untracked()));
+    let hindrance = move || connection.hindrance();
+    let is_off = move || hindrance().is_some() || (once && down.get());
+    let act = move |_| {
+        if !untrack(is_off) {
+            play(body(down.get_untracked()));
+        }
+    };
     view! {
         <button
             type="button"
             class="button"
             aria-pressed=move || down.get().to_string()
-            disabled=move || connection.hindrance().is_some() || (once && down.get())
+            aria-disabled=move || is_off().then_some("true")
+            title=move || hindrance().unwrap_or_default()
             on:click=act
         >
             {label}

@@ -48,7 +48,7 @@ pub fn Drawer(
         };
         Some(view! {
             <aside class="drawer" aria-label=text::DETAILS>
-                <a class="tool close" href=move || address.to_nothing() aria-label=text::CLOSE title=text::CLOSE
+                <a class="tool drawer-close" href=move || address.to_nothing() aria-label=text::CLOSE title=text::CLOSE
                     data-noscroll="noscroll">{icon("icon-close")}</a>
                 {inside}
             </aside>
@@ -106,7 +106,8 @@ struct Seen {
     other: ObjectRef,
     other_uid: Uid,
     from_here: bool,
-    other_first: bool,
+    /// Whether the other end goes first; `None` where a plan puts the two in no order.
+    other_first: Option<bool>,
 }
 
 fn edges_of(records: &scene::Records, uid: &Uid) -> Vec<Seen> {
@@ -118,21 +119,27 @@ fn edges_of(records: &scene::Records, uid: &Uid) -> Vec<Seen> {
             let (from, to) = (cards.get(&edge.from)?, cards.get(&edge.to)?);
             let from_here = edge.from == *uid;
             let other = if from_here { to } else { from };
-            let source_first = crate::drawing::source_goes_first(edge, from, to);
+            // Only objects that a plan deletes go before or after others: a Pod does not go before its node.
+            let source_first = match (from.wave, to.wave) {
+                (Some(first), Some(second)) if first != second => Some(first < second),
+                _ => None,
+            };
             Some(Seen {
                 edge: edge.clone(),
                 other: other.object.clone(),
                 other_uid: other.uid.clone(),
                 from_here,
-                other_first: source_first != from_here,
+                other_first: source_first.map(|source_first| source_first != from_here),
             })
         })
         .collect()
 }
 
 fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView + use<> {
-    let (before, after): (Vec<Seen>, Vec<Seen>) =
-        edges.iter().cloned().partition(|seen| seen.other_first);
+    let part = |first: Option<bool>| -> Vec<Seen> {
+        edges.iter().filter(|seen| seen.other_first == first).cloned().collect()
+    };
+    let (before, after, related) = (part(Some(true)), part(Some(false)), part(None));
     let kept = match &card.membership {
         Membership::Kept(reason) => Some(view! {
             <div class="banner">{icon("icon-lock")}<div><strong>{text::WHY_KEPT}</strong><p>{text::kept(reason)}</p></div></div>
@@ -154,24 +161,24 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
     let details = card
         .details
         .iter()
-        .map(|detail| row(text::detail(detail.name), detail.value.clone().into_any()))
+        .map(|detail| row(text::detail(detail.name), text::visible(&detail.value).into_any()))
         .collect_view();
     let finalizers = (!card.finalizers.is_empty()).then(|| {
         let rows = card
             .finalizers
             .iter()
-            .map(|one| view! { <li><code>{one.clone()}</code></li> })
+            .map(|one| view! { <li><code>{text::visible(one)}</code></li> })
             .collect_view();
         view! {
             <h3>{text::FINALIZERS}</h3>
-            <ul class="codes">{rows}</ul>
+            <ul class="drawer-codes">{rows}</ul>
             <p class="quiet">{text::FINALIZERS_MEAN}</p>
         }
     });
     let labels = (!card.labels.is_empty()).then(|| {
         let rows =
-            card.labels.iter().map(|(key, value)| view! { <li><code>{format!("{key}={value}")}</code></li> }).collect_view();
-        view! { <details><summary>{text::LABELS} <span class="count">{card.labels.len()}</span></summary><ul class="codes">{rows}</ul></details> }
+            card.labels.iter().map(|(key, value)| view! { <li><code>{text::visible(&format!("{key}={value}"))}</code></li> }).collect_view();
+        view! { <details><summary>{text::LABELS} <span class="count">{card.labels.len()}</span></summary><ul class="drawer-codes">{rows}</ul></details> }
     });
     view! {
         <h2 class="drawer-title">{object_name(&card.object)}</h2>
@@ -182,11 +189,12 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
         {kept}
         {outside}
         <h3>{text::LADDER}</h3>
-        <ol class="ladder">{ladder(card)}</ol>
+        <ol class="drawer-phases">{ladder(card)}</ol>
         <h3>{text::ORDER}</h3>
         <p>{place}</p>
         {side(text::GOES_AFTER, &before, address)}
         {side(text::GOES_BEFORE, &after, address)}
+        {side(text::RELATED, &related, address)}
         {finalizers}
         <h3>{text::IDENTITY}</h3>
         <dl>
@@ -201,14 +209,14 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
     }
 }
 
-/// The rungs from the first to its last, with the one it is on.
+/// The phases of its deletion, with the one that it has reached.
 fn ladder(card: &ObjectCard) -> impl IntoView + use<> {
     let (reached, last) = (card.phase, card.final_phase);
     [DeletionPhase::Present, DeletionPhase::Accepted, DeletionPhase::Gone, DeletionPhase::PodsGone]
         .into_iter()
         .filter(|phase| *phase <= last)
         .map(|phase| {
-            let class = if phase <= reached { "reached" } else { "" };
+            let class = if phase <= reached { "drawer-reached" } else { "" };
             view! {
                 <li class=class aria-current=(phase == reached).then_some("step")>
                     <b>{text::phase_name(phase)}</b> " " {text::phase_means(phase)}
@@ -241,9 +249,9 @@ fn side(title: &'static str, edges: &[Seen], address: Address) -> impl IntoView 
         let list = |edges: Vec<Seen>| edges.into_iter().map(|seen| one(seen, address)).collect_view();
         view! {
             <h3>{title} " " <span class="count">{count}</span></h3>
-            <ul class="edges">{list(edges)}</ul>
+            <ul class="drawer-edges">{list(edges)}</ul>
             {(more > 0).then(|| view! {
-                <details><summary>{text::more(more)}</summary><ul class="edges">{list(rest)}</ul></details>
+                <details><summary>{text::more(more)}</summary><ul class="drawer-edges">{list(rest)}</ul></details>
             })}
         }
     })
@@ -258,7 +266,7 @@ fn one(seen: Seen, address: Address) -> impl IntoView {
     };
     view! {
         <li>
-            <span class="edge-verb">{verb}</span>
+            <span class="drawer-verb">{verb}</span>
             <a href=move || address.to_object(&uid) data-noscroll="noscroll">{object_name(&seen.other)}</a>
             <span class="quote">{text::reason(&seen.edge.reason)}</span>
         </li>

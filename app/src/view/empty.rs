@@ -1,4 +1,4 @@
-//! What is seen where there is nothing to see: what that means and what to do, or that data is on its way.
+//! A message in place of content: why there is none and the way on, or that the content is loading.
 
 use leptos::prelude::*;
 
@@ -39,6 +39,13 @@ fn shown(
             {more}
         </div>
     }
+}
+
+/// A unit of which nothing is left.
+pub fn torn_down(unit: &str) -> impl IntoView + use<> {
+    let title = text::torn_down(&text::isolated(unit));
+    let title = view! { <h2>{title}</h2> }.into_any();
+    shown("state-gone", title, text::TORN_DOWN_MEANS, to_units())
 }
 
 /// A link to all units.

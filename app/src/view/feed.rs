@@ -1,4 +1,4 @@
-//! What happened, newest first.
+//! The events of a run, newest first.
 
 use leptos::prelude::*;
 use teardown::{
@@ -22,7 +22,7 @@ use crate::{
 pub fn Feed(
     /// The run's records.
     scene: Scene,
-    /// Whose.
+    /// The run.
     run: Memo<RunId>,
 ) -> impl IntoView {
     let lines = memo(move || {

@@ -4,7 +4,8 @@ use leptos::prelude::*;
 use teardown::message::{ClusterCard, Key, Message, Record};
 
 use super::{
-    banner, connection::ConnectionPill, demo::demo, icon::icon, keys::Keys, theme::ThemeButton,
+    banner, connection::ConnectionPill, demo::demo, focus::keep_focus, icon::icon, keys::Keys,
+    theme::ThemeButton,
 };
 use crate::{
     address::decoded,
@@ -40,8 +41,10 @@ impl Badge {
 pub fn Frame(
     /// Copies a link that signs another browser in, and then says so.
     share: fn(RwSignal<bool>),
-    /// Plays, where the cluster is only played.
+    /// Operates the fault switches of a simulated cluster.
     play: fn(String),
+    /// Ends the session of this browser.
+    sign_out: fn(),
     /// The page.
     children: Children,
 ) -> impl IntoView {
@@ -52,12 +55,18 @@ pub fn Frame(
     alive(move || document().set_title(&title(&place.path())));
     let game = memo(move || badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
     clock::keep_pace(game);
+    keep_focus();
     let crumbs = move || {
         crumbs(&place.path())
             .into_iter()
             .map(|(label, href)| match href {
-                Some(href) => view! { <li><a href=href>{label}</a></li> }.into_any(),
-                None => view! { <li><span aria-current="page">{label}</span></li> }.into_any(),
+                Some(href) => {
+                    view! { <li><a href=href>{text::isolated(&label)}</a></li> }.into_any()
+                }
+                None => {
+                    view! { <li><span aria-current="page">{text::isolated(&label)}</span></li> }
+                        .into_any()
+                }
             })
             .collect_view()
     };
@@ -66,12 +75,14 @@ pub fn Frame(
             let version = card.version.unwrap_or_default();
             let title = format!("{} {version}", card.name);
             let production = is_production(&card.name)
-                .then(|| view! { <span class="production">{text::PRODUCTION}</span> });
+                .then(|| view! { <span class="frame-production">{text::PRODUCTION}</span> });
+            let simulated = card.demo.is_some().then(|| view! { " " {text::SIMULATED} });
             view! {
                 {production}
-                <span class="cluster" title=title>
-                    {icon("kind-node")} <span class="cluster-name">{card.name}</span>
-                    <span class="cluster-version">{version}</span>
+                <span class="frame-cluster" title=title>
+                    {icon("kind-node")}
+                    <span>{text::CLUSTER} " " <bdi class="frame-cluster-name">{text::isolated(&card.name)}</bdi> {simulated}</span>
+                    <span class="frame-cluster-version">{version}</span>
                 </span>
             }
         })
@@ -80,16 +91,19 @@ pub fn Frame(
         <a class="skip" href="#content" rel="external">{text::SKIP_LINK}</a>
         <div class="frame">
             <nav class="rail" aria-label=text::MAIN_NAVIGATION>
-                <a class="brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
+                <a class="frame-brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
                 <a class="rail-link" href="/">{icon("kind-unit")} <span>{text::UNITS}</span></a>
                 <a class="rail-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
             </nav>
             <div class="frame-column">
                 <header class="top">
                     <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{now(crumbs)}</ol></nav>
-                    {now(cluster)}
-                    <ConnectionPill/>
+                    <div class="frame-status">
+                        {now(cluster)}
+                        <ConnectionPill/>
+                    </div>
                     <Share share/>
+                    <SignOut sign_out/>
                     <Keys/>
                     <ThemeButton/>
                 </header>
@@ -119,12 +133,25 @@ fn Share(share: fn(RwSignal<bool>)) -> impl IntoView {
             type="button"
             class="tool wide"
             title=text::SHARE_HINT
-            disabled=move || connection.hindrance().is_some()
-            on:click=move |_| share(copied)
+            aria-disabled=move || connection.hindrance().map(|_| "true")
+            on:click=move |_| if untrack(|| connection.hindrance()).is_none() { share(copied) }
         >
             {icon("icon-share")}
             <span>{now(move || if copied.get() { text::COPIED } else { text::SHARE })}</span>
         </button>
+    }
+}
+
+/// Ends the session of this browser.
+#[component]
+fn SignOut(sign_out: fn()) -> impl IntoView {
+    let connection = expect_context::<Connection>();
+    move || {
+        connection.is_signed_in().then(|| {
+            view! {
+                <button type="button" class="tool wide" on:click=move |_| sign_out()>{text::SIGN_OUT}</button>
+            }
+        })
     }
 }
 
@@ -136,7 +163,7 @@ pub fn title(path: &str) -> String {
     parts.join(" · ")
 }
 
-/// Where a path is, from the outside in; the last one is no link.
+/// The pages above a path, outermost first; the last one is not a link.
 fn crumbs(path: &str) -> Vec<(String, Option<String>)> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let home = |link: bool| (text::UNITS.to_owned(), link.then(|| "/".to_owned()));

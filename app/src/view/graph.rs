@@ -9,7 +9,7 @@ use std::{
 
 use leptos::prelude::*;
 use teardown::{
-    message::{Counts, State},
+    message::{Counts, Membership, ObjectCard, State},
     object::Uid,
 };
 use wasm_bindgen::JsCast;
@@ -39,7 +39,7 @@ const MOUNTED: usize = 600;
 /// One step of the buttons and keys.
 const STEP: f64 = 1.25;
 
-/// How much of a card is drawn.
+/// The level of detail of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Detail {
     Near,
@@ -95,6 +95,7 @@ pub fn Graph(
     });
 
     camera.watch(address);
+    camera.follow(scene, address, lit);
     let draw_node = move |uid: &Uid| {
         let uid = uid.clone();
         let card = scene.object(&uid)?;
@@ -116,7 +117,7 @@ pub fn Graph(
         let at = area();
         Some(view! {
             <rect
-                class=move || format!("block {}", icon::of_state(card.with(|card| card.state)))
+                class=move || format!("graph-block {}", icon::of_state(card.with(|card| card.state)))
                 x=at.map(|area| whole(area.x)) y=at.map(|area| whole(area.y))
                 width=at.map(|area| whole(area.width)) height=at.map(|area| whole(area.height)) rx="9"
             ></rect>
@@ -174,13 +175,12 @@ pub fn Graph(
         })
     };
     let note = move || {
-        drawing.with(|drawing| {
-            text::drawn(
-                drawing.layout.nodes.len(),
-                drawing.structure.edges.len(),
-                drawing.lanes.len(),
-                drawing.lanes.iter().any(|(lane, _)| *lane == Lane::Outside),
-            )
+        let edges = drawing.with(|drawing| drawing.structure.edges.len());
+        scene.read_members(|records| {
+            let all = scene::objects(records).count();
+            let is_outside = |card: &&ObjectCard| card.membership == Membership::Outside;
+            let outside = scene::objects(records).filter(is_outside).count();
+            text::drawn(all - outside, outside, edges)
         })
     };
     view! {
@@ -211,12 +211,12 @@ pub fn Graph(
                         {arrow_head("arrow")}
                         {arrow_head("arrow-lit")}
                     </defs>
-                    <g class="lanes">{now(move || drawing.with(|drawing| lanes(scene, drawing, choose)))}</g>
-                    <g class="edges">
+                    <g class="graph-lanes">{now(move || drawing.with(|drawing| lanes(scene, drawing, choose)))}</g>
+                    <g class="graph-edges">
                         {edges}
                     </g>
-                    <g class="blocks">{blocks}</g>
-                    <g class="nodes">{nodes}</g>
+                    <g class="graph-blocks">{blocks}</g>
+                    <g class="graph-nodes">{nodes}</g>
                 </svg>
             </div>
             <p class="graph-note">{now(note)}</p>
@@ -249,7 +249,7 @@ fn arrow_key(arrow: &Arrow, path: &str) -> String {
     format!("{} {} {} {} {path}", edge.from, edge.to, text::edge(edge.kind), edge.reason.field)
 }
 
-/// What is not faded: what the search finds, else the selected object and its neighbours.
+/// The objects that are not faded: those that the filter finds, else the selected object and its neighbours.
 fn lit(
     scene: Scene,
     address: Address,
@@ -260,7 +260,7 @@ fn lit(
         if !sieve.is_open() {
             let found = scene.read(|records| {
                 scene::objects(records)
-                    .filter(|card| sieve.shows(&card.object, card.state))
+                    .filter(|card| sieve.shows_card(card))
                     .map(|card| card.uid.clone())
                     .collect::<HashSet<_>>()
             });
@@ -335,8 +335,8 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
             let (left, top, width, height) = (whole(area.x), whole(area.y), whole(area.width), whole(area.height));
             let class = match lane {
                 Lane::Namespace(_) => "lane",
-                Lane::Cluster => "lane cluster",
-                Lane::Outside => "lane outside",
+                Lane::Cluster => "lane lane-cluster",
+                Lane::Outside => "lane lane-outside",
             };
             let name = lane_name(lane);
             let title = match head {
@@ -345,7 +345,7 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
                     let key = uid.to_string();
                     view! {
                         <text
-                            class="lane-name link" x=x y=y
+                            class="lane-name lane-link" x=x y=y
                             role="button" tabindex="0" data-uid=key
                             on:click=move |_| choose.run(uid.clone())
                         >{name}</text>
@@ -382,7 +382,7 @@ fn under(event: &KeyboardEvent) -> Option<Uid> {
     target.closest("[data-uid]").ok().flatten()?.get_attribute("data-uid").map(Uid::new)
 }
 
-/// What a key does: scale, or walk. Answers the card to go to.
+/// Scales the map, or finds the card that a key leads to.
 fn key(
     event: &KeyboardEvent,
     camera: Camera,

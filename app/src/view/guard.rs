@@ -1,5 +1,5 @@
-//! A button that changes something: it works only while the page is live and the reader is known, and says why not.
-//! While an order is on its way it does nothing, and keeps the focus: a button that is disabled loses it.
+//! A button that changes something: it works only while the page is live and the reader is signed in, and says why not.
+//! When it does nothing it is `aria-disabled`, for a button that becomes `disabled` loses the focus.
 
 use leptos::prelude::*;
 
@@ -8,28 +8,28 @@ use crate::{erased::now, live::Connection};
 /// The button.
 #[component]
 pub fn Guarded(
-    /// What it says.
+    /// The label.
     #[prop(into)]
     label: Signal<&'static str>,
     /// Whether it must not be pressed for the caller's own reason.
     #[prop(into)]
     busy: Signal<bool>,
-    /// What it does.
+    /// The action.
     act: Callback<()>,
-    /// How it looks.
+    /// Further classes.
     #[prop(optional)]
     class: &'static str,
 ) -> impl IntoView {
     let connection = expect_context::<Connection>();
     let hindrance = move || connection.hindrance();
+    let works = move || untrack(hindrance).is_none() && !busy.get_untracked();
     view! {
         <button
             type="button"
             class=format!("button {class}")
-            disabled=move || hindrance().is_some()
-            aria-disabled=move || busy.get().then_some("true")
+            aria-disabled=move || (hindrance().is_some() || busy.get()).then_some("true")
             title=move || hindrance().unwrap_or_default()
-            on:click=move |_| if !busy.get_untracked() { act.run(()) }
+            on:click=move |_| if works() { act.run(()) }
         >
             {now(move || label.get())}
         </button>

@@ -1,4 +1,4 @@
-//! What stays, and why.
+//! The kept objects, each with its reason.
 
 use leptos::prelude::*;
 use teardown::{
@@ -21,6 +21,33 @@ pub fn kept_cards(cards: &[ObjectCard]) -> impl IntoView + use<> {
         Membership::Kept(reason) => Some((&card.object, reason)),
         Membership::Member | Membership::Outside => None,
     }))
+}
+
+/// Objects that need no reason each.
+pub fn names<'a, T: 'a + Named>(objects: impl IntoIterator<Item = &'a T>) -> AnyView {
+    let rows: Vec<_> = objects
+        .into_iter()
+        .map(|object| view! { <li>{object_name(object.named())}</li> })
+        .collect();
+    view! { <ul class="kept-names">{rows}</ul> }.into_any()
+}
+
+/// Whatever stands for an object.
+pub trait Named {
+    /// The object.
+    fn named(&self) -> &ObjectRef;
+}
+
+impl Named for Kept {
+    fn named(&self) -> &ObjectRef {
+        &self.object
+    }
+}
+
+impl Named for ObjectCard {
+    fn named(&self) -> &ObjectRef {
+        &self.object
+    }
 }
 
 fn list<'a>(kept: impl Iterator<Item = (&'a ObjectRef, &'a KeptReason)>) -> AnyView {

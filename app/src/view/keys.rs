@@ -12,7 +12,7 @@ use crate::{
     text,
 };
 
-/// Where the browser keeps that single letters do nothing.
+/// The key in the browser’s storage that turns shortcuts off.
 const STORED: &str = "keys";
 /// The two buttons of the top bar, with the dialog that lists the keys.
 #[component]

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use teardown::{
-    message::{Membership, ObjectCard},
+    message::{Membership, ObjectCard, State},
     object::Uid,
 };
 
@@ -36,7 +36,7 @@ pub fn List(
     let groups = memo(move || {
         let sieve = address.sieve();
         let read = |records: &Records| {
-            groups(scene::objects(records).filter(|card| sieve.shows(&card.object, card.state)))
+            groups(scene::objects(records).filter(|card| sieve.shows_card(card)))
         };
         // Only where states are chosen does it matter that one has changed.
         if sieve.is_open() { scene.read_members(read) } else { scene.read(read) }
@@ -105,7 +105,7 @@ fn groups<'a>(cards: impl Iterator<Item = &'a ObjectCard>) -> Vec<(Lane, Vec<Uid
 /// A lane's name.
 pub fn lane_name(lane: &Lane) -> String {
     match lane {
-        Lane::Namespace(name) => text::namespace(name),
+        Lane::Namespace(name) => text::namespace(&text::isolated(name)),
         Lane::Cluster => text::LANE_CLUSTER.to_owned(),
         Lane::Outside => text::LANE_OUTSIDE.to_owned(),
     }
@@ -133,7 +133,7 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> impl In
     let uid = StoredValue::new(first.uid.clone());
     let membership = move || {
         card.with(|card| match &card.membership {
-            Membership::Member => view! { <span class="quiet">{text::MEMBER}</span> }.into_any(),
+            Membership::Member => ().into_any(),
             Membership::Kept(reason) => {
                 view! { {icon("icon-lock")} " " {text::kept(reason)} }.into_any()
             }
@@ -143,7 +143,10 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> impl In
     view! {
         <tr class:fresh=move || uid.with_value(|uid| scene.is_marked(uid))>
             <th scope="row">{object_link(object_name_short(&first.object).into_any(), &first.uid, address)}</th>
-            <td>{now(move || state_badge(card.with(|card| card.state)))}</td>
+            <td>{now(move || {
+                let state = card.with(|card| card.state);
+                (state != State::Present).then(|| state_badge(state))
+            })}</td>
             <td class="number">{now(move || card.with(|card| card.wave.map_or(text::NONE.to_owned(), |wave| wave.to_string())))}</td>
             <td class="when">{now(move || card.with(|card| card.since.map(moment)))}</td>
             <td class="wide standing">{now(membership)}</td>

@@ -25,12 +25,12 @@ const KIND: usize = 14;
 /// Characters in the larger type of a distant view.
 const FAR_NAME: usize = 15;
 
-/// What a node needs to know besides its own card.
+/// The surroundings of a node: the filter, the selection and the focus.
 #[derive(Clone, Copy)]
 pub struct Around {
-    /// What is not faded; everything where there is none.
+    /// The objects that are not faded; all of them where there is none.
     pub lit: Signal<Option<Arc<HashSet<Uid>>>>,
-    /// What is marked because it changed while nobody could look.
+    /// The records, which also say what changed during a gap.
     pub scene: Scene,
     /// The selected object.
     pub selected: Signal<Option<Uid>>,
@@ -59,9 +59,12 @@ pub fn node(
             let chosen = around.selected.with(|selected| selected.as_ref() == Some(&uid));
             let mut class = format!("node {}", icon::of_state(state.get()));
             let fresh = around.scene.is_marked(&uid);
-            for (name, is) in
-                [("dim", dim), ("selected", chosen), ("outside", outside), ("fresh", fresh)]
-            {
+            for (name, is) in [
+                ("node-dim", dim),
+                ("node-selected", chosen),
+                ("node-outside", outside),
+                ("node-fresh", fresh),
+            ] {
                 if is {
                     class.push(' ');
                     class.push_str(name);
@@ -84,18 +87,19 @@ pub fn node(
             )
         }
     };
-    let name = text::shortened(&first.object.name, NAME);
-    let far_name = text::shortened(&first.object.name, FAR_NAME);
+    let full = text::visible(&first.object.name);
+    let name = text::shortened(&full, NAME);
+    let far_name = text::shortened(&full, FAR_NAME);
     let kind = text::shortened(text::kind_short(&first.object.kind), KIND);
     // It begins with what is seen, so that it can be said to a voice control.
     let label = {
         let seen = format!("{name} {kind}");
-        let path = text::path(&first.object);
+        let path = text::visible(&text::path(&first.object));
         move || text::node_label(&seen, state.get(), &path, counts.0, counts.1)
     };
     // Only where the card cannot show it: to a screen reader the label says it already.
-    let whole_name =
-        (name != *first.object.name).then(|| svg::title().child(text::path(&first.object)));
+    let whole_name = (name != *first.object.name)
+        .then(|| svg::title().child(text::visible(&text::path(&first.object))));
     let chosen = uid.clone();
     view! {
         <g
@@ -112,17 +116,17 @@ pub fn node(
             // The label says all of it.
             <g aria-hidden="true">
                 {whole_name}
-                <rect class="card" width=WIDE height=HIGH rx="9"></rect>
-                <rect class="card-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
+                <rect class="node-card" width=WIDE height=HIGH rx="9"></rect>
+                <rect class="node-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
                 <use href=format!("/icons.svg#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
                 <text class="node-name" x="38" y="24">{name}</text>
                 " "
                 <text class="node-far" x="38" y="35">{far_name}</text>
                 <text class="node-kind" x="38" y="42">{kind}</text>
                 " "
-                <text class="node-word" x=WIDE - 32 y="42">{now(move || text::state(state.get()))}</text>
+                <text class="node-word" x=WIDE - 32 y="42">{now(move || (state.get() != State::Present).then(|| text::state(state.get())))}</text>
                 <use
-                    href=move || format!("/icons.svg#{}", icon::of_state(state.get()))
+                    href=move || (state.get() != State::Present).then(|| format!("/icons.svg#{}", icon::of_state(state.get())))
                     class="node-state" x=WIDE - 27 y="31" width="15" height="15"
                 ></use>
                 {now(move || (kept.get() && state.get() != State::Kept).then(|| view! {

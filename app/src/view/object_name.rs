@@ -8,12 +8,12 @@ use crate::{address::Address, text};
 
 /// Icon, kind, and path.
 pub fn object_name(object: &ObjectRef) -> impl IntoView + use<> {
-    named(object, text::path(object))
+    named(object, &text::path(object))
 }
 
 /// Icon, kind, and name without the namespace, where that is said elsewhere.
 pub fn object_name_short(object: &ObjectRef) -> impl IntoView + use<> {
-    named(object, object.name.to_string())
+    named(object, &object.name)
 }
 
 /// A name that selects its object.
@@ -28,12 +28,15 @@ pub fn object_link(name: AnyView, uid: &Uid, address: Address) -> impl IntoView 
     }
 }
 
-fn named(object: &ObjectRef, name: String) -> impl IntoView + use<> {
-    let kind = object.kind.to_string();
+fn named(object: &ObjectRef, name: &str) -> impl IntoView + use<> {
+    let kind = text::visible(&object.kind);
+    let whole = text::visible(name);
+    let name = text::shortened(&whole, text::LONGEST);
+    let title = (name != whole).then_some(whole);
     view! {
-        <span class="object">
+        <span class="object" title=title>
             {icon::icon(icon::of_kind(&kind))}
-            <span class="object-text"><span class="object-kind">{kind}</span> " " <span class="object-path">{name}</span></span>
+            <span class="object-text"><span class="object-kind">{kind}</span> " " <bdi class="object-path">{name}</bdi></span>
         </span>
     }
 }

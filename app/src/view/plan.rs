@@ -1,15 +1,27 @@
 //! A plan: totals, data, order, and what is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use jiff::Timestamp;
 use leptos::prelude::*;
-use teardown::plan::{DataFate, Fate, Plan};
+use teardown::{
+    object::Uid,
+    plan::{DataFate, Fate, Plan},
+};
 
-use super::{icon::icon, kept::kept_list, object_name::object_name, wave::wave};
+use super::{
+    icon::icon,
+    kept::{kept_list, names},
+    object_name::object_name,
+    wave::wave,
+};
 use crate::{sorted::sorted, text};
 
-/// All of it.
-pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
+/// The moment since which an object has been terminating, by UID.
+pub type Terminating = HashMap<Uid, Timestamp>;
+
+/// All of it. What is terminating already when the plan is shown is said to be so.
+pub fn plan_view(plan: &Plan, terminating: &Terminating) -> impl IntoView + use<> {
     // How many volumes have one of these fates, and their sizes.
     let sum = |fates: &[Fate]| {
         let mut count = 0;
@@ -31,7 +43,7 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
         destroyed => destroyed.to_string(),
     };
     let (safe, left) = sum(&[Fate::LeftBehind, Fate::Kept]);
-    let waves: Vec<_> = (1..=plan.waves()).map(|number| wave(plan, number)).collect();
+    let waves: Vec<_> = (1..=plan.waves()).map(|number| wave(plan, number, terminating)).collect();
     let blind = (!plan.hidden.is_empty()).then(|| {
         view! {
             <div class="banner warn">
@@ -43,13 +55,31 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
     let nothing = plan.steps.is_empty().then(|| {
         view! { <p class="quiet">{text::NOTHING_TO_DO}</p> }
     });
+    let all = plan.steps.len() + plan.kept.len() + plan.left_to_cluster.len();
+    let namespaces = plan.steps.iter().filter(|step| step.kind.is("", "Namespace"));
+    let namespaces: Vec<String> =
+        namespaces.map(|step| text::isolated(&step.object.name)).collect();
+    let namespaces = (!namespaces.is_empty()).then(|| {
+        view! { <p class="plan-namespaces">{icon("kind-namespace")} " " {text::namespaces_go(&namespaces)}</p> }
+    });
+    let left_to_cluster = (!plan.left_to_cluster.is_empty()).then(|| {
+        view! {
+            <section aria-labelledby="left-title">
+                <h2 id="left-title">{text::LEFT_TITLE} " " <span class="count">{plan.left_to_cluster.len()}</span></h2>
+                <p class="lead">{text::LEFT_LEAD}</p>
+                {names(&plan.left_to_cluster)}
+            </section>
+        }
+    });
     view! {
         <div class="totals">
-            {total(plan.steps.len().to_string(), text::WILL_DELETE, text::waves(plan.waves()), "delete")}
-            {total(plan.kept.len().to_string(), text::WILL_KEEP, String::new(), "keep")}
-            {total(figure, text::DATA_DESTROYED, lost, if destroyed > 0 { "destroyed" } else { "" })}
-            {total(safe.to_string(), text::DATA_SAFE, left, "safe")}
+            {total(plan.steps.len().to_string(), text::WILL_DELETE, text::waves(plan.waves()), "")}
+            {total(plan.kept.len().to_string(), text::WILL_KEEP, text::of_objects(all), "")}
+            {total(plan.left_to_cluster.len().to_string(), text::WILL_LEAVE, text::of_objects(all), "")}
+            {total(figure, text::DATA_DESTROYED, lost, if destroyed > 0 { "total-destroyed" } else { "" })}
+            {total(safe.to_string(), text::DATA_SAFE, left, "")}
         </div>
+        {namespaces}
         {blind}
         {data(&plan.data, hidden)}
         <section aria-labelledby="order-title">
@@ -62,6 +92,7 @@ pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
             <h2 id="kept-title">{text::KEPT_TITLE}</h2>
             {kept_list(&plan.kept)}
         </section>
+        {left_to_cluster}
     }
 }
 
@@ -85,19 +116,19 @@ fn data(fates: &[DataFate], hidden: bool) -> impl IntoView + use<> {
         .iter()
         .map(|data| {
             let (class, symbol) = match data.fate {
-                Fate::Destroyed => ("data destroyed", "icon-warning"),
-                Fate::Unknown => ("data destroyed", "state-unknown"),
-                Fate::LeftBehind => ("data left", "icon-disk"),
-                Fate::Kept => ("data left", "icon-lock"),
+                Fate::Destroyed => ("plan-data plan-data-destroyed", "icon-warning"),
+                Fate::Unknown => ("plan-data plan-data-destroyed", "state-unknown"),
+                Fate::LeftBehind => ("plan-data", "icon-disk"),
+                Fate::Kept => ("plan-data", "icon-lock"),
             };
             let claim = data.claim.as_ref().map(object_name);
             view! {
                 <li class=class>
                     {icon(symbol)}
-                    <strong class="data-fate">{text::fate(data.fate)}</strong>
-                    <span class="data-size">{data.capacity.clone()}</span>
-                    {object_name(&data.volume)}
+                    <strong class="plan-data-fate">{text::fate(data.fate)}</strong>
+                    <span class="plan-data-size">{data.capacity.clone()}</span>
                     {claim}
+                    {object_name(&data.volume)}
                     <span class="quote">{data.source.clone()}</span>
                 </li>
             }
@@ -107,7 +138,7 @@ fn data(fates: &[DataFate], hidden: bool) -> impl IntoView + use<> {
         <section aria-labelledby="data-title">
             <h2 id="data-title">{text::DATA_TITLE}</h2>
             {none.then(|| view! { <p class="quiet">{text::NO_DATA_DESTROYED}</p> })}
-            <ul class="data-list">{rows}</ul>
+            <ul class="plan-data-list">{rows}</ul>
         </section>
     }
 }

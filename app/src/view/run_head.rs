@@ -6,7 +6,7 @@ use teardown::{
     run::RunState,
 };
 
-use super::{guard::Guarded, icon::icon, moment::moment, stop::Stop};
+use super::{current::is_moving, guard::Guarded, icon::icon, moment::moment, stop::Stop};
 use crate::{
     address,
     clock::Clock,
@@ -23,7 +23,7 @@ pub fn RunHead(
     scene: Scene,
     /// The run.
     card: Signal<RunCard>,
-    /// How many steps need a person's eye.
+    /// The number of steps that need attention.
     attention: Signal<usize>,
     /// Whether an order is on its way.
     #[prop(into)]
@@ -41,7 +41,31 @@ pub fn RunHead(
             Some(ended) => Some(ended.as_second() - card.started.as_second()),
             None => clock.since(card.started),
         })
-        .map(text::duration)
+    };
+    let time = move || {
+        let ended = card.with(|card| card.ended.is_some());
+        elapsed().map(|seconds| {
+            if ended {
+                view! { <b>{text::run_result(gone(), seconds)}</b> }.into_any()
+            } else {
+                view! { <span>{text::ELAPSED} " " <b>{text::duration(seconds)}</b></span> }
+                    .into_any()
+            }
+        })
+    };
+    // Stuck, and nothing else is in progress.
+    let blocked = memo(move || {
+        card.with(|card| {
+            let count = |state: State| card.counts.get(&state).copied().unwrap_or_default();
+            let moving = State::ALL.into_iter().filter(|state| is_moving(*state));
+            let all: usize = moving.map(count).sum();
+            let stuck = count(State::Stuck);
+            (card.state == RunState::Running && stuck > 0 && all == stuck).then_some(stuck)
+        })
+    });
+    let badge = move || match blocked.get() {
+        Some(stuck) => text::blocked(stuck),
+        None => text::run_state(state.get()).to_owned(),
     };
     let is_open = memo(move || matches!(state.get(), RunState::Running | RunState::Paused));
     // One button for both, so that it keeps the focus.
@@ -60,22 +84,23 @@ pub fn RunHead(
         })
     };
     let class = move || match state.get() {
-        RunState::Running => "run-badge running",
-        RunState::Paused => "run-badge paused",
-        RunState::Stopping => "run-badge stopping",
-        RunState::Finished => "run-badge finished",
-        RunState::Stopped => "run-badge stopped",
+        RunState::Running if blocked.get().is_some() => "run-badge run-badge-blocked",
+        RunState::Running => "run-badge run-badge-running",
+        RunState::Paused => "run-badge run-badge-paused",
+        RunState::Stopping => "run-badge run-badge-paused",
+        RunState::Finished => "run-badge run-badge-finished",
+        RunState::Stopped => "run-badge",
     };
     view! {
         <div class="run-head">
             <div class="run-head-line">
-                <h1>{now(move || text::run_title(&card.with(|card| card.unit.to_string())))}</h1>
-                <span class=class>{now(move || text::run_state(state.get()))}</span>
+                <h1>{now(move || text::run_title(&card.with(|card| text::isolated(card.unit.as_str())), state.get()))}</h1>
+                <span class=class>{now(badge)}</span>
                 <span class="grow"></span>
                 <div class="tools">{now(buttons)}</div>
             </div>
-            <div class="run-head-line figures">
-                <div class="progress">
+            <div class="run-head-line run-head-figures">
+                <div class="run-head-progress">
                     <progress
                         max=move || total().max(1).to_string()
                         value=move || gone().to_string()
@@ -83,7 +108,11 @@ pub fn RunHead(
                     ></progress>
                     <span>{now(move || text::gone_of(gone(), total()))}</span>
                 </div>
-                {now(move || elapsed().map(|elapsed| view! { <span>{text::ELAPSED} " " <b>{elapsed}</b></span> }))}
+                {now(time)}
+                <a href="#kept-title" rel="external">{now(move || text::to_keep(card.with(|card| card.kept)))}</a>
+                {now(move || card.with(|card| (card.left_to_cluster > 0).then(|| view! {
+                    <a href="#left-title" rel="external">{text::left_to_cluster(card.left_to_cluster)}</a>
+                })))}
                 {now(move || (attention.get() > 0).then(|| view! {
                     <a class="attention-count" href="#attention" rel="external">
                         {icon("state-stuck")} {text::attention(attention.get())}

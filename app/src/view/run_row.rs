@@ -12,7 +12,7 @@ pub fn run_row(card: &RunCard) -> impl IntoView + use<> {
     let ended = card.state.is_ended();
     view! {
         <li class="run-row" class:ended=ended>
-            <a href=address::run(&card.id)>{card.unit.to_string()}</a>
+            <a href=address::run(&card.id)><bdi>{text::isolated(card.unit.as_str())}</bdi></a>
             <span class="run-state">{text::run_state(card.state)}</span>
             <span class="run-progress">{text::gone_of(gone, card.total)}</span>
             {state_bar(&card.counts)}

@@ -10,9 +10,9 @@ use crate::{address::Address, erased::alive};
 /// The field.
 #[component]
 pub fn Search(
-    /// What it searches.
+    /// The label, which names the things to search.
     label: &'static str,
-    /// What it searches for is kept here.
+    /// The address that keeps the search.
     address: Address,
 ) -> impl IntoView {
     let field = NodeRef::<html::Input>::new();

@@ -13,7 +13,7 @@ use crate::{
 pub fn ShapeSwitch(
     /// The page's address.
     address: Address,
-    /// What is shown without a choice; where the width decides, nothing is said here.
+    /// The default; none where the width of the window decides.
     #[prop(optional)]
     otherwise: Option<Shape>,
 ) -> impl IntoView {

@@ -1,4 +1,4 @@
-//! How many objects are in each state: a stacked bar, and the same in words.
+//! The number of objects in each state: a stacked bar, and the same in words.
 
 use leptos::prelude::*;
 use teardown::message::{Counts, State};
@@ -32,6 +32,7 @@ pub fn state_bar(counts: &Counts) -> impl IntoView + use<> {
 pub fn state_words(counts: &Counts) -> impl IntoView + use<> {
     let words = worst_first(counts)
         .into_iter()
+        .filter(|(state, _)| *state != State::Present)
         .map(|(state, count)| {
             let name = icon::of_state(state);
             view! {
@@ -45,11 +46,17 @@ pub fn state_words(counts: &Counts) -> impl IntoView + use<> {
     view! { <ul class="state-words">{words}</ul> }
 }
 
-/// The words as links that show what is in a state, and nothing else.
-pub fn state_links(counts: &Counts, address: Address) -> impl IntoView + use<> {
+/// The words as links that filter by a state; `say` is what a link says of its state and number.
+pub fn state_links(
+    counts: &Counts,
+    address: Address,
+    say: fn(State, usize) -> String,
+) -> impl IntoView + use<> {
     let sieve = address.sieve();
     let mut shown = worst_first(counts);
-    // What was chosen stays, so that it can be given up, although nothing is in it any more.
+    // The calm state is no exception, and the total stands beside it.
+    shown.retain(|(state, _)| *state != State::Present);
+    // A chosen state stays, so that it can be given up when nothing is in it any more.
     for state in State::ALL {
         if sieve.names(state) && shown.iter().all(|(other, _)| *other != state) {
             shown.push((state, 0));
@@ -69,7 +76,7 @@ pub fn state_links(counts: &Counts, address: Address) -> impl IntoView + use<> {
                         data-noscroll="noscroll"
                     >
                         {icon::icon(class)}
-                        <span class="state-word">{text::state_count(state, count)}</span>
+                        <span class="state-word">{say(state, count)}</span>
                     </a>
                 </li>
             }

@@ -1,17 +1,17 @@
-//! A step of a plan: the object, what is done with it, and what must be proven first.
+//! A step of a plan: the object, the exception to a plain DELETE, and the objects that go first.
 
 use leptos::prelude::*;
 use teardown::plan::{Blocker, Plan, Step, StepAction};
 
-use super::{icon::icon, object_name::object_name_short};
+use super::{icon::icon, moment::moment, object_name::object_name_short, plan::Terminating};
 use crate::text;
 
 /// The step.
-pub fn step(plan: &Plan, step: &Step) -> impl IntoView + use<> {
+pub fn step(plan: &Plan, step: &Step, terminating: &Terminating) -> impl IntoView + use<> {
     let namespace = step.object.namespace.as_deref().unwrap_or_default().to_owned();
     let waits = matches!(step.action, StepAction::Await);
     let reasons = match step.after.as_slice() {
-        [] => view! { <p class="step-reason at-once">{text::STARTS_AT_ONCE}</p> }.into_any(),
+        [] => view! { <p class="step-reason step-at-once">{text::STARTS_AT_ONCE}</p> }.into_any(),
         [one] => blocker(plan, one).into_any(),
         [first, rest @ ..] => view! {
             {blocker(plan, first)}
@@ -22,16 +22,20 @@ pub fn step(plan: &Plan, step: &Step) -> impl IntoView + use<> {
         }
         .into_any(),
     };
+    let since = terminating.get(&step.uid).map(|at| {
+        view! { <p class="step-terminating">{icon("state-terminating")} " " {text::TERMINATING_SINCE} " " {moment(*at)}</p> }
+    });
     let finalizers = (!step.finalizers.is_empty()).then(|| {
         view! { <p class="step-finalizers">{icon("icon-hook")} {step.finalizers.join(", ")}</p> }
     });
     view! {
-        <li class="step" class:await=waits id=format!("step-{}", step.id)>
+        <li class="step-card" class:step-awaited=waits id=format!("step-{}", step.id)>
             <div class="step-name">{object_name_short(&step.object)}</div>
             <p class="step-place">
+                <bdi class="step-namespace">{text::visible(&namespace)}</bdi>
                 <span class="step-deed">{text::action(step.action)}</span>
-                <span class="step-namespace">{namespace}</span>
             </p>
+            {since}
             {reasons}
             {finalizers}
         </li>

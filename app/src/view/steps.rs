@@ -1,9 +1,15 @@
-//! The steps of a run as a table: each row has its own signal, so a delta touches only the rows it is about.
+//! The steps of a run as a table, active ones first; what is gone is folded away below. Each row has its own signal, so a
+//! delta touches only the rows it is about.
 
 use leptos::prelude::*;
-use teardown::{message::StepCard, plan::StepId};
+use teardown::{
+    message::{State, StepCard},
+    plan::StepId,
+};
 
 use super::{
+    attention::is_trouble,
+    current::is_moving,
     each::{Row, each},
     empty::nothing_matches,
     moment::time_of_day,
@@ -33,28 +39,68 @@ pub fn Steps(
 ) -> impl IntoView {
     let order = memo(move || {
         let sieve = address.sieve();
-        let read = |records: &Records| {
+        scene.read(|records: &Records| {
             let shown = scene::steps(records).filter(|step| sieve.shows(&step.object, step.state));
-            let steps: Vec<(u32, StepId)> = shown.map(|step| (step.wave, step.id)).collect();
-            sorted(steps, Ord::cmp).into_iter().map(|(_, id)| id).collect::<Vec<_>>()
-        };
-        // Only where states are chosen does it matter that one has changed.
-        if sieve.is_open() { scene.read_members(read) } else { scene.read(read) }
+            let steps: Vec<(u8, u32, StepId)> =
+                shown.map(|step| (part(step.state), step.wave, step.id)).collect();
+            sorted(steps, Ord::cmp)
+        })
     });
-    let rows = each(move || {
-        let most = if address.all.get().is_some() { usize::MAX } else { FIRST };
-        let draw = move |id| scene.step(id).map(|card| row(scene, address, card));
-        order
-            .get()
-            .into_iter()
-            .take(most)
-            .map(|id| Row::new(id.to_string(), move || draw(id)))
-            .collect()
-    });
+    let part_of = move |is_gone: bool| {
+        order.with(|order| {
+            let ids = order.iter().filter(|(part, ..)| (*part == GONE) == is_gone);
+            ids.map(|(.., id)| *id).collect::<Vec<StepId>>()
+        })
+    };
+    let (open, gone) = (memo(move || part_of(false)), memo(move || part_of(true)));
+    let rows = move |ids: Memo<Vec<StepId>>| {
+        each(move || {
+            let most = if address.all.get().is_some() { usize::MAX } else { FIRST };
+            let draw = move |id| scene.step(id).map(|card| row(scene, address, card));
+            ids.get()
+                .into_iter()
+                .take(most)
+                .map(|id| Row::new(id.to_string(), move || draw(id)))
+                .collect()
+        })
+    };
     let hidden = move || match address.all.get() {
         Some(_) => 0,
-        None => order.with(Vec::len).saturating_sub(FIRST),
+        None => {
+            let over = |ids: Memo<Vec<StepId>>| ids.with(Vec::len).saturating_sub(FIRST);
+            over(open) + over(gone)
+        }
     };
+    let has_open = memo(move || !open.with(Vec::is_empty));
+    let has_gone = memo(move || !gone.with(Vec::is_empty));
+    // When nothing else is left to show, or somebody looks for something, nothing is folded away.
+    let unfolded = memo(move || !has_open.get() || !address.sieve().is_open());
+    view! {
+        {now(move || has_open.get().then(|| table(rows(open))))}
+        {now(move || has_gone.get().then(|| view! {
+            <details class="steps-gone" open=move || unfolded.get()>
+                <summary>{now(move || text::gone_objects(gone.with(Vec::len)))}</summary>
+                {table(rows(gone))}
+            </details>
+        }))}
+        {now(move || (!has_open.get() && !has_gone.get()).then(nothing_matches))}
+        {now(move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> }))}
+    }
+}
+
+/// The part of the table for what is gone; it comes last and is folded away.
+const GONE: u8 = 2;
+
+/// The part of the table for a state: active steps first, then the waiting ones, then the rest.
+fn part(state: State) -> u8 {
+    match state {
+        State::Gone => GONE,
+        state if is_moving(state) || is_trouble(state) => 0,
+        _ => 1,
+    }
+}
+
+fn table(rows: AnyView) -> impl IntoView {
     view! {
         <div class="table-frame">
             <table class="steps">
@@ -73,8 +119,6 @@ pub fn Steps(
                 </tbody>
             </table>
         </div>
-        {now(move || order.with(Vec::is_empty).then(nothing_matches))}
-        {now(move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> }))}
     }
 }
 
@@ -88,7 +132,9 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<StepCard>) -> impl Into
             .take(NAMED)
             .filter_map(|id| scene.step(*id))
             .map(|step| {
-                step.with_untracked(|step| format!("{} {}", step.object.kind, step.object.name))
+                step.with_untracked(|step| {
+                    format!("{} {}", step.object.kind, text::isolated(&step.object.name))
+                })
             })
             .collect();
         let more = ids.len().saturating_sub(NAMED);

@@ -1,4 +1,5 @@
-//! The question before a run is stopped, with what a stop leaves.
+//! The question before a run is stopped, with the objects that a stop leaves. It counts what this run requested: what was
+//! terminating before is named for itself.
 
 use leptos::prelude::*;
 
@@ -35,7 +36,9 @@ pub fn Stop(
         let counts =
             text::stop_counts(count(Reach::Untouched), count(Reach::Accepted), count(Reach::Gone));
         let unsure = Some(count(Reach::Open)).filter(|unsure| *unsure > 0).map(text::stop_open);
-        Some(view! { <p class="stop-counts">{counts}</p> <p>{unsure}</p> })
+        let foreign =
+            Some(count(Reach::Foreign)).filter(|foreign| *foreign > 0).map(text::stop_foreign);
+        Some(view! { <p class="stop-counts">{counts}</p> <p>{foreign}</p> <p>{unsure}</p> })
     };
     let title = Signal::stored(text::STOP_TITLE.to_owned());
     let act = Callback::new(move |()| order.run(RunCommand::Stop));

@@ -20,7 +20,7 @@ pub fn unit_row(card: &UnitCard) -> impl IntoView + use<> {
     let shared = if card.shared == 0 { text::NONE.to_owned() } else { card.shared.to_string() };
     view! {
         <tr>
-            <th scope="row" class="unit-name"><a href=address::unit(&card.id)>{card.id.to_string()}</a></th>
+            <th scope="row" class="unit-name"><a href=address::unit(&card.id)><bdi>{text::isolated(card.id.as_str())}</bdi></a></th>
             <td class="found" title=text::found_hint(card.origin)>{text::found(card.origin)}</td>
             <td class="namespaces" title=card.namespaces.join(", ")>{namespaces}</td>
             <td class="number" data-label=text::COLUMN_OBJECTS>{total}</td>

@@ -1,21 +1,25 @@
-//! A column of a plan: the steps of one rank.
+//! A column of a plan: the objects that can go at the same time.
 
 use leptos::prelude::*;
-use teardown::{message::State, plan::Plan};
+use teardown::plan::Plan;
 
-use super::{state_badge::state_badge, step::step};
+use super::{plan::Terminating, step::step};
 use crate::text;
 
 /// The column.
-pub fn wave(plan: &Plan, number: u32) -> impl IntoView + use<> {
-    let steps: Vec<_> =
-        plan.steps.iter().filter(|step| step.wave == number).map(|one| step(plan, one)).collect();
+pub fn wave(plan: &Plan, number: u32, terminating: &Terminating) -> impl IntoView + use<> {
+    let steps: Vec<_> = plan
+        .steps
+        .iter()
+        .filter(|step| step.wave == number)
+        .map(|one| step(plan, one, terminating))
+        .collect();
     let count = steps.len();
     let id = format!("wave-{number}");
     let heading = id.clone();
     view! {
         <section class="wave" aria-labelledby=id>
-            <h3 id=heading>{text::wave(number)} {state_badge(State::Planned)} <span class="count">{count}</span></h3>
+            <h3 id=heading>{text::wave(number)} " " <span class="count">{count}</span></h3>
             <ol>{steps}</ol>
         </section>
     }

@@ -148,6 +148,7 @@ fn unit_card(objects: &[ObjectCard], run: Option<&str>) -> UnitCard {
         shared: 2,
         newest: Some(before(7_300)),
         run: run.map(RunId::new),
+        same_as: None,
     }
 }
 
@@ -333,6 +334,7 @@ fn units_records() -> Vec<Record> {
             shared,
             newest: Some(before(86_400 * 3)),
             run: None,
+            same_as: None,
         }));
     }
     records.push(Record::Unit(UnitCard {
@@ -343,6 +345,7 @@ fn units_records() -> Vec<Record> {
         shared: 0,
         newest: None,
         run: None,
+        same_as: None,
     }));
     records.push(Record::Run(run_card()));
     records.push(Record::Run(RunCard {
@@ -408,6 +411,7 @@ fn run_card() -> RunCard {
         .into(),
         total: 71,
         kept: 3,
+        left_to_cluster: 2,
         recovered: 1,
     }
 }

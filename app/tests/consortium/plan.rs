@@ -107,6 +107,7 @@ pub(super) fn plan() -> Plan {
         made: before(40),
         steps: steps(&world),
         kept,
+        left_to_cluster: vec![],
         data,
         hidden: vec!["pods.metrics.k8s.io".to_owned()],
     }

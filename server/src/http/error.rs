@@ -1,9 +1,10 @@
 //! The one error of this room: every refusal has a stable code, one status, and says what happened, what it means and
 //! what to do.
 
+mod refusal;
+
 use std::{sync::Arc, time::Duration};
 
-use app::text::refusal::{self, Words};
 use axum::{
     Json,
     body::Body,
@@ -18,6 +19,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 use teardown::plan::PlanError;
 
+use self::refusal::Words;
 use super::{plain, trace::RequestId};
 use crate::hub::{HubClosed, Refusal};
 
@@ -395,7 +397,7 @@ mod tests {
               }
             ],
             "do": "Make a new plan and look at the differences.",
-            "means": "What you confirmed is no longer what would happen. Nothing was deleted.",
+            "means": "Starting it would not do what you confirmed. Nothing was deleted.",
             "request": "7f",
             "what": "The cluster has moved since this plan was made"
           }

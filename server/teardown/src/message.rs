@@ -223,6 +223,9 @@ pub struct UnitCard {
     pub newest: Option<Timestamp>,
     /// The run that concerns it and has not ended.
     pub run: Option<RunId>,
+    /// For a namespace: the application that has exactly the same objects, apart from what the cluster makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<UnitId>,
 }
 
 /// Where an object stands towards the unit a page shows.
@@ -360,6 +363,9 @@ pub struct RunCard {
     pub total: usize,
     /// Objects kept.
     pub kept: usize,
+    /// Objects that the cluster removes by itself.
+    #[serde(default)]
+    pub left_to_cluster: usize,
     /// How often it went on after a restart of the server.
     pub recovered: u32,
 }

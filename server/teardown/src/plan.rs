@@ -73,6 +73,10 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What stays, and why.
     pub kept: Vec<Kept>,
+    /// Objects of the unit that neither go by a step nor stay: the cluster makes them and removes them by itself. They are
+    /// told so that the numbers add up; nothing is decided about them, so the hash leaves them out.
+    #[serde(default)]
+    pub left_to_cluster: Vec<Kept>,
     /// What happens to the data on the volumes that are concerned.
     pub data: Vec<DataFate>,
     /// Kinds that cannot be seen: whatever is of them is in no step, and nothing that it may need goes before it is seen.
@@ -197,15 +201,26 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
     let data = data::fates(index, graph, unit, &kept);
     let kept = kept
         .into_iter()
-        .filter(|(_, reason)| !matches!(reason, KeptReason::MadeByCluster))
         .filter_map(|(uid, reason)| index.get(&uid).map(|object| (object.reference(), uid, reason)))
         .map(|(object, uid, reason)| Kept { uid, object, reason });
     let mut kept: Vec<Kept> = kept.collect();
     kept.sort_by(|a, b| a.object.cmp(&b.object));
+    let (left_to_cluster, kept): (Vec<Kept>, Vec<Kept>) =
+        kept.into_iter().partition(|kept| kept.reason == KeptReason::MadeByCluster);
     let hidden: Vec<String> = index.hidden_kinds().into_keys().collect();
     let hash = hash(&unit.id, &steps, &kept, &data, &hidden);
     let id = PlanId::new(&hash[..16]);
-    Ok(Plan { id, hash, unit: unit.id.clone(), made: now, steps, kept, data, hidden })
+    Ok(Plan {
+        id,
+        hash,
+        unit: unit.id.clone(),
+        made: now,
+        steps,
+        kept,
+        left_to_cluster,
+        data,
+        hidden,
+    })
 }
 
 /// Of all that a person was told: who starts a plan by its hash knows what could not be seen as well.

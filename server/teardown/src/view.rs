@@ -16,7 +16,7 @@ use crate::{
     plan::{self, Kept, KeptReason, Plan, PlanError, Step, StepId},
     relation::{self, DeletionPhase, Edge, EdgeKind},
     run::Run,
-    unit::{Unit, UnitId},
+    unit::{Unit, UnitId, UnitOrigin},
 };
 
 /// The most objects outside a unit that are drawn beside it.
@@ -50,10 +50,18 @@ impl World<'_> {
         records
     }
 
-    /// One unit with its graph; none where there is no such unit.
+    /// One unit with its graph, and its runs. Of a unit that is gone only its runs are left; none where there never was
+    /// one, as far as is known.
     pub fn unit(&self, id: &UnitId) -> Option<Vec<Record>> {
-        let unit = self.units.get(id)?;
         let mut records = self.frame();
+        let runs = self.runs.iter().filter(|run| run.plan.unit == *id);
+        let runs = runs.map(|run| Record::Run(self.run_card(run)));
+        let Some(unit) = self.units.get(id) else {
+            let frame = records.len();
+            records.extend(runs);
+            return (records.len() > frame).then_some(records);
+        };
+        records.extend(runs);
         let plan = plan::plan(self.index, self.graph, unit, self.now);
         let memberships = Memberships::of(&plan, unit, self.index);
         let run = self.open_run(id);
@@ -79,8 +87,6 @@ impl World<'_> {
             self.edges(|uid| unit.members.contains(uid) || around.contains(uid)).map(Record::Edge),
         );
         records.push(Record::Unit(self.unit_card(unit)));
-        let runs = self.runs.iter().filter(|run| run.plan.unit == *id);
-        records.extend(runs.map(|run| Record::Run(self.run_card(run))));
         Some(records)
     }
 
@@ -101,7 +107,7 @@ impl World<'_> {
             records.push(Record::Object(card));
         }
         let mut drawn: BTreeSet<&Uid> = run.plan.steps.iter().map(|step| &step.uid).collect();
-        for kept in &run.plan.kept {
+        for kept in run.plan.kept.iter().chain(&run.plan.left_to_cluster) {
             records.push(Record::Object(match self.index.get(&kept.uid) {
                 Some(object) => {
                     drawn.insert(&kept.uid);
@@ -127,7 +133,8 @@ impl World<'_> {
                 }))
             }));
         }
-        let kept: BTreeSet<&Uid> = run.plan.kept.iter().map(|kept| &kept.uid).collect();
+        let kept = run.plan.kept.iter().chain(&run.plan.left_to_cluster);
+        let kept: BTreeSet<&Uid> = kept.map(|kept| &kept.uid).collect();
         let to_kept = self.edges(|uid| drawn.contains(uid));
         records.extend(
             to_kept
@@ -182,7 +189,26 @@ impl World<'_> {
             shared: plan::shared(self.index, self.graph, unit, self.now),
             newest: members().filter_map(|object| object.created).max().map(Timestamp::from),
             run: run.map(|run| run.id.clone()),
+            same_as: self.same_as(unit),
         }
+    }
+
+    /// The application that has the same objects as a namespace. What the cluster makes in every namespace, such as
+    /// `kube-root-ca.crt`, carries no label and makes no difference.
+    fn same_as(&self, namespace: &Unit) -> Option<UnitId> {
+        namespace.id.namespace()?;
+        let is_the_clusters =
+            |uid: &Uid| self.index.get(uid).is_some_and(|object| object.is_made_by_cluster());
+        let own = |unit: &'_ Unit| -> Vec<Uid> {
+            unit.members.iter().filter(|uid| !is_the_clusters(uid)).cloned().collect()
+        };
+        let members = own(namespace);
+        let first = members.first()?;
+        let mut applications = self
+            .units
+            .values()
+            .filter(|unit| unit.origin == UnitOrigin::PartOf && unit.members.contains(first));
+        applications.find(|unit| own(unit) == members).map(|unit| unit.id.clone())
     }
 
     /// What an edge connects with the unit from outside it. What merely lives in one of its namespaces comes last.
@@ -266,6 +292,7 @@ impl World<'_> {
             counts,
             total: run.plan.steps.len(),
             kept: run.plan.kept.len(),
+            left_to_cluster: run.plan.left_to_cluster.len(),
             recovered: run.recovered(),
         }
     }
@@ -338,10 +365,9 @@ impl Shown<'_> {
 
     fn card(&self, object: &Object, membership: Membership, wave: Option<u32>) -> ObjectCard {
         let (mut state, since) = self.state(object);
-        if state == State::Present
-            && self.run.is_some()
-            && matches!(membership, Membership::Kept(_))
-        {
+        let is_kept =
+            matches!(&membership, Membership::Kept(reason) if *reason != KeptReason::MadeByCluster);
+        if state == State::Present && is_kept {
             state = State::Kept;
         }
         ObjectCard {

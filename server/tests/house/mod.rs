@@ -161,6 +161,7 @@ fn snapshot(topic: &Topic) -> Message {
             counts: BTreeMap::new(),
             total: 0,
             kept: 0,
+            left_to_cluster: 0,
             recovered: 0,
         })],
         Topic::Units | Topic::Unit(_) => vec![],
@@ -186,6 +187,7 @@ pub(crate) fn plan() -> Plan {
         steps: vec![],
         kept: vec![],
         data: vec![],
+        left_to_cluster: vec![],
         hidden: vec![],
     }
 }

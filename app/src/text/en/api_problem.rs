@@ -1,4 +1,4 @@
-//! What is wrong with an answer: what was said of it is quoted, what Unwind found is put into words here.
+//! API problems in words. A message of the API server is quoted; problems that Unwind found have their words here.
 
 use teardown::api_problem::{ApiProblem, ProblemCode};
 
@@ -16,17 +16,17 @@ pub fn api_problem(problem: &ApiProblem) -> String {
             return format!("the answer is larger than {mebibytes} MiB");
         }
         ProblemCode::Status { code, said } if said.is_empty() => {
-            return format!("answered {code} without a word");
+            return format!("answered {code} without a message");
         }
         ProblemCode::Status { code, said } => return format!("answered {code}: {said}"),
         ProblemCode::Unreadable { why } => {
-            return format!("what the API server sends cannot be read: {why}");
+            return format!("the answer of the API server cannot be read: {why}");
         }
         ProblemCode::NotDiscovery { path, why } => {
-            return format!("{path} is no discovery document: {why}");
+            return format!("{path} is not a discovery document: {why}");
         }
         ProblemCode::InvalidName { name } => {
-            return format!("it serves what no kind may be called: {name}");
+            return format!("it serves a kind with an invalid name: {name}");
         }
         ProblemCode::HiddenInNamespaces { hidden, of, named, whole } => {
             let more = if *hidden > named.len() { ", …" } else { "" };
@@ -39,7 +39,7 @@ pub fn api_problem(problem: &ApiProblem) -> String {
         }
         ProblemCode::NamespacesUnknown { seen, whole } => {
             return format!(
-                "seen in {}, and nobody can tell which others there are: {}",
+                "visible in {}; which other namespaces exist is not known: {}",
                 namespaces(*seen),
                 self::api_problem(whole)
             );
@@ -47,12 +47,12 @@ pub fn api_problem(problem: &ApiProblem) -> String {
         ProblemCode::Credentials => {
             "the credentials of the kubeconfig’s user could not be obtained"
         }
-        ProblemCode::NotAnApiServer => "what answers is no API server",
+        ProblemCode::NotAnApiServer => "this is not an API server",
         ProblemCode::Stale => "its API server does not answer, so its kinds are unknown",
-        ProblemCode::NoPath => "its name has no path in the API",
-        ProblemCode::NoResourceVersion => "it came without a resourceVersion to watch from",
-        ProblemCode::NoUid => "the answer holds no UID",
-        ProblemCode::TooManyNamespaces => "too many single namespaces are watched already",
+        ProblemCode::NoPath => "its name cannot be part of a path in the API",
+        ProblemCode::NoResourceVersion => "the list has no resourceVersion to watch from",
+        ProblemCode::NoUid => "the answer has no UID",
+        ProblemCode::TooManyNamespaces => "too many namespaces are watched one by one already",
         ProblemCode::QueueFull => "too many calls are waiting",
     };
     words.to_owned()
@@ -91,9 +91,12 @@ mod tests {
             ),
             (
                 ProblemCode::NamespacesUnknown { seen: 1, whole: whole() },
-                "seen in 1 namespace, and nobody can tell which others there are: secrets is forbidden",
+                "visible in 1 namespace; which other namespaces exist is not known: secrets is forbidden",
             ),
-            (ProblemCode::Status { code: 500, said: String::new() }, "answered 500 without a word"),
+            (
+                ProblemCode::Status { code: 500, said: String::new() },
+                "answered 500 without a message",
+            ),
             (ProblemCode::Status { code: 500, said: "boom".into() }, "answered 500: boom"),
         ] {
             assert_eq!(api_problem(&fault.into()), sentence);

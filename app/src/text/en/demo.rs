@@ -1,15 +1,21 @@
-//! What is said of the sandbox.
+//! The texts of the sandbox.
 
 use teardown::message::DemoFault;
 
 pub const PLAYED: &str = "Sandbox.";
 pub const PLAYED_MEANS: &str =
-    "A cluster in memory: nothing real is touched. Open to break and repair things.";
+    "A simulated cluster in memory: nothing real is touched. Open to break and repair things.";
+/// Behind the name of a simulated cluster.
+pub const SIMULATED: &str = "(simulated)";
 pub const SPEED: &str = "Time ×10";
 pub const REPAIR_ALL: &str = "Repair everything";
 pub const START_OVER: &str = "Start over";
+pub const START_OVER_ASK: &str = "Start over…";
+pub const START_OVER_TITLE: &str = "Start over with a fresh sandbox?";
+pub const START_OVER_MEANS: &str =
+    "All objects are reset, and every run of this sandbox is deleted, with its events.";
 
-/// What a lever of the sandbox does.
+/// The label of a fault switch.
 pub fn switch(what: DemoFault, subject: &str) -> String {
     match what {
         DemoFault::Incident => match subject {

@@ -5,7 +5,9 @@ use teardown::{
     relation::{EdgeKind, Reason},
 };
 
-/// What the source of an edge does with its target.
+use super::super::{isolated, named};
+
+/// The verb from the source of an edge to its target.
 pub fn edge(kind: EdgeKind) -> &'static str {
     match kind {
         EdgeKind::Owns => "is owned by",
@@ -18,13 +20,13 @@ pub fn edge(kind: EdgeKind) -> &'static str {
         EdgeKind::Scales => "scales",
         EdgeKind::RunsOn => "runs on",
         EdgeKind::RunsAs => "runs as",
-        EdgeKind::Admits => "is answered by",
+        EdgeKind::Admits => "calls",
         EdgeKind::Serves => "is served by",
         EdgeKind::Defines => "is defined by",
     }
 }
 
-/// What the target of an edge has from its source.
+/// The verb from the target of an edge to its source.
 pub fn edge_reversed(kind: EdgeKind) -> &'static str {
     match kind {
         EdgeKind::Owns => "owns",
@@ -36,23 +38,23 @@ pub fn edge_reversed(kind: EdgeKind) -> &'static str {
         EdgeKind::Routes => "routed to by",
         EdgeKind::Scales => "scaled by",
         EdgeKind::RunsOn => "runs",
-        EdgeKind::RunsAs => "run under by",
-        EdgeKind::Admits => "answers",
+        EdgeKind::RunsAs => "used as identity by",
+        EdgeKind::Admits => "is called by",
         EdgeKind::Serves => "serves",
         EdgeKind::Defines => "defines",
     }
 }
 
-/// Where an edge comes from.
+/// The field behind an edge.
 pub fn reason(reason: &Reason) -> String {
     if reason.value.is_empty() {
         reason.field.to_string()
     } else {
-        format!("{} = {}", reason.field, reason.value)
+        format!("{} = {}", reason.field, isolated(&reason.value))
     }
 }
 
 /// An edge as a sentence.
 pub fn edge_sentence(from: &ObjectRef, kind: EdgeKind, to: &ObjectRef, why: &Reason) -> String {
-    format!("{from} {} {to} — {}", edge(kind), reason(why))
+    format!("{} {} {} — {}", named(from), edge(kind), named(to), reason(why))
 }

@@ -1,30 +1,38 @@
-//! What is said of a plan, and before it is confirmed.
+//! The texts of a plan and of its confirmation.
 
 use teardown::{
     object::ObjectRef,
-    plan::{Blocker, Difference, Fate, Propagation, StepAction},
+    plan::{Blocker, DataFate, Difference, Fate, Propagation, StepAction},
     relation::DeletionPhase,
 };
 
-use super::{many, objects};
+use super::{
+    super::{isolated, named, some_of},
+    many, objects,
+};
 
-pub const WILL_DELETE: &str = "Will be deleted";
-pub const WILL_KEEP: &str = "Will be kept";
-pub const DATA_DESTROYED: &str = "Data destroyed";
-pub const DATA_SAFE: &str = "Data left in place";
+pub const WILL_DELETE: &str = "To delete";
+pub const WILL_KEEP: &str = "Kept";
+pub const WILL_LEAVE: &str = "Left to the cluster";
+pub const DATA_DESTROYED: &str = "Volumes destroyed";
+pub const DATA_SAFE: &str = "Volumes left in place";
 pub const NO_DATA_DESTROYED: &str = "No volume’s data is destroyed.";
-pub const DATA_TITLE: &str = "What happens to the data";
+pub const DATA_TITLE: &str = "Data";
 pub const KEPT_TITLE: &str = "Kept, and why";
+pub const LEFT_TITLE: &str = "Left to the cluster";
+pub const LEFT_LEAD: &str =
+    "Kubernetes creates these objects and removes them by itself, with their namespace or owner.";
 pub const NOTHING_KEPT: &str = "Nothing of the unit is kept.";
-pub const ORDER_TITLE: &str = "Order";
-pub const ORDER_LEAD: &str = "Columns are ranks on the longest path. Nothing waits for a column: each object starts the moment what is in front of it is proven gone.";
+pub const ORDER_TITLE: &str = "Steps";
+pub const ORDER_LEAD: &str =
+    "Each object goes once everything it waits for is gone. Columns show the earliest turn.";
 pub const STARTS_AT_ONCE: &str = "Starts at once";
 pub const EXPORT: &str = "Plan as JSON";
 pub const START: &str = "Start teardown…";
-pub const PLAN_AGAIN: &str = "Plan again";
+pub const PLAN_AGAIN: &str = "Make a new plan";
 pub const NO_PLAN: &str = "This plan is not known";
 pub const NO_PLAN_MEANS: &str =
-    "Plans are kept for a while only, and not across a restart of the server.";
+    "Plans are kept for a limited time, and are lost when the server restarts.";
 pub const BACK_TO_UNIT: &str = "Back to the unit";
 pub const NOTHING_TO_DO: &str = "Nothing to delete";
 
@@ -33,7 +41,7 @@ pub fn plan_title(unit: &str) -> String {
     format!("Teardown of {unit}")
 }
 
-/// When and under which name a plan was made.
+/// The plan's name, in front of its time.
 pub fn plan_lead(id: &str) -> String {
     format!("Plan {id}, made")
 }
@@ -43,32 +51,51 @@ pub fn times(count: usize, what: &str) -> String {
     if count == 1 { what.to_owned() } else { format!("{count} × {what}") }
 }
 
-/// The number of waves.
+/// The number of steps.
 pub fn waves(count: u32) -> String {
-    many(count as usize, "wave", "waves")
+    format!("in {}", many(count as usize, "step", "steps"))
 }
 
-/// The blind kinds a plan depends on.
+/// All objects that a plan speaks of.
+pub fn of_objects(count: usize) -> String {
+    format!("of {}", objects(count))
+}
+
+/// The namespaces that go, with everything in them.
+pub fn namespaces_go(names: &[String]) -> String {
+    let (what, verb) = match names.len() {
+        1 => ("namespace", "goes"),
+        _ => ("namespaces", "go"),
+    };
+    format!("The {what} {} {verb} as well, with everything left inside.", some_of(names, 6))
+}
+
+/// The hidden kinds that a plan depends on.
 pub fn plan_blind(kinds: &str) -> String {
     format!(
-        "Cannot be seen in this cluster: {kinds}. A step that waits for one of them goes on waiting."
+        "Not visible in this cluster: {kinds}. A step that waits for one of them keeps waiting."
     )
 }
 
-/// What is done with an object.
-pub fn action(action: StepAction) -> &'static str {
+/// The exception to a plain DELETE.
+pub fn action(action: StepAction) -> Option<&'static str> {
     match action {
-        StepAction::Delete { propagation: Propagation::Background } => "Delete; dependents follow",
-        StepAction::Delete { propagation: Propagation::Orphan } => "Delete; dependents stay",
-        StepAction::Await => "Wait; its controller removes it",
+        StepAction::Delete { propagation: Propagation::Background } => None,
+        StepAction::Delete { propagation: Propagation::Orphan } => {
+            Some("its dependents stay at first")
+        }
+        StepAction::Await => Some("removed by its controller"),
     }
 }
 
-/// What must be proven of an object in front of a step.
+/// An object that is on its way out before the run starts; the moment follows.
+pub const TERMINATING_SINCE: &str = "Already terminating; the run waits for it. Deletion accepted";
+
+/// The phase that an object in front of a step must have reached.
 pub fn phase(phase: DeletionPhase) -> &'static str {
     match phase {
-        DeletionPhase::Present => "is there",
-        DeletionPhase::Accepted => "is being deleted",
+        DeletionPhase::Present => "exists",
+        DeletionPhase::Accepted => "is terminating",
         DeletionPhase::Gone => "is gone",
         DeletionPhase::PodsGone => "and all its Pods are gone",
     }
@@ -76,33 +103,29 @@ pub fn phase(phase: DeletionPhase) -> &'static str {
 
 /// The edge that puts something in front of a step.
 pub fn blocker(before: &ObjectRef, blocker: &Blocker) -> String {
-    format!("after {before} {}", phase(blocker.phase))
+    format!("after {} {}", named(before), phase(blocker.phase))
 }
 
-/// What becomes of data.
+/// The fate of a volume’s data.
 pub fn fate(fate: Fate) -> &'static str {
     match fate {
-        Fate::Destroyed => "Destroyed for good",
-        Fate::Unknown => "Cannot tell: the volume cannot be seen",
-        Fate::LeftBehind => "Left where it is",
+        Fate::Destroyed => "Destroyed",
+        Fate::Unknown => "Not known: the volume cannot be seen",
+        Fate::LeftBehind => "Left in place",
         Fate::Kept => "Stays in use",
     }
 }
 
-/// How the cluster differs from a plan.
+/// A difference between the cluster and a plan.
 pub fn difference(difference: &Difference) -> String {
     match difference {
-        Difference::Added { object } => format!("New: {object}"),
-        Difference::Removed { object } => {
-            format!("No longer to be deleted: {object}")
-        }
+        Difference::Added { object } => format!("New: {}", named(object)),
+        Difference::Removed { object } => format!("No longer to delete: {}", named(object)),
         Difference::Recreated { object } => {
-            format!("Another object under the same name: {object}")
+            format!("A new object under the same name: {}", named(object))
         }
-        Difference::Changed { object } => {
-            format!("In another place or way: {object}")
-        }
-        Difference::Hidden { resource } => format!("Cannot be seen any more: {resource}"),
+        Difference::Changed { object } => format!("Changed: {}", named(object)),
+        Difference::Hidden { resource } => format!("No longer visible: {resource}"),
     }
 }
 
@@ -113,49 +136,76 @@ pub fn confirm_title(unit: &str) -> String {
     format!("Tear down {unit}?")
 }
 
-/// What cannot be taken back.
+/// The lead of the confirmation.
 pub fn confirm_lead(steps: usize) -> String {
-    format!(
-        "{} will be deleted. A deletion that the cluster has accepted cannot be taken back.",
-        objects(steps)
-    )
+    format!("{} will be deleted. An accepted deletion cannot be undone.", objects(steps))
 }
 
-/// Where it is lost.
+/// The cluster.
 pub fn confirm_where(cluster: &str, is_production: bool) -> String {
-    let production = if is_production { ", a cluster for production" } else { "" };
-    format!("This is {cluster}{production}.")
+    let production = if is_production { " (production)" } else { "" };
+    format!("Cluster: {}{production}", isolated(cluster))
 }
 
-/// What data is lost.
+/// The data that is lost.
 pub fn confirm_data(volumes: usize) -> String {
-    format!("The data on {} will be destroyed for good.", many(volumes, "volume", "volumes"))
+    format!("The data on {} will be destroyed.", many(volumes, "volume", "volumes"))
 }
 
-/// What data may be lost.
+/// The data that may be lost.
 pub fn confirm_unseen_data(volumes: usize) -> String {
     format!(
-        "The data on {} may be destroyed: nobody can see it to tell.",
+        "The data on {} may be destroyed: it cannot be seen.",
         many(volumes, "volume", "volumes")
     )
 }
 
-/// One tick for many volumes.
-pub fn tick_all(volumes: usize) -> String {
-    format!("I know all {volumes} of them")
+/// A volume as people know it: by its claim, its size and its user. The volume's own name, often a UUID, is for one
+/// without a claim.
+pub fn volume(data: &DataFate, user: Option<&ObjectRef>) -> String {
+    let name = data.claim.as_ref().map_or_else(|| named(&data.volume), named);
+    let size = data.capacity.as_ref().map(|capacity| format!(", {capacity}"));
+    let user = user.map(|user| format!(", used by {}", named(user)));
+    format!("{name}{}{}", size.unwrap_or_default(), user.unwrap_or_default())
 }
 
-/// What to type.
+/// One tick for many volumes.
+pub fn tick_all(volumes: usize) -> String {
+    format!("Destroy the data on all {volumes} of them")
+}
+
+/// The label of the field.
 pub fn confirm_type(unit: &str) -> String {
     format!("Type {unit} to confirm")
 }
 
+/// The conditions that the button still waits for.
+pub fn confirm_missing(unit: &str, ticks: usize, name: bool) -> String {
+    let ticks = (ticks > 0).then(|| format!("tick {}", many(ticks, "volume", "volumes")));
+    let name = name.then(|| format!("type {unit}"));
+    let missing: Vec<String> = ticks.into_iter().chain(name).collect();
+    if missing.is_empty() { String::new() } else { format!("To start: {}", missing.join(", ")) }
+}
+
 pub const CONFIRM_MISMATCH: &str = "That is not the unit’s name.";
-pub const CONFIRM_START: &str = "Start in 10 s";
+pub const CONFIRM_START: &str = "Start teardown";
 pub const HOLDING: &str = "Nothing has been sent yet.";
 pub const STARTING: &str = "Starting…";
 
 /// The countdown.
 pub fn starts_in(seconds: u32) -> String {
     format!("Starts in {seconds} s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn button_says_what_is_missing_until_nothing_is() {
+        assert_eq!(confirm_missing("shop", 3, true), "To start: tick 3 volumes, type shop");
+        assert_eq!(confirm_missing("shop", 1, false), "To start: tick 1 volume");
+        assert_eq!(confirm_missing("shop", 0, true), "To start: type shop");
+        assert_eq!(confirm_missing("shop", 0, false), "");
+    }
 }

@@ -1,35 +1,48 @@
-//! What is wrong with a step, what to do about it, and what the cluster said.
+//! Why a step does not get on, what to do about it, and the cluster’s own words.
 
-use teardown::{object::ObjectRef, run::StepProblem, unknown_reason::UnknownReason};
+use teardown::{run::StepProblem, unknown_reason::UnknownReason};
 
-use super::{super::absolute, api_problem, many};
+use super::{
+    super::{absolute, isolated, named, visible},
+    api_problem, many,
+};
 
-/// What is wrong with a step.
+/// The cause that a step does not get on.
 pub fn step_problem(problem: &StepProblem) -> String {
     match problem {
-        StepProblem::Late { finalizers, .. } if finalizers.is_empty() => "It takes longer than expected.".to_owned(),
-        StepProblem::Late { finalizers, .. } => {
-            format!("It waits for {} to be cleared.", many(finalizers.len(), "finalizer", "finalizers"))
-        }
+        StepProblem::Late { finalizers, .. } => match finalizers.as_slice() {
+            [] => "Its deletion takes longer than expected.".to_owned(),
+            [one] => format!("The finalizer {} is not removed yet.", isolated(one)),
+            many => format!("{} finalizers are not removed yet.", many.len()),
+        },
         StepProblem::Refused { code, .. } => format!("The API server refused with {code}."),
         StepProblem::CameBack { .. } => {
-            "Something made it again under the same name. The new object is another one; this run does not touch it.".to_owned()
+            "Something created it again under the same name. This run does not touch the new object.".to_owned()
         }
         StepProblem::Unknown { reason } => match reason {
             UnknownReason::PodsLeft { of, .. } => {
-                format!("The plan does not know a Pod that is left of {of}, so it waits.")
+                format!("A Pod of {} is left that is not in the plan, so this object waits.", named(of))
             }
-            UnknownReason::InUse { .. } => "Something that the plan does not know uses it, so it waits.".to_owned(),
-            UnknownReason::WouldCollect { .. } => "Something that the plan does not know would go with it, so it waits.".to_owned(),
-            UnknownReason::WouldDestroyData { .. } => "Data would be lost with it of which the plan does not say so, so it waits.".to_owned(),
-            UnknownReason::NamespaceNotEmpty { .. } => "Something is in it that the plan does not know, so it waits.".to_owned(),
-            _ => "It cannot be told whether it may go, or whether it is gone, so it waits.".to_owned(),
+            UnknownReason::InUse { .. } => "An object that is not in the plan uses it, so it waits.".to_owned(),
+            UnknownReason::WouldCollect { .. } => {
+                "Deleting it also deletes an object that is not in the plan, so it waits.".to_owned()
+            }
+            UnknownReason::WouldDestroyData { .. } => {
+                "Deleting it destroys data that the plan does not list, so it waits.".to_owned()
+            }
+            UnknownReason::NamespaceNotEmpty { .. } => {
+                "It contains an object that is not in the plan, so it waits.".to_owned()
+            }
+            _ => "Unwind cannot tell whether it may go, or whether it is gone, so it waits.".to_owned(),
         },
         StepProblem::InUse { pods } => {
-            format!("A consistent read still shows {} that use it.", many(pods.len(), "Pod", "Pods"))
+            format!("Still used by {}, as a consistent read shows.", many(pods.len(), "Pod", "Pods"))
         }
         StepProblem::Retrying { attempts, .. } => {
-            format!("No word yet that the API server accepted it; asked {}, and it is asked again.", many(*attempts as usize, "time", "times"))
+            format!(
+                "The API server has not accepted the DELETE after {}; Unwind keeps trying.",
+                many(*attempts as usize, "attempt", "attempts")
+            )
         }
     }
 }
@@ -37,64 +50,81 @@ pub fn step_problem(problem: &StepProblem) -> String {
 /// What a person can do about it.
 pub fn trouble_do(problem: &StepProblem) -> &'static str {
     match problem {
-        StepProblem::Late { finalizers, .. } if finalizers.is_empty() => {
-            "Look at the object’s controller, or at the node of its Pods."
-        }
-        StepProblem::Late { .. } => {
-            "Look at the controller that clears the finalizer: is it still running?"
-        }
+        StepProblem::Late { finalizers, .. } => late_do(finalizers),
         StepProblem::Refused { .. } => {
-            "Grant the right or change the policy that refused: while the run goes on it is tried again every 20 s. Or skip it."
+            "Grant the permission, or change the policy that refused: the DELETE is tried again every 20 s. Or stop waiting for it."
         }
         StepProblem::CameBack { .. } => {
-            "Stop whatever re-creates it, such as a GitOps controller or an operator, and plan again."
+            "Stop what creates it, such as a GitOps controller or an operator, and make a new plan."
         }
         StepProblem::Unknown { reason } => match reason {
             UnknownReason::Hidden { .. } | UnknownReason::NotServed { .. } => {
-                "Restore the right or the API group that is missing; it goes on by itself then."
+                "Restore the missing permission or API group; the run then continues by itself."
             }
-            UnknownReason::NotListed { .. } => "Nothing: it goes on once the kind has been listed.",
+            UnknownReason::NotListed { .. } => {
+                "Nothing: the run continues once the kind has been listed."
+            }
             UnknownReason::WouldDestroyData { .. } => {
-                "Stop the run and make a new plan, which will name the data."
+                "Stop the run and make a new plan, which lists the data."
             }
             UnknownReason::PodsLeft { .. }
             | UnknownReason::InUse { .. }
             | UnknownReason::WouldCollect { .. }
             | UnknownReason::NamespaceNotEmpty { .. } => {
-                "If the object above may go, delete it, and the run goes on by itself. Or stop the run and make a new plan, which will know it."
+                "If that object may go, delete it, and the run continues by itself. Otherwise stop the run and make a new plan, which includes it."
             }
             UnknownReason::Inconclusive { .. } => {
-                "Look at what the API server says: it is asked again by itself."
+                "See what the API server says; Unwind asks again by itself."
             }
         },
-        StepProblem::InUse { .. } => "Wait for these Pods to end, or delete what owns them.",
+        StepProblem::InUse { .. } => "Wait until these Pods are gone, or delete their owner.",
         StepProblem::Retrying { .. } => {
-            "Nothing: it goes on by itself. To ask at once, pause and resume."
+            "Nothing: Unwind tries again by itself. To try at once, pause and resume."
         }
     }
 }
 
-/// What the cluster said about a step in trouble, word for word.
+/// What a person can do about a deletion that takes long. The finalizers of Kubernetes itself have a cause of their own.
+fn late_do(finalizers: &[String]) -> &'static str {
+    let has = |name: &str| finalizers.iter().any(|finalizer| finalizer == name);
+    if finalizers.is_empty() {
+        "For a Pod, check the kubelet of its node; otherwise check its controller."
+    } else if has("customresourcecleanup.apiextensions.k8s.io") {
+        "The API server removes it once every object of this kind is gone: see which are left, and what holds them."
+    } else if has("kubernetes.io/pvc-protection") {
+        "It is removed once no Pod uses the claim: see which Pods still mount it."
+    } else if has("kubernetes.io/pv-protection") {
+        "It is removed once no claim is bound to the volume: see what holds the claim."
+    } else if has("foregroundDeletion") {
+        "It is removed once the object’s dependents are gone: see which are left."
+    } else {
+        "Check whether the controller that removes the finalizer is running."
+    }
+}
+
+/// The cluster’s own words about it.
 pub fn evidence(problem: &StepProblem) -> Vec<String> {
     match problem {
         StepProblem::Late { since, finalizers } => {
             let mut lines = vec![format!("since {}", absolute(*since))];
             lines.extend(
-                finalizers.iter().map(|finalizer| format!("metadata.finalizers: {finalizer}")),
+                finalizers
+                    .iter()
+                    .map(|finalizer| format!("metadata.finalizers: {}", visible(finalizer))),
             );
             lines
         }
         StepProblem::Refused { code, message } => {
-            vec![format!("HTTP {code}: {}", api_problem(message))]
+            vec![format!("HTTP {code}: {}", visible(&api_problem(message)))]
         }
         StepProblem::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
         StepProblem::Unknown { reason } => vec![in_doubt(reason)],
-        StepProblem::Retrying { message, .. } => vec![api_problem(message)],
-        StepProblem::InUse { pods } => pods.iter().map(ObjectRef::to_string).collect(),
+        StepProblem::Retrying { message, .. } => vec![visible(&api_problem(message))],
+        StepProblem::InUse { pods } => pods.iter().map(named).collect(),
     }
 }
 
-/// What keeps a question open.
+/// The reason that something is not known.
 pub fn in_doubt(reason: &UnknownReason) -> String {
     match reason {
         UnknownReason::Hidden { resource, namespace: Some(namespace), message } => {
@@ -109,7 +139,24 @@ pub fn in_doubt(reason: &UnknownReason) -> String {
         | UnknownReason::InUse { by: it }
         | UnknownReason::WouldCollect { it }
         | UnknownReason::WouldDestroyData { volume: it }
-        | UnknownReason::NamespaceNotEmpty { by: it } => it.to_string(),
+        | UnknownReason::NamespaceNotEmpty { by: it } => named(it),
         UnknownReason::Inconclusive { message } => api_problem(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definition_that_waits_for_its_instances_is_not_blamed_on_a_controller() {
+        let late = |finalizer: &str| StepProblem::Late {
+            since: jiff::Timestamp::UNIX_EPOCH,
+            finalizers: vec![finalizer.to_owned()],
+        };
+        let advice = trouble_do(&late("customresourcecleanup.apiextensions.k8s.io"));
+        assert!(advice.contains("every object of this kind is gone"), "{advice}");
+        let advice = trouble_do(&late("queue.example/topic"));
+        assert!(advice.contains("controller"), "{advice}");
     }
 }

@@ -181,3 +181,84 @@ fn what_was_kept_is_told_whether_or_not_it_can_be_seen() {
     fewer.apply([Observation::Unreachable { cause: AwayCause::Silent, message }], fixture::now());
     assert_eq!(kept(&fewer)[0], "ConfigMap shop/prices Unknown");
 }
+
+fn world_of<'a>(
+    index: &'a Index,
+    graph: &'a Graph,
+    units: &'a BTreeMap<UnitId, Unit>,
+    runs: &'a [&'a Run],
+) -> World<'a> {
+    World { cluster: "test", index, graph, units, runs, now: fixture::now() }
+}
+
+#[test]
+fn namespace_with_the_objects_of_one_application_names_it() {
+    let index = fixture::index(
+        "ns shop of=shop\n cm shop/prices of=shop\n cm shop/kube-root-ca.crt
+         ns tools\n cm tools/a of=tool\n cm tools/b",
+    );
+    let graph = Graph::of(&index);
+    let units = units(&index, &graph);
+    let same: Vec<(String, Option<String>)> = world_of(&index, &graph, &units, &[])
+        .overview()
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Unit(card) => {
+                Some((card.id.to_string(), card.same_as.map(|id| id.to_string())))
+            }
+            _ => None,
+        })
+        .collect();
+    let expected = [("ns:shop", Some("shop")), ("ns:tools", None), ("shop", None), ("tool", None)];
+    let expected = expected.map(|(id, same)| (id.to_owned(), same.map(str::to_owned)));
+    assert_eq!(same, expected);
+}
+
+#[test]
+fn unit_that_is_gone_shows_its_runs_and_the_cluster() {
+    let index = fixture::index("ns shop of=shop\n cm shop/prices of=shop");
+    let run = run_of(&index);
+    let empty = fixture::index("ns other");
+    let graph = Graph::of(&empty);
+    let units = units(&empty, &graph);
+    let runs = [&run];
+    let world = world_of(&empty, &graph, &units, &runs);
+    let records = world.unit(&UnitId::new("shop")).unwrap();
+    assert!(matches!(records[..], [Record::Cluster(_), Record::Run(_)]), "{records:?}");
+    assert_eq!(world.unit(&UnitId::new("never")), None);
+}
+
+#[test]
+fn every_object_of_a_unit_is_deleted_or_kept_or_left_to_the_cluster() {
+    let text = format!("{SHOPS}\n cm shop/kube-root-ca.crt\n endpoints shop/web");
+    let index = fixture::index(&text);
+    let graph = Graph::of(&index);
+    let units = units(&index, &graph);
+    let run = run_of(&index);
+    let plan = &run.plan;
+    let left: Vec<String> =
+        plan.left_to_cluster.iter().map(|left| left.object.to_string()).collect();
+    assert_eq!(left, ["ConfigMap shop/kube-root-ca.crt", "EndpointSlice shop/web"]);
+    let members = units[&UnitId::new("shop")].members.len();
+    assert_eq!(members, plan.steps.len() + plan.kept.len() + plan.left_to_cluster.len());
+    // The page of the run lists all of them.
+    let page = run_page(&run, &index);
+    let objects = page.iter().filter(|record| matches!(record, Record::Object(_))).count();
+    assert_eq!(objects, members);
+    let card = page.iter().find_map(|record| match record {
+        Record::Run(card) => Some((card.total, card.kept, card.left_to_cluster)),
+        _ => None,
+    });
+    assert_eq!(card, Some((plan.steps.len(), plan.kept.len(), 2)));
+    // The page of the unit says so of each.
+    let memberships = world_of(&index, &graph, &units, &[]).unit(&UnitId::new("shop")).unwrap();
+    let count = |is: fn(&Membership) -> bool| {
+        let cards = memberships.iter().filter_map(|record| match record {
+            Record::Object(card) => Some(&card.membership),
+            _ => None,
+        });
+        cards.filter(|membership| is(membership)).count()
+    };
+    assert_eq!(count(|membership| *membership == Membership::Member), plan.steps.len());
+    assert_eq!(count(|membership| *membership == Membership::Kept(KeptReason::MadeByCluster)), 2);
+}

@@ -1,0 +1,256 @@
+//! The sentences of each refusal, beside its stable code: what happened, what it means and what to do.
+
+use std::{borrow::Cow, fmt::Display};
+
+use app::text::in_doubt;
+use teardown::{object::ObjectRef, unknown_reason::UnknownReason};
+
+/// The words of one refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Words {
+    pub(super) what: Cow<'static, str>,
+    pub(super) means: &'static str,
+    pub(super) advice: &'static str,
+}
+
+const fn words(what: &'static str, means: &'static str, advice: &'static str) -> Words {
+    Words { what: Cow::Borrowed(what), means, advice }
+}
+
+fn filled(what: String, means: &'static str, advice: &'static str) -> Words {
+    Words { what: what.into(), means, advice }
+}
+
+/// No unit of that name.
+pub(super) fn unknown_unit(name: impl Display) -> Words {
+    filled(
+        format!("No unit is called “{name}”"),
+        "No object in the cluster belongs to a unit of that name.",
+        "Look at the list of units.",
+    )
+}
+
+/// No plan of that id.
+pub(super) fn unknown_plan(id: impl Display) -> Words {
+    filled(
+        format!("No plan is called “{id}”"),
+        "A plan without a run is lost when the server stops.",
+        "Make a new plan of the unit.",
+    )
+}
+
+/// No run of that id.
+pub(super) fn unknown_run(id: impl Display) -> Words {
+    filled(
+        format!("No run is called “{id}”"),
+        "This server’s journal has no such run.",
+        "Look at the list of runs.",
+    )
+}
+
+/// The run has fewer steps.
+pub(super) fn unknown_step(step: impl Display) -> Words {
+    filled(
+        format!("The run has no step {step}"),
+        "The run’s plan has fewer steps.",
+        "Look at the run’s steps.",
+    )
+}
+
+pub(super) const NOT_READY: Words = words(
+    "The cluster has not been read completely yet",
+    "Until every kind has been listed once, a plan could overlook a dependency.",
+    "Wait a few seconds and try again.",
+);
+
+pub(super) const EMPTY_PLAN: Words = words(
+    "Nothing of the unit can be deleted",
+    "Every object of the unit is kept or already gone.",
+    "See the unit’s page: each object says why it is kept.",
+);
+
+/// Each object goes before the next; the last is the first again.
+pub(super) fn cyclic_plan(path: &[ObjectRef]) -> Words {
+    let path: Vec<String> = path.iter().map(ObjectRef::to_string).collect();
+    filled(
+        format!("The objects wait for each other in a circle: {}", path.join(" → ")),
+        "No order of deletion satisfies all of these dependencies, so Unwind does not try one.",
+        "Remove one of the references on the path by hand, then make a new plan.",
+    )
+}
+
+pub(super) const STALE_PLAN: Words = words(
+    "The cluster has moved since this plan was made",
+    "Starting it would not do what you confirmed. Nothing was deleted.",
+    "Make a new plan and look at the differences.",
+);
+
+pub(super) const WRONG_HASH: Words = words(
+    "The confirmed hash is not the plan’s",
+    "You confirmed a different plan. Nothing was deleted.",
+    "Read the plan again and confirm its hash.",
+);
+
+pub(super) const WRONG_NAME: Words = words(
+    "The typed name is not the unit’s",
+    "Typing the name confirms that you mean this unit. Nothing was deleted.",
+    "Type the unit’s name exactly as it is shown.",
+);
+
+/// The Pods of a namespace of the plan cannot be seen.
+pub(super) fn pods_hidden(reason: &UnknownReason) -> Words {
+    filled(
+        capital(&in_doubt(reason)),
+        "Pods that cannot be seen may still need these objects. Nothing was deleted.",
+        "Restore the right to list Pods, or wait until they are read again; then make a new plan.",
+    )
+}
+
+/// Another run works on one of the objects.
+pub(super) fn overlap(run: impl Display, object: &ObjectRef) -> Words {
+    filled(
+        format!("Run {run} already works on {object}"),
+        "Two runs must not delete the same object. Nothing was deleted.",
+        "Follow the open run, or stop it first.",
+    )
+}
+
+pub(super) const RUN_ENDED: Words = words(
+    "The run is over",
+    "It can be read, but not changed.",
+    "Make a new plan of what is left.",
+);
+
+/// The step's deletion was asked for.
+pub(super) fn too_late(step: impl Display) -> Words {
+    filled(
+        format!("The run can no longer skip step {step}"),
+        "Its deletion, or that of its owner, was requested and cannot be undone.",
+        "Wait for it, or check what holds it.",
+    )
+}
+
+/// The journal’s disk is full or read-only.
+pub(super) fn journal_unwritable(why: impl Display) -> Words {
+    filled(
+        format!("The journal cannot be written: {why}"),
+        "Unwind starts nothing that it could not recover after a crash. Nothing new was deleted.",
+        "Free space on the disk of the state directory, or restore the permissions, and try again.",
+    )
+}
+
+pub(super) const SHUTTING_DOWN: Words = words(
+    "The server is shutting down",
+    "Open runs continue from the journal at the next start.",
+    "Start the server again; an open page reconnects by itself.",
+);
+
+pub(super) const WRONG_HOST: Words = words(
+    "This server does not go by that name",
+    "A foreign name that resolves to this machine (DNS rebinding) could let another site act in your name.",
+    "Use the address the server printed: 127.0.0.1 or localhost with its port.",
+);
+
+pub(super) const FOREIGN_ORIGIN: Words = words(
+    "The request comes from another site",
+    "Pages of other sites may not use or link to this server.",
+    "Paste the address into the address bar.",
+);
+
+pub(super) const NOT_SIGNED_IN: Words = words(
+    "You are not signed in",
+    "This browser has no session, or it was not used for 12 hours.",
+    "Open the link that the server printed when it started, or ask somebody who is signed in for a new one.",
+);
+
+pub(super) const WRONG_TOKEN: Words = words(
+    "The link is not valid, or was used before",
+    "Each link signs in one browser, once; links made on the page expire after an hour.",
+    "Ask somebody who is signed in for another link, or start the server again.",
+);
+
+pub(super) const TOO_MANY_CONNECTIONS: Words = words(
+    "Too many connections are open",
+    "Every browser tab and every program that follows events holds a connection.",
+    "Close tabs that are not needed, then try again.",
+);
+
+pub(super) const TOO_MANY_ATTEMPTS: Words = words(
+    "Too many wrong links were tried",
+    "A program on this machine tries links one after another.",
+    "Open the right link: it still works. Other links are refused for a minute.",
+);
+
+pub(super) const UNKNOWN_PATH: Words = words(
+    "There is nothing at this address",
+    "The address is mistyped, or belongs to another version.",
+    "Look the address up in the documentation of the API.",
+);
+
+pub(super) const WRONG_METHOD: Words = words(
+    "This address does not answer that method",
+    "Reading is GET, everything else is POST.",
+    "Use a method that the header `Allow` names.",
+);
+
+pub(super) const LONG_ADDRESS: Words = words(
+    "The address is too long",
+    "No address of this server is that long.",
+    "Shorten the query.",
+);
+
+/// `problem` names the part of the address, and the reason.
+pub(super) fn malformed(problem: &str) -> Words {
+    filled(
+        capital(problem),
+        "A part of the address cannot be read.",
+        "Look the address up in the documentation of the API.",
+    )
+}
+
+pub(super) const NOT_JSON: Words = words(
+    "The body is not declared as JSON",
+    "Only JSON is accepted, which forms of other sites cannot send.",
+    "Send the header `Content-Type: application/json`.",
+);
+
+/// `problem` says where the syntax is wrong.
+pub(super) fn syntax(problem: &str) -> Words {
+    filled(capital(problem), "The body is not JSON.", "Correct the body.")
+}
+
+/// `problem` names the field.
+pub(super) fn shape(problem: &str) -> Words {
+    filled(
+        capital(problem),
+        "The body is JSON, but a field is missing, unknown or of the wrong type.",
+        "Look the body up in the documentation of the API.",
+    )
+}
+
+/// No body may be longer than this.
+pub(super) fn too_large(kibibytes: usize) -> Words {
+    filled(
+        format!("The body is longer than {kibibytes} KiB"),
+        "No request here needs such a long body.",
+        "Send a shorter body.",
+    )
+}
+
+pub(super) const TOO_SLOW: Words = words(
+    "The body did not arrive in time",
+    "The connection is too slow, or stopped.",
+    "Send it again.",
+);
+
+pub(super) const INTERNAL: Words = words(
+    "The server failed",
+    "This is a bug in Unwind, not in your request; nothing else was affected.",
+    "Report it with the request’s id and the log lines beside it.",
+);
+
+/// The sentence with a capital letter.
+fn capital(sentence: &str) -> String {
+    let mut rest = sentence.chars();
+    rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()
+}
