@@ -1,14 +1,14 @@
 //! The API and the pages, asked through the whole router; the hub is played.
 
-mod house;
+mod test_server;
 
-use house::{House, delta, revision};
 use http::{Method, StatusCode};
 use server::hub::Refusal;
+use test_server::{TestServer, delta, revision};
 
 #[tokio::test]
 async fn what_is_there_can_be_read() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     for path in ["/api/units", "/api/units/shop", "/api/units/ns%3Aa%20b", "/api/runs/r1"] {
         let answer = house.get(path).await;
         assert_eq!(answer.status, StatusCode::OK, "{path}");
@@ -21,7 +21,7 @@ async fn what_is_there_can_be_read() {
 
 #[tokio::test]
 async fn a_feed_can_be_read_from_its_first_line_as_records_and_as_text() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let answer = house.get("/api/runs/r1/feed").await.json();
     let line = serde_json::json!({
         "number": 0, "at": "1970-01-01T00:00:00Z", "event": {"event": "started", "by": "Li"},
@@ -35,7 +35,7 @@ async fn a_feed_can_be_read_from_its_first_line_as_records_and_as_text() {
 
 #[tokio::test]
 async fn what_is_not_there_is_refused_by_name() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     for (path, refusal) in [
         ("/api/units/nope", "404 unknownUnit"),
         ("/api/runs/nope", "404 unknownRun"),
@@ -60,7 +60,7 @@ async fn what_is_not_there_is_refused_by_name() {
 
 #[tokio::test]
 async fn a_plan_is_made_and_a_run_is_started_and_steered() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let made = house.post("/api/plans", r#"{"unit":"shop"}"#).await;
     assert_eq!((made.status, &made.json()["id"]), (StatusCode::CREATED, &"p1".into()));
     let started = house.post("/api/runs", r#"{"plan":"p1","hash":"abc","confirm":"shop"}"#).await;
@@ -75,7 +75,7 @@ async fn a_plan_is_made_and_a_run_is_started_and_steered() {
     assert_eq!(house.post("/api/runs/nope/pause", "").await.refusal(), "404 unknownRun");
     assert_eq!(house.post("/api/runs/r1/steps/x/skip", "").await.refusal(), "400 malformed");
     assert_eq!(house.post("/api/plans", r#"{"unit":"nope"}"#).await.refusal(), "404 unknownUnit");
-    insta::assert_snapshot!(house.hub.heard.lock().unwrap().join("\n"), @r"
+    insta::assert_snapshot!(house.hub.received.lock().unwrap().join("\n"), @r"
     plan shop
     start p1 by Li
     Pause r1 by Li
@@ -89,7 +89,7 @@ async fn a_plan_is_made_and_a_run_is_started_and_steered() {
 
 #[tokio::test]
 async fn a_stale_plan_tells_what_is_different() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let answer = house.post("/api/runs", r#"{"plan":"p1","hash":"moved","confirm":"shop"}"#).await;
     assert_eq!(answer.refusal(), "409 stalePlan");
     let error = &answer.json()["error"];
@@ -102,7 +102,7 @@ async fn a_stale_plan_tells_what_is_different() {
 
 #[tokio::test]
 async fn bodies_are_taken_at_their_word() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     for (body, refusal) in [
         ("", "400 syntax"),
         ("{", "400 syntax"),
@@ -135,12 +135,12 @@ async fn bodies_are_taken_at_their_word() {
         house.ask(Method::POST, "/api/plans", &media, r#"{"unit":"shop"}"#).await.status,
         StatusCode::CREATED
     );
-    assert_eq!(house.hub.heard.lock().unwrap().len(), 1, "only the last one reached the hub");
+    assert_eq!(house.hub.received.lock().unwrap().len(), 1, "only the last one reached the hub");
 }
 
 #[tokio::test]
 async fn a_hub_that_is_not_ready_says_when_to_come_back() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     *house.hub.refusal.lock().unwrap() = Some(Refusal::NotReady);
     let answer = house.get("/api/units").await;
     assert_eq!(answer.refusal(), "503 notReady");
@@ -152,7 +152,7 @@ async fn a_hub_that_is_not_ready_says_when_to_come_back() {
 
 #[tokio::test]
 async fn a_stream_begins_with_everything_and_goes_on_with_changes() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let mut events = house.follow("topic=units", &[]).await;
     assert_eq!(events.headers["content-type"], "text/event-stream");
     assert_eq!(events.headers["cache-control"], "no-store");
@@ -160,7 +160,7 @@ async fn a_stream_begins_with_everything_and_goes_on_with_changes() {
     assert!(!events.headers.contains_key("content-encoding"));
     let (name, data) = events.next().await.unwrap();
     assert_eq!(name, "snapshot 5f3a:9");
-    assert_eq!(data, &*house::whole(9).json, "the JSON goes out as it is");
+    assert_eq!(data, &*test_server::whole(9).json, "the JSON goes out as it is");
     house.hub.deltas.send(delta(10)).unwrap();
     house.hub.deltas.send(delta(11)).unwrap();
     assert_eq!(events.names(2).await, ["delta 5f3a:10", "delta 5f3a:11"]);
@@ -168,7 +168,7 @@ async fn a_stream_begins_with_everything_and_goes_on_with_changes() {
 
 #[tokio::test]
 async fn a_stream_resumes_where_the_reader_was() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let last = |id| [("last-event-id", id)];
     assert_eq!(
         house.follow("topic=units&after=5f3a:7", &[]).await.names(2).await,
@@ -187,7 +187,7 @@ async fn a_stream_resumes_where_the_reader_was() {
 
 #[tokio::test]
 async fn a_reader_that_fell_behind_gets_everything_again() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let mut events = house.follow("topic=run:r1", &[]).await;
     assert_eq!(events.names(2).await, ["snapshot 5f3a:9", "ping"]);
     for count in 10..20 {
@@ -196,13 +196,13 @@ async fn a_reader_that_fell_behind_gets_everything_again() {
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
     house.hub.deltas.send(delta(10)).unwrap();
     assert_eq!(events.names(1).await, ["delta 5f3a:10"]);
-    let heard = house.hub.heard.lock().unwrap().clone();
+    let heard = house.hub.received.lock().unwrap().clone();
     assert_eq!(heard, ["subscribe run:r1 after ", "subscribe run:r1 after "]);
 }
 
 #[tokio::test]
 async fn a_stream_says_bye_and_ends_when_the_server_does() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let mut events = house.follow("topic=unit:shop", &[]).await;
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
     house.drain.cancel();
@@ -214,7 +214,7 @@ async fn a_stream_says_bye_and_ends_when_the_server_does() {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_stream_is_alive() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let mut events = house.follow("topic=units", &[]).await;
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
     let begin = tokio::time::Instant::now();
@@ -230,7 +230,7 @@ async fn a_silent_stream_is_alive() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fifth_stream_of_a_session_takes_the_place_of_the_oldest() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let mut open = vec![];
     for _ in 0..4 {
         open.push(house.follow("topic=units", &[]).await);
@@ -269,7 +269,7 @@ async fn a_fifth_stream_of_a_session_takes_the_place_of_the_oldest() {
 
 #[tokio::test]
 async fn pages_have_the_right_status_and_what_they_show() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     for (path, status, shown) in [
         ("/", 200, "5f3a:9"),
         ("/?q=x&lang=zh-CN", 200, "5f3a:9"),
@@ -297,7 +297,7 @@ async fn pages_have_the_right_status_and_what_they_show() {
 
 #[tokio::test]
 async fn a_page_travels_compressed() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let plain = house.get("/").await;
     let small = house.ask(Method::GET, "/", &[("accept-encoding", "gzip, br")], "").await;
     assert_eq!(small.headers["content-encoding"], "br");
@@ -310,7 +310,7 @@ async fn a_page_travels_compressed() {
 
 #[tokio::test]
 async fn the_inline_script_of_a_page_is_the_one_its_policy_allows() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let nonce = async |path: &str| {
         let page = house.get(path).await;
         let policy = page.headers["content-security-policy"].to_str().unwrap().to_owned();
@@ -328,7 +328,7 @@ async fn the_inline_script_of_a_page_is_the_one_its_policy_allows() {
 
 #[tokio::test]
 async fn files_are_served_as_what_they_are() {
-    let house = House::empty();
+    let house = TestServer::signed_out();
     for (path, media, cache) in [
         ("/pkg/unwind.js", "text/javascript", "no-cache"),
         ("/pkg/unwind_bg.wasm", "application/wasm", "no-cache"),

@@ -1,10 +1,9 @@
 //! What is promised to whoever asks with curl: the lines of the API's documentation work, and no field is renamed.
 
-mod house;
+mod test_server;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use house::House;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use server::{
@@ -18,6 +17,7 @@ use teardown::{
     object::{Deletion, Object},
     observation::{AwayCause, HiddenCause, Observation},
 };
+use test_server::TestServer;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -104,7 +104,7 @@ impl Curl {
 #[tokio::test]
 async fn every_line_of_the_documentation_works() {
     let demo = Demo::open(None).expect("the sandbox has its worlds");
-    let house = House::playing(demo);
+    let house = TestServer::with_demo(demo);
     let lines = Curl::of_docs();
     assert!(lines.len() >= 14, "{}", lines.len());
     let mut cookie = String::new();
@@ -130,7 +130,7 @@ async fn every_line_of_the_documentation_works() {
             set.split(';').next().unwrap_or_default().clone_into(&mut cookie);
         }
     }
-    let heard = house.hub.heard.lock().expect("no test panicked with it").join("\n");
+    let heard = house.hub.received.lock().expect("no test panicked with it").join("\n");
     insta::assert_snapshot!(heard, @r"
     plan shop
     start p1 by Li
@@ -211,7 +211,7 @@ const CLUSTER: &str = "
 struct Kept {
     mailbox: mpsc::Sender<Incoming>,
     orders: mpsc::Receiver<CallRequest>,
-    house: House,
+    house: TestServer,
 }
 
 impl Kept {
@@ -221,7 +221,7 @@ impl Kept {
         let journal = Journal::over(MemoryStore::default());
         let hub = Hub::open("dev".into(), inbox, out, journal).expect("it has no past");
         tokio::spawn(hub.run(CancellationToken::new()));
-        let mut house = House::keeping(HubHandle::new(mailbox.clone()));
+        let mut house = TestServer::with_hub(HubHandle::new(mailbox.clone()));
         house.cookie = house.sign_in(&house.token).await;
         let mut kept = Self { mailbox, orders, house };
         kept.see(fixture::listing(&fixture::objects(CLUSTER))).await;
@@ -304,7 +304,7 @@ async fn no_field_is_renamed() {
     kept.house.drain.cancel();
     let (_, bye) = events.next().await.expect("it says bye");
     let moved = json!({"plan": "p1", "hash": "moved", "confirm": "shop"});
-    let stale = House::new().await.post("/api/runs", &moved.to_string()).await.json();
+    let stale = TestServer::new().await.post("/api/runs", &moved.to_string()).await.json();
     let read = |text: &str| serde_json::from_str(text).unwrap_or(Value::Null);
     let answers = [
         ("units", kept.get("/api/units").await),

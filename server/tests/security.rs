@@ -2,7 +2,7 @@
 //! the connection is the point.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-mod house;
+mod test_server;
 
 use std::{
     io::Write,
@@ -11,9 +11,9 @@ use std::{
     time::Duration,
 };
 
-use house::{Answer, House};
 use http::{Method, StatusCode};
 use server::http::{ListenError, listen, serve};
+use test_server::{Answer, TestServer};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -36,13 +36,13 @@ const READS: [&str; 9] = [
     "/healthz",
 ];
 
-async fn get(house: &House, path: &str, headers: &[(&str, &str)]) -> StatusCode {
+async fn get(house: &TestServer, path: &str, headers: &[(&str, &str)]) -> StatusCode {
     house.send(Method::GET, path, headers, "").await.status()
 }
 
 #[tokio::test]
 async fn only_its_own_names_are_answered() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     for host in ["127.0.0.1:7433", "localhost:7433", "[::1]:7433"] {
         assert_eq!(get(&house, API, &[("host", host)]).await, StatusCode::OK, "{host}");
     }
@@ -75,7 +75,7 @@ async fn only_its_own_names_are_answered() {
 
 #[tokio::test]
 async fn only_its_own_pages_may_ask() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     for origin in ["http://127.0.0.1:7433", "http://localhost:7433"] {
         assert_eq!(get(&house, STREAM, &[("origin", origin)]).await, StatusCode::OK, "{origin}");
     }
@@ -111,14 +111,14 @@ async fn only_its_own_pages_may_ask() {
             );
         }
     }
-    assert_eq!(house.hub.heard.lock().unwrap().len(), 2, "only the two streams reached the hub");
+    assert_eq!(house.hub.received.lock().unwrap().len(), 2, "only the two streams reached the hub");
 }
 
 /// Both names are this server's, and a browser that is too old to say where a request comes from says nothing else; but
 /// what is at one name is another site than what is at the other.
 #[tokio::test]
 async fn a_page_at_one_of_its_names_may_not_write_at_the_other() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let writes = [
         ("/api/plans", r#"{"unit":"shop"}"#),
         ("/api/runs", r#"{"plan":"p1","hash":"abc","confirm":"shop"}"#),
@@ -137,7 +137,7 @@ async fn a_page_at_one_of_its_names_may_not_write_at_the_other() {
         }
         assert_eq!(get(&house, API, &headers).await, StatusCode::OK, "a read changes nothing");
     }
-    assert!(house.hub.heard.lock().unwrap().is_empty());
+    assert!(house.hub.received.lock().unwrap().is_empty());
     let own = [
         ("host", "localhost:7433"),
         ("origin", "http://localhost:7433"),
@@ -149,7 +149,7 @@ async fn a_page_at_one_of_its_names_may_not_write_at_the_other() {
 
 #[tokio::test]
 async fn without_a_session_nothing_is_told() {
-    let house = House::empty();
+    let house = TestServer::signed_out();
     for path in [API, STREAM, "/api/units/shop", "/api/units/nope", "/api/plans/p1", "/api/runs/r1"]
     {
         assert_eq!(house.get(path).await.refusal(), "401 notSignedIn", "{path}");
@@ -170,12 +170,12 @@ async fn without_a_session_nothing_is_told() {
             "{cookie}"
         );
     }
-    assert!(house.hub.heard.lock().unwrap().is_empty());
+    assert!(house.hub.received.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn a_link_signs_one_browser_in_once() {
-    let house = House::empty();
+    let house = TestServer::signed_out();
     let answer = house.post("/api/session", &format!(r#"{{"token":"{}"}}"#, house.token)).await;
     assert_eq!((answer.status, answer.json()["name"].as_str()), (StatusCode::CREATED, Some("Li")));
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
@@ -193,7 +193,7 @@ async fn a_link_signs_one_browser_in_once() {
 
 #[tokio::test]
 async fn somebody_who_is_signed_in_lets_somebody_else_in() {
-    let mut house = House::new().await;
+    let mut house = TestServer::new().await;
     let answer = house.post("/api/session/link", r#"{"name":"Wang"}"#).await;
     assert_eq!(answer.status, StatusCode::CREATED);
     let link = answer.json()["url"].as_str().unwrap().to_owned();
@@ -201,7 +201,7 @@ async fn somebody_who_is_signed_in_lets_somebody_else_in() {
     assert!(answer.json()["expires"].is_string());
     house.cookie = house.sign_in(token).await;
     house.post("/api/runs/r1/pause", "").await;
-    assert_eq!(house.hub.heard.lock().unwrap().clone(), ["Pause r1 by Wang"]);
+    assert_eq!(house.hub.received.lock().unwrap().clone(), ["Pause r1 by Wang"]);
 
     assert_eq!(house.post("/api/session/link", "{}").await.status, StatusCode::CREATED);
     for name in ["\\u001b[31m", "", "a\\nb", &"x".repeat(65)] {
@@ -212,7 +212,7 @@ async fn somebody_who_is_signed_in_lets_somebody_else_in() {
 
 #[tokio::test]
 async fn wrong_links_are_slowed_down() {
-    let house = House::empty();
+    let house = TestServer::signed_out();
     for _ in 0..10 {
         assert_eq!(
             house.post("/api/session", r#"{"token":"x"}"#).await.refusal(),
@@ -228,12 +228,12 @@ async fn wrong_links_are_slowed_down() {
 async fn a_session_survives_a_restart() {
     let state = tempfile::tempdir().unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], 7433));
-    let first = House::empty_at(address, Some(state.path()));
+    let first = TestServer::signed_out_at(address, Some(state.path()));
     let cookie = first.sign_in(&first.token).await;
     let burnt = first.token.clone();
     drop(first);
 
-    let mut second = House::empty_at(address, Some(state.path()));
+    let mut second = TestServer::signed_out_at(address, Some(state.path()));
     second.cookie = cookie;
     assert_eq!(second.get(API).await.status, StatusCode::OK);
     let mut events = second.follow("topic=units&after=5f3a:8", &[]).await;
@@ -244,8 +244,8 @@ async fn a_session_survives_a_restart() {
 
 #[tokio::test]
 async fn every_answer_carries_the_headers() {
-    let house = House::new().await;
-    let nobody = House::empty();
+    let house = TestServer::new().await;
+    let nobody = TestServer::signed_out();
     let json = [("content-type", "application/json")];
     let evil = [("host", "evil.example")];
     let mut answers: Vec<(String, Answer)> = vec![];
@@ -299,14 +299,14 @@ async fn every_answer_carries_the_headers() {
 
 #[tokio::test]
 async fn a_request_id_from_outside_is_not_taken_over() {
-    let house = House::new().await;
+    let house = TestServer::new().await;
     let answer = house.ask(Method::GET, API, &[("x-request-id", "forged")], "").await;
     assert_ne!(answer.headers["x-request-id"], "forged");
 }
 
 /// A server that listens, and the task that serves.
 struct Listening {
-    house: House,
+    house: TestServer,
     address: SocketAddr,
     serving: JoinHandle<()>,
 }
@@ -315,7 +315,7 @@ impl Listening {
     async fn new() -> Self {
         let listener = listen(Ipv4Addr::LOCALHOST.into(), Some(0), None).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let house = House::empty_at(address, None);
+        let house = TestServer::signed_out_at(address, None);
         let serving = tokio::spawn(serve(listener, house.router.clone(), house.drain.clone()));
         Self { house, address, serving }
     }
@@ -427,7 +427,7 @@ async fn a_server_comes_back_to_the_port_where_its_pages_look_for_it() {
     let any = Ipv4Addr::LOCALHOST.into();
     let first = listen(any, None, Some(state.path())).await.unwrap();
     let address = first.local_addr().unwrap();
-    House::empty_at(address, Some(state.path()));
+    TestServer::signed_out_at(address, Some(state.path()));
     let elsewhere = listen(any, None, Some(state.path())).await.unwrap();
     assert_ne!(elsewhere.local_addr().unwrap(), address, "it is taken");
     drop(first);
@@ -465,7 +465,7 @@ async fn no_secret_is_logged_and_no_line_is_forged() {
     let state = tempfile::tempdir().unwrap();
     let listener = listen(Ipv4Addr::LOCALHOST.into(), Some(0), None).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let mut house = House::empty_at(address, Some(state.path()));
+    let mut house = TestServer::signed_out_at(address, Some(state.path()));
     let serving = tokio::spawn(serve(listener, house.router.clone(), house.drain.clone()));
     house.cookie = house.sign_in(&house.token).await;
     let link =
