@@ -56,7 +56,7 @@ unit: prerequisites $(nextest)
 	cargo nextest run $(as_tested)
 	cargo test $(as_tested) --doc
 
-## simulate: the whole server against the sandbox, SEEDS=n random games of faults, clicks and crashes; SEED=n tells one.
+## simulate: simulate the whole server against the sandbox: SEEDS=n random runs with faults, commands and crashes; SEED=n prints one.
 .PHONY: simulate
 simulate: export SEEDS ?= 10000
 simulate: prerequisites

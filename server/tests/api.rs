@@ -1,41 +1,41 @@
 //! The API and the pages, asked through the whole router; the hub is played.
 
-mod house;
+mod test_server;
 
-use house::{House, delta, revision};
 use http::{Method, StatusCode};
 use server::hub::Refusal;
+use test_server::{TestServer, delta, revision};
 
 #[tokio::test]
 async fn what_is_there_can_be_read() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     for path in ["/api/units", "/api/units/shop", "/api/units/ns%3Aa%20b", "/api/runs/r1"] {
-        let answer = house.get(path).await;
+        let answer = server.get(path).await;
         assert_eq!(answer.status, StatusCode::OK, "{path}");
         assert_eq!(answer.json()["message"], "snapshot", "{path}");
         assert_eq!(answer.json()["revision"], revision(9).to_string(), "{path}");
     }
-    assert_eq!(house.get("/api/plans/p1").await.json()["hash"], "abc");
-    assert_eq!(house.get("/healthz").await.status, StatusCode::OK);
+    assert_eq!(server.get("/api/plans/p1").await.json()["hash"], "abc");
+    assert_eq!(server.get("/healthz").await.status, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn a_feed_can_be_read_from_its_first_line_as_records_and_as_text() {
-    let house = House::new().await;
-    let answer = house.get("/api/runs/r1/feed").await.json();
+    let server = TestServer::new().await;
+    let answer = server.get("/api/runs/r1/feed").await.json();
     let line = serde_json::json!({
         "number": 0, "at": "1970-01-01T00:00:00Z", "event": {"event": "started", "by": "Li"},
     });
     assert_eq!(answer, serde_json::json!({ "events": [line] }));
-    let answer = house.get("/r/r1/feed.txt").await;
+    let answer = server.get("/r/r1/feed.txt").await;
     assert_eq!(answer.headers["content-type"], "text/plain; charset=utf-8");
     assert_eq!(answer.text, "1970-01-01 00:00:00 UTC Li started the run\n");
-    assert_eq!(house.get("/r/nope/feed.txt").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(server.get("/r/nope/feed.txt").await.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
 async fn what_is_not_there_is_refused_by_name() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     for (path, refusal) in [
         ("/api/units/nope", "404 unknownUnit"),
         ("/api/runs/nope", "404 unknownRun"),
@@ -50,32 +50,32 @@ async fn what_is_not_there_is_refused_by_name() {
         ("/api/events?topic=unit:nope", "404 unknownUnit"),
         ("/api/runs/r1/pause", "405 wrongMethod"),
     ] {
-        assert_eq!(house.get(path).await.refusal(), refusal, "{path}");
+        assert_eq!(server.get(path).await.refusal(), refusal, "{path}");
     }
-    let answer = house.post("/api/units", "{}").await;
+    let answer = server.post("/api/units", "{}").await;
     assert_eq!(answer.refusal(), "405 wrongMethod");
     assert_eq!(answer.headers["allow"], "GET,HEAD");
-    assert_eq!(house.ask(Method::DELETE, "/api/runs/r1", &[], "").await.refusal(), "415 notJson");
+    assert_eq!(server.ask(Method::DELETE, "/api/runs/r1", &[], "").await.refusal(), "415 notJson");
 }
 
 #[tokio::test]
 async fn a_plan_is_made_and_a_run_is_started_and_steered() {
-    let house = House::new().await;
-    let made = house.post("/api/plans", r#"{"unit":"shop"}"#).await;
+    let server = TestServer::new().await;
+    let made = server.post("/api/plans", r#"{"unit":"shop"}"#).await;
     assert_eq!((made.status, &made.json()["id"]), (StatusCode::CREATED, &"p1".into()));
-    let started = house.post("/api/runs", r#"{"plan":"p1","hash":"abc","confirm":"shop"}"#).await;
+    let started = server.post("/api/runs", r#"{"plan":"p1","hash":"abc","confirm":"shop"}"#).await;
     assert_eq!(
         (started.status, started.json()),
         (StatusCode::CREATED, serde_json::json!({ "run": "r1" }))
     );
     for action in ["pause", "resume", "stop", "steps/7/skip"] {
-        let answer = house.post(&format!("/api/runs/r1/{action}"), "").await;
+        let answer = server.post(&format!("/api/runs/r1/{action}"), "").await;
         assert_eq!((answer.status, answer.text.as_str()), (StatusCode::NO_CONTENT, ""), "{action}");
     }
-    assert_eq!(house.post("/api/runs/nope/pause", "").await.refusal(), "404 unknownRun");
-    assert_eq!(house.post("/api/runs/r1/steps/x/skip", "").await.refusal(), "400 malformed");
-    assert_eq!(house.post("/api/plans", r#"{"unit":"nope"}"#).await.refusal(), "404 unknownUnit");
-    insta::assert_snapshot!(house.hub.heard.lock().unwrap().join("\n"), @r"
+    assert_eq!(server.post("/api/runs/nope/pause", "").await.refusal(), "404 unknownRun");
+    assert_eq!(server.post("/api/runs/r1/steps/x/skip", "").await.refusal(), "400 malformed");
+    assert_eq!(server.post("/api/plans", r#"{"unit":"nope"}"#).await.refusal(), "404 unknownUnit");
+    insta::assert_snapshot!(server.hub.received.lock().unwrap().join("\n"), @r"
     plan shop
     start p1 by Li
     Pause r1 by Li
@@ -89,20 +89,20 @@ async fn a_plan_is_made_and_a_run_is_started_and_steered() {
 
 #[tokio::test]
 async fn a_stale_plan_tells_what_is_different() {
-    let house = House::new().await;
-    let answer = house.post("/api/runs", r#"{"plan":"p1","hash":"moved","confirm":"shop"}"#).await;
+    let server = TestServer::new().await;
+    let answer = server.post("/api/runs", r#"{"plan":"p1","hash":"moved","confirm":"shop"}"#).await;
     assert_eq!(answer.refusal(), "409 stalePlan");
     let error = &answer.json()["error"];
     assert_eq!(error["differences"][0]["difference"], "added");
     assert_eq!(error["differences"][0]["object"]["name"], "web-2");
     assert_eq!(error["request"], answer.headers["x-request-id"].to_str().unwrap());
-    let answer = house.post("/api/runs", r#"{"plan":"p1","hash":"abc","confirm":"Shop"}"#).await;
+    let answer = server.post("/api/runs", r#"{"plan":"p1","hash":"abc","confirm":"Shop"}"#).await;
     assert_eq!(answer.refusal(), "422 wrongName");
 }
 
 #[tokio::test]
 async fn bodies_are_taken_at_their_word() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     for (body, refusal) in [
         ("", "400 syntax"),
         ("{", "400 syntax"),
@@ -113,12 +113,12 @@ async fn bodies_are_taken_at_their_word() {
         (r#"{"unit":7}"#, "422 shape"),
         (r#"{"unit":"shop","force":true}"#, "422 shape"),
     ] {
-        assert_eq!(house.post("/api/plans", body).await.refusal(), refusal, "{body}");
+        assert_eq!(server.post("/api/plans", body).await.refusal(), refusal, "{body}");
     }
     let long = format!(r#"{{"unit":"{}"}}"#, "x".repeat(256 * 1024));
-    assert_eq!(house.post("/api/plans", &long).await.refusal(), "413 tooLarge");
+    assert_eq!(server.post("/api/plans", &long).await.refusal(), "413 tooLarge");
     let deep = "[".repeat(200_000);
-    assert_eq!(house.post("/api/plans", &deep).await.refusal(), "422 shape");
+    assert_eq!(server.post("/api/plans", &deep).await.refusal(), "422 shape");
     for media in [
         "text/plain",
         "application/x-www-form-urlencoded",
@@ -126,97 +126,97 @@ async fn bodies_are_taken_at_their_word() {
         "",
         "application/jsonp",
     ] {
-        let answer = house
+        let answer = server
             .ask(Method::POST, "/api/plans", &[("content-type", media)], r#"{"unit":"shop"}"#)
             .await;
         assert_eq!(answer.refusal(), "415 notJson", "{media}");
     }
     let media = [("content-type", "Application/JSON; charset=utf-8")];
     assert_eq!(
-        house.ask(Method::POST, "/api/plans", &media, r#"{"unit":"shop"}"#).await.status,
+        server.ask(Method::POST, "/api/plans", &media, r#"{"unit":"shop"}"#).await.status,
         StatusCode::CREATED
     );
-    assert_eq!(house.hub.heard.lock().unwrap().len(), 1, "only the last one reached the hub");
+    assert_eq!(server.hub.received.lock().unwrap().len(), 1, "only the last one reached the hub");
 }
 
 #[tokio::test]
 async fn a_hub_that_is_not_ready_says_when_to_come_back() {
-    let house = House::new().await;
-    *house.hub.refusal.lock().unwrap() = Some(Refusal::NotReady);
-    let answer = house.get("/api/units").await;
+    let server = TestServer::new().await;
+    *server.hub.refusal.lock().unwrap() = Some(Refusal::NotReady);
+    let answer = server.get("/api/units").await;
     assert_eq!(answer.refusal(), "503 notReady");
     assert_eq!(answer.headers["retry-after"], "2");
-    let page = house.get("/").await;
+    let page = server.get("/").await;
     assert_eq!(page.status, StatusCode::SERVICE_UNAVAILABLE);
     assert!(page.text.contains("notReady"), "the page itself says why: {}", page.text);
 }
 
 #[tokio::test]
 async fn a_stream_begins_with_everything_and_goes_on_with_changes() {
-    let house = House::new().await;
-    let mut events = house.follow("topic=units", &[]).await;
+    let server = TestServer::new().await;
+    let mut events = server.follow("topic=units", &[]).await;
     assert_eq!(events.headers["content-type"], "text/event-stream");
     assert_eq!(events.headers["cache-control"], "no-store");
     assert_eq!(events.headers["x-accel-buffering"], "no");
     assert!(!events.headers.contains_key("content-encoding"));
     let (name, data) = events.next().await.unwrap();
     assert_eq!(name, "snapshot 5f3a:9");
-    assert_eq!(data, &*house::whole(9).json, "the JSON goes out as it is");
-    house.hub.deltas.send(delta(10)).unwrap();
-    house.hub.deltas.send(delta(11)).unwrap();
+    assert_eq!(data, &*test_server::whole(9).json, "the JSON goes out as it is");
+    server.hub.deltas.send(delta(10)).unwrap();
+    server.hub.deltas.send(delta(11)).unwrap();
     assert_eq!(events.names(2).await, ["delta 5f3a:10", "delta 5f3a:11"]);
 }
 
 #[tokio::test]
 async fn a_stream_resumes_where_the_reader_was() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     let last = |id| [("last-event-id", id)];
     assert_eq!(
-        house.follow("topic=units&after=5f3a:7", &[]).await.names(2).await,
+        server.follow("topic=units&after=5f3a:7", &[]).await.names(2).await,
         ["delta 5f3a:8", "delta 5f3a:9"]
     );
     assert_eq!(
-        house.follow("topic=units&after=5f3a:2", &last("5f3a:8")).await.names(1).await,
+        server.follow("topic=units&after=5f3a:2", &last("5f3a:8")).await.names(1).await,
         ["delta 5f3a:9"]
     );
     // Another boot, nonsense, and nonsense that must not fall back to an older position.
     for (after, id) in [("0:7", "0:7"), ("x", "x"), ("5f3a:7", "x"), ("5f3a:7", "")] {
-        let mut events = house.follow(&format!("topic=units&after={after}"), &last(id)).await;
+        let mut events = server.follow(&format!("topic=units&after={after}"), &last(id)).await;
         assert_eq!(events.names(1).await, ["snapshot 5f3a:9"], "{after} {id}");
     }
 }
 
 #[tokio::test]
 async fn a_reader_that_fell_behind_gets_everything_again() {
-    let house = House::new().await;
-    let mut events = house.follow("topic=run:r1", &[]).await;
+    let server = TestServer::new().await;
+    let mut events = server.follow("topic=run:r1", &[]).await;
     assert_eq!(events.names(2).await, ["snapshot 5f3a:9", "ping"]);
     for count in 10..20 {
-        house.hub.deltas.send(delta(count)).unwrap();
+        server.hub.deltas.send(delta(count)).unwrap();
     }
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
-    house.hub.deltas.send(delta(10)).unwrap();
+    server.hub.deltas.send(delta(10)).unwrap();
     assert_eq!(events.names(1).await, ["delta 5f3a:10"]);
-    let heard = house.hub.heard.lock().unwrap().clone();
+    let heard = server.hub.received.lock().unwrap().clone();
     assert_eq!(heard, ["subscribe run:r1 after ", "subscribe run:r1 after "]);
 }
 
 #[tokio::test]
 async fn a_stream_says_bye_and_ends_when_the_server_does() {
-    let house = House::new().await;
-    let mut events = house.follow("topic=unit:shop", &[]).await;
+    let server = TestServer::new().await;
+    let mut events = server.follow("topic=unit:shop", &[]).await;
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
-    house.drain.cancel();
+    server.drain.cancel();
     let (name, data) = events.next().await.unwrap();
     assert_eq!((name.as_str(), data.as_str()), ("bye", r#"{"reason":"shuttingDown"}"#));
     assert_eq!(events.next().await, None);
-    assert_eq!(house.get("/healthz").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(server.get("/healthz").await.status, StatusCode::SERVICE_UNAVAILABLE);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_stream_is_alive() {
-    let house = House::new().await;
-    let mut events = house.follow("topic=units", &[]).await;
+    let server = TestServer::new().await;
+    let mut events = server.follow("topic=units", &[]).await;
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
     let begin = tokio::time::Instant::now();
     for seconds in [0, 15, 30] {
@@ -231,23 +231,23 @@ async fn a_silent_stream_is_alive() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fifth_stream_of_a_session_takes_the_place_of_the_oldest() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     let mut open = vec![];
     for _ in 0..4 {
-        open.push(house.follow("topic=units", &[]).await);
+        open.push(server.follow("topic=units", &[]).await);
     }
     for stream in &mut open {
         assert_eq!(stream.names(1).await, ["snapshot 5f3a:9"]);
     }
     // What is given back is free again: nobody has to go for the next.
     drop(open.pop());
-    open.push(house.follow("topic=units", &[]).await);
+    open.push(server.follow("topic=units", &[]).await);
     // Nobody has to go for who is not let in either.
     for _ in 0..4 {
-        let refused = house.get("/api/events?topic=unit:nope").await;
+        let refused = server.get("/api/events?topic=unit:nope").await;
         assert_eq!(refused.refusal(), "404 unknownUnit");
     }
-    open.push(house.follow("topic=units", &[]).await);
+    open.push(server.follow("topic=units", &[]).await);
 
     let mut oldest = open.remove(0);
     let mut said = vec![];
@@ -270,7 +270,7 @@ async fn a_fifth_stream_of_a_session_takes_the_place_of_the_oldest() {
 
 #[tokio::test]
 async fn pages_have_the_right_status_and_what_they_show() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     for (path, status, shown) in [
         ("/", 200, "5f3a:9"),
         ("/?q=x&lang=zh-CN", 200, "5f3a:9"),
@@ -284,36 +284,36 @@ async fn pages_have_the_right_status_and_what_they_show() {
         ("/r/nope", 404, "unknownRun"),
         ("/nope", 404, "unknownPath"),
     ] {
-        let page = house.get(path).await;
+        let page = server.get(path).await;
         assert_eq!(page.status.as_u16(), status, "{path}");
         assert_eq!(page.headers["content-type"], "text/html; charset=utf-8", "{path}");
         assert!(page.text.contains(shown), "{path}: {}", page.text);
     }
-    assert_eq!(house.ask(Method::HEAD, "/u/shop", &[], "").await.status, StatusCode::OK);
+    assert_eq!(server.ask(Method::HEAD, "/u/shop", &[], "").await.status, StatusCode::OK);
     assert_eq!(
-        house.ask(Method::POST, "/u/shop", &[], "").await.status,
+        server.ask(Method::POST, "/u/shop", &[], "").await.status,
         StatusCode::METHOD_NOT_ALLOWED
     );
 }
 
 #[tokio::test]
 async fn a_page_travels_compressed() {
-    let house = House::new().await;
-    let plain = house.get("/").await;
-    let small = house.ask(Method::GET, "/", &[("accept-encoding", "gzip, br")], "").await;
+    let server = TestServer::new().await;
+    let plain = server.get("/").await;
+    let small = server.ask(Method::GET, "/", &[("accept-encoding", "gzip, br")], "").await;
     assert_eq!(small.headers["content-encoding"], "br");
     // No text: about a character a byte.
     let (small, plain) = (small.text.chars().count(), plain.text.len());
     assert!(small * 3 < plain * 2, "{small} of {plain}");
-    let events = house.follow("topic=units", &[("accept-encoding", "gzip, br")]).await;
+    let events = server.follow("topic=units", &[("accept-encoding", "gzip, br")]).await;
     assert!(!events.headers.contains_key("content-encoding"), "events must not wait for more");
 }
 
 #[tokio::test]
 async fn the_inline_script_of_a_page_is_the_one_its_policy_allows() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     let nonce = async |path: &str| {
-        let page = house.get(path).await;
+        let page = server.get(path).await;
         let policy = page.headers["content-security-policy"].to_str().unwrap().to_owned();
         let nonce = policy.split_once("'nonce-").unwrap().1.split_once('\'').unwrap().0.to_owned();
         let scripts: Vec<_> = page.text.split("<script").skip(1).collect();
@@ -329,7 +329,7 @@ async fn the_inline_script_of_a_page_is_the_one_its_policy_allows() {
 
 #[tokio::test]
 async fn files_are_served_as_what_they_are() {
-    let house = House::empty();
+    let server = TestServer::signed_out();
     for (path, media, cache) in [
         ("/pkg/unwind.js", "text/javascript", "no-cache"),
         ("/pkg/unwind_bg.wasm", "application/wasm", "no-cache"),
@@ -343,21 +343,21 @@ async fn files_are_served_as_what_they_are() {
         ("/favicon.svg", "image/svg+xml", "no-cache"),
         ("/sign-in.js", "text/javascript; charset=utf-8", "no-cache"),
     ] {
-        let file = house.get(path).await;
+        let file = server.get(path).await;
         assert_eq!(file.status, StatusCode::OK, "{path}");
         assert_eq!(file.headers["content-type"], media, "{path}");
         assert_eq!(file.headers["cache-control"], cache, "{path}");
     }
     let small =
-        house.ask(Method::GET, "/pkg/unwind_bg.wasm", &[("accept-encoding", "gzip, br")], "").await;
+        server.ask(Method::GET, "/pkg/unwind_bg.wasm", &[("accept-encoding", "gzip, br")], "").await;
     assert_eq!(
         (small.headers["content-encoding"].to_str().unwrap(), small.text.as_str()),
         ("br", "compressed")
     );
     let modified =
-        house.get("/pkg/unwind.js").await.headers["last-modified"].to_str().unwrap().to_owned();
+        server.get("/pkg/unwind.js").await.headers["last-modified"].to_str().unwrap().to_owned();
     let again =
-        house.ask(Method::GET, "/pkg/unwind.js", &[("if-modified-since", &modified)], "").await;
+        server.ask(Method::GET, "/pkg/unwind.js", &[("if-modified-since", &modified)], "").await;
     assert_eq!(again.status, StatusCode::NOT_MODIFIED);
     for path in [
         "/pkg/",
@@ -366,14 +366,14 @@ async fn files_are_served_as_what_they_are() {
         "/pkg/%2e%2e/icons.svg",
         "/pkg/..%2ficons.svg",
     ] {
-        let file = house.get(path).await;
+        let file = server.get(path).await;
         assert!(file.status.is_client_error(), "{path} {}", file.status);
         assert_eq!(file.headers["cache-control"], "no-store", "{path}");
     }
     for name in ["x".repeat(256), "x".repeat(254), "x/".repeat(3_000), "%00".to_owned()] {
         for encoding in ["identity", "gzip, br"] {
             let headers = [("accept-encoding", encoding)];
-            let file = house.ask(Method::GET, &format!("/pkg/{name}"), &headers, "").await;
+            let file = server.ask(Method::GET, &format!("/pkg/{name}"), &headers, "").await;
             assert_eq!(file.status, StatusCode::NOT_FOUND, "{name} {encoding}");
         }
     }

@@ -1,10 +1,9 @@
 //! What is promised to whoever asks with curl: the lines of the API's documentation work, and no field is renamed.
 
-mod house;
+mod test_server;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use house::House;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use server::{
@@ -18,6 +17,7 @@ use teardown::{
     object::{Deletion, Object},
     observation::{AwayCause, HiddenCause, Observation},
 };
+use test_server::TestServer;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -104,14 +104,14 @@ impl Curl {
 #[tokio::test]
 async fn every_line_of_the_documentation_works() {
     let demo = Demo::open(None).expect("the sandbox has its worlds");
-    let house = House::playing(demo);
+    let server = TestServer::with_demo(demo);
     let lines = Curl::of_docs();
     assert!(lines.len() >= 14, "{}", lines.len());
     let mut cookie = String::new();
     for curl in &lines {
         // Its examples stand for what the played hub has.
         let real = |text: &str| {
-            text.replace("TOKEN", &house.token)
+            text.replace("TOKEN", &server.token)
                 .replace("k3f9", "r1")
                 .replace("0123456789abcdef", "p1")
                 .replace("\"hash\":\"0123…\"", "\"hash\":\"abc\"")
@@ -123,14 +123,14 @@ async fn every_line_of_the_documentation_works() {
             headers.push(("cookie", &cookie));
         }
         let (path, body) = (real(&curl.path), real(&curl.body));
-        let answer = house.send(curl.method.clone(), &path, &headers, &body).await;
+        let answer = server.send(curl.method.clone(), &path, &headers, &body).await;
         assert_eq!(answer.status().as_str(), curl.promised, "{}", curl.line);
         if let Some(set) = answer.headers().get("set-cookie") {
             let set = set.to_str().expect("a cookie is text");
             set.split(';').next().unwrap_or_default().clone_into(&mut cookie);
         }
     }
-    let heard = house.hub.heard.lock().expect("no test panicked with it").join("\n");
+    let heard = server.hub.received.lock().expect("no test panicked with it").join("\n");
     insta::assert_snapshot!(heard, @r"
     plan shop
     start p1 by Li
@@ -211,7 +211,7 @@ const CLUSTER: &str = "
 struct Kept {
     mailbox: mpsc::Sender<Incoming>,
     orders: mpsc::Receiver<CallRequest>,
-    house: House,
+    server: TestServer,
 }
 
 impl Kept {
@@ -221,9 +221,9 @@ impl Kept {
         let journal = Journal::over(MemoryStore::default());
         let hub = Hub::open("dev".into(), inbox, out, journal).expect("it has no past");
         tokio::spawn(hub.run(CancellationToken::new()));
-        let mut house = House::keeping(HubHandle::new(mailbox.clone()));
-        house.cookie = house.sign_in(&house.token).await;
-        let mut kept = Self { mailbox, orders, house };
+        let mut server = TestServer::with_hub(HubHandle::new(mailbox.clone()));
+        server.cookie = server.sign_in(&server.token).await;
+        let mut kept = Self { mailbox, orders, server };
         kept.see(fixture::listing(&fixture::objects(CLUSTER))).await;
         kept
     }
@@ -245,13 +245,13 @@ impl Kept {
     }
 
     async fn get(&self, path: &str) -> Value {
-        let answer = self.house.get(path).await;
+        let answer = self.server.get(path).await;
         assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text);
         answer.json()
     }
 
     async fn post(&self, path: &str, body: &Value) -> Value {
-        let answer = self.house.post(path, &body.to_string()).await;
+        let answer = self.server.post(path, &body.to_string()).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{path}: {}", answer.text);
         answer.json()
     }
@@ -283,7 +283,7 @@ async fn no_field_is_renamed() {
     let confirmed = json!({"plan": plan["id"], "hash": plan["hash"], "confirm": "shop"});
     let started = kept.post("/api/runs", &confirmed).await;
     let run = started["run"].as_str().unwrap_or_default().to_owned();
-    let overlap = kept.house.post("/api/runs", &confirmed.to_string()).await.json();
+    let overlap = kept.server.post("/api/runs", &confirmed.to_string()).await.json();
     for _ in 0..2 {
         kept.answer(|action| match action.contains("Deployment") {
             true => Outcome::Refused { code: 403, message: "no".into() },
@@ -292,7 +292,7 @@ async fn no_field_is_renamed() {
         .await;
     }
     kept.see(problems()).await;
-    let mut events = kept.house.follow(&format!("topic=run:{run}"), &[]).await;
+    let mut events = kept.server.follow(&format!("topic=run:{run}"), &[]).await;
     let (_, snapshot) = events.next().await.expect("it begins with everything");
     let (_, ping) = events.next().await.expect("and says what time it is");
     kept.see(vec![Observation::Deleted {
@@ -301,10 +301,10 @@ async fn no_field_is_renamed() {
     }])
     .await;
     let (_, delta) = events.next().await.expect("something changed");
-    kept.house.drain.cancel();
+    kept.server.drain.cancel();
     let (_, bye) = events.next().await.expect("it says bye");
     let moved = json!({"plan": "p1", "hash": "moved", "confirm": "shop"});
-    let stale = House::new().await.post("/api/runs", &moved.to_string()).await.json();
+    let stale = TestServer::new().await.post("/api/runs", &moved.to_string()).await.json();
     let read = |text: &str| serde_json::from_str(text).unwrap_or(Value::Null);
     let answers = [
         ("units", kept.get("/api/units").await),

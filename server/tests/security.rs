@@ -2,7 +2,7 @@
 //! the connection is the point.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-mod house;
+mod test_server;
 
 use std::{
     io::Write,
@@ -11,9 +11,9 @@ use std::{
     time::Duration,
 };
 
-use house::{Answer, House};
 use http::{Method, StatusCode};
 use server::http::{Limits, ListenError, listen, serve};
+use test_server::{Answer, TestServer};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -36,15 +36,15 @@ const READS: [&str; 9] = [
     "/healthz",
 ];
 
-async fn get(house: &House, path: &str, headers: &[(&str, &str)]) -> StatusCode {
-    house.send(Method::GET, path, headers, "").await.status()
+async fn get(server: &TestServer, path: &str, headers: &[(&str, &str)]) -> StatusCode {
+    server.send(Method::GET, path, headers, "").await.status()
 }
 
 #[tokio::test]
 async fn only_its_own_names_are_answered() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     for host in ["127.0.0.1:7433", "localhost:7433", "[::1]:7433"] {
-        assert_eq!(get(&house, API, &[("host", host)]).await, StatusCode::OK, "{host}");
+        assert_eq!(get(&server, API, &[("host", host)]).await, StatusCode::OK, "{host}");
     }
     for host in [
         "evil.example",
@@ -56,28 +56,28 @@ async fn only_its_own_names_are_answered() {
     ] {
         for path in READS {
             assert_eq!(
-                get(&house, path, &[("host", host)]).await,
+                get(&server, path, &[("host", host)]).await,
                 StatusCode::MISDIRECTED_REQUEST,
                 "{host} {path}"
             );
         }
     }
     assert_eq!(
-        house.ask(Method::GET, API, &[("host", "evil.example")], "").await.refusal(),
+        server.ask(Method::GET, API, &[("host", "evil.example")], "").await.refusal(),
         "421 wrongHost"
     );
     // A request line with a whole address may not say something else than the header.
     assert_eq!(
-        get(&house, "http://evil.example/api/units", &[]).await,
+        get(&server, "http://evil.example/api/units", &[]).await,
         StatusCode::MISDIRECTED_REQUEST
     );
 }
 
 #[tokio::test]
 async fn only_its_own_pages_may_ask() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     for origin in ["http://127.0.0.1:7433", "http://localhost:7433"] {
-        assert_eq!(get(&house, STREAM, &[("origin", origin)]).await, StatusCode::OK, "{origin}");
+        assert_eq!(get(&server, STREAM, &[("origin", origin)]).await, StatusCode::OK, "{origin}");
     }
     let foreign = [
         "http://evil.example",
@@ -90,35 +90,35 @@ async fn only_its_own_pages_may_ask() {
     for origin in foreign {
         for path in READS {
             assert_eq!(
-                get(&house, path, &[("origin", origin)]).await,
+                get(&server, path, &[("origin", origin)]).await,
                 StatusCode::FORBIDDEN,
                 "{origin} {path}"
             );
         }
         let headers = [("origin", origin), ("content-type", "application/json")];
-        let answer = house.ask(Method::POST, "/api/plans", &headers, r#"{"unit":"shop"}"#).await;
+        let answer = server.ask(Method::POST, "/api/plans", &headers, r#"{"unit":"shop"}"#).await;
         assert_eq!(answer.refusal(), "403 foreignOrigin", "{origin}");
     }
     for site in ["same-origin", "none"] {
-        assert_eq!(get(&house, API, &[("sec-fetch-site", site)]).await, StatusCode::OK, "{site}");
+        assert_eq!(get(&server, API, &[("sec-fetch-site", site)]).await, StatusCode::OK, "{site}");
     }
     for site in ["cross-site", "same-site", "Same-Origin", ""] {
         for path in READS {
             assert_eq!(
-                get(&house, path, &[("sec-fetch-site", site)]).await,
+                get(&server, path, &[("sec-fetch-site", site)]).await,
                 StatusCode::FORBIDDEN,
                 "{site} {path}"
             );
         }
     }
-    assert_eq!(house.hub.heard.lock().unwrap().len(), 2, "only the two streams reached the hub");
+    assert_eq!(server.hub.received.lock().unwrap().len(), 2, "only the two streams reached the hub");
 }
 
 /// Both names are this server's, and a browser that is too old to say where a request comes from says nothing else; but
 /// what is at one name is another site than what is at the other.
 #[tokio::test]
 async fn a_page_at_one_of_its_names_may_not_write_at_the_other() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     let writes = [
         ("/api/plans", r#"{"unit":"shop"}"#),
         ("/api/runs", r#"{"plan":"p1","hash":"abc","confirm":"shop"}"#),
@@ -132,51 +132,51 @@ async fn a_page_at_one_of_its_names_may_not_write_at_the_other() {
     ] {
         let headers = [("host", host), ("origin", origin), ("content-type", "application/json")];
         for (path, body) in writes {
-            let answer = house.ask(Method::POST, path, &headers, body).await;
+            let answer = server.ask(Method::POST, path, &headers, body).await;
             assert_eq!(answer.refusal(), "403 foreignOrigin", "{host} {origin} {path}");
         }
-        assert_eq!(get(&house, API, &headers).await, StatusCode::OK, "a read changes nothing");
+        assert_eq!(get(&server, API, &headers).await, StatusCode::OK, "a read changes nothing");
     }
-    assert!(house.hub.heard.lock().unwrap().is_empty());
+    assert!(server.hub.received.lock().unwrap().is_empty());
     let own = [
         ("host", "localhost:7433"),
         ("origin", "http://localhost:7433"),
         ("content-type", "application/json"),
     ];
     let (path, body) = writes[0];
-    assert_eq!(house.ask(Method::POST, path, &own, body).await.status, StatusCode::CREATED);
+    assert_eq!(server.ask(Method::POST, path, &own, body).await.status, StatusCode::CREATED);
 }
 
 #[tokio::test]
 async fn without_a_session_nothing_is_told() {
-    let house = House::empty();
+    let server = TestServer::signed_out();
     for path in [API, STREAM, "/api/units/shop", "/api/units/nope", "/api/plans/p1", "/api/runs/r1"]
     {
-        assert_eq!(house.get(path).await.refusal(), "401 notSignedIn", "{path}");
+        assert_eq!(server.get(path).await.refusal(), "401 notSignedIn", "{path}");
     }
     for path in ["/api/plans", "/api/runs", "/api/runs/r1/stop", "/api/session/link"] {
-        assert_eq!(house.post(path, "{}").await.refusal(), "401 notSignedIn", "{path}");
+        assert_eq!(server.post(path, "{}").await.refusal(), "401 notSignedIn", "{path}");
     }
     for path in ["/", "/u/shop", "/u/nope", "/r/r1", "/nope"] {
-        let page = house.get(path).await;
+        let page = server.get(path).await;
         assert_eq!(page.status, StatusCode::UNAUTHORIZED, "{path}");
         assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
         assert!(page.text.contains("/sign-in.js") && !page.text.contains("shop"), "{path}");
     }
     for cookie in ["unwind_7433=", "unwind_7433=0", "unwind_7434=0", "x", ";;=;", "unwind_7433"] {
         assert_eq!(
-            get(&house, API, &[("cookie", cookie)]).await,
+            get(&server, API, &[("cookie", cookie)]).await,
             StatusCode::UNAUTHORIZED,
             "{cookie}"
         );
     }
-    assert!(house.hub.heard.lock().unwrap().is_empty());
+    assert!(server.hub.received.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn a_link_signs_one_browser_in_once() {
-    let house = House::empty();
-    let answer = house.post("/api/session", &format!(r#"{{"token":"{}"}}"#, house.token)).await;
+    let server = TestServer::signed_out();
+    let answer = server.post("/api/session", &format!(r#"{{"token":"{}"}}"#, server.token)).await;
     assert_eq!((answer.status, answer.json()["name"].as_str()), (StatusCode::CREATED, Some("Li")));
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
     assert!(
@@ -184,45 +184,45 @@ async fn a_link_signs_one_browser_in_once() {
             && cookie.ends_with("; HttpOnly; SameSite=Strict; Path=/"),
         "{cookie}"
     );
-    assert_eq!(get(&house, API, &[("cookie", cookie)]).await, StatusCode::OK);
+    assert_eq!(get(&server, API, &[("cookie", cookie)]).await, StatusCode::OK);
 
-    let again = house.post("/api/session", &format!(r#"{{"token":"{}"}}"#, house.token)).await;
+    let again = server.post("/api/session", &format!(r#"{{"token":"{}"}}"#, server.token)).await;
     assert_eq!(again.refusal(), "401 wrongToken");
     assert!(!again.headers.contains_key("set-cookie"));
 }
 
 #[tokio::test]
 async fn somebody_who_is_signed_in_lets_somebody_else_in() {
-    let mut house = House::new().await;
-    let answer = house.post("/api/session/link", r#"{"name":"Wang"}"#).await;
+    let mut server = TestServer::new().await;
+    let answer = server.post("/api/session/link", r#"{"name":"Wang"}"#).await;
     assert_eq!(answer.status, StatusCode::CREATED);
     let link = answer.json()["url"].as_str().unwrap().to_owned();
     let token = link.strip_prefix("http://127.0.0.1:7433/#k=").unwrap();
     assert!(answer.json()["expires"].is_string());
-    house.cookie = house.sign_in(token).await;
-    house.post("/api/runs/r1/pause", "").await;
-    assert_eq!(house.hub.heard.lock().unwrap().clone(), ["Pause r1 by Wang (invited by Li)"]);
+    server.cookie = server.sign_in(token).await;
+    server.post("/api/runs/r1/pause", "").await;
+    assert_eq!(server.hub.received.lock().unwrap().clone(), ["Pause r1 by Wang (invited by Li)"]);
 
-    assert_eq!(house.post("/api/session/link", "{}").await.status, StatusCode::CREATED);
+    assert_eq!(server.post("/api/session/link", "{}").await.status, StatusCode::CREATED);
     for name in ["\\u001b[31m", "", "a\\nb", &"x".repeat(65)] {
-        let answer = house.post("/api/session/link", &format!(r#"{{"name":"{name}"}}"#)).await;
+        let answer = server.post("/api/session/link", &format!(r#"{{"name":"{name}"}}"#)).await;
         assert_eq!(answer.refusal(), "422 shape", "{name}");
     }
 }
 
 #[tokio::test]
 async fn wrong_links_are_slowed_down_and_the_right_one_still_works() {
-    let house = House::empty();
+    let server = TestServer::signed_out();
     for _ in 0..10 {
         assert_eq!(
-            house.post("/api/session", r#"{"token":"x"}"#).await.refusal(),
+            server.post("/api/session", r#"{"token":"x"}"#).await.refusal(),
             "401 wrongToken"
         );
     }
-    let answer = house.post("/api/session", r#"{"token":"x"}"#).await;
+    let answer = server.post("/api/session", r#"{"token":"x"}"#).await;
     assert_eq!(answer.refusal(), "429 tooManyAttempts");
     assert_eq!(answer.headers["retry-after"], "60");
-    let answer = house.post("/api/session", &format!(r#"{{"token":"{}"}}"#, house.token)).await;
+    let answer = server.post("/api/session", &format!(r#"{{"token":"{}"}}"#, server.token)).await;
     assert_eq!(answer.status, StatusCode::CREATED, "the right link is never locked out");
 }
 
@@ -230,12 +230,12 @@ async fn wrong_links_are_slowed_down_and_the_right_one_still_works() {
 async fn a_session_survives_a_restart() {
     let state = tempfile::tempdir().unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], 7433));
-    let first = House::empty_at(address, Some(state.path()));
+    let first = TestServer::signed_out_at(address, Some(state.path()));
     let cookie = first.sign_in(&first.token).await;
     let burnt = first.token.clone();
     drop(first);
 
-    let mut second = House::empty_at(address, Some(state.path()));
+    let mut second = TestServer::signed_out_at(address, Some(state.path()));
     second.cookie = cookie;
     assert_eq!(second.get(API).await.status, StatusCode::OK);
     let mut events = second.follow("topic=units&after=5f3a:8", &[]).await;
@@ -246,26 +246,26 @@ async fn a_session_survives_a_restart() {
 
 #[tokio::test]
 async fn every_answer_carries_the_headers() {
-    let house = House::new().await;
-    let nobody = House::empty();
+    let server = TestServer::new().await;
+    let nobody = TestServer::signed_out();
     let json = [("content-type", "application/json")];
     let evil = [("host", "evil.example")];
     let mut answers: Vec<(String, Answer)> = vec![];
     for path in READS {
-        for (house, who) in [(&house, "Li"), (&nobody, "nobody")] {
+        for (server, who) in [(&server, "Li"), (&nobody, "nobody")] {
             if path != STREAM || who == "nobody" {
-                answers.push((format!("{path} {who}"), house.get(path).await));
+                answers.push((format!("{path} {who}"), server.get(path).await));
             }
         }
-        answers.push((format!("{path} evil"), house.ask(Method::GET, path, &evil, "").await));
-        answers.push((format!("{path} POST"), house.ask(Method::POST, path, &json, "{").await));
-        answers.push((format!("{path} TRACE"), house.ask(Method::TRACE, path, &[], "").await));
+        answers.push((format!("{path} evil"), server.ask(Method::GET, path, &evil, "").await));
+        answers.push((format!("{path} POST"), server.ask(Method::POST, path, &json, "{").await));
+        answers.push((format!("{path} TRACE"), server.ask(Method::TRACE, path, &[], "").await));
         answers.push((format!("{path} HEAD"), nobody.ask(Method::HEAD, path, &[], "").await));
     }
-    answers.push(("long".into(), house.get(&format!("/{}", "x".repeat(9000))).await));
-    answers.push(("shape".into(), house.post("/api/plans", "{}").await));
-    answers.push(("created".into(), house.post("/api/session/link", "{}").await));
-    answers.push(("empty".into(), house.post("/api/runs/r1/pause", "").await));
+    answers.push(("long".into(), server.get(&format!("/{}", "x".repeat(9000))).await));
+    answers.push(("shape".into(), server.post("/api/plans", "{}").await));
+    answers.push(("created".into(), server.post("/api/session/link", "{}").await));
+    answers.push(("empty".into(), server.post("/api/runs/r1/pause", "").await));
     for (what, Answer { headers, .. }) in &answers {
         for (name, value) in [
             ("x-content-type-options", "nosniff"),
@@ -294,15 +294,15 @@ async fn every_answer_carries_the_headers() {
         );
         assert!(!headers.contains_key("access-control-allow-origin"), "{what}");
     }
-    let stream = house.follow("topic=units", &[]).await;
+    let stream = server.follow("topic=units", &[]).await;
     assert_eq!(stream.headers["x-content-type-options"], "nosniff");
-    assert_eq!(house.get(&format!("/api/{}", "x".repeat(9000))).await.refusal(), "414 longAddress");
+    assert_eq!(server.get(&format!("/api/{}", "x".repeat(9000))).await.refusal(), "414 longAddress");
 }
 
 #[tokio::test]
 async fn a_request_id_from_outside_is_not_taken_over() {
-    let house = House::new().await;
-    let answer = house.ask(Method::GET, API, &[("x-request-id", "forged")], "").await;
+    let server = TestServer::new().await;
+    let answer = server.ask(Method::GET, API, &[("x-request-id", "forged")], "").await;
     assert_ne!(answer.headers["x-request-id"], "forged");
 }
 
@@ -310,7 +310,7 @@ const LIMITS: Limits = Limits { connections: 64, stalled: Duration::from_secs(5)
 
 /// A server that listens, and the task that serves.
 struct Listening {
-    house: House,
+    server: TestServer,
     address: SocketAddr,
     serving: JoinHandle<()>,
 }
@@ -323,10 +323,10 @@ impl Listening {
     async fn within(limits: Limits) -> Self {
         let listener = listen(Ipv4Addr::LOCALHOST.into(), Some(0), None).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let house = House::empty_at(address, None);
+        let server = TestServer::signed_out_at(address, None);
         let serving =
-            tokio::spawn(serve(listener, house.router.clone(), limits, house.drain.clone()));
-        Self { house, address, serving }
+            tokio::spawn(serve(listener, server.router.clone(), limits, server.drain.clone()));
+        Self { server, address, serving }
     }
 
     /// Sends text over a new connection and reads all that comes back.
@@ -391,7 +391,7 @@ async fn a_real_connection_is_guarded() {
 #[tokio::test]
 async fn serving_ends_with_its_streams() {
     let listening = Listening::new().await;
-    let cookie = listening.house.sign_in(&listening.house.token).await;
+    let cookie = listening.server.sign_in(&listening.server.token).await;
     let request =
         format!("GET {STREAM} HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", listening.address);
     // A connection that was opened and says nothing does not hold the end up either.
@@ -404,7 +404,7 @@ async fn serving_ends_with_its_streams() {
             let read = stream.read_buf(&mut answer).await.unwrap();
             assert_ne!(read, 0, "{}", String::from_utf8_lossy(&answer));
         }
-        listening.house.drain.cancel();
+        listening.server.drain.cancel();
         let _ = stream.read_to_end(&mut answer).await.unwrap();
         String::from_utf8_lossy(&answer).into_owned()
     };
@@ -436,7 +436,7 @@ async fn a_server_comes_back_to_the_port_where_its_pages_look_for_it() {
     let any = Ipv4Addr::LOCALHOST.into();
     let first = listen(any, None, Some(state.path())).await.unwrap();
     let address = first.local_addr().unwrap();
-    House::empty_at(address, Some(state.path()));
+    TestServer::signed_out_at(address, Some(state.path()));
     let elsewhere = listen(any, None, Some(state.path())).await.unwrap();
     assert_ne!(elsewhere.local_addr().unwrap(), address, "it is taken");
     drop(first);
@@ -474,19 +474,19 @@ async fn no_secret_is_logged_and_no_line_is_forged() {
     let state = tempfile::tempdir().unwrap();
     let listener = listen(Ipv4Addr::LOCALHOST.into(), Some(0), None).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let mut house = House::empty_at(address, Some(state.path()));
-    let serving = tokio::spawn(serve(listener, house.router.clone(), LIMITS, house.drain.clone()));
-    house.cookie = house.sign_in(&house.token).await;
+    let mut server = TestServer::signed_out_at(address, Some(state.path()));
+    let serving = tokio::spawn(serve(listener, server.router.clone(), LIMITS, server.drain.clone()));
+    server.cookie = server.sign_in(&server.token).await;
     let link =
-        house.post("/api/session/link", "{}").await.json()["url"].as_str().unwrap().to_owned();
+        server.post("/api/session/link", "{}").await.json()["url"].as_str().unwrap().to_owned();
     let second = link.split_once("#k=").unwrap().1;
-    house.post("/api/session", &format!(r#"{{"token":"{second}","more":1}}"#)).await;
-    house.post("/api/session", r#"{"token":"a-wrong-token"}"#).await;
-    house.post("/api/plans", r#"{"unit":"body-text"}"#).await;
-    house.get("/u/%0a%1b[31mforged?q=query-text").await;
-    house.get("/\u{202e}forged").await;
-    let listening = Listening { house, address, serving };
-    let cookie = listening.house.cookie.clone();
+    server.post("/api/session", &format!(r#"{{"token":"{second}","more":1}}"#)).await;
+    server.post("/api/session", r#"{"token":"a-wrong-token"}"#).await;
+    server.post("/api/plans", r#"{"unit":"body-text"}"#).await;
+    server.get("/u/%0a%1b[31mforged?q=query-text").await;
+    server.get("/\u{202e}forged").await;
+    let listening = Listening { server, address, serving };
+    let cookie = listening.server.cookie.clone();
     listening
         .say(&format!(
             "GET {API} HTTP/1.1\r\nhost: {address}\r\ncookie: {cookie}\r\nconnection: close\r\n\r\n"
@@ -498,9 +498,9 @@ async fn no_secret_is_logged_and_no_line_is_forged() {
         text.contains("request.path=/api/session") && text.contains("signed in"),
         "it is logged: {text}"
     );
-    let session = listening.house.cookie.split_once('=').unwrap().1;
+    let session = listening.server.cookie.split_once('=').unwrap().1;
     for secret in [
-        listening.house.token.as_str(),
+        listening.server.token.as_str(),
         session,
         second,
         "a-wrong-token",
@@ -514,7 +514,7 @@ async fn no_secret_is_logged_and_no_line_is_forged() {
 }
 
 /// What a stream says after its session has ended, apart from pings.
-async fn rest_of(events: &mut house::Events) -> Vec<String> {
+async fn rest_of(events: &mut server::Events) -> Vec<String> {
     let mut said = vec![];
     let read = async {
         while let Some((name, data)) = events.next().await {
@@ -529,39 +529,39 @@ async fn rest_of(events: &mut house::Events) -> Vec<String> {
 
 #[tokio::test]
 async fn sign_out_ends_the_session_and_its_streams() {
-    let house = House::new().await;
-    let mut events = house.follow("topic=units", &[]).await;
+    let server = TestServer::new().await;
+    let mut events = server.follow("topic=units", &[]).await;
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
-    let answer = house.post("/api/session/end", "").await;
+    let answer = server.post("/api/session/end", "").await;
     assert_eq!(answer.status, StatusCode::NO_CONTENT);
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
     assert_eq!(cookie, "unwind_7433=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
     assert_eq!(rest_of(&mut events).await, [r#"bye {"reason":"notSignedIn"}"#]);
-    assert_eq!(house.get(API).await.refusal(), "401 notSignedIn");
-    assert_eq!(house.post("/api/session/end", "").await.refusal(), "401 notSignedIn");
+    assert_eq!(server.get(API).await.refusal(), "401 notSignedIn");
+    assert_eq!(server.post("/api/session/end", "").await.refusal(), "401 notSignedIn");
 }
 
 #[tokio::test]
 async fn sign_in_again_in_the_same_browser_ends_the_session_it_replaces() {
-    let house = House::new().await;
-    let mut events = house.follow("topic=units", &[]).await;
+    let server = TestServer::new().await;
+    let mut events = server.follow("topic=units", &[]).await;
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
     let link =
-        house.post("/api/session/link", "{}").await.json()["url"].as_str().unwrap().to_owned();
-    let cookie = house.sign_in(link.split_once("#k=").unwrap().1).await;
-    assert_ne!(cookie, house.cookie);
+        server.post("/api/session/link", "{}").await.json()["url"].as_str().unwrap().to_owned();
+    let cookie = server.sign_in(link.split_once("#k=").unwrap().1).await;
+    assert_ne!(cookie, server.cookie);
     assert_eq!(rest_of(&mut events).await, [r#"bye {"reason":"notSignedIn"}"#]);
-    assert_eq!(house.get(API).await.refusal(), "401 notSignedIn");
-    assert_eq!(get(&house, API, &[("cookie", &cookie)]).await, StatusCode::OK);
+    assert_eq!(server.get(API).await.refusal(), "401 notSignedIn");
+    assert_eq!(get(&server, API, &[("cookie", &cookie)]).await, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn link_opens_the_page_it_was_made_on_and_no_other_site() {
-    let house = House::new().await;
+    let server = TestServer::new().await;
     let link = |path: &str| {
         let body = serde_json::json!({ "path": path }).to_string();
-        let house = &house;
-        async move { house.post("/api/session/link", &body).await }
+        let server = &server;
+        async move { server.post("/api/session/link", &body).await }
     };
     for path in ["/", "/u/shop?q=x%20y", "/r/r1"] {
         let url = link(path).await.json()["url"].as_str().unwrap().to_owned();
@@ -587,7 +587,7 @@ async fn link_opens_the_page_it_was_made_on_and_no_other_site() {
 async fn request_that_names_no_path_is_refused() {
     let listening = Listening::new().await;
     let host = listening.address;
-    let cookie = listening.house.sign_in(&listening.house.token).await;
+    let cookie = listening.server.sign_in(&listening.server.token).await;
     for target in [format!("CONNECT {host}"), format!("GET {host}"), "OPTIONS *".to_owned()] {
         for cookie in ["x=y", &cookie] {
             let request = format!(

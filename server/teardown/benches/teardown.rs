@@ -1,10 +1,10 @@
-//! The rules at size: 10,000 mixed objects are taken in, related, planned and shown. Prints first what an object costs
-//! in memory.
+//! Benchmarks of the rules with 10,000 mixed objects: index, graph, plan and page. The memory that an object takes is
+//! printed first.
 //!
-//! Names, UIDs and labels are as long as a cluster's, and objects share what they have in common through the same
-//! interner as in the server. The figure is the growth of resident memory, allocator's waste included, by the index,
-//! the objects in it with all their text, and the interner. It leaves out what is found anew from the index when it is
-//! needed: graph, units and views.
+//! Names, UIDs and labels are as long as in a real cluster, and objects share equal text through the interner, as in
+//! the server. The figure is the growth of resident memory, including the overhead of the allocator, by the index, its
+//! objects with all their text, and the interner. It excludes values that are computed from the index on demand: graph,
+//! units and pages.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use teardown::{
@@ -19,10 +19,10 @@ use teardown::{
 };
 
 const COUNT: usize = 10_000;
-/// Copies of the index that are measured.
+/// The number of copies of the index that are measured.
 const COPIES: usize = 8;
 
-/// Of ten objects: a Deployment, a ReplicaSet, four Pods with three volumes each, a claim, a ConfigMap, a Service, a
+/// Ten objects are a Deployment, a ReplicaSet, four Pods with three volumes each, a claim, a ConfigMap, a Service and a
 /// ServiceAccount.
 fn objects(count: usize) -> Vec<Object> {
     let mut text = String::new();
@@ -64,7 +64,7 @@ fn objects(count: usize) -> Vec<Object> {
     fixture::objects(&text)
 }
 
-/// Resident memory of this process, in bytes.
+/// The resident memory of this process, in bytes.
 #[expect(clippy::disallowed_methods, reason = "a bench asks the machine; the rules do not")]
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -73,7 +73,7 @@ fn resident() -> usize {
     pages * 4096
 }
 
-/// The objects as a server keeps them: with what they have in common shared.
+/// The objects as a server keeps them, with shared text.
 fn shared(count: usize) -> (Vec<Object>, Interner) {
     let mut objects = objects(count);
     let mut interner = Interner::default();
@@ -81,16 +81,16 @@ fn shared(count: usize) -> (Vec<Object>, Interner) {
     (objects, interner)
 }
 
-/// What one of `count` objects costs, in bytes.
+/// The memory of one of `count` objects, in bytes.
 fn each(count: usize) -> usize {
-    // Every copy is read anew and has an interner of its own, so that the copies have no text in common.
+    // Every copy is built anew and has an interner of its own, so that the copies share no text.
     let copy = || {
         let (objects, interner) = shared(count);
         let mut index = Index::default();
         index.apply(fixture::listing(&objects), fixture::now());
         (index, interner)
     };
-    // The first one also pays for what is used while a copy is made and is free again for the next.
+    // The first copy also pays for memory that is used during construction and reused by the next copies.
     let mut copies = vec![copy()];
     let before = resident();
     copies.extend((0..COPIES).map(|_| copy()));

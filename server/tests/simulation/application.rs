@@ -1,10 +1,10 @@
-//! Random applications: the one that is taken apart, and a bystander that shares some of it. The same seed gives the same
-//! objects.
+//! Random applications: the unit that is torn down, and a bystander that shares some of its objects. The same seed
+//! gives the same objects.
 
-mod dress;
 pub(crate) mod neighbour;
 mod project;
-mod rare;
+mod rare_components;
+mod settings_references;
 mod storage;
 mod workload;
 
@@ -14,41 +14,39 @@ use teardown::unit::UnitId;
 
 pub(crate) use self::{
     neighbour::Neighbours,
-    rare::BALANCER,
-    workload::{CANARY, ENCODED, is_given_away},
+    rare_components::LOAD_BALANCER_FINALIZER,
+    workload::{CANARY, ENCODED, contains_secret},
 };
-use crate::state::{text, unit};
+use crate::state::{PART_OF, text, unit};
 
-/// The unit that is taken apart.
+/// The unit that is torn down.
 pub(crate) const UNIT: &str = "alpha";
-/// The one that must not be touched.
+/// The unit that must not be touched.
 pub(crate) const BYSTANDER: &str = "beta";
-/// The finalizer that custom resources carry, and that only their operator removes.
+/// The finalizer of the custom resources. Only their operator removes it.
 pub(crate) const FINALIZER: &str = "widgets.example.com/cleanup";
-/// The server that the volumes made by hand are on.
+/// The NFS server of the volumes that are provisioned by hand.
 pub(crate) const NFS: &str = "nfs.example.com";
-pub(crate) const PART_OF: &str = "app.kubernetes.io/part-of";
 
-/// Objects in an order in which they can be created.
+/// The objects, in an order in which they can be created.
 #[derive(Debug, Default)]
 pub(crate) struct Application {
     pub(crate) objects: Vec<Value>,
-    /// Claims of the unit, by namespace and name: what a stranger's Pod may mount while the run goes on.
+    /// Claims of the unit, by namespace and name, that a Pod outside of the plan may mount during the run.
     pub(crate) claims: Vec<(String, String)>,
-    /// Volumes that were made by hand.
+    /// Volumes that were provisioned by hand.
     pub(crate) volumes: Vec<String>,
-    /// Webhooks of the unit.
     pub(crate) webhooks: Vec<String>,
-    /// Deployments that answer for a webhook or an aggregated API, by namespace and name.
-    pub(crate) answering: Vec<(String, String)>,
-    /// Objects of the unit that somebody may insist on, as kind, namespace, name.
+    /// Deployments behind a webhook or an aggregated API, by namespace and name.
+    pub(crate) backends: Vec<(String, String)>,
+    /// Objects of the unit that may be re-created once they are gone, by kind, namespace and name.
     pub(crate) recreated: Vec<(&'static str, String, String)>,
-    /// What others have that reaches into its namespaces.
+    /// The API extensions of other teams that reach into the namespaces of the unit.
     pub(crate) neighbours: Neighbours,
 }
 
-/// An application while it is drawn.
-pub(crate) struct Draw<'a> {
+/// An application that is being generated.
+pub(crate) struct Generator<'a> {
     rng: &'a mut Rng,
     application: Application,
     namespaces: Vec<String>,
@@ -57,8 +55,8 @@ pub(crate) struct Draw<'a> {
 }
 
 impl Application {
-    /// Draws one. Most are small, so that many can be tried.
-    pub(crate) fn draw(rng: &mut Rng) -> Self {
+    /// Generates an application. Most are small, so that many can be tried.
+    pub(crate) fn generate(rng: &mut Rng) -> Self {
         let wanted = match rng.u32(..20) {
             0..12 => rng.usize(5..16),
             12..18 => rng.usize(16..45),
@@ -68,17 +66,17 @@ impl Application {
         let count = rng.usize(1..=most.min(6));
         let namespaces = (1..=count).map(|n| format!("{UNIT}-{n}")).collect();
         let application = Self::default();
-        let mut draw = Draw { rng, application, namespaces, number: 0, definition: false };
-        draw.namespaces();
-        while draw.application.objects.len() < wanted {
-            draw.component();
+        let mut generate = Generator { rng, application, namespaces, number: 0, definition: false };
+        generate.namespaces();
+        while generate.application.objects.len() < wanted {
+            generate.component();
         }
-        draw.bystander();
-        draw.application
+        generate.bystander();
+        generate.application
     }
 
-    /// Leaves it to those who mount them to say of some claims whose they are.
-    pub(crate) fn forget_labels(&mut self, rng: &mut Rng) {
+    /// Removes the labels of some claims, so that only the Pods that mount them say which unit they belong to.
+    pub(crate) fn remove_claim_labels(&mut self, rng: &mut Rng) {
         let claims = self.objects.iter_mut().filter(|it| it["kind"] == "PersistentVolumeClaim");
         for claim in claims.filter(|it| unit(it) == UNIT) {
             if rng.u32(..3) == 0 {
@@ -87,8 +85,8 @@ impl Application {
         }
     }
 
-    /// The unit that is a namespace in which nobody else is; taken whole, it takes nothing of others'.
-    pub(crate) fn lonely(&self) -> UnitId {
+    /// The unit of a namespace that holds no object of the bystander, so that it can be torn down as a whole.
+    pub(crate) fn exclusive_namespace(&self) -> UnitId {
         let mut names = self.objects.iter().filter_map(|object| {
             let name = text(object, "/metadata/name");
             (object["kind"] == "Namespace" && unit(object) == UNIT).then_some(name)
@@ -101,11 +99,11 @@ impl Application {
     }
 }
 
-impl Draw<'_> {
+impl Generator<'_> {
     fn namespaces(&mut self) {
         for name in self.namespaces.clone() {
             let mut namespace = object("v1", "Namespace", "", &name);
-            // One that nobody claims is no part of the unit, and stays.
+            // A namespace without the label is not part of the unit and stays.
             if self.rng.u32(..8) > 0 {
                 belongs(&mut namespace, UNIT);
             }
@@ -113,7 +111,7 @@ impl Draw<'_> {
         }
     }
 
-    /// The next of its sort: `web-3`.
+    /// The next name with this prefix: `web-3`.
     fn name(&mut self, sort: &str) -> String {
         self.number += 1;
         format!("{sort}-{}", self.number)
@@ -157,7 +155,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Rights of people, which are nobody's while the application runs.
+    /// A Role and a RoleBinding of people, which no Pod uses.
     fn people(&mut self, namespace: &str) {
         let name = self.name("people");
         let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
@@ -174,7 +172,7 @@ impl Draw<'_> {
         }
     }
 
-    /// A definition with its objects and the Deployment that is said to look after them.
+    /// A CustomResourceDefinition with its objects and the Deployment that stands for their operator.
     fn custom(&mut self, namespace: &str) {
         if !self.definition {
             self.definition = true;
@@ -206,15 +204,15 @@ impl Draw<'_> {
         self.add(widget);
     }
 
-    /// Somebody in a cluster role, a webhook or an aggregated API: what is answered by a Service of the application.
-    fn answered(&mut self, namespace: &str) -> String {
+    /// A Service with Pods behind it, for a webhook or an aggregated API to call.
+    fn service_with_pods(&mut self, namespace: &str) -> String {
         let name = self.name("answer");
         self.plain_deployment(UNIT, namespace, &name, 1);
         let mut service = object("v1", "Service", namespace, &name);
         service["spec"] =
             json!({"selector": {"app": name}, "ports": [{"name": "https", "port": 443}]});
         self.add(service);
-        self.application.answering.push((namespace.to_owned(), name.clone()));
+        self.application.backends.push((namespace.to_owned(), name.clone()));
         name
     }
 
@@ -223,7 +221,7 @@ impl Draw<'_> {
     }
 
     fn webhook_of(&mut self, kind: &str, namespace: &str) {
-        let service = self.answered(namespace);
+        let service = self.service_with_pods(namespace);
         let name = self.name("check");
         let mut configuration = object("admissionregistration.k8s.io/v1", kind, "", &name);
         let webhook = format!("{name}.example.com");
@@ -245,7 +243,7 @@ impl Draw<'_> {
     }
 
     fn api_service(&mut self, namespace: &str) {
-        let service = self.answered(namespace);
+        let service = self.service_with_pods(namespace);
         let group = format!("{service}.example.org");
         let mut registration =
             object("apiregistration.k8s.io/v1", "APIService", "", &format!("v1beta1.{group}"));
@@ -257,7 +255,7 @@ impl Draw<'_> {
         self.add(registration);
     }
 
-    /// The other application: something of its own, and some that it shares.
+    /// The other application, with objects of its own and objects that it shares.
     fn bystander(&mut self) {
         let namespace = object("v1", "Namespace", "", BYSTANDER);
         self.add_for(BYSTANDER, namespace);
@@ -273,7 +271,7 @@ impl Draw<'_> {
         self.shared_volume();
     }
 
-    /// Something of the bystander's in a namespace of the unit.
+    /// An object of the bystander in a namespace of the unit.
     fn guest(&mut self, namespace: &str) {
         let used = |kind: &str, application: &Application| {
             let mut all = application.objects.iter();
@@ -312,7 +310,7 @@ impl Draw<'_> {
 
 pub(crate) const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
-/// An object with nothing but its name.
+/// An object that has only a name.
 pub(crate) fn object(api_version: &str, kind: &str, namespace: &str, name: &str) -> Value {
     let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
     if !namespace.is_empty() {

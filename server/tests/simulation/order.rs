@@ -1,5 +1,5 @@
-//! Who may not go while who is there: the order rules, over plain objects, at the moment of one DELETE. Written from
-//! what Kubernetes does to those who break them, not from the planner.
+//! The order rules, over plain objects, at the moment of one DELETE. They follow from the behaviour of Kubernetes, and
+//! do not use the planner.
 
 #[cfg(test)]
 mod tests;
@@ -13,15 +13,16 @@ use crate::{
     state::{State, kind, list, name, namespace, owners, text, title, uid, unit},
 };
 
-/// One DELETE: what it is about, and what was there.
+/// One DELETE, and the state of the cluster at its moment.
 pub(crate) struct Case<'a> {
-    /// What its run takes apart.
+    /// The unit that its run tears down.
     pub(crate) unit: &'a str,
     pub(crate) state: &'a State,
     pub(crate) object: &'a Value,
-    /// Whether the server must have known of something that no plan could know of.
+    /// Whether the server must have observed an object that is newer than the plan.
     pub(crate) seen: &'a dyn Fn(&Value) -> bool,
-    /// UIDs of the Pods that were there when the server last read the Pods of the namespace; none where it did not.
+    /// The UIDs of the Pods that existed when the server last listed the Pods of the namespace; none without a recent
+    /// list.
     pub(crate) read: Option<&'a BTreeSet<String>>,
 }
 
@@ -34,29 +35,29 @@ const RULES: [Rule; 19] = [
     volume,
     retained,
     used_by_pods,
-    lent,
+    secret_in_use,
     account_rights,
     role,
-    selecting,
-    scaled,
-    routed,
-    classed,
-    defined,
-    answering,
-    behind,
+    selector,
+    autoscaled,
+    service_behind_ingress,
+    ingress_class,
+    definition,
+    webhook_backend,
+    pods_behind_service,
     made_from_template,
     bystander,
     protected,
 ];
 
-/// Everything that forbids this DELETE.
-pub(crate) fn offences(case: &Case<'_>) -> Vec<String> {
+/// Every rule that this DELETE violates.
+pub(crate) fn violations(case: &Case<'_>) -> Vec<String> {
     RULES.iter().filter_map(|rule| rule(case)).collect()
 }
 
-/// Pods, and what makes them, with the specification of the Pods.
+/// Pods and workloads, with their Pod specification.
 fn specs<'a>(state: &'a State, within: &'a str) -> impl Iterator<Item = (&'a Value, &'a Value)> {
-    const MAKERS: [(&str, &str); 8] = [
+    const WORKLOADS: [(&str, &str); 8] = [
         ("Pod", "/spec"),
         ("Deployment", "/spec/template/spec"),
         ("ReplicaSet", "/spec/template/spec"),
@@ -66,12 +67,12 @@ fn specs<'a>(state: &'a State, within: &'a str) -> impl Iterator<Item = (&'a Val
         ("ReplicationController", "/spec/template/spec"),
         ("CronJob", "/spec/jobTemplate/spec/template/spec"),
     ];
-    MAKERS.into_iter().flat_map(move |(kind, path)| {
+    WORKLOADS.into_iter().flat_map(move |(kind, path)| {
         state.within(kind, within).filter_map(move |it| Some((it, it.pointer(path)?)))
     })
 }
 
-/// Whether a claim that says nothing of itself is the unit's, as nobody else mounts it.
+/// Whether a claim without labels belongs to the unit because only Pods of the unit mount it.
 pub(crate) fn is_mounted_by_unit_alone(state: &State, claim: &Value) -> bool {
     let mounts = |spec: &Value| {
         let mut volumes = list(spec, "/volumes").iter();
@@ -85,32 +86,32 @@ pub(crate) fn is_mounted_by_unit_alone(state: &State, claim: &Value) -> bool {
 }
 
 fn labels_match(selector: &Value, labels: &Value) -> bool {
-    // The applications select by labels alone; a selector with expressions would have to be understood here.
+    // The generated applications select by labels alone, so expressions are not supported here.
     let wanted = selector.as_object();
     wanted.is_some_and(|wanted| wanted.iter().all(|(key, value)| labels[key] == *value))
 }
 
-/// Pods that a selector of `matchLabels` matches.
+/// The Pods that match a selector of `matchLabels`.
 fn selected<'a>(
     case: &'a Case<'_>,
     within: &'a str,
     selector: &'a Value,
 ) -> impl Iterator<Item = &'a Value> {
-    let pods = case.state.within("Pod", within).filter(|pod| counts(case, pod));
+    let pods = case.state.within("Pod", within).filter(|pod| is_relevant(case, pod));
     pods.filter(move |pod| labels_match(selector, &pod["metadata"]["labels"]))
 }
 
-/// Whether somebody is to be reckoned with: who was there when it was planned. Who came later, if the server must have
-/// seen it, as only storage is worth a read of what is there now; of those that came of nothing planned Pods alone, until
-/// they have run to their end.
-fn counts(case: &Case<'_>, user: &Value) -> bool {
+/// Whether an object counts as a user: one that existed at the time of the plan, or a later one that the server must
+/// have observed, because only storage is worth a fresh read. Of later objects that no planned object created, only
+/// Pods that still run count.
+fn is_relevant(case: &Case<'_>, user: &Value) -> bool {
     let is_running_pod =
         || kind(user) == "Pod" && !matches!(text(user, "/status/phase"), "Succeeded" | "Failed");
-    (!case.state.came_later(user) || (case.seen)(user))
-        && (case.state.knows(user) || is_running_pod())
+    (!case.state.is_newer_than_plan(user) || (case.seen)(user))
+        && (case.state.is_known_to_plan(user) || is_running_pod())
 }
 
-/// An owner makes anew what it owns, or has it collected in an order of its own.
+/// An owner re-creates its dependents, or has them collected in another order.
 fn owner(case: &Case<'_>) -> Option<String> {
     let owner = owners(case.object).find_map(|owner| {
         let owner = case.state.by_uid(text(owner, "/uid"))?;
@@ -120,7 +121,7 @@ fn owner(case: &Case<'_>) -> Option<String> {
     Some(format!("its owner {} is there", title(owner)))
 }
 
-/// Storage is used by what mounts it until the last byte is written, whoever made it.
+/// Every Pod that mounts a claim uses it until its last write, whoever created the Pod.
 fn claim(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "PersistentVolumeClaim" {
         return None;
@@ -133,15 +134,15 @@ fn claim(case: &Case<'_>) -> Option<String> {
         })
     };
     let user = specs(case.state, namespace(case.object)).find(|(owner, spec)| {
-        // A newcomer that came after the last look is a race that nobody can win.
-        let excused = !case.state.knows(owner)
+        // A Pod that was created after the last list is a race that no client can win.
+        let excused = !case.state.is_known_to_plan(owner)
             && (kind(owner) != "Pod" || case.read.is_some_and(|read| !read.contains(uid(owner))));
         mounts(owner, spec) && !excused
     })?;
     Some(format!("{} uses it", title(user.0)))
 }
 
-/// A namespace takes its content with it in no order.
+/// The deletion of a namespace deletes its content in no order.
 fn namespace_with_content(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "Namespace" {
         return None;
@@ -149,7 +150,7 @@ fn namespace_with_content(case: &Case<'_>) -> Option<String> {
     let inside = name(case.object);
     let mut content = case.state.all().filter(|it| namespace(it) == inside);
     let left = content.find(|it| {
-        (case.state.knows(it) || (case.seen)(it))
+        (case.state.is_known_to_plan(it) || (case.seen)(it))
             && !is_made_by_the_cluster(it)
             && !is_of_people(it, case)
     })?;
@@ -165,7 +166,7 @@ fn is_made_by_the_cluster(object: &Value) -> bool {
     }
 }
 
-/// Rights of people that the unit does not claim go with the namespace, and only then.
+/// Whether an object gives rights to people outside of the unit. Such objects are deleted together with the namespace.
 fn is_of_people(object: &Value, case: &Case<'_>) -> bool {
     if unit(object) == case.unit {
         return false;
@@ -204,7 +205,7 @@ fn volume(case: &Case<'_>) -> Option<String> {
     is_its_own.then(|| format!("{} is bound to it", title(claim)))
 }
 
-/// Data that somebody wants retained stays, unless the volume is declared part of the unit.
+/// A retained volume stays, unless a label declares it part of the unit.
 fn retained(case: &Case<'_>) -> Option<String> {
     let retained = kind(case.object) == "PersistentVolume"
         && text(case.object, "/spec/persistentVolumeReclaimPolicy") == "Retain"
@@ -212,7 +213,8 @@ fn retained(case: &Case<'_>) -> Option<String> {
     retained.then(|| "it is retained, and nobody declared it part of the unit".to_owned())
 }
 
-/// What Pods read, and whom they run as, goes after them and after what would make another one.
+/// ConfigMaps, Secrets and ServiceAccounts go after the Pods that need them, and after the workloads that would
+/// re-create such Pods.
 fn used_by_pods(case: &Case<'_>) -> Option<String> {
     let target = name(case.object);
     let uses = |spec: &Value| match kind(case.object) {
@@ -230,12 +232,12 @@ fn used_by_pods(case: &Case<'_>) -> Option<String> {
         _ => false,
     };
     let user = specs(case.state, namespace(case.object))
-        .find(|(owner, spec)| counts(case, owner) && uses(spec))?;
+        .find(|(owner, spec)| is_relevant(case, owner) && uses(spec))?;
     Some(format!("{} needs it", title(user.0)))
 }
 
-/// Whether containers get something of this name as files or in their environment; `fields` are how a volume, a part of
-/// a projected one, the whole environment and one variable name it.
+/// Whether containers get an object of this name as files or as environment variables. The fields name it in a volume,
+/// in a projected volume, in `envFrom` and in a single variable.
 fn reads(spec: &Value, target: &str, [volume, projected, all, one]: [&str; 4]) -> bool {
     let as_files = list(spec, "/volumes").iter().any(|it| {
         let parts = list(it, "/projected/sources").iter();
@@ -251,26 +253,27 @@ fn reads(spec: &Value, target: &str, [volume, projected, all, one]: [&str; 4]) -
         })
 }
 
-/// What an account lends to Pods, or an Ingress shows to clients, goes after it.
-fn lent(case: &Case<'_>) -> Option<String> {
+/// A Secret goes after the ServiceAccount that refers to it and after the Ingress that serves it.
+fn secret_in_use(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "Secret" {
         return None;
     }
     let within = namespace(case.object);
     let is_it = |it: &Value, field: &str| it[field] == name(case.object);
     let mut accounts = case.state.within("ServiceAccount", within);
-    let lender = accounts.find(|account| {
-        let mut lent = list(account, "/secrets").iter().chain(list(account, "/imagePullSecrets"));
-        lent.any(|it| is_it(it, "name"))
+    let user = accounts.find(|account| {
+        let mut secrets =
+            list(account, "/secrets").iter().chain(list(account, "/imagePullSecrets"));
+        secrets.any(|it| is_it(it, "name"))
     });
     let mut ingresses = case.state.within("Ingress", within);
-    let lender = lender.or_else(|| {
+    let user = user.or_else(|| {
         ingresses.find(|it| list(it, "/spec/tls").iter().any(|tls| is_it(tls, "secretName")))
     });
-    Some(format!("{} refers to it", title(lender?)))
+    Some(format!("{} refers to it", title(user?)))
 }
 
-/// Rights go after the Pods that have them.
+/// A binding goes after the Pods that have its rights.
 fn account_rights(case: &Case<'_>) -> Option<String> {
     if !matches!(kind(case.object), "RoleBinding" | "ClusterRoleBinding") {
         return None;
@@ -279,13 +282,13 @@ fn account_rights(case: &Case<'_>) -> Option<String> {
         let account = (text(subject, "/kind") == "ServiceAccount").then_some(subject)?;
         let mut users = specs(case.state, text(account, "/namespace"));
         let (user, _) = users.find(|(owner, spec)| {
-            counts(case, owner) && text(spec, "/serviceAccountName") == text(account, "/name")
+            is_relevant(case, owner) && text(spec, "/serviceAccountName") == text(account, "/name")
         })?;
         Some(format!("{} runs with its rights", title(user)))
     })
 }
 
-/// A role goes after the bindings that give it.
+/// A role goes after the bindings that refer to it.
 fn role(case: &Case<'_>) -> Option<String> {
     let is = kind(case.object);
     if !matches!(is, "Role" | "ClusterRole") {
@@ -301,8 +304,8 @@ fn role(case: &Case<'_>) -> Option<String> {
     Some(format!("{} gives it", title(giving.next()?)))
 }
 
-/// Services, budgets and policies protect and find Pods for as long as these run.
-fn selecting(case: &Case<'_>) -> Option<String> {
+/// Services, budgets and policies select Pods as long as these run.
+fn selector(case: &Case<'_>) -> Option<String> {
     let selector = match kind(case.object) {
         "Service" if text(case.object, "/spec/type") != "LoadBalancer" => {
             case.object.pointer("/spec/selector")
@@ -315,8 +318,8 @@ fn selecting(case: &Case<'_>) -> Option<String> {
     Some(format!("{} is selected by it", title(pod)))
 }
 
-/// An autoscaler scales up again what it finds too small.
-fn scaled(case: &Case<'_>) -> Option<String> {
+/// An autoscaler would scale its target up again.
+fn autoscaled(case: &Case<'_>) -> Option<String> {
     let mut scalers = case.state.within("HorizontalPodAutoscaler", namespace(case.object));
     let scaler = scalers.find(|scaler| {
         text(scaler, "/spec/scaleTargetRef/kind") == kind(case.object)
@@ -325,16 +328,16 @@ fn scaled(case: &Case<'_>) -> Option<String> {
     Some(format!("{} scales it", title(scaler)))
 }
 
-/// Traffic stops before what answers it.
-fn routed(case: &Case<'_>) -> Option<String> {
+/// Traffic stops before its backend goes.
+fn service_behind_ingress(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "Service" {
         return None;
     }
-    Some(format!("{} sends traffic to it", title(router(case, case.object)?)))
+    Some(format!("{} sends traffic to it", title(ingress_of(case, case.object)?)))
 }
 
-/// An Ingress in front of a Service.
-fn router<'a>(case: &'a Case<'_>, service: &'a Value) -> Option<&'a Value> {
+/// The Ingress in front of a Service.
+fn ingress_of<'a>(case: &'a Case<'_>, service: &'a Value) -> Option<&'a Value> {
     let to_it = |path: &Value| text(path, "/backend/service/name") == name(service);
     let mut ingresses = case.state.within("Ingress", namespace(service));
     ingresses.find(|ingress| {
@@ -344,8 +347,8 @@ fn router<'a>(case: &'a Case<'_>, service: &'a Value) -> Option<&'a Value> {
     })
 }
 
-/// Whoever serves an Ingress finds it by its class.
-fn classed(case: &Case<'_>) -> Option<String> {
+/// An ingress controller finds its Ingresses by their class.
+fn ingress_class(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "IngressClass" {
         return None;
     }
@@ -354,8 +357,8 @@ fn classed(case: &Case<'_>) -> Option<String> {
     Some(format!("{} is served by it", title(served)))
 }
 
-/// A definition takes all its objects with it.
-fn defined(case: &Case<'_>) -> Option<String> {
+/// The deletion of a definition deletes all its objects.
+fn definition(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "CustomResourceDefinition" {
         return None;
     }
@@ -365,16 +368,16 @@ fn defined(case: &Case<'_>) -> Option<String> {
     Some(format!("{} is of its kind", title(left)))
 }
 
-/// A webhook without a backend refuses everything; an APIService without one breaks discovery.
-fn answering(case: &Case<'_>) -> Option<String> {
+/// A webhook without a backend refuses every request, and an APIService without one breaks discovery.
+fn webhook_backend(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "Service" {
         return None;
     }
-    Some(format!("{} is answered by it", title(asking(case, case.object)?)))
+    Some(format!("{} is answered by it", title(caller_of(case, case.object)?)))
 }
 
-/// A webhook configuration or an APIService that a Service answers for.
-fn asking<'a>(case: &'a Case<'_>, service: &Value) -> Option<&'a Value> {
+/// The webhook configuration or APIService that a Service is the backend of.
+fn caller_of<'a>(case: &'a Case<'_>, service: &Value) -> Option<&'a Value> {
     let is_it = |reference: &Value| {
         text(reference, "/namespace") == namespace(service)
             && text(reference, "/name") == name(service)
@@ -393,8 +396,8 @@ fn asking<'a>(case: &'a Case<'_>, service: &Value) -> Option<&'a Value> {
         .or_else(|| registrations.find(|it| is_it(&it["spec"]["service"])))
 }
 
-/// It is not a Service that answers, but the Pods behind it: they stay as long as anybody asks.
-fn behind(case: &Case<'_>) -> Option<String> {
+/// The Pods behind a Service give its answers, so they stay as long as it has callers.
+fn pods_behind_service(case: &Case<'_>) -> Option<String> {
     let labels = match kind(case.object) {
         "Pod" => &case.object["metadata"]["labels"],
         "CronJob" => &case.object["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"],
@@ -406,22 +409,22 @@ fn behind(case: &Case<'_>) -> Option<String> {
     let services = case.state.within("Service", namespace(case.object));
     let mut finds = services.filter(|service| labels_match(&service["spec"]["selector"], labels));
     finds.find_map(|service| {
-        // Whoever comes through a load balancer comes from outside.
+        // The callers of a load balancer are outside of the cluster.
         let balanced = text(service, "/spec/type") == "LoadBalancer";
-        let asker = router(case, service).or_else(|| asking(case, service));
-        let asker = asker.or(balanced.then_some(service))?;
-        Some(format!("{} is answered by it through {}", title(asker), title(service)))
+        let caller = ingress_of(case, service).or_else(|| caller_of(case, service));
+        let caller = caller.or(balanced.then_some(service))?;
+        Some(format!("{} is answered by it through {}", title(caller), title(service)))
     })
 }
 
-/// A claim from a template is the set's until the set is gone.
+/// A claim from a template belongs to its StatefulSet until the set is gone.
 fn made_from_template(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "PersistentVolumeClaim" {
         return None;
     }
     let mut sets = case.state.within("StatefulSet", namespace(case.object));
     let set = sets.find(|set| {
-        case.state.knows(set)
+        case.state.is_known_to_plan(set)
             && list(set, "/spec/volumeClaimTemplates").iter().any(|template| {
                 let prefix = format!("{}-{}-", name(template), name(set));
                 let ordinal = name(case.object).strip_prefix(&prefix);
@@ -431,15 +434,15 @@ fn made_from_template(case: &Case<'_>) -> Option<String> {
     Some(format!("{} has it from a template", title(set)))
 }
 
-/// Another application's is not ours to touch.
+/// Objects of another application stay.
 fn bystander(case: &Case<'_>) -> Option<String> {
     let theirs = unit(case.object) == BYSTANDER
         || name(case.object) == BYSTANDER && kind(case.object) == "Namespace"
         || namespace(case.object) == BYSTANDER;
-    theirs.then(|| "it is the bystander's".to_owned())
+    theirs.then(|| "it belongs to the bystander".to_owned())
 }
 
-/// What the cluster itself needs.
+/// Objects that the cluster itself needs stay.
 fn protected(case: &Case<'_>) -> Option<String> {
     let needed = |name: &str| name == "default" || name.starts_with("kube-");
     let is = kind(case.object) == "Namespace" && needed(name(case.object))

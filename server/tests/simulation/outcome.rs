@@ -1,32 +1,32 @@
-//! What came of a game, for the oracle's tests and for who reads its story.
+//! The result of a run, for the oracle's tests and for reports.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use sandbox::{log::Entry, store::Event};
 
-use crate::{moments::Moments, oracle::Offence, story::Story};
+use crate::{oracle::Violation, revision_times::RevisionTimes, transcript::Transcript};
 
-/// What came of a game.
+/// The result of a run.
 pub(crate) struct Outcome {
     pub(crate) seed: u64,
-    pub(crate) offences: Vec<Offence>,
-    pub(crate) story: Story,
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) transcript: Transcript,
     pub(crate) script: String,
     pub(crate) events: Vec<Arc<Event>>,
     /// Every request that the API server answered.
     pub(crate) entries: Vec<Entry>,
-    /// How often the journal was written.
+    /// The number of writes of the journal.
     pub(crate) writes: u64,
-    /// How many DELETEs were sent.
+    /// The number of DELETEs that were sent.
     pub(crate) deletes: usize,
-    pub(crate) moments: Moments,
+    pub(crate) revision_times: RevisionTimes,
     pub(crate) objects: usize,
     /// Whether a run was started.
     pub(crate) ran: bool,
-    /// How many objects controllers had made between the plan and the start of its run.
-    pub(crate) newcomers: usize,
-    /// What took effect of what was drawn.
-    pub(crate) traces: BTreeSet<&'static str>,
-    /// How long it took in the sandbox.
+    /// The number of objects that controllers created between the plan and the start of its run.
+    pub(crate) late_objects: usize,
+    /// The generated faults and features that took effect.
+    pub(crate) effects: BTreeSet<&'static str>,
+    /// How long it took in the time of the sandbox.
     pub(crate) lasted: Duration,
 }

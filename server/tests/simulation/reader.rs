@@ -1,5 +1,5 @@
-//! Somebody at a page: folds what they are told as a browser does, over all lives of the server, and notes what they may
-//! not see.
+//! Readers of pages: they fold messages as a browser does, over all server instances, and report violations in what
+//! they see.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,34 +8,34 @@ use teardown::message::{Message, Revision, Topic, View};
 use tokio::sync::{broadcast::error::RecvError, watch};
 
 use crate::{
-    application::is_given_away,
-    door::Door,
-    oracle::Offence,
-    saboteur::Saboteur,
-    sighting::{Sighting, Vantage, is_over},
+    application::contains_secret,
+    end_page::{EndPage, Observer, is_over},
+    http_client::HttpClient,
+    mutant::Mutant,
+    oracle::Violation,
     stream::Sent,
 };
 
-/// What a reader has seen.
+/// A page as a reader has folded it.
 #[derive(Clone)]
-pub(crate) struct Seen {
+pub(crate) struct FoldedPage {
     inner: Arc<Mutex<Inner>>,
-    vantage: Vantage,
+    observer: Observer,
 }
 
 #[derive(Default)]
 struct Inner {
     view: Option<View>,
-    offences: Vec<Offence>,
+    violations: Vec<Violation>,
     frames: u64,
-    /// The end of the run, where the page is a run's.
-    end: Option<Sighting>,
+    /// The first page that said that its run is over, where the page is a run's.
+    end: Option<EndPage>,
 }
 
-impl Seen {
-    /// Nothing yet.
-    pub(crate) fn from(vantage: Vantage) -> Self {
-        Self { inner: Arc::default(), vantage }
+impl FoldedPage {
+    /// A page without any message.
+    pub(crate) fn from(observer: Observer) -> Self {
+        Self { inner: Arc::default(), observer }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -47,12 +47,12 @@ impl Seen {
         self.lock().view.as_ref().map(View::snapshot)
     }
 
-    pub(crate) fn offences(&self) -> Vec<Offence> {
-        self.lock().offences.clone()
+    pub(crate) fn violations(&self) -> Vec<Violation> {
+        self.lock().violations.clone()
     }
 
     /// The first page that said that its run is over.
-    pub(crate) fn end(&self) -> Option<Sighting> {
+    pub(crate) fn end(&self) -> Option<EndPage> {
         self.lock().end.clone()
     }
 
@@ -60,18 +60,18 @@ impl Seen {
         self.lock().view.as_ref().map(View::revision)
     }
 
-    /// Takes a frame in.
+    /// Applies a message.
     fn fold(&self, topic: &Topic, json: &str) {
         let mut inner = self.lock();
-        let Inner { view, offences, frames, end } = &mut *inner;
+        let Inner { view, violations, frames, end } = &mut *inner;
         *frames += 1;
-        if is_given_away(json) {
-            offences.push(Offence::new("I10", format!("a secret is on page {topic}")));
+        if contains_secret(json) {
+            violations.push(Violation::new("I10", format!("a secret is on page {topic}")));
         }
         let message: Message = match serde_json::from_str(json) {
             Ok(message) => message,
             Err(error) => {
-                offences.push(Offence::new("I4", format!("{topic}: no message: {error}")));
+                violations.push(Violation::new("I4", format!("{topic}: no message: {error}")));
                 return;
             }
         };
@@ -82,29 +82,29 @@ impl Seen {
             let has = view.revision();
             let text =
                 format!("{topic}: from {previous} to {revision}, and the reader is at {has}");
-            offences.push(Offence::new("I4", text));
+            violations.push(Violation::new("I4", text));
         }
         if let Err(gap) = view.apply(message) {
-            offences.push(Offence::new("I4", format!("{topic}: {gap}")));
+            violations.push(Violation::new("I4", format!("{topic}: {gap}")));
         }
         let Topic::Run(run) = topic else { return };
         let records = view.records().values();
         if end.is_none() {
-            *end = self.vantage.sight(run.as_str(), records);
+            *end = self.observer.capture(run.as_str(), records);
         } else if is_over(run.as_str(), records) == Some(false) {
-            offences.push(Offence::new("I3", format!("{topic}: was over, and goes on")));
+            violations.push(Violation::new("I3", format!("{topic}: was over, and goes on")));
         }
     }
 }
 
-/// Reads a topic for as long as there are servers.
+/// Follows a topic at the hub for as long as there are servers.
 pub(crate) async fn read(
     topic: Topic,
     mut hubs: watch::Receiver<Option<HubHandle>>,
-    seen: Seen,
-    saboteur: Option<Saboteur>,
+    seen: FoldedPage,
+    mutant: Option<Mutant>,
 ) {
-    let mut misses_one = saboteur == Some(Saboteur::MissedDelta);
+    let mut drops_one = mutant == Some(Mutant::MissedDelta);
     loop {
         let Some(hub) = hubs.borrow_and_update().clone() else {
             if hubs.changed().await.is_err() {
@@ -119,7 +119,7 @@ pub(crate) async fn read(
             continue;
         };
         let Ok(mut subscription) = subscribed else {
-            // Not known yet, or no more.
+            // The topic does not exist yet, or no longer.
             tokio::time::sleep(std::time::Duration::from_secs(1)).await;
             continue;
         };
@@ -128,7 +128,7 @@ pub(crate) async fn read(
         }
         loop {
             match subscription.rest.recv().await {
-                Ok(_) if std::mem::take(&mut misses_one) => {}
+                Ok(_) if std::mem::take(&mut drops_one) => {}
                 Ok(frame) => seen.fold(&topic, &frame.json),
                 Err(RecvError::Lagged(_)) => break,
                 Err(RecvError::Closed) => {
@@ -142,20 +142,24 @@ pub(crate) async fn read(
     }
 }
 
-/// Reads a topic as a browser does, through the router and as server-sent events, for as long as there are servers.
-pub(crate) async fn browse(topic: Topic, mut hubs: watch::Receiver<Option<HubHandle>>, seen: Seen) {
+/// Follows a topic as a browser does, through the router and as server-sent events, for as long as there are servers.
+pub(crate) async fn browse(
+    topic: Topic,
+    mut hubs: watch::Receiver<Option<HubHandle>>,
+    seen: FoldedPage,
+) {
     loop {
         let hub = hubs.borrow_and_update().clone();
-        let door = match hub {
-            Some(hub) => Door::open(hub).await,
+        let client = match hub {
+            Some(hub) => HttpClient::open(hub).await,
             None => Err("there is no server".to_owned()),
         };
-        if let Ok(door) = door {
-            // A life ends its streams without a word; a stream that ended is opened again after a moment.
+        if let Ok(client) = client {
+            // A killed server ends its streams silently. A stream that ended is opened again after a second.
             tokio::select! {
                 biased;
                 changed = hubs.changed() => if changed.is_err() { return } else { continue },
-                () = follow(&door, &topic, &seen) => {}
+                () = follow(&client, &topic, &seen) => {}
             }
             tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         } else if hubs.changed().await.is_err() {
@@ -164,8 +168,8 @@ pub(crate) async fn browse(topic: Topic, mut hubs: watch::Receiver<Option<HubHan
     }
 }
 
-async fn follow(door: &Door, topic: &Topic, seen: &Seen) {
-    let Ok(mut events) = door.follow(topic, seen.revision()).await else { return };
+async fn follow(client: &HttpClient, topic: &Topic, seen: &FoldedPage) {
+    let Ok(mut events) = client.follow(topic, seen.revision()).await else { return };
     while let Some(Sent { name, data, .. }) = events.next().await {
         match name.as_str() {
             "snapshot" | "delta" => seen.fold(topic, &data),
@@ -175,7 +179,7 @@ async fn follow(door: &Door, topic: &Topic, seen: &Seen) {
     }
 }
 
-/// What a folded page and a fresh one do not share.
+/// The first differences between a folded page and a new snapshot.
 pub(crate) fn differences(folded: Option<&Message>, fresh: &Message) -> String {
     let (Some(Message::Snapshot { records: folded, .. }), Message::Snapshot { records, .. }) =
         (folded, fresh)

@@ -1,4 +1,4 @@
-//! What was there at a moment, replayed from the store's history.
+//! The state of the cluster at a moment, replayed from the history of the store.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -11,30 +11,34 @@ use sandbox::{
 };
 use serde_json::Value;
 
+/// The label with the unit of an object.
+pub(crate) const PART_OF: &str = "app.kubernetes.io/part-of";
+
 type Place = (String, String, String);
 
-/// All objects of a moment, as plain JSON by kind, namespace and name.
+/// All objects, as JSON by kind, namespace and name.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     objects: BTreeMap<Place, Arc<Value>>,
-    /// Where each object is, by UID.
+    /// The place of each object, by UID.
     places: HashMap<String, Place>,
-    /// UIDs of what was there when the plan was made, and of all that came of it since. Everything else is new.
+    /// UIDs of the objects that existed when the plan was made, and of all objects that these own since. Every other
+    /// object is late.
     known: BTreeSet<String>,
-    /// Where each object is, and since which revision, by UID.
-    born: BTreeMap<String, (Key, u64)>,
-    /// No newcomers before this revision.
+    /// The key of each object and the revision of its creation, by UID.
+    creations: BTreeMap<String, (Key, u64)>,
+    /// The revision of the plan. Objects are late only after it.
     planned: u64,
     reached: u64,
 }
 
 impl State {
-    /// An empty cluster; what is added up to this revision is what a plan can know.
+    /// An empty cluster. Objects that are created up to this revision can be in a plan.
     pub(crate) fn before(planned: u64) -> Self {
         Self { planned, ..Self::default() }
     }
 
-    /// A cluster of these objects, all known.
+    /// A cluster of these objects, all known to the plan.
     #[cfg(test)]
     pub(crate) fn of(objects: impl IntoIterator<Item = Value>) -> Self {
         let mut state = Self::default();
@@ -46,21 +50,21 @@ impl State {
         state
     }
 
-    /// Makes an object a newcomer.
+    /// Makes an object late: newer than the plan, and owned by no planned object.
     #[cfg(test)]
-    pub(crate) fn forget(&mut self, object: &Value) {
+    pub(crate) fn make_late(&mut self, object: &Value) {
         self.known.remove(uid(object));
-        self.come_late(object);
+        self.make_newer_than_plan(object);
     }
 
-    /// Lets an object have come when all was planned.
+    /// Makes an object newer than the plan.
     #[cfg(test)]
-    pub(crate) fn come_late(&mut self, object: &Value) {
+    pub(crate) fn make_newer_than_plan(&mut self, object: &Value) {
         let key = Key::new("", "", namespace(object), name(object));
-        self.born.insert(uid(object).to_owned(), (key, self.planned + 1));
+        self.creations.insert(uid(object).to_owned(), (key, self.planned + 1));
     }
 
-    /// Takes in one change.
+    /// Applies one change.
     pub(crate) fn apply(&mut self, event: &Event) {
         let object = &event.object;
         self.reached = event.revision;
@@ -77,8 +81,8 @@ impl State {
                     self.known.insert(uid(object).to_owned());
                 }
                 if event.change == Change::Added {
-                    let born = (event.key.clone(), event.revision);
-                    self.born.insert(uid(object).to_owned(), born);
+                    let creation = (event.key.clone(), event.revision);
+                    self.creations.insert(uid(object).to_owned(), creation);
                     self.places.insert(uid(object).to_owned(), place(object));
                 }
                 self.objects.insert(place(object), object.clone());
@@ -86,14 +90,14 @@ impl State {
         }
     }
 
-    /// Whether the plan could know it, or it came of something that the plan could know.
-    pub(crate) fn knows(&self, object: &Value) -> bool {
+    /// Whether the plan could know an object, or an object that the plan could know created it.
+    pub(crate) fn is_known_to_plan(&self, object: &Value) -> bool {
         self.known.contains(uid(object))
     }
 
-    /// Whether it was not there yet when the plan was made.
-    pub(crate) fn came_later(&self, object: &Value) -> bool {
-        self.born(object).is_some_and(|(_, since)| *since > self.planned)
+    /// Whether an object was created after the plan.
+    pub(crate) fn is_newer_than_plan(&self, object: &Value) -> bool {
+        self.creation(object).is_some_and(|(_, since)| *since > self.planned)
     }
 
     /// The revision of the last change.
@@ -101,9 +105,9 @@ impl State {
         self.reached
     }
 
-    /// Where an object is, and since which revision.
-    pub(crate) fn born(&self, object: &Value) -> Option<&(Key, u64)> {
-        self.born.get(uid(object))
+    /// The key of an object and the revision of its creation.
+    pub(crate) fn creation(&self, object: &Value) -> Option<&(Key, u64)> {
+        self.creations.get(uid(object))
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Value> {
@@ -138,7 +142,7 @@ impl State {
 
 fn place(object: &Value) -> Place {
     let kind = kind(object);
-    // Events come in two groups under one kind, and so may others: the API groups of one kind are kept apart.
+    // Events exist in two API groups under one kind, so the group is part of their place.
     let kind = match kind {
         "Event" => {
             let group = text(object, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
@@ -149,12 +153,12 @@ fn place(object: &Value) -> Place {
     (kind, namespace(object).to_owned(), name(object).to_owned())
 }
 
-/// Text at a JSON pointer; empty where there is none.
+/// The text at a JSON pointer; empty without one.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     pointed(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The list at a JSON pointer; empty where there is none.
+/// The list at a JSON pointer; empty without one.
 pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
     pointed(object, pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -179,12 +183,12 @@ pub(crate) fn owners(object: &Value) -> impl Iterator<Item = &Value> {
     object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
 }
 
-/// The unit that an object says it is part of.
+/// The unit in the labels of an object.
 pub(crate) fn unit(object: &Value) -> &str {
-    object["metadata"]["labels"][crate::application::PART_OF].as_str().unwrap_or_default()
+    object["metadata"]["labels"][PART_OF].as_str().unwrap_or_default()
 }
 
-/// What a person calls it: `Pod shop/web-1`.
+/// The title of an object for people: `Pod shop/web-1`.
 pub(crate) fn title(object: &Value) -> String {
     let slash = if namespace(object).is_empty() { "" } else { "/" };
     format!("{} {}{slash}{}", kind(object), namespace(object), name(object))

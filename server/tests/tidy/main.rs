@@ -1,7 +1,8 @@
-//! What the compiler does not check: who may name whom, that every file is part of a crate, that nothing is left lying
-//! about. Each rule is one test and says in its failure what to do.
+//! Rules that the compiler does not check: which module may depend on which, that every file is part of a crate, that no
+//! unfinished work stays. Each rule is one test, and its failure says what to do.
 #![expect(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
+mod module_graph;
 mod source;
 
 use std::{
@@ -9,9 +10,10 @@ use std::{
     fs,
 };
 
-use source::{Source, code, files, lines_naming, rooms_named, root, sources};
+use module_graph::{Files, ModuleGraph, circles};
+use source::{Source, code, files, lines_naming, modules_named, root, sources};
 
-/// Crates that only some rooms of the server may name; rooms by the beginning of their path.
+/// Crates that only some modules may name; a module by the beginning of its path.
 const CRATES: [(&str, &[&str]); 10] = [
     ("kube", &["server/src/cluster"]),
     ("k8s_openapi", &["server/src/cluster"]),
@@ -25,8 +27,8 @@ const CRATES: [(&str, &[&str]); 10] = [
     ("sandbox", &["server/src/demo.rs"]),
 ];
 
-/// Rooms of the server that a room may not name.
-const ARROWS: [(&str, &[&str]); 7] = [
+/// For each module of the server, the modules that it may not depend on.
+const FORBIDDEN_IN_SERVER: [(&str, &[&str]); 7] = [
     ("hub", &["http", "cluster", "args", "shutdown", "demo"]),
     ("http", &["cluster", "journal", "shutdown"]),
     ("cluster", &["http", "journal", "args", "shutdown", "demo"]),
@@ -36,8 +38,9 @@ const ARROWS: [(&str, &[&str]); 7] = [
     ("chance", &["http", "hub", "cluster", "journal", "args", "shutdown", "demo"]),
 ];
 
-/// Rooms of the page that a room may not name: nothing below knows what is seen, and what is seen asks no network.
-const PAGE_ARROWS: [(&str, &[&str]); 8] = [
+/// For each module of the page, the modules that it may not depend on: state does not know the views, and a view makes no
+/// request.
+const FORBIDDEN_IN_PAGE: [(&str, &[&str]); 8] = [
     ("text", &["address", "command", "live", "page", "route", "scene", "view"]),
     ("layout", &["address", "command", "live", "page", "route", "scene", "text", "view"]),
     ("drawing", &["address", "command", "live", "page", "route", "text", "view"]),
@@ -48,11 +51,11 @@ const PAGE_ARROWS: [(&str, &[&str]); 8] = [
     ("view", &["page", "wire"]),
 ];
 
-/// What reaches the network or another server's page; a view is given what it may set off.
-const ERRANDS: [&str; 6] =
+/// Names that make a request or leave the page; a view gets callbacks instead.
+const REQUESTS: [&str; 6] =
     ["spawn_local", "EventSource", "fetch_with", "command::play", "live::follow", "set_href"];
 
-/// What `teardown` may not depend on: it builds for the browser, and reads no clock and no network.
+/// Crates that `teardown` may not depend on: it builds for the browser, and reads no clock and no network.
 const IMPURE: [&str; 12] = [
     "app",
     "axum",
@@ -68,80 +71,90 @@ const IMPURE: [&str; 12] = [
     "web-sys",
 ];
 
-fn check(rule: &str, offences: &[String]) {
-    assert!(offences.is_empty(), "{rule}:\n  {}", offences.join("\n  "));
+fn check(rule: &str, violations: &[String]) {
+    assert!(violations.is_empty(), "{rule}:\n  {}", violations.join("\n  "));
 }
 
 #[test]
-fn each_crate_is_named_in_its_room() {
+fn crates_that_do_input_or_output_are_named_in_their_modules_alone() {
     let sources = sources();
     let ours = ["app/src", "server/src", "server/teardown/src"];
-    let mut offences = vec![];
+    let mut violations = vec![];
     let shipped =
         |source: &&Source| ours.iter().any(|dir| source.is_under(dir)) && !source.for_tests;
     for source in sources.iter().filter(shipped) {
-        for (name, rooms) in CRATES {
-            if rooms.iter().any(|room| source.is_under(room))
+        for (name, modules) in CRATES {
+            if modules.iter().any(|module| source.is_under(module))
                 || name == "app" && source.is_under("app/src")
             {
                 continue;
             }
             let lines = lines_naming(source.without_tests(), name);
-            offences
+            violations
                 .extend(lines.iter().map(|line| format!("{}:{line} names {name}", source.path)));
         }
     }
-    check("only its own room names a crate that does input or output", &offences);
+    check("name a crate that does input or output in its own module alone", &violations);
 }
 
 #[test]
-fn arrows_between_rooms_point_one_way() {
-    let mut offences = vec![];
+fn modules_of_the_server_depend_in_one_direction() {
+    let mut violations = vec![];
     for source in sources() {
-        for (room, forbidden) in ARROWS {
-            if !source.for_tests && source.is_under(&format!("server/src/{room}")) {
-                let named = source.rooms();
+        for (module, forbidden) in FORBIDDEN_IN_SERVER {
+            if !source.for_tests && source.is_under(&format!("server/src/{module}")) {
+                let named = source.modules();
                 let named = forbidden.iter().filter(|other| named.contains(**other));
-                offences.extend(named.map(|other| format!("{} names crate::{other}", source.path)));
+                violations
+                    .extend(named.map(|other| format!("{} names crate::{other}", source.path)));
             }
         }
     }
-    check("a room knows only the rooms that its arrow leads to", &offences);
+    check(
+        "a module of the server depends on the modules below it alone; see FORBIDDEN_IN_SERVER",
+        &violations,
+    );
 }
 
 #[test]
-fn whether_the_cluster_is_played_is_passed_on_and_never_asked() {
-    let rooms = ["server/src/hub", "server/src/cluster", "server/src/journal"];
-    let mut offences = vec![];
-    for source in sources().iter().filter(|source| rooms.iter().any(|room| source.is_under(room))) {
+fn server_does_not_ask_whether_its_cluster_is_simulated() {
+    let modules = ["server/src/hub", "server/src/cluster", "server/src/journal"];
+    let mut violations = vec![];
+    for source in
+        sources().iter().filter(|source| modules.iter().any(|module| source.is_under(module)))
+    {
         let asks = ["Demo(", ".demo("].into_iter();
         let asked = asks.filter(|word| {
             let code = source.without_tests();
-            // A watch that lists what it does not look at names it once, without looking.
+            // An exhaustive match has to name the variant, which is allowed as long as it ignores the content.
             !source.for_tests && code.replace("Demo(_)", "").contains(word)
         });
-        offences.extend(asked.map(|word| format!("{} asks {word}", source.path)));
+        violations.extend(asked.map(|word| format!("{} asks {word}", source.path)));
     }
-    check("the server does not know what it talks to", &offences);
+    check("the server does not know whether its cluster is simulated", &violations);
 }
 
 #[test]
-fn arrows_within_the_page_point_one_way() {
-    let mut offences = vec![];
+fn modules_of_the_page_depend_in_one_direction() {
+    let mut violations = vec![];
     for source in sources() {
-        for (room, forbidden) in PAGE_ARROWS {
-            if !source.for_tests && source.is_under(&format!("app/src/{room}")) {
-                let named = source.rooms();
+        for (module, forbidden) in FORBIDDEN_IN_PAGE {
+            if !source.for_tests && source.is_under(&format!("app/src/{module}")) {
+                let named = source.modules();
                 let named = forbidden.iter().filter(|other| named.contains(**other));
-                offences.extend(named.map(|other| format!("{} names crate::{other}", source.path)));
+                violations
+                    .extend(named.map(|other| format!("{} names crate::{other}", source.path)));
             }
         }
         if source.is_under("app/src/view") {
-            let named = ERRANDS.iter().filter(|errand| source.code.contains(**errand));
-            offences.extend(named.map(|errand| format!("{} says {errand}", source.path)));
+            let named = REQUESTS.iter().filter(|request| source.code.contains(**request));
+            violations.extend(named.map(|request| format!("{} names {request}", source.path)));
         }
     }
-    check("a view shows what it is given; who goes out to the server is a page", &offences);
+    check(
+        "a view shows its arguments, and a page makes the requests; see FORBIDDEN_IN_PAGE",
+        &violations,
+    );
 }
 
 /// The literals of a line that are sentences: they begin with a capital, or have three words.
@@ -162,12 +175,12 @@ fn prose(line: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_sentence_stands_in_the_catalogue() {
-    let said = ["app/src/view", "app/src/page", "app/src/live.rs", "app/src/lib.rs"];
-    let mut offences = vec![];
+fn sentences_for_people_stand_in_the_catalogue() {
+    let shown_from = ["app/src/view", "app/src/page", "app/src/live.rs", "app/src/lib.rs"];
+    let mut violations = vec![];
     for source in sources().iter().filter(|source| !source.for_tests) {
-        let shown = said.iter().any(|room| source.is_under(room));
-        // What the server finds travels as a code; only what others said travels as they said it.
+        let shown = shown_from.iter().any(|module| source.is_under(module));
+        // The server sends a code for each of its own findings. It sends the words of others unchanged.
         let found = source.is_under("server/src") || source.is_under("server/teardown/src");
         let lines = source.without_tests().lines().count();
         for (number, line) in (1..=lines).zip(source.text.lines()) {
@@ -177,21 +190,21 @@ fn every_sentence_stands_in_the_catalogue() {
             }
             if shown {
                 let prose = prose(line);
-                offences
+                violations
                     .extend(prose.iter().map(|it| format!("{}:{number} says {it:?}", source.path)));
             }
             if found && (line.contains("ApiProblem::from(\"") || line.contains("message: \"")) {
-                offences.push(format!("{}:{number} complains in words of its own", source.path));
+                violations.push(format!("{}:{number} makes a sentence of its own", source.path));
             }
         }
     }
-    check("a sentence that a person reads stands in app/src/text", &offences);
+    check("a sentence for people stands in app/src/text", &violations);
 }
 
 #[test]
-fn teardown_is_pure() {
+fn teardown_depends_on_no_crate_that_does_input_or_output() {
     let manifest = fs::read_to_string(root().join("server/teardown/Cargo.toml")).unwrap();
-    let mut offences = vec![];
+    let mut violations = vec![];
     let mut section = "";
     for line in manifest.lines() {
         if line.starts_with('[') {
@@ -199,131 +212,173 @@ fn teardown_is_pure() {
         }
         let name = line.split([' ', '=', '.']).next().unwrap_or_default();
         if section == "[dependencies]" && IMPURE.contains(&name) {
-            offences.push(format!("server/teardown/Cargo.toml depends on {name}"));
+            violations.push(format!("server/teardown/Cargo.toml depends on {name}"));
         }
     }
-    check("teardown decides, and does nothing", &offences);
+    check("teardown decides, and neither reads nor sends anything", &violations);
 }
 
 #[test]
-fn rooms_of_teardown_know_no_later_rooms() {
+fn modules_of_teardown_form_no_circle() {
     let mut knows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources().iter().filter(|source| source.is_under("server/teardown/src")) {
         let inside = source.path.strip_prefix("server/teardown/src/").unwrap_or_default();
-        let room = inside.split(['/', '.']).next().unwrap_or_default().to_owned();
-        if room != "lib" && !source.for_tests {
-            let mut named = source.rooms();
-            named.remove(&room);
-            knows.entry(room).or_default().extend(named);
+        let module = inside.split(['/', '.']).next().unwrap_or_default().to_owned();
+        if module != "lib" && !source.for_tests {
+            let mut named = source.modules();
+            named.remove(&module);
+            knows.entry(module).or_default().extend(named);
         }
     }
-    let mut rooms: BTreeSet<_> = knows.keys().cloned().collect();
-    // Take away the rooms that know nobody who is left, or that nobody who is left knows: a circle remains.
+    let mut modules: BTreeSet<_> = knows.keys().cloned().collect();
+    // Remove each module that depends on none of the rest, or on which none of the rest depends: circles remain.
     loop {
         for named in knows.values_mut() {
-            named.retain(|room| rooms.contains(room));
+            named.retain(|module| modules.contains(module));
         }
         let known: BTreeSet<_> = knows.values().flatten().cloned().collect();
         let count = knows.len();
-        knows.retain(|room, named| !named.is_empty() && known.contains(room));
-        rooms = knows.keys().cloned().collect();
+        knows.retain(|module, named| !named.is_empty() && known.contains(module));
+        modules = knows.keys().cloned().collect();
         if knows.len() == count {
             break;
         }
     }
     let circle: Vec<_> =
-        knows.iter().map(|(room, named)| format!("{room} knows {named:?}")).collect();
-    check("rooms of teardown can be read one after another", &circle);
+        knows.iter().map(|(module, named)| format!("{module} depends on {named:?}")).collect();
+    check("the modules of teardown can be read one after another", &circle);
+}
+
+/// A file can then be read, moved and tested together with the files that it depends on, and with no others.
+#[test]
+fn files_depend_on_each_other_in_no_circle() {
+    let sources = sources();
+    let roots: Vec<_> =
+        sources.iter().filter(|it| it.is_root()).map(|it| it.path.clone()).collect();
+    let files: Files = sources.into_iter().map(|source| (source.path, source.text)).collect();
+    let mut violations = BTreeSet::new();
+    for root in roots {
+        for circle in circles(&ModuleGraph::of(&root, &files).edges()) {
+            let files: BTreeSet<_> = circle.keys().map(|(from, _)| from).collect();
+            let mut text = format!("{} files of the crate of {root}:", files.len());
+            for ((from, to), name) in &circle {
+                text += &format!("\n    {from} names {name} of {to}");
+            }
+            violations.insert(text);
+        }
+    }
+    let violations: Vec<_> = violations.into_iter().collect();
+    check("move what both files need into a third file, so that no circle is left", &violations);
+}
+
+/// A comment that begins so is half a sentence, which has to be read twice.
+#[test]
+fn comments_begin_with_no_bare_interrogative() {
+    let mut violations = vec![];
+    for source in sources() {
+        let mut is_inside = false;
+        for (number, line) in (1..).zip(source.text.lines()) {
+            let comment = line.trim_start().strip_prefix("//");
+            let words = comment.map(|it| it.trim_start_matches(['/', '!']).trim_start());
+            let first = words.unwrap_or_default().split(|it: char| !it.is_alphanumeric()).next();
+            if !is_inside && matches!(first, Some("What" | "Who" | "Which" | "Whose")) {
+                violations.push(format!("{}:{number} {}", source.path, line.trim_start()));
+            }
+            // An empty line of a comment ends a paragraph.
+            is_inside = words.is_some_and(|it| !it.is_empty());
+        }
+    }
+    check("begin a comment with its subject", &violations);
 }
 
 #[test]
-fn views_are_the_same_in_both_builds() {
+fn views_have_no_cfg() {
     let views = ["app/src/page", "app/src/view"];
-    let mut offences = vec![];
+    let mut violations = vec![];
     for source in sources().iter().filter(|source| views.iter().any(|dir| source.is_under(dir))) {
         let lines =
             source.without_tests().lines().enumerate().filter(|(_, line)| line.contains("cfg("));
         let lines =
             lines.chain(source.code.lines().enumerate().filter(|(_, line)| line.contains("cfg!(")));
-        offences.extend(lines.map(|(line, _)| format!("{}:{}", source.path, line + 1)));
+        violations.extend(lines.map(|(line, _)| format!("{}:{}", source.path, line + 1)));
     }
-    check("what server and browser render is equal, so no cfg in pages and views", &offences);
+    check("server and browser render the same page, so pages and views have no cfg", &violations);
 }
 
 #[test]
-fn every_file_belongs_to_a_crate() {
+fn every_file_is_declared_by_a_mod() {
     let sources = sources();
     let declared: BTreeSet<_> =
         sources.iter().flat_map(Source::declares).map(|(path, _)| path).collect();
     let orphans =
         sources.iter().filter(|source| !source.is_root() && !declared.contains(&source.path));
     let orphans: Vec<_> = orphans.map(|source| source.path.clone()).collect();
-    check("each file is declared by a mod", &orphans);
+    check("declare the file by a mod, or delete it", &orphans);
 }
 
-/// Everything that the table for cargo-leptos names is there: nobody builds with it every day.
+/// The build does not use cargo-leptos, so nothing else would notice that its table names something that is not there.
 #[test]
-fn the_table_for_cargo_leptos_is_true() {
+fn table_for_cargo_leptos_names_what_exists() {
     let root = root();
     let manifest = |at: &str| -> toml::Table {
         fs::read_to_string(root.join(at).join("Cargo.toml")).unwrap().parse().unwrap()
     };
     let workspace = manifest("");
     let table = &workspace["workspace"]["metadata"]["leptos"][0];
-    let said = |key: &str| table[key].as_str().unwrap();
-    let mut offences = vec![];
+    let value = |key: &str| table[key].as_str().unwrap();
+    let mut violations = vec![];
     let mut hold = |is_true: bool, key: &str| {
         if !is_true {
-            offences.push(format!("{key} = {:?}", table[key]));
+            violations.push(format!("{key} = {:?}", table[key]));
         }
     };
     for key in ["style-file", "assets-dir", "end2end-dir"] {
-        hold(root.join(said(key)).exists(), key);
+        hold(root.join(value(key)).exists(), key);
     }
     let [app, server] = ["app", "server"].map(manifest);
-    hold(app["package"]["name"].as_str() == Some(said("lib-package")), "lib-package");
-    hold(server["package"]["name"].as_str() == Some(said("bin-package")), "bin-package");
+    hold(app["package"]["name"].as_str() == Some(value("lib-package")), "lib-package");
+    hold(server["package"]["name"].as_str() == Some(value("bin-package")), "bin-package");
     let features = table["lib-features"].as_array().unwrap();
     let are_there = features.iter().all(|it| app["features"].get(it.as_str().unwrap()).is_some());
     hold(are_there && !features.is_empty(), "lib-features");
     let programs = server["bin"].as_array().unwrap();
-    let is_made = programs.iter().any(|it| it["name"].as_str() == Some(said("bin-exe-name")));
+    let is_made = programs.iter().any(|it| it["name"].as_str() == Some(value("bin-exe-name")));
     hold(is_made, "bin-exe-name");
-    let profile = said("lib-profile-release");
+    let profile = value("lib-profile-release");
     hold(workspace["profile"].get(profile).is_some(), "lib-profile-release");
-    // Where the server looks for the page, and what the page is called there.
+    // The server looks for the page at these places.
     let build = fs::read_to_string(root.join("app/build")).unwrap();
     for (key, before) in [
         ("site-root", "site=$root/"),
         ("site-pkg-dir", "pkg=$site/"),
         ("output-name", "--out-name "),
     ] {
-        let is_so = |(_, rest): (&str, &str)| rest.starts_with(said(key));
+        let is_so = |(_, rest): (&str, &str)| rest.starts_with(value(key));
         hold(build.split_once(before).is_some_and(is_so), key);
     }
-    check("what cargo-leptos is told is how it is", &offences);
+    check("correct the table for cargo-leptos in Cargo.toml", &violations);
 }
 
 #[test]
-fn nothing_is_left_lying_about() {
+fn sources_hold_no_unfinished_work() {
     let words = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
     let macros = [concat!("todo", "!"), concat!("dbg", "!"), concat!("unimplemented", "!")];
-    let mut offences = vec![];
+    let mut violations = vec![];
     for source in sources() {
         for (number, (text, code)) in (1..).zip(source.text.lines().zip(source.code.lines())) {
             let word = words.iter().find(|word| {
                 text.split(|char: char| !char.is_alphanumeric()).any(|it| it == **word)
             });
             let found = word.or_else(|| macros.iter().find(|name| code.contains(**name)));
-            offences.extend(found.map(|found| format!("{}:{number} says {found}", source.path)));
+            violations.extend(found.map(|found| format!("{}:{number} holds {found}", source.path)));
         }
     }
-    check("finish it, or write it where plans are kept", &offences);
+    check("finish the work, or file an issue", &violations);
 }
 
 #[test]
-fn exceptions_give_their_reason() {
-    let mut offences = vec![];
+fn exceptions_from_lints_give_a_reason() {
+    let mut violations = vec![];
     for source in sources() {
         for (at, opening) in
             ["[allow(", "[expect("].iter().flat_map(|it| source.code.match_indices(it))
@@ -332,15 +387,18 @@ fn exceptions_give_their_reason() {
             let attribute = &attribute[..attribute.find(")]").unwrap_or(attribute.len())];
             if !attribute.contains("reason") {
                 let line = source.code[..at].matches('\n').count() + 1;
-                offences.push(format!("{}:{line} {opening}", source.path));
+                violations.push(format!("{}:{line} {opening}", source.path));
             }
         }
     }
-    check("an exception from a lint gives its reason, and is `expect` where that works", &offences);
+    check(
+        "give the exception from a lint a reason, and write `expect` rather than `allow`",
+        &violations,
+    );
 }
 
 #[test]
-fn every_style_has_its_view() {
+fn every_stylesheet_has_its_view_and_is_imported() {
     let root = root();
     let main = fs::read_to_string(root.join("style/main.css")).unwrap();
     let seen: BTreeSet<String> = sources()
@@ -348,22 +406,25 @@ fn every_style_has_its_view() {
         .filter_map(|source| source.path.strip_prefix("app/src/")?.strip_suffix(".rs"))
         .map(str::to_owned)
         .collect();
-    let mut offences = vec![];
+    let mut violations = vec![];
     for path in files(&root.join("style"), ".css") {
         let path = path.strip_prefix(root.join("style")).unwrap().display().to_string();
         let stem = path.trim_end_matches(".css");
         if stem.contains('/') && !seen.contains(stem) {
-            offences.push(format!("style/{path} has no app/src/{stem}.rs"));
+            violations.push(format!("style/{path} has no app/src/{stem}.rs"));
         }
         if path != "main.css" && !main.contains(&format!("\"{path}\"")) {
-            offences.push(format!("style/main.css does not import {path}"));
+            violations.push(format!("style/main.css does not import {path}"));
         }
     }
-    check("what is styled is a view or a page of the same name, and is imported", &offences);
+    check(
+        "a stylesheet has the name of its view or page, and style/main.css imports it",
+        &violations,
+    );
 }
 
 #[test]
-fn the_checks_see_what_they_look_for() {
+fn text_scans_find_names_in_code_alone() {
     let blanked = code(
         "a(\"kube::x\", r#\"y\"z\"#, '\"', 'l', '…', '\\'', b\"q\"); // kube::\nlet x: &'static str; /* kube:: */ end",
     );
@@ -390,7 +451,7 @@ fn the_checks_see_what_they_look_for() {
         assert!(prose(line).is_empty(), "{line}");
     }
 
-    let named = rooms_named(
+    let named = modules_named(
         "use crate::hub::{http, Hub}; use crate::{args, journal::{Journal, hub}, plan};\ncrate::run::x(a, b)",
     );
     assert_eq!(
@@ -400,7 +461,7 @@ fn the_checks_see_what_they_look_for() {
     let deep = |path: &str, code: &str| {
         let code = code.to_owned();
         let source = Source { path: path.to_owned(), text: code.clone(), code, for_tests: false };
-        source.rooms().into_iter().collect::<Vec<_>>()
+        source.modules().into_iter().collect::<Vec<_>>()
     };
     assert_eq!(deep("server/src/hub.rs", "use super::http::Site;"), ["http"]);
     assert_eq!(

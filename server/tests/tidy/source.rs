@@ -1,4 +1,4 @@
-//! The project's own files, and which crates and rooms their code names.
+//! The project's own source files, and which crates and modules their code names.
 
 use std::{
     collections::BTreeSet,
@@ -22,11 +22,10 @@ const SOURCES: [&str; 8] = [
 pub(crate) struct Source {
     /// From the root of the repository, with `/`.
     pub(crate) path: String,
-    /// As it is.
     pub(crate) text: String,
-    /// Without what comments and literals say; lines stay where they are.
+    /// The text with spaces in place of comments and literals, so that lines keep their numbers.
     pub(crate) code: String,
-    /// Whether only tests are built with it.
+    /// Whether the file is compiled for unit tests alone.
     pub(crate) for_tests: bool,
 }
 
@@ -36,20 +35,20 @@ impl Source {
         rest.is_some_and(|rest| prefix.ends_with(".rs") || rest == ".rs" || rest.starts_with('/'))
     }
 
-    /// The code before the unit tests, which stand last in a file and may know more than it.
+    /// The code before the unit tests, which stand last in a file and may depend on more than it.
     pub(crate) fn without_tests(&self) -> &str {
         self.code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default()
     }
 
-    /// The modules of its own crate that it names, tests left out: from the root of the crate, or upwards from itself.
-    pub(crate) fn rooms(&self) -> BTreeSet<String> {
+    /// The outermost modules of its own crate that it names outside of tests, by `crate::` or by `super::`.
+    pub(crate) fn modules(&self) -> BTreeSet<String> {
         let inside = self.path.split_once("/src/").map_or("", |(_, inside)| inside);
         let stem = inside.trim_end_matches(".rs").trim_end_matches("/mod");
         let climb = "super::".repeat(stem.split('/').count());
-        rooms_named(&self.without_tests().replace(&climb, "crate::"))
+        modules_named(&self.without_tests().replace(&climb, "crate::"))
     }
 
-    /// The files that its `mod x;` lines may mean, and whether they are for tests alone.
+    /// The files that its `mod x;` lines may name, and whether they are for tests alone.
     pub(crate) fn declares(&self) -> Vec<(String, bool)> {
         let stem = self.path.strip_suffix(".rs").unwrap_or_default();
         let dir = match stem.rsplit_once('/') {
@@ -73,7 +72,7 @@ impl Source {
         declared
     }
 
-    /// Whether the compiler begins with it.
+    /// Whether it is the root of a crate.
     pub(crate) fn is_root(&self) -> bool {
         let dir = self
             .path
@@ -126,11 +125,11 @@ pub(crate) fn sources() -> Vec<Source> {
     for source in &mut sources {
         source.for_tests = for_tests.contains(&source.path);
     }
-    assert!(sources.len() > 20, "the sources are where they are looked for");
+    assert!(sources.len() > 20, "the sources have moved away from SOURCES");
     sources
 }
 
-/// The text with spaces in place of comments and of what literals hold.
+/// The text with spaces in place of comments and literals.
 pub(crate) fn code(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = bytes.to_vec();
@@ -179,7 +178,7 @@ pub(crate) fn is_word(byte: Option<&u8>) -> bool {
     byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
-/// Lines where a path begins with `name`.
+/// The numbers of the lines on which a path begins with `name`.
 pub(crate) fn lines_naming(code: &str, name: &str) -> Vec<usize> {
     let bytes = code.as_bytes();
     let begins = |at: usize| {
@@ -200,14 +199,14 @@ pub(crate) fn lines_naming(code: &str, name: &str) -> Vec<usize> {
 }
 
 /// The modules of its own crate that some code names, as `crate::x` or in `crate::{x, y}`.
-pub(crate) fn rooms_named(code: &str) -> BTreeSet<String> {
-    let mut rooms = BTreeSet::new();
+pub(crate) fn modules_named(code: &str) -> BTreeSet<String> {
+    let mut modules = BTreeSet::new();
     for (at, _) in code.match_indices("crate::") {
         if is_word(code.as_bytes()[..at].last()) {
             continue;
         }
         let rest = &code[at + "crate::".len()..];
-        let mut room = String::new();
+        let mut module = String::new();
         let mut depth = 0;
         let mut naming = true;
         for char in rest.chars() {
@@ -215,26 +214,26 @@ pub(crate) fn rooms_named(code: &str) -> BTreeSet<String> {
                 '{' => depth += 1,
                 '}' => depth -= 1,
                 ',' if depth == 1 => {
-                    rooms.insert(std::mem::take(&mut room));
+                    modules.insert(std::mem::take(&mut module));
                     naming = true;
                     continue;
                 }
                 char if char.is_whitespace() && depth > 0 => continue,
                 char if char.is_alphanumeric() || char == '_' => {
                     if naming {
-                        room.push(char);
+                        module.push(char);
                     }
                     continue;
                 }
                 _ => {}
             }
-            naming &= room.is_empty();
+            naming &= module.is_empty();
             if depth == 0 {
                 break;
             }
         }
-        rooms.insert(room);
+        modules.insert(module);
     }
-    rooms.remove("");
-    rooms
+    modules.remove("");
+    modules
 }

@@ -1,9 +1,9 @@
-//! Applications drawn at random: one to three namespaces, workloads of each kind with Pods, claims, accounts, traffic,
-//! and a bystander that may use what is not its own.
+//! Random applications: one to three namespaces, workloads of each kind with Pods, claims, accounts and traffic, and a
+//! bystander that may use objects of the application.
 
 use proptest::prelude::*;
 
-/// One workload with what belongs to it.
+/// One workload with the objects around it.
 #[derive(Clone, Debug)]
 struct Part {
     namespace: usize,
@@ -42,7 +42,7 @@ fn part() -> impl Strategy<Value = Part> {
     )
 }
 
-/// The fixture of an application called `shop`, and of a bystander.
+/// The fixture of an application called `shop` and of a bystander.
 pub(crate) fn application() -> impl Strategy<Value = String> {
     let bystander = prop::option::of((0usize..3, any::<[bool; 3]>()));
     (prop::collection::vec(part(), 1..5), bystander, any::<bool>()).prop_map(|(parts, bystander, labelled)| {
@@ -114,7 +114,7 @@ impl Part {
                 })
             }
         };
-        // A part that is no workload is its Pods, so it has at least one: an application is never empty.
+        // A part without a workload has at least one Pod, so that an application is never empty.
         for pod in 0..self.pods.max(usize::from(workload.is_none())) {
             let owner =
                 workload.as_ref().map_or(" of=shop".to_owned(), |owner| format!(" owner={owner}"));

@@ -1,5 +1,5 @@
-//! A cluster for rehearsals: it holds the truth, is slow, loses answers, tells late, collects garbage, replaces Pods as
-//! long as their owner lives, and notes every DELETE that came too early.
+//! A simulated cluster: it is slow, loses answers, delays events, collects garbage, replaces Pods as long as their
+//! owner lives, and records every DELETE that came too early.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -17,34 +17,34 @@ use teardown::{
 };
 
 /// Random numbers from a seed (splitmix64), the same on every machine.
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % sides
+        (z ^ (z >> 31)) % bound
     }
 
-    pub(crate) fn one_in(&mut self, sides: u64) -> bool {
-        self.roll(sides) == 0
+    pub(crate) fn one_in(&mut self, bound: u64) -> bool {
+        self.below(bound) == 0
     }
 }
 
-/// The truth.
+/// The true state of the cluster, and the events that nobody has been told yet.
 pub(crate) struct Cluster {
     objects: BTreeMap<Uid, Object>,
     planned: BTreeMap<Uid, BTreeSet<Uid>>,
     calls: Vec<Action>,
     replies: Vec<(Action, Outcome)>,
-    untold: BTreeMap<String, VecDeque<Observation>>,
-    born: u32,
+    pending: BTreeMap<String, VecDeque<Observation>>,
+    created: u32,
     violations: Vec<String>,
 }
 
@@ -55,13 +55,13 @@ impl Cluster {
             planned: BTreeMap::new(),
             calls: Vec::new(),
             replies: Vec::new(),
-            untold: BTreeMap::new(),
-            born: 0,
+            pending: BTreeMap::new(),
+            created: 0,
             violations: Vec::new(),
         }
     }
 
-    /// Remembers who goes before whom, by the edges that are there at the start.
+    /// Remembers the order of deletion, by the edges at the start.
     pub(crate) fn watch_order(&mut self, graph: &Graph) {
         for (first, then, _) in graph.edges().iter().filter_map(Edge::ordered) {
             if !self.objects[first].is_made_by_cluster() {
@@ -70,9 +70,9 @@ impl Cluster {
         }
     }
 
-    /// Complete lists; what was not told yet is in them.
+    /// Complete lists, which include the changes of pending events.
     pub(crate) fn listing(&mut self) -> Vec<Observation> {
-        self.untold.clear();
+        self.pending.clear();
         let objects: Vec<Object> = self.objects.values().cloned().collect();
         fixture::listing(&objects)
     }
@@ -89,8 +89,8 @@ impl Cluster {
         self.calls.extend(actions);
     }
 
-    /// The process died before the calls left, and nobody will ever answer them.
-    pub(crate) fn lose(&mut self, actions: Vec<Action>) {
+    /// Drops calls that the process had not sent when it was killed.
+    pub(crate) fn drop_unsent(&mut self, actions: Vec<Action>) {
         let lost = |action| {
             (
                 action,
@@ -100,21 +100,21 @@ impl Cluster {
         self.replies.extend(actions.into_iter().map(lost));
     }
 
-    /// The process died: calls on their way may still arrive, their answers reach nobody.
-    pub(crate) fn forget_replies(&mut self) {
+    /// Drops the answers of calls that were in flight when the process was killed. The calls may still arrive.
+    pub(crate) fn drop_replies(&mut self) {
         self.replies.clear();
     }
 
-    pub(crate) fn reply(&mut self, dice: &mut Dice) -> Option<(Action, Outcome)> {
-        let at = dice.roll(self.replies.len().max(1) as u64) as usize;
+    pub(crate) fn reply(&mut self, rng: &mut Rng) -> Option<(Action, Outcome)> {
+        let at = rng.below(self.replies.len().max(1) as u64) as usize;
         (at < self.replies.len()).then(|| self.replies.swap_remove(at))
     }
 
-    /// Some of what was not told yet, each kind in its order.
-    pub(crate) fn tell(&mut self, dice: &mut Dice) -> Vec<Observation> {
+    /// Some of the pending events, each kind in its order.
+    pub(crate) fn deliver_events(&mut self, rng: &mut Rng) -> Vec<Observation> {
         let mut told = Vec::new();
-        for queue in self.untold.values_mut() {
-            let count = dice.roll(queue.len() as u64 + 1) as usize;
+        for queue in self.pending.values_mut() {
+            let count = rng.below(queue.len() as u64 + 1) as usize;
             told.extend(queue.drain(..count));
         }
         told
@@ -126,26 +126,26 @@ impl Cluster {
             Observation::Deleted { kind, .. } => kind.resource(),
             _ => return,
         };
-        self.untold.entry(kind).or_default().push_back(observation);
+        self.pending.entry(kind).or_default().push_back(observation);
     }
 
-    /// Something happens: a call arrives, an object that is going goes, garbage is collected, a Pod is replaced.
-    pub(crate) fn happen(&mut self, dice: &mut Dice, now: Timestamp) {
-        match dice.roll(3) {
-            0 => self.call(dice, now),
-            1 => self.go_on(dice),
-            _ => self.control(dice, now),
+    /// Advances the cluster: a call arrives, a deleted object goes, garbage is collected, or a Pod is replaced.
+    pub(crate) fn advance(&mut self, rng: &mut Rng, now: Timestamp) {
+        match rng.below(3) {
+            0 => self.call(rng, now),
+            1 => self.finish_a_deletion(rng),
+            _ => self.replace_a_pod(rng, now),
         }
     }
 
-    fn call(&mut self, dice: &mut Dice, now: Timestamp) {
+    fn call(&mut self, rng: &mut Rng, now: Timestamp) {
         if self.calls.is_empty() {
             return;
         }
-        let at = dice.roll(self.calls.len() as u64) as usize;
+        let at = rng.below(self.calls.len() as u64) as usize;
         let action = self.calls.swap_remove(at);
         let lost = Outcome::Unanswered { message: "timed out".into(), after: None };
-        let outcome = match dice.roll(12) {
+        let outcome = match rng.below(12) {
             0 => Outcome::Throttled { after: None },
             1 => lost,
             2 => {
@@ -166,7 +166,7 @@ impl Cluster {
                         uid: Some(other.uid.clone()),
                     });
                 }
-                self.judge(uid);
+                self.check_order(uid);
                 self.delete(uid, now);
                 Outcome::Accepted
             }
@@ -181,13 +181,13 @@ impl Cluster {
                     .objects
                     .values()
                     .filter(|object| object.namespace.as_ref() == Some(namespace));
-                Outcome::Pods(pods.filter_map(sight).collect())
+                Outcome::Pods(pods.filter_map(pod_sight).collect())
             }
         }
     }
 
-    /// A DELETE has arrived: is everything in front of it gone, Pods that nobody planned among it?
-    fn judge(&mut self, uid: &Uid) {
+    /// Checks at the arrival of a DELETE that everything in front of it is gone, including unplanned Pods.
+    fn check_order(&mut self, uid: &Uid) {
         let early: Vec<String> = self
             .planned
             .get(uid)
@@ -205,7 +205,7 @@ impl Cluster {
                 .objects
                 .values()
                 .filter(|pod| pod.namespace == object.namespace)
-                .filter_map(sight);
+                .filter_map(pod_sight);
             let using: Vec<Uid> = mounting
                 .filter(|pod| pod.claims.iter().any(|claim| **claim == *object.name))
                 .map(|pod| pod.uid)
@@ -236,8 +236,8 @@ impl Cluster {
         }
     }
 
-    /// One of the objects that are going goes.
-    fn go_on(&mut self, dice: &mut Dice) {
+    /// One of the deleted objects goes.
+    fn finish_a_deletion(&mut self, rng: &mut Rng) {
         let going: Vec<Uid> = self
             .objects
             .values()
@@ -245,14 +245,14 @@ impl Cluster {
             .map(|object| object.uid.clone())
             .collect();
         if !going.is_empty() {
-            let uid = going[dice.roll(going.len() as u64) as usize].clone();
+            let uid = going[rng.below(going.len() as u64) as usize].clone();
             self.remove(&uid);
         }
     }
 
-    fn control(&mut self, dice: &mut Dice, now: Timestamp) {
+    fn replace_a_pod(&mut self, rng: &mut Rng, now: Timestamp) {
         let all: Vec<Arc<Object>> = self.objects.values().cloned().map(Arc::new).collect();
-        let object = &all[dice.roll(all.len() as u64) as usize];
+        let object = &all[rng.below(all.len() as u64) as usize];
         let owner_is_gone = object.owners.first().is_some_and(|owner| !self.has(&owner.uid));
         let released = matches!(&object.facts, Facts::Volume(volume)
         if volume.reclaim == teardown::object::Reclaim::Delete
@@ -264,23 +264,23 @@ impl Cluster {
             self.delete(&object.uid, now);
         } else if matches!(object.facts, Facts::Pod(_))
             && !object.owners.is_empty()
-            && self.born < 6
-            && dice.one_in(4)
+            && self.created < 6
+            && rng.one_in(4)
         {
-            // A Pod dies of its own, and its owner, which lives, makes another.
+            // A Pod dies, and its owner, which lives, replaces it.
             self.remove(&object.uid);
-            let mut born = Object::clone(object);
-            self.born += 1;
-            born.uid = Uid::new(format!("{}-born-{}", object.uid, self.born));
-            born.name = format!("{}-{}", object.name, self.born).into();
-            born.deletion = None;
-            self.note(Observation::Applied(Box::new(born.clone())));
-            self.objects.insert(born.uid.clone(), born);
+            let mut created = Object::clone(object);
+            self.created += 1;
+            created.uid = Uid::new(format!("{}-created-{}", object.uid, self.created));
+            created.name = format!("{}-{}", object.name, self.created).into();
+            created.deletion = None;
+            self.note(Observation::Applied(Box::new(created.clone())));
+            self.objects.insert(created.uid.clone(), created);
         }
     }
 }
 
-fn sight(object: &Object) -> Option<PodSight> {
+fn pod_sight(object: &Object) -> Option<PodSight> {
     let Facts::Pod(pod) = &object.facts else { return None };
     Some(PodSight {
         uid: object.uid.clone(),

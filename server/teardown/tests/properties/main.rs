@@ -1,4 +1,4 @@
-//! What must hold for every application, every order of happenings and every crash.
+//! Properties that hold for every application, every order of events and every crash.
 
 mod application;
 mod cluster;
@@ -6,7 +6,7 @@ mod cluster;
 use std::{collections::BTreeSet, sync::Arc};
 
 use application::application;
-use cluster::{Cluster, Dice};
+use cluster::{Cluster, Rng};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use teardown::{
@@ -28,7 +28,7 @@ fn plan_of(index: &Index) -> Result<Plan, PlanError> {
     plan(index, &graph, &units[&UnitId::new("shop")], fixture::now())
 }
 
-/// The plan of an application that has no circle; none where nothing of it could go.
+/// The plan of an application without a circle; none where nothing of it could go.
 fn planned(index: &Index) -> Result<Option<Plan>, TestCaseError> {
     match plan_of(index) {
         Ok(plan) => Ok(Some(plan)),
@@ -40,9 +40,8 @@ fn planned(index: &Index) -> Result<Option<Plan>, TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Every plan respects every edge: what goes first comes first, is awaited, and what stays is behind nothing.
     #[test]
-    fn a_plan_respects_every_edge(fixture in application()) {
+    fn plan_respects_every_edge(fixture in application()) {
         let index = fixture::index(&fixture);
         let graph = Graph::of(&index);
         let Some(plan) = planned(&index)? else { return Ok(()) };
@@ -65,9 +64,8 @@ proptest! {
         prop_assert_eq!(members.len(), plan.steps.len(), "an object has two steps");
     }
 
-    /// A circle is named: each of its objects goes before the next, and the last is the first.
     #[test]
-    fn a_circle_is_named(size in 2usize..7, extra in 0usize..4) {
+    fn circle_is_refused_with_its_objects(size in 2usize..7, extra in 0usize..4) {
         let mut fixture = String::new();
         for i in 0..size {
             let owner = (i + size - 1) % size;
@@ -86,25 +84,24 @@ proptest! {
         }
     }
 
-    /// Whatever the cluster, the network and the process do: no DELETE reaches an object while anything that goes before
-    /// it lives, nothing else is touched, and the run comes to its end.
+    /// Whatever the cluster, the network and the process do: no DELETE reaches an object before everything in front of
+    /// it is gone, no other object is touched, and the run ends.
     #[test]
-    fn a_run_keeps_the_order_and_ends(fixture in application(), seed: u64) {
-        rehearse(&fixture, seed, false)?;
+    fn run_keeps_the_order_and_ends(fixture in application(), seed: u64) {
+        simulate_run(&fixture, seed, false)?;
     }
 
-    /// The same with a process that is killed again and again.
     #[test]
-    fn a_run_survives_any_crash(fixture in application(), seed: u64) {
-        rehearse(&fixture, seed, true)?;
+    fn run_with_crashes_keeps_the_order_and_ends(fixture in application(), seed: u64) {
+        simulate_run(&fixture, seed, true)?;
     }
 }
 
-/// A run against a cluster that misbehaves within its rights, with a journal that is replayed after every crash.
+/// A run against a cluster that delays and loses messages, with a journal that is replayed after every crash.
 #[expect(clippy::unwrap_used, reason = "a test helper: what is wrong here is a failed test")]
-fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError> {
+fn simulate_run(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError> {
     let objects = fixture::objects(fixture);
-    let mut dice = Dice::new(seed);
+    let mut rng = Rng::new(seed);
     let mut cluster = Cluster::new(objects);
     let mut index = Index::default();
     index.apply(cluster.listing(), fixture::now());
@@ -117,17 +114,17 @@ fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError
     let started = RunEvent::Started { by: "test".into() };
     run.apply(now, &started).unwrap();
     journal.push((now, started));
-    // After so many entries: how the run stood.
-    let mut lived: Vec<(usize, String)> = Vec::new();
+    // The number of entries and the state of the run after them.
+    let mut states: Vec<(usize, String)> = Vec::new();
 
     for _ in 0..20_000 {
         now += SignedDuration::from_millis(200);
-        if crashes && dice.one_in(25) {
+        if crashes && rng.one_in(25) {
             run = Run::new(RunId::new("r"), plan.clone());
             for (at, event) in &journal {
                 run.apply(*at, event).unwrap();
             }
-            cluster.forget_replies();
+            cluster.drop_replies();
             index = Index::default();
             index.apply(cluster.listing(), now);
             let decision = run.decide(&Input::Recover, &index, now).unwrap();
@@ -136,20 +133,20 @@ fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError
                 journal.push((now, event));
             }
         }
-        let input = match dice.roll(4) {
-            0 => match cluster.reply(&mut dice) {
+        let input = match rng.below(4) {
+            0 => match cluster.reply(&mut rng) {
                 Some((action, outcome)) => Input::CallCompleted { action, outcome },
                 None => Input::Reconcile,
             },
             1 => {
-                index.apply(cluster.tell(&mut dice), now);
+                index.apply(cluster.deliver_events(&mut rng), now);
                 Input::Reconcile
             }
             2 => {
-                cluster.happen(&mut dice, now);
+                cluster.advance(&mut rng, now);
                 Input::Reconcile
             }
-            _ => match dice.roll(120) {
+            _ => match rng.below(120) {
                 0 => Input::Pause { by: "test".into() },
                 1..20 => Input::Resume { by: "test".into() },
                 _ => Input::Reconcile,
@@ -160,12 +157,12 @@ fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError
             run.apply(now, &event).unwrap();
             journal.push((now, event));
             if journal.len().is_multiple_of(7) {
-                lived.push((journal.len(), format!("{run:?}")));
+                states.push((journal.len(), format!("{run:?}")));
             }
         }
-        // A crash between journal and call: the intent is there, the call was never made.
-        if crashes && dice.one_in(20) {
-            cluster.lose(decision.actions);
+        // A crash between journal and call: the intent is durable, and the call was never made.
+        if crashes && rng.one_in(20) {
+            cluster.drop_unsent(decision.actions);
         } else {
             cluster.receive(decision.actions);
         }
@@ -187,23 +184,23 @@ fn rehearse(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseError
         prop_assert!(cluster.has(&kept.uid), "{} should have been kept", kept.uid);
     }
 
-    // Any prefix of the journal, as it lies on the disk, replays to the state in which the run was then.
+    // Any prefix of the journal, as it is on the disk, replays to the state that the run had then.
     let disk: Vec<String> =
         journal.iter().map(|(at, event)| serde_json::to_string(&(at, event)).unwrap()).collect();
     let mut replayed = Run::new(RunId::new("r"), plan.clone());
-    let mut lived = lived.into_iter().peekable();
+    let mut states = states.into_iter().peekable();
     for (count, line) in (1..).zip(&disk) {
         let (at, event): (jiff::Timestamp, RunEvent) = serde_json::from_str(line).unwrap();
         replayed.apply(at, &event).unwrap();
-        if let Some((_, state)) = lived.next_if(|(after, _)| *after == count) {
+        if let Some((_, state)) = states.next_if(|(after, _)| *after == count) {
             prop_assert_eq!(format!("{replayed:?}"), state);
         }
     }
-    prop_assert!(lived.next().is_none());
+    prop_assert!(states.next().is_none());
     Ok(())
 }
 
-/// What a page of the unit shows.
+/// The records of a page of the unit.
 fn records(index: &Index) -> Vec<Record> {
     let graph = Graph::of(index);
     let units = units(index, &graph);
@@ -219,9 +216,9 @@ fn records(index: &Index) -> Vec<Record> {
 }
 
 proptest! {
-    /// A snapshot folded with the deltas after it is the newer snapshot; deltas twice, late joiners and gaps do no harm.
+    /// A snapshot and the deltas after it fold to the newer snapshot, also with repeated deltas, late readers and gaps.
     #[test]
-    fn a_snapshot_and_its_deltas_are_the_newer_snapshot(
+    fn snapshot_with_its_deltas_equals_the_newer_snapshot(
         fixtures in proptest::collection::vec(application(), 2..6),
         join in 0usize..5,
         lost in 0usize..5,
@@ -243,12 +240,12 @@ proptest! {
         if join < fixtures.len() {
             prop_assert_eq!(&reader, &server);
         }
-        // Over the wire and back.
+        // Messages survive serialisation.
         for message in &messages {
             let text = serde_json::to_string(message).unwrap();
             prop_assert_eq!(&serde_json::from_str::<Message>(&text).unwrap(), message);
         }
-        // A lost delta is noticed by the next one.
+        // The next delta shows that one was lost.
         let mut behind = View::new(start, []);
         for (number, message) in messages.iter().enumerate() {
             if number == lost {

@@ -1,17 +1,16 @@
-//! What others have that reaches into every namespace: an API that their Pods serve, a webhook that is asked about what is
-//! deleted, kinds that they brought.
+//! API extensions of other teams that reach into every namespace: an aggregated API, a validating webhook for DELETE,
+//! and custom resource definitions.
 
 use fastrand::Rng;
 use serde_json::json;
 
-use super::{Application, BYSTANDER, Draw, UNIT, object};
+use super::{Application, BYSTANDER, Generator, UNIT, object};
 
-/// The webhook of the others.
 pub(crate) const POLICY: &str = "policy.example.net";
-/// The Deployment behind the API of the others.
+/// The Deployment behind the aggregated API.
 pub(crate) const METRICS: &str = "metrics";
 
-/// What of it there is.
+/// The extensions that a cluster has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Neighbours {
     pub(crate) metrics: bool,
@@ -19,26 +18,27 @@ pub(crate) struct Neighbours {
 }
 
 impl Application {
-    /// Gives an application such neighbours, or none, and lets it use what they brought.
-    pub(crate) fn settle(&mut self, rng: &mut Rng) {
+    /// Adds some of these extensions, and custom resources of the application.
+    pub(crate) fn add_neighbours(&mut self, rng: &mut Rng) {
         self.neighbours = Neighbours { metrics: rng.u32(..4) == 0, policy: rng.u32(..4) == 0 };
         let application = std::mem::take(self);
-        let mut draw = Draw { rng, application, namespaces: vec![], number: 0, definition: false };
-        if draw.application.neighbours.metrics {
-            draw.metrics();
+        let mut generate =
+            Generator { rng, application, namespaces: vec![], number: 0, definition: false };
+        if generate.application.neighbours.metrics {
+            generate.metrics();
         }
-        if draw.application.neighbours.policy {
-            draw.policy();
+        if generate.application.neighbours.policy {
+            generate.policy();
         }
-        draw.projects(UNIT);
-        *self = draw.application;
+        generate.projects(UNIT);
+        *self = generate.application;
     }
 }
 
-impl Draw<'_> {
-    /// As most clusters have one: where nothing answers for it, no namespace can end.
+impl Generator<'_> {
+    /// Adds an aggregated API, as metrics-server has one. While it has no backend, no namespace can be deleted.
     fn metrics(&mut self) {
-        self.served(METRICS);
+        self.deployment_with_service(METRICS);
         let mut registration =
             object("apiregistration.k8s.io/v1", "APIService", "", "v1beta1.metrics.example.net");
         registration["spec"] = json!({
@@ -47,11 +47,11 @@ impl Draw<'_> {
             "service": {"namespace": BYSTANDER, "name": METRICS, "port": 443},
         });
         self.add_for(BYSTANDER, registration);
-        self.application.answering.push((BYSTANDER.to_owned(), METRICS.to_owned()));
+        self.application.backends.push((BYSTANDER.to_owned(), METRICS.to_owned()));
     }
 
     fn policy(&mut self) {
-        self.served("policy");
+        self.deployment_with_service("policy");
         let mut configuration = object(
             "admissionregistration.k8s.io/v1",
             "ValidatingWebhookConfiguration",
@@ -72,8 +72,8 @@ impl Draw<'_> {
         self.add_for(BYSTANDER, configuration);
     }
 
-    /// Pods of the others, and a Service before them.
-    fn served(&mut self, name: &str) {
+    /// A Deployment of the bystander with a Service in front of it.
+    fn deployment_with_service(&mut self, name: &str) {
         self.plain_deployment(BYSTANDER, BYSTANDER, name, 1);
         let mut service = object("v1", "Service", BYSTANDER, name);
         service["spec"] =

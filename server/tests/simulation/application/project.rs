@@ -1,25 +1,24 @@
-//! What other projects bring to a cluster: definitions that nobody's application claims, and resources of them that tell of
-//! its claims, Services, workloads and namespaces.
+//! Custom resources of widespread projects: their definitions belong to no application, and their resources refer to
+//! claims, Services, workloads and namespaces of the unit.
 
 use serde_json::{Value, json};
 
-use super::{Draw, object};
+use super::{Generator, object};
 use crate::state::{kind, name, text};
 
-/// A kind of one of them.
+/// A kind of one of the projects.
 struct Project {
     group: &'static str,
     version: &'static str,
     kind: &'static str,
     plural: &'static str,
-    /// The kind of the object of the application that a resource is about.
+    /// The kind of the object that a resource refers to.
     about: &'static str,
-    /// What it says of the one of that name.
+    /// The specification of a resource that refers to the object of this name.
     spec: fn(&str) -> Value,
 }
 
-/// What widespread projects bring, each naming something of the application: volume snapshots, Gateway API, KEDA, Argo CD
-/// and Flux. The server knows no edge of theirs.
+/// Volume snapshots, Gateway API, KEDA, Argo CD and Flux. The server knows no edges of these kinds.
 const PROJECTS: [Project; 5] = [
     Project {
         group: "snapshot.storage.k8s.io",
@@ -63,8 +62,8 @@ const PROJECTS: [Project; 5] = [
     },
 ];
 
-impl Draw<'_> {
-    /// Installs some, and lets the application make use of them.
+impl Generator<'_> {
+    /// Installs some of the definitions, with resources that refer to objects of the application.
     pub(super) fn projects(&mut self, unit: &str) {
         for project in &PROJECTS {
             if self.chance(15) {

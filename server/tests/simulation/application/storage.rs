@@ -1,11 +1,11 @@
-//! Claims and volumes: made on demand and deleted with their claim, or made by hand and retained.
+//! Claims and volumes: provisioned on demand and deleted with their claim, or provisioned by hand and retained.
 
 use serde_json::{Value, json};
 
-use super::{BYSTANDER, Draw, NFS, UNIT, object};
+use super::{BYSTANDER, Generator, NFS, UNIT, object};
 
-impl Draw<'_> {
-    /// The class of volumes that are made on demand, once.
+impl Generator<'_> {
+    /// Adds the StorageClass of the volumes that are provisioned on demand, once.
     pub(super) fn class(&mut self) {
         if self.application.objects.iter().any(|it| it["kind"] == "StorageClass") {
             return;
@@ -16,7 +16,7 @@ impl Draw<'_> {
         self.application.objects.push(class);
     }
 
-    /// A claim for somebody to mount.
+    /// Adds a claim for a workload to mount.
     pub(super) fn claim(&mut self, namespace: &str) -> String {
         let name = self.name("data");
         let claim = if self.chance(50) {
@@ -35,7 +35,7 @@ impl Draw<'_> {
         self.claim(namespace);
     }
 
-    /// A volume made by hand, for the claim of its name.
+    /// Adds a volume that is provisioned by hand for the claim of this name.
     fn volume(&mut self, name: &str, namespace: &str) -> String {
         let volume_name = format!("volume-{name}");
         let mut volume = object("v1", "PersistentVolume", "", &volume_name);
@@ -48,7 +48,7 @@ impl Draw<'_> {
             "nfs": {"server": NFS, "path": format!("/export/{name}")},
         });
         self.application.volumes.push(volume_name.clone());
-        // Most belong to the unit only through their claim, and are retained.
+        // Most volumes belong to the unit only through their claim, and are retained.
         if self.chance(30) {
             self.add_for(UNIT, volume);
         } else {
@@ -57,7 +57,7 @@ impl Draw<'_> {
         volume_name
     }
 
-    /// A claim of the bystander's with a volume of its own that looks like the unit's.
+    /// A claim and a volume of the bystander that look like those of the unit.
     pub(super) fn shared_volume(&mut self) {
         if !self.chance(30) {
             return;

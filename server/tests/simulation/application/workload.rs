@@ -1,21 +1,21 @@
-//! What makes Pods, and what Pods need.
+//! Workloads and the objects that their Pods need.
 
 use serde_json::{Value, json};
 
-use super::{Draw, RBAC, UNIT, object};
+use super::{Generator, RBAC, UNIT, object};
 
-/// Stands where secrets stand: it must not come out anywhere.
+/// The content of every secret and setting. It must not appear on a page, in the journal or in the log.
 pub(crate) const CANARY: &str = "canary-7e57ab1e";
-/// The same in base64, as the API shows a Secret's data.
+/// The same in base64, as the API shows the data of a Secret.
 pub(crate) const ENCODED: &str = "Y2FuYXJ5LTdlNTdhYjFl";
 
-/// Whether a secret has come out, plain or as the API shows it.
-pub(crate) fn is_given_away(text: &str) -> bool {
+/// Whether a text contains the content of a secret, plain or in base64.
+pub(crate) fn contains_secret(text: &str) -> bool {
     text.contains(CANARY) || text.contains(ENCODED)
 }
 
-impl Draw<'_> {
-    /// A Deployment with a random part of what a Deployment can have around it.
+impl Generator<'_> {
+    /// A Deployment with a random selection of the objects that usually accompany one.
     pub(super) fn deployment(&mut self, unit: &str, namespace: &str) {
         let name = self.name("web");
         let replicas = self.rng.u32(..3);
@@ -77,7 +77,8 @@ impl Draw<'_> {
         })
     }
 
-    /// What a Pod's specification has beside containers: storage, settings, an identity; each with its object.
+    /// The part of a Pod's specification that refers to other objects: storage, settings and identity. Adds these
+    /// objects.
     pub(super) fn needs(&mut self, namespace: &str, name: &str) -> Value {
         let mut spec = json!({});
         let mut volumes = vec![];
@@ -124,7 +125,7 @@ impl Draw<'_> {
         self.secret(namespace);
     }
 
-    /// A ServiceAccount with its rights.
+    /// A ServiceAccount with a role and its binding.
     fn account(&mut self, namespace: &str, name: &str) -> String {
         self.add(object("v1", "ServiceAccount", namespace, name));
         let (kind, binding, within) = if self.chance(70) {
@@ -153,7 +154,7 @@ impl Draw<'_> {
         self.add(scaler);
     }
 
-    /// What selects Pods and does nothing to them: a budget, a policy.
+    /// Objects that only select Pods: a PodDisruptionBudget and a NetworkPolicy.
     pub(super) fn guards(&mut self, namespace: &str, name: &str) {
         if self.chance(20) {
             let mut budget = object("policy/v1", "PodDisruptionBudget", namespace, name);

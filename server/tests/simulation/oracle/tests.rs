@@ -1,7 +1,7 @@
-//! What is not about order: each promise is broken once and kept once.
+//! Each invariant except the order: one history that violates it and one that does not.
 #![expect(clippy::needless_pass_by_value, reason = "objects are written where they are given")]
 
-mod ending;
+mod run_end;
 
 use jiff::Timestamp;
 use sandbox::store::{Change, Key};
@@ -10,53 +10,53 @@ use serde_json::json;
 use super::*;
 use crate::application::{CANARY, ENCODED};
 
-/// A cluster's history, and a plan, by hand.
+/// A cluster's history and a plan, written by hand.
 #[derive(Default)]
-struct Hand {
+struct History {
     evidence: Evidence,
     revision: u64,
 }
 
-impl Hand {
+impl History {
     fn new(steps: &[&str]) -> Self {
-        let mut hand = Self::default();
+        let mut history = Self::default();
         let steps: Vec<Value> =
             (0..).zip(steps).map(|(id, uid)| json!({"id": id, "uid": uid})).collect();
-        let known = &mut hand.evidence.known;
-        known.plans.insert("p".into(), json!({"steps": steps, "kept": []}));
-        known.runs.push(("r".into(), "p".into()));
-        hand.evidence.planned = 100;
-        hand.tell("started");
-        hand
+        let journal = &mut history.evidence.journal;
+        journal.plans.insert("p".into(), json!({"steps": steps, "kept": []}));
+        journal.runs.push(("r".into(), "p".into()));
+        history.evidence.planned = 100;
+        history.journal_event("started");
+        history
     }
 
-    fn tell(&mut self, name: &str) {
-        self.say(json!({"event": name}), 0, 0);
+    fn journal_event(&mut self, name: &str) {
+        self.commit(json!({"event": name}), 0, 0);
     }
 
-    /// An event, and by whom and when it was made durable.
-    fn say(&mut self, event: Value, life: u64, at: u64) {
-        self.evidence.known.mark("r", json!({ "event": event }), life, at);
+    /// Adds an event with the instance and the time of its commit.
+    fn commit(&mut self, event: Value, instance: u64, at: u64) {
+        self.evidence.journal.commit("r", json!({ "event": event }), instance, at);
     }
 
-    /// A DELETE of `a` that is announced, and leaves at a time.
-    fn leave(&mut self, life: u64, at: u64) {
+    /// Announces a DELETE of `a` and sends it at a time.
+    fn send_announced(&mut self, instance: u64, at: u64) {
         self.announce();
-        self.arrive(life, at);
+        self.send(instance, at);
     }
 
     fn announce(&mut self) {
-        self.say(json!({"event": "callStarted", "step": 0, "call": "delete"}), 0, 0);
+        self.commit(json!({"event": "callStarted", "step": 0, "call": "delete"}), 0, 0);
     }
 
-    fn arrive(&mut self, life: u64, at: u64) {
-        let durable = self.evidence.known.count;
+    fn send(&mut self, instance: u64, at: u64) {
+        let durable = self.evidence.journal.count;
         self.evidence.arrivals.push(Arrival {
             path: "a".into(),
             body: json!({"preconditions": {"uid": "a"}}),
             intents: u64::MAX,
             durable,
-            life,
+            instance,
             at,
             until: Some(at),
         });
@@ -67,7 +67,7 @@ impl Hand {
         self.change(change, json!({"name": uid, "uid": uid, "labels": labels}));
     }
 
-    /// What becomes of a ConfigMap with this metadata.
+    /// Adds a change of a ConfigMap with this metadata.
     fn change(&mut self, change: Change, metadata: Value) {
         self.change_of("ConfigMap", change, metadata);
     }
@@ -113,76 +113,78 @@ impl Hand {
             body,
             intents,
             durable: 0,
-            life: 0,
+            instance: 0,
             at: 0,
             until: Some(0),
         });
     }
 
-    /// A DELETE of a life of the server, from when to when it was on its way.
-    fn call(&mut self, life: u64, at: u64, until: Option<u64>) {
-        let path = format!("/api/v1/{life}-{at}");
+    /// Adds a DELETE of a server instance that is in flight from one time to another.
+    fn call(&mut self, instance: u64, at: u64, until: Option<u64>) {
+        let path = format!("/api/v1/{instance}-{at}");
         let (body, intents, durable) = (json!({}), 0, 0);
-        let call = Arrival { path, body, intents, durable, life, at, until };
+        let call = Arrival { path, body, intents, durable, instance, at, until };
         self.evidence.arrivals.push(call);
     }
 
     #[track_caller]
     fn check(&self, expected: &str) {
-        let found: Vec<&str> = judge(&self.evidence).iter().map(|it| it.invariant).collect();
-        assert_eq!(found.join(" "), expected, "{:?}", judge(&self.evidence));
+        let found: Vec<&str> = check(&self.evidence).iter().map(|it| it.invariant).collect();
+        assert_eq!(found.join(" "), expected, "{:?}", check(&self.evidence));
     }
 }
 
-/// A run of one step that went well.
-fn well() -> Hand {
-    let mut hand = Hand::new(&["a"]);
-    hand.event(Change::Added, "a", UNIT);
-    hand.event(Change::Deleted, "a", UNIT);
-    hand.entry("delete", Some("a"), "a", true);
-    hand.arrival(json!({"preconditions": {"uid": "a"}}), 1);
-    hand.tell("finished");
-    hand
+/// A run of one step without violations.
+fn well() -> History {
+    let mut history = History::new(&["a"]);
+    history.event(Change::Added, "a", UNIT);
+    history.event(Change::Deleted, "a", UNIT);
+    history.entry("delete", Some("a"), "a", true);
+    history.arrival(json!({"preconditions": {"uid": "a"}}), 1);
+    history.journal_event("finished");
+    history
 }
 
 #[test]
-fn a_good_run_is_acquitted() {
+fn run_without_violations_passes() {
     well().check("");
 }
 
 #[test]
-fn a_delete_insists_on_a_planned_uid() {
-    let mut hand = well();
-    hand.entry("delete", None, "a", false);
-    hand.check("I2");
-    let mut hand = well();
-    hand.entry("delete", Some("b"), "b", false);
-    hand.check("I2");
-    let mut hand = well();
-    hand.event(Change::Added, "b", "");
-    hand.entry("delete", Some("a"), "b", true);
-    hand.check("I2");
+fn delete_without_a_planned_uid_is_a_violation() {
+    let mut history = well();
+    history.entry("delete", None, "a", false);
+    history.check("I2");
+    let mut history = well();
+    history.entry("delete", Some("b"), "b", false);
+    history.check("I2");
+    let mut history = well();
+    history.event(Change::Added, "b", "");
+    history.entry("delete", Some("a"), "b", true);
+    history.check("I2");
 }
 
 #[test]
-fn a_delete_loses_no_data_but_what_its_plan_says() {
-    let loses = |[own, other]: [&str; 2], told: u64| {
-        let mut hand = Hand::new(&["a"]);
-        let said = |fate: &str| json!([{"volume": {"name": "v"}, "fate": fate}]);
-        let known = &mut hand.evidence.known;
-        known.plans.get_mut("p").unwrap()["data"] = said(own);
-        // One that nobody ever confirmed.
+fn delete_that_loses_unplanned_data_is_a_violation() {
+    let loses = |[own, other]: [&str; 2], observed: u64| {
+        let mut history = History::new(&["a"]);
+        let data_with = |fate: &str| json!([{"volume": {"name": "v"}, "fate": fate}]);
+        let journal = &mut history.evidence.journal;
+        journal.plans.get_mut("p").unwrap()["data"] = data_with(own);
+        // A run whose plan was never confirmed.
         let steps = json!([{"id": 0, "uid": "a"}]);
-        known.plans.insert("q".into(), json!({"steps": steps, "kept": [], "data": said(other)}));
-        hand.evidence.planned = 2;
-        hand.see(
+        journal
+            .plans
+            .insert("q".into(), json!({"steps": steps, "kept": [], "data": data_with(other)}));
+        history.evidence.planned = 2;
+        history.see(
             Change::Added,
             json!({
                 "kind": "PersistentVolumeClaim", "metadata": {"name": "a", "uid": "a"},
                 "spec": {"volumeName": "v"},
             }),
         );
-        hand.see(
+        history.see(
             Change::Added,
             json!({
                 "kind": "PersistentVolume", "metadata": {"name": "v", "uid": "v"},
@@ -190,254 +192,253 @@ fn a_delete_loses_no_data_but_what_its_plan_says() {
             }),
         );
         for collection in ["/api/v1/persistentvolumes", "/api/v1/persistentvolumeclaims"] {
-            hand.evidence.told.hear(0, told, &collection.into(), 2);
+            history.evidence.observed.record(0, observed, &collection.into(), 2);
         }
-        hand.leave(0, 5);
-        hand.entry("delete", Some("a"), "a", true);
-        hand.evidence.entries[0].time = Timestamp::from_millisecond(5).unwrap();
-        judge(&hand.evidence).iter().any(|it| it.text.ends_with("no plan says so"))
+        history.send_announced(0, 5);
+        history.entry("delete", Some("a"), "a", true);
+        history.evidence.entries[0].time = Timestamp::from_millisecond(5).unwrap();
+        check(&history.evidence).iter().any(|it| it.text.ends_with("no plan says so"))
     };
     assert!(!loses(["destroyed", "destroyed"], 5));
     assert!(loses(["kept", "destroyed"], 5));
-    assert!(!loses(["kept", "kept"], 6), "told too late");
+    assert!(!loses(["kept", "kept"], 6), "observed too late");
 }
 
 #[test]
-fn a_run_ends_once() {
-    let mut hand = Hand::new(&[]);
-    hand.check("I3");
-    hand.tell("stopped");
-    hand.check("");
-    hand.tell("finished");
-    hand.check("I3");
+fn run_without_exactly_one_end_is_a_violation() {
+    let mut history = History::new(&[]);
+    history.check("I3");
+    history.journal_event("stopped");
+    history.check("");
+    history.journal_event("finished");
+    history.check("I3");
 }
 
 #[test]
-fn a_finished_run_leaves_nothing_without_a_reason() {
-    let mut hand = well();
-    hand.event(Change::Added, "a", UNIT);
-    hand.check("I3");
-    let mut hand = well();
-    hand.event(Change::Added, "b", UNIT);
-    hand.check("I3");
-    hand.evidence.known.plans.get_mut("p").unwrap()["kept"] = json!([{"uid": "b"}]);
-    hand.check("");
+fn finished_run_that_leaves_a_planned_object_is_a_violation() {
+    let mut history = well();
+    history.event(Change::Added, "a", UNIT);
+    history.check("I3");
+    let mut history = well();
+    history.event(Change::Added, "b", UNIT);
+    history.check("I3");
+    history.evidence.journal.plans.get_mut("p").unwrap()["kept"] = json!([{"uid": "b"}]);
+    history.check("");
 }
 
 #[test]
-fn the_bystander_is_as_it_was() {
-    let mut hand = Hand::new(&[]);
-    hand.tell("finished");
-    hand.event(Change::Added, "b", BYSTANDER);
-    hand.evidence.planned = 1;
-    hand.check("");
-    hand.event(Change::Deleted, "b", BYSTANDER);
-    hand.check("I1");
+fn deleted_object_of_the_bystander_is_a_violation() {
+    let mut history = History::new(&[]);
+    history.journal_event("finished");
+    history.event(Change::Added, "b", BYSTANDER);
+    history.evidence.planned = 1;
+    history.check("");
+    history.event(Change::Deleted, "b", BYSTANDER);
+    history.check("I1");
 }
 
 #[test]
-fn each_delete_has_an_intent_of_its_own() {
-    let mut hand = well();
-    hand.arrival(json!({"preconditions": {"uid": "a"}}), 2);
-    hand.check("");
-    hand.arrival(json!({"preconditions": {"uid": "a"}}), 2);
-    hand.check("I7");
+fn delete_without_its_own_intent_is_a_violation() {
+    let mut history = well();
+    history.arrival(json!({"preconditions": {"uid": "a"}}), 2);
+    history.check("");
+    history.arrival(json!({"preconditions": {"uid": "a"}}), 2);
+    history.check("I7");
 }
 
 #[test]
-fn nothing_is_forced() {
-    let mut hand = well();
-    hand.arrival(json!({"preconditions": {"uid": "a"}, "gracePeriodSeconds": 0}), 2);
-    hand.check("I8");
+fn delete_with_a_grace_period_is_a_violation() {
+    let mut history = well();
+    history.arrival(json!({"preconditions": {"uid": "a"}, "gracePeriodSeconds": 0}), 2);
+    history.check("I8");
     for verb in ["patch", "update", "create", "deletecollection"] {
-        let mut hand = well();
-        hand.entry(verb, None, "a", true);
-        hand.check("I8");
+        let mut history = well();
+        history.entry(verb, None, "a", true);
+        history.check("I8");
     }
-    let mut hand = well();
-    hand.entry("get", None, "a", false);
-    hand.check("");
+    let mut history = well();
+    history.entry("get", None, "a", false);
+    history.check("");
 }
 
 #[test]
-fn a_secret_in_the_journal_is_found() {
-    let mut hand = well();
+fn secret_in_the_journal_is_a_violation() {
+    let mut history = well();
     for secret in [CANARY, ENCODED] {
-        hand.evidence.known.bytes = format!("x{secret}y").into_bytes();
-        hand.check("I10");
+        history.evidence.journal.bytes = format!("x{secret}y").into_bytes();
+        history.check("I10");
     }
 }
 
 #[test]
-fn two_lives_never_call_at_once() {
-    let mut hand = well();
-    hand.call(0, 10, Some(20));
-    hand.call(0, 15, Some(25));
-    hand.call(1, 25, Some(30));
-    hand.check("");
-    hand.call(2, 29, Some(40));
-    hand.check("I6");
-    let mut hand = well();
-    hand.call(0, 10, None);
-    hand.call(1, 90, Some(91));
-    hand.check("I6");
+fn overlapping_calls_of_two_instances_are_a_violation() {
+    let mut history = well();
+    history.call(0, 10, Some(20));
+    history.call(0, 15, Some(25));
+    history.call(1, 25, Some(30));
+    history.check("");
+    history.call(2, 29, Some(40));
+    history.check("I6");
+    let mut history = well();
+    history.call(0, 10, None);
+    history.call(1, 90, Some(91));
+    history.check("I6");
 }
 
-/// A run of one step that nobody started, at rest for so long.
-fn idle(over: u64) -> Hand {
-    let mut hand = Hand::new(&["a"]);
+/// A run of one step that nothing starts, and that lasts this long.
+fn idle(over: u64) -> History {
+    let mut history = History::new(&["a"]);
     let step = json!({"id": 0, "uid": "a", "action": {"delete": {"propagation": "background"}}});
-    hand.evidence.known.plans.insert("p".into(), json!({"steps": [step], "kept": []}));
-    hand.event(Change::Added, "a", UNIT);
-    hand.evidence.moments.note(0, 1);
-    (hand.evidence.healed, hand.evidence.over) = (Some(1_000), over);
-    hand
+    history.evidence.journal.plans.insert("p".into(), json!({"steps": [step], "kept": []}));
+    history.event(Change::Added, "a", UNIT);
+    history.evidence.revision_times.note(0, 1);
+    (history.evidence.healed, history.evidence.over) = (Some(1_000), over);
+    history
 }
 
 #[test]
-fn what_could_go_does_not_wait_for_a_minute() {
-    // That the run has no end is said as well.
+fn step_that_could_start_for_a_minute_is_a_violation() {
+    // The missing end of the run is a violation as well.
     idle(61_000).check("I3");
     idle(61_001).check("I9 I3");
-    let mut hand = idle(90_000);
-    hand.evidence.turns.push(40_000);
-    hand.check("I3");
-    let mut hand = idle(90_000);
-    hand.evidence.healed = None;
-    hand.check("I3");
+    let mut history = idle(90_000);
+    history.evidence.lifecycle_times.push(40_000);
+    history.check("I3");
+    let mut history = idle(90_000);
+    history.evidence.healed = None;
+    history.check("I3");
     for (held, expected) in [("paused", "I3"), ("resumed", "I9 I3")] {
-        let mut hand = idle(90_000);
-        hand.tell(held);
-        hand.check(expected);
+        let mut history = idle(90_000);
+        history.journal_event(held);
+        history.check(expected);
     }
-    let mut hand = idle(90_000);
-    hand.say(json!({"event": "skipped", "step": 0}), 0, 0);
-    hand.check("I3");
+    let mut history = idle(90_000);
+    history.commit(json!({"event": "skipped", "step": 0}), 0, 0);
+    history.check("I3");
 }
 
-/// What controllers do meanwhile brings no run on.
 #[test]
-fn others_moves_are_no_moves() {
-    let mut hand = idle(90_000);
-    hand.event(Change::Added, "made-every-minute", "");
-    hand.event(Change::Modified, "a", UNIT);
-    hand.evidence.moments.note(40_000, 3);
-    hand.check("I9 I3");
-    let mut hand = idle(90_000);
-    hand.event(Change::Added, "b", UNIT);
-    hand.event(Change::Deleted, "b", UNIT);
-    hand.evidence.moments.note(40_000, 3);
-    let steps = &mut hand.evidence.known.plans.get_mut("p").unwrap()["steps"];
+fn changes_by_controllers_do_not_count_as_progress() {
+    let mut history = idle(90_000);
+    history.event(Change::Added, "made-every-minute", "");
+    history.event(Change::Modified, "a", UNIT);
+    history.evidence.revision_times.note(40_000, 3);
+    history.check("I9 I3");
+    let mut history = idle(90_000);
+    history.event(Change::Added, "b", UNIT);
+    history.event(Change::Deleted, "b", UNIT);
+    history.evidence.revision_times.note(40_000, 3);
+    let steps = &mut history.evidence.journal.plans.get_mut("p").unwrap()["steps"];
     steps.as_array_mut().unwrap().push(json!({"id": 1, "uid": "b"}));
-    hand.check("I3");
+    history.check("I3");
 }
 
-/// What came free late has its minute from then on.
 #[test]
-fn what_waits_for_others_is_not_late() {
+fn step_freed_late_has_a_minute_from_then_on() {
     for (freed, expected) in [(20_000, "I9 I3"), (40_000, "I3")] {
-        let mut hand = Hand::new(&["a"]);
+        let mut history = History::new(&["a"]);
         let step = json!({"id": 0, "uid": "a", "action": {"delete": {}}});
-        hand.evidence.known.plans.insert("p".into(), json!({"steps": [step], "kept": []}));
-        hand.event(Change::Added, "owner", "");
+        history.evidence.journal.plans.insert("p".into(), json!({"steps": [step], "kept": []}));
+        history.event(Change::Added, "owner", "");
         let owners = json!([{"uid": "owner"}]);
-        hand.change(Change::Added, json!({"name": "a", "uid": "a", "ownerReferences": owners}));
-        hand.evidence.moments.note(0, 2);
-        hand.event(Change::Deleted, "owner", "");
-        hand.evidence.moments.note(freed, 3);
-        (hand.evidence.healed, hand.evidence.over) = (Some(1_000), 90_000);
-        hand.check(expected);
+        history.change(Change::Added, json!({"name": "a", "uid": "a", "ownerReferences": owners}));
+        history.evidence.revision_times.note(0, 2);
+        history.event(Change::Deleted, "owner", "");
+        history.evidence.revision_times.note(freed, 3);
+        (history.evidence.healed, history.evidence.over) = (Some(1_000), 90_000);
+        history.check(expected);
     }
 }
 
-/// A Pod that was made after the plan is its workload's all the same, whoever made it in between.
+/// A Pod that was created after the plan belongs to its workload, whichever controller created it.
 #[test]
-fn what_waits_for_the_last_pod_of_a_workload_is_not_late() {
+fn step_that_waits_for_the_last_pod_of_a_workload_is_not_late() {
     for (root, expected) in [("set", "I3"), ("of-nobody", "I9 I3")] {
-        let mut hand = Hand::new(&["set", "a"]);
+        let mut history = History::new(&["set", "a"]);
         let after = json!([{"step": 0, "phase": "podsGone"}]);
         let steps = json!([
             {"id": 0, "uid": "set", "action": {"delete": {}}},
             {"id": 1, "uid": "a", "action": {"delete": {}}, "after": after}
         ]);
-        hand.evidence.known.plans.insert("p".into(), json!({"steps": steps, "kept": []}));
-        hand.change(Change::Added, json!({"name": "a", "uid": "a"}));
+        history.evidence.journal.plans.insert("p".into(), json!({"steps": steps, "kept": []}));
+        history.change(Change::Added, json!({"name": "a", "uid": "a"}));
         let owners = json!([{"uid": root}]);
-        hand.change(Change::Added, json!({"name": "mid", "uid": "mid", "ownerReferences": owners}));
-        hand.change(Change::Deleted, json!({"name": "mid", "uid": "mid"}));
+        history
+            .change(Change::Added, json!({"name": "mid", "uid": "mid", "ownerReferences": owners}));
+        history.change(Change::Deleted, json!({"name": "mid", "uid": "mid"}));
         let pod = json!({
             "name": "late", "uid": "late", "ownerReferences": [{"uid": "mid"}],
             "deletionTimestamp": "2026-01-01T00:00:00Z"
         });
-        hand.change_of("Pod", Change::Added, pod);
-        hand.evidence.moments.note(0, 4);
-        (hand.evidence.healed, hand.evidence.over) = (Some(1_000), 90_000);
-        hand.check(expected);
+        history.change_of("Pod", Change::Added, pod);
+        history.evidence.revision_times.note(0, 4);
+        (history.evidence.healed, history.evidence.over) = (Some(1_000), 90_000);
+        history.check(expected);
     }
 }
 
 #[test]
-fn nothing_leaves_after_a_pause() {
+fn delete_after_a_pause_is_a_violation() {
     let paused = || {
-        let mut hand = well();
-        hand.announce();
-        hand.say(json!({"event": "paused"}), 0, 5_000);
-        hand
+        let mut history = well();
+        history.announce();
+        history.commit(json!({"event": "paused"}), 0, 5_000);
+        history
     };
-    let mut hand = paused();
-    hand.arrive(0, 5_000);
-    hand.check("I3");
-    let mut hand = paused();
-    hand.arrive(0, 5_001);
-    hand.check("I8 I3");
-    let mut hand = paused();
-    hand.arrive(1, 5_000);
-    hand.check("I8 I3");
-    let mut hand = paused();
-    hand.tell("resumed");
-    hand.arrive(0, 9_000);
-    hand.check("I3");
-    let mut hand = paused();
-    for _ in 0..=word::WINDOW {
-        hand.arrive(0, 5_000);
+    let mut history = paused();
+    history.send(0, 5_000);
+    history.check("I3");
+    let mut history = paused();
+    history.send(0, 5_001);
+    history.check("I8 I3");
+    let mut history = paused();
+    history.send(1, 5_000);
+    history.check("I8 I3");
+    let mut history = paused();
+    history.journal_event("resumed");
+    history.send(0, 9_000);
+    history.check("I3");
+    let mut history = paused();
+    for _ in 0..=commands::MAX_CONCURRENT_CALLS {
+        history.send(0, 5_000);
     }
-    hand.check("I8 I3");
+    history.check("I8 I3");
 }
 
 #[test]
-fn nothing_leaves_after_a_stop() {
-    let mut hand = well();
-    hand.leave(0, 1_000);
-    hand.say(json!({"event": "stopping"}), 0, 2_000);
-    hand.arrive(0, 2_001);
-    hand.check("I8 I3");
+fn delete_after_a_stop_is_a_violation() {
+    let mut history = well();
+    history.send_announced(0, 1_000);
+    history.commit(json!({"event": "stopping"}), 0, 2_000);
+    history.send(0, 2_001);
+    history.check("I8 I3");
 }
 
 #[test]
-fn nothing_leaves_for_what_was_left_out() {
-    let mut hand = well();
-    hand.leave(0, 1_000);
-    hand.say(json!({"event": "skipped", "step": 1}), 0, 2_000);
-    hand.arrive(0, 3_000);
-    hand.check("I3");
-    hand.say(json!({"event": "skipped", "step": 0}), 0, 4_000);
-    hand.arrive(0, 4_000);
-    hand.check("I8 I3");
+fn delete_for_a_skipped_step_is_a_violation() {
+    let mut history = well();
+    history.send_announced(0, 1_000);
+    history.commit(json!({"event": "skipped", "step": 1}), 0, 2_000);
+    history.send(0, 3_000);
+    history.check("I3");
+    history.commit(json!({"event": "skipped", "step": 0}), 0, 4_000);
+    history.send(0, 4_000);
+    history.check("I8 I3");
 }
 
 #[test]
-fn nothing_outlives_its_namespace() {
-    let mut hand = Hand::new(&[]);
-    hand.tell("stopped");
-    hand.change(Change::Added, json!({"namespace": "n", "name": "s", "uid": "s"}));
-    hand.check("I1");
+fn object_that_outlives_its_namespace_is_a_violation() {
+    let mut history = History::new(&[]);
+    history.journal_event("stopped");
+    history.change(Change::Added, json!({"namespace": "n", "name": "s", "uid": "s"}));
+    history.check("I1");
 }
 
 #[test]
-fn an_object_of_nobody_s_plan_is_not_ended_by_name() {
-    let mut hand = well();
-    hand.event(Change::Added, "b", "");
-    hand.entry("delete", None, "b", true);
-    let offences = judge(&hand.evidence);
-    assert_eq!(offences[0].text, "DELETE of configmaps b ended an object of no confirmed plan");
+fn unplanned_object_deleted_by_name_is_a_violation() {
+    let mut history = well();
+    history.event(Change::Added, "b", "");
+    history.entry("delete", None, "b", true);
+    let violations = check(&history.evidence);
+    assert_eq!(violations[0].text, "DELETE of configmaps b ended an object of no confirmed plan");
 }

@@ -1,4 +1,4 @@
-//! Each rule convicts once and acquits once.
+//! Each order rule: one DELETE that violates it and one that does not.
 #![expect(clippy::needless_pass_by_value, reason = "objects are written where they are given")]
 
 use serde_json::json;
@@ -27,12 +27,12 @@ fn pod(fields: Value) -> Value {
     made("Pod", "a", "p", fields)
 }
 
-/// The object alone may go; with `dependent` there it may not, for a reason that holds `reason`.
+/// Checks that the object alone may go, and that with `dependent` it may not, for a reason that contains `reason`.
 #[track_caller]
 fn check(object: Value, dependent: Value, reason: &str) {
     let alone = State::of([object.clone()]);
     assert_eq!(
-        offences(&Case {
+        violations(&Case {
             unit: UNIT,
             state: &alone,
             object: &object,
@@ -42,31 +42,42 @@ fn check(object: Value, dependent: Value, reason: &str) {
         [""; 0]
     );
     let both = State::of([object.clone(), dependent]);
-    let found =
-        offences(&Case { unit: UNIT, state: &both, object: &object, read: None, seen: &|_| false });
+    let found = violations(&Case {
+        unit: UNIT,
+        state: &both,
+        object: &object,
+        read: None,
+        seen: &|_| false,
+    });
     assert!(found.len() == 1 && found[0].contains(reason), "{found:?}");
 }
 
 #[test]
-fn an_owner_goes_first() {
+fn owner_present_forbids_delete_of_its_dependent() {
     let owner = made("ReplicaSet", "a", "r", json!({}));
     let owned = pod(json!({"metadata": {"ownerReferences": [{"uid": "ReplicaSet-a-r"}]}}));
     check(owned, owner, "ReplicaSet a/r");
 }
 
 #[test]
-fn an_owner_in_another_namespace_is_none() {
+fn owner_in_another_namespace_does_not_count() {
     let owner = made("ReplicaSet", "b", "r", json!({}));
     let owned = pod(json!({"metadata": {"ownerReferences": [{"uid": "ReplicaSet-b-r"}]}}));
     let state = State::of([owner, owned.clone()]);
     assert!(
-        offences(&Case { unit: UNIT, state: &state, object: &owned, read: None, seen: &|_| false })
-            .is_empty()
+        violations(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &owned,
+            read: None,
+            seen: &|_| false
+        })
+        .is_empty()
     );
 }
 
 #[test]
-fn a_claim_outlives_the_pods_that_mount_it() {
+fn claim_stays_while_a_pod_mounts_it() {
     let claim = made("PersistentVolumeClaim", "a", "c", json!({}));
     let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]);
     check(claim.clone(), pod(json!({"spec": {"volumes": volumes}})), "Pod a/p uses it");
@@ -84,28 +95,35 @@ fn a_claim_outlives_the_pods_that_mount_it() {
     let elsewhere = made("Pod", "b", "p", json!({"spec": {"volumes": volumes}}));
     let state = State::of([claim.clone(), elsewhere]);
     assert!(
-        offences(&Case { unit: UNIT, state: &state, object: &claim, read: None, seen: &|_| false })
-            .is_empty()
+        violations(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &claim,
+            read: None,
+            seen: &|_| false
+        })
+        .is_empty()
     );
 }
 
 #[test]
-fn a_newcomer_is_excused_only_if_it_came_after_the_look() {
+fn late_pod_is_excused_only_if_created_after_the_last_list() {
     let claim = made("PersistentVolumeClaim", "a", "c", json!({}));
     let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]);
     let pod = pod(json!({"spec": {"volumes": volumes}}));
     let mut state = State::of([claim.clone(), pod.clone()]);
-    state.forget(&pod);
-    let judge = |read: Option<&BTreeSet<String>>| {
-        offences(&Case { unit: UNIT, state: &state, object: &claim, read, seen: &|_| false }).len()
+    state.make_late(&pod);
+    let violations_of = |read: Option<&BTreeSet<String>>| {
+        violations(&Case { unit: UNIT, state: &state, object: &claim, read, seen: &|_| false })
+            .len()
     };
-    assert_eq!(judge(None), 1);
-    assert_eq!(judge(Some(&BTreeSet::from([uid(&pod).to_owned()]))), 1);
-    assert_eq!(judge(Some(&BTreeSet::new())), 0);
+    assert_eq!(violations_of(None), 1);
+    assert_eq!(violations_of(Some(&BTreeSet::from([uid(&pod).to_owned()]))), 1);
+    assert_eq!(violations_of(Some(&BTreeSet::new())), 0);
 }
 
 #[test]
-fn a_namespace_goes_last() {
+fn namespace_stays_while_it_has_content() {
     let namespace = made("Namespace", "", "a", json!({}));
     check(namespace.clone(), made("ConfigMap", "a", "c", json!({})), "ConfigMap a/c");
     check(
@@ -131,7 +149,7 @@ fn a_namespace_goes_last() {
         made("ConfigMap", "b", "c", json!({})),
     ]);
     assert_eq!(
-        offences(&Case {
+        violations(&Case {
             unit: UNIT,
             state: &state,
             object: &namespace,
@@ -143,21 +161,21 @@ fn a_namespace_goes_last() {
 }
 
 #[test]
-fn a_newcomer_holds_its_namespace_once_it_must_have_been_seen() {
+fn late_object_holds_its_namespace_once_observed() {
     let namespace = made("Namespace", "", "a", json!({}));
-    let newcomer = made("ConfigMap", "a", "c", json!({}));
-    let mut state = State::of([namespace.clone(), newcomer.clone()]);
-    state.forget(&newcomer);
-    let judge = |seen: bool| {
+    let late_object = made("ConfigMap", "a", "c", json!({}));
+    let mut state = State::of([namespace.clone(), late_object.clone()]);
+    state.make_late(&late_object);
+    let violations_of = |seen: bool| {
         let seen = |_: &Value| seen;
-        offences(&Case { unit: UNIT, state: &state, object: &namespace, read: None, seen: &seen })
+        violations(&Case { unit: UNIT, state: &state, object: &namespace, read: None, seen: &seen })
             .len()
     };
-    assert_eq!((judge(true), judge(false)), (1, 0));
+    assert_eq!((violations_of(true), violations_of(false)), (1, 0));
 }
 
 #[test]
-fn a_pod_that_came_later_holds_what_it_needs_once_it_must_have_been_seen() {
+fn late_pod_holds_what_it_needs_once_observed() {
     let needed = made(
         "NetworkPolicy",
         "a",
@@ -169,15 +187,15 @@ fn a_pod_that_came_later_holds_what_it_needs_once_it_must_have_been_seen() {
     let binding = made("RoleBinding", "b", "r", json!({"subjects": subject}));
     for object in [needed, account, binding] {
         for (phase, held) in [("Running", 1), ("Succeeded", 0)] {
-            let lodger = pod(json!({
+            let late_pod = pod(json!({
                 "metadata": {"labels": {"app": "x"}}, "spec": {"serviceAccountName": "s"},
                 "status": {"phase": phase},
             }));
-            let mut state = State::of([object.clone(), lodger.clone()]);
-            state.forget(&lodger);
-            let judge = |seen: bool| {
+            let mut state = State::of([object.clone(), late_pod.clone()]);
+            state.make_late(&late_pod);
+            let violations_of = |seen: bool| {
                 let seen = |_: &Value| seen;
-                offences(&Case {
+                violations(&Case {
                     unit: UNIT,
                     state: &state,
                     object: &object,
@@ -185,32 +203,38 @@ fn a_pod_that_came_later_holds_what_it_needs_once_it_must_have_been_seen() {
                     seen: &seen,
                 })
             };
-            assert_eq!(judge(true).len(), held, "{object} {phase}");
-            assert_eq!(judge(false), [""; 0], "{object} {phase}");
+            assert_eq!(violations_of(true).len(), held, "{object} {phase}");
+            assert_eq!(violations_of(false), [""; 0], "{object} {phase}");
         }
     }
 }
 
 #[test]
-fn a_late_pod_of_what_was_planned_counts_once_it_must_have_been_seen_and_always_for_storage() {
+fn late_pod_of_a_planned_workload_counts_once_observed_and_always_for_storage() {
     let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]);
     let late = pod(json!({"metadata": {"labels": {"app": "x"}}, "spec": {"volumes": volumes}}));
     let service = made("Service", "a", "s", json!({"spec": {"selector": {"app": "x"}}}));
     let claim = made("PersistentVolumeClaim", "a", "c", json!({}));
     for (object, unseen) in [(service, 0), (claim, 1)] {
         let mut state = State::of([object.clone(), late.clone()]);
-        state.come_late(&late);
-        let judge = |seen: bool| {
+        state.make_newer_than_plan(&late);
+        let violations_of = |seen: bool| {
             let seen = |_: &Value| seen;
-            offences(&Case { unit: UNIT, state: &state, object: &object, read: None, seen: &seen })
+            violations(&Case {
+                unit: UNIT,
+                state: &state,
+                object: &object,
+                read: None,
+                seen: &seen,
+            })
         };
-        assert_eq!(judge(true).len(), 1, "{object}");
-        assert_eq!(judge(false).len(), unseen, "{object}");
+        assert_eq!(violations_of(true).len(), 1, "{object}");
+        assert_eq!(violations_of(false).len(), unseen, "{object}");
     }
 }
 
 #[test]
-fn a_volume_outlives_its_claim() {
+fn volume_stays_while_its_claim_is_bound() {
     let spec = json!({"claimRef": {"namespace": "a", "name": "c"}});
     let volume = made("PersistentVolume", "", "v", json!({"spec": spec}));
     let bound = made("PersistentVolumeClaim", "a", "c", json!({"spec": {"volumeName": "v"}}));
@@ -218,7 +242,7 @@ fn a_volume_outlives_its_claim() {
     let other = made("PersistentVolumeClaim", "a", "c", json!({"spec": {"volumeName": "w"}}));
     let state = State::of([volume.clone(), other]);
     assert!(
-        offences(&Case {
+        violations(&Case {
             unit: UNIT,
             state: &state,
             object: &volume,
@@ -230,7 +254,7 @@ fn a_volume_outlives_its_claim() {
 }
 
 #[test]
-fn a_claim_is_the_units_that_alone_mounts_it() {
+fn claim_mounted_by_one_unit_alone_belongs_to_it() {
     let claim = made("PersistentVolumeClaim", "a", "c", json!({}));
     let user = |within: &str, called: &str, metadata: Value| {
         let volumes = json!([{"persistentVolumeClaim": {"claimName": "c"}}]);
@@ -254,22 +278,28 @@ fn a_claim_is_the_units_that_alone_mounts_it() {
 }
 
 #[test]
-fn a_retained_volume_stays_unless_it_is_declared() {
+fn retained_volume_stays_unless_declared() {
     let spec = json!({"persistentVolumeReclaimPolicy": "Retain"});
     let volume = made("PersistentVolume", "", "v", json!({"spec": spec}));
-    let judge = |volume: &Value| {
+    let violations_of = |volume: &Value| {
         let state = State::of([volume.clone()]);
-        offences(&Case { unit: UNIT, state: &state, object: volume, read: None, seen: &|_| false })
-            .len()
+        violations(&Case {
+            unit: UNIT,
+            state: &state,
+            object: volume,
+            read: None,
+            seen: &|_| false,
+        })
+        .len()
     };
-    assert_eq!(judge(&volume), 1);
+    assert_eq!(violations_of(&volume), 1);
     let mut declared = volume;
     declared["metadata"]["labels"] = json!({"app.kubernetes.io/part-of": "alpha"});
-    assert_eq!(judge(&declared), 0);
+    assert_eq!(violations_of(&declared), 0);
 }
 
 #[test]
-fn what_pods_need_goes_after_them() {
+fn object_stays_while_a_pod_needs_it() {
     let config = json!({"spec": {"volumes": [{"configMap": {"name": "x"}}]}});
     check(made("ConfigMap", "a", "x", json!({})), pod(config), "Pod a/p needs it");
     let secret = json!({"spec": {"volumes": [{"secret": {"secretName": "x"}}]}});
@@ -307,7 +337,7 @@ fn what_pods_need_goes_after_them() {
 }
 
 #[test]
-fn a_role_goes_after_who_gives_it() {
+fn role_stays_while_a_binding_refers_to_it() {
     let binding = json!({"roleRef": {"kind": "Role", "name": "r"}});
     let role = made("Role", "a", "r", json!({}));
     check(role, made("RoleBinding", "a", "b", binding), "RoleBinding a/b");
@@ -317,7 +347,7 @@ fn a_role_goes_after_who_gives_it() {
 }
 
 #[test]
-fn what_selects_pods_goes_after_them() {
+fn selector_stays_while_it_selects_pods() {
     let pod = || pod(json!({"metadata": {"labels": {"app": "x", "tier": "y"}}}));
     let service = json!({"spec": {"selector": {"app": "x"}}});
     check(made("Service", "a", "s", service), pod(), "selected");
@@ -328,20 +358,26 @@ fn what_selects_pods_goes_after_them() {
     let other = made("Service", "a", "s", json!({"spec": {"selector": {"app": "z"}}}));
     let state = State::of([other.clone(), pod()]);
     assert!(
-        offences(&Case { unit: UNIT, state: &state, object: &other, read: None, seen: &|_| false })
-            .is_empty()
+        violations(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &other,
+            read: None,
+            seen: &|_| false
+        })
+        .is_empty()
     );
 }
 
 #[test]
-fn a_scaler_goes_before_what_it_scales() {
+fn scale_target_stays_while_its_autoscaler_exists() {
     let target = json!({"spec": {"scaleTargetRef": {"kind": "Deployment", "name": "d"}}});
     let scaler = made("HorizontalPodAutoscaler", "a", "h", target);
     check(made("Deployment", "a", "d", json!({})), scaler, "scales it");
 }
 
 #[test]
-fn who_asks_a_service_goes_before_it() {
+fn service_stays_while_it_has_callers() {
     let service = || made("Service", "a", "s", json!({}));
     let path = json!({"backend": {"service": {"name": "s"}}});
     let ingress = json!({"spec": {"rules": [{"http": {"paths": [path]}}]}});
@@ -354,7 +390,7 @@ fn who_asks_a_service_goes_before_it() {
 }
 
 #[test]
-fn a_secret_goes_after_who_lends_or_shows_it() {
+fn secret_stays_while_an_account_or_ingress_refers_to_it() {
     let secret = || made("Secret", "a", "x", json!({}));
     let account = json!({"imagePullSecrets": [{"name": "x"}]});
     check(secret(), made("ServiceAccount", "a", "s", account), "refers to it");
@@ -363,14 +399,14 @@ fn a_secret_goes_after_who_lends_or_shows_it() {
 }
 
 #[test]
-fn who_asks_goes_before_the_pods_that_answer() {
+fn pods_stay_while_their_service_has_callers() {
     let template = json!({"template": {"metadata": {"labels": {"app": "x"}}}});
     let deployment = made("Deployment", "a", "d", json!({"spec": template}));
-    let answering = pod(json!({"metadata": {"labels": {"app": "x"}}}));
+    let backend = pod(json!({"metadata": {"labels": {"app": "x"}}}));
     let service = made("Service", "a", "s", json!({"spec": {"selector": {"app": "x"}}}));
     let path = json!({"backend": {"service": {"name": "s"}}});
     let reference = json!({"namespace": "a", "name": "s"});
-    let askers = [
+    let callers = [
         made("Ingress", "a", "i", json!({"spec": {"rules": [{"http": {"paths": [path]}}]}})),
         made(
             "ValidatingWebhookConfiguration",
@@ -380,30 +416,36 @@ fn who_asks_goes_before_the_pods_that_answer() {
         ),
         made("APIService", "", "v1.x", json!({"spec": {"service": reference}})),
     ];
-    for object in [&deployment, &answering] {
-        for asker in &askers {
-            let judge = |others: &[&Value]| {
+    for object in [&deployment, &backend] {
+        for caller in &callers {
+            let violations_of = |others: &[&Value]| {
                 let all = others.iter().copied().chain([object]).cloned();
                 let state = State::of(all);
-                offences(&Case { unit: UNIT, state: &state, object, read: None, seen: &|_| false })
+                violations(&Case {
+                    unit: UNIT,
+                    state: &state,
+                    object,
+                    read: None,
+                    seen: &|_| false,
+                })
             };
-            assert_eq!(judge(&[&service]), [""; 0]);
-            assert_eq!(judge(&[asker]), [""; 0]);
-            let found = judge(&[asker, &service]);
+            assert_eq!(violations_of(&[&service]), [""; 0]);
+            assert_eq!(violations_of(&[caller]), [""; 0]);
+            let found = violations_of(&[caller, &service]);
             assert!(found.len() == 1 && found[0].contains("answered by it through"), "{found:?}");
         }
     }
 }
 
 #[test]
-fn all_traffic_of_an_ingress_counts_as_well() {
+fn default_backend_of_an_ingress_counts() {
     let service = made("Service", "a", "s", json!({}));
     let everything = json!({"defaultBackend": {"service": {"name": "s"}}});
     check(service, made("Ingress", "a", "i", json!({"spec": everything})), "sends traffic to it");
 }
 
 #[test]
-fn a_load_balancer_goes_before_the_pods_that_answer() {
+fn pods_stay_while_a_load_balancer_routes_to_them() {
     let balancer = |sort: &str| {
         let spec = json!({"type": sort, "selector": {"app": "x"}});
         made("Service", "a", "s", json!({"spec": spec}))
@@ -413,22 +455,22 @@ fn a_load_balancer_goes_before_the_pods_that_answer() {
     let state = State::of([pod(labels.clone()), balancer("ClusterIP")]);
     let object = pod(labels);
     let case = Case { unit: UNIT, state: &state, object: &object, read: None, seen: &|_| false };
-    assert!(offences(&case).is_empty());
+    assert!(violations(&case).is_empty());
 }
 
 #[test]
-fn a_class_goes_after_what_it_serves() {
+fn ingress_class_stays_while_an_ingress_uses_it() {
     let class = || made("IngressClass", "", "public", json!({}));
     let of = |name: &str| made("Ingress", "a", "i", json!({"spec": {"ingressClassName": name}}));
     check(class(), of("public"), "Ingress a/i is served by it");
     let state = State::of([class(), of("internal")]);
     let object = class();
     let case = Case { unit: UNIT, state: &state, object: &object, read: None, seen: &|_| false };
-    assert!(offences(&case).is_empty());
+    assert!(violations(&case).is_empty());
 }
 
 #[test]
-fn a_definition_goes_after_its_objects() {
+fn definition_stays_while_it_has_objects() {
     let spec = json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}});
     let definition = made("CustomResourceDefinition", "", "widgets.example.com", spec);
     let widget = made("Widget", "a", "w", json!({"apiVersion": "example.com/v1"}));
@@ -436,7 +478,7 @@ fn a_definition_goes_after_its_objects() {
     let other = made("Widget", "a", "w", json!({"apiVersion": "example.org/v1"}));
     let state = State::of([definition.clone(), other]);
     assert!(
-        offences(&Case {
+        violations(&Case {
             unit: UNIT,
             state: &state,
             object: &definition,
@@ -448,43 +490,54 @@ fn a_definition_goes_after_its_objects() {
 }
 
 #[test]
-fn a_claim_from_a_template_goes_after_its_set() {
+fn claim_from_a_template_stays_while_its_set_exists() {
     let spec = json!({"spec": {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}});
     let set = || made("StatefulSet", "a", "db", spec.clone());
     check(made("PersistentVolumeClaim", "a", "data-db-0", json!({})), set(), "from a template");
     let other = made("PersistentVolumeClaim", "a", "data-db-x", json!({}));
     let state = State::of([other.clone(), set()]);
     assert!(
-        offences(&Case { unit: UNIT, state: &state, object: &other, read: None, seen: &|_| false })
-            .is_empty()
+        violations(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &other,
+            read: None,
+            seen: &|_| false
+        })
+        .is_empty()
     );
 }
 
 #[test]
-fn others_and_the_cluster_itself_are_left_alone() {
-    let judge = |object: Value| {
+fn objects_of_others_and_of_the_cluster_stay() {
+    let violations_of = |object: Value| {
         let state = State::of([object.clone()]);
-        offences(&Case { unit: UNIT, state: &state, object: &object, read: None, seen: &|_| false })
-            .len()
+        violations(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &object,
+            read: None,
+            seen: &|_| false,
+        })
+        .len()
     };
     let labelled = |name| pod(json!({"metadata": {"labels": {"app.kubernetes.io/part-of": name}}}));
-    assert_eq!((judge(labelled("beta")), judge(labelled("alpha"))), (1, 0));
-    assert_eq!(judge(made("Pod", "beta", "p", json!({}))), 1);
-    assert_eq!(judge(made("Namespace", "", "beta", json!({}))), 1);
-    assert_eq!(judge(made("Pod", "kube-system", "p", json!({}))), 1);
-    assert_eq!(judge(made("Namespace", "", "default", json!({}))), 1);
+    assert_eq!((violations_of(labelled("beta")), violations_of(labelled("alpha"))), (1, 0));
+    assert_eq!(violations_of(made("Pod", "beta", "p", json!({}))), 1);
+    assert_eq!(violations_of(made("Namespace", "", "beta", json!({}))), 1);
+    assert_eq!(violations_of(made("Pod", "kube-system", "p", json!({}))), 1);
+    assert_eq!(violations_of(made("Namespace", "", "default", json!({}))), 1);
 }
 
 #[test]
-fn rights_of_people_that_a_label_claims_go_with_the_namespace_where_that_is_taken_apart_as_a_whole()
-{
+fn labelled_rights_of_people_go_with_a_namespace_that_is_torn_down_as_a_whole() {
     let namespace = made("Namespace", "", "a", json!({}));
     let subjects = json!([{"kind": "User", "name": "li"}]);
-    let labels = json!({"labels": {crate::application::PART_OF: UNIT}});
+    let labels = json!({"labels": {crate::state::PART_OF: UNIT}});
     let fields = json!({"subjects": subjects, "metadata": labels});
     let state = State::of([namespace.clone(), made("RoleBinding", "a", "people", fields)]);
     let found = |unit: &str| {
-        offences(&Case { unit, state: &state, object: &namespace, read: None, seen: &|_| true })
+        violations(&Case { unit, state: &state, object: &namespace, read: None, seen: &|_| true })
             .len()
     };
     assert_eq!((found(UNIT), found("ns:a")), (1, 0));

@@ -1,0 +1,122 @@
+//! Coverage: whether generated faults and features took effect, where no log of requests shows it.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use sandbox::{
+    log::Entry,
+    object::condition,
+    store::{Change, Event},
+};
+use serde_json::Value;
+
+use crate::{
+    disk::{JournalRecords, event_name},
+    oracle::USER,
+    state::text,
+};
+
+/// Effects that must occur in at least one of a thousand runs: faults of the cluster, and every event of a run.
+pub(crate) const EFFECTS: [&str; 28] = [
+    "a node that is silent",
+    "a Pod that is evicted from a silent node",
+    "a volume that is busy",
+    "a file handle that is stale",
+    "a webhook that denies",
+    "a webhook that does not answer",
+    "a namespace that waits for discovery",
+    "an object that is created again",
+    "a clock that is set back",
+    "a second run",
+    "started",
+    "recovered",
+    "paused",
+    "resumed",
+    "stopping",
+    "callStarted",
+    "accepted",
+    "postponed",
+    "noEffect",
+    "recalled",
+    "becameUnknown",
+    "becameKnown",
+    "terminating",
+    "overdue",
+    "gone",
+    "cameBack",
+    "skipped",
+    "finished",
+];
+
+/// The records that a simulation run leaves.
+pub(crate) struct Artifacts<'a> {
+    /// Every change of an object.
+    pub(crate) events: &'a [Arc<Event>],
+    /// Every request that was answered.
+    pub(crate) entries: &'a [Entry],
+    /// The journals of the runs.
+    pub(crate) journal: &'a JournalRecords,
+    /// The logs of the kubelets.
+    pub(crate) logs: &'a [String],
+}
+
+impl Artifacts<'_> {
+    /// The [`EFFECTS`] that occurred.
+    pub(crate) fn effects(&self) -> BTreeSet<&'static str> {
+        EFFECTS.into_iter().filter(|effect| self.has(effect)).collect()
+    }
+
+    fn has(&self, effect: &str) -> bool {
+        match effect {
+            "a node that is silent" => self.any("nodes", |node| is(node, "Ready", "Unknown")),
+            "a Pod that is evicted from a silent node" => self.any("pods", |pod| {
+                condition(pod, "DisruptionTarget")["reason"] == "DeletionByTaintManager"
+            }),
+            "a volume that is busy" => self.logs.iter().any(|line| line.contains("target is busy")),
+            "a file handle that is stale" => {
+                self.logs.iter().any(|line| line.contains("stale NFS file handle"))
+            }
+            "a webhook that denies" => self.is_refused_with(|code| matches!(code, 400 | 403)),
+            "a webhook that does not answer" => self.is_refused_with(|code| code == 500),
+            "a namespace that waits for discovery" => self.any("namespaces", |namespace| {
+                is(namespace, "NamespaceDeletionDiscoveryFailure", "True")
+            }),
+            "an object that is created again" => self.is_recreated(),
+            "a clock that is set back" => self.is_set_back(),
+            "a second run" => self.journal.runs.len() > 1,
+            name => self.journal.events.values().flatten().any(|event| event_name(event) == name),
+        }
+    }
+
+    fn any(&self, plural: &str, is_match: impl Fn(&Value) -> bool) -> bool {
+        self.events.iter().any(|event| &*event.key.plural == plural && is_match(&event.object))
+    }
+
+    /// Whether a DELETE of the server was refused without an injected fault.
+    fn is_refused_with(&self, code: impl Fn(u16) -> bool) -> bool {
+        let deletes = self.entries.iter().filter(|it| it.actor == USER && it.verb == "delete");
+        deletes.filter(|it| it.fault.is_none()).any(|it| code(it.code))
+    }
+
+    /// Whether a workload came back, which no controller creates.
+    fn is_recreated(&self) -> bool {
+        let mut gone = BTreeSet::new();
+        let plurals = ["deployments", "statefulsets"];
+        let workloads = self.events.iter().filter(|it| plurals.contains(&&*it.key.plural));
+        workloads.into_iter().any(|event| match event.change {
+            Change::Deleted => !gone.insert(&event.key),
+            Change::Added => gone.contains(&event.key),
+            Change::Modified => false,
+        })
+    }
+
+    /// Whether an object has an earlier creation time than the object before it.
+    fn is_set_back(&self) -> bool {
+        let made = self.events.iter().filter(|event| event.change == Change::Added);
+        let times = made.map(|event| text(&event.object, "/metadata/creationTimestamp"));
+        times.clone().zip(times.skip(1)).any(|(one, next)| next < one)
+    }
+}
+
+fn is(object: &Value, of: &str, status: &str) -> bool {
+    condition(object, of)["status"] == status
+}

@@ -1,0 +1,111 @@
+//! Mutants of the server, made at its interfaces, so that the server holds no code for them. Each breaks an invariant,
+//! and the oracle must notice.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use server::hub::{CallRequest, Incoming};
+use teardown::{
+    action::{Action, Outcome},
+    observation::{HiddenCause, Observation},
+    plan::{Plan, Propagation, StepAction},
+};
+use tokio::sync::mpsc;
+
+use crate::application::{CANARY, ENCODED};
+
+/// The defect of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mutant {
+    /// DELETEs carry no UID precondition.
+    NoPrecondition,
+    /// The first call of a run brings the DELETEs of all steps with it.
+    NoOrder,
+    /// The Pods of a namespace are read from a stale cache.
+    StaleRead,
+    /// The journal acknowledges writes before they are durable.
+    LateIntent,
+    /// Every DELETE is repeated by name, as if its answer had been lost.
+    RepeatByName,
+    /// Calls go on after the crash of the process that made them.
+    CallOutlivesServer,
+    /// A client without a session has the cookie of an operator.
+    StolenCookie,
+    /// Steps that become free are not started.
+    NoFurtherStep,
+    /// DELETEs wait before they leave, whatever the operator commands meanwhile.
+    IgnoredCommands,
+    /// DELETEs set a grace period of zero.
+    NoGracePeriod,
+    /// One delta does not reach the readers of pages.
+    MissedDelta,
+    /// The first refusal of the API server contains a secret.
+    LeakInRefusal,
+    /// The server does not get the deletions of namespaces.
+    DroppedNamespaceDeletion,
+    /// The reason for which Pods are hidden contains a secret, and so does the name of another hidden kind.
+    LeakInHiddenKind,
+}
+
+/// The plan that was confirmed last.
+pub(crate) type Confirmed = Arc<Mutex<Option<Arc<Plan>>>>;
+
+/// Passes calls from the hub to the cluster, with the defect of the mutant.
+pub(crate) async fn relay(
+    mutant: Option<Mutant>,
+    mut from: mpsc::Receiver<CallRequest>,
+    to: mpsc::Sender<CallRequest>,
+    mailbox: mpsc::Sender<Incoming>,
+    confirmed: Confirmed,
+) {
+    let mut is_next = false;
+    while let Some(order) = from.recv().await {
+        let is_first = !std::mem::replace(&mut is_next, true);
+        if !is_first && mutant == Some(Mutant::NoFurtherStep) {
+            continue;
+        }
+        if mutant == Some(Mutant::NoOrder) {
+            let plan = confirmed.lock().unwrap_or_else(PoisonError::into_inner).take();
+            for action in plan.map(|plan| all(&plan)).unwrap_or_default() {
+                if to.send(CallRequest { action, ..order.clone() }).await.is_err() {
+                    return;
+                }
+            }
+        }
+        if is_first && mutant == Some(Mutant::LeakInHiddenKind) {
+            let blind = |resource: &str, message: &str| Observation::Hidden {
+                resource: resource.to_owned(),
+                cause: HiddenCause::Forbidden,
+                message: message.into(),
+            };
+            let seen = vec![blind("pods", ENCODED), blind(&format!("{CANARY}.example.com"), "")];
+            if mailbox.send(Incoming::Observed(seen)).await.is_err() {
+                return;
+            }
+        }
+        if is_first && mutant == Some(Mutant::LeakInRefusal) {
+            let CallRequest { run, action, recall: _ } = order;
+            let outcome = Outcome::Refused { code: 403, message: format!("no: {ENCODED}").into() };
+            let sent = mailbox.send(Incoming::CallCompleted { run, action, outcome }).await;
+            if sent.is_err() {
+                return;
+            }
+            continue;
+        }
+        if to.send(order).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn all(plan: &Plan) -> Vec<Action> {
+    let steps = plan.steps.iter();
+    let actions =
+        steps.filter(|step| step.action != StepAction::Await).map(|step| Action::Delete {
+            step: step.id,
+            kind: step.kind.clone(),
+            object: step.object.clone(),
+            uid: step.uid.clone(),
+            propagation: Propagation::Background,
+        });
+    actions.collect()
+}

@@ -1,0 +1,674 @@
+//! One simulation run: an application, a server, an operator and faults, all generated from a seed.
+
+mod edge_forms;
+mod leak_check;
+mod other_actors;
+mod run_ends;
+mod start_run;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use fastrand::Rng;
+use jiff::Timestamp;
+use sandbox::{
+    cluster::Actor,
+    controller::{Controllers, timing::Timing},
+    fault::Faults,
+    service::Sandbox,
+    store::{Event, Key},
+};
+use server::hub::{HubHandle, Start, Steer};
+use teardown::{
+    message::{Message, Record, Topic},
+    plan::{Plan, StepId},
+    run::{RunId, StepProblem},
+    unit::UnitId,
+    unknown_reason::UnknownReason,
+};
+use tokio::{
+    runtime::Runtime,
+    sync::{Notify, watch},
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+
+use crate::{
+    application::{Application, UNIT, object},
+    coverage::Artifacts,
+    disk::Disk,
+    end_page::EndPage,
+    fault_schedule::{Crash, FaultSchedule, NODES, ScheduledAction},
+    feature_set::{FeatureSet, has_http_client},
+    http_client::HttpClient,
+    mutant::{Confirmed, Mutant},
+    observed_versions::ObservedVersions,
+    oracle::{self, Evidence, USER, Violation},
+    outcome::Outcome,
+    reader::{FoldedPage, differences, read},
+    revision_times::RevisionTimes,
+    server_instance::{Environment, ServerInstance},
+    server_log::ServerLog,
+    state::namespace,
+    transcript::Transcript,
+    transport::Arrivals,
+};
+
+/// How long an application gets to settle.
+const SETTLE_TIME: Duration = Duration::from_secs(20);
+/// How long a run may take once all faults are repaired. It is long because controllers retry with exponential backoff,
+/// which reaches minutes.
+const MAX_RUN_TIME: Duration = Duration::from_secs(30 * 60);
+/// How long a late object stays after all faults are repaired.
+const LATE_OBJECT_LIFETIME: Duration = Duration::from_secs(60);
+/// How long the hub may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Simulates the run of a seed.
+pub(crate) fn simulate(seed: u64, mutant: Option<Mutant>) -> Outcome {
+    run_to_outcome(async move || Simulation::prepare(seed, mutant).await)
+}
+
+/// Simulates the application of a seed without any fault except this crash.
+pub(crate) fn simulate_without_faults(seed: u64, crash: Option<Crash>) -> Outcome {
+    run_to_outcome(async move || Simulation::prepare_without_faults(seed, crash).await)
+}
+
+pub(crate) use edge_forms::edge_forms;
+
+/// A runtime whose paused time advances whenever all tasks wait.
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without a driver needs nothing of the system")
+}
+
+fn run_to_outcome(begin: impl AsyncFnOnce() -> Simulation) -> Outcome {
+    let server_log = ServerLog::default();
+    let _guard = server_log.capture();
+    runtime().block_on(async {
+        let mut simulation = begin().await;
+        simulation.run_to_the_end().await;
+        let mut outcome = simulation.finish().await;
+        outcome.violations.extend(server_log.violation());
+        outcome
+    })
+}
+
+/// The seed of the sandbox, the application and the schedule that belong to a seed.
+pub(crate) fn generate(seed: u64) -> (u64, Application, FaultSchedule) {
+    let mut rng = Rng::with_seed(seed);
+    let sandbox = rng.u64(..);
+    let mut application = Application::generate(&mut rng.fork());
+    let mut schedule = FaultSchedule::generate(&mut rng.fork(), &application);
+    if has_http_client(seed) {
+        schedule.add_unauthenticated_requests();
+    }
+    let features = FeatureSet::of(seed);
+    if features.has_rare_components {
+        application.add_rare_components(&mut rng.fork());
+    }
+    if features.has_settings_references {
+        application.add_settings_references(&mut rng.fork());
+    }
+    if features.has_rare_faults {
+        schedule.add_rare_faults(&mut rng.fork(), &application);
+    }
+    if features.has_early_faults {
+        schedule.start_before_server(&mut rng.fork());
+    }
+    schedule.add_unplanned_pod(&mut rng.fork(), &application);
+    application.remove_claim_labels(&mut rng.fork());
+    schedule.slow_a_component(&mut rng.fork());
+    if features.has_neighbours {
+        application.add_neighbours(&mut rng.fork());
+        schedule.add_neighbour_faults(&mut rng.fork(), application.neighbours);
+    }
+    (sandbox, application, schedule)
+}
+
+struct Simulation {
+    environment: Environment,
+    application: Application,
+    schedule: FaultSchedule,
+    instance: Option<ServerInstance>,
+    instances: u64,
+    hubs: watch::Sender<Option<HubHandle>>,
+    /// Readers of pages.
+    tasks: JoinSet<()>,
+    pages: BTreeMap<Topic, FoldedPage>,
+    /// The page that is followed through the router.
+    browser_page: Option<(Topic, FoldedPage)>,
+    events: Vec<Arc<Event>>,
+    revision_times: RevisionTimes,
+    /// The time at which the first fault was injected.
+    faults_began: Option<Instant>,
+    healed: Option<u64>,
+    lifecycle_times: Vec<u64>,
+    planned: u64,
+    plan: Option<Arc<Plan>>,
+    run: Option<RunId>,
+    /// The first page of each run that said that the run is over, as a new reader gets it.
+    run_ends: BTreeMap<String, EndPage>,
+    late_objects: usize,
+    violations: Vec<Violation>,
+    began: Instant,
+}
+
+impl Simulation {
+    async fn prepare(seed: u64, mutant: Option<Mutant>) -> Self {
+        let (sandbox, application, schedule) = generate(seed);
+        Self::prepare_with(seed, sandbox, application, schedule, mutant).await
+    }
+
+    async fn prepare_without_faults(seed: u64, crash: Option<Crash>) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let sandbox = rng.u64(..);
+        let application = Application::generate(&mut rng.fork());
+        Self::prepare_with(seed, sandbox, application, FaultSchedule::without_faults(crash), None)
+            .await
+    }
+
+    async fn prepare_with(
+        seed: u64,
+        sandbox: u64,
+        application: Application,
+        mut schedule: FaultSchedule,
+        mutant: Option<Mutant>,
+    ) -> Self {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
+        let mut controllers = Controllers::new(Timing::default());
+        controllers.breakage.machines = NODES.map(String::from).into();
+        let sandbox = Sandbox::start(start, sandbox, controllers);
+        let transcript = Transcript::begin();
+        let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
+        let disk = Disk::default();
+        if mutant == Some(Mutant::LateIntent) {
+            disk.acknowledge_early();
+        }
+        if mutant == Some(Mutant::StaleRead) {
+            schedule.script.insert_str(0, "on list pods -> stale 60\n");
+        }
+        let environment = Environment {
+            start,
+            sandbox: sandbox.speaking_as(Some(actor)),
+            disk,
+            arrivals: Arrivals::default(),
+            observed: ObservedVersions::default(),
+            transcript,
+            mutant,
+            confirmed: Confirmed::default(),
+            stopped: Arc::new(Notify::new()),
+            seed,
+        };
+        let mut simulation = Self {
+            environment,
+            application,
+            schedule,
+            instance: None,
+            instances: 0,
+            hubs: watch::Sender::new(None),
+            tasks: JoinSet::new(),
+            pages: BTreeMap::new(),
+            browser_page: None,
+            events: vec![],
+            revision_times: RevisionTimes::default(),
+            faults_began: None,
+            healed: None,
+            lifecycle_times: vec![],
+            planned: 0,
+            plan: None,
+            run: None,
+            run_ends: BTreeMap::new(),
+            late_objects: 0,
+            violations: vec![],
+            began: Instant::now(),
+        };
+        simulation.create_application();
+        // The store keeps only recent events, so they are pulled as they come.
+        for _ in 0..SETTLE_TIME.as_secs() {
+            sleep(Duration::from_secs(1)).await;
+            simulation.pull_events();
+        }
+        simulation
+    }
+
+    fn log(&self, line: impl Into<String>) {
+        self.environment.transcript.log(line);
+    }
+
+    fn report(&mut self, invariant: &'static str, text: String) {
+        self.violations.push(Violation::new(invariant, text));
+    }
+
+    fn create_application(&mut self) {
+        let objects = self.application.objects.clone();
+        let refused = self.environment.sandbox.with(|world| {
+            let cluster = &mut world.cluster;
+            let refused = objects.into_iter().filter_map(|object| {
+                let Some(key) = cluster.key_of(&object) else { return Some(object.to_string()) };
+                let Key { group, plural, namespace, .. } = &key;
+                let made = cluster.create(&Actor::admin(), group, plural, namespace, object);
+                made.err().map(|status| format!("{key}: {}", status.message))
+            });
+            refused.collect::<Vec<_>>()
+        });
+        for refusal in refused {
+            self.report("setup", format!("cannot be created: {refusal}"));
+        }
+    }
+
+    /// Pulls the new events before the store forgets them.
+    fn pull_events(&mut self) {
+        let seen = self.events.last().map_or(1, |event| event.revision);
+        let events = self.environment.sandbox.with(|world| {
+            let since = world.cluster.store.since(seen);
+            since.map(|events| events.map(|one| one.event()).collect::<Vec<_>>())
+        });
+        match events {
+            Ok(events) => {
+                let reached = events.last().map_or(seen, |event| event.revision);
+                self.events.extend(events);
+                self.revision_times.note(self.environment.transcript.now(), reached);
+            }
+            Err(compacted) => self.report("setup", compacted.to_string()),
+        }
+    }
+
+    fn start_server(&mut self) {
+        self.lifecycle_times.push(self.environment.transcript.now());
+        match ServerInstance::start(&self.environment, self.instances) {
+            Ok(instance) => {
+                self.hubs.send_replace(Some(instance.hub.clone()));
+                self.instance = Some(instance);
+                self.instances += 1;
+            }
+            Err(error) => self.report("I3", error),
+        }
+    }
+
+    async fn kill(&mut self, why: &str) {
+        self.hubs.send_replace(None);
+        self.lifecycle_times.push(self.environment.transcript.now());
+        if let Some(instance) = self.instance.take() {
+            instance.kill(why).await;
+        }
+    }
+
+    fn read(&mut self, topic: Topic) {
+        if !self.pages.contains_key(&topic) {
+            let seen = FoldedPage::from(self.observer());
+            let (hubs, mutant) = (self.hubs.subscribe(), self.environment.mutant);
+            self.tasks.spawn(read(topic.clone(), hubs, seen.clone(), mutant));
+            self.pages.insert(topic, seen);
+        }
+    }
+
+    async fn run_to_the_end(&mut self) {
+        match self.schedule.crash {
+            Some(Crash::AtWrite(after, crash_point)) => {
+                self.environment.disk.crash_at_write(after, crash_point)
+            }
+            Some(Crash::AtDelete(after, with_effect)) => {
+                self.environment.arrivals.crash_at_delete(after, with_effect);
+            }
+            None => {}
+        }
+        if self.schedule.is_early {
+            self.inject_faults();
+        }
+        self.start_server();
+        if self.environment.seed.is_multiple_of(4) {
+            self.read(Topic::Units);
+        }
+        if !self.plan_and_start().await {
+            return;
+        }
+        let mut actions: VecDeque<_> = std::mem::take(&mut self.schedule.actions).into();
+        let began = Instant::now();
+        if !self.schedule.is_early {
+            self.inject_faults();
+        }
+        let heal_time = self.heal_time().unwrap_or(began);
+        let deadline = heal_time.max(began) + MAX_RUN_TIME;
+        let mut restart: Option<Instant> = None;
+        let mut tick = began;
+        loop {
+            let now = Instant::now();
+            if self.is_over().await && (self.healed.is_some() || actions.is_empty()) {
+                break;
+            }
+            if now > deadline {
+                let unfinished = self.unfinished_steps().await;
+                self.report(
+                    "I9",
+                    format!("not over {MAX_RUN_TIME:?} after the repair: {unfinished}"),
+                );
+                break;
+            }
+            let next = actions.front().map(|(after, _)| began + *after);
+            let next = next.into_iter().chain(restart).chain([tick]).min().unwrap_or(tick);
+            let stopped = self.environment.stopped.clone();
+            tokio::select! {
+                biased;
+                () = stopped.notified() => {
+                    self.kill("crashed").await;
+                    restart = Some(Instant::now() + self.schedule.downtime);
+                    continue;
+                }
+                () = sleep_until(next) => {}
+            }
+            let now = Instant::now();
+            if restart.is_some_and(|at| at <= now) {
+                restart = None;
+                self.start_server();
+            }
+            while actions.front().is_some_and(|(after, _)| began + *after <= now) {
+                if let Some((_, action)) = actions.pop_front() {
+                    self.perform(action).await;
+                }
+            }
+            if now >= tick {
+                tick = now + Duration::from_secs(1);
+                self.run_operators();
+                self.pull_events();
+                if now >= heal_time {
+                    if self.healed.is_none() {
+                        self.heal();
+                    }
+                    self.resume_and_clean_up(now >= heal_time + LATE_OBJECT_LIFETIME).await;
+                }
+            }
+        }
+    }
+
+    /// The steps that are not gone, as the page describes them.
+    async fn unfinished_steps(&self) -> String {
+        let (Some(instance), Some(run)) = (&self.instance, &self.run) else { return String::new() };
+        let looked = timeout(ANSWER_TIMEOUT, instance.hub.query(Topic::Run(run.clone()))).await;
+        let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else {
+            return format!("{looked:?}");
+        };
+        let left = records.into_iter().filter_map(|record| match record {
+            Record::Step(step) if step.gone.is_none() => Some(format!(
+                "\n   {}: {:?} {:?} {:?}",
+                step.object, step.state, step.waits_for, step.problem
+            )),
+            Record::Run(run) => Some(format!("{:?}", run.state)),
+            Record::HiddenKind(blind) => Some(format!("\n   hidden: {blind:?}")),
+            _ => None,
+        });
+        left.collect()
+    }
+
+    fn inject_faults(&mut self) {
+        self.faults_began = Some(Instant::now());
+        let script = self.schedule.script.clone();
+        let parsed = self.environment.sandbox.with(|world| {
+            let now = world.cluster.steady();
+            let faults = Faults::parse(&script, now);
+            faults.map(|faults| world.cluster.faults = faults)
+        });
+        self.environment.sandbox.wake();
+        if let Err(error) = parsed {
+            self.report("setup", error.to_string());
+        }
+    }
+
+    /// Repairs all faults, and lets the scaled and tainted objects recover.
+    fn heal(&mut self) {
+        self.log("ALL FAULTS ARE REPAIRED");
+        self.healed = Some(self.environment.transcript.now());
+        self.environment.sandbox.with(|world| {
+            world.repair();
+        });
+        self.environment.sandbox.wake();
+        for node in NODES {
+            self.taint(node, false);
+        }
+        for (namespace, name) in self.application.backends.clone() {
+            self.scale(&namespace, &name, 1);
+        }
+    }
+
+    /// The operator's clean-up: resume paused runs, skip steps that would lose unplanned data, delete objects outside
+    /// of the plan.
+    async fn resume_and_clean_up(&mut self, with_late_objects: bool) {
+        for (run, ended) in self.environment.disk.runs() {
+            if !ended && let Some(instance) = &self.instance {
+                let run = RunId::new(run);
+                let mut steers = vec![Steer::Resume];
+                if with_late_objects {
+                    steers.extend(
+                        steps_losing_unplanned_data(&instance.hub, &run)
+                            .await
+                            .into_iter()
+                            .map(Steer::Skip),
+                    );
+                }
+                for steer in steers {
+                    let steered = instance.hub.steer(run.clone(), steer, "Li".to_owned());
+                    _ = timeout(ANSWER_TIMEOUT, steered).await;
+                }
+            }
+        }
+        self.clean_up(with_late_objects);
+    }
+
+    async fn perform(&mut self, action: ScheduledAction) {
+        self.log(format!("{action:?}"));
+        match action {
+            ScheduledAction::Kill => self.kill_and_notify("killed").await,
+            ScheduledAction::CrashAtWrite(after, crash_point) => {
+                self.environment.disk.crash_at_write(after, crash_point)
+            }
+            ScheduledAction::CrashAtDelete(after, with_effect) => {
+                self.environment.arrivals.crash_at_delete(after, with_effect)
+            }
+            ScheduledAction::UnauthenticatedRequests => self.send_unauthenticated_requests().await,
+            ScheduledAction::Compact => {
+                self.pull_events();
+                self.environment.sandbox.with(|world| {
+                    let store = &mut world.cluster.store;
+                    store.compact(store.revision());
+                });
+            }
+            ScheduledAction::LateObject(namespace) => {
+                let config = object("v1", "ConfigMap", &namespace, "unplanned");
+                self.create_object(&namespace, "configmaps", config);
+            }
+            ScheduledAction::UnplannedPod(pod) => {
+                let within = namespace(&pod).to_owned();
+                self.create_object(&within, "pods", pod);
+            }
+            // After the repair nothing would undo these.
+            ScheduledAction::BackendLost(..) | ScheduledAction::Taint(_)
+                if self.healed.is_some() => {}
+            ScheduledAction::BackendLost(namespace, name) => self.scale(&namespace, &name, 0),
+            ScheduledAction::Taint(node) => self.taint(node, true),
+            ScheduledAction::UnplannedMount(namespace, claim) => {
+                self.mount_claim(&namespace, &claim)
+            }
+            ScheduledAction::Pause => self.steer(Steer::Pause).await,
+            ScheduledAction::Resume => self.steer(Steer::Resume).await,
+            ScheduledAction::Stop => self.steer(Steer::Stop).await,
+            ScheduledAction::Skip(step) => {
+                let steps = self.plan.as_ref().map_or(0, |plan| plan.steps.len()) as u64;
+                if steps > 0 {
+                    let step = u32::try_from(step % steps).unwrap_or_default();
+                    self.steer(Steer::Skip(StepId(step))).await;
+                }
+            }
+            ScheduledAction::SecondRun { namespace } => self.second_run(namespace).await,
+        }
+    }
+
+    async fn kill_and_notify(&mut self, why: &str) {
+        if self.instance.is_some() {
+            self.kill(why).await;
+            self.environment.stopped.notify_one();
+        }
+    }
+
+    async fn steer(&mut self, steer: Steer) {
+        let (Some(instance), Some(run)) = (&self.instance, &self.run) else { return };
+        let steered = instance.hub.steer(run.clone(), steer, "Li".to_owned());
+        let answer = timeout(ANSWER_TIMEOUT, steered).await;
+        self.check_for_leak("a command to a run", &format!("{answer:?}"));
+        self.log(format!("  {answer:?}"));
+    }
+
+    async fn send_unauthenticated_requests(&mut self) {
+        let (Some(instance), Some(plan), Some(run)) = (&self.instance, &self.plan, &self.run)
+        else {
+            return;
+        };
+        let has_cookie = self.environment.mutant == Some(Mutant::StolenCookie);
+        let client = match HttpClient::open(instance.hub.clone()).await {
+            Ok(client) => client,
+            Err(error) => return self.report("setup", error),
+        };
+        let tried =
+            timeout(ANSWER_TIMEOUT, client.request_unauthenticated(plan, run, has_cookie)).await;
+        let asked = timeout(ANSWER_TIMEOUT, client.request_everything(plan, run)).await;
+        // A server that is being killed gives no answer.
+        self.violations.extend(tried.into_iter().chain(asked).flatten());
+    }
+
+    async fn second_run(&mut self, namespace: bool) {
+        let Some(instance) = &self.instance else { return };
+        let hub = instance.hub.clone();
+        let unit =
+            if namespace { self.application.exclusive_namespace() } else { UnitId::new(UNIT) };
+        self.log(format!("  of {unit}"));
+        let made = timeout(ANSWER_TIMEOUT, hub.make_plan(unit.clone())).await;
+        self.check_plan_for_leak(&made);
+        let Ok(Ok(Ok(plan))) = made else { return self.log(format!("  {made:?}")) };
+        let (plan, hash) = (plan.id.clone(), plan.hash.clone());
+        let confirm = unit.as_str().to_owned();
+        let started = hub.start(Start { plan, hash, confirm, by: "Bo".to_owned() });
+        let started = timeout(ANSWER_TIMEOUT, started).await;
+        self.check_for_leak("a request to start a run", &format!("{started:?}"));
+        if let Ok(Ok(Err(refusal))) = &started {
+            self.log(format!("  refused: {refusal:?}"));
+        } else {
+            self.log(format!("  {started:?}"));
+        }
+    }
+
+    async fn finish(mut self) -> Outcome {
+        let over = self.environment.transcript.now();
+        // The last messages arrive within this time.
+        sleep(Duration::from_secs(3)).await;
+        self.pull_events();
+        if let Some(instance) = &self.instance {
+            let hub = instance.hub.clone();
+            for (topic, seen) in self.pages.clone().into_iter().chain(self.browser_page.clone()) {
+                self.compare_with_snapshot(&hub, &topic, &seen).await;
+            }
+        }
+        for seen in self.pages.values().chain(self.browser_page.iter().map(|(_, seen)| seen)) {
+            self.violations.extend(seen.violations());
+        }
+        let journal = self.environment.disk.journal();
+        let (writes, deletes) = (self.environment.disk.writes(), self.environment.arrivals.count());
+        let evidence = Evidence {
+            entries: self.environment.sandbox.with(|world| world.cluster.log.entries().to_vec()),
+            events: self.events.clone(),
+            planned: self.planned,
+            arrivals: self.environment.arrivals.all(),
+            journal,
+            observed: self.environment.observed.clone(),
+            // After a 429 the server holds calls back for up to 45 s, otherwise only for a moment.
+            max_hold_back: if self.schedule.script.contains("429") { 45_000 } else { 2_000 },
+            start: self.environment.start,
+            revision_times: self.revision_times.clone(),
+            healed: self.healed,
+            faults_ended: if self.schedule.script.is_empty() { Some(0) } else { self.healed },
+            end_pages: self.end_pages(),
+            lifecycle_times: self.lifecycle_times.clone(),
+            over,
+        };
+        self.violations.extend(oracle::check(&evidence));
+        for failure in self.environment.sandbox.with(|world| world.take_failures()) {
+            let text = format!("{:?} could not happen: {}", failure.happening, failure.why);
+            self.report("sandbox", text);
+        }
+        for panic in self.environment.sandbox.with(|world| world.controllers.take_falls()) {
+            self.report("sandbox", format!("{} panicked: {}", panic.controller, panic.message));
+        }
+        let logs = self.environment.sandbox.with(|world| {
+            let logs = world.controllers.breakage.kubelet_logs.values();
+            logs.flatten().cloned().collect::<Vec<_>>()
+        });
+        let artifacts = Artifacts {
+            events: &self.events,
+            entries: &evidence.entries,
+            journal: &evidence.journal,
+            logs: &logs,
+        };
+        let effects = artifacts.effects();
+        self.kill("the run is over").await;
+        Outcome {
+            seed: self.environment.seed,
+            violations: self.violations,
+            transcript: self.environment.transcript,
+            script: self.schedule.script,
+            events: self.events,
+            entries: evidence.entries,
+            writes,
+            deletes,
+            revision_times: self.revision_times,
+            objects: self.application.objects.len(),
+            ran: self.run.is_some(),
+            late_objects: self.late_objects,
+            effects,
+            lasted: self.began.elapsed(),
+        }
+    }
+
+    /// I4: the page that a reader folded from deltas equals a new snapshot.
+    async fn compare_with_snapshot(&mut self, hub: &HubHandle, topic: &Topic, seen: &FoldedPage) {
+        let mut difference = String::new();
+        for _ in 0..8 {
+            let Ok(looked) = timeout(ANSWER_TIMEOUT, hub.query(topic.clone())).await else {
+                difference = format!("no answer within {} s", ANSWER_TIMEOUT.as_secs());
+                continue;
+            };
+            // A topic that no longer exists, or a hub that has ended, has nothing to compare with.
+            let Ok(Ok(fresh)) = looked else { return };
+            let folded = seen.message();
+            if folded.as_ref() == Some(&fresh) {
+                return;
+            }
+            difference = differences(folded.as_ref(), &fresh);
+            sleep(Duration::from_millis(700)).await;
+        }
+        self.report(
+            "I4",
+            format!("{topic}: the folded page differs from the snapshot: {difference}"),
+        );
+    }
+}
+
+/// The steps for which the page of a run says that they would lose more data than the plan said.
+async fn steps_losing_unplanned_data(hub: &HubHandle, run: &RunId) -> Vec<StepId> {
+    let looked = timeout(ANSWER_TIMEOUT, hub.query(Topic::Run(run.clone()))).await;
+    let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else { return vec![] };
+    let would_lose = |problem: &Option<StepProblem>| {
+        matches!(
+            problem,
+            Some(StepProblem::Unknown { reason: UnknownReason::WouldDestroyData { .. } })
+        )
+    };
+    let steps_losing_unplanned_data = records.into_iter().filter_map(|record| match record {
+        Record::Step(step) if would_lose(&step.problem) => Some(step.id),
+        _ => None,
+    });
+    steps_losing_unplanned_data.collect()
+}
