@@ -348,8 +348,9 @@ async fn files_are_served_as_what_they_are() {
         assert_eq!(file.headers["content-type"], media, "{path}");
         assert_eq!(file.headers["cache-control"], cache, "{path}");
     }
-    let small =
-        server.ask(Method::GET, "/pkg/unwind_bg.wasm", &[("accept-encoding", "gzip, br")], "").await;
+    let small = server
+        .ask(Method::GET, "/pkg/unwind_bg.wasm", &[("accept-encoding", "gzip, br")], "")
+        .await;
     assert_eq!(
         (small.headers["content-encoding"].to_str().unwrap(), small.text.as_str()),
         ("br", "compressed")

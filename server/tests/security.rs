@@ -111,7 +111,11 @@ async fn only_its_own_pages_may_ask() {
             );
         }
     }
-    assert_eq!(server.hub.received.lock().unwrap().len(), 2, "only the two streams reached the hub");
+    assert_eq!(
+        server.hub.received.lock().unwrap().len(),
+        2,
+        "only the two streams reached the hub"
+    );
 }
 
 /// Both names are this server's, and a browser that is too old to say where a request comes from says nothing else; but
@@ -296,7 +300,10 @@ async fn every_answer_carries_the_headers() {
     }
     let stream = server.follow("topic=units", &[]).await;
     assert_eq!(stream.headers["x-content-type-options"], "nosniff");
-    assert_eq!(server.get(&format!("/api/{}", "x".repeat(9000))).await.refusal(), "414 longAddress");
+    assert_eq!(
+        server.get(&format!("/api/{}", "x".repeat(9000))).await.refusal(),
+        "414 longAddress"
+    );
 }
 
 #[tokio::test]
@@ -475,7 +482,8 @@ async fn no_secret_is_logged_and_no_line_is_forged() {
     let listener = listen(Ipv4Addr::LOCALHOST.into(), Some(0), None).await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut server = TestServer::signed_out_at(address, Some(state.path()));
-    let serving = tokio::spawn(serve(listener, server.router.clone(), LIMITS, server.drain.clone()));
+    let serving =
+        tokio::spawn(serve(listener, server.router.clone(), LIMITS, server.drain.clone()));
     server.cookie = server.sign_in(&server.token).await;
     let link =
         server.post("/api/session/link", "{}").await.json()["url"].as_str().unwrap().to_owned();
@@ -514,7 +522,7 @@ async fn no_secret_is_logged_and_no_line_is_forged() {
 }
 
 /// What a stream says after its session has ended, apart from pings.
-async fn rest_of(events: &mut server::Events) -> Vec<String> {
+async fn rest_of(events: &mut test_server::Events) -> Vec<String> {
     let mut said = vec![];
     let read = async {
         while let Some((name, data)) = events.next().await {

@@ -587,8 +587,9 @@ fn a_run_does_not_end_before_it_knows_what_it_has_done() {
 
 #[test]
 fn stop_does_not_count_objects_that_were_terminating_before_as_requested() {
-    let mut play =
-        Play::of("ns shop of=shop\n cm shop/a of=shop deleted=-5s fin=example.com/hold\n cm shop/b of=shop");
+    let mut play = Play::of(
+        "ns shop of=shop\n cm shop/a of=shop deleted=-5s fin=example.com/hold\n cm shop/b of=shop",
+    );
     assert_eq!(play.reconcile(), ["DELETE ConfigMap shop/b"]);
     accepted(&mut play, "cm:shop/b");
     play.steer(&Input::Stop { by: by() });
