@@ -103,8 +103,8 @@ test('what the server renders, what comes to life and what the browser makes by 
 	});
 	const running = new URL(first.url()).pathname;
 	const selected = await first.evaluate(async () => {
-		const { records } = await (await fetch('/api/units/consortium')).json();
-		return records.find((/** @type {any} */ { record }) => record === 'object').uid;
+		const { snapshot } = await (await fetch('/api/units/consortium')).json();
+		return snapshot.records.find((/** @type {any} */ { object }) => object).object.uid;
 	});
 
 	const routes = [

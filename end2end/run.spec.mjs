@@ -190,9 +190,9 @@ test('the time that has elapsed is the run’s own, goes on while the run does, 
 	await signIn(page, unwind.link);
 	await tearDown(page, 'bystander');
 	const run = async () => {
-		const { records } = await (await page.request.get(`${unwind.origin}/api${new URL(page.url()).pathname.replace('/r/', '/runs/')}`)).json();
-		const { started, ended } = records.find(({ record }) => record === 'run');
-		return { started: Math.floor(Date.parse(started) / 1000), ended: ended && Math.floor(Date.parse(ended) / 1000) };
+		const { snapshot } = await (await page.request.get(`${unwind.origin}/api${new URL(page.url()).pathname.replace('/r/', '/runs/')}`)).json();
+		const { started, ended } = snapshot.records.find(({ run }) => run).run;
+		return { started: Math.floor(started / 1000), ended: ended && Math.floor(ended / 1000) };
 	};
 	/** What the page says has elapsed, in seconds. */
 	const shown = async () => {

@@ -7,7 +7,6 @@ pub mod camera;
 pub mod confirm;
 pub mod connection;
 pub mod drawer;
-pub mod each;
 pub mod edge;
 pub mod empty;
 pub mod feed;

@@ -7,27 +7,31 @@ mod consortium;
 
 use std::sync::Arc;
 
-use app::{Requested, Seed, shell};
+use app::{Assets, PageSeed, shell};
 use futures::StreamExt;
 use hydration_context::{SharedContext, SsrSharedContext};
-use leptos::{
-    config::LeptosOptions,
-    prelude::{Owner, RenderHtml, provide_context},
-};
+use leptos::prelude::{Owner, RenderHtml, provide_context};
+use leptos_meta::ServerMetaContext;
+use leptos_router::location::RequestUrl;
 use teardown::message::{Message, Record, State};
 
 /// A page's HTML.
-fn render(name: &str, path: &str, seed: Seed) -> String {
+fn render(name: &str, path: &str, seed: PageSeed) -> String {
     // Effects need an executor, even where nothing is awaited.
     let _ = any_spawner::Executor::init_futures_executor();
     let shared = Arc::new(SsrSharedContext::new());
     let owner = Owner::new_root(Some(shared.clone()));
+    let (meta, output) = ServerMetaContext::new();
     let html = owner.with(|| {
         provide_context(seed);
-        provide_context(Requested(path.to_owned()));
-        let options = LeptosOptions::builder().output_name("unwind").build();
-        shell(options).to_html()
+        provide_context(Assets::default());
+        provide_context(meta);
+        provide_context(RequestUrl::new(path));
+        shell().to_html()
     });
+    let with_head = output.inject_meta_context(futures::stream::iter([html]));
+    let html =
+        futures::executor::block_on(async { with_head.await.collect::<Vec<_>>().await.concat() });
     // What the server's integration puts behind the page for the browser's first render.
     let data: String =
         futures::executor::block_on(shared.pending_data().unwrap().collect::<Vec<_>>()).concat();
@@ -71,6 +75,32 @@ fn units() {
     {
         assert!(html.contains(said), "{said}");
     }
+}
+
+#[test]
+fn titles_say_where_the_page_is() {
+    for (path, seed, title) in [
+        ("/", consortium::units(), "Unwind"),
+        ("/u/consortium", consortium::unit(), "consortium · Unwind"),
+        (
+            "/u/consortium/plan/1f3a5c7e9b2d4f60",
+            consortium::planned(),
+            "Plan · consortium · Unwind",
+        ),
+        ("/r/7", consortium::run(), "Run 7 · Unwind"),
+    ] {
+        let html = render("title", path, seed);
+        assert!(html.contains(&format!("<title>{title}</title>")), "{path}");
+    }
+}
+
+#[test]
+fn times_are_in_utc_and_machine_readable() {
+    let html = render("times", "/", consortium::units());
+    let time = html.split("<time ").nth(1).unwrap().split("</time>").next().unwrap();
+    assert!(time.contains("datetime=\"2026-11-"), "{time}");
+    assert!(time.contains("data-at=\"17"), "{time}");
+    assert!(time.ends_with(" UTC"), "{time}");
 }
 
 #[test]
@@ -197,7 +227,7 @@ fn all_states_have_shape_and_word() {
     for state in State::ALL {
         let word = app::text::state(state);
         assert!(html.contains(&format!("<span class=\"state-word\">{word}")), "{word}");
-        let symbol = app::mark::of_state(state);
+        let symbol = app::state::mark::of_state(state);
         assert!(html.contains(&format!("/icons.svg#{symbol}\"")), "{symbol}");
         let shape = sprite.lines().find(|line| line.contains(&format!("id=\"{symbol}\""))).unwrap();
         shapes.push(shape.split_once("viewBox").unwrap().1);
@@ -245,7 +275,7 @@ fn what_is_not_there_is_said() {
 
 #[test]
 fn a_reader_who_is_not_signed_in_sees_why_buttons_do_not_work() {
-    let seed = Seed { signed_in: false, ..consortium::unit() };
+    let seed = PageSeed { signed_in: false, ..consortium::unit() };
     let html = render("read-only", "/u/consortium", seed);
     check(&html);
     assert!(html.contains("Read only"));

@@ -115,11 +115,10 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, FromRef, State},
+    extract::{DefaultBodyLimit, State},
     middleware::{from_fn, from_fn_with_state},
     routing::{any, get, post},
 };
-use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 use tower_http::{
     CompressionLevel, catch_panic::CatchPanicLayer, compression::CompressionLayer, csrf::CsrfLayer,
@@ -167,12 +166,6 @@ impl AppState {
     #[must_use]
     pub fn playing(self, demo: Option<Demo>) -> Self {
         Self { demo, ..self }
-    }
-}
-
-impl FromRef<AppState> for LeptosOptions {
-    fn from_ref(state: &AppState) -> Self {
-        state.site.options().clone()
     }
 }
 

@@ -1,17 +1,23 @@
 //! `/`: the units of the cluster, and the runs.
 
+use std::cmp::Reverse;
+
 use leptos::prelude::*;
-use teardown::message::{RunCard, Topic, UnitCard};
+use teardown::{
+    message::{RunCard, Topic, UnitCard},
+    run::RunId,
+    unit::UnitId,
+};
 
 use crate::{
-    address::Address,
-    erased::{memo, now},
-    scene,
-    sorted::sorted,
+    navigation::address::Address,
+    state::scene,
     text,
-    view::{
-        banner, empty, run_row::run_row, search::Search, state_bar::state_links, unit_row::unit_row,
-    },
+    view::run_row::run_row,
+    view::search::Search,
+    view::state_bar::state_links,
+    view::unit_row::unit_row,
+    view::{banner, empty},
 };
 
 /// The table of units.
@@ -21,29 +27,36 @@ pub fn Units() -> impl IntoView {
     let address = Address::current();
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
-    let units = memo(move || {
-        let sieve = address.sieve();
+    let units = Memo::new(move |_| {
+        let filter = address.filter();
         scene.read(|records| {
             let matches = |card: &&UnitCard| {
-                sieve.takes_any(&card.counts)
-                    && (sieve.finds(card.id.as_str())
-                        || card.namespaces.iter().any(|namespace| sieve.finds(namespace)))
+                filter.matches_any_state(&card.counts)
+                    && (filter.matches_text(card.id.as_str())
+                        || card.namespaces.iter().any(|namespace| filter.matches_text(namespace)))
             };
-            scene::units(records).filter(matches).cloned().collect::<Vec<_>>()
+            scene::units(records).filter(matches).map(|card| card.id.clone()).collect::<Vec<_>>()
         })
     });
     // Units, for an object can be in several of them.
-    let counts = memo(move || {
+    let counts = Memo::new(move |_| {
         scene.read(|records| {
             let states = scene::units(records).flat_map(|card| &card.counts);
             scene::count(states.filter(|(_, count)| **count > 0).map(|(state, _)| state))
         })
     });
-    let any = memo(move || scene.read_members(|records| scene::units(records).next().is_some()));
-    let runs = memo(move || {
-        let runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
-        sorted(runs, |a, b| (a.state.is_ended(), b.started).cmp(&(b.state.is_ended(), a.started)))
+    let any =
+        Memo::new(move |_| scene.read_members(|records| scene::units(records).next().is_some()));
+    let runs = Memo::new(move |_| {
+        scene.read(|records| {
+            let mut runs: Vec<&RunCard> = scene::runs(records).collect();
+            runs.sort_by_key(|run| (run.state.is_ended(), Reverse(run.started)));
+            runs.into_iter().map(|run| run.id.clone()).collect::<Vec<RunId>>()
+        })
     });
+    // Memos, so that a table stays while only its rows change.
+    let is_none_shown = Memo::new(move |_| units.with(Vec::is_empty));
+    let is_without_runs = Memo::new(move |_| runs.with(Vec::is_empty));
     let body = move || match (scene.is_known(), any.get()) {
         (false, _) => empty::loading().into_any(),
         (true, false) => empty::empty(
@@ -53,7 +66,7 @@ pub fn Units() -> impl IntoView {
             view! { <code class="command">{text::NO_UNITS_DO}</code> }.into_any(),
         )
         .into_any(),
-        (true, true) if units.with(Vec::is_empty) => empty::nothing_matches().into_any(),
+        (true, true) if is_none_shown.get() => empty::nothing_matches().into_any(),
         (true, true) => view! {
             <div class="table-frame">
                 <table class="units">
@@ -69,7 +82,11 @@ pub fn Units() -> impl IntoView {
                             <th scope="col">{text::COLUMN_RUN}</th>
                         </tr>
                     </thead>
-                    <tbody>{now(move || units.get().iter().map(unit_row).collect_view())}</tbody>
+                    <tbody>
+                        <For each=move || units.get() key=UnitId::clone let:id>
+                            {scene.unit(&id).map(|card| move || card.with(unit_row))}
+                        </For>
+                    </tbody>
                 </table>
             </div>
         }
@@ -84,19 +101,26 @@ pub fn Units() -> impl IntoView {
                 </div>
                 <Search label=text::SEARCH_UNITS address/>
             </div>
-            {now(move || counts.with(|counts| state_links(counts, address)))}
-            {now(move || cluster.get().map(|card| banner::cluster(&card)))}
-            {now(move || banner::blind(&blind.get()))}
-            {now(body)}
+            {move || counts.with(|counts| state_links(counts, address))}
+            {move || cluster.get().map(|card| banner::cluster(&card))}
+            {move || banner::blind(&blind.get())}
+            {body}
             <section class="runs" id="runs" aria-labelledby="runs-title">
                 <h2 id="runs-title">{text::OPEN_RUNS}</h2>
-                {now(move || {
-                    if runs.with(Vec::is_empty) {
+                {move || {
+                    if is_without_runs.get() {
                         view! { <p class="quiet">{text::NO_RUNS}</p> }.into_any()
                     } else {
-                        view! { <ul class="run-list">{runs.get().iter().map(run_row).collect_view()}</ul> }.into_any()
+                        view! {
+                            <ul class="run-list">
+                                <For each=move || runs.get() key=RunId::clone let:id>
+                                    {scene.run(&id).map(|card| move || card.with(run_row))}
+                                </For>
+                            </ul>
+                        }
+                        .into_any()
                     }
-                })}
+                }}
             </section>
         </div>
     }

@@ -21,7 +21,7 @@ pub use self::demo::*;
 pub use self::edge::{edge, edge_reversed, edge_sentence, reason};
 pub use self::plan::*;
 pub use self::step_problem::{evidence, in_doubt, step_problem, trouble_do};
-use crate::reach::Reach;
+use crate::state::progress::Progress;
 
 /// As HTML names it.
 pub const LANGUAGE: &str = "en";
@@ -84,10 +84,12 @@ pub fn reconnecting(seconds: i64) -> String {
 
 /// The pill once data is too old to rely on.
 pub const STALE: &str = "Stale";
+/// The pill while a message of the server cannot be read.
+pub const UNREADABLE: &str = "Cannot read the server’s messages";
 
 /// When what is shown was true.
 pub fn data_as_of(time: &str) -> String {
-    format!("data as of {time} UTC")
+    format!("data as of {time}")
 }
 
 /// Said once after a gap.
@@ -506,18 +508,18 @@ pub fn skip_title(object: &ObjectRef) -> String {
 }
 
 /// What leaving a step out means for its object.
-pub fn skip_means(reach: Reach) -> &'static str {
+pub fn skip_means(reach: Progress) -> &'static str {
     match reach {
-        Reach::Untouched => {
+        Progress::Untouched => {
             "No DELETE is sent for it in this run. That cannot be changed later: to delete it, plan again."
         }
-        Reach::Open => {
+        Progress::Open => {
             "A DELETE was sent for it, and it is not known whether it was accepted. The run no longer looks after it."
         }
-        Reach::Accepted => {
+        Progress::Accepted => {
             "Its deletion was accepted and cannot be taken back. The run no longer looks after it."
         }
-        Reach::Gone => "It is gone. The run no longer minds what uses its name now.",
+        Progress::Gone => "It is gone. The run no longer minds what uses its name now.",
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
     skip::Skip,
     state_badge::state_badge,
 };
-use crate::{address::Address, erased::now, scene::Scene, text};
+use crate::{navigation::address::Address, state::scene::Scene, text};
 
 /// Whether a state needs a person's eye.
 pub fn is_trouble(state: State) -> bool {
@@ -58,7 +58,7 @@ pub fn Attention(
     view! {
         <section id="attention" aria-labelledby="attention-title">
             <h2 id="attention-title">{text::ATTENTION}</h2>
-            {now(list)}
+            {list}
             <Skip scene asked open busy skip/>
         </section>
     }

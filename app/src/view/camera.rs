@@ -7,7 +7,7 @@ use teardown::object::Uid;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, PointerEvent, TouchEvent, WheelEvent};
 
-use crate::{address::Address, drawing::Drawing, erased::alive, layout::Area};
+use crate::{layout::Area, navigation::address::Address, state::drawing::Drawing};
 
 /// The scale of a first render, where the address has none.
 const SCALE: f64 = 0.8;
@@ -44,12 +44,12 @@ impl Camera {
 
     /// Once alive: measures, follows the selection, and keeps the scale in the address.
     pub(super) fn watch(self, address: Address) {
-        alive(move || {
+        Effect::new(move |_| {
             self.zoom.track();
             self.drawing.track();
             request_animation_frame(move || self.moved());
         });
-        alive(move || {
+        Effect::new(move |_| {
             let resized = window_event_listener(leptos::ev::resize, move |_| self.moved());
             on_cleanup(move || resized.remove());
         });

@@ -7,12 +7,7 @@ use leptos::{html, leptos_dom::helpers::IntervalHandle, prelude::*};
 use teardown::plan::{Fate, Plan};
 
 use super::{frame::Badge, icon::icon};
-use crate::{
-    erased::{alive, memo, now},
-    live::Connection,
-    production::is_production,
-    text,
-};
+use crate::{state::connection::Connection, state::production::is_production, text};
 
 /// How long nothing is sent.
 const HOLD: u32 = 10;
@@ -56,7 +51,7 @@ pub fn Confirm(
         }
     };
     on_cleanup(release);
-    alive(move || {
+    Effect::new(move |_| {
         let Some(dialog) = dialog.get() else { return };
         if open.get() {
             // One that is open already stays open.
@@ -74,7 +69,8 @@ pub fn Confirm(
         }
     });
     let unit = StoredValue::new(plan.unit.to_string());
-    let matches = memo(move || unit.with_value(|unit| typed.with(|typed| typed.trim() == unit)));
+    let matches =
+        Memo::new(move |_| unit.with_value(|unit| typed.with(|typed| typed.trim() == unit)));
     let mismatch = move || !matches.get() && typed.with(|typed| !typed.trim().is_empty());
     let connection = expect_context::<Connection>();
     let tick = move || {
@@ -140,7 +136,7 @@ pub fn Confirm(
     };
     let lost =
         [lost(Fate::Destroyed, text::confirm_data), lost(Fate::Unknown, text::confirm_unseen_data)];
-    let confirmed = memo(move || matches.get() && ticked.get() == asked);
+    let confirmed = Memo::new(move |_| matches.get() && ticked.get() == asked);
     let hold = move || {
         if !confirmed.get_untracked() || phase.get_untracked() != Phase::Typing {
             return;
@@ -193,7 +189,7 @@ pub fn Confirm(
                     on:input:target=move |event| typed.set(event.target().value())
                 />
                 <p id="confirm-mismatch" class="mismatch" aria-live="polite">
-                    {now(move || mismatch().then_some(text::CONFIRM_MISMATCH))}
+                    {move || mismatch().then_some(text::CONFIRM_MISMATCH)}
                 </p>
                 <div class="hold" hidden=move || !matches!(phase.get(), Phase::Holding(1..))>
                     <progress max=HOLD.to_string() value=move || left().to_string() aria-label=text::HOLDING></progress>
@@ -210,7 +206,7 @@ pub fn Confirm(
                         {text::CANCEL}
                     </button>
                     <button type="submit" class="button danger" disabled=move || !confirmed.get() || holding() || busy.get()>
-                        {now(countdown)}
+                        {countdown}
                     </button>
                 </div>
             </form>

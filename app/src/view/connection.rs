@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 
 use crate::{
-    erased::{memo, now},
-    live::{Connection, Link, try_now},
+    state::connection::{Connection, Link},
+    state::live::try_now,
     text,
 };
 
@@ -23,6 +23,7 @@ pub fn ConnectionPill() -> impl IntoView {
         Link::Reconnecting { .. } => "pill reconnecting",
         Link::Offline => "pill offline",
         Link::Stale { .. } => "pill stale",
+        Link::Unreadable { .. } => "pill stale",
     };
     let said = move || match connection.link() {
         Link::Connecting => text::CONNECTING.to_owned(),
@@ -30,13 +31,16 @@ pub fn ConnectionPill() -> impl IntoView {
         Link::Reconnecting { seconds, .. } => text::reconnecting(seconds),
         Link::Offline => text::OFFLINE.to_owned(),
         Link::Stale { .. } => text::STALE.to_owned(),
+        Link::Unreadable { .. } => text::UNREADABLE.to_owned(),
     };
     let age = move || match connection.link() {
-        Link::Reconnecting { since, .. } | Link::Stale { since } => time(since),
+        Link::Reconnecting { since, .. } | Link::Stale { since } | Link::Unreadable { since } => {
+            time(since)
+        }
         Link::Connecting | Link::Live | Link::Offline => String::new(),
     };
     // A memo, so that the button stays the same while the seconds go by.
-    let broken = memo(move || !matches!(connection.link(), Link::Connecting | Link::Live));
+    let broken = Memo::new(move |_| !matches!(connection.link(), Link::Connecting | Link::Live));
     let again = move || {
         broken.get().then(|| {
             view! { <button type="button" class="button small" on:click=move |_| try_now()>{text::TRY_NOW}</button> }
@@ -45,9 +49,9 @@ pub fn ConnectionPill() -> impl IntoView {
     view! {
         <span class=class>
             <span class="pill-dot" aria-hidden="true"></span>
-            <span>{now(said)}</span>
+            <span>{said}</span>
             <span class="pill-age">{age}</span>
         </span>
-        {now(again)}
+        {again}
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use leptos::prelude::*;
 use teardown::object::Uid;
 
-use crate::{drawing::Arrow, scene::Scene, text};
+use crate::{state::drawing::Arrow, state::scene::Scene, text};
 
 /// The edge.
 pub fn edge(

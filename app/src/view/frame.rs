@@ -1,19 +1,20 @@
 //! The frame around every page: rail, top bar, banners that concern all of it, and the landmarks.
 
 use leptos::prelude::*;
-use teardown::message::{ClusterCard, Key, Message, Record};
+use leptos_meta::Title;
+use leptos_router::{components::A, hooks::use_location, location::Url};
+use teardown::{
+    demo::DemoCommand,
+    message::{ClusterCard, Key, Message, Record},
+};
+use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
 
 use super::{
     banner, connection::ConnectionPill, demo::demo, icon::icon, keys::Keys, theme::ThemeButton,
 };
 use crate::{
-    address::decoded,
-    clock,
-    erased::{alive, memo, now},
-    live::Connection,
-    production::is_production,
-    route::Place,
-    seed::Arrival,
+    state::{clock, connection::Connection, production::is_production, seed::InitialData},
     text,
 };
 
@@ -41,22 +42,29 @@ pub fn Frame(
     /// Copies a link that signs another browser in, and then says so.
     share: fn(RwSignal<bool>),
     /// Plays, where the cluster is only played.
-    play: fn(String),
+    play: fn(DemoCommand),
     /// The page.
     children: Children,
 ) -> impl IntoView {
-    let badge = Badge(RwSignal::new(expect_context::<Arrival>().peek(cluster_of)));
+    let badge = Badge(RwSignal::new(expect_context::<InitialData>().peek(cluster_of)));
     provide_context(badge);
     let connection = expect_context::<Connection>();
-    let place = expect_context::<Place>();
-    alive(move || document().set_title(&title(&place.path())));
-    let game = memo(move || badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
+    let path = use_location().pathname;
+    Effect::new(move |before: Option<String>| {
+        let path = path.get();
+        if before.is_some_and(|before| before != path) {
+            request_animation_frame(focus_content);
+        }
+        path
+    });
+    let game =
+        Memo::new(move |_| badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
     clock::keep_pace(game);
     let crumbs = move || {
-        crumbs(&place.path())
+        crumbs(&path.get())
             .into_iter()
             .map(|(label, href)| match href {
-                Some(href) => view! { <li><a href=href>{label}</a></li> }.into_any(),
+                Some(href) => view! { <li><A href>{label}</A></li> }.into_any(),
                 None => view! { <li><span aria-current="page">{label}</span></li> }.into_any(),
             })
             .collect_view()
@@ -77,33 +85,34 @@ pub fn Frame(
         })
     };
     view! {
+        <Title text=move || title(&path.get())/>
         <a class="skip" href="#content" rel="external">{text::SKIP_LINK}</a>
         <div class="frame">
             <nav class="rail" aria-label=text::MAIN_NAVIGATION>
                 <a class="brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
-                <a class="rail-link" href="/">{icon("kind-unit")} <span>{text::UNITS}</span></a>
+                <A attr:class="rail-link" href="/" exact=true>{icon("kind-unit")} <span>{text::UNITS}</span></A>
                 <a class="rail-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
             </nav>
             <div class="frame-column">
                 <header class="top">
-                    <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{now(crumbs)}</ol></nav>
-                    {now(cluster)}
+                    <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{crumbs}</ol></nav>
+                    {cluster}
                     <ConnectionPill/>
                     <Share share/>
                     <Keys/>
                     <ThemeButton/>
                 </header>
                 {demo(game, play)}
-                {now(move || connection.is_outdated().then(banner::outdated))}
+                {move || connection.is_outdated().then(banner::outdated)}
                 <main id="content" tabindex="-1">
                     <div class="frame-notes">
-                        {now(move || (!connection.is_signed_in()).then(banner::read_only))}
+                        {move || (!connection.is_signed_in()).then(banner::read_only)}
                         <p class="needs-script">{text::NEEDS_SCRIPT}</p>
                     </div>
                     {children()}
                 </main>
                 {banner::halted()}
-                <p class="visually-hidden" role="status">{now(move || connection.said())}</p>
+                <p class="visually-hidden" role="status">{move || connection.announcement()}</p>
             </div>
         </div>
     }
@@ -123,13 +132,26 @@ fn Share(share: fn(RwSignal<bool>)) -> impl IntoView {
             on:click=move |_| share(copied)
         >
             {icon("icon-share")}
-            <span>{now(move || if copied.get() { text::COPIED } else { text::SHARE })}</span>
+            <span>{move || if copied.get() { text::COPIED } else { text::SHARE }}</span>
         </button>
     }
 }
 
+/// Moves the focus to the page, or the keyboard would have to come through the frame again.
+fn focus_content() {
+    // A link into a page leads to its target instead.
+    let is_linked = location().hash().is_ok_and(|hash| !hash.is_empty());
+    let content = document().get_element_by_id("content");
+    if let Some(content) = content.and_then(|content| content.dyn_into::<HtmlElement>().ok())
+        && !is_linked
+    {
+        // An element that cannot take the focus is not shown.
+        let _ = content.focus();
+    }
+}
+
 /// A page's title.
-pub fn title(path: &str) -> String {
+fn title(path: &str) -> String {
     let mut parts: Vec<String> = crumbs(path).into_iter().skip(1).map(|(label, _)| label).collect();
     parts.reverse();
     parts.push(text::PRODUCT.to_owned());
@@ -141,15 +163,15 @@ fn crumbs(path: &str) -> Vec<(String, Option<String>)> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let home = |link: bool| (text::UNITS.to_owned(), link.then(|| "/".to_owned()));
     match parts.as_slice() {
-        ["u", unit] => vec![home(true), (decoded(unit), None)],
+        ["u", unit] => vec![home(true), (Url::unescape(unit), None)],
         ["u", unit, "plan", ..] => {
             vec![
                 home(true),
-                (decoded(unit), Some(format!("/u/{unit}"))),
+                (Url::unescape(unit), Some(format!("/u/{unit}"))),
                 (text::PLAN.to_owned(), None),
             ]
         }
-        ["r", run] => vec![home(true), (format!("{} {}", text::RUN, decoded(run)), None)],
+        ["r", run] => vec![home(true), (format!("{} {}", text::RUN, Url::unescape(run)), None)],
         _ => vec![home(false)],
     }
 }

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-pub use crate::mark::of_state;
+pub use crate::state::mark::of_state;
 
 /// A symbol of the sprite, as decoration: the word stands beside it.
 pub fn icon(name: &str) -> impl IntoView + use<> {

@@ -10,9 +10,8 @@ use teardown::{
 
 use super::{edge::whole, icon};
 use crate::{
-    drawing::{HEIGHT, WIDTH},
-    erased::{memo, now},
-    scene::Scene,
+    state::drawing::{HEIGHT, WIDTH},
+    state::scene::Scene,
     text,
 };
 
@@ -48,8 +47,8 @@ pub fn node(
 ) -> impl IntoView {
     let first = card.get_untracked();
     let card = RwSignal::from(card);
-    let state = memo(move || card.with(|card| card.state));
-    let kept = memo(move || card.with(|card| matches!(card.membership, Membership::Kept(_))));
+    let state = Memo::new(move |_| card.with(|card| card.state));
+    let kept = Memo::new(move |_| card.with(|card| matches!(card.membership, Membership::Kept(_))));
     let outside = first.membership == Membership::Outside;
     let uid = first.uid.clone();
     let class = {
@@ -120,14 +119,14 @@ pub fn node(
                 <text class="node-far" x="38" y="35">{far_name}</text>
                 <text class="node-kind" x="38" y="42">{kind}</text>
                 " "
-                <text class="node-word" x=WIDE - 32 y="42">{now(move || text::state(state.get()))}</text>
+                <text class="node-word" x=WIDE - 32 y="42">{move || text::state(state.get())}</text>
                 <use
                     href=move || format!("/icons.svg#{}", icon::of_state(state.get()))
                     class="node-state" x=WIDE - 27 y="31" width="15" height="15"
                 ></use>
-                {now(move || (kept.get() && state.get() != State::Kept).then(|| view! {
+                {move || (kept.get() && state.get() != State::Kept).then(|| view! {
                     <use href="/icons.svg#icon-lock" class="node-lock" x=WIDE - 25 y="10" width="13" height="13"></use>
-                }))}
+                })}
             </g>
         </g>
     }

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use teardown::object::{ObjectRef, Uid};
 
 use super::icon;
-use crate::{address::Address, text};
+use crate::{navigation::address::Address, text};
 
 /// Icon, kind, and path.
 pub fn object_name(object: &ObjectRef) -> impl IntoView + use<> {

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use teardown::plan::{DataFate, Fate, Plan};
 
 use super::{icon::icon, kept::kept_list, object_name::object_name, wave::wave};
-use crate::{sorted::sorted, text};
+use crate::text;
 
 /// All of it.
 pub fn plan_view(plan: &Plan) -> impl IntoView + use<> {
@@ -77,8 +77,8 @@ fn total(figure: String, label: &'static str, more: String, class: &'static str)
 
 /// Every volume that is concerned, destroyed ones first.
 fn data(fates: &[DataFate], hidden: bool) -> impl IntoView + use<> {
-    let fates =
-        sorted(fates.to_vec(), |a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
+    let mut fates = fates.to_vec();
+    fates.sort_by(|a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
     let none =
         !hidden && fates.iter().all(|data| !matches!(data.fate, Fate::Destroyed | Fate::Unknown));
     let rows = fates

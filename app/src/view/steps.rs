@@ -4,17 +4,14 @@ use leptos::prelude::*;
 use teardown::{message::StepCard, plan::StepId};
 
 use super::{
-    each::{Row, each},
     empty::nothing_matches,
     moment::time_of_day,
     object_name::{object_link, object_name},
     state_badge::state_badge,
 };
 use crate::{
-    address::Address,
-    erased::{memo, now},
-    scene::{self, Records, Scene},
-    sorted::sorted,
+    navigation::address::Address,
+    state::scene::{self, Records, Scene},
     text,
 };
 
@@ -31,26 +28,22 @@ pub fn Steps(
     /// The page's address.
     address: Address,
 ) -> impl IntoView {
-    let order = memo(move || {
-        let sieve = address.sieve();
+    let order = Memo::new(move |_| {
+        let filter = address.filter();
         let read = |records: &Records| {
-            let shown = scene::steps(records).filter(|step| sieve.shows(&step.object, step.state));
-            let steps: Vec<(u32, StepId)> = shown.map(|step| (step.wave, step.id)).collect();
-            sorted(steps, Ord::cmp).into_iter().map(|(_, id)| id).collect::<Vec<_>>()
+            let shown =
+                scene::steps(records).filter(|step| filter.matches(&step.object, step.state));
+            let mut steps: Vec<(u32, StepId)> = shown.map(|step| (step.wave, step.id)).collect();
+            steps.sort_unstable();
+            steps.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
         };
         // Only where states are chosen does it matter that one has changed.
-        if sieve.is_open() { scene.read_members(read) } else { scene.read(read) }
+        if filter.is_empty() { scene.read_members(read) } else { scene.read(read) }
     });
-    let rows = each(move || {
+    let shown = move || {
         let most = if address.all.get().is_some() { usize::MAX } else { FIRST };
-        let draw = move |id| scene.step(id).map(|card| row(scene, address, card));
-        order
-            .get()
-            .into_iter()
-            .take(most)
-            .map(|id| Row::new(id.to_string(), move || draw(id)))
-            .collect()
-    });
+        order.get().into_iter().take(most).collect::<Vec<_>>()
+    };
     let hidden = move || match address.all.get() {
         Some(_) => 0,
         None => order.with(Vec::len).saturating_sub(FIRST),
@@ -69,12 +62,14 @@ pub fn Steps(
                     </tr>
                 </thead>
                 <tbody>
-                    {rows}
+                    <For each=shown key=|id| *id let:id>
+                        {scene.step(id).map(|card| row(scene, address, card))}
+                    </For>
                 </tbody>
             </table>
         </div>
-        {now(move || order.with(Vec::is_empty).then(nothing_matches))}
-        {now(move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> }))}
+        {move || order.with(Vec::is_empty).then(nothing_matches)}
+        {move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> })}
     }
 }
 
@@ -106,10 +101,10 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<StepCard>) -> impl Into
         >
             <td class="number">{first.wave}</td>
             <th scope="row">{object_link(object_name(&first.object).into_any(), &first.uid, address)}</th>
-            <td>{now(move || state_badge(card.with(|card| card.state)))}</td>
-            <td class="waits">{now(waits)}</td>
-            <td class="when">{now(move || card.with(|card| card.requested.map(time_of_day)))}</td>
-            <td class="when">{now(move || card.with(|card| card.gone.map(time_of_day)))}</td>
+            <td>{move || state_badge(card.with(|card| card.state))}</td>
+            <td class="waits">{waits}</td>
+            <td class="when">{move || card.with(|card| card.requested.map(time_of_day))}</td>
+            <td class="when">{move || card.with(|card| card.gone.map(time_of_day))}</td>
         </tr>
     }
 }

@@ -5,7 +5,7 @@ use teardown::message::UnitCard;
 
 use super::{icon::icon, state_bar::state_links};
 use crate::{
-    address::{self, Address},
+    navigation::address::{self, Address},
     text,
 };
 

@@ -216,11 +216,10 @@ fn frame(kind: FrameKind, count: u64, message: &Message) -> Frame {
 pub(crate) fn built_site() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let files = [
-        ("pkg/unwind.js", "export default 1;"),
-        ("pkg/unwind_bg.wasm", "\0asm"),
-        ("pkg/unwind_bg.wasm.br", "compressed"),
-        ("pkg/unwind.css", "body{}"),
-        ("pkg/unwind.0123456789abcdef.js", "hashed"),
+        ("pkg/unwind.0123456789abcdef.js", "export default 1;"),
+        ("pkg/unwind.0123456789abcdef.wasm", "\0asm"),
+        ("pkg/unwind.0123456789abcdef.wasm.br", "compressed"),
+        ("pkg/unwind.0123456789abcdef.css", "body{}"),
         ("icons.svg", "<svg/>"),
         ("favicon.svg", "<svg/>"),
     ];

@@ -134,7 +134,7 @@ impl<'a> Ending<'a> {
     fn untruths(&self, sighting: &Sighting) -> Vec<String> {
         let of = |record: &'static str| {
             let all = sighting.records.iter();
-            all.filter(move |it| it["record"] == record)
+            all.filter_map(move |it| it.get(record))
         };
         let mut untruths = vec![];
         let end = self.told.last().map_or("", |(event, _)| event_name(event));
@@ -213,10 +213,10 @@ fn title(step: &Value) -> String {
 
 /// Whether a page says that its server sees all there is.
 fn can_look(sighting: &Sighting) -> bool {
-    let is_blind = |record: &Value| match record["record"].as_str() {
-        Some("blind") => true,
-        Some("cluster") => record["synced"] == false || !record["unreachable"].is_null(),
-        _ => false,
+    let is_blind = |record: &Value| {
+        let is_away =
+            |cluster: &Value| cluster["synced"] == false || !cluster["unreachable"].is_null();
+        record.get("blind").is_some() || record.get("cluster").is_some_and(is_away)
     };
     !sighting.records.iter().any(is_blind)
 }

@@ -20,12 +20,12 @@ fn over() -> (Hand, Sighting) {
     hand.evidence.moments.note(GONE, 4);
     hand.tell("finished");
     (hand.evidence.calm, hand.evidence.over) = (Some(0), GONE);
-    let step = |id: u64| json!({"record": "step", "id": id, "state": "Gone"});
+    let step = |id: u64| json!({"step": {"id": id, "state": "Gone"}});
     let records = vec![
-        json!({
-            "record": "run", "id": "r", "state": "finished", "ended": "2026-01-01T00:00:05Z",
+        json!({"run": {
+            "id": "r", "state": "finished", "ended": 1_767_225_605_000_u64,
             "counts": {"Gone": 2}, "total": 2,
-        }),
+        }}),
         step(0),
         step(1),
     ];
@@ -53,9 +53,9 @@ fn stopped_behind(before: impl FnOnce(&mut Hand)) -> (Hand, Sighting) {
     hand.evidence.events.pop();
     hand.evidence.entries.pop();
     (hand.revision, end.revision) = (3, 3);
-    end.records[0]["state"] = json!("stopped");
-    end.records[0]["counts"] = json!({"Gone": 1, "Present": 1});
-    end.records[2]["state"] = json!("Present");
+    end.records[0]["run"]["state"] = json!("stopped");
+    end.records[0]["run"]["counts"] = json!({"Gone": 1, "Present": 1});
+    end.records[2]["step"]["state"] = json!("Present");
     (hand, end)
 }
 
@@ -139,8 +139,8 @@ fn what_is_left_out_is_not_waited_for() {
         hand.evidence.entries.pop();
         hand.evidence.moments.note(GONE, 3);
         hand.revision = 3;
-        end.records[0]["counts"] = json!({"Gone": 1, "Skipped": 1});
-        end.records[2]["state"] = json!("Skipped");
+        end.records[0]["run"]["counts"] = json!({"Gone": 1, "Skipped": 1});
+        end.records[2]["step"]["state"] = json!("Skipped");
         (hand, Sighting { at: GONE + SILENCE + 1, revision: 3, ..end })
     };
     check(left_out(GONE), "I3");
@@ -165,7 +165,8 @@ fn a_run_that_was_stopped_waits_for_its_answers_alone() {
 /// Changes one field of one record of the page.
 fn with(made: (Hand, Sighting), number: usize, field: &str, value: Value) -> (Hand, Sighting) {
     let (hand, mut end) = made;
-    end.records[number][field] = value;
+    let card = end.records[number].as_object_mut().unwrap().values_mut().next().unwrap();
+    card[field] = value;
     (hand, end)
 }
 
@@ -257,10 +258,10 @@ fn what_another_run_deletes_a_page_need_not_know_at_once() {
 #[test]
 fn who_cannot_look_may_not_know_that_it_was_deleted() {
     for (record, verdict) in [
-        (json!({"record": "cluster", "synced": true, "unreachable": null}), "I3"),
-        (json!({"record": "cluster", "synced": false, "unreachable": null}), ""),
-        (json!({"record": "cluster", "synced": true, "unreachable": {"cause": "silent"}}), ""),
-        (json!({"record": "blind", "resource": "configmaps"}), ""),
+        (json!({"cluster": {"synced": true, "unreachable": null}}), "I3"),
+        (json!({"cluster": {"synced": false, "unreachable": null}}), ""),
+        (json!({"cluster": {"synced": true, "unreachable": {"cause": "silent"}}}), ""),
+        (json!({"blind": {"resource": "configmaps"}}), ""),
     ] {
         let (mut hand, mut end) = with(stopped(), 2, "state", json!("Unknown"));
         let deletion = "2026-01-01T00:00:04Z";

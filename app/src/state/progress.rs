@@ -3,11 +3,11 @@
 
 use teardown::message::{Key, Record, State, StepCard};
 
-use crate::scene::Records;
+use super::scene::Records;
 
 /// How far a deletion has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Progress {
     /// It was not accepted.
     Untouched,
     /// DELETE was sent, and it is not known whether it was accepted.
@@ -18,7 +18,7 @@ pub enum Reach {
     Gone,
 }
 
-impl Reach {
+impl Progress {
     /// How far this step's has come.
     pub fn of(step: &StepCard, records: &Records) -> Self {
         let object = records.get(&Key::Object(step.uid.clone()));
@@ -59,25 +59,25 @@ mod tests {
     #[test]
     fn only_what_was_accepted_cannot_be_taken_back() {
         for (state, sent, ends, expected) in [
-            (State::Waiting, false, false, Reach::Untouched),
-            (State::Refused, true, false, Reach::Untouched),
-            (State::Unknown, false, false, Reach::Untouched),
-            (State::Skipped, false, false, Reach::Untouched),
+            (State::Waiting, false, false, Progress::Untouched),
+            (State::Refused, true, false, Progress::Untouched),
+            (State::Unknown, false, false, Progress::Untouched),
+            (State::Skipped, false, false, Progress::Untouched),
             // Left out after it was refused.
-            (State::Skipped, true, false, Reach::Untouched),
-            (State::Skipped, true, true, Reach::Accepted),
+            (State::Skipped, true, false, Progress::Untouched),
+            (State::Skipped, true, true, Progress::Accepted),
             // An object that its controller has to remove, and does not.
-            (State::Stuck, false, false, Reach::Untouched),
-            (State::Stuck, false, true, Reach::Accepted),
-            (State::Stuck, true, false, Reach::Accepted),
-            (State::Requested, true, false, Reach::Accepted),
-            (State::Terminating, false, true, Reach::Accepted),
-            (State::Waiting, true, false, Reach::Open),
-            (State::Unknown, true, false, Reach::Open),
-            (State::Gone, true, false, Reach::Gone),
-            (State::CameBack, true, false, Reach::Gone),
+            (State::Stuck, false, false, Progress::Untouched),
+            (State::Stuck, false, true, Progress::Accepted),
+            (State::Stuck, true, false, Progress::Accepted),
+            (State::Requested, true, false, Progress::Accepted),
+            (State::Terminating, false, true, Progress::Accepted),
+            (State::Waiting, true, false, Progress::Open),
+            (State::Unknown, true, false, Progress::Open),
+            (State::Gone, true, false, Progress::Gone),
+            (State::CameBack, true, false, Progress::Gone),
         ] {
-            assert_eq!(Reach::seen(state, sent, ends), expected, "{state:?} {sent} {ends}");
+            assert_eq!(Progress::seen(state, sent, ends), expected, "{state:?} {sent} {ends}");
         }
     }
 }

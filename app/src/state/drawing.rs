@@ -11,10 +11,8 @@ use teardown::{
     relation::EdgeKind,
 };
 
-use crate::{
-    layout::{self, Graph, Layout, Node},
-    scene::{self, Records},
-};
+use super::scene::{self, Records};
+use crate::layout::{self, Graph, Layout, Node};
 
 /// A card's width.
 pub const WIDTH: f64 = 228.0;

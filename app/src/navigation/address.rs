@@ -1,9 +1,19 @@
-//! The query string: what of a page's state is in its URL, and the links that change it.
+//! The addresses of the pages, and the query string: what of a page's state is in its URL, and the links that change it.
 
 use leptos::prelude::*;
+use leptos_router::{
+    NavigateOptions,
+    hooks::{use_location, use_navigate, use_query_map},
+    params::ParamsMap,
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use teardown::{object::Uid, plan::PlanId, run::RunId, unit::UnitId};
 
-use crate::{erased::memo, route::Place, sieve::Sieve};
+use crate::state::filter::Filter;
+
+/// What one part of a path may hold as it is.
+const PART: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
 
 /// Whether a unit is drawn or listed; without a choice the width decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,95 +45,120 @@ impl std::str::FromStr for Shape {
     }
 }
 
-/// The state a page keeps in its query string.
+/// The state that a page keeps in its query string.
 #[derive(Clone, Copy)]
 pub struct Address {
     /// `view`.
-    pub shape: Signal<Option<Shape>>,
+    pub shape: Memo<Option<Shape>>,
     /// `sel`: the selected object.
     pub selected: Memo<Option<Uid>>,
-    /// `q`: what is searched for.
+    /// `q`: the words of a search.
     pub search: Memo<Option<String>>,
-    /// `state`: the states that are shown, such as `stuck,slow`; all where there is none.
+    /// `state`: the states that are shown, such as `stuck,slow`; all states where there is none.
     pub states: Memo<Option<String>>,
     /// `z`: the graph's scale in hundredths.
-    pub zoom: Signal<Option<u32>>,
+    pub zoom: Memo<Option<u32>>,
     /// `all`: whether a long list is shown whole.
     pub all: Memo<Option<String>>,
-    place: Place,
+    query: Memo<ParamsMap>,
+    replace: Callback<ParamsMap>,
 }
 
 impl Address {
     /// Reads the current URL.
     pub fn current() -> Self {
-        let place = expect_context::<Place>();
-        let (view, scale) = (place.value("view"), place.value("z"));
-        let selected = place.value("sel");
+        let query = use_query_map();
+        let value = |name: &'static str| Memo::new(move |_| query.with(|query| query.get(name)));
+        let path = use_location().pathname;
+        let navigate = use_navigate();
+        // No step back leads to what a value was, and the fragment would scroll the page to its target again.
+        let options =
+            NavigateOptions { resolve: false, replace: true, scroll: false, ..Default::default() };
+        let replace = Callback::new(move |query: ParamsMap| {
+            let url = format!("{}{}", path.get_untracked(), query.to_query_string());
+            navigate(&url, options.clone());
+        });
+        let (view, scale, selected) = (value("view"), value("z"), value("sel"));
         Self {
-            shape: Signal::derive(move || {
-                view.with(|view| view.as_ref().and_then(|view| view.parse().ok()))
-            }),
-            selected: memo(move || selected.with(|uid| uid.as_ref().map(Uid::new))),
-            search: place.value("q"),
-            states: place.value("state"),
-            zoom: Signal::derive(move || {
-                scale.with(|scale| scale.as_ref().and_then(|scale| scale.parse().ok()))
-            }),
-            all: place.value("all"),
-            place,
+            shape: Memo::new(move |_| view.get()?.parse().ok()),
+            selected: Memo::new(move |_| selected.get().map(Uid::new)),
+            search: value("q"),
+            states: value("state"),
+            zoom: Memo::new(move |_| scale.get()?.parse().ok()),
+            all: value("all"),
+            query,
+            replace,
         }
     }
 
     /// Selects an object, or none.
     pub fn select(self, uid: Option<&Uid>) {
-        self.place.put("sel", uid.map(Uid::to_string).as_deref());
+        self.put("sel", uid.map(Uid::to_string));
     }
 
-    /// Shows it in this shape.
+    /// Shows the objects in this shape.
     pub fn show(self, shape: Shape) {
-        self.place.put("view", Some(&shape.to_string()));
+        self.put("view", Some(shape.to_string()));
     }
 
-    /// Searches.
+    /// Searches for a text.
     pub fn find(self, text: &str) {
-        self.place.put("q", (!text.is_empty()).then_some(text));
+        self.put("q", (!text.is_empty()).then(|| text.to_owned()));
     }
 
     /// Keeps the graph's scale, in hundredths.
     pub fn keep_zoom(self, percent: u32) {
-        self.place.put("z", Some(&percent.to_string()));
+        self.put("z", Some(percent.to_string()));
     }
 
     /// The link that selects an object and leaves the rest as it is.
     pub fn to_object(self, uid: &Uid) -> String {
-        self.place.to("sel", Some(&uid.to_string()))
+        self.to("sel", Some(uid.to_string()))
     }
 
     /// The link that selects nothing.
     pub fn to_nothing(self) -> String {
-        self.place.to("sel", None)
+        self.to("sel", None)
     }
 
     /// The link to the other shape.
     pub fn to_shape(self, shape: Shape) -> String {
-        self.place.to("view", Some(&shape.to_string()))
+        self.to("view", Some(shape.to_string()))
     }
 
     /// The link to the whole of a long list.
     pub fn to_all(self) -> String {
-        self.place.to("all", Some("1"))
+        self.to("all", Some("1".to_owned()))
     }
 
-    /// The link that shows what is in this state too, or no longer.
+    /// The link that adds a state to the states that are shown, or takes it out of them.
     pub fn to_state(self, state: &str) -> String {
         let states = toggled(&self.states.get().unwrap_or_default(), state);
-        self.place.to("state", (!states.is_empty()).then_some(&*states))
+        self.to("state", (!states.is_empty()).then_some(states))
     }
 
-    /// What is shown of all there is.
-    pub fn sieve(self) -> Sieve {
-        Sieve::new(self.search.get(), self.states.get())
+    /// The filter that the search and the states make.
+    pub fn filter(self) -> Filter {
+        Filter::new(self.search.get(), self.states.get())
     }
+
+    fn put(self, name: &'static str, value: Option<String>) {
+        self.replace.run(changed(self.query.get_untracked(), name, value));
+    }
+
+    fn to(self, name: &'static str, value: Option<String>) -> String {
+        let query = changed(self.query.get(), name, value).to_query_string();
+        // An empty link would lead to the same query.
+        if query.is_empty() { "?".to_owned() } else { query }
+    }
+}
+
+fn changed(mut query: ParamsMap, name: &'static str, value: Option<String>) -> ParamsMap {
+    match value {
+        Some(value) => query.replace(name, value),
+        None => drop(query.remove(name)),
+    }
+    query
 }
 
 /// A list with commas, with this word in it if it was not, and without it if it was.
@@ -151,44 +186,14 @@ pub fn run(id: &RunId) -> String {
     format!("/r/{}", encoded(id.as_str()))
 }
 
-/// All that a run's feed tells, as text.
+/// All lines of a run's feed, as text.
 pub fn feed(id: &RunId) -> String {
     format!("{}/feed.txt", run(id))
 }
 
 /// Text as one part of a path or query.
 pub fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b':' => {
-                out.push(char::from(byte))
-            }
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
-}
-
-/// Undoes percent-encoding; what is not valid stays as it is.
-pub fn decoded(part: &str) -> String {
-    let bytes = part.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let code = part.get(at + 1..at + 3).and_then(|code| u8::from_str_radix(code, 16).ok());
-        match (byte, code) {
-            (b'%', Some(code)) => {
-                out.push(code);
-                at += 3;
-            }
-            _ => {
-                out.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    utf8_percent_encode(text, PART).to_string()
 }
 
 #[cfg(test)]
@@ -212,11 +217,5 @@ mod tests {
         ] {
             assert_eq!(toggled(list, word), then, "{list} and {word}");
         }
-    }
-
-    #[test]
-    fn what_is_not_encoded_well_stays_as_it_is() {
-        assert_eq!(decoded("100%"), "100%");
-        assert_eq!(decoded("%zz%41"), "%zzA");
     }
 }
