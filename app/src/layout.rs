@@ -13,19 +13,19 @@ mod route;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What is to be drawn.
+/// The graph to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     /// The boxes, in any order; keys are unique.
     pub nodes: Vec<Node>,
-    /// Which node is in front of which, as places in `nodes`.
+    /// The node in front and the node behind, as places in `nodes`.
     pub edges: Vec<(usize, usize)>,
 }
 
 /// A box to be placed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is called; decides ties.
+    /// Its name; decides ties.
     pub key: Arc<str>,
     /// The lane it lives in.
     pub group: Arc<str>,

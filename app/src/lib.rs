@@ -33,6 +33,11 @@ pub use state::seed::PageSeed;
 use state::{clock, connection::Connection, live, seed::InitialData};
 use view::frame::Frame;
 
+/// The path of the sprite with all icons; it holds a hash of the content.
+pub const ICONS: &str = env!("UNWIND_ICONS");
+/// The path of the page's own icon; it holds a hash of the content.
+pub const FAVICON: &str = env!("UNWIND_FAVICON");
+
 /// The names of the built files, as the server found them.
 #[derive(Clone, Debug, Default)]
 pub struct Assets {
@@ -59,7 +64,7 @@ pub fn shell() -> impl IntoView {
                 <meta name="robots" content="noindex"/>
                 <script nonce=nonce.clone()>{include_str!("../theme.js")}</script>
                 <link rel="stylesheet" href=style/>
-                <link rel="icon" type="image/svg+xml" href="/favicon.svg"/>
+                <link rel="icon" type="image/svg+xml" href=FAVICON/>
                 <link rel="modulepreload" href=script nonce=nonce.clone()/>
                 <link rel="preload" href=module r#as="fetch" r#type="application/wasm" crossorigin="anonymous"/>
                 <script type="module" nonce=nonce>{include_str!("../start.js")}</script>

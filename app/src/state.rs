@@ -15,3 +15,4 @@ pub mod production;
 pub mod progress;
 pub mod scene;
 pub mod seed;
+pub mod subscription;

@@ -1,4 +1,4 @@
-//! What holds for every drawing, whatever the graph.
+//! The properties of every drawing, whatever the graph.
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ mod consortium;
 
 use std::sync::Arc;
 
-use app::{Assets, PageSeed, shell};
+use app::{Assets, ICONS, PageSeed, shell};
 use futures::StreamExt;
 use hydration_context::{SharedContext, SsrSharedContext};
 use leptos::prelude::{Owner, RenderHtml, provide_context};
@@ -32,7 +32,7 @@ fn render(name: &str, path: &str, seed: PageSeed) -> String {
     let with_head = output.inject_meta_context(futures::stream::iter([html]));
     let html =
         futures::executor::block_on(async { with_head.await.collect::<Vec<_>>().await.concat() });
-    // What the server's integration puts behind the page for the browser's first render.
+    // The data that the server's integration puts behind the page for the browser's first render.
     let data: String =
         futures::executor::block_on(shared.pending_data().unwrap().collect::<Vec<_>>()).concat();
     assert!(!data.contains('<'), "data behind the page could end its script");
@@ -45,7 +45,7 @@ fn render(name: &str, path: &str, seed: PageSeed) -> String {
     html
 }
 
-/// What holds for every page.
+/// The properties of every page.
 fn check(html: &str) {
     assert!(html.starts_with("<!DOCTYPE html>"), "{}", &html[..60]);
     assert!(!html.contains(" style="), "inline styles break the content security policy");
@@ -228,7 +228,7 @@ fn all_states_have_shape_and_word() {
         let word = app::text::state(state);
         assert!(html.contains(&format!("<span class=\"state-word\">{word}")), "{word}");
         let symbol = app::state::mark::of_state(state);
-        assert!(html.contains(&format!("/icons.svg#{symbol}\"")), "{symbol}");
+        assert!(html.contains(&format!("{ICONS}#{symbol}\"")), "{symbol}");
         let shape = sprite.lines().find(|line| line.contains(&format!("id=\"{symbol}\""))).unwrap();
         shapes.push(shape.split_once("viewBox").unwrap().1);
     }
@@ -246,7 +246,9 @@ fn every_symbol_is_in_the_sprite() {
         render("plan", "/u/consortium/plan/1f3a5c7e9b2d4f60", consortium::planned()),
         render("run", "/r/7", consortium::run()),
     ] {
-        for symbol in html.split("/icons.svg#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        for symbol in
+            html.split(&format!("{ICONS}#")).skip(1).filter_map(|rest| rest.split('"').next())
+        {
             assert!(sprite.contains(&format!("id=\"{symbol}\"")), "{symbol}");
         }
     }
@@ -261,7 +263,7 @@ fn text_from_the_cluster_is_never_markup() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_page_unit_and_run_are_said_to_be_missing() {
     let html = render("not-found", "/nowhere/at/all", consortium::nothing());
     check(&html);
     assert!(html.contains("There is nothing here"));

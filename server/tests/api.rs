@@ -330,13 +330,14 @@ async fn page_is_not_cached_and_all_it_loads_is_cached_for_ever() {
     let house = House::new().await;
     let page = house.get("/").await;
     assert_eq!(page.headers["cache-control"], "no-store");
-    let loaded: Vec<_> =
-        page.text.split("/pkg/").skip(1).filter_map(|it| it.split('"').next()).collect();
-    assert_eq!(loaded.len(), 3, "{loaded:?}");
-    for name in loaded {
-        let file = house.get(&format!("/pkg/{name}")).await;
+    let (head, _) = page.text.split_once("</head>").expect("a head");
+    let linked = |attribute| head.split(attribute).skip(1).filter_map(|it| it.split('"').next());
+    let loaded: Vec<_> = linked("href=\"").chain(linked("src=\"")).collect();
+    assert_eq!(loaded.len(), 4, "script, module, style and icon: {loaded:?}");
+    for path in loaded {
+        let file = house.get(path).await;
         let cache = file.headers["cache-control"].to_str().unwrap();
-        assert!(file.status.is_success() && cache.ends_with("immutable"), "{name}: {cache}");
+        assert!(file.status.is_success() && cache.ends_with("immutable"), "{path}: {cache}");
     }
 }
 

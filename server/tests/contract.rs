@@ -303,8 +303,8 @@ async fn no_field_is_renamed() {
     }
     kept.see(problems()).await;
     let mut events = kept.house.follow(&format!("topic=run:{run}"), &[]).await;
-    let (_, build) = events.next().await.expect("it begins with the build");
-    let (_, snapshot) = events.next().await.expect("then comes everything");
+    let build = events.build.clone();
+    let (_, snapshot) = events.next().await.expect("it begins with everything");
     let (_, ping) = events.next().await.expect("and says what time it is");
     kept.see(vec![Observation::Deleted {
         kind: fixture::kind("cm"),
@@ -343,27 +343,33 @@ async fn no_field_is_renamed() {
         format!("{place}: {}", names.join(" "))
     });
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"
+    build: build
     bye: reason
-    delta: message previous put remove revision
-    delta.remove: edge
-    difference added: difference object
+    delta: delta
+    delta.delta: previous put remove revision
+    delta.delta.remove: edge
+    difference added: object
     difference added.object: group kind name namespace
-    happening gone: happening object step
+    happening gone: object step
     happening gone.object: group kind name namespace
-    happening requested: happening object step
+    happening requested: object step
     happening requested.object: group kind name namespace
-    happening started: by happening
-    happening terminating: happening object step
+    happening started: by
+    happening terminating: object step
     happening terminating.object: group kind name namespace
-    happening trouble: happening object step trouble
+    happening trouble: object step trouble
     happening trouble.object: group kind name namespace
-    ping: hash now
+    ping: now
     plan: blind data hash id kept made steps unit
     plan.data: capacity claim fate reclaim source volume
     plan.data.claim: group kind name namespace
     plan.data.volume: group kind name namespace
     plan.kept: object reason uid
     plan.kept.object: group kind name namespace
+    plan.kept.reason: usedBy
+    plan.kept.reason.usedBy: edge reason user
+    plan.kept.reason.usedBy.reason: field value
+    plan.kept.reason.usedBy.user: group kind name namespace
     plan.steps: after deed finalizers holds_storage id kind object pods uid wave
     plan.steps.after: edge on_first reason rung step
     plan.steps.after.reason: field value
@@ -372,35 +378,42 @@ async fn no_field_is_renamed() {
     plan.steps.kind: group kind namespaced plural version
     plan.steps.object: group kind name namespace
     plan.steps.pods: expressions labels
-    record blind: cause message record resource since
-    record cluster: kinds name objects record synced unreachable version
+    record blind: cause message resource since
+    record blind.message: said
+    record cluster: kinds name objects synced unreachable version
     record cluster.unreachable: cause message since
-    record edge: from kind reason record to
+    record cluster.unreachable.message: said
+    record edge: from kind reason to
     record edge.reason: field value
-    record event: at happening number record
-    record object: created deletion details finalizers labels last_rung object record rung since standing state step uid version wave
+    record event: at happening number
+    record object: created deletion details finalizers labels last_rung object rung since standing state step uid version wave
     record object.deletion: at grace
     record object.details: name value
     record object.object: group kind name namespace
     record object.standing: kept
-    record run: by counts ended id kept plan record recovered started state total unit
-    record step: gone id object record requested state taken trouble uid waits_for wave
+    record object.standing.kept: usedBy
+    record object.standing.kept.usedBy: edge reason user
+    record object.standing.kept.usedBy.reason: field value
+    record object.standing.kept.usedBy.user: group kind name namespace
+    record run: by counts ended id kept plan recovered started state total unit
+    record step: gone id object requested state taken trouble uid waits_for wave
     record step.object: group kind name namespace
-    record unit: counts found id namespaces newest record run shared
+    record unit: counts found id namespaces newest run shared
     refused: error
     refused.error: code do means object request run what
     refused.error.object: group kind name namespace
-    run: message records revision
-    snapshot: message records revision
+    run: snapshot
+    run.snapshot: records revision
+    snapshot: snapshot
+    snapshot.snapshot: records revision
     stale: error
     stale.error: code differences do means request what
     started: run
-    trouble refused: code message trouble
-    unit: message records revision
-    units: message records revision
-    why retainedVolume: why
-    why usedBy: edge reason user why
-    why usedBy.reason: field value
-    why usedBy.user: group kind name namespace
+    trouble refused: code message
+    trouble refused.message: said
+    unit: snapshot
+    unit.snapshot: records revision
+    units: snapshot
+    units.snapshot: records revision
     ");
 }

@@ -11,7 +11,7 @@ use teardown::{object::Uid, plan::PlanId, run::RunId, unit::UnitId};
 
 use crate::state::filter::Filter;
 
-/// What one part of a path may hold as it is.
+/// The characters that are encoded in one part of a path.
 const PART: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
 

@@ -53,6 +53,9 @@ pub fn Run() -> impl IntoView {
         steps.sort_by_key(|step| (Reverse(step.state.severity()), step.id));
         steps
     });
+    let troubled = Memo::new(move |_| {
+        attention.with(|steps| steps.iter().map(|step| step.id).collect::<Vec<_>>())
+    });
     let kept: Memo<Vec<ObjectCard>> = Memo::new(move |_| {
         let stays = |card: &&ObjectCard| matches!(card.membership, Membership::Kept(_));
         scene.read(|records| scene::objects(records).filter(stays).cloned().collect())
@@ -88,7 +91,7 @@ pub fn Run() -> impl IntoView {
             {move || cluster.get().map(|card| banner::cluster(&card))}
             <div class="run-body">
                 <div class="run-main">
-                    <Attention scene address steps=attention busy skip/>
+                    <Attention scene address steps=troubled busy skip/>
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
                             <h2 id="steps-title">{text::STEPS}</h2>

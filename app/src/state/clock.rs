@@ -19,7 +19,7 @@ pub struct Clock {
     hand: StoredValue<Hand>,
 }
 
-/// What a clock counts from.
+/// The moment that the clock counts from.
 #[derive(Clone, Copy)]
 struct Hand {
     /// Seconds since 1970, by the cluster's clock.

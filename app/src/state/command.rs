@@ -1,4 +1,4 @@
-//! What a person asks the server to do, as typed requests.
+//! The requests that a person makes of the server, with types.
 
 use gloo_net::http::{Request, RequestBuilder, Response};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -16,16 +16,16 @@ use crate::{navigation::address::encoded, text};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Refusal {
-    /// What went wrong, for programs.
+    /// The kind of refusal, for programs.
     pub code: String,
-    /// What went wrong.
+    /// The fact in one sentence.
     pub what: String,
-    /// What that means.
+    /// The consequence of it.
     pub means: String,
-    /// What a person can do.
+    /// The advice.
     #[serde(rename = "do")]
     pub remedy: String,
-    /// The request, for whoever looks into the log.
+    /// The id of the request, to be found in the log.
     pub request: String,
     /// Where a plan is stale: how the cluster differs from it.
     pub differences: Vec<Difference>,
@@ -88,7 +88,7 @@ pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
     ask(Request::post("/api/runs"), &body).await.map(|Started { run }| run)
 }
 
-/// What a run can be told.
+/// The commands that a run takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunCommand {
     /// Send nothing until resumed.
@@ -99,7 +99,7 @@ pub enum RunCommand {
     Stop,
 }
 
-/// Tells a run.
+/// Gives a command to a run.
 pub async fn order(run: &RunId, order: RunCommand) -> Result<(), Refusal> {
     let verb = match order {
         RunCommand::Pause => "pause",

@@ -1,11 +1,11 @@
-//! How the page stands towards the server, as signals.
+//! The state of the connection to the server, as signals.
 
 use leptos::prelude::*;
 
 use super::seed::PageSeed;
 use crate::text;
 
-/// How the page stands towards the server.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Link {
     /// No message has arrived yet.
@@ -33,7 +33,7 @@ pub enum Link {
     },
 }
 
-/// What the page knows about its connection.
+/// The state of the connection, as signals.
 #[derive(Clone, Copy)]
 pub struct Connection {
     link: RwSignal<Link>,
@@ -55,12 +55,12 @@ impl Connection {
         }
     }
 
-    /// How the page stands towards the server.
+    /// The state of the connection.
     pub fn link(self) -> Link {
         self.link.get()
     }
 
-    /// How the page stands towards the server, without being woken by a change.
+    /// The state of the connection, without being woken by a change.
     pub(super) fn link_untracked(self) -> Link {
         self.link.get_untracked()
     }

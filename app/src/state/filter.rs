@@ -22,12 +22,12 @@ impl Filter {
         Self { words, states: states.unwrap_or_default() }
     }
 
-    /// Whether it lets everything through.
+    /// Whether it shows everything.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && self.states.is_empty()
     }
 
-    /// Whether it shows what is in this state.
+    /// Whether it shows objects in this state.
     pub fn matches_state(&self, state: State) -> bool {
         self.states.is_empty() || self.selects_state(state)
     }
@@ -37,7 +37,7 @@ impl Filter {
         self.states.split(',').any(|name| name == mark::name(state))
     }
 
-    /// Whether it shows what has objects in these states.
+    /// Whether it shows a unit with these states.
     pub fn matches_any_state(&self, counts: &Counts) -> bool {
         self.states.is_empty()
             || counts.iter().any(|(state, count)| *count > 0 && self.selects_state(*state))

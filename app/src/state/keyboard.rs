@@ -1,4 +1,4 @@
-//! Which keys are meant for the page.
+//! The keys that are meant for the page.
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;

@@ -10,6 +10,10 @@
 //! become one. A stream that was closed by an HTTP error is never retried by the browser, so it is opened anew here, with
 //! the revision the scene is at. The browser does not say which error it was, so the topic is asked for once: what the
 //! server does not know, or no longer, is shown as such, and who is not signed in is told so.
+//!
+//! The first event of a stream names the server's build; where it is another one, the page is outdated. A message that
+//! cannot be read ends the stream: the next one begins at the revision before it, after pauses that grow as long as
+//! nothing can be read.
 
 use std::{cell::RefCell, time::Duration};
 
@@ -91,7 +95,7 @@ thread_local! {
     static LINE: RefCell<Option<Line>> = const { RefCell::new(None) };
 }
 
-/// What one `follow` needs until it ends.
+/// Everything that one `follow` needs until it ends.
 struct Line {
     ticket: u64,
     topic: String,
@@ -310,7 +314,7 @@ fn heard() {
 
 fn on_state(event: &Event) {
     if event.type_() == "open" {
-        // What the stream says is not known yet: a stream after an unreadable one may be unreadable too.
+        // The content of the stream is not known yet: a stream after an unreadable one may be unreadable too.
         if with(|line| line.answer) != Some(Answer::Unreadable) {
             heard();
         }
@@ -455,7 +459,7 @@ fn tell_link() {
     }
 }
 
-/// How a page stands that was heard of last at `heard`; both times in milliseconds.
+/// The state of a connection whose last message arrived at `heard`; both times are in milliseconds.
 fn link(before: Link, online: bool, open: bool, answer: Answer, heard: f64, now: f64) -> Link {
     let age = now - heard;
     let since = (heard / 1000.0) as i64;
@@ -482,7 +486,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_as_old_as_what_was_heard_last_however_often_was_asked_since() {
+    fn data_is_as_old_as_the_last_message_however_often_the_stream_was_opened_since() {
         let heard = 1_000_000.0;
         let at = |age: f64, open, answer| link(Link::Live, true, open, answer, heard, heard + age);
         assert_eq!(at(5_000.0, true, Answer::Stream), Link::Live);

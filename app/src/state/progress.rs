@@ -1,11 +1,11 @@
-//! How far the deletion of a step has come, as far as a page can tell: what stopping a run or leaving a step out means
-//! for it.
+//! The progress of a step's deletion, as far as a page can tell. It decides what stopping a run or leaving a step out
+//! means.
 
 use teardown::message::{Key, Record, State, StepCard};
 
 use super::scene::Records;
 
-/// How far a deletion has come.
+/// The progress of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It was not accepted.
@@ -19,7 +19,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// How far this step's has come.
+    /// The progress of this step's deletion.
     pub fn of(step: &StepCard, records: &Records) -> Self {
         let object = records.get(&Key::Object(step.uid.clone()));
         let ends = matches!(object, Some(Record::Object(card)) if card.deletion.is_some());
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_accepted_cannot_be_taken_back() {
+    fn only_an_accepted_deletion_cannot_be_taken_back() {
         for (state, sent, ends, expected) in [
             (State::Waiting, false, false, Progress::Untouched),
             (State::Refused, true, false, Progress::Untouched),

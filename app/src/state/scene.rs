@@ -20,7 +20,9 @@ use teardown::{
     unit::UnitId,
 };
 
-/// How long what changed unseen is marked.
+use super::subscription;
+
+/// For how long objects that changed unseen are marked.
 const MARKED: Duration = Duration::from_secs(5);
 
 /// The records of a topic by key.
@@ -146,6 +148,7 @@ impl Scene {
 
     /// Whether an object is marked.
     pub fn is_marked(self, uid: &Uid) -> bool {
+        subscription::end_with_owner();
         self.fresh.with(|fresh| fresh.contains(uid))
     }
 
@@ -246,7 +249,7 @@ fn remove<K: Eq + Hash + Send + Sync + 'static, T: Send + Sync + 'static>(
     signals.try_update_value(|signals| signals.remove(key).is_some()).unwrap_or_default()
 }
 
-/// What no server is ever at.
+/// A revision that no server is ever at.
 const NOWHERE: Revision = Revision { boot: 0, count: 0 };
 
 fn nothing() -> View {
@@ -299,7 +302,7 @@ of_kind!(
     events, Event, FeedEntry
 );
 
-/// How many of these are in each state.
+/// The number of these in each state.
 pub fn count<'a>(states: impl Iterator<Item = &'a teardown::message::State>) -> Counts {
     let mut counts = Counts::new();
     for state in states {

@@ -35,7 +35,7 @@ pub fn Attention(
     address: Address,
     /// The steps, worst first.
     #[prop(into)]
-    steps: Signal<Vec<StepCard>>,
+    steps: Signal<Vec<StepId>>,
     /// Whether an order is on its way.
     #[prop(into)]
     busy: Signal<bool>,
@@ -48,12 +48,20 @@ pub fn Attention(
         asked.set(Some(step));
         open.set(true);
     });
+    // A memo, so that the list stays while only its cards change.
+    let is_empty = Memo::new(move |_| steps.with(Vec::is_empty));
     let list = move || {
-        if steps.with(Vec::is_empty) {
+        if is_empty.get() {
             return view! { <p class="quiet">{text::ALL_WELL}</p> }.into_any();
         }
-        let cards = steps.get().iter().map(|step| card(step, address, busy, ask)).collect_view();
-        view! { <ul class="attention">{cards}</ul> }.into_any()
+        view! {
+            <ul class="attention">
+                <For each=move || steps.get() key=|id| *id let:id>
+                    {scene.step(id).map(|step| move || step.with(|step| card(step, address, busy, ask)))}
+                </For>
+            </ul>
+        }
+        .into_any()
     };
     view! {
         <section id="attention" aria-labelledby="attention-title">

@@ -10,8 +10,9 @@ use teardown::{
 
 use super::{edge::whole, icon};
 use crate::{
+    ICONS,
     state::drawing::{HEIGHT, WIDTH},
-    state::scene::Scene,
+    state::{scene::Scene, subscription},
     text,
 };
 
@@ -54,6 +55,7 @@ pub fn node(
     let class = {
         let uid = uid.clone();
         move || {
+            subscription::end_with_owner();
             let dim = around.lit.with(|lit| lit.as_ref().is_some_and(|lit| !lit.contains(&uid)));
             let chosen = around.selected.with(|selected| selected.as_ref() == Some(&uid));
             let mut class = format!("node {}", icon::of_state(state.get()));
@@ -71,17 +73,26 @@ pub fn node(
     };
     let tab = {
         let uid = uid.clone();
-        move || if around.focus.with(|focus| focus.as_ref() == Some(&uid)) { "0" } else { "-1" }
+        move || {
+            subscription::end_with_owner();
+            if around.focus.with(|focus| focus.as_ref() == Some(&uid)) { "0" } else { "-1" }
+        }
     };
     let pressed = {
         let uid = uid.clone();
         move || {
+            subscription::end_with_owner();
             around.selected.with(
                 |selected| {
                     if selected.as_ref() == Some(&uid) { "true" } else { "false" }
                 },
             )
         }
+    };
+    let transform = move || {
+        subscription::end_with_owner();
+        let (x, y) = place.get();
+        format!("translate({} {})", whole(x), whole(y))
     };
     let name = text::shortened(&first.object.name, NAME);
     let far_name = text::shortened(&first.object.name, FAR_NAME);
@@ -101,7 +112,7 @@ pub fn node(
             class=class
             id=format!("node-{uid}")
             data-uid=uid.to_string()
-            transform=move || { let (x, y) = place.get(); format!("translate({} {})", whole(x), whole(y)) }
+            transform=transform
             tabindex=tab
             role="button"
             aria-pressed=pressed
@@ -113,7 +124,7 @@ pub fn node(
                 {whole_name}
                 <rect class="card" width=WIDE height=HIGH rx="9"></rect>
                 <rect class="card-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
-                <use href=format!("/icons.svg#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
+                <use href=format!("{ICONS}#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
                 <text class="node-name" x="38" y="24">{name}</text>
                 " "
                 <text class="node-far" x="38" y="35">{far_name}</text>
@@ -121,11 +132,11 @@ pub fn node(
                 " "
                 <text class="node-word" x=WIDE - 32 y="42">{move || text::state(state.get())}</text>
                 <use
-                    href=move || format!("/icons.svg#{}", icon::of_state(state.get()))
+                    href=move || format!("{ICONS}#{}", icon::of_state(state.get()))
                     class="node-state" x=WIDE - 27 y="31" width="15" height="15"
                 ></use>
                 {move || (kept.get() && state.get() != State::Kept).then(|| view! {
-                    <use href="/icons.svg#icon-lock" class="node-lock" x=WIDE - 25 y="10" width="13" height="13"></use>
+                    <use href=format!("{ICONS}#icon-lock") class="node-lock" x=WIDE - 25 y="10" width="13" height="13"></use>
                 })}
             </g>
         </g>

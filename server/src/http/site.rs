@@ -25,8 +25,8 @@ const NAME: &str = "unwind";
 /// The directory of what the build makes, in the site.
 const PKG: &str = "pkg";
 
-/// Files beside it, from `public/`.
-const PUBLIC: [&str; 2] = ["favicon.svg", "icons.svg"];
+/// Files beside it, from `public/`, and the paths under which a page asks for them.
+const PUBLIC: [(&str, &str); 2] = [("favicon.svg", app::FAVICON), ("icons.svg", app::ICONS)];
 
 /// A directory that holds the built page.
 #[derive(Clone, Debug)]
@@ -123,9 +123,9 @@ pub(super) fn routes(site: &Site) -> Router<AppState> {
     // The pages of `plain` are text without a hash in it.
     let style = file(&site.assets.style);
     let routes = Router::new().nest_service("/pkg", pkg).route_service("/pkg/unwind.css", style);
-    let routes = PUBLIC
-        .into_iter()
-        .fold(routes, |routes, name| routes.route_service(&format!("/{name}"), file(name)));
+    let routes = PUBLIC.into_iter().fold(routes, |routes, (name, hashed)| {
+        routes.route_service(&format!("/{name}"), file(name)).route_service(hashed, file(name))
+    });
     routes.layer(from_fn(cache))
 }
 

@@ -348,7 +348,12 @@ impl House {
     pub(crate) async fn follow(&self, query: &str, headers: &[(&str, &str)]) -> Events {
         let response = self.send(Method::GET, &format!("/api/events?{query}"), headers, "").await;
         assert_eq!(response.status(), StatusCode::OK);
-        Events { headers: response.headers().clone(), stream: Stream::of(response.into_body()) }
+        let headers = response.headers().clone();
+        let mut stream = Stream::of(response.into_body());
+        // Every stream begins with it.
+        let first = stream.next().await.unwrap();
+        assert_eq!(first.name, "build");
+        Events { headers, build: first.data, stream }
     }
 }
 
@@ -388,6 +393,8 @@ impl Answer {
 /// A stream that is read event by event.
 pub(crate) struct Events {
     pub(crate) headers: HeaderMap,
+    /// The data of the first event.
+    pub(crate) build: String,
     stream: Stream,
 }
 

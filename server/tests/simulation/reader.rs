@@ -169,7 +169,7 @@ async fn follow(door: &Door, topic: &Topic, seen: &Seen) {
     while let Some(Sent { name, data, .. }) = events.next().await {
         match name.as_str() {
             "snapshot" | "delta" => seen.fold(topic, &data),
-            "ping" => {}
+            "build" | "ping" => {}
             _ => return,
         }
     }
