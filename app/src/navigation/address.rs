@@ -3,7 +3,8 @@
 use leptos::prelude::*;
 use leptos_router::{
     NavigateOptions,
-    hooks::{use_location, use_navigate, use_query_map},
+    hooks::{use_location, use_navigate, use_url},
+    location::Url,
     params::ParamsMap,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -60,15 +61,16 @@ pub struct Address {
     pub zoom: Memo<Option<u32>>,
     /// `all`: whether a long list is shown whole.
     pub all: Memo<Option<String>>,
-    query: Memo<ParamsMap>,
+    url: ReadSignal<Url>,
     replace: Callback<ParamsMap>,
 }
 
 impl Address {
     /// Reads the current URL.
     pub fn current() -> Self {
-        let query = use_query_map();
-        let value = |name: &'static str| Memo::new(move |_| query.with(|query| query.get(name)));
+        let url = use_url();
+        let value =
+            |name: &'static str| Memo::new(move |_| url.with(|url| url.search_params().get(name)));
         let path = use_location().pathname;
         let navigate = use_navigate();
         // No step back leads to what a value was, and the fragment would scroll the page to its target again.
@@ -86,7 +88,7 @@ impl Address {
             states: value("state"),
             zoom: Memo::new(move |_| scale.get()?.parse().ok()),
             all: value("all"),
-            query,
+            url,
             replace,
         }
     }
@@ -143,11 +145,15 @@ impl Address {
     }
 
     fn put(self, name: &'static str, value: Option<String>) {
-        self.replace.run(changed(self.query.get_untracked(), name, value));
+        // The page may have gone while a change of its address was put off.
+        if let Some(url) = self.url.try_get_untracked() {
+            self.replace.try_run(changed(url.search_params().clone(), name, value));
+        }
     }
 
     fn to(self, name: &'static str, value: Option<String>) -> String {
-        let query = changed(self.query.get(), name, value).to_query_string();
+        let query = self.url.with(|url| url.search_params().clone());
+        let query = changed(query, name, value).to_query_string();
         // An empty link would lead to the same query.
         if query.is_empty() { "?".to_owned() } else { query }
     }

@@ -1,6 +1,6 @@
 //! Which part of the graph is seen, and how large: the scroller, its scale, and what wheels and fingers do to both.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use leptos::{html, prelude::*};
 use teardown::object::Uid;
@@ -15,6 +15,9 @@ const SCALE: f64 = 0.8;
 const SCALES: (f64, f64) = (0.05, 2.0);
 /// Below these, cards have one line, and cards are blocks.
 pub(super) const DETAIL: (f64, f64) = (0.6, 0.25);
+/// How long a scale has to stay before the address holds it: browsers refuse more than some hundred changes of an address
+/// in ten seconds.
+const STILL: Duration = Duration::from_millis(250);
 /// Room below the drawing for the note and the buttons.
 const NOTE: i32 = 40;
 /// The part that is seen, and how large.
@@ -61,13 +64,16 @@ impl Camera {
             selected
         });
         let unasked = address.zoom.get_untracked().is_none();
+        let mut keep = debounce(STILL, move |zoom: f64| {
+            address.keep_zoom((zoom * 100.0).round() as u32);
+        });
         Effect::new(move |before: Option<f64>| {
             if before.is_none() && unasked {
                 self.fit_width();
             }
             let zoom = self.zoom.get();
             if before.is_some_and(|before| (before - zoom).abs() > f64::EPSILON) {
-                address.keep_zoom((zoom * 100.0).round() as u32);
+                keep(zoom);
             }
             zoom
         });

@@ -123,9 +123,16 @@ pub fn Graph(
             ></rect>
         })
     };
+    // Memos of their own: an effect that reads two memos, of which the first is made from the second, misses a change of
+    // the second that leaves the first as it is (reactive_graph 0.2). Cards of objects that are gone would stay.
     let shown = move |far: bool| {
-        if (detail.get() == Detail::Far) == far { visible.get() } else { Vec::new() }
+        Memo::new(
+            move |_| {
+                if (detail.get() == Detail::Far) == far { visible.get() } else { Vec::new() }
+            },
+        )
     };
+    let (cards, blocks) = (shown(false), shown(true));
     let arrows = Memo::new(move |_| {
         let window = window.get();
         drawing.with(|drawing| {
@@ -199,10 +206,10 @@ pub fn Graph(
                         <For each=move || arrows.get() key=arrow_key let:arrow>{draw_edge(arrow)}</For>
                     </g>
                     <g class="blocks">
-                        <For each=move || shown(true) key=Uid::clone let:uid>{draw_block(&uid)}</For>
+                        <For each=move || blocks.get() key=Uid::clone let:uid>{draw_block(&uid)}</For>
                     </g>
                     <g class="nodes">
-                        <For each=move || shown(false) key=Uid::clone let:uid>{draw_node(&uid)}</For>
+                        <For each=move || cards.get() key=Uid::clone let:uid>{draw_node(&uid)}</For>
                     </g>
                 </svg>
             </div>

@@ -56,8 +56,9 @@ pub fn node(
         let uid = uid.clone();
         move || {
             subscription::end_with_owner();
-            let dim = around.lit.with(|lit| lit.as_ref().is_some_and(|lit| !lit.contains(&uid)));
+            // Before the lit cards, which are made from it: see `graph`.
             let chosen = around.selected.with(|selected| selected.as_ref() == Some(&uid));
+            let dim = around.lit.with(|lit| lit.as_ref().is_some_and(|lit| !lit.contains(&uid)));
             let mut class = format!("node {}", icon::of_state(state.get()));
             let fresh = around.scene.is_marked(&uid);
             for (name, is) in
