@@ -53,7 +53,7 @@ pub fn Frame(
     Effect::new(move |before: Option<String>| {
         let path = path.get();
         if before.is_some_and(|before| before != path) {
-            request_animation_frame(focus_content);
+            request_animation_frame(arrive);
         }
         path
     });
@@ -137,14 +137,16 @@ fn Share(share: fn(RwSignal<bool>)) -> impl IntoView {
     }
 }
 
-/// Moves the focus to the page, or the keyboard would have to come through the frame again.
-fn focus_content() {
-    // A link into a page leads to its target instead.
-    let is_linked = location().hash().is_ok_and(|hash| !hash.is_empty());
+/// Leads to the target of the fragment; without one moves the focus to the page, or the keyboard would have to come
+/// through the frame again.
+fn arrive() {
+    let hash = location().hash().unwrap_or_default();
+    if let Some(target) = hash.strip_prefix('#').and_then(|id| document().get_element_by_id(id)) {
+        target.scroll_into_view();
+        return;
+    }
     let content = document().get_element_by_id("content");
-    if let Some(content) = content.and_then(|content| content.dyn_into::<HtmlElement>().ok())
-        && !is_linked
-    {
+    if let Some(content) = content.and_then(|content| content.dyn_into::<HtmlElement>().ok()) {
         // An element that cannot take the focus is not shown.
         let _ = content.focus();
     }
