@@ -9,7 +9,7 @@ pub mod drawing;
 pub mod filter;
 pub mod keyboard;
 pub mod live;
-pub mod local_time;
+mod local_time;
 pub mod mark;
 pub mod production;
 pub mod progress;

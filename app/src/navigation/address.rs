@@ -1,5 +1,7 @@
 //! The addresses of the pages, and the query string: what of a page's state is in its URL, and the links that change it.
 
+use std::borrow::Cow;
+
 use leptos::prelude::*;
 use leptos_router::{
     NavigateOptions,
@@ -77,8 +79,9 @@ impl Address {
         let options =
             NavigateOptions { resolve: false, replace: true, scroll: false, ..Default::default() };
         let replace = Callback::new(move |query: ParamsMap| {
-            let url = format!("{}{}", path.get_untracked(), query.to_query_string());
-            navigate(&url, options.clone());
+            let (path, query) = (path.get_untracked(), query_string(query));
+            let mark = if query.is_empty() { "" } else { "?" };
+            navigate(&format!("{path}{mark}{query}"), options.clone());
         });
         let (view, scale, selected) = (value("view"), value("z"), value("sel"));
         Self {
@@ -153,10 +156,16 @@ impl Address {
 
     fn to(self, name: &'static str, value: Option<String>) -> String {
         let query = self.url.with(|url| url.search_params().clone());
-        let query = changed(query, name, value).to_query_string();
-        // An empty link would lead to the same query.
-        if query.is_empty() { "?".to_owned() } else { query }
+        format!("?{}", query_string(changed(query, name, value)))
     }
+}
+
+/// The router's own differs between server and browser: the one encodes characters that the other leaves as they are.
+fn query_string(query: ParamsMap) -> String {
+    let pair = |(name, value): (Cow<'static, str>, String)| {
+        format!("{}={}", encoded(&name), encoded(&value))
+    };
+    query.into_iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
 fn changed(mut query: ParamsMap, name: &'static str, value: Option<String>) -> ParamsMap {
