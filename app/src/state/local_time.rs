@@ -14,7 +14,7 @@ const TIMES: &str = "time[data-at]";
 const WRITTEN: &str = "data-written";
 
 /// Formats of the browser.
-pub struct LocalTime {
+pub(super) struct LocalTime {
     day: Function,
     time: Function,
     moment: Function,
@@ -22,7 +22,7 @@ pub struct LocalTime {
 
 impl LocalTime {
     /// In the language of the page and the zone of the browser.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         const DAY: [(&str, &str); 3] =
             [("year", "numeric"), ("month", "short"), ("day", "numeric")];
         const TIME: [(&str, &str); 5] = [
@@ -40,7 +40,7 @@ impl LocalTime {
     }
 
     /// Writes all times of the document anew; `now` is in seconds since 1970.
-    pub fn show_all(&self, now: i64) {
+    pub(super) fn show_all(&self, now: i64) {
         let Ok(times) = document().query_selector_all(TIMES) else { return };
         let today = written(&self.day, now as f64 * 1000.0);
         for number in 0..times.length() {

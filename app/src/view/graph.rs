@@ -96,12 +96,23 @@ pub fn Graph(
     });
 
     camera.watch(address);
+    // For each object the edges that lead to it, and away from it.
+    let counts = Memo::new(move |_| {
+        let mut counts: HashMap<Uid, (usize, usize)> = HashMap::new();
+        structure.with(|structure| {
+            for arrow in &structure.edges {
+                counts.entry(arrow.later.clone()).or_default().0 += 1;
+                counts.entry(arrow.first.clone()).or_default().1 += 1;
+            }
+        });
+        counts
+    });
     let draw_node = move |uid: &Uid| {
         let uid = uid.clone();
         let card = scene.object(&uid)?;
-        let counts = structure.with_untracked(|structure| {
-            let before = structure.edges.iter().filter(|arrow| arrow.later == uid).count();
-            (before, structure.edges.iter().filter(|arrow| arrow.first == uid).count())
+        let counted = uid.clone();
+        let counts = Signal::derive(move || {
+            counts.with(|counts| counts.get(&counted).copied().unwrap_or_default())
         });
         let place = Signal::derive(move || {
             places.with(|places| {

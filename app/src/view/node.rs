@@ -42,7 +42,7 @@ pub struct Around {
 pub fn node(
     card: ArcRwSignal<ObjectCard>,
     place: Signal<(f64, f64)>,
-    counts: (usize, usize),
+    counts: Signal<(usize, usize)>,
     around: Around,
     choose: Callback<Uid>,
 ) -> impl IntoView {
@@ -102,7 +102,11 @@ pub fn node(
     let label = {
         let seen = format!("{name} {kind}");
         let path = text::path(&first.object);
-        move || text::node_label(&seen, state.get(), &path, counts.0, counts.1)
+        move || {
+            subscription::end_with_owner();
+            let (before, after) = counts.get();
+            text::node_label(&seen, state.get(), &path, before, after)
+        }
     };
     // Only where the card cannot show it: to a screen reader the label says it already.
     let whole_name =
