@@ -50,6 +50,10 @@ pub fn Frame(
     provide_context(badge);
     let connection = expect_context::<Connection>();
     let path = use_location().pathname;
+    // The server may write the title when the page's signals are gone already.
+    let first_title = title(&path.get_untracked());
+    let shown_title =
+        move || path.try_get().map_or_else(|| first_title.clone(), |path| title(&path));
     Effect::new(move |before: Option<String>| {
         let path = path.get();
         if before.is_some_and(|before| before != path) {
@@ -85,7 +89,7 @@ pub fn Frame(
         })
     };
     view! {
-        <Title text=move || title(&path.get())/>
+        <Title text=shown_title/>
         <a class="skip" href="#content" rel="external">{text::SKIP_LINK}</a>
         <div class="frame">
             <nav class="rail" aria-label=text::MAIN_NAVIGATION>
