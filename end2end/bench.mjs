@@ -163,8 +163,8 @@ try {
 	const { run } = await session.ask('/api/runs', { plan: plan.id, hash: plan.hash, confirm: 'bench' });
 	const finished = await follow(`${unwind.origin}/api/events?topic=run:${run}`, session.cookie);
 	await finished((text) => text.includes('"finished"'));
-	const { records } = await session.ask(`/api/runs/${run}`);
-	const steps = records.filter(({ record }) => record === 'step');
+	const { snapshot } = await session.ask(`/api/runs/${run}`);
+	const steps = snapshot.records.flatMap(({ step }) => step ?? []);
 	const gone = steps.map((step) => Number(new Date(step.gone))).sort((a, b) => a - b);
 	const perLevel = (gone.at(-1) - gone[0]) / (levels - 1);
 

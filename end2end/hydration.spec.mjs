@@ -102,8 +102,8 @@ test('server-rendered, hydrated and client-rendered pages are identical', async 
 	});
 	const running = new URL(first.url()).pathname;
 	const selected = await first.evaluate(async () => {
-		const { records } = await (await fetch('/api/units/consortium')).json();
-		return records.find((/** @type {any} */ { record }) => record === 'object').uid;
+		const { snapshot } = await (await fetch('/api/units/consortium')).json();
+		return snapshot.records.find((/** @type {any} */ { object }) => object).object.uid;
 	});
 
 	const routes = [

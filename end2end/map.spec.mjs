@@ -1,6 +1,7 @@
 /**
  * The map with a mouse: the position of a card before and after drag, zoom and fit.
  */
+import { Unwind } from './unwind.mjs';
 import { expect, signIn, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
@@ -111,3 +112,32 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 	await expect.poll(outside).toBeLessThanOrEqual(near);
 	expect(await cards.count()).toBe(count);
 });
+
+/** The cards of a map by name, and where each of them lies. @param {import('@playwright/test').Page} page */
+const cards = (page) =>
+	page.locator('.graph [data-uid].node, .graph .block').evaluateAll((cards) => cards.map((card) => card.getAttribute('aria-label') ?? '').sort());
+
+for (const incident of ['S1', 'S2', 'S3', 'S4']) {
+	test(`the map shows what a reloaded map shows after incident ${incident}`, async ({ visit }) => {
+		const unwind = await Unwind.before(['--sandbox']);
+		try {
+			const page = await visit();
+			await signIn(page, unwind.link);
+			await page.goto(`${unwind.origin}/u/ns:${incident.toLowerCase()}?view=map`);
+			await expect(page.getByText('Live', { exact: true })).toBeVisible();
+			const before = (await cards(page)).length;
+			await page.getByText('Sandbox.').click();
+			await page.getByRole('button', { name: 'Time ×10' }).click();
+			await page.getByRole('button', { name: new RegExp(`^${incident}`) }).click();
+			// Objects vanish, until the incident holds the rest.
+			await expect.poll(async () => (await cards(page)).length, { timeout: 60_000 }).not.toBe(before);
+			await page.waitForTimeout(15_000);
+			const again = await page.context().newPage();
+			await again.goto(page.url());
+			await expect(again.getByText('Live', { exact: true })).toBeVisible();
+			await expect.poll(async () => [await cards(page), await cards(again)].map(String).reduce((a, b) => (a === b ? 'equal' : `${a}\n${b}`))).toBe('equal');
+		} finally {
+			await unwind.stop();
+		}
+	});
+}

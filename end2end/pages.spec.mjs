@@ -425,3 +425,16 @@ test('links, Back and the address agree, and the document is loaded once', async
 	await expect(other.getByRole('heading', { name: 'Units', level: 1 })).toBeVisible();
 	expect(address()).toBe('/u/consortium?q=org2+sh%26red');
 });
+
+test('times are in the zone of the reader once the page is alive, and in UTC without JavaScript', async ({ unwind, visit }) => {
+	const page = await visit({ timezoneId: 'Asia/Tokyo' });
+	await signIn(page, unwind.link);
+	const time = page.locator('time[data-at]').first();
+	await expect(time).toHaveAttribute('title', /20\d\d.* GMT\+9$/);
+	await expect(time).toHaveText(/ago$|^just now$/);
+	await expect(time).toHaveAttribute('datetime', /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+	const plain = await visit({ javaScriptEnabled: false, timezoneId: 'Asia/Tokyo' });
+	await plain.context().addCookies(await page.context().cookies());
+	await plain.goto(unwind.origin);
+	await expect(plain.locator('time[data-at]').first()).toHaveText(/^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+});

@@ -190,9 +190,9 @@ test('elapsed time counts while the run is open and stops at its end', async ({ 
 	await signIn(page, unwind.link);
 	await tearDown(page, 'bystander');
 	const run = async () => {
-		const { records } = await (await page.request.get(`${unwind.origin}/api${new URL(page.url()).pathname.replace('/r/', '/runs/')}`)).json();
-		const { started, ended } = records.find(({ record }) => record === 'run');
-		return { started: Math.floor(Date.parse(started) / 1000), ended: ended && Math.floor(Date.parse(ended) / 1000) };
+		const { snapshot } = await (await page.request.get(`${unwind.origin}/api${new URL(page.url()).pathname.replace('/r/', '/runs/')}`)).json();
+		const { started, ended } = snapshot.records.find(({ run }) => run).run;
+		return { started: Math.floor(started / 1000), ended: ended && Math.floor(ended / 1000) };
 	};
 	/** The elapsed time on the page, in seconds. */
 	const shown = async () => {

@@ -265,3 +265,72 @@ test('lost delta is detected at the next one, and a new snapshot is requested', 
 	expect(more).toEqual([]);
 	await expect(live(page)).toBeVisible();
 });
+
+/**
+ * Has a page read other data than the server sent in events of a kind, while `window.garble` names that kind.
+ * @param {import('@playwright/test').Page} page
+ */
+const garble = (page) =>
+	page.addInitScript(() => {
+		window.EventSource = class extends EventSource {
+			/** @param {string} url */
+			constructor(url) {
+				super(url);
+				const garbled = /** @type {any} */ (window).garbled ?? {};
+				for (const name of Object.keys(garbled)) {
+					this.addEventListener(name, (event) => {
+						const data = /** @type {any} */ (window).garbled[name];
+						if (data === undefined || !event.isTrusted) return;
+						event.stopImmediatePropagation();
+						this.dispatchEvent(new MessageEvent(name, { data }));
+					});
+				}
+			}
+		};
+	});
+
+test('a stream of another build turns the buttons off and offers to reload', async ({ unwind, visit }) => {
+	const page = await visit();
+	await garble(page);
+	await signIn(page, unwind.link);
+	await page.addInitScript(() => Object.assign(window, { garbled: { build: '{"build":"0123456789abcdef"}' } }));
+	await page.goto(`${unwind.origin}/u/bystander`);
+	await expect(page.getByText('The server was updated.')).toBeVisible();
+	await expect(page.getByRole('button', { name: 'Reload' })).toBeVisible();
+	await expect(page.getByRole('button', { name: 'Plan teardown…' })).toBeDisabled();
+});
+
+test('a message that cannot be read is said, turns the buttons off, and is asked for again after pauses that grow', async ({
+	cluster,
+	unwind,
+	visit,
+}) => {
+	const page = await visit();
+	await ownTime(page);
+	await page.addInitScript(() => Object.assign(window, { garbled: { delta: undefined } }));
+	await garble(page);
+	await noteStreams(page);
+	await cluster.apply([late(1)]);
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/late?view=list`);
+	await expect(live(page)).toBeVisible();
+	await expect(page.getByRole('button', { name: 'Plan teardown…' })).toBeEnabled();
+	const before = (await streams(page)).length;
+
+	await page.evaluate(() => Object.assign(window, { garbled: { delta: '{"delta":{"put":[{"novelty":{}}]}}' } }));
+	await cluster.apply([late(2)]);
+	await expect(page.getByText('Cannot read the server’s messages')).toBeVisible();
+	await expect(page.getByRole('button', { name: 'Plan teardown…' })).toBeDisabled();
+	// In a minute not more streams than the pauses allow, each from where the page is and not from nothing.
+	for (let second = 0; second < 60; second++) await page.clock.runFor(1_000);
+	const opened = (await streams(page)).slice(before);
+	expect(opened.length).toBeGreaterThan(1);
+	expect(opened.length).toBeLessThan(16);
+	for (const { url } of opened) expect(url).toMatch(/&after=/);
+	await expect(live(page)).toBeHidden();
+
+	await page.evaluate(() => Object.assign(window, { garbled: { delta: undefined } }));
+	await page.getByRole('button', { name: 'Try now' }).click();
+	await expect(live(page)).toBeVisible();
+	await expect(page.getByRole('link', { name: 'ConfigMap late-2', exact: true })).toBeVisible();
+});

@@ -2,9 +2,10 @@
 //!
 //! A column is a rank on the longest path, so left is earlier; a lane is a group, stacked top to bottom in the groups'
 //! order. What holds for every answer: no two nodes overlap; every edge leads to a column further right, except one that
-//! closes a circle; the same graph gives the same positions whatever order it is given in; and a graph that only lost
-//! nodes keeps every survivor where it was.
+//! closes a circle; and the same graph gives the same positions whatever order it is given in. A layout that goes on from
+//! an earlier one moves no node of it, whether nodes come or go, so its edges may lead back.
 
+mod extend;
 mod order;
 mod place;
 mod rank;
@@ -12,21 +13,19 @@ mod route;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::sorted::sorted;
-
-/// What is to be drawn.
+/// The graph to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     /// The boxes, in any order; keys are unique.
     pub nodes: Vec<Node>,
-    /// Which node is in front of which, as places in `nodes`.
+    /// The node in front and the node behind, as places in `nodes`.
     pub edges: Vec<(usize, usize)>,
 }
 
 /// A box to be placed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is called; decides ties.
+    /// Its name; decides ties.
     pub key: Arc<str>,
     /// The lane it lives in.
     pub group: Arc<str>,
@@ -123,12 +122,12 @@ pub(crate) mod gap {
     pub(crate) const BETWEEN: f64 = 24.0;
 }
 
-/// Places a graph. Where `previous` already has every node, what is left keeps its place.
+/// Places a graph. The nodes that `previous` has stay where they were, unless most nodes are new.
 pub fn layout(graph: &Graph, previous: Option<&Layout>) -> Layout {
-    if let Some(kept) = previous.and_then(|previous| survivors(graph, previous)) {
-        return kept;
-    }
     let graph = in_order(graph);
+    if let Some(extended) = previous.and_then(|previous| extend::extend(&graph, previous)) {
+        return extended;
+    }
     let ranks = rank::ranks(&graph);
     let ordered = order::order(&graph, &ranks);
     let placed = place::place(&graph, &ordered);
@@ -137,7 +136,8 @@ pub fn layout(graph: &Graph, previous: Option<&Layout>) -> Layout {
 
 /// The same graph with nodes by group and key and edges by their ends, so that nothing depends on the order given.
 fn in_order(graph: &Graph) -> Graph {
-    let by = sorted((0..graph.nodes.len()).collect(), |a: &usize, b: &usize| {
+    let mut by: Vec<usize> = (0..graph.nodes.len()).collect();
+    by.sort_by(|a, b| {
         let (a, b) = (&graph.nodes[*a], &graph.nodes[*b]);
         (&a.group, &a.key).cmp(&(&b.group, &b.key))
     });
@@ -145,53 +145,13 @@ fn in_order(graph: &Graph) -> Graph {
     for (new, old) in by.iter().enumerate() {
         at[*old] = new;
     }
-    let edges: Vec<(usize, usize)> = graph
+    let mut edges: Vec<(usize, usize)> = graph
         .edges
         .iter()
         .filter(|(from, to)| from != to)
         .map(|(from, to)| (at[*from], at[*to]))
         .collect();
-    let mut edges = sorted(edges, Ord::cmp);
+    edges.sort_unstable();
     edges.dedup();
     Graph { nodes: by.into_iter().map(|old| graph.nodes[old].clone()).collect(), edges }
-}
-
-/// What is left of a layout; `None` where the graph has a node it does not know, or one that changed its lane.
-fn survivors(graph: &Graph, previous: &Layout) -> Option<Layout> {
-    let mut nodes = BTreeMap::new();
-    for node in &graph.nodes {
-        let place = previous.nodes.get(&node.key)?;
-        let lane = previous.lanes.iter().find(|lane| lane.group == node.group)?;
-        if !lane.area.meets(&place.area)
-            || (place.area.width, place.area.height) != (node.width, node.height)
-        {
-            return None;
-        }
-        nodes.insert(node.key.clone(), *place);
-    }
-    // One by one, as in route.rs.
-    let mut known: BTreeMap<(&str, &str), &Route> = BTreeMap::new();
-    for route in &previous.edges {
-        known.insert((&route.from, &route.to), route);
-    }
-    let edges = in_order(graph);
-    let edges = edges
-        .edges
-        .iter()
-        .map(|(from, to)| {
-            let (from, to) = (&edges.nodes[*from].key, &edges.nodes[*to].key);
-            match known.get(&(&**from, &**to)) {
-                Some(route) => (*route).clone(),
-                None => route::straight(from, to, &nodes),
-            }
-        })
-        .collect();
-    let used = |lane: &&Lane| graph.nodes.iter().any(|node| node.group == lane.group);
-    Some(Layout {
-        lanes: previous.lanes.iter().filter(used).cloned().collect(),
-        nodes,
-        edges,
-        width: previous.width,
-        height: previous.height,
-    })
 }

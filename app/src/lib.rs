@@ -1,10 +1,9 @@
 //! The page: rendered by the server, then alive in the browser.
 //!
-//! Reading order: [`seed`] is what the server hands over with the page, [`scene`] mirrors a topic's records as signals,
-//! [`live`] keeps the scene at the server's revision, [`command`] asks the server to do something, [`layout`] and
-//! [`drawing`] turn objects and edges into positions, [`text`] has every sentence; `page` has one file per route and
-//! `view` one per thing seen. Nothing in `view` asks the network for anything, and nothing that the first render shows
-//! differs between server and browser.
+//! Reading order: [`state`] has the records of a topic as signals, the connection that keeps them at the server's revision
+//! and the requests that a person sets off; [`navigation`] has the addresses of the pages; [`layout`] turns a graph into
+//! positions; [`text`] has every sentence; [`page`] has one file per route and [`view`] one per thing seen. Nothing in
+//! `view` asks the network for anything, and nothing that the first render shows differs between server and browser.
 
 // The type of a view holds the types of all it contains.
 #![recursion_limit = "256"]
@@ -17,48 +16,43 @@ compile_error!(
     "build with --cfg=erase_components, as .cargo/config.toml does; RUSTFLAGS replaced it"
 );
 
-pub mod address;
-pub mod calendar;
-pub mod clipboard;
-pub mod clock;
-pub mod command;
-pub mod drawing;
-pub mod erased;
 pub mod layout;
-pub mod live;
-pub mod mark;
+pub mod navigation;
 pub mod page;
-mod production;
-pub mod reach;
-pub mod route;
-pub mod scene;
-pub mod seed;
-pub mod sieve;
-pub mod sorted;
+pub mod state;
 pub mod text;
 pub mod view;
-pub mod wire;
 
 use leptos::prelude::*;
-pub use route::Requested;
-pub use seed::Seed;
+use leptos_meta::{MetaTags, provide_meta_context};
+use leptos_router::{
+    components::{FlatRoutes, Route, Router},
+    path,
+};
+pub use state::seed::PageSeed;
+use state::{clock, connection::Connection, live, seed::InitialData};
+use view::frame::Frame;
 
-/// The document around the page. Needs a [`Requested`] and a [`Seed`] in context; the nonce, where there is one, is
-/// put on every script.
-#[expect(clippy::needless_pass_by_value, reason = "the server hands over a clone for each page")]
-pub fn shell(options: LeptosOptions) -> impl IntoView {
-    let seed = use_context::<Seed>().unwrap_or_default();
-    provide_context(seed::Luggage::pack(&seed));
-    let hash: String = seed.hash.chars().filter(char::is_ascii_alphanumeric).collect();
-    let Requested(address) = use_context().unwrap_or_default();
-    let path = address.split('?').next().unwrap_or_default().to_owned();
-    let asset =
-        |path: &str| if hash.is_empty() { path.to_owned() } else { format!("{path}?v={hash}") };
-    let package = format!("/{}/{}", options.site_pkg_dir, options.output_name);
-    let script = asset(&format!("{package}.js"));
-    // Whoever builds with cargo-leptos gets the module under the page's own name.
-    let suffix = if option_env!("LEPTOS_OUTPUT_NAME").is_some() { "" } else { "_bg" };
-    let module = asset(&format!("{package}{suffix}.wasm"));
+/// The path of the sprite with all icons; it holds a hash of the content.
+pub const ICONS: &str = env!("UNWIND_ICONS");
+/// The path of the page's own icon; it holds a hash of the content.
+pub const FAVICON: &str = env!("UNWIND_FAVICON");
+
+/// The names of the built files, as the server found them.
+#[derive(Clone, Debug, Default)]
+pub struct Assets {
+    /// The path of the script.
+    pub script: String,
+    /// The path of the module.
+    pub module: String,
+    /// The path of the style.
+    pub style: String,
+}
+
+/// The document around the page. The server puts a [`PageSeed`] and [`Assets`] in context; the nonce, where there is one,
+/// is put on every script.
+pub fn shell() -> impl IntoView {
+    let Assets { script, module, style } = use_context().unwrap_or_default();
     let nonce = leptos::nonce::use_nonce();
     view! {
         <!DOCTYPE html>
@@ -68,13 +62,13 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>
                 <meta name="color-scheme" content="light dark"/>
                 <meta name="robots" content="noindex"/>
-                <title>{view::frame::title(&path)}</title>
-                <script src=asset("/theme.js") nonce=nonce.clone()></script>
-                <link rel="stylesheet" href=asset(&format!("{package}.css"))/>
-                <link rel="icon" type="image/svg+xml" href=asset("/favicon.svg")/>
+                <script nonce=nonce.clone()>{include_str!("../theme.js")}</script>
+                <link rel="stylesheet" href=style/>
+                <link rel="icon" type="image/svg+xml" href=FAVICON/>
                 <link rel="modulepreload" href=script nonce=nonce.clone()/>
                 <link rel="preload" href=module r#as="fetch" r#type="application/wasm" crossorigin="anonymous"/>
                 <script type="module" nonce=nonce>{include_str!("../start.js")}</script>
+                <MetaTags/>
             </head>
             <body>
                 <App/>
@@ -86,26 +80,31 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
 /// The page itself.
 #[component]
 pub fn App() -> impl IntoView {
-    let seed = seed::Luggage::carry();
-    let clock = clock::Clock::new(seed.now);
-    provide_context(clock);
-    provide_context(live::Connection::new(&seed, clock));
-    provide_context(seed::Arrival::new(seed));
-    let place = route::Place::new();
-    provide_context(place);
+    provide_meta_context();
+    let seed = PageSeed::load();
+    provide_context(clock::Clock::new(seed.now));
+    provide_context(Connection::new(&seed));
+    provide_context(InitialData::new(seed));
     clock::start();
     live::start();
-    route::start();
-    view! { <view::frame::Frame share=page::share play=page::play sign_out=page::sign_out>{page::page(place.route())}</view::frame::Frame> }
+    view! {
+        <Router>
+            <Frame share=page::share play=page::play sign_out=page::sign_out>
+                <FlatRoutes fallback=page::not_found::NotFound>
+                    <Route path=path!("/") view=page::units::Units/>
+                    <Route path=path!("/u/:unit") view=page::unit::Unit/>
+                    <Route path=path!("/u/:unit/plan/:plan") view=page::plan::PlanPage/>
+                    <Route path=path!("/r/:run") view=page::run::Run/>
+                </FlatRoutes>
+            </Frame>
+        </Router>
+    }
 }
 
 /// Brings the server's HTML to life.
 #[cfg(feature = "hydrate")]
 #[wasm_bindgen::prelude::wasm_bindgen]
 pub fn hydrate() {
-    // In the page as it is served a panic is a trap and says nothing: see snip.mjs.
-    if cfg!(debug_assertions) {
-        std::panic::set_hook(Box::new(|panic| leptos::logging::error!("{panic}")));
-    }
+    console_error_panic_hook::set_once();
     leptos::mount::hydrate_body(App);
 }

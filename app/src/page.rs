@@ -6,36 +6,21 @@ pub mod run;
 pub mod unit;
 pub mod units;
 
-use std::mem::discriminant;
-
 use leptos::prelude::*;
-use teardown::message::{ClusterCard, HiddenKindCard, Topic};
-
-use crate::{
-    clipboard, command,
-    erased::{alive, memo},
-    live,
-    route::Route,
-    scene::{self, Scene},
-    seed::Arrival,
-    view::frame::Badge,
+use leptos_router::hooks::use_params_map;
+use teardown::{
+    demo::DemoCommand,
+    message::{ClusterCard, HiddenKindCard, Topic},
 };
 
-/// The page of a route; it stays while only what it is about changes.
-pub fn page(route: Memo<Route>) -> impl IntoView {
-    let kind = memo(move || route.with(discriminant));
-    move || {
-        // Only a memo that is read follows what it is made of.
-        let _ = kind.get();
-        match route.get_untracked() {
-            Route::Units => view! { <units::Units/> }.into_any(),
-            Route::Unit(_) => view! { <unit::Unit route/> }.into_any(),
-            Route::Plan(..) => view! { <plan::PlanPage route/> }.into_any(),
-            Route::Run(_) => view! { <run::Run route/> }.into_any(),
-            Route::Unknown => view! { <not_found::NotFound/> }.into_any(),
-        }
-    }
-}
+use crate::{
+    state::{
+        clipboard, command, live,
+        scene::{self, Scene},
+        seed::InitialData,
+    },
+    view::frame::Badge,
+};
 
 /// Copies a link that signs another browser in, and then says so.
 pub fn share(copied: RwSignal<bool>) {
@@ -56,36 +41,33 @@ pub fn sign_out() {
     });
 }
 
-/// Plays, where the cluster is only played.
-pub fn play(play: String) {
+/// Changes the simulated cluster, where the cluster is one.
+pub fn play(play: DemoCommand) {
     leptos::task::spawn_local(async move {
-        // What came of it is seen on the page, and so is that the server is away.
+        // The page shows what came of it, and whether the server is away.
         drop(command::play(&play).await);
     });
 }
 
-/// What a page takes from its route. It stays what it was when the route is another page's, for this one is then about
-/// to end.
-fn taken<T: Clone + PartialEq + Send + Sync + 'static>(
-    route: Memo<Route>,
-    take: fn(&Route) -> Option<T>,
-    otherwise: fn() -> T,
+/// A parameter of the route's path, such as `unit`.
+fn parameter<T: PartialEq + Send + Sync + 'static>(
+    name: &'static str,
+    new: fn(String) -> T,
 ) -> Memo<T> {
-    Memo::new(move |before: Option<&T>| {
-        route.with(take).or_else(|| before.cloned()).unwrap_or_else(otherwise)
-    })
+    let parameters = use_params_map();
+    Memo::new(move |_| new(parameters.with(|parameters| parameters.get(name)).unwrap_or_default()))
 }
 
-/// A page's scene: what arrived with the page, kept at its topic, and the cluster's card passed on to the frame.
+/// A page's scene: the records that came with the page, kept at its topic, and the cluster's card passed on to the frame.
 fn open(topic: Signal<Topic>) -> Scene {
-    let arrival = expect_context::<Arrival>();
-    let scene = Scene::new(arrival.take_message());
-    if arrival.take_refusal().is_some_and(|code| live::is_unknown(&code)) {
+    let initial = expect_context::<InitialData>();
+    let scene = Scene::new(initial.take_message());
+    if initial.take_refusal().is_some_and(|code| live::is_unknown(&code)) {
         scene.empty();
     }
     let badge = expect_context::<Badge>();
     live::follow(topic, scene);
-    alive(move || {
+    Effect::new(move |_| {
         if let Some(card) = scene.read(|records| scene::cluster(records).cloned()) {
             badge.show(card);
         }
@@ -95,10 +77,10 @@ fn open(topic: Signal<Topic>) -> Scene {
 
 /// The cluster's card, woken only when it changes.
 fn cluster(scene: Scene) -> Memo<Option<ClusterCard>> {
-    memo(move || scene.read(|records| scene::cluster(records).cloned()))
+    Memo::new(move |_| scene.read(|records| scene::cluster(records).cloned()))
 }
 
 /// The kinds that cannot be seen.
 fn blind(scene: Scene) -> Memo<Vec<HiddenKindCard>> {
-    memo(move || scene.read_members(|records| scene::blind(records).cloned().collect()))
+    Memo::new(move |_| scene.read_members(|records| scene::blind(records).cloned().collect()))
 }

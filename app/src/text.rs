@@ -4,22 +4,18 @@
 pub mod en;
 
 pub use en::*;
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 use teardown::object::ObjectRef;
-
-use crate::calendar;
 
 /// `2026-11-21 12:03:41 UTC`.
 pub fn absolute(at: Timestamp) -> String {
-    let text = calendar::written(at);
-    let date = text.get(..10).unwrap_or_default();
-    let time = text.get(11..19).unwrap_or_default();
-    format!("{date} {time} UTC")
+    let at = TimeZone::UTC.to_datetime(at);
+    format!("{} {:.0} UTC", at.date(), at.time())
 }
 
-/// `12:03:41`.
+/// `12:03:41 UTC`.
 pub fn time_of_day(at: Timestamp) -> String {
-    calendar::written(at).get(11..19).unwrap_or_default().to_owned()
+    format!("{:.0} UTC", TimeZone::UTC.to_datetime(at).time())
 }
 
 /// `shop/web-1`, or `web-1` where there is no namespace.
@@ -151,7 +147,7 @@ mod tests {
         let at = "2026-11-21T12:03:41.123Z".parse().unwrap();
         assert_eq!(
             (absolute(at), time_of_day(at)),
-            ("2026-11-21 12:03:41 UTC".to_owned(), "12:03:41".to_owned())
+            ("2026-11-21 12:03:41 UTC".to_owned(), "12:03:41 UTC".to_owned())
         );
     }
 }

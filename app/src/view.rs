@@ -8,7 +8,6 @@ pub mod confirm;
 pub mod connection;
 pub mod current;
 pub mod drawer;
-pub mod each;
 pub mod edge;
 pub mod empty;
 pub mod feed;

@@ -1,4 +1,4 @@
-//! What holds for every drawing, whatever the graph.
+//! The properties of every drawing, whatever the graph.
 
 use std::collections::BTreeMap;
 
@@ -46,6 +46,13 @@ fn without(graph: &Graph, gone: &[usize]) -> Graph {
     }
 }
 
+fn of_one_size(mut graph: Graph) -> Graph {
+    for node in &mut graph.nodes {
+        (node.width, node.height) = (228.0, 54.0);
+    }
+    graph
+}
+
 fn shuffled(graph: &Graph) -> Graph {
     let last = graph.nodes.len() - 1;
     Graph {
@@ -66,21 +73,32 @@ fn no_overlap(drawn: &Layout) -> Result<(), String> {
     Ok(())
 }
 
+fn in_their_lanes(graph: &Graph, drawn: &Layout) -> Result<(), String> {
+    for node in &graph.nodes {
+        let lane = drawn.lanes.iter().find(|lane| lane.group == node.group).ok_or("no lane")?;
+        let (inner, outer) = (drawn.nodes[&node.key].area, lane.area);
+        let is_inside = inner.x >= outer.x
+            && inner.y >= outer.y
+            && inner.x + inner.width <= outer.x + outer.width + 0.01
+            && inner.y + inner.height <= outer.y + outer.height + 0.01;
+        if !is_inside {
+            return Err(format!("{inner:?} is not in {outer:?}"));
+        }
+    }
+    for (above, below) in drawn.lanes.iter().zip(drawn.lanes.iter().skip(1)) {
+        if above.area.y + above.area.height > below.area.y {
+            return Err(format!("{above:?} meets {below:?}"));
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn nodes_do_not_overlap_and_stay_in_their_lanes(graph in graphs()) {
         let drawn = layout(&graph, None);
         prop_assert_eq!(no_overlap(&drawn), Ok(()));
-        for node in &graph.nodes {
-            let lane = drawn.lanes.iter().find(|lane| lane.group == node.group).unwrap();
-            let (inner, outer) = (drawn.nodes[&node.key].area, lane.area);
-            prop_assert!(inner.x >= outer.x && inner.y >= outer.y);
-            prop_assert!(inner.x + inner.width <= outer.x + outer.width + 0.01);
-            prop_assert!(inner.y + inner.height <= outer.y + outer.height + 0.01, "{:?} in {:?}", inner, outer);
-        }
-        for (above, below) in drawn.lanes.iter().zip(drawn.lanes.iter().skip(1)) {
-            prop_assert!(above.area.y + above.area.height <= below.area.y);
-        }
+        prop_assert_eq!(in_their_lanes(&graph, &drawn), Ok(()));
     }
 
     #[test]
@@ -111,6 +129,22 @@ proptest! {
             prop_assert_eq!(before.nodes[&node.key], after.nodes[&node.key]);
         }
         prop_assert_eq!((before.width, before.height), (after.width, after.height));
+    }
+
+    #[test]
+    fn added_nodes_move_no_other(graph in graphs(), added in proptest::collection::vec(0_usize..60, 0..20)) {
+        // All cards are of one size.
+        let graph = of_one_size(graph);
+        let before = layout(&without(&graph, &added), None);
+        prop_assume!(before.nodes.len() * 2 >= graph.nodes.len());
+        let after = layout(&graph, Some(&before));
+        for (key, place) in &before.nodes {
+            prop_assert_eq!(place, &after.nodes[key]);
+        }
+        prop_assert_eq!(after.nodes.len(), graph.nodes.len());
+        prop_assert_eq!(no_overlap(&after), Ok(()));
+        prop_assert_eq!(in_their_lanes(&graph, &after), Ok(()));
+        prop_assert_eq!(after.edges.len(), layout(&graph, None).edges.len());
     }
 
     #[test]

@@ -7,13 +7,12 @@ mod consortium;
 
 use std::sync::Arc;
 
-use app::{Requested, Seed, shell};
+use app::{Assets, ICONS, PageSeed, shell};
 use futures::StreamExt;
 use hydration_context::{SharedContext, SsrSharedContext};
-use leptos::{
-    config::LeptosOptions,
-    prelude::{Owner, RenderHtml, provide_context},
-};
+use leptos::prelude::{Owner, RenderHtml, provide_context};
+use leptos_meta::ServerMetaContext;
+use leptos_router::location::RequestUrl;
 use teardown::{
     message::{EdgeCard, Membership, Message, ObjectCard, Record, State},
     object::{Deletion, Uid},
@@ -24,18 +23,23 @@ use teardown::{
 };
 
 /// A page's HTML.
-fn render(name: &str, path: &str, seed: Seed) -> String {
+fn render(name: &str, path: &str, seed: PageSeed) -> String {
     // Effects need an executor, even where nothing is awaited.
     let _ = any_spawner::Executor::init_futures_executor();
     let shared = Arc::new(SsrSharedContext::new());
     let owner = Owner::new_root(Some(shared.clone()));
+    let (meta, output) = ServerMetaContext::new();
     let html = owner.with(|| {
         provide_context(seed);
-        provide_context(Requested(path.to_owned()));
-        let options = LeptosOptions::builder().output_name("unwind").build();
-        shell(options).to_html()
+        provide_context(Assets::default());
+        provide_context(meta);
+        provide_context(RequestUrl::new(path));
+        shell().to_html()
     });
-    // What the server's integration puts behind the page for the browser's first render.
+    let with_head = output.inject_meta_context(futures::stream::iter([html]));
+    let html =
+        futures::executor::block_on(async { with_head.await.collect::<Vec<_>>().await.concat() });
+    // The data that the server's integration puts behind the page for the browser's first render.
     let data: String =
         futures::executor::block_on(shared.pending_data().unwrap().collect::<Vec<_>>()).concat();
     assert!(!data.contains('<'), "data behind the page could end its script");
@@ -48,7 +52,7 @@ fn render(name: &str, path: &str, seed: Seed) -> String {
     html
 }
 
-/// What holds for every page.
+/// The properties of every page.
 fn check(html: &str) {
     assert!(html.starts_with("<!DOCTYPE html>"), "{}", &html[..60]);
     assert!(!html.contains(" style="), "inline styles break the content security policy");
@@ -82,6 +86,32 @@ fn units() {
     ] {
         assert!(html.contains(said), "{said}");
     }
+}
+
+#[test]
+fn titles_say_where_the_page_is() {
+    for (path, seed, title) in [
+        ("/", consortium::units(), "Unwind"),
+        ("/u/consortium", consortium::unit(), "consortium · Unwind"),
+        (
+            "/u/consortium/plan/1f3a5c7e9b2d4f60",
+            consortium::planned(),
+            "Plan · consortium · Unwind",
+        ),
+        ("/r/7", consortium::run(), "Run 7 · Unwind"),
+    ] {
+        let html = render("title", path, seed);
+        assert!(html.contains(&format!("<title>{title}</title>")), "{path}");
+    }
+}
+
+#[test]
+fn times_are_in_utc_and_machine_readable() {
+    let html = render("times", "/", consortium::units());
+    let time = html.split("<time ").nth(1).unwrap().split("</time>").next().unwrap();
+    assert!(time.contains("datetime=\"2026-11-"), "{time}");
+    assert!(time.contains("data-at=\"17"), "{time}");
+    assert!(time.trim_end_matches("<!>").ends_with(" UTC"), "{time}");
 }
 
 #[test]
@@ -209,8 +239,8 @@ fn all_states_have_shape_and_word() {
         if state != State::Present {
             assert!(html.contains(&format!("<span class=\"state-word\">{word}")), "{word}");
         }
-        let symbol = app::mark::of_state(state);
-        let is_drawn = html.contains(&format!("/icons.svg#{symbol}\""));
+        let symbol = app::state::mark::of_state(state);
+        let is_drawn = html.contains(&format!("{ICONS}#{symbol}\""));
         assert_eq!(is_drawn, state != State::Present, "{symbol}");
         let shape = sprite.lines().find(|line| line.contains(&format!("id=\"{symbol}\""))).unwrap();
         shapes.push(shape.split_once("viewBox").unwrap().1);
@@ -229,7 +259,9 @@ fn every_symbol_is_in_the_sprite() {
         render("plan", "/u/consortium/plan/1f3a5c7e9b2d4f60", consortium::planned()),
         render("run", "/r/7", consortium::run()),
     ] {
-        for symbol in html.split("/icons.svg#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        for symbol in
+            html.split(&format!("{ICONS}#")).skip(1).filter_map(|rest| rest.split('"').next())
+        {
             assert!(sprite.contains(&format!("id=\"{symbol}\"")), "{symbol}");
         }
     }
@@ -244,7 +276,7 @@ fn text_from_the_cluster_is_never_markup() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_page_unit_and_run_are_said_to_be_missing() {
     let html = render("not-found", "/nowhere/at/all", consortium::nothing());
     check(&html);
     assert!(html.contains("There is nothing here"));
@@ -258,7 +290,7 @@ fn what_is_not_there_is_said() {
 
 #[test]
 fn a_reader_who_is_not_signed_in_sees_why_buttons_do_not_work() {
-    let seed = Seed { signed_in: false, ..consortium::unit() };
+    let seed = PageSeed { signed_in: false, ..consortium::unit() };
     let html = render("read-only", "/u/consortium", seed);
     check(&html);
     assert!(html.contains("Read only"));
@@ -267,7 +299,7 @@ fn a_reader_who_is_not_signed_in_sees_why_buttons_do_not_work() {
 }
 
 /// The same seed with other records.
-fn with_records(mut seed: Seed, change: impl FnOnce(&mut Vec<Record>)) -> Seed {
+fn with_records(mut seed: PageSeed, change: impl FnOnce(&mut Vec<Record>)) -> PageSeed {
     let Some(Message::Snapshot { records, .. }) = &mut seed.message else { panic!("no records") };
     change(records);
     seed

@@ -45,15 +45,16 @@
 //!
 //! | event      | id         | data |
 //! |------------|------------|------|
-//! | `snapshot` | boot:count | everything; comes first, and again whenever the reader fell behind |
+//! | `build`    | none       | comes first: the name of the page's build, `{"build":…}`; a page of another build is outdated |
+//! | `snapshot` | boot:count | everything; comes next, and again whenever the reader fell behind |
 //! | `delta`    | boot:count | what changed since the revision it names |
-//! | `ping`     | none       | at once and every 15 s: the cluster's time and the name of the page's build, `{"now":…,"hash":…}` |
+//! | `ping`     | none       | at once and every 15 s: the cluster's time in milliseconds since 1970, `{"now":…}` |
 //! | `bye`      | none       | the stream ends; `retry` says when to come back: `{"reason":"shuttingDown"}` |
 //!
 //! A session has at most four streams: a fifth ends the oldest, with `bye` and `{"reason":"crowded"}`.
 //!
-//! Where a record has a `message` that says what is wrong, it is a text if somebody else said so, and else a map with a
-//! `fault` and what belongs to it ([`teardown::problem`]).
+//! Where a record has a `message` that says what is wrong, it is `{"said":…}` if somebody else said so, and else
+//! `{"found":…}` with a code and what belongs to it ([`teardown::problem`]). All times are in milliseconds since 1970.
 //!
 //! `after` is the last id that was read; the header `Last-Event-ID` goes before it. What is no id counts as none.
 //!
@@ -123,11 +124,10 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, FromRef, State},
+    extract::{DefaultBodyLimit, State},
     middleware::{from_fn, from_fn_with_state},
     routing::{any, get, post},
 };
-use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 use tower_http::{
     CompressionLevel, catch_panic::CatchPanicLayer, compression::CompressionLayer, csrf::CsrfLayer,
@@ -175,12 +175,6 @@ impl AppState {
     #[must_use]
     pub fn playing(self, demo: Option<Demo>) -> Self {
         Self { demo, ..self }
-    }
-}
-
-impl FromRef<AppState> for LeptosOptions {
-    fn from_ref(state: &AppState) -> Self {
-        state.site.options().clone()
     }
 }
 

@@ -168,8 +168,14 @@ fn every_route_is_documented() {
     assert!(routes >= 15, "{routes}");
 }
 
-/// What says of which sort an object is: its fields are the same wherever it stands.
-const SORTS: [&str; 5] = ["record", "event", "problem", "difference", "why"];
+/// Fields whose value is one of several sorts, by the name of the sort, and what the sorts are called together.
+const SORTS: [(&str, &str); 5] = [
+    ("records", "record"),
+    ("put", "record"),
+    ("event", "event"),
+    ("problem", "problem"),
+    ("differences", "difference"),
+];
 /// What has no fields but values under names that come from the cluster.
 const MAPS: [&str; 2] = ["counts", "labels"];
 
@@ -179,10 +185,14 @@ type Shapes = BTreeMap<String, BTreeSet<String>>;
 fn gather(value: &Value, place: &str, shapes: &mut Shapes) {
     match value {
         Value::Object(all) => {
-            let sort = SORTS.iter().find_map(|field| Some((*field, all.get(*field)?.as_str()?)));
-            let place = sort.map_or(place.to_owned(), |(field, sort)| format!("{field} {sort}"));
+            let field = place.rsplit(['.', ' ']).next().unwrap_or_default();
+            let sorts = SORTS.iter().find(|(name, _)| place.contains('.') && *name == field);
+            if let Some((_, sorts)) = sorts {
+                all.iter().for_each(|(sort, it)| gather(it, &format!("{sorts} {sort}"), shapes));
+                return;
+            }
             for (name, value) in all {
-                shapes.entry(place.clone()).or_default().insert(name.clone());
+                shapes.entry(place.to_owned()).or_default().insert(name.clone());
                 if !MAPS.contains(&name.as_str()) {
                     gather(value, &format!("{place}.{name}"), shapes);
                 }
@@ -293,6 +303,7 @@ async fn no_field_is_renamed() {
     }
     kept.see(problems()).await;
     let mut events = kept.server.follow(&format!("topic=run:{run}"), &[]).await;
+    let build = events.build.clone();
     let (_, snapshot) = events.next().await.expect("it begins with everything");
     let (_, ping) = events.next().await.expect("and says what time it is");
     kept.see(vec![Observation::Deleted {
@@ -317,6 +328,7 @@ async fn no_field_is_renamed() {
         ("started", started),
         ("refused", overlap),
         ("stale", stale),
+        ("build", read(&build)),
         ("snapshot", read(&snapshot)),
         ("delta", read(&delta)),
         ("ping", read(&ping)),
@@ -331,64 +343,76 @@ async fn no_field_is_renamed() {
         format!("{place}: {}", names.join(" "))
     });
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"
+    build: build
     bye: reason
-    delta: message previous put remove revision
-    delta.remove: edge
-    difference added: difference object
+    delta: delta
+    delta.delta: previous put remove revision
+    delta.delta.remove: edge
+    difference added: object
     difference added.object: group kind name namespace
-    event gone: event object step
+    event gone: object step
     event gone.object: group kind name namespace
-    event problem: event object problem step
-    event problem.object: group kind name namespace
-    event requested: event object step
+    event requested: object step
     event requested.object: group kind name namespace
-    event started: by event
-    event terminating: event object step
+    event started: by
+    event terminating: object step
     event terminating.object: group kind name namespace
-    ping: hash now
+    event problem: object problem step
+    event problem.object: group kind name namespace
+    ping: now
     plan: data hash hidden id kept made steps unit
     plan.data: capacity claim fate reclaim source volume
     plan.data.claim: group kind name namespace
     plan.data.volume: group kind name namespace
     plan.kept: object reason uid
     plan.kept.object: group kind name namespace
+    plan.kept.reason: usedBy
+    plan.kept.reason.usedBy: edge reason user
+    plan.kept.reason.usedBy.reason: field value
+    plan.kept.reason.usedBy.user: group kind name namespace
     plan.steps: action after finalizers holds_storage id kind object pods uid wave
-    plan.steps.action: delete
-    plan.steps.action.delete: propagation
     plan.steps.after: edge on_first phase reason step
     plan.steps.after.reason: field value
     plan.steps.kind: group kind namespaced plural version
     plan.steps.object: group kind name namespace
     plan.steps.pods: expressions labels
-    problem refused: code message problem
-    record cluster: kinds name objects record synced unreachable version
+    record hiddenKind: cause message resource since
+    record hiddenKind.message: quoted
+    record cluster: kinds name objects synced unreachable version
     record cluster.unreachable: cause message since
-    record edge: from kind reason record to
+    record cluster.unreachable.message: said
+    record edge: from kind reason to
     record edge.reason: field value
-    record event: at event number record
-    record hiddenKind: cause message record resource since
-    record object: created deletion details final_phase finalizers labels membership object phase record since state step uid version wave
+    record event: at event number
+    record object: created deletion details final_phase finalizers labels membership object phase since state step uid version wave
     record object.deletion: at grace
     record object.details: name value
     record object.membership: kept
     record object.object: group kind name namespace
-    record run: by counts ended id kept plan record recovered started state total unit
-    record step: gone id object problem record requested state taken uid waits_for wave
+    record object.membership: kept
+    record object.membership.kept: usedBy
+    record object.membership.kept.usedBy: edge reason user
+    record object.membership.kept.usedBy.reason: field value
+    record object.membership.kept.usedBy.user: group kind name namespace
+    record run: by counts ended id kept plan recovered started state total unit
+    record step: gone id object problem requested state taken uid waits_for wave
     record step.object: group kind name namespace
-    record unit: counts id namespaces newest origin record run shared
+    record unit: counts id namespaces newest origin run shared
     refused: error
     refused.error: code do means object request run what
     refused.error.object: group kind name namespace
-    run: message records revision
-    snapshot: message records revision
+    run: snapshot
+    run.snapshot: records revision
+    snapshot: snapshot
+    snapshot.snapshot: records revision
     stale: error
     stale.error: code differences do means request what
     started: run
-    unit: message records revision
-    units: message records revision
-    why retainedVolume: why
-    why usedBy: edge reason user why
-    why usedBy.reason: field value
-    why usedBy.user: group kind name namespace
+    problem refused: code message
+    problem refused.message: quoted
+    unit: snapshot
+    unit.snapshot: records revision
+    units: snapshot
+    units.snapshot: records revision
     ");
 }

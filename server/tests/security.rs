@@ -31,7 +31,7 @@ const READS: [&str; 9] = [
     "/u/shop",
     "/nope",
     "/api/nope",
-    "/pkg/unwind.js",
+    "/pkg/unwind.0123456789abcdef.js",
     "/sign-in.js",
     "/healthz",
 ];

@@ -4,7 +4,6 @@ use super::{
     Graph, gap,
     order::{Ordered, Slot},
 };
-use crate::sorted::sorted;
 
 /// How often a column is moved towards its neighbours.
 const PASSES: usize = 4;
@@ -235,7 +234,7 @@ fn median(ordered: &Ordered, lane: usize, slot: usize, y: &[f64]) -> Option<f64>
     let lane_of = |slot: usize| match ordered.slots[slot] {
         Slot::Node(node) | Slot::Passage(node) => ordered.lanes[node],
     };
-    let at: Vec<f64> = ordered.neighbours[slot]
+    let mut at: Vec<f64> = ordered.neighbours[slot]
         .iter()
         .filter(|neighbour| lane_of(**neighbour) == lane)
         .map(|neighbour| y[*neighbour])
@@ -243,7 +242,7 @@ fn median(ordered: &Ordered, lane: usize, slot: usize, y: &[f64]) -> Option<f64>
     if at.is_empty() {
         return None;
     }
-    let at = sorted(at, f64::total_cmp);
+    at.sort_by(f64::total_cmp);
     let middle = at.len() / 2;
     Some(if at.len() % 2 == 1 { at[middle] } else { f64::midpoint(at[middle - 1], at[middle]) })
 }

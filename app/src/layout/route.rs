@@ -2,21 +2,20 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Area, Graph, Lane, Layout, Place, Route, gap, order::Ordered, place::Placed};
+use super::{Area, Graph, Lane, Layout, Node, Place, Route, gap, order::Ordered, place::Placed};
 
 /// Makes the layout of what was placed.
 pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: &Placed) -> Layout {
-    // One by one: collecting sorts, and each type that is sorted costs the browser's half four kilobytes.
-    let mut nodes: BTreeMap<Arc<str>, Place> = BTreeMap::new();
-    for (node, shape) in graph.nodes.iter().enumerate() {
+    let place = |(node, shape): (usize, &Node)| {
         let area = Area {
             x: placed.x[node],
             y: placed.y[node] - shape.height / 2.0,
             width: shape.width,
             height: shape.height,
         };
-        nodes.insert(shape.key.clone(), Place { area, rank: ordered.ranks[node] });
-    }
+        (shape.key.clone(), Place { area, rank: ordered.ranks[node] })
+    };
+    let nodes: BTreeMap<Arc<str>, Place> = graph.nodes.iter().enumerate().map(place).collect();
     let edges = graph
         .edges
         .iter()

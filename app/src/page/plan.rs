@@ -1,6 +1,7 @@
 //! `/u/{unit}/plan/{plan}`: what would happen, in which order, and why; and the button that makes it happen.
 
 use leptos::prelude::*;
+use leptos_router::{NavigateOptions, hooks::use_navigate};
 use teardown::{
     message::Topic,
     plan::{Plan, PlanId},
@@ -8,40 +9,34 @@ use teardown::{
 };
 
 use crate::{
-    address,
-    command::{self, Refusal},
-    erased::{alive, memo, now},
-    route::{Place, Route},
-    scene,
-    seed::Arrival,
+    navigation::address,
+    state::{
+        command::{self, Refusal},
+        scene,
+        seed::InitialData,
+    },
     text,
     view::{
         banner,
         confirm::Confirm,
         empty,
         guard::Guarded,
+        moment::moment,
         plan::{Terminating, plan_view},
     },
 };
 
 /// The plan's page.
 #[component]
-pub fn PlanPage(
-    /// The route, which names the unit and the plan.
-    route: Memo<Route>,
-) -> impl IntoView {
-    let unit = super::taken(route, |route| route.unit().cloned(), || UnitId::new(""));
-    let plan_of = |route: &Route| match route {
-        Route::Plan(_, plan) => Some(plan.clone()),
-        Route::Units | Route::Unit(_) | Route::Run(_) | Route::Unknown => None,
-    };
-    let id = super::taken(route, plan_of, || PlanId::new(""));
-    let arrival = expect_context::<Arrival>();
-    let plan = RwSignal::new(arrival.take_plan());
-    let missing = RwSignal::new(arrival.take_refusal().is_some());
+pub fn PlanPage() -> impl IntoView {
+    let unit = super::parameter("unit", UnitId::new);
+    let id = super::parameter("plan", PlanId::new);
+    let initial = expect_context::<InitialData>();
+    let plan = RwSignal::new(initial.take_plan());
+    let missing = RwSignal::new(initial.take_refusal().is_some());
     let scene = super::open(Signal::derive(move || Topic::Unit(unit.get())));
     let cluster = super::cluster(scene);
-    alive(move || {
+    Effect::new(move |_| {
         let wanted = id.get();
         if plan.with_untracked(|plan| plan.as_ref().is_some_and(|plan| plan.id == wanted)) {
             return;
@@ -61,7 +56,8 @@ pub fn PlanPage(
     let asking = RwSignal::new(false);
     let busy = RwSignal::new(false);
     let refusal = RwSignal::new(None::<Refusal>);
-    let place = expect_context::<Place>();
+    let navigate = use_navigate();
+    let to = StoredValue::new(move |url: String| navigate(&url, NavigateOptions::default()));
     let start = Callback::new(move |confirmed: String| {
         let Some(plan) = plan.get_untracked() else { return };
         busy.set(true);
@@ -70,7 +66,7 @@ pub fn PlanPage(
             busy.set(false);
             asking.set(false);
             match started {
-                Ok(run) => place.go(&address::run(&run)),
+                Ok(run) => to.with_value(|to| to(address::run(&run))),
                 Err(error) => refusal.set(Some(error)),
             }
         });
@@ -83,23 +79,25 @@ pub fn PlanPage(
             match made {
                 Ok(made) => {
                     refusal.set(None);
-                    place.go(&address::plan(&made.unit, &made.id));
+                    to.with_value(|to| to(address::plan(&made.unit, &made.id)));
                 }
                 Err(error) => refusal.set(Some(error)),
             }
         });
     });
-    let stale =
-        memo(move || refusal.with(|error| error.as_ref().is_some_and(Refusal::is_stale_plan)));
-    let terminating: Memo<Terminating> = memo(move || {
+    let stale = Memo::new(move |_| {
+        refusal.with(|error| error.as_ref().is_some_and(Refusal::is_stale_plan))
+    });
+    let terminating: Memo<Terminating> = Memo::new(move |_| {
         scene.read(|records| {
             scene::objects(records)
                 .filter_map(|card| Some((card.uid.clone(), card.deletion?.accepted())))
                 .collect()
         })
     });
-    let open_run =
-        memo(move || scene.read(|records| scene::units(records).find_map(|card| card.run.clone())));
+    let open_run = Memo::new(move |_| {
+        scene.read(|records| scene::units(records).find_map(|card| card.run.clone()))
+    });
     let to_unit = move || address::unit(&unit.get());
     let body = move || match plan.get() {
         Some(plan) => terminating.with(|terminating| plan_view(&plan, terminating)).into_any(),
@@ -115,7 +113,7 @@ pub fn PlanPage(
     let lead = move |plan: &Plan| {
         view! {
             <p class="lead">
-                {text::plan_lead(&plan.id.to_string())} " " {crate::view::moment::moment(plan.made)}
+                {text::plan_lead(&plan.id.to_string())} " " {moment(plan.made)}
                 " · " <a href=format!("/api/plans/{}", address::encoded(&plan.id.to_string())) rel="external">{text::EXPORT}</a>
             </p>
         }
@@ -124,12 +122,12 @@ pub fn PlanPage(
         <div class="page">
             <div class="page-head">
                 <div class="grow">
-                    <h1>{now(move || text::plan_title(&text::isolated(unit.get().as_str())))}</h1>
-                    {now(move || plan.with(|plan| plan.as_ref().map(lead)))}
+                    <h1>{move || text::plan_title(&text::isolated(unit.get().as_str()))}</h1>
+                    {move || plan.with(|plan| plan.as_ref().map(lead))}
                 </div>
                 <div class="tools">
                     <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
-                    {now(move || {
+                    {move || {
                         if let Some(run) = open_run.get() {
                             view! { <a class="button primary" href=address::run(&run)>{text::OPEN_THE_RUN}</a> }.into_any()
                         } else if stale.get() {
@@ -142,13 +140,13 @@ pub fn PlanPage(
                             });
                             view! { <Guarded label=text::START busy=nothing act=open class="danger"/> }.into_any()
                         }
-                    })}
+                    }}
                 </div>
             </div>
-            {now(move || refusal.get().map(|error| banner::refusal(&error)))}
-            {now(move || cluster.get().map(|card| banner::cluster(&card)))}
-            {now(body)}
-            {now(move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy start/> }))}
+            {move || refusal.get().map(|error| banner::refusal(&error))}
+            {move || cluster.get().map(|card| banner::cluster(&card))}
+            {body}
+            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy start/> })}
         </div>
     }
 }

@@ -1,6 +1,6 @@
 //! `/r/{run}`: a run while it goes on, and what is left of it afterwards.
 
-use std::time::Duration;
+use std::{cmp::Reverse, time::Duration};
 
 use leptos::prelude::*;
 use teardown::{
@@ -10,12 +10,11 @@ use teardown::{
 };
 
 use crate::{
-    address::{Address, Shape},
-    command::{self, Refusal, RunCommand},
-    erased::{alive, memo, now},
-    route::Route,
-    scene,
-    sorted::sorted,
+    navigation::address::{Address, Shape},
+    state::{
+        command::{self, Refusal, RunCommand},
+        scene,
+    },
     text,
     view::{
         attention::{Attention, asks},
@@ -42,37 +41,37 @@ const ALARMED: usize = 3;
 
 /// The run's page.
 #[component]
-pub fn Run(
-    /// The route, which names the run.
-    route: Memo<Route>,
-) -> impl IntoView {
-    let run_of = |route: &Route| match route {
-        Route::Run(run) => Some(run.clone()),
-        Route::Units | Route::Unit(_) | Route::Plan(..) | Route::Unknown => None,
-    };
-    let id = super::taken(route, run_of, || RunId::new(""));
+pub fn Run() -> impl IntoView {
+    let id = super::parameter("run", RunId::new);
     let scene = super::open(Signal::derive(move || Topic::Run(id.get())));
     let address = Address::current();
     let cluster = super::cluster(scene);
-    let card: Memo<Option<RunCard>> = memo(move || {
-        scene.read(|records| scene::runs(records).find(|card| card.id == id.get()).cloned())
+    let card: Memo<Option<RunCard>> = Memo::new(move |_| {
+        // A run that comes or goes has another signal.
+        scene.read_members(|_| ());
+        scene.run(&id.get()).map(|card| card.get())
     });
-    let attention: Memo<Vec<StepCard>> = memo(move || {
-        let steps: Vec<StepCard> = scene
+    let attention: Memo<Vec<StepCard>> = Memo::new(move |_| {
+        let mut steps: Vec<StepCard> = scene
             .read(|records| scene::steps(records).filter(|step| asks(step)).cloned().collect());
-        sorted(steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)))
+        steps.sort_by_key(|step| (Reverse(step.state.severity()), step.id));
+        steps
     });
-    let kept: Memo<Vec<ObjectCard>> = memo(move || {
+    let troubled = Memo::new(move |_| {
+        attention.with(|steps| steps.iter().map(|step| step.id).collect::<Vec<_>>())
+    });
+    let kept: Memo<Vec<ObjectCard>> = Memo::new(move |_| {
         let stays = |card: &&ObjectCard| matches!(&card.membership, Membership::Kept(why) if *why != KeptReason::MadeByCluster);
         scene.read(|records| scene::objects(records).filter(stays).cloned().collect())
     });
-    let left_to_cluster: Memo<Vec<ObjectCard>> = memo(move || {
+    let left_to_cluster: Memo<Vec<ObjectCard>> = Memo::new(move |_| {
         let is_left =
             |card: &&ObjectCard| card.membership == Membership::Kept(KeptReason::MadeByCluster);
         scene.read(|records| scene::objects(records).filter(is_left).cloned().collect())
     });
-    let is_open =
-        memo(move || card.with(|card| card.as_ref().is_some_and(|card| !card.state.is_ended())));
+    let is_open = Memo::new(move |_| {
+        card.with(|card| card.as_ref().is_some_and(|card| !card.state.is_ended()))
+    });
     let refusal = RwSignal::new(None::<Refusal>);
     let busy = RwSignal::new(false);
     let done = move |answer: Result<(), Refusal>| {
@@ -96,7 +95,7 @@ pub fn Run(
     let alarm = alarm(attention);
     let head = card;
     let body = move |card: RunCard| {
-        let shown = memo(move || address.shape.get().unwrap_or(Shape::List));
+        let shown = Memo::new(move |_| address.shape.get().unwrap_or(Shape::List));
         let kept_view = move || kept_cards(&kept.get());
         let left_view = move || {
             let left = left_to_cluster.get();
@@ -109,30 +108,30 @@ pub fn Run(
             })
         };
         view! {
-            <RunHead scene card=Signal::derive(move || card_or(card.clone(), scene, id)) attention=count busy order/>
-            {now(move || refusal.get().map(|error| banner::refusal(&error)))}
-            {now(move || cluster.get().map(|card| banner::cluster(&card)))}
+            <RunHead scene card=Signal::derive(move || head.get().unwrap_or_else(|| card.clone())) attention=count busy order/>
+            {move || refusal.get().map(|error| banner::refusal(&error))}
+            {move || cluster.get().map(|card| banner::cluster(&card))}
             <div class="run-body">
                 <div class="run-main">
-                    {now(move || is_open.get().then(|| current(scene)))}
-                    <Attention scene address steps=attention busy skip/>
+                    {move || is_open.get().then(|| current(scene))}
+                    <Attention scene address steps=troubled busy skip/>
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
                             <h2 id="steps-title">{text::STEPS}</h2>
                             <Search label=text::SEARCH_OBJECTS address/>
                             <ShapeSwitch address otherwise=Shape::List/>
                         </div>
-                        {now(move || head.with(|card| card.as_ref().map(|card| state_links(&card.counts, address, text::state_count))))}
-                        {now(move || match shown.get() {
+                        {move || head.with(|card| card.as_ref().map(|card| state_links(&card.counts, address, text::state_count)))}
+                        {move || match shown.get() {
                             Shape::Map => view! { <div class="workspace map"><Graph scene address/></div> }.into_any(),
                             Shape::List => view! { <Steps scene address/> }.into_any(),
-                        })}
+                        }}
                     </section>
                     <section aria-labelledby="kept-title">
                         <h2 id="kept-title">{text::KEPT_TITLE}</h2>
-                        {now(kept_view)}
+                        {kept_view}
                     </section>
-                    {now(left_view)}
+                    {left_view}
                 </div>
                 <div class="run-side">
                     <Drawer scene address/>
@@ -141,27 +140,20 @@ pub fn Run(
             </div>
         }
     };
-    let present = memo(move || card.with(Option::is_some));
+    let present = Memo::new(move |_| card.with(Option::is_some));
     view! {
         <div class="page">
-            {now(move || match (present.get(), scene.is_known()) {
+            {move || match (present.get(), scene.is_known()) {
                 (true, _) => card.get_untracked().map(body).into_any(),
                 (false, false) => empty::loading().into_any(),
                 (false, true) => {
                     empty::empty_page("state-unknown", text::NO_RUN, text::NO_RUN_MEANS, empty::to_units()).into_any()
                 }
-            })}
+            }}
             <p class="visually-hidden" aria-live="polite">{said}</p>
             <p class="visually-hidden" aria-live="assertive">{alarm}</p>
         </div>
     }
-}
-
-/// The run's card as it is now; the one given where it is no longer there.
-fn card_or(otherwise: RunCard, scene: scene::Scene, id: Memo<RunId>) -> RunCard {
-    scene
-        .read(|records| scene::runs(records).find(|card| card.id == id.get()).cloned())
-        .unwrap_or(otherwise)
 }
 
 /// The first few steps that became stuck or refused a moment ago, by name, and the number of the others; announced at once.
@@ -169,7 +161,7 @@ fn card_or(otherwise: RunCard, scene: scene::Scene, id: Memo<RunId>) -> RunCard 
 fn alarm(attention: Memo<Vec<StepCard>>) -> ReadSignal<String> {
     let (said, say) = signal(String::new());
     let known = StoredValue::new(None::<Vec<String>>);
-    alive(move || {
+    Effect::new(move |_| {
         let mut lines = Vec::new();
         attention.with(|steps| {
             for step in steps {
@@ -196,7 +188,7 @@ fn alarm(attention: Memo<Vec<StepCard>>) -> ReadSignal<String> {
 /// One sentence on where the run stands, renewed slowly and only when it changes.
 fn summary(card: Memo<Option<RunCard>>, attention: Signal<usize>) -> ReadSignal<String> {
     let (said, say) = signal(String::new());
-    alive(move || {
+    Effect::new(move |_| {
         let tell = move || {
             let Some(card) = card.get_untracked() else { return };
             let gone = card.counts.get(&State::Gone).copied().unwrap_or_default();

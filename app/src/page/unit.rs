@@ -1,18 +1,18 @@
 //! `/u/{unit}`: one unit with its graph, its list, and what is known of the selected object.
 
 use leptos::prelude::*;
+use leptos_router::{NavigateOptions, hooks::use_navigate};
 use teardown::{
     message::{RunCard, Topic, UnitCard},
     unit::UnitId,
 };
 
 use crate::{
-    address::{self, Address},
-    command::{self, Refusal},
-    erased::{memo, now},
-    route::{Place, Route},
-    scene,
-    sorted::sorted,
+    navigation::address::{self, Address},
+    state::{
+        command::{self, Refusal},
+        scene,
+    },
     text,
     view::{
         banner,
@@ -30,42 +30,47 @@ use crate::{
 
 /// The unit's page.
 #[component]
-pub fn Unit(
-    /// The route, which names the unit.
-    route: Memo<Route>,
-) -> impl IntoView {
-    let id = super::taken(route, |route| route.unit().cloned(), || UnitId::new(""));
+pub fn Unit() -> impl IntoView {
+    let id = super::parameter("unit", UnitId::new);
     let scene = super::open(Signal::derive(move || Topic::Unit(id.get())));
     let address = Address::current();
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
-    let card: Memo<Option<UnitCard>> = memo(move || {
-        scene.read(|records| scene::units(records).find(|card| card.id == id.get()).cloned())
+    let card: Memo<Option<UnitCard>> = Memo::new(move |_| {
+        // A unit that comes or goes has another signal.
+        scene.read_members(|_| ());
+        scene.unit(&id.get()).map(|card| card.get())
     });
     let empty =
-        memo(move || scene.read_members(|records| scene::objects(records).next().is_none()));
-    let tally = memo(move || scene.read(Tally::of));
-    let runs: Memo<Vec<RunCard>> = memo(move || {
-        let runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
-        sorted(runs, |a, b| b.started.cmp(&a.started))
+        Memo::new(move |_| scene.read_members(|records| scene::objects(records).next().is_none()));
+    let tally = Memo::new(move |_| scene.read(Tally::of));
+    let runs: Memo<Vec<RunCard>> = Memo::new(move |_| {
+        let mut runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
+        runs.sort_by_key(|run| std::cmp::Reverse(run.started));
+        runs
     });
-    let open_run = memo(move || card.with(|card| card.as_ref().and_then(|card| card.run.clone())));
+    let open_run =
+        Memo::new(move |_| card.with(|card| card.as_ref().and_then(|card| card.run.clone())));
     let planning = RwSignal::new(false);
     let refusal = RwSignal::new(None::<Refusal>);
-    let place = expect_context::<Place>();
+    let navigate = use_navigate();
     let plan = Callback::new(move |()| {
         planning.set(true);
         refusal.set(None);
+        let navigate = navigate.clone();
         leptos::task::spawn_local(async move {
             let made = command::make_plan(&id.get_untracked()).await;
             planning.set(false);
             match made {
-                Ok(plan) => place.go(&address::plan(&plan.unit, &plan.id)),
+                Ok(plan) => {
+                    navigate(&address::plan(&plan.unit, &plan.id), NavigateOptions::default())
+                }
                 Err(error) => refusal.set(Some(error)),
             }
         });
     });
-    let is_read = memo(move || cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
+    let is_read =
+        Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
     let body = move || match (scene.is_known(), empty.get()) {
         (false, _) => empty::loading().into_any(),
         (true, true) if !is_read.get() => empty::loading().into_any(),
@@ -105,15 +110,15 @@ pub fn Unit(
         <div class="page full">
             <div class="page-head">
                 <div class="grow">
-                    <h1><bdi>{now(move || text::isolated(id.get().as_str()))}</bdi></h1>
-                    {now(move || card.get().map(|card| unit_head(&card, &tally.get(), address)))}
+                    <h1><bdi>{move || text::isolated(id.get().as_str())}</bdi></h1>
+                    {move || card.get().map(|card| unit_head(&card, &tally.get(), address))}
                 </div>
                 <div class="tools">
-                    {now(move || (!empty.get()).then(|| view! {
+                    {move || (!empty.get()).then(|| view! {
                         <Search label=text::SEARCH_OBJECTS address/>
                         <ShapeSwitch address/>
-                    }))}
-                    {now(move || match (open_run.get(), card.with(Option::is_some)) {
+                    })}
+                    {move || match (open_run.get(), card.with(Option::is_some)) {
                         (Some(run), _) => {
                             view! { <a class="button primary" href=address::run(&run)>{text::OPEN_THE_RUN}</a> }.into_any()
                         }
@@ -124,13 +129,13 @@ pub fn Unit(
                             view! { <Guarded label busy=planning act=plan class="primary"/> }.into_any()
                         }
                         (None, false) => ().into_any(),
-                    })}
+                    }}
                 </div>
             </div>
-            {now(move || refusal.get().map(|error| banner::refusal(&error)))}
-            {now(move || cluster.get().map(|card| banner::cluster(&card)))}
-            {now(move || banner::blind(&blind.get()))}
-            {now(body)}
+            {move || refusal.get().map(|error| banner::refusal(&error))}
+            {move || cluster.get().map(|card| banner::cluster(&card))}
+            {move || banner::blind(&blind.get())}
+            {body}
         </div>
     }
 }

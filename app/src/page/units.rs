@@ -1,20 +1,23 @@
 //! `/`: the units of the cluster, and the runs.
 
+use std::cmp::Reverse;
+
 use leptos::prelude::*;
 use teardown::{
     message::{RunCard, Topic, UnitCard},
-    unit::UnitOrigin,
+    run::RunId,
+    unit::{UnitId, UnitOrigin},
 };
 
 use crate::{
-    address::{self, Address},
-    erased::{memo, now},
-    scene,
-    sorted::sorted,
+    navigation::address::{self, Address},
+    state::scene,
     text,
-    view::{
-        banner, empty, run_row::run_row, search::Search, state_bar::state_links, unit_row::unit_row,
-    },
+    view::run_row::run_row,
+    view::search::Search,
+    view::state_bar::state_links,
+    view::unit_row::unit_row,
+    view::{banner, empty},
 };
 
 /// The table of units.
@@ -24,50 +27,65 @@ pub fn Units() -> impl IntoView {
     let address = Address::current();
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
-    let units = memo(move || {
-        let sieve = address.sieve();
+    let units = Memo::new(move |_| {
+        let filter = address.filter();
         scene.read(|records| {
             let matches = |card: &&UnitCard| {
-                sieve.takes_any(&card.counts)
-                    && (sieve.finds(card.id.as_str())
-                        || card.namespaces.iter().any(|namespace| sieve.finds(namespace)))
+                filter.matches_any_state(&card.counts)
+                    && (filter.matches_text(card.id.as_str())
+                        || card.namespaces.iter().any(|namespace| filter.matches_text(namespace)))
             };
-            scene::units(records).filter(matches).cloned().collect::<Vec<_>>()
+            scene::units(records).filter(matches).map(Listed::of).collect::<Vec<_>>()
         })
     });
     // Rows, for an object can be in several units, and a namespace that is listed with its application has no row.
-    let counts = memo(move || {
+    let counts = Memo::new(move |_| {
         scene.read(|records| {
             let listed = scene::units(records).filter(|card| card.same_as.is_none());
             let states = listed.flat_map(|card| &card.counts);
             scene::count(states.filter(|(_, count)| **count > 0).map(|(state, _)| state))
         })
     });
-    let any = memo(move || scene.read_members(|records| scene::units(records).next().is_some()));
-    let runs = memo(move || {
-        let runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
-        sorted(runs, |a, b| (a.state.is_ended(), b.started).cmp(&(b.state.is_ended(), a.started)))
+    let any =
+        Memo::new(move |_| scene.read_members(|records| scene::units(records).next().is_some()));
+    let runs = Memo::new(move |_| {
+        scene.read(|records| {
+            let mut runs: Vec<&RunCard> = scene::runs(records).collect();
+            runs.sort_by_key(|run| (run.state.is_ended(), Reverse(run.started)));
+            runs.into_iter().map(|run| run.id.clone()).collect::<Vec<RunId>>()
+        })
     });
-    let applications = memo(move || part(&units.get(), |card| card.origin == UnitOrigin::PartOf));
-    let namespaces = memo(move || part(&units.get(), |card| card.origin != UnitOrigin::PartOf));
-    let is_empty = memo(move || units.with(Vec::is_empty));
-    let has_applications = memo(move || !applications.with(Vec::is_empty));
-    let has_namespaces = memo(move || !namespaces.with(Vec::is_empty));
+    // Memos, so that a table stays while only its rows change.
+    let is_without_runs = Memo::new(move |_| runs.with(Vec::is_empty));
+    let part = move |part: Part| Memo::new(move |_| units.with(|units| part.of(units)));
+    let (applications, namespaces, same) =
+        (part(Part::Applications), part(Part::Namespaces), part(Part::Same));
+    let is_empty = Memo::new(move |_| units.with(Vec::is_empty));
+    let has_applications = Memo::new(move |_| !applications.with(Vec::is_empty));
+    let has_own_namespaces = Memo::new(move |_| !namespaces.with(Vec::is_empty));
+    let has_same = Memo::new(move |_| !same.with(Vec::is_empty));
+    let has_namespaces = Memo::new(move |_| has_own_namespaces.get() || has_same.get());
     // A filter opens the group, so that no match is hidden.
-    let is_open = memo(move || !address.sieve().is_open() || !has_applications.get());
+    let is_open = Memo::new(move |_| !address.filter().is_empty() || !has_applications.get());
     let groups = move || {
         view! {
-            {now(move || has_applications.get().then(|| {
-                view! { {now(move || applications.with(|units| table(text::COLUMN_UNIT, units)))} }
-            }))}
-            {now(move || has_namespaces.get().then(|| view! {
+            {move || has_applications.get().then(|| table(text::COLUMN_UNIT, scene, applications))}
+            {move || has_namespaces.get().then(|| view! {
                 <details class="unit-group" open=move || is_open.get()>
                     <summary>
-                        <h2>{now(move || text::namespaces(namespaces.with(Vec::len)))}</h2>
+                        <h2>{move || text::namespaces(namespaces.with(Vec::len) + same.with(Vec::len))}</h2>
                     </summary>
-                    {now(move || namespaces.with(|units| namespace_rows(units)))}
+                    {move || has_own_namespaces.get().then(|| table(text::NAMESPACE, scene, namespaces))}
+                    {move || has_same.get().then(|| view! {
+                        <p class="quiet">{text::LISTED_ABOVE}</p>
+                        <ul class="unit-group-same">
+                            <For each=move || same.get() key=UnitId::clone let:id>
+                                <li><a href=address::unit(&id)>{text::isolated(id.as_str())}</a></li>
+                            </For>
+                        </ul>
+                    })}
                 </details>
-            }))}
+            })}
         }
     };
     let body = move || match (scene.is_known(), any.get()) {
@@ -91,50 +109,65 @@ pub fn Units() -> impl IntoView {
                 </div>
                 <Search label=text::SEARCH_UNITS address/>
             </div>
-            {now(move || counts.with(|counts| state_links(counts, address, text::units_in_state)))}
-            {now(move || cluster.get().map(|card| banner::cluster(&card)))}
-            {now(move || banner::blind(&blind.get()))}
-            {now(body)}
+            {move || counts.with(|counts| state_links(counts, address, text::units_in_state))}
+            {move || cluster.get().map(|card| banner::cluster(&card))}
+            {move || banner::blind(&blind.get())}
+            {body}
             <section class="runs" id="runs" aria-labelledby="runs-title">
                 <h2 id="runs-title">{text::OPEN_RUNS}</h2>
-                {now(move || {
-                    if runs.with(Vec::is_empty) {
+                {move || {
+                    if is_without_runs.get() {
                         view! { <p class="quiet">{text::NO_RUNS}</p> }.into_any()
                     } else {
-                        view! { <ul class="run-list">{runs.get().iter().map(run_row).collect_view()}</ul> }.into_any()
+                        view! {
+                            <ul class="run-list">
+                                <For each=move || runs.get() key=RunId::clone let:id>
+                                    {scene.run(&id).map(|card| move || card.with(run_row))}
+                                </For>
+                            </ul>
+                        }
+                        .into_any()
                     }
-                })}
+                }}
             </section>
         </div>
     }
 }
 
-fn part(units: &[UnitCard], belongs: fn(&UnitCard) -> bool) -> Vec<UnitCard> {
-    units.iter().filter(|card| belongs(card)).cloned().collect()
+/// A unit's name, and the part of the page that lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Listed {
+    id: UnitId,
+    part: Part,
 }
 
-/// The namespaces as rows, but for those that have the same objects as an application, which has its row already.
-fn namespace_rows(units: &[UnitCard]) -> impl IntoView + use<> {
-    let listed = part(units, |card| card.same_as.is_none());
-    let same: Vec<_> = units
-        .iter()
-        .filter(|card| card.same_as.is_some())
-        .map(|card| {
-            let name = text::isolated(card.id.as_str());
-            view! { <li><a href=address::unit(&card.id)>{name}</a></li> }
-        })
-        .collect();
-    view! {
-        {(!listed.is_empty()).then(|| table(text::NAMESPACE, &listed))}
-        {(!same.is_empty()).then(|| view! {
-            <p class="quiet">{text::LISTED_ABOVE}</p>
-            <ul class="unit-group-same">{same}</ul>
-        })}
+impl Listed {
+    fn of(card: &UnitCard) -> Self {
+        let part = match (card.origin, &card.same_as) {
+            (UnitOrigin::PartOf, _) => Part::Applications,
+            (UnitOrigin::Namespace, None) => Part::Namespaces,
+            (UnitOrigin::Namespace, Some(_)) => Part::Same,
+        };
+        Self { id: card.id.clone(), part }
     }
 }
 
-fn table(name: &'static str, units: &[UnitCard]) -> impl IntoView + use<> {
-    let rows = units.iter().map(unit_row).collect_view();
+/// The parts of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Applications,
+    Namespaces,
+    /// Namespaces with the same objects as an application, which has a row already.
+    Same,
+}
+
+impl Part {
+    fn of(self, units: &[Listed]) -> Vec<UnitId> {
+        units.iter().filter(|unit| unit.part == self).map(|unit| unit.id.clone()).collect()
+    }
+}
+
+fn table(name: &'static str, scene: scene::Scene, units: Memo<Vec<UnitId>>) -> impl IntoView {
     view! {
         <div class="table-frame">
             <table class="units">
@@ -150,7 +183,11 @@ fn table(name: &'static str, units: &[UnitCard]) -> impl IntoView + use<> {
                         <th scope="col">{text::COLUMN_RUN}</th>
                     </tr>
                 </thead>
-                <tbody>{rows}</tbody>
+                <tbody>
+                    <For each=move || units.get() key=UnitId::clone let:id>
+                        {scene.unit(&id).map(|card| move || card.with(unit_row))}
+                    </For>
+                </tbody>
             </table>
         </div>
     }

@@ -21,7 +21,7 @@ pub use self::edge::{edge, edge_reversed, edge_sentence, reason};
 pub use self::plan::*;
 pub use self::step_problem::{evidence, in_doubt, step_problem, trouble_do};
 use super::{isolated, named, visible};
-use crate::reach::Reach;
+use crate::state::progress::Progress;
 
 /// As HTML names it.
 pub const LANGUAGE: &str = "en";
@@ -92,10 +92,12 @@ pub fn reconnecting(seconds: i64) -> String {
 
 /// The pill when the data is too old to rely on.
 pub const STALE: &str = "Stale";
+/// The pill while a message of the server cannot be read.
+pub const UNREADABLE: &str = "Cannot read the server’s messages";
 
 /// The age of the data on the page.
 pub fn data_as_of(time: &str) -> String {
-    format!("data as of {time} UTC")
+    format!("data as of {time}")
 }
 
 /// Announced after a gap.
@@ -573,21 +575,21 @@ pub fn skip_title(object: &ObjectRef) -> String {
 }
 
 /// What it means for the object.
-pub fn skip_means(reach: Reach) -> &'static str {
+pub fn skip_means(reach: Progress) -> &'static str {
     match reach {
-        Reach::Untouched => {
+        Progress::Untouched => {
             "This run sends no DELETE for it. You cannot change that later: to delete it, make a new plan."
         }
-        Reach::Open => {
+        Progress::Open => {
             "A DELETE was sent, but its effect is not known. This run no longer waits for the object."
         }
-        Reach::Accepted => {
+        Progress::Accepted => {
             "Its deletion was accepted and cannot be undone. This run no longer waits for it."
         }
-        Reach::Foreign => {
+        Progress::Foreign => {
             "It was already terminating, not through this run, and that cannot be undone. This run no longer waits for it."
         }
-        Reach::Gone => "It is gone. This run no longer minds the new object with its name.",
+        Progress::Gone => "It is gone. This run no longer minds the new object with its name.",
     }
 }
 

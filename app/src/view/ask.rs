@@ -3,10 +3,7 @@
 use leptos::{html, prelude::*};
 
 use super::guard::Guarded;
-use crate::{
-    erased::{alive, now},
-    text,
-};
+use crate::text;
 
 /// The dialog.
 #[component]
@@ -29,7 +26,7 @@ pub fn Ask(
     children: Children,
 ) -> impl IntoView {
     let dialog = NodeRef::<html::Dialog>::new();
-    alive(move || {
+    Effect::new(move |_| {
         if let Some(dialog) = dialog.get() {
             if open.get() {
                 // One that is open already stays open.
@@ -45,7 +42,7 @@ pub fn Ask(
     });
     view! {
         <dialog class="dialog" aria-labelledby=id node_ref=dialog on:close=move |_| open.set(false)>
-            <h2 id=id>{now(move || title.get())}</h2>
+            <h2 id=id>{move || title.get()}</h2>
             {children()}
             <div class="dialog-buttons">
                 <button type="button" class="button" autofocus=true on:click=move |_| open.set(false)>{text::CANCEL}</button>

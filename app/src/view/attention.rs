@@ -14,7 +14,7 @@ use super::{
     skip::Skip,
     state_badge::state_badge,
 };
-use crate::{address::Address, clock::Clock, erased::now, scene::Scene, text};
+use crate::{navigation::address::Address, state::clock::Clock, state::scene::Scene, text};
 
 /// Whether a state needs a person's eye.
 pub fn is_trouble(state: State) -> bool {
@@ -36,7 +36,7 @@ pub fn Attention(
     address: Address,
     /// The steps, worst first.
     #[prop(into)]
-    steps: Signal<Vec<StepCard>>,
+    steps: Signal<Vec<StepId>>,
     /// Whether an order is on its way.
     #[prop(into)]
     busy: Signal<bool>,
@@ -50,13 +50,18 @@ pub fn Attention(
         open.set(true);
     });
     let list = move || {
-        let cards = steps.get().iter().map(|step| card(step, address, busy, ask)).collect_view();
-        view! { <ul class="attention">{cards}</ul> }
+        view! {
+            <ul class="attention">
+                <For each=move || steps.get() key=|id| *id let:id>
+                    {scene.step(id).map(|step| move || step.with(|step| card(step, address, busy, ask)))}
+                </For>
+            </ul>
+        }
     };
     view! {
         <section id="attention" aria-labelledby="attention-title" hidden=move || steps.with(Vec::is_empty)>
             <h2 id="attention-title">{text::ATTENTION}</h2>
-            {now(list)}
+            {list}
         </section>
         // Outside the section, which may vanish while the dialog is open.
         <Skip scene asked open busy skip/>
@@ -86,7 +91,7 @@ fn card(
         (Some(StepProblem::Late { since, .. }), _) => {
             let since = *since;
             let said = move || clock.since(since).map(text::deleting_for);
-            view! { <span class="quiet">{now(said)}</span> }.into_any()
+            view! { <span class="quiet">{said}</span> }.into_any()
         }
         (_, Some(at)) => {
             view! { <span class="quiet">{text::COLUMN_REQUESTED} " " {moment(at)}</span> }

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use teardown::message::{ClusterCard, HiddenCause, HiddenKindCard};
 
 use super::{icon::icon, moment::moment};
-use crate::{command::Refusal, text};
+use crate::{state::command::Refusal, text};
 
 /// The cluster does not answer, or has not been read to the end.
 pub fn cluster(card: &ClusterCard) -> impl IntoView + use<> {

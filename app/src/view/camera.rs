@@ -1,6 +1,6 @@
 //! The visible part of the graph and its scale: the scroller, and the effect of wheels and fingers on it.
 
-use std::{cmp::Ordering, collections::HashSet, sync::Arc};
+use std::{cmp::Ordering, collections::HashSet, sync::Arc, time::Duration};
 
 use leptos::{html, prelude::*};
 use teardown::object::Uid;
@@ -9,12 +9,11 @@ use web_sys::{Element, PointerEvent, TouchEvent, WheelEvent};
 
 use super::{attention::is_trouble, current::is_moving};
 use crate::{
-    address::Address,
-    drawing::Drawing,
-    erased::{alive, memo},
     layout::Area,
-    scene::{self, Scene},
-    sieve::Sieve,
+    navigation::address::Address,
+    state::drawing::Drawing,
+    state::filter::Filter,
+    state::scene::{self, Scene},
 };
 
 /// The scale of a first render, where the address has none: no text is smaller than 12 pixels.
@@ -23,6 +22,9 @@ const SCALE: f64 = 1.0;
 const SCALES: (f64, f64) = (0.05, 2.0);
 /// Below these, cards have one line, and cards are blocks.
 pub(super) const DETAIL: (f64, f64) = (0.99, 0.25);
+/// How long a scale has to stay before the address holds it: browsers refuse more than some hundred changes of an address
+/// in ten seconds.
+const STILL: Duration = Duration::from_millis(250);
 /// Room below the drawing for the note and the buttons.
 const NOTE: i32 = 40;
 /// The part that is seen, and how large.
@@ -52,12 +54,12 @@ impl Camera {
 
     /// Once alive: measures, follows the selection, and keeps the scale in the address.
     pub(super) fn watch(self, address: Address) {
-        alive(move || {
+        Effect::new(move |_| {
             self.zoom.track();
             self.drawing.track();
             request_animation_frame(move || self.moved());
         });
-        alive(move || {
+        Effect::new(move |_| {
             let resized = window_event_listener(leptos::ev::resize, move |_| self.moved());
             on_cleanup(move || resized.remove());
         });
@@ -68,10 +70,13 @@ impl Camera {
             }
             selected
         });
+        let mut keep = debounce(STILL, move |zoom: f64| {
+            address.keep_zoom((zoom * 100.0).round() as u32);
+        });
         Effect::new(move |before: Option<f64>| {
             let zoom = self.zoom.get();
             if before.is_some_and(|before| (before - zoom).abs() > f64::EPSILON) {
-                address.keep_zoom((zoom * 100.0).round() as u32);
+                keep(zoom);
             }
             zoom
         });
@@ -84,13 +89,13 @@ impl Camera {
         address: Address,
         lit: Memo<Option<Arc<HashSet<Uid>>>>,
     ) {
-        let sieve = memo(move || address.sieve());
-        Effect::new(move |before: Option<Sieve>| {
-            let sieve = sieve.get();
-            if before.as_ref() == Some(&sieve) || address.selected.get_untracked().is_some() {
-                return sieve;
+        let filter = Memo::new(move |_| address.filter());
+        Effect::new(move |before: Option<Filter>| {
+            let filter = filter.get();
+            if before.as_ref() == Some(&filter) || address.selected.get_untracked().is_some() {
+                return filter;
             }
-            let found = if sieve.is_open() {
+            let found = if filter.is_empty() {
                 if before.is_some() { HashSet::new() } else { active(scene) }
             } else {
                 let lit = lit.get_untracked();
@@ -100,7 +105,7 @@ impl Camera {
             request_animation_frame(move || {
                 request_animation_frame(move || self.reveal_all(&found))
             });
-            sieve
+            filter
         });
     }
 

@@ -11,12 +11,7 @@ use teardown::{
 };
 
 use super::{frame::Badge, icon::icon};
-use crate::{
-    erased::{alive, memo, now},
-    live::Connection,
-    production::is_production,
-    text,
-};
+use crate::{state::connection::Connection, state::production::is_production, text};
 
 /// Seconds in which nothing is sent.
 const HOLD: u32 = 10;
@@ -69,7 +64,7 @@ pub fn Confirm(
         }
     };
     on_cleanup(release);
-    alive(move || {
+    Effect::new(move |_| {
         let Some(dialog) = dialog.get() else { return };
         if open.get() {
             // One that is open already stays open.
@@ -87,7 +82,8 @@ pub fn Confirm(
         }
     });
     let unit = StoredValue::new(plan.unit.to_string());
-    let matches = memo(move || unit.with_value(|unit| typed.with(|typed| typed.trim() == unit)));
+    let matches =
+        Memo::new(move |_| unit.with_value(|unit| typed.with(|typed| typed.trim() == unit)));
     let mismatch = move || !matches.get() && typed.with(|typed| !typed.trim().is_empty());
     let connection = expect_context::<Connection>();
     let tick = move || {
@@ -159,7 +155,7 @@ pub fn Confirm(
             )
         })
     };
-    let confirmed = memo(move || matches.get() && ticked.get() == asked);
+    let confirmed = Memo::new(move |_| matches.get() && ticked.get() == asked);
     let hold = move || {
         if !confirmed.get_untracked()
             || busy.get_untracked()
@@ -194,7 +190,7 @@ pub fn Confirm(
         Phase::Holding(left) => left,
     };
     // The full count once, its half, and its end: a second is too short to be read aloud.
-    let announced = memo(move || match phase.get() {
+    let announced = Memo::new(move |_| match phase.get() {
         Phase::Holding(left @ (HOLD | 5 | 1..=3)) => text::starts_in(left),
         Phase::Holding(_) | Phase::Typing => String::new(),
     });
@@ -227,7 +223,7 @@ pub fn Confirm(
                     on:input:target=move |event| typed.set(event.target().value())
                 />
                 <p id="confirm-mismatch" class="confirm-mismatch" aria-live="polite">
-                    {now(move || mismatch().then_some(text::CONFIRM_MISMATCH))}
+                    {move || mismatch().then_some(text::CONFIRM_MISMATCH)}
                 </p>
                 <div class="confirm-hold" hidden=move || !matches!(phase.get(), Phase::Holding(1..))>
                     <progress max=HOLD.to_string() value=move || left().to_string() aria-label=text::HOLDING></progress>
@@ -249,11 +245,11 @@ pub fn Confirm(
                         aria-disabled=move || (!confirmed.get() || holding() || busy.get()).then_some("true")
                         aria-describedby="confirm-missing"
                     >
-                        {now(countdown)}
+                        {countdown}
                     </button>
                 </div>
-                <p id="confirm-missing" class="confirm-missing">{now(missing)}</p>
-                <p class="visually-hidden" role="status">{now(move || announced.get())}</p>
+                <p id="confirm-missing" class="confirm-missing">{missing}</p>
+                <p class="visually-hidden" role="status">{move || announced.get()}</p>
             </form>
         </dialog>
     }

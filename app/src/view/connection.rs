@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 
 use crate::{
-    erased::{memo, now},
-    live::{Connection, Link, try_now},
+    state::connection::{Connection, Link},
+    state::live::try_now,
     text,
 };
 
@@ -23,6 +23,7 @@ pub fn ConnectionPill() -> impl IntoView {
         Link::Reconnecting { .. } => "pill reconnecting",
         Link::Offline => "pill offline",
         Link::Stale { .. } => "pill stale",
+        Link::Unreadable { .. } => "pill stale",
     };
     let said = move || match connection.link() {
         Link::Connecting => text::CONNECTING.to_owned(),
@@ -30,19 +31,23 @@ pub fn ConnectionPill() -> impl IntoView {
         Link::Reconnecting { seconds, .. } => text::reconnecting(seconds),
         Link::Offline => text::OFFLINE.to_owned(),
         Link::Stale { .. } => text::STALE.to_owned(),
+        Link::Unreadable { .. } => text::UNREADABLE.to_owned(),
     };
     let age = move || match connection.link() {
-        Link::Reconnecting { since, .. } | Link::Stale { since } => time(since),
+        Link::Reconnecting { since, .. } | Link::Stale { since } | Link::Unreadable { since } => {
+            time(since)
+        }
         Link::Connecting | Link::Live | Link::Offline => String::new(),
     };
-    // Said once: a memo wakes only when the sentence is another one.
-    let announced = memo(move || match connection.link() {
+    // A memo wakes only when the sentence differs, so each is announced once.
+    let announced = Memo::new(move |_| match connection.link() {
         Link::Offline => text::OFFLINE_SAID,
         Link::Stale { .. } => text::STALE_SAID,
+        Link::Unreadable { .. } => text::UNREADABLE,
         Link::Connecting | Link::Live | Link::Reconnecting { .. } => "",
     });
     // A memo, so that the button stays the same while the seconds go by.
-    let broken = memo(move || !matches!(connection.link(), Link::Connecting | Link::Live));
+    let broken = Memo::new(move |_| !matches!(connection.link(), Link::Connecting | Link::Live));
     let again = move || {
         broken.get().then(|| {
             view! { <button type="button" class="button small" on:click=move |_| try_now()>{text::TRY_NOW}</button> }
@@ -51,10 +56,10 @@ pub fn ConnectionPill() -> impl IntoView {
     view! {
         <span class=class>
             <span class="pill-dot" aria-hidden="true"></span>
-            <span>{now(said)}</span>
+            <span>{said}</span>
             <span class="pill-age">{age}</span>
         </span>
-        <span class="visually-hidden" role="status">{now(move || announced.get())}</span>
-        {now(again)}
+        <span class="visually-hidden" role="status">{move || announced.get()}</span>
+        {again}
     }
 }

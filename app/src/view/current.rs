@@ -4,8 +4,7 @@ use leptos::prelude::*;
 use teardown::message::{State, StepCard};
 
 use crate::{
-    erased::{memo, now},
-    scene::{self, Records, Scene},
+    state::scene::{self, Records, Scene},
     text,
 };
 
@@ -46,7 +45,7 @@ pub fn is_moving(state: State) -> bool {
 
 /// The lines.
 pub fn current(scene: Scene) -> impl IntoView {
-    let lines = memo(move || scene.read(Current::of));
+    let lines = Memo::new(move |_| scene.read(Current::of));
     let line = move |name: &'static str, of: fn(&Current) -> &Vec<String>, none: &'static str| {
         let said = move || {
             lines.with(|lines| match of(lines).as_slice() {
@@ -54,7 +53,7 @@ pub fn current(scene: Scene) -> impl IntoView {
                 names => text::some_of(names, NAMED),
             })
         };
-        view! { <div class="pair"><dt>{name}</dt><dd>{now(said)}</dd></div> }
+        view! { <div class="pair"><dt>{name}</dt><dd>{said}</dd></div> }
     };
     view! {
         <dl class="current">

@@ -1,39 +1,26 @@
 //! The banner of a simulated cluster: it says that nothing real is touched, and has the fault switches.
 
 use leptos::prelude::*;
-use teardown::message::{Demo, DemoFault, FaultSwitch};
+use teardown::demo::{Demo, DemoCommand, DemoFault, FaultSwitch};
 
-use super::{
-    ask::Ask,
-    each::{Row, each},
-    guard::Guarded,
-    icon::icon,
-};
+use super::{ask::Ask, guard::Guarded, icon::icon};
 use crate::{
-    command,
-    erased::{memo, now},
-    live::Connection,
+    state::{command, connection::Connection},
     text,
 };
 
-/// What a button asks of the server: a [`teardown::demo::DemoCommand`].
-const FAST: &str = r#"{"command":"speed","times":10}"#;
-const SLOW: &str = r#"{"command":"speed","times":1}"#;
-const REPAIR: &str = r#"{"command":"repair"}"#;
-const RESET: &str = r#"{"command":"reset"}"#;
-
 /// The banner with its levers. Nothing where the cluster is real.
-pub fn demo(game: Memo<Option<Demo>>, play: fn(String)) -> AnyView {
-    let is_played = memo(move || game.with(Option::is_some));
-    now(move || {
+pub fn demo(game: Memo<Option<Demo>>, play: fn(DemoCommand)) -> impl IntoView {
+    let is_played = Memo::new(move |_| game.with(Option::is_some));
+    move || {
         is_played.get().then(|| {
             let fast = Box::new(move || {
                 game.with(|game| game.as_ref().is_some_and(|game| game.speed > 1))
             });
-            let speed = Box::new(|fast| if fast { SLOW } else { FAST }.to_owned());
+            let speed = Box::new(|fast| DemoCommand::Speed { times: if fast { 1 } else { 10 } });
             let asking = RwSignal::new(false);
             let ask = Callback::new(move |()| asking.set(true));
-            let reset = Callback::new(move |()| play(RESET.to_owned()));
+            let reset = Callback::new(move |()| play(DemoCommand::Reset {}));
             let title = Signal::stored(text::START_OVER_TITLE.to_owned());
             view! {
                 <details class="demo">
@@ -41,9 +28,11 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(String)) -> AnyView {
                         {icon("icon-run")} <strong>{text::PLAYED}</strong> " " <span>{text::PLAYED_MEANS}</span>
                     </summary>
                     <div class="demo-switches">
-                        {each(move || rows(game, play))}
+                        <For each=move || switches(game) key=|switch| switch.clone() let((what, subject))>
+                            {switch(game, play, what, subject)}
+                        </For>
                         {button(text::SPEED.to_owned(), fast, false, speed, play)}
-                        {button(text::REPAIR_ALL.to_owned(), Box::new(|| false), false, Box::new(|_| REPAIR.to_owned()), play)}
+                        {button(text::REPAIR_ALL.to_owned(), Box::new(|| false), false, Box::new(|_| DemoCommand::Repair {}), play)}
                         <Guarded label=text::START_OVER_ASK busy=false act=ask/>
                     </div>
                 </details>
@@ -52,28 +41,29 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(String)) -> AnyView {
                 </Ask>
             }
         })
-    })
+    }
 }
 
-fn rows(game: Memo<Option<Demo>>, play: fn(String)) -> Vec<Row> {
+/// What can be pulled, without whether it is: a lever's button stays while it is pulled and let go.
+fn switches(game: Memo<Option<Demo>>) -> Vec<(DemoFault, String)> {
     let switches =
         game.with(|game| game.as_ref().map(|game| game.switches.clone()).unwrap_or_default());
-    switches
-        .into_iter()
-        .map(|FaultSwitch { what, subject, .. }| row(game, play, what, subject))
-        .collect()
+    switches.into_iter().map(|FaultSwitch { what, subject, .. }| (what, subject)).collect()
 }
 
-fn row(game: Memo<Option<Demo>>, play: fn(String), what: DemoFault, subject: String) -> Row {
+fn switch(
+    game: Memo<Option<Demo>>,
+    play: fn(DemoCommand),
+    what: DemoFault,
+    subject: String,
+) -> impl IntoView {
     let label = text::switch(what, &subject);
-    Row::new(label.clone(), move || {
-        let body = Box::new(command::switch(what, &subject));
-        let is_pulled = Box::new(move || {
-            let switch = FaultSwitch { what, subject: subject.clone(), on: true };
-            game.with(|game| game.as_ref().is_some_and(|game| game.switches.contains(&switch)))
-        });
-        button(label, is_pulled, what == DemoFault::Incident, body, play)
-    })
+    let body = Box::new(command::switch(what, &subject));
+    let is_pulled = Box::new(move || {
+        let switch = FaultSwitch { what, subject: subject.clone(), on: true };
+        game.with(|game| game.as_ref().is_some_and(|game| game.switches.contains(&switch)))
+    });
+    button(label, is_pulled, what == DemoFault::Incident, body, play)
 }
 
 /// A button that stays down while what it stands for is so, for good if it can happen only once; `body` says what is
@@ -82,10 +72,10 @@ fn button(
     label: String,
     is_down: Box<dyn Fn() -> bool + Send + Sync>,
     once: bool,
-    body: Box<dyn Fn(bool) -> String + Send>,
-    play: fn(String),
-) -> AnyView {
-    let down = memo(is_down);
+    body: Box<dyn Fn(bool) -> DemoCommand + Send>,
+    play: fn(DemoCommand),
+) -> impl IntoView {
+    let down = Memo::new(move |_| is_down());
     let connection = expect_context::<Connection>();
     let hindrance = move || connection.hindrance();
     let is_off = move || hindrance().is_some() || (once && down.get());
@@ -106,5 +96,4 @@ fn button(
             {label}
         </button>
     }
-    .into_any()
 }

@@ -8,14 +8,15 @@ use teardown::{
 };
 
 use super::{
-    attention::is_trouble, icon::icon, keys::is_command, moment::moment, object_name::object_name,
+    attention::is_trouble, icon::icon, moment::moment, object_name::object_name,
     state_badge::state_badge,
 };
 use crate::{
-    address::Address,
-    erased::{alive, memo},
-    scene::{self, Scene},
-    sorted::sorted,
+    navigation::address::Address,
+    state::{
+        keyboard::is_command,
+        scene::{self, Scene},
+    },
     text,
 };
 
@@ -30,12 +31,11 @@ pub fn Drawer(
     /// The page's address.
     address: Address,
 ) -> impl IntoView {
-    let card: Memo<Option<Option<ObjectCard>>> = memo(move || {
+    let card: Memo<Option<Option<ObjectCard>>> = Memo::new(move |_| {
         let selected = address.selected.get()?;
-        Some(
-            scene
-                .read(|records| scene::objects(records).find(|card| card.uid == selected).cloned()),
-        )
+        // An object that comes or goes has another signal.
+        scene.read_members(|_| ());
+        Some(scene.object(&selected).map(|card| card.get()))
     });
     let body = move || {
         let shown = card.get()?;
@@ -54,7 +54,7 @@ pub fn Drawer(
             </aside>
         })
     };
-    alive(move || {
+    Effect::new(move |_| {
         let listener = window_event_listener(leptos::ev::keydown, move |event| {
             let selected = address.selected.get_untracked();
             let open = document().query_selector("dialog[open]").ok().flatten().is_some();
@@ -75,13 +75,13 @@ pub fn Drawer(
 
 /// The object in trouble after, or before, the selected one; worst first, and round.
 fn in_trouble(scene: Scene, selected: Option<&Uid>, forwards: bool) -> Option<Uid> {
-    let cards: Vec<(State, Uid)> = untrack(|| {
+    let mut cards: Vec<(State, Uid)> = untrack(|| {
         scene.read(|records| {
             let found = scene::objects(records).filter(|card| is_trouble(card.state));
             found.map(|card| (card.state, card.uid.clone())).collect()
         })
     });
-    let cards = sorted(cards, |a, b| (b.0.severity(), &a.1).cmp(&(a.0.severity(), &b.1)));
+    cards.sort_by(|a, b| (b.0.severity(), &a.1).cmp(&(a.0.severity(), &b.1)));
     let last = cards.len().checked_sub(1)?;
     let at = cards.iter().position(|(_, uid)| Some(uid) == selected);
     let next = match (at, forwards) {
@@ -240,7 +240,8 @@ fn row(name: &'static str, value: AnyView) -> impl IntoView {
 fn side(title: &'static str, edges: &[Seen], address: Address) -> impl IntoView + use<> {
     (!edges.is_empty()).then(|| {
         let contains = |seen: &Seen| seen.edge.kind == EdgeKind::Contains;
-        let mut edges = sorted(edges.to_vec(), |a, b| {
+        let mut edges = edges.to_vec();
+        edges.sort_by(|a, b| {
             (contains(a), &a.other.kind, &a.other.name).cmp(&(contains(b), &b.other.kind, &b.other.name))
         });
         let count = edges.len();

@@ -5,7 +5,10 @@ use std::{collections::HashSet, sync::Arc};
 use leptos::prelude::*;
 use teardown::object::Uid;
 
-use crate::{drawing::Arrow, scene::Scene, text};
+use crate::{
+    state::{drawing::Arrow, scene::Scene, subscription},
+    text,
+};
 
 /// The edge.
 pub fn edge(
@@ -25,6 +28,7 @@ pub fn edge(
     };
     let (first, later) = (arrow.first.clone(), arrow.later.clone());
     let class = move || {
+        subscription::end_with_owner();
         let ends = |uid: &Uid| first == *uid || later == *uid;
         let touched = selected.with(|selected| selected.as_ref().is_some_and(ends));
         let dim = lit.with(|lit| {

@@ -6,14 +6,10 @@ use teardown::{
     run::{FeedEvent, RunId},
 };
 
-use super::{
-    each::{Row, each},
-    moment::time_of_day,
-};
+use super::moment::time_of_day;
 use crate::{
-    address,
-    erased::{memo, now},
-    scene::{self, Scene},
+    navigation::address,
+    state::scene::{self, Scene},
     text,
 };
 
@@ -25,7 +21,7 @@ pub fn Feed(
     /// The run.
     run: Memo<RunId>,
 ) -> impl IntoView {
-    let lines = memo(move || {
+    let lines = Memo::new(move |_| {
         scene.read(|records| {
             let mut lines: Vec<FeedEntry> = scene::events(records).cloned().collect();
             lines.reverse();
@@ -40,23 +36,19 @@ pub fn Feed(
             scene::steps(records).filter(|step| step.state == State::Skipped).count()
         })
     };
-    let rows = each(move || {
-        let row = |card: FeedEntry| {
-            Row::new(card.number.to_string(), move || line(&card, untrack(skipped)))
-        };
-        lines.get().into_iter().map(row).collect()
-    });
     view! {
         <section class="feed" aria-labelledby="feed-title">
             <div class="section-head">
                 <h2 id="feed-title">{text::FEED}</h2>
                 <a href=move || address::feed(&run.get()) rel="external">{text::WHOLE_FEED}</a>
             </div>
-            {now(move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> }))}
+            {move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> })}
             <ol reversed=true tabindex="0" aria-labelledby="feed-title">
-                {rows}
+                <For each=move || lines.get() key=|card| card.number let:card>
+                    {line(&card, untrack(skipped))}
+                </For>
             </ol>
-            {now(move || (older() > 0).then(|| view! { <p class="quiet">{text::more(older())}</p> }))}
+            {move || (older() > 0).then(|| view! { <p class="quiet">{text::more(older())}</p> })}
         </section>
     }
 }

@@ -9,8 +9,6 @@ use web_sys::{
     Element, FocusOptions, HtmlElement, MutationObserver, MutationObserverInit, SvgElement,
 };
 
-use crate::erased::alive;
-
 /// The element that had the focus last, and what is around it.
 #[derive(Default)]
 struct Last {
@@ -53,7 +51,7 @@ impl Last {
 
 /// Starts once the page is alive.
 pub fn keep_focus() {
-    alive(|| {
+    Effect::new(|_| {
         let last = Rc::new(RefCell::new(Last::default()));
         let seen = last.clone();
         let listener = window_event_listener(leptos::ev::focusin, move |event| {

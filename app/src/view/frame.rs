@@ -1,20 +1,21 @@
 //! The frame around every page: rail, top bar, banners that concern all of it, and the landmarks.
 
 use leptos::prelude::*;
-use teardown::message::{ClusterCard, Key, Message, Record};
+use leptos_meta::Title;
+use leptos_router::{components::A, hooks::use_location, location::Url};
+use teardown::{
+    demo::DemoCommand,
+    message::{ClusterCard, Key, Message, Record},
+};
+use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
 
 use super::{
     banner, connection::ConnectionPill, demo::demo, focus::keep_focus, icon::icon, keys::Keys,
     theme::ThemeButton,
 };
 use crate::{
-    address::decoded,
-    clock,
-    erased::{alive, memo, now},
-    live::Connection,
-    production::is_production,
-    route::Place,
-    seed::Arrival,
+    state::{clock, connection::Connection, production::is_production, seed::InitialData},
     text,
 };
 
@@ -42,27 +43,36 @@ pub fn Frame(
     /// Copies a link that signs another browser in, and then says so.
     share: fn(RwSignal<bool>),
     /// Operates the fault switches of a simulated cluster.
-    play: fn(String),
+    play: fn(DemoCommand),
     /// Ends the session of this browser.
     sign_out: fn(),
     /// The page.
     children: Children,
 ) -> impl IntoView {
-    let badge = Badge(RwSignal::new(expect_context::<Arrival>().peek(cluster_of)));
+    let badge = Badge(RwSignal::new(expect_context::<InitialData>().peek(cluster_of)));
     provide_context(badge);
     let connection = expect_context::<Connection>();
-    let place = expect_context::<Place>();
-    alive(move || document().set_title(&title(&place.path())));
-    let game = memo(move || badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
+    let path = use_location().pathname;
+    // The server may write the title when the page's signals are gone already.
+    let first_title = title(&path.get_untracked());
+    let shown_title =
+        move || path.try_get().map_or_else(|| first_title.clone(), |path| title(&path));
+    Effect::new(move |before: Option<String>| {
+        let path = path.get();
+        if before.is_some_and(|before| before != path) {
+            request_animation_frame(arrive);
+        }
+        path
+    });
+    let game =
+        Memo::new(move |_| badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
     clock::keep_pace(game);
     keep_focus();
     let crumbs = move || {
-        crumbs(&place.path())
+        crumbs(&path.get())
             .into_iter()
             .map(|(label, href)| match href {
-                Some(href) => {
-                    view! { <li><a href=href>{text::isolated(&label)}</a></li> }.into_any()
-                }
+                Some(href) => view! { <li><A href>{text::isolated(&label)}</A></li> }.into_any(),
                 None => {
                     view! { <li><span aria-current="page">{text::isolated(&label)}</span></li> }
                         .into_any()
@@ -88,18 +98,19 @@ pub fn Frame(
         })
     };
     view! {
+        <Title text=shown_title/>
         <a class="skip" href="#content" rel="external">{text::SKIP_LINK}</a>
         <div class="frame">
             <nav class="rail" aria-label=text::MAIN_NAVIGATION>
                 <a class="frame-brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
-                <a class="rail-link" href="/">{icon("kind-unit")} <span>{text::UNITS}</span></a>
+                <A attr:class="rail-link" href="/" exact=true>{icon("kind-unit")} <span>{text::UNITS}</span></A>
                 <a class="rail-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
             </nav>
             <div class="frame-column">
                 <header class="top">
-                    <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{now(crumbs)}</ol></nav>
+                    <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{crumbs}</ol></nav>
                     <div class="frame-status">
-                        {now(cluster)}
+                        {cluster}
                         <ConnectionPill/>
                     </div>
                     <Share share/>
@@ -108,16 +119,16 @@ pub fn Frame(
                     <ThemeButton/>
                 </header>
                 {demo(game, play)}
-                {now(move || connection.is_outdated().then(banner::outdated))}
+                {move || connection.is_outdated().then(banner::outdated)}
                 <main id="content" tabindex="-1">
                     <div class="frame-notes">
-                        {now(move || (!connection.is_signed_in()).then(banner::read_only))}
+                        {move || (!connection.is_signed_in()).then(banner::read_only)}
                         <p class="needs-script">{text::NEEDS_SCRIPT}</p>
                     </div>
                     {children()}
                 </main>
                 {banner::halted()}
-                <p class="visually-hidden" role="status">{now(move || connection.said())}</p>
+                <p class="visually-hidden" role="status">{move || connection.announcement()}</p>
             </div>
         </div>
     }
@@ -137,8 +148,23 @@ fn Share(share: fn(RwSignal<bool>)) -> impl IntoView {
             on:click=move |_| if untrack(|| connection.hindrance()).is_none() { share(copied) }
         >
             {icon("icon-share")}
-            <span>{now(move || if copied.get() { text::COPIED } else { text::SHARE })}</span>
+            <span>{move || if copied.get() { text::COPIED } else { text::SHARE }}</span>
         </button>
+    }
+}
+
+/// Leads to the target of the fragment; without one moves the focus to the page, or the keyboard would have to come
+/// through the frame again.
+fn arrive() {
+    let hash = location().hash().unwrap_or_default();
+    if let Some(target) = hash.strip_prefix('#').and_then(|id| document().get_element_by_id(id)) {
+        target.scroll_into_view();
+        return;
+    }
+    let content = document().get_element_by_id("content");
+    if let Some(content) = content.and_then(|content| content.dyn_into::<HtmlElement>().ok()) {
+        // An element that cannot take the focus is not shown.
+        let _ = content.focus();
     }
 }
 
@@ -156,7 +182,7 @@ fn SignOut(sign_out: fn()) -> impl IntoView {
 }
 
 /// A page's title.
-pub fn title(path: &str) -> String {
+fn title(path: &str) -> String {
     let mut parts: Vec<String> = crumbs(path).into_iter().skip(1).map(|(label, _)| label).collect();
     parts.reverse();
     parts.push(text::PRODUCT.to_owned());
@@ -168,15 +194,15 @@ fn crumbs(path: &str) -> Vec<(String, Option<String>)> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let home = |link: bool| (text::UNITS.to_owned(), link.then(|| "/".to_owned()));
     match parts.as_slice() {
-        ["u", unit] => vec![home(true), (decoded(unit), None)],
+        ["u", unit] => vec![home(true), (Url::unescape(unit), None)],
         ["u", unit, "plan", ..] => {
             vec![
                 home(true),
-                (decoded(unit), Some(format!("/u/{unit}"))),
+                (Url::unescape(unit), Some(format!("/u/{unit}"))),
                 (text::PLAN.to_owned(), None),
             ]
         }
-        ["r", run] => vec![home(true), (format!("{} {}", text::RUN, decoded(run)), None)],
+        ["r", run] => vec![home(true), (format!("{} {}", text::RUN, Url::unescape(run)), None)],
         _ => vec![home(false)],
     }
 }

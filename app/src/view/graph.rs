@@ -3,13 +3,14 @@
 //! in the document; far away cards become blocks.
 
 use std::{
+    cmp::Reverse,
     collections::{HashMap, HashSet},
     sync::Arc,
 };
 
 use leptos::prelude::*;
 use teardown::{
-    message::{Counts, Membership, ObjectCard, State},
+    message::{Counts, Key, Membership, ObjectCard, State},
     object::Uid,
 };
 use wasm_bindgen::JsCast;
@@ -17,20 +18,19 @@ use web_sys::{Element, KeyboardEvent};
 
 use super::{
     camera::{Camera, DETAIL},
-    each::{Row, each},
     edge::{edge, path_of, whole},
     icon::{self, icon},
     list::lane_name,
     node::{Around, node},
-    search::is_typing,
 };
 use crate::{
-    address::Address,
-    drawing::{Arrow, Drawing, Lane, Structure},
-    erased::{memo, now},
     layout::{Area, Place},
-    scene::{self, Scene},
-    sorted::sorted,
+    navigation::address::Address,
+    state::{
+        drawing::{Arrow, Drawing, Lane, Structure, uid_of},
+        keyboard::is_typing,
+        scene::{self, Scene},
+    },
     text,
 };
 
@@ -55,16 +55,17 @@ pub fn Graph(
     /// The page's address.
     address: Address,
 ) -> impl IntoView {
-    let structure = memo(move || scene.read_members(Structure::of));
+    let structure = Memo::new(move |_| scene.read_members(Structure::of));
     let drawing = Memo::new(move |previous: Option<&Arc<Drawing>>| {
         Arc::new(Drawing::of(structure.get(), previous.map(|previous| &**previous)))
     });
-    let places =
-        memo(move || drawing.with(|drawing| drawing.places().collect::<HashMap<Uid, Place>>()));
+    let places = Memo::new(move |_| {
+        drawing.with(|drawing| drawing.places().collect::<HashMap<Uid, Place>>())
+    });
     let camera = Camera::new(address, drawing);
     let Camera { zoom, window, scroller, .. } = camera;
 
-    let visible = memo(move || {
+    let visible = Memo::new(move |_| {
         let window = window.get();
         drawing.with(|drawing| {
             let near = drawing
@@ -74,7 +75,7 @@ pub fn Graph(
             near.map(|(uid, _)| uid).take(most).collect::<Vec<_>>()
         })
     });
-    let detail = memo(move || match zoom.get() {
+    let detail = Memo::new(move |_| match zoom.get() {
         zoom if zoom < DETAIL.1 || visible.with(|visible| visible.len() > MOUNTED) => Detail::Far,
         zoom if zoom < DETAIL.0 => Detail::Mid,
         _ => Detail::Near,
@@ -96,12 +97,23 @@ pub fn Graph(
 
     camera.watch(address);
     camera.follow(scene, address, lit);
+    // For each object the edges that lead to it, and away from it.
+    let counts = Memo::new(move |_| {
+        let mut counts: HashMap<Uid, (usize, usize)> = HashMap::new();
+        structure.with(|structure| {
+            for arrow in &structure.edges {
+                counts.entry(arrow.later.clone()).or_default().0 += 1;
+                counts.entry(arrow.first.clone()).or_default().1 += 1;
+            }
+        });
+        counts
+    });
     let draw_node = move |uid: &Uid| {
         let uid = uid.clone();
         let card = scene.object(&uid)?;
-        let counts = structure.with_untracked(|structure| {
-            let before = structure.edges.iter().filter(|arrow| arrow.later == uid).count();
-            (before, structure.edges.iter().filter(|arrow| arrow.first == uid).count())
+        let counted = uid.clone();
+        let counts = Signal::derive(move || {
+            counts.with(|counts| counts.get(&counted).copied().unwrap_or_default())
         });
         let place = Signal::derive(move || {
             places.with(|places| {
@@ -123,22 +135,17 @@ pub fn Graph(
             ></rect>
         })
     };
+    // Memos of their own: an effect that reads two memos, of which the first is made from the second, misses a change of
+    // the second that leaves the first as it is (reactive_graph 0.2). Cards of objects that are gone would stay.
     let shown = move |far: bool| {
-        if (detail.get() == Detail::Far) == far { visible.get() } else { Vec::new() }
+        Memo::new(
+            move |_| {
+                if (detail.get() == Detail::Far) == far { visible.get() } else { Vec::new() }
+            },
+        )
     };
-    let nodes = each(move || {
-        shown(false)
-            .into_iter()
-            .map(|uid| Row::new(uid.to_string(), move || draw_node(&uid)))
-            .collect()
-    });
-    let blocks = each(move || {
-        shown(true)
-            .into_iter()
-            .map(|uid| Row::new(uid.to_string(), move || draw_block(&uid)))
-            .collect()
-    });
-    let arrows = memo(move || {
+    let (cards, blocks) = (shown(false), shown(true));
+    let arrows = Memo::new(move |_| {
         let window = window.get();
         drawing.with(|drawing| {
             let paths = paths(drawing, window);
@@ -152,15 +159,9 @@ pub fn Graph(
                 .collect::<Vec<(Arrow, String)>>()
         })
     });
-    let edges = each(move || {
-        let draw = move |arrow: &Arrow, path: String| {
-            edge(scene, arrow, Signal::stored(path), around.lit, around.selected)
-        };
-        let row = |(arrow, path): (Arrow, String)| {
-            Row::new(arrow_key(&arrow, &path), move || draw(&arrow, path))
-        };
-        arrows.get().into_iter().map(row).collect()
-    });
+    let draw_edge = move |(arrow, path): (Arrow, String)| {
+        edge(scene, &arrow, Signal::stored(path), around.lit, around.selected)
+    };
     let class = move || match detail.get() {
         Detail::Near => "graph near",
         Detail::Mid => "graph mid",
@@ -211,15 +212,19 @@ pub fn Graph(
                         {arrow_head("arrow")}
                         {arrow_head("arrow-lit")}
                     </defs>
-                    <g class="graph-lanes">{now(move || drawing.with(|drawing| lanes(scene, drawing, choose)))}</g>
+                    <g class="graph-lanes">{move || drawing.with(|drawing| lanes(scene, drawing, choose))}</g>
                     <g class="graph-edges">
-                        {edges}
+                        <For each=move || arrows.get() key=arrow_key let:arrow>{draw_edge(arrow)}</For>
                     </g>
-                    <g class="graph-blocks">{blocks}</g>
-                    <g class="graph-nodes">{nodes}</g>
+                    <g class="graph-blocks">
+                        <For each=move || blocks.get() key=Uid::clone let:uid>{draw_block(&uid)}</For>
+                    </g>
+                    <g class="graph-nodes">
+                        <For each=move || cards.get() key=Uid::clone let:uid>{draw_node(&uid)}</For>
+                    </g>
                 </svg>
             </div>
-            <p class="graph-note">{now(note)}</p>
+            <p class="graph-note">{note}</p>
             <p class="visually-hidden" id="graph-hint">{text::MAP_HINT}</p>
             <div class="graph-tools">
                 {tool("icon-minus", text::ZOOM_OUT, move || camera.scale(1.0 / STEP, None))}
@@ -244,9 +249,10 @@ fn tool(symbol: &'static str, label: &'static str, act: impl Fn() + 'static) -> 
 }
 
 /// An edge's key holds its path too, so that a moved edge is drawn anew.
-fn arrow_key(arrow: &Arrow, path: &str) -> String {
+fn arrow_key((arrow, path): &(Arrow, String)) -> (Key, String) {
     let edge = &arrow.edge;
-    format!("{} {} {} {} {path}", edge.from, edge.to, text::edge(edge.kind), edge.reason.field)
+    let field = edge.reason.field.to_string();
+    (Key::Edge(edge.from.clone(), edge.to.clone(), edge.kind, field), path.clone())
 }
 
 /// The objects that are not faded: those that the filter finds, else the selected object and its neighbours.
@@ -255,12 +261,12 @@ fn lit(
     address: Address,
     structure: Memo<Structure>,
 ) -> Memo<Option<Arc<HashSet<Uid>>>> {
-    memo(move || {
-        let sieve = address.sieve();
-        if !sieve.is_open() {
+    Memo::new(move |_| {
+        let filter = address.filter();
+        if !filter.is_empty() {
             let found = scene.read(|records| {
                 scene::objects(records)
-                    .filter(|card| sieve.shows_card(card))
+                    .filter(|card| filter.shows_card(card))
                     .map(|card| card.uid.clone())
                     .collect::<HashSet<_>>()
             });
@@ -296,7 +302,7 @@ fn paths(drawing: &Drawing, window: Option<Area>) -> HashMap<(&Uid, &Uid), Strin
         .iter()
         .filter(|route| window.is_none_or(|window| window.meets(&around_points(&route.points))))
         .filter_map(|route| {
-            let uid = |key: &str| ends.get(&crate::drawing::uid_of(key)).copied();
+            let uid = |key: &str| ends.get(&uid_of(key)).copied();
             Some(((uid(&route.from)?, uid(&route.to)?), path_of(&route.points)))
         })
         .collect()
@@ -324,7 +330,7 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
             };
             let counts = {
                 let lane = lane.clone();
-                memo(move || {
+                Memo::new(move |_| {
                     scene.read(|records| {
                         let members = scene::objects(records).filter(|card| Lane::of(card) == lane);
                         scene::count(members.map(|card| &card.state))
@@ -357,7 +363,7 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
                 <g class=class>
                     <rect class="lane-box" x=left y=top width=width height=height rx="14"></rect>
                     {title}
-                    <text class="lane-counts" x=left + width - 16 y=y>{now(move || roll_up(&counts.get()))}</text>
+                    <text class="lane-counts" x=left + width - 16 y=y>{move || roll_up(&counts.get())}</text>
                 </g>
             }
         })
@@ -369,7 +375,7 @@ fn roll_up(counts: &Counts) -> String {
     let mut parts: Vec<(State, usize)> =
         counts.iter().map(|(state, count)| (*state, *count)).collect();
     parts.retain(|(state, _)| *state != State::Present);
-    let parts = sorted(parts, |a, b| b.0.severity().cmp(&a.0.severity()));
+    parts.sort_by_key(|(state, _)| Reverse(state.severity()));
     let mut words: Vec<String> =
         parts.into_iter().take(3).map(|(state, count)| text::state_count(state, count)).collect();
     words.push(text::objects(counts.values().sum()));

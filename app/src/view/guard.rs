@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 
-use crate::{erased::now, live::Connection};
+use crate::state::connection::Connection;
 
 /// The button.
 #[component]
@@ -31,7 +31,7 @@ pub fn Guarded(
             title=move || hindrance().unwrap_or_default()
             on:click=move |_| if works() { act.run(()) }
         >
-            {now(move || label.get())}
+            {move || label.get()}
         </button>
     }
 }

@@ -2,11 +2,12 @@
 
 use leptos::prelude::*;
 
-pub use crate::mark::of_state;
+use crate::ICONS;
+pub use crate::state::mark::of_state;
 
 /// A symbol of the sprite, as decoration: the word stands beside it.
 pub fn icon(name: &str) -> impl IntoView + use<> {
-    let href = format!("/icons.svg#{name}");
+    let href = format!("{ICONS}#{name}");
     view! { <svg class="icon" width="16" height="16" aria-hidden="true"><use href=href></use></svg> }
 }
 

@@ -7,18 +7,15 @@ use teardown::{
 };
 
 use super::{
-    each::{Row, each},
     icon::icon,
     moment::moment,
     object_name::{object_link, object_name_short},
     state_badge::state_badge,
 };
 use crate::{
-    address::Address,
-    drawing::Lane,
-    erased::{memo, now},
-    scene::{self, Records, Scene},
-    sorted::sorted,
+    navigation::address::Address,
+    state::drawing::Lane,
+    state::scene::{self, Records, Scene},
     text,
 };
 
@@ -33,30 +30,28 @@ pub fn List(
     /// The page's address.
     address: Address,
 ) -> impl IntoView {
-    let groups = memo(move || {
-        let sieve = address.sieve();
+    let groups = Memo::new(move |_| {
+        let filter = address.filter();
         let read = |records: &Records| {
-            groups(scene::objects(records).filter(|card| sieve.shows_card(card)))
+            groups(scene::objects(records).filter(|card| filter.shows_card(card)))
         };
         // Only where states are chosen does it matter that one has changed.
-        if sieve.is_open() { scene.read_members(read) } else { scene.read(read) }
+        if filter.is_empty() { scene.read_members(read) } else { scene.read(read) }
     });
     let most = move || if address.all.get().is_some() { usize::MAX } else { FIRST };
-    let rows = each(move || {
+    // The groups with the rows of each that are shown.
+    let shown = Memo::new(move |_| {
         let mut left = most();
-        let mut shown = Vec::new();
-        for (lane, uids) in groups.get() {
-            let part: Vec<Uid> = uids.into_iter().take(left).collect();
-            left -= part.len();
-            if !part.is_empty() {
-                // The key holds the members, so that a group with others is drawn anew.
-                let members: Vec<String> = part.iter().map(Uid::to_string).collect();
-                let key = format!("{} {}", lane_name(&lane), members.join(" "));
-                shown.push(Row::new(key, move || group(scene, address, &lane, &part)));
-            }
+        let mut shown = groups.get();
+        for (_, uids) in &mut shown {
+            uids.truncate(left);
+            left -= uids.len();
         }
+        shown.retain(|(_, uids)| !uids.is_empty());
         shown
     });
+    let lanes =
+        move || shown.with(|shown| shown.iter().map(|(lane, _)| lane.clone()).collect::<Vec<_>>());
     let count =
         move || groups.with(|groups| groups.iter().map(|(_, uids)| uids.len()).sum::<usize>());
     view! {
@@ -72,21 +67,23 @@ pub fn List(
                             <th scope="col" class="wide">{text::COLUMN_STANDING}</th>
                         </tr>
                     </thead>
-                    {rows}
+                    <For each=lanes key=Lane::clone let:lane>
+                        {group(scene, address, shown, lane)}
+                    </For>
                 </table>
             </div>
-            {now(move || (count() == 0).then(super::empty::nothing_matches))}
-            {now(move || (count() > most()).then(|| view! {
+            {move || (count() == 0).then(super::empty::nothing_matches)}
+            {move || (count() > most()).then(|| view! {
                 <a class="button" href=address.to_all()>{text::show_all(count() - most())}</a>
-            }))}
+            })}
         </div>
     }
 }
 
 fn groups<'a>(cards: impl Iterator<Item = &'a ObjectCard>) -> Vec<(Lane, Vec<Uid>)> {
-    let cards: Vec<(Lane, &ObjectCard)> = cards.map(|card| (Lane::of(card), card)).collect();
+    let mut cards: Vec<(Lane, &ObjectCard)> = cards.map(|card| (Lane::of(card), card)).collect();
     let wave = |card: &ObjectCard| card.wave.unwrap_or(u32::MAX);
-    let cards = sorted(cards, |(lane, a), (other, b)| {
+    cards.sort_by(|(lane, a), (other, b)| {
         let by_name = || {
             (&a.object.kind, &a.object.name, &a.uid).cmp(&(&b.object.kind, &b.object.name, &b.uid))
         };
@@ -111,18 +108,27 @@ pub fn lane_name(lane: &Lane) -> String {
     }
 }
 
-fn group(scene: Scene, address: Address, lane: &Lane, uids: &[Uid]) -> impl IntoView + use<> {
-    let rows = uids
-        .iter()
-        .filter_map(|uid| scene.object(uid))
-        .map(|card| row(scene, address, card))
-        .collect_view();
+fn group(
+    scene: Scene,
+    address: Address,
+    shown: Memo<Vec<(Lane, Vec<Uid>)>>,
+    lane: Lane,
+) -> impl IntoView {
+    let name = lane_name(&lane);
+    let uids = Memo::new(move |_| {
+        shown.with(|shown| {
+            let group = shown.iter().find(|(other, _)| *other == lane);
+            group.map(|(_, uids)| uids.clone()).unwrap_or_default()
+        })
+    });
     view! {
         <tbody>
             <tr class="group">
-                <th colspan="5" scope="rowgroup">{lane_name(lane)} <span class="count">{uids.len()}</span></th>
+                <th colspan="5" scope="rowgroup">{name} <span class="count">{move || uids.with(Vec::len)}</span></th>
             </tr>
-            {rows}
+            <For each=move || uids.get() key=Uid::clone let:uid>
+                {scene.object(&uid).map(|card| row(scene, address, card))}
+            </For>
         </tbody>
     }
 }
@@ -143,13 +149,13 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> impl In
     view! {
         <tr class:fresh=move || uid.with_value(|uid| scene.is_marked(uid))>
             <th scope="row">{object_link(object_name_short(&first.object).into_any(), &first.uid, address)}</th>
-            <td>{now(move || {
+            <td>{move || {
                 let state = card.with(|card| card.state);
                 (state != State::Present).then(|| state_badge(state))
-            })}</td>
-            <td class="number">{now(move || card.with(|card| card.wave.map_or(text::NONE.to_owned(), |wave| wave.to_string())))}</td>
-            <td class="when">{now(move || card.with(|card| card.since.map(moment)))}</td>
-            <td class="wide standing">{now(membership)}</td>
+            }}</td>
+            <td class="number">{move || card.with(|card| card.wave.map_or(text::NONE.to_owned(), |wave| wave.to_string()))}</td>
+            <td class="when">{move || card.with(|card| card.since.map(moment))}</td>
+            <td class="wide standing">{membership}</td>
         </tr>
     }
 }

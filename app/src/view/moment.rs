@@ -1,20 +1,23 @@
-//! A moment: absolute in the first render, relative once a clock runs, the whole of it on hover.
+//! A moment. The server and the first render print it in UTC; then the clock of the page writes it as how long ago it was,
+//! or in the reader's zone, with zone and date on hover.
 
 use jiff::Timestamp;
 use leptos::prelude::*;
 
-use crate::{calendar, clock::Clock, erased::now, text};
+use crate::{state::clock::Clock, text};
 
-/// The moment, and how long ago it was.
+/// How long ago the moment was.
 pub fn moment(at: Timestamp) -> impl IntoView {
     let clock = expect_context::<Clock>();
-    let absolute = text::absolute(at);
-    let shown = absolute.clone();
-    let said = move || clock.since(at).map_or_else(|| shown.clone(), text::ago);
-    view! { <time datetime=calendar::written(at) title=absolute>{now(said)}</time> }
+    let shown = clock.since_untracked(at).map_or_else(|| text::absolute(at), text::ago);
+    view! {
+        <time datetime=format!("{at:.0}") title=text::absolute(at) data-at=at.as_millisecond() data-relative="">{shown}</time>
+    }
 }
 
-/// The time of day alone.
+/// The time of day, with the date where the day is not today.
 pub fn time_of_day(at: Timestamp) -> impl IntoView {
-    view! { <time datetime=calendar::written(at) title=text::absolute(at)>{text::time_of_day(at)}</time> }
+    view! {
+        <time datetime=format!("{at:.0}") title=text::absolute(at) data-at=at.as_millisecond()>{text::time_of_day(at)}</time>
+    }
 }

@@ -10,9 +10,9 @@ use teardown::{
 
 use super::{edge::whole, icon};
 use crate::{
-    drawing::{HEIGHT, WIDTH},
-    erased::{memo, now},
-    scene::Scene,
+    ICONS,
+    state::drawing::{HEIGHT, WIDTH},
+    state::{scene::Scene, subscription},
     text,
 };
 
@@ -42,21 +42,23 @@ pub struct Around {
 pub fn node(
     card: ArcRwSignal<ObjectCard>,
     place: Signal<(f64, f64)>,
-    counts: (usize, usize),
+    counts: Signal<(usize, usize)>,
     around: Around,
     choose: Callback<Uid>,
 ) -> impl IntoView {
     let first = card.get_untracked();
     let card = RwSignal::from(card);
-    let state = memo(move || card.with(|card| card.state));
-    let kept = memo(move || card.with(|card| matches!(card.membership, Membership::Kept(_))));
+    let state = Memo::new(move |_| card.with(|card| card.state));
+    let kept = Memo::new(move |_| card.with(|card| matches!(card.membership, Membership::Kept(_))));
     let outside = first.membership == Membership::Outside;
     let uid = first.uid.clone();
     let class = {
         let uid = uid.clone();
         move || {
-            let dim = around.lit.with(|lit| lit.as_ref().is_some_and(|lit| !lit.contains(&uid)));
+            subscription::end_with_owner();
+            // Before the lit cards, which are made from it: see `graph`.
             let chosen = around.selected.with(|selected| selected.as_ref() == Some(&uid));
+            let dim = around.lit.with(|lit| lit.as_ref().is_some_and(|lit| !lit.contains(&uid)));
             let mut class = format!("node {}", icon::of_state(state.get()));
             let fresh = around.scene.is_marked(&uid);
             for (name, is) in [
@@ -75,17 +77,26 @@ pub fn node(
     };
     let tab = {
         let uid = uid.clone();
-        move || if around.focus.with(|focus| focus.as_ref() == Some(&uid)) { "0" } else { "-1" }
+        move || {
+            subscription::end_with_owner();
+            if around.focus.with(|focus| focus.as_ref() == Some(&uid)) { "0" } else { "-1" }
+        }
     };
     let pressed = {
         let uid = uid.clone();
         move || {
+            subscription::end_with_owner();
             around.selected.with(
                 |selected| {
                     if selected.as_ref() == Some(&uid) { "true" } else { "false" }
                 },
             )
         }
+    };
+    let transform = move || {
+        subscription::end_with_owner();
+        let (x, y) = place.get();
+        format!("translate({} {})", whole(x), whole(y))
     };
     let full = text::visible(&first.object.name);
     let name = text::shortened(&full, NAME);
@@ -95,7 +106,11 @@ pub fn node(
     let label = {
         let seen = format!("{name} {kind}");
         let path = text::visible(&text::path(&first.object));
-        move || text::node_label(&seen, state.get(), &path, counts.0, counts.1)
+        move || {
+            subscription::end_with_owner();
+            let (before, after) = counts.get();
+            text::node_label(&seen, state.get(), &path, before, after)
+        }
     };
     // Only where the card cannot show it: to a screen reader the label says it already.
     let whole_name = (name != *first.object.name)
@@ -106,7 +121,7 @@ pub fn node(
             class=class
             id=format!("node-{uid}")
             data-uid=uid.to_string()
-            transform=move || { let (x, y) = place.get(); format!("translate({} {})", whole(x), whole(y)) }
+            transform=transform
             tabindex=tab
             role="button"
             aria-pressed=pressed
@@ -118,20 +133,20 @@ pub fn node(
                 {whole_name}
                 <rect class="node-card" width=WIDE height=HIGH rx="9"></rect>
                 <rect class="node-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
-                <use href=format!("/icons.svg#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
+                <use href=format!("{ICONS}#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
                 <text class="node-name" x="38" y="24">{name}</text>
                 " "
                 <text class="node-far" x="38" y="35">{far_name}</text>
                 <text class="node-kind" x="38" y="42">{kind}</text>
                 " "
-                <text class="node-word" x=WIDE - 32 y="42">{now(move || (state.get() != State::Present).then(|| text::state(state.get())))}</text>
+                <text class="node-word" x=WIDE - 32 y="42">{move || (state.get() != State::Present).then(|| text::state(state.get()))}</text>
                 <use
-                    href=move || (state.get() != State::Present).then(|| format!("/icons.svg#{}", icon::of_state(state.get())))
+                    href=move || (state.get() != State::Present).then(|| format!("{ICONS}#{}", icon::of_state(state.get())))
                     class="node-state" x=WIDE - 27 y="31" width="15" height="15"
                 ></use>
-                {now(move || (kept.get() && state.get() != State::Kept).then(|| view! {
-                    <use href="/icons.svg#icon-lock" class="node-lock" x=WIDE - 25 y="10" width="13" height="13"></use>
-                }))}
+                {move || (kept.get() && state.get() != State::Kept).then(|| view! {
+                    <use href=format!("{ICONS}#icon-lock") class="node-lock" x=WIDE - 25 y="10" width="13" height="13"></use>
+                })}
             </g>
         </g>
     }

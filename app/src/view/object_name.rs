@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use teardown::object::{ObjectRef, Uid};
 
 use super::icon;
-use crate::{address::Address, text};
+use crate::{navigation::address::Address, state::subscription, text};
 
 /// Icon, kind, and path.
 pub fn object_name(object: &ObjectRef) -> impl IntoView + use<> {
@@ -21,8 +21,14 @@ pub fn object_link(name: AnyView, uid: &Uid, address: Address) -> impl IntoView 
     let (uid, own) = (uid.clone(), uid.clone());
     view! {
         <a
-            href=move || address.to_object(&own)
-            aria-current=move || (address.selected.get().as_ref() == Some(&uid)).then_some("true")
+            href=move || {
+                subscription::end_with_owner();
+                address.to_object(&own)
+            }
+            aria-current=move || {
+                subscription::end_with_owner();
+                address.selected.with(|selected| selected.as_ref() == Some(&uid)).then_some("true")
+            }
             data-noscroll="noscroll"
         >{name}</a>
     }

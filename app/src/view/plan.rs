@@ -15,7 +15,7 @@ use super::{
     object_name::object_name,
     wave::wave,
 };
-use crate::{sorted::sorted, text};
+use crate::text;
 
 /// The moment since which an object has been terminating, by UID.
 pub type Terminating = HashMap<Uid, Timestamp>;
@@ -108,8 +108,8 @@ fn total(figure: String, label: &'static str, more: String, class: &'static str)
 
 /// Every volume that is concerned, destroyed ones first.
 fn data(fates: &[DataFate], hidden: bool) -> impl IntoView + use<> {
-    let fates =
-        sorted(fates.to_vec(), |a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
+    let mut fates = fates.to_vec();
+    fates.sort_by(|a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
     let none =
         !hidden && fates.iter().all(|data| !matches!(data.fate, Fate::Destroyed | Fate::Unknown));
     let rows = fates

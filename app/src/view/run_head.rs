@@ -8,12 +8,7 @@ use teardown::{
 
 use super::{current::is_moving, guard::Guarded, icon::icon, moment::moment, stop::Stop};
 use crate::{
-    address,
-    clock::Clock,
-    command::RunCommand,
-    erased::{memo, now},
-    scene::Scene,
-    text,
+    navigation::address, state::clock::Clock, state::command::RunCommand, state::scene::Scene, text,
 };
 
 /// The head.
@@ -33,7 +28,7 @@ pub fn RunHead(
 ) -> impl IntoView {
     let clock = expect_context::<Clock>();
     let stopping = RwSignal::new(false);
-    let state = memo(move || card.with(|card| card.state));
+    let state = Memo::new(move |_| card.with(|card| card.state));
     let gone = move || card.with(|card| card.counts.get(&State::Gone).copied().unwrap_or_default());
     let total = move || card.with(|card| card.total);
     let elapsed = move || {
@@ -54,7 +49,7 @@ pub fn RunHead(
         })
     };
     // Stuck, and nothing else is in progress.
-    let blocked = memo(move || {
+    let blocked = Memo::new(move |_| {
         card.with(|card| {
             let count = |state: State| card.counts.get(&state).copied().unwrap_or_default();
             let moving = State::ALL.into_iter().filter(|state| is_moving(*state));
@@ -67,7 +62,7 @@ pub fn RunHead(
         Some(stuck) => text::blocked(stuck),
         None => text::run_state(state.get()).to_owned(),
     };
-    let is_open = memo(move || matches!(state.get(), RunState::Running | RunState::Paused));
+    let is_open = Memo::new(move |_| matches!(state.get(), RunState::Running | RunState::Paused));
     // One button for both, so that it keeps the focus.
     let is_paused = move || state.get() == RunState::Paused;
     let buttons = move || {
@@ -94,10 +89,10 @@ pub fn RunHead(
     view! {
         <div class="run-head">
             <div class="run-head-line">
-                <h1>{now(move || text::run_title(&card.with(|card| text::isolated(card.unit.as_str())), state.get()))}</h1>
-                <span class=class>{now(badge)}</span>
+                <h1>{move || text::run_title(&card.with(|card| text::isolated(card.unit.as_str())), state.get())}</h1>
+                <span class=class>{badge}</span>
                 <span class="grow"></span>
-                <div class="tools">{now(buttons)}</div>
+                <div class="tools">{buttons}</div>
             </div>
             <div class="run-head-line run-head-figures">
                 <div class="run-head-progress">
@@ -106,26 +101,26 @@ pub fn RunHead(
                         value=move || gone().to_string()
                         aria-label=text::PROGRESS
                     ></progress>
-                    <span>{now(move || text::gone_of(gone(), total()))}</span>
+                    <span>{move || text::gone_of(gone(), total())}</span>
                 </div>
-                {now(time)}
-                <a href="#kept-title" rel="external">{now(move || text::to_keep(card.with(|card| card.kept)))}</a>
-                {now(move || card.with(|card| (card.left_to_cluster > 0).then(|| view! {
+                {time}
+                <a href="#kept-title" rel="external">{move || text::to_keep(card.with(|card| card.kept))}</a>
+                {move || card.with(|card| (card.left_to_cluster > 0).then(|| view! {
                     <a href="#left-title" rel="external">{text::left_to_cluster(card.left_to_cluster)}</a>
-                })))}
-                {now(move || (attention.get() > 0).then(|| view! {
+                }))}
+                {move || (attention.get() > 0).then(|| view! {
                     <a class="attention-count" href="#attention" rel="external">
                         {icon("state-stuck")} {text::attention(attention.get())}
                     </a>
-                }))}
-                <span class="quiet">{now(move || card.with(|card| {
+                })}
+                <span class="quiet">{move || card.with(|card| {
                     let ended = card.ended.map(|ended| view! { " · " {text::ENDED} " " {moment(ended)} });
                     let recovered = (card.recovered > 0).then(|| format!(" · {}", text::recovered(card.recovered)));
                     view! {
                         {text::STARTED} " " {moment(card.started)} " " {text::by(&card.by)} {ended} {recovered}
                         " · " <a href=address::plan(&card.unit, &card.plan)>{text::SEE_PLAN}</a>
                     }
-                }))}</span>
+                })}</span>
             </div>
             <Stop scene open=stopping busy order/>
         </div>

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use teardown::message::{RunCard, State};
 
 use super::{moment::moment, state_bar::state_bar};
-use crate::{address, text};
+use crate::{navigation::address, text};
 
 /// The row.
 pub fn run_row(card: &RunCard) -> impl IntoView + use<> {

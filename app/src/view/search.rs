@@ -1,11 +1,9 @@
 //! The search field: `/` leads to it, what it holds is in the URL, and without JavaScript it is a form.
 
 use leptos::{html, prelude::*};
-use wasm_bindgen::JsCast;
-use web_sys::{HtmlElement, KeyboardEvent};
 
-use super::{icon::icon, keys::is_command};
-use crate::{address::Address, erased::alive};
+use super::icon::icon;
+use crate::{navigation::address::Address, state::keyboard::is_command};
 
 /// The field.
 #[component]
@@ -16,7 +14,7 @@ pub fn Search(
     address: Address,
 ) -> impl IntoView {
     let field = NodeRef::<html::Input>::new();
-    alive(move || {
+    Effect::new(move |_| {
         let listener = window_event_listener(leptos::ev::keydown, move |event| {
             if event.key() == "/"
                 && is_command(&event)
@@ -47,14 +45,4 @@ pub fn Search(
             <kbd aria-hidden="true">"/"</kbd>
         </form>
     }
-}
-
-/// Whether a key is meant for a field.
-pub fn is_typing(event: &KeyboardEvent) -> bool {
-    let target = event.target().and_then(|target| target.dyn_into::<HtmlElement>().ok());
-    let typed = target.is_some_and(|target| {
-        matches!(target.tag_name().as_str(), "INPUT" | "TEXTAREA" | "SELECT")
-            || target.is_content_editable()
-    });
-    typed || event.ctrl_key() || event.meta_key() || event.alt_key()
 }

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::icon::icon;
 use crate::{
-    address::{Address, Shape},
+    navigation::address::{Address, Shape},
     text,
 };
 

@@ -5,9 +5,8 @@ use teardown::{message::StepCard, plan::StepId};
 
 use super::{ask::Ask, object_name::object_name};
 use crate::{
-    erased::now,
-    reach::Reach,
-    scene::{self, Scene},
+    state::progress::Progress,
+    state::scene::{self, Scene},
     text,
 };
 
@@ -39,7 +38,7 @@ pub fn Skip(
     let what = move || {
         let step = card()?;
         let (behind, reach) = scene
-            .read(|records| (behind(scene::steps(records), step.id), Reach::of(&step, records)));
+            .read(|records| (behind(scene::steps(records), step.id), Progress::of(&step, records)));
         let names =
             behind.iter().take(NAMED).map(|step| view! { <li>{object_name(&step.object)}</li> });
         let names = names.collect_view();
@@ -58,7 +57,7 @@ pub fn Skip(
             skip.run(step);
         }
     });
-    view! { <Ask open id="skip-title" title label=text::SKIP_NOW busy act>{now(what)}</Ask> }
+    view! { <Ask open id="skip-title" title label=text::SKIP_NOW busy act>{what}</Ask> }
 }
 
 /// The steps that are left out with this one: those that wait for it, those that wait for them, and so on; with a volume

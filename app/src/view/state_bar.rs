@@ -1,10 +1,12 @@
 //! The number of objects in each state: a stacked bar, and the same in words.
 
+use std::cmp::Reverse;
+
 use leptos::prelude::*;
 use teardown::message::{Counts, State};
 
 use super::icon;
-use crate::{address::Address, mark, sorted::sorted, text};
+use crate::{navigation::address::Address, state::mark, text};
 
 /// The bar and its words, worst first.
 pub fn state_bar(counts: &Counts) -> impl IntoView + use<> {
@@ -52,13 +54,13 @@ pub fn state_links(
     address: Address,
     say: fn(State, usize) -> String,
 ) -> impl IntoView + use<> {
-    let sieve = address.sieve();
+    let filter = address.filter();
     let mut shown = worst_first(counts);
     // The calm state is no exception, and the total stands beside it.
     shown.retain(|(state, _)| *state != State::Present);
     // A chosen state stays, so that it can be given up when nothing is in it any more.
     for state in State::ALL {
-        if sieve.names(state) && shown.iter().all(|(other, _)| *other != state) {
+        if filter.selects_state(state) && shown.iter().all(|(other, _)| *other != state) {
             shown.push((state, 0));
         }
     }
@@ -71,7 +73,7 @@ pub fn state_links(
                     <a
                         class="chip"
                         href=address.to_state(mark::name(state))
-                        aria-current=sieve.names(state).then_some("true")
+                        aria-current=filter.selects_state(state).then_some("true")
                         title=text::ONLY_STATE
                         data-noscroll="noscroll"
                     >
@@ -89,5 +91,6 @@ fn worst_first(counts: &Counts) -> Vec<(State, usize)> {
     let mut parts: Vec<(State, usize)> =
         counts.iter().map(|(state, count)| (*state, *count)).collect();
     parts.retain(|(_, count)| *count > 0);
-    sorted(parts, |a, b| b.0.severity().cmp(&a.0.severity()))
+    parts.sort_by_key(|(state, _)| Reverse(state.severity()));
+    parts
 }

@@ -10,17 +10,14 @@ use teardown::{
 use super::{
     attention::is_trouble,
     current::is_moving,
-    each::{Row, each},
     empty::nothing_matches,
     moment::time_of_day,
     object_name::{object_link, object_name},
     state_badge::state_badge,
 };
 use crate::{
-    address::Address,
-    erased::{memo, now},
-    scene::{self, Records, Scene},
-    sorted::sorted,
+    navigation::address::Address,
+    state::scene::{self, Records, Scene},
     text,
 };
 
@@ -37,13 +34,15 @@ pub fn Steps(
     /// The page's address.
     address: Address,
 ) -> impl IntoView {
-    let order = memo(move || {
-        let sieve = address.sieve();
+    let order = Memo::new(move |_| {
+        let filter = address.filter();
         scene.read(|records: &Records| {
-            let shown = scene::steps(records).filter(|step| sieve.shows(&step.object, step.state));
-            let steps: Vec<(u8, u32, StepId)> =
+            let shown =
+                scene::steps(records).filter(|step| filter.matches(&step.object, step.state));
+            let mut steps: Vec<(u8, u32, StepId)> =
                 shown.map(|step| (part(step.state), step.wave, step.id)).collect();
-            sorted(steps, Ord::cmp)
+            steps.sort_unstable();
+            steps
         })
     });
     let part_of = move |is_gone: bool| {
@@ -52,17 +51,18 @@ pub fn Steps(
             ids.map(|(.., id)| *id).collect::<Vec<StepId>>()
         })
     };
-    let (open, gone) = (memo(move || part_of(false)), memo(move || part_of(true)));
+    let (open, gone) = (Memo::new(move |_| part_of(false)), Memo::new(move |_| part_of(true)));
     let rows = move |ids: Memo<Vec<StepId>>| {
-        each(move || {
+        let shown = move || {
             let most = if address.all.get().is_some() { usize::MAX } else { FIRST };
-            let draw = move |id| scene.step(id).map(|card| row(scene, address, card));
-            ids.get()
-                .into_iter()
-                .take(most)
-                .map(|id| Row::new(id.to_string(), move || draw(id)))
-                .collect()
-        })
+            ids.get().into_iter().take(most).collect::<Vec<_>>()
+        };
+        view! {
+            <For each=shown key=|id| *id let:id>
+                {scene.step(id).map(|card| row(scene, address, card))}
+            </For>
+        }
+        .into_any()
     };
     let hidden = move || match address.all.get() {
         Some(_) => 0,
@@ -71,20 +71,20 @@ pub fn Steps(
             over(open) + over(gone)
         }
     };
-    let has_open = memo(move || !open.with(Vec::is_empty));
-    let has_gone = memo(move || !gone.with(Vec::is_empty));
+    let has_open = Memo::new(move |_| !open.with(Vec::is_empty));
+    let has_gone = Memo::new(move |_| !gone.with(Vec::is_empty));
     // When nothing else is left to show, or somebody looks for something, nothing is folded away.
-    let unfolded = memo(move || !has_open.get() || !address.sieve().is_open());
+    let unfolded = Memo::new(move |_| !has_open.get() || !address.filter().is_empty());
     view! {
-        {now(move || has_open.get().then(|| table(rows(open))))}
-        {now(move || has_gone.get().then(|| view! {
+        {move || has_open.get().then(|| table(rows(open)))}
+        {move || has_gone.get().then(|| view! {
             <details class="steps-gone" open=move || unfolded.get()>
-                <summary>{now(move || text::gone_objects(gone.with(Vec::len)))}</summary>
+                <summary>{move || text::gone_objects(gone.with(Vec::len))}</summary>
                 {table(rows(gone))}
             </details>
-        }))}
-        {now(move || (!has_open.get() && !has_gone.get()).then(nothing_matches))}
-        {now(move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> }))}
+        })}
+        {move || (!has_open.get() && !has_gone.get()).then(nothing_matches)}
+        {move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> })}
     }
 }
 
@@ -114,9 +114,7 @@ fn table(rows: AnyView) -> impl IntoView {
                         <th scope="col">{text::COLUMN_GONE}</th>
                     </tr>
                 </thead>
-                <tbody>
-                    {rows}
-                </tbody>
+                <tbody>{rows}</tbody>
             </table>
         </div>
     }
@@ -152,10 +150,10 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<StepCard>) -> impl Into
         >
             <td class="number">{first.wave}</td>
             <th scope="row">{object_link(object_name(&first.object).into_any(), &first.uid, address)}</th>
-            <td>{now(move || state_badge(card.with(|card| card.state)))}</td>
-            <td class="waits">{now(waits)}</td>
-            <td class="when">{now(move || card.with(|card| card.requested.map(time_of_day)))}</td>
-            <td class="when">{now(move || card.with(|card| card.gone.map(time_of_day)))}</td>
+            <td>{move || state_badge(card.with(|card| card.state))}</td>
+            <td class="waits">{waits}</td>
+            <td class="when">{move || card.with(|card| card.requested.map(time_of_day))}</td>
+            <td class="when">{move || card.with(|card| card.gone.map(time_of_day))}</td>
         </tr>
     }
 }

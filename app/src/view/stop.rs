@@ -5,10 +5,9 @@ use leptos::prelude::*;
 
 use super::ask::Ask;
 use crate::{
-    command::RunCommand,
-    erased::now,
-    reach::Reach,
-    scene::{self, Scene},
+    state::command::RunCommand,
+    state::progress::Progress,
+    state::scene::{self, Scene},
     text,
 };
 
@@ -30,14 +29,18 @@ pub fn Stop(
         if !open.get() {
             return None;
         }
-        let reached: Vec<Reach> = scene
-            .read(|records| scene::steps(records).map(|step| Reach::of(step, records)).collect());
+        let reached: Vec<Progress> = scene.read(|records| {
+            scene::steps(records).map(|step| Progress::of(step, records)).collect()
+        });
         let count = |reach| reached.iter().filter(|reached| **reached == reach).count();
-        let counts =
-            text::stop_counts(count(Reach::Untouched), count(Reach::Accepted), count(Reach::Gone));
-        let unsure = Some(count(Reach::Open)).filter(|unsure| *unsure > 0).map(text::stop_open);
+        let counts = text::stop_counts(
+            count(Progress::Untouched),
+            count(Progress::Accepted),
+            count(Progress::Gone),
+        );
+        let unsure = Some(count(Progress::Open)).filter(|unsure| *unsure > 0).map(text::stop_open);
         let foreign =
-            Some(count(Reach::Foreign)).filter(|foreign| *foreign > 0).map(text::stop_foreign);
+            Some(count(Progress::Foreign)).filter(|foreign| *foreign > 0).map(text::stop_foreign);
         Some(view! { <p class="stop-counts">{counts}</p> <p>{foreign}</p> <p>{unsure}</p> })
     };
     let title = Signal::stored(text::STOP_TITLE.to_owned());
@@ -45,7 +48,7 @@ pub fn Stop(
     view! {
         <Ask open id="stop-title" title label=text::STOP_NOW busy act>
             <p>{text::STOP_LEAD}</p>
-            {now(left)}
+            {left}
         </Ask>
     }
 }

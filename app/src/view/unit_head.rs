@@ -8,8 +8,8 @@ use teardown::{
 
 use super::{icon::icon, state_bar::state_links};
 use crate::{
-    address::{self, Address},
-    scene::{self, Records},
+    navigation::address::{self, Address},
+    state::scene::{self, Records},
     text,
 };
 
@@ -55,7 +55,7 @@ pub fn unit_head(card: &UnitCard, tally: &Tally, address: Address) -> impl IntoV
             <a
                 class="chip"
                 href=address.to_state(word)
-                aria-current=address.sieve().has(word).then_some("true")
+                aria-current=address.filter().selects(word).then_some("true")
                 title=hint
                 data-noscroll="noscroll"
             >{said}</a>

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use teardown::message::UnitCard;
 
 use super::{moment::moment, state_bar::state_bar};
-use crate::{address, text};
+use crate::{navigation::address, text};
 
 /// The row.
 pub fn unit_row(card: &UnitCard) -> impl IntoView + use<> {

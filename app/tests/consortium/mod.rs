@@ -5,7 +5,7 @@ mod plan;
 
 use std::sync::Arc;
 
-use app::Seed;
+use app::PageSeed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
     api_problem::ProblemCode,
@@ -35,14 +35,14 @@ fn before(seconds: i64) -> Timestamp {
     now() - SignedDuration::from_secs(seconds)
 }
 
-fn seed(records: Vec<Record>) -> Seed {
+fn seed(records: Vec<Record>) -> PageSeed {
     let revision = Revision { boot: 0xfeed, count: 7 };
-    Seed {
+    PageSeed {
         message: Some(Message::Snapshot { revision, records }),
         plan: None,
         refusal: None,
         now: now(),
-        hash: "abc123".to_owned(),
+        build: "abc123".to_owned(),
         signed_in: true,
     }
 }
@@ -267,12 +267,12 @@ fn part(world: &mut World, organisation: &str, role: &str, replicas: usize, clas
 }
 
 /// The unit at rest.
-pub(crate) fn unit() -> Seed {
+pub(crate) fn unit() -> PageSeed {
     seed(world().records())
 }
 
 /// The unit with every state there is.
-pub(crate) fn all_states() -> Seed {
+pub(crate) fn all_states() -> PageSeed {
     let mut world = world();
     let mut states = State::ALL.iter().cycle();
     for card in &mut world.objects {
@@ -283,25 +283,25 @@ pub(crate) fn all_states() -> Seed {
 }
 
 /// A name that wants to be markup.
-pub(crate) fn hostile() -> Seed {
+pub(crate) fn hostile() -> PageSeed {
     let mut world = World::default();
     world.add(Some("consortium"), "ConfigMap", "<script>alert(1)</script>\"'&", 1);
     seed(world.records())
 }
 
 /// A snapshot without anything.
-pub(crate) fn nothing() -> Seed {
+pub(crate) fn nothing() -> PageSeed {
     seed(vec![cluster()])
 }
 
 /// A cluster without units that is still being read.
-pub(crate) fn no_units() -> Seed {
+pub(crate) fn no_units() -> PageSeed {
     let Record::Cluster(card) = cluster() else { unreachable!() };
     seed(vec![Record::Cluster(ClusterCard { synced: false, ..card })])
 }
 
 /// A cluster that went away.
-pub(crate) fn unreachable() -> Seed {
+pub(crate) fn unreachable() -> PageSeed {
     let Record::Cluster(card) = cluster() else { unreachable!() };
     let gone = Unreachable {
         since: before(75),
@@ -368,24 +368,24 @@ fn units_records() -> Vec<Record> {
 }
 
 /// The table of units.
-pub(crate) fn units() -> Seed {
+pub(crate) fn units() -> PageSeed {
     seed(units_records())
 }
 
 /// A plan page without volumes.
-pub(crate) fn planned_without_data() -> Seed {
-    Seed { plan: Some(Plan { data: vec![], ..plan() }), ..unit() }
+pub(crate) fn planned_without_data() -> PageSeed {
+    PageSeed { plan: Some(Plan { data: vec![], ..plan() }), ..unit() }
 }
 
 /// The same for somebody who cannot see claims.
-pub(crate) fn planned_blindly() -> Seed {
+pub(crate) fn planned_blindly() -> PageSeed {
     let hidden = vec!["persistentvolumeclaims".to_owned()];
-    Seed { plan: Some(Plan { data: vec![], hidden, ..plan() }), ..unit() }
+    PageSeed { plan: Some(Plan { data: vec![], hidden, ..plan() }), ..unit() }
 }
 
 /// A plan page.
-pub(crate) fn planned() -> Seed {
-    Seed { plan: Some(plan()), ..unit() }
+pub(crate) fn planned() -> PageSeed {
+    PageSeed { plan: Some(plan()), ..unit() }
 }
 
 fn run_card() -> RunCard {
@@ -417,7 +417,7 @@ fn run_card() -> RunCard {
 }
 
 /// A run in its middle, with each kind of trouble.
-pub(crate) fn run() -> Seed {
+pub(crate) fn run() -> PageSeed {
     let mut world = world();
     let steps = steps(&world);
     let pods = vec![steps.iter().find(|step| &*step.object.kind == "Pod").unwrap().object.clone()];

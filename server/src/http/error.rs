@@ -387,12 +387,13 @@ mod tests {
             "code": "stalePlan",
             "differences": [
               {
-                "difference": "added",
-                "object": {
-                  "group": "",
-                  "kind": "Pod",
-                  "name": "web",
-                  "namespace": "shop"
+                "added": {
+                  "object": {
+                    "group": "",
+                    "kind": "Pod",
+                    "name": "web",
+                    "namespace": "shop"
+                  }
                 }
               }
             ],

@@ -91,6 +91,8 @@ struct Stream {
     state: AppState,
     topic: Topic,
     person: Person,
+    /// Whether the reader was told which build the server serves.
+    said_build: bool,
     first: VecDeque<Frame>,
     rest: broadcast::Receiver<Frame>,
     ping: Interval,
@@ -110,7 +112,8 @@ impl Stream {
         let mut ping = tokio::time::interval(PING);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let Subscription { first, rest } = subscription;
-        Self { state, topic, person, first: first.into(), rest, ping, said_bye: false, place }
+        let first = first.into();
+        Self { state, topic, person, said_build: false, first, rest, ping, said_bye: false, place }
     }
 
     /// The next event, or none when the stream is over.
@@ -121,6 +124,11 @@ impl Stream {
             }
             if self.person.ended.is_cancelled() {
                 return Some(self.signed_out());
+            }
+            if !self.said_build {
+                // Before anything else: a page of another build may not understand what follows.
+                self.said_build = true;
+                return Some(self.build());
             }
             if let Some(frame) = self.first.pop_front() {
                 return Some(event(&frame));
@@ -175,11 +183,17 @@ impl Stream {
         self.bye(Failure::NotSignedIn.code())
     }
 
+    fn build(&self) -> Event {
+        Event::default()
+            .event("build")
+            .data(json!({ "build": self.state.site.build() }).to_string())
+    }
+
     async fn ping(&mut self) -> Event {
         match self.state.hub.time().await {
             Ok(now) => Event::default()
                 .event("ping")
-                .data(json!({ "now": now, "hash": self.state.site.hash() }).to_string()),
+                .data(json!({ "now": now.as_millisecond() }).to_string()),
             Err(closed) => self.bye(Failure::from(closed).code()),
         }
     }

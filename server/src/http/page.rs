@@ -3,7 +3,7 @@
 //! one with `{unit}` that unit, any other the list of units and runs.
 
 use any_spawner::Executor;
-use app::{Requested, Seed, route::PATHS};
+use app::{App, Assets, PageSeed, shell};
 use axum::{
     Router,
     extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
@@ -14,7 +14,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header, request::Parts};
 use jiff::Timestamp;
 use leptos::{nonce::Nonce, prelude::*};
-use leptos_axum::ResponseOptions;
+use leptos_axum::{ResponseOptions, generate_route_list};
 use teardown::{
     message::{Message, Record, Topic},
     plan::{Plan, PlanId},
@@ -29,9 +29,9 @@ use crate::hub::{HubClosed, HubHandle, Refusal};
 pub(super) fn routes(state: &AppState) -> Router<AppState> {
     // What a page starts while it is rendered runs here; that somebody has said so before is fine.
     let _ = Executor::init_tokio();
-    PATHS
+    generate_route_list(App)
         .iter()
-        .fold(Router::new(), |router, path| router.route(path, get(render)))
+        .fold(Router::new(), |router, route| router.route(route.path(), get(render)))
         .route_layer(from_fn_with_state(state.clone(), look))
 }
 
@@ -41,25 +41,23 @@ pub(super) async fn unknown(
     mut request: Request,
 ) -> Result<Response, Failure> {
     let now = state.hub.time().await?;
-    request.extensions_mut().insert(Sowing {
+    request.extensions_mut().insert(PageData {
         seed: seed(&state, Sight::default(), Some(Failure::UnknownPath.code()), now),
+        assets: state.site.assets().clone(),
         status: Failure::UnknownPath.status(),
     });
-    Ok(render(State(state), request).await)
+    Ok(render(request).await)
 }
 
-async fn render(State(state): State<AppState>, request: Request) -> Response {
-    let options = state.site.options().clone();
-    let render = leptos_axum::render_app_to_stream_with_context(provide, move || {
-        app::shell(options.clone())
-    });
-    render(request).await
+async fn render(request: Request) -> Response {
+    leptos_axum::render_app_to_stream_with_context(provide, shell)(request).await
 }
 
-/// What a request shows, found before rendering begins.
+/// The data that a page is rendered with, found before rendering begins.
 #[derive(Clone)]
-struct Sowing {
-    seed: Seed,
+struct PageData {
+    seed: PageSeed,
+    assets: Assets,
     status: StatusCode,
 }
 
@@ -73,30 +71,27 @@ async fn look(
     let parameters = parameters.map_err(|rejection| Failure::Malformed(rejection.body_text()))?;
     let sight = sight(&Subject::of(&parameters), &state.hub).await?;
     let now = state.hub.time().await?;
-    let sowing = match sight {
-        Ok(sight) => Sowing { seed: seed(&state, sight, None, now), status: StatusCode::OK },
+    let (seed, status) = match sight {
+        Ok(sight) => (seed(&state, sight, None, now), StatusCode::OK),
         Err(refusal) => {
             let failure = Failure::from(refusal);
-            Sowing {
-                seed: seed(&state, Sight::default(), Some(failure.code()), now),
-                status: failure.status(),
-            }
+            (seed(&state, Sight::default(), Some(failure.code()), now), failure.status())
         }
     };
-    request.extensions_mut().insert(sowing);
+    let assets = state.site.assets().clone();
+    request.extensions_mut().insert(PageData { seed, assets, status });
     Ok(next.run(request).await)
 }
 
 /// Puts what was found, and the nonce of this answer, where the app looks for them.
 fn provide() {
     let Some(parts) = use_context::<Parts>() else { return };
-    let asked = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-    provide_context(Requested(asked));
     if let Some(nonce) = parts.extensions.get::<Nonce>() {
         provide_context(nonce.clone());
     }
-    if let Some(Sowing { seed, status }) = parts.extensions.get::<Sowing>() {
+    if let Some(PageData { seed, assets, status }) = parts.extensions.get::<PageData>() {
         provide_context(seed.clone());
+        provide_context(assets.clone());
         if let Some(response) = use_context::<ResponseOptions>() {
             response.set_status(*status);
             if *status == StatusCode::SERVICE_UNAVAILABLE {
@@ -178,13 +173,13 @@ fn seed(
     Sight { message, plan }: Sight,
     refusal: Option<&str>,
     now: Timestamp,
-) -> Seed {
-    Seed {
+) -> PageSeed {
+    PageSeed {
         message,
         plan,
         refusal: refusal.map(str::to_owned),
         now,
-        hash: state.site.hash().to_owned(),
+        build: state.site.build().to_owned(),
         signed_in: true,
     }
 }

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use app::Assets;
 use axum::{
     Router,
     body::Body,
@@ -15,41 +16,55 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, header};
-use leptos::config::LeptosOptions;
 use sha2::{Digest, Sha256};
 use tower::service_fn;
 use tower_http::services::{ServeDir, ServeFile};
 
 use super::{AppState, Failure};
 
-/// The name of the script and the module, as the build gives it.
+/// The name of the script, the module and the style, as the build gives it.
 const NAME: &str = "unwind";
 
 /// The directory of what the build makes, in the site.
 const PKG: &str = "pkg";
 
-/// Files beside it, from `public/`.
-const PUBLIC: [&str; 3] = ["favicon.svg", "icons.svg", "theme.js"];
+/// Files beside it, from `public/`, and the paths under which a page asks for them.
+const PUBLIC: [(&str, &str); 2] = [("favicon.svg", app::FAVICON), ("icons.svg", app::ICONS)];
 
 /// A directory that holds the built page.
 #[derive(Clone, Debug)]
 pub struct Site {
     root: PathBuf,
-    hash: Arc<str>,
-    options: LeptosOptions,
+    build: Arc<str>,
+    assets: Assets,
 }
 
-/// There is no built page.
+/// There is no built page, or more than one.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the page is not built: {missing:?} cannot be read; build it with `app/build`, or name its directory with --site"
-)]
-pub struct SiteError {
-    /// What is missing.
-    pub missing: PathBuf,
-    /// What the operating system said.
-    pub source: io::Error,
+pub enum SiteError {
+    /// The directory cannot be read.
+    #[error("the page is not built: {directory:?} cannot be read; {ADVICE}")]
+    Unreadable {
+        /// The directory.
+        directory: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A file of the page is missing, or there are several of it.
+    #[error(
+        "the page is not built: {directory:?} has {found} files {NAME}.HASH.{extension}, not one; {ADVICE}"
+    )]
+    NotOne {
+        /// The directory.
+        directory: PathBuf,
+        /// The end of the file's name.
+        extension: &'static str,
+        /// How many there are.
+        found: usize,
+    },
 }
+
+const ADVICE: &str = "build it with `app/build`, or name its directory with --site";
 
 impl Site {
     /// The page in this directory.
@@ -57,44 +72,45 @@ impl Site {
     /// # Errors
     /// [`SiteError`] where no page was built there.
     pub fn open(root: &Path) -> Result<Self, SiteError> {
-        let pkg = root.join(PKG);
-        let script = pkg.join(NAME).with_extension("js");
-        std::fs::metadata(&script).map_err(|source| SiteError { missing: script, source })?;
-        let hash = hash(&pkg).map_err(|source| SiteError { missing: pkg, source })?;
-        let options = LeptosOptions::builder()
-            .output_name(NAME)
-            .site_root(root.to_string_lossy().into_owned())
-            .site_pkg_dir(PKG)
-            .build();
-        Ok(Self { root: root.to_owned(), hash: hash.into(), options })
+        let directory = root.join(PKG);
+        let names = names(&directory)
+            .map_err(|source| SiteError::Unreadable { directory: directory.clone(), source })?;
+        let one = |extension| {
+            let is_it = |name: &&String| {
+                name.starts_with(NAME) && name.ends_with(extension) && is_hashed(name)
+            };
+            let found: Vec<_> = names.iter().filter(is_it).collect();
+            match found.as_slice() {
+                [name] => Ok(format!("/{PKG}/{name}")),
+                _ => {
+                    let (directory, found) = (directory.clone(), found.len());
+                    Err(SiteError::NotOne { directory, extension, found })
+                }
+            }
+        };
+        let assets = Assets { script: one("js")?, module: one("wasm")?, style: one("css")? };
+        // Their names hold the hashes of their contents.
+        let sum = Sha256::digest(format!("{assets:?}"));
+        let build: String = sum.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { root: root.to_owned(), build: build.into(), assets })
     }
 
     /// Names this build: another one has another name.
-    pub fn hash(&self) -> &str {
-        &self.hash
+    pub fn build(&self) -> &str {
+        &self.build
     }
 
-    pub(super) fn options(&self) -> &LeptosOptions {
-        &self.options
+    /// The files that a page loads.
+    pub(super) fn assets(&self) -> &Assets {
+        &self.assets
     }
 }
 
-/// Over the names and contents of all files, in the order of their names.
-fn hash(pkg: &Path) -> io::Result<String> {
-    let mut paths =
-        std::fs::read_dir(pkg)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-    paths.retain(|path| path.is_file());
-    paths.sort();
-    let mut sum = Sha256::new();
-    for path in paths {
-        let bytes = std::fs::read(&path)?;
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        sum.update((name.len() as u64).to_le_bytes());
-        sum.update(name);
-        sum.update((bytes.len() as u64).to_le_bytes());
-        sum.update(bytes);
-    }
-    Ok(sum.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let name = |entry: io::Result<std::fs::DirEntry>| {
+        Ok(entry?.file_name().to_string_lossy().into_owned())
+    };
+    std::fs::read_dir(directory)?.map(name).collect()
 }
 
 /// A route for every file; they hold nothing secret, so they need no session.
@@ -104,11 +120,16 @@ pub(super) fn routes(site: &Site) -> Router<AppState> {
         .precompressed_br()
         .precompressed_gzip();
     let pkg = service_fn(move |request| built_file(pkg.clone(), request));
-    let routes =
-        PUBLIC.into_iter().fold(Router::new().nest_service("/pkg", pkg), |routes, name| {
-            let file = ServeFile::new(site.root.join(name)).precompressed_br().precompressed_gzip();
-            routes.route_service(&format!("/{name}"), file)
-        });
+    let file = |path: &str| {
+        let path = site.root.join(path.trim_start_matches('/'));
+        ServeFile::new(path).precompressed_br().precompressed_gzip()
+    };
+    // The pages of `plain` are text without a hash in it.
+    let style = file(&site.assets.style);
+    let routes = Router::new().nest_service("/pkg", pkg).route_service("/pkg/unwind.css", style);
+    let routes = PUBLIC.into_iter().fold(routes, |routes, (name, hashed)| {
+        routes.route_service(&format!("/{name}"), file(name)).route_service(hashed, file(name))
+    });
     routes.layer(from_fn(cache))
 }
 
@@ -169,29 +190,43 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_missing_page_says_how_to_build_it() {
+    /// A site with these files, each of which holds its own name.
+    fn site(names: &[&str]) -> (tempfile::TempDir, Result<Site, SiteError>) {
         let dir = tempfile::tempdir().unwrap();
-        let error = Site::open(dir.path()).unwrap_err().to_string();
-        assert!(error.contains("unwind.js") && error.contains("app/build"), "{error}");
+        std::fs::create_dir(dir.path().join(PKG)).unwrap();
+        for name in names {
+            std::fs::write(dir.path().join(PKG).join(name), name).unwrap();
+        }
+        let site = Site::open(dir.path());
+        (dir, site)
+    }
+
+    const SCRIPT: &str = "unwind.0123456789abcdef.js";
+    const MODULE: &str = "unwind.123456789abcdef0.wasm";
+    const STYLE: &str = "unwind.23456789abcdef01.css";
+
+    #[test]
+    fn missing_page_says_how_to_build_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let unreadable = Site::open(dir.path()).unwrap_err().to_string();
+        let unhashed = site(&["unwind.js", MODULE, STYLE]).1.unwrap_err().to_string();
+        let doubled = site(&[SCRIPT, "unwind.f123456789abcdef.js", MODULE, STYLE]).1;
+        let doubled = doubled.unwrap_err().to_string();
+        assert!(
+            unhashed.contains("0 files") && doubled.contains("2 files"),
+            "{unhashed} {doubled}"
+        );
+        for error in [unreadable, unhashed, doubled] {
+            assert!(error.contains("app/build"), "{error}");
+        }
     }
 
     #[test]
-    fn the_hash_follows_names_and_contents() {
-        let dir = tempfile::tempdir().unwrap();
-        let hash_of = |files: &[(&str, &str)]| {
-            let pkg = dir.path().join(PKG);
-            let _ = std::fs::remove_dir_all(&pkg);
-            std::fs::create_dir(&pkg).unwrap();
-            for (name, text) in files {
-                std::fs::write(pkg.join(name), text).unwrap();
-            }
-            Site::open(dir.path()).unwrap().hash().to_owned()
-        };
-        let one = hash_of(&[("unwind.js", "a"), ("unwind.css", "b")]);
+    fn build_is_named_after_its_files() {
+        let build = |names: &[&str]| site(names).1.unwrap().build().to_owned();
+        let one = build(&[SCRIPT, MODULE, STYLE, "unwind.0123456789abcdef.js.br"]);
         assert_eq!(one.len(), 16);
-        assert_eq!(one, hash_of(&[("unwind.css", "b"), ("unwind.js", "a")]));
-        assert_ne!(one, hash_of(&[("unwind.js", "b"), ("unwind.css", "a")]));
-        assert_ne!(one, hash_of(&[("unwind.js", "a")]));
+        assert_eq!(one, build(&[STYLE, SCRIPT, MODULE]));
+        assert_ne!(one, build(&["unwind.f123456789abcdef.js", MODULE, STYLE]));
     }
 }

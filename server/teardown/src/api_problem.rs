@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why something could not be had. On the wire a text where somebody said it, a map where Unwind found it: the sentence
-/// for that is made in the reader's language.
+/// Why something could not be had. The sentence for what Unwind found is made in the reader's language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(rename_all = "camelCase")]
 pub enum ApiProblem {
     /// In the words of the API server, or of the library that could not reach it: bounded and without line breaks.
     Quoted(String),
@@ -15,7 +14,7 @@ pub enum ApiProblem {
 
 /// What Unwind found wrong. Texts in it are bounded and without line breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "problem", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub enum ProblemCode {
     /// No answer in time.
     Timeout {
@@ -110,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_a_text_and_findings_a_map() {
+    fn complaint_says_whether_it_was_said_or_found() {
         let said = ApiProblem::from("denied");
         let found = ApiProblem::from(ProblemCode::HiddenInNamespaces {
             hidden: 1,
@@ -119,10 +118,10 @@ mod tests {
             whole: Box::new(ProblemCode::Timeout { seconds: 10 }.into()),
         });
         for (problem, json) in [
-            (said, r#""denied""#),
+            (said, r#"{"said":"denied"}"#),
             (
                 found,
-                r#"{"problem":"hiddenInNamespaces","hidden":1,"of":3,"named":["a"],"whole":{"problem":"timeout","seconds":10}}"#,
+                r#"{"found":{"partly":{"hidden":1,"of":3,"named":["a"],"whole":{"found":{"silence":{"seconds":10}}}}}}"#,
             ),
         ] {
             assert_eq!(serde_json::to_string(&problem).unwrap(), json);

@@ -123,7 +123,7 @@ impl<'de> Deserialize<'de> for Revision {
 
 /// One thing a page shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "record", rename_all = "camelCase")]
+#[serde(rename_all = "lowercase")]
 pub enum Record {
     /// The cluster as a whole; there is always exactly one.
     Cluster(ClusterCard),
@@ -220,6 +220,7 @@ pub struct UnitCard {
     /// How many of its members others use.
     pub shared: usize,
     /// The newest creation among its members.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub newest: Option<Timestamp>,
     /// The run that concerns it and has not ended.
     pub run: Option<RunId>,
@@ -252,10 +253,12 @@ pub struct ObjectCard {
     /// Its state.
     pub state: State,
     /// Since when it has been in that state, where the cluster says so.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub since: Option<Timestamp>,
     /// Where it stands towards the unit.
     pub membership: Membership,
     /// `metadata.creationTimestamp`.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub created: Option<Timestamp>,
     /// `metadata.deletionTimestamp` and grace.
     pub deletion: Option<crate::object::Deletion>,
@@ -337,6 +340,7 @@ pub struct HiddenKindCard {
     /// What is wrong.
     pub message: ApiProblem,
     /// Since when.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub since: Timestamp,
 }
 
@@ -354,8 +358,10 @@ pub struct RunCard {
     /// Who started it.
     pub by: String,
     /// When it started.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub started: Timestamp,
     /// When it ended, if it has.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub ended: Option<Timestamp>,
     /// Steps by state.
     pub counts: Counts,
@@ -384,8 +390,10 @@ pub struct StepCard {
     /// Its state.
     pub state: State,
     /// When its DELETE was first sent.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub requested: Option<Timestamp>,
     /// When it was proven gone.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub gone: Option<Timestamp>,
     /// The steps it is waiting for now.
     pub waits_for: Vec<StepId>,
@@ -397,7 +405,7 @@ pub struct StepCard {
 
 /// One message of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "message", rename_all = "lowercase")]
+#[serde(rename_all = "lowercase")]
 pub enum Message {
     /// Everything, at a revision.
     Snapshot {
@@ -448,12 +456,8 @@ pub struct View {
 impl View {
     /// A view of these records.
     pub fn new(revision: Revision, records: impl IntoIterator<Item = Record>) -> Self {
-        // One by one: collecting sorts, and sorting records is four kilobytes of the browser's half.
-        let mut sorted = BTreeMap::new();
-        for record in records {
-            sorted.insert(record.key(), record);
-        }
-        Self { revision, records: sorted }
+        let records = records.into_iter().map(|record| (record.key(), record)).collect();
+        Self { revision, records }
     }
 
     /// The revision it is at.

@@ -101,6 +101,7 @@ impl From<Seconds> for Timestamp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deletion {
     /// `metadata.deletionTimestamp`. For a Pod the API server writes the moment its grace *ends*.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub at: Timestamp,
     /// `metadata.deletionGracePeriodSeconds`, in seconds.
     pub grace: i64,

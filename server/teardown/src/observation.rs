@@ -136,6 +136,7 @@ pub enum AwayCause {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreachable {
     /// The first failure in a row.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub since: Timestamp,
     /// In which way.
     #[serde(default)]

@@ -68,6 +68,7 @@ pub struct Plan {
     /// The unit it takes apart.
     pub unit: UnitId,
     /// When it was made.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub made: Timestamp,
     /// What will go, in an order that respects every edge.
     pub steps: Vec<Step>,

@@ -419,6 +419,7 @@ pub struct FeedEntry {
     /// Its place in the feed, from 0.
     pub number: u64,
     /// When.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub at: Timestamp,
     /// What happened.
     pub event: FeedEvent,
@@ -426,11 +427,12 @@ pub struct FeedEntry {
 
 /// Why a step needs a person's eye.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "problem", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub enum StepProblem {
     /// Longer than expected on its rung.
     Late {
         /// Since when it has been there.
+        #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
         since: Timestamp,
         /// Finalizers that remain.
         finalizers: Vec<String>,
@@ -481,7 +483,7 @@ impl StepProblem {
 
 /// What a run's feed tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub enum FeedEvent {
     /// The run started.
     Started {

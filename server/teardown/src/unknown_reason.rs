@@ -6,7 +6,7 @@ use crate::{api_problem::ApiProblem, object::ObjectRef};
 
 /// What keeps a question open. None of these ever counts as "gone" or as "unused".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "why", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub enum UnknownReason {
     /// A kind cannot be seen.
     Hidden {

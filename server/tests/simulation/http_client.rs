@@ -33,7 +33,9 @@ const HOST: &str = "127.0.0.1:7433";
 static SITE: LazyLock<io::Result<Site>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulation-site");
     std::fs::create_dir_all(root.join("pkg"))?;
-    std::fs::write(root.join("pkg/unwind.js"), "")?;
+    for extension in ["js", "wasm", "css"] {
+        std::fs::write(root.join(format!("pkg/unwind.0123456789abcdef.{extension}")), "")?;
+    }
     Site::open(&root).map_err(io::Error::other)
 });
 

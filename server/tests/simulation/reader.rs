@@ -173,7 +173,7 @@ async fn follow(client: &HttpClient, topic: &Topic, seen: &FoldedPage) {
     while let Some(Sent { name, data, .. }) = events.next().await {
         match name.as_str() {
             "snapshot" | "delta" => seen.fold(topic, &data),
-            "ping" => {}
+            "build" | "ping" => {}
             _ => return,
         }
     }

@@ -218,11 +218,10 @@ fn frame(kind: FrameKind, count: u64, message: &Message) -> Frame {
 pub(crate) fn built_site() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let files = [
-        ("pkg/unwind.js", "export default 1;"),
-        ("pkg/unwind_bg.wasm", "\0asm"),
-        ("pkg/unwind_bg.wasm.br", "compressed"),
-        ("pkg/unwind.css", "body{}"),
-        ("pkg/unwind.0123456789abcdef.js", "hashed"),
+        ("pkg/unwind.0123456789abcdef.js", "export default 1;"),
+        ("pkg/unwind.0123456789abcdef.wasm", "\0asm"),
+        ("pkg/unwind.0123456789abcdef.wasm.br", "compressed"),
+        ("pkg/unwind.0123456789abcdef.css", "body{}"),
         ("icons.svg", "<svg/>"),
         ("favicon.svg", "<svg/>"),
     ];
@@ -351,7 +350,12 @@ impl TestServer {
     pub(crate) async fn follow(&self, query: &str, headers: &[(&str, &str)]) -> Events {
         let response = self.send(Method::GET, &format!("/api/events?{query}"), headers, "").await;
         assert_eq!(response.status(), StatusCode::OK);
-        Events { headers: response.headers().clone(), stream: Stream::of(response.into_body()) }
+        let headers = response.headers().clone();
+        let mut stream = Stream::of(response.into_body());
+        // Every stream begins with it.
+        let first = stream.next().await.unwrap();
+        assert_eq!(first.name, "build");
+        Events { headers, build: first.data, stream }
     }
 }
 
@@ -391,6 +395,8 @@ impl Answer {
 /// A stream of server-sent events.
 pub(crate) struct Events {
     pub(crate) headers: HeaderMap,
+    /// The data of the first event.
+    pub(crate) build: String,
     stream: Stream,
 }
 

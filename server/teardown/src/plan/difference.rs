@@ -12,7 +12,7 @@ use crate::{
 
 /// How the cluster differs from a plan that was made earlier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "difference", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub enum Difference {
     /// A new plan would take this object, the old one does not know it.
     Added {

@@ -26,7 +26,7 @@ pub struct Kept {
 
 /// Why an object of the unit stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", tag = "why")]
+#[serde(rename_all = "camelCase")]
 pub enum KeptReason {
     /// Something that is not part of the unit uses it.
     UsedBy {

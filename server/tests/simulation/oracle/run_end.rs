@@ -137,7 +137,7 @@ impl<'a> RunEnd<'a> {
     fn false_claims(&self, end_page: &EndPage) -> Vec<String> {
         let of = |record: &'static str| {
             let all = end_page.records.iter();
-            all.filter(move |it| it["record"] == record)
+            all.filter_map(move |it| it.get(record))
         };
         let mut false_claims = vec![];
         let end = self.entries.last().map_or("", |(event, _)| event_name(event));
@@ -219,10 +219,10 @@ fn title(step: &Value) -> String {
 
 /// Whether a page says that its server sees all kinds.
 fn sees_all_kinds(end_page: &EndPage) -> bool {
-    let is_hidden = |record: &Value| match record["record"].as_str() {
-        Some("blind") => true,
-        Some("cluster") => record["synced"] == false || !record["unreachable"].is_null(),
-        _ => false,
+    let is_hidden = |record: &Value| {
+        let is_away =
+            |cluster: &Value| cluster["synced"] == false || !cluster["unreachable"].is_null();
+        record.get("hiddenKind").is_some() || record.get("cluster").is_some_and(is_away)
     };
     !end_page.records.iter().any(is_hidden)
 }

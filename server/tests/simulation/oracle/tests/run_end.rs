@@ -20,12 +20,12 @@ fn over() -> (History, EndPage) {
     history.evidence.revision_times.note(GONE, 4);
     history.journal_event("finished");
     (history.evidence.faults_ended, history.evidence.over) = (Some(0), GONE);
-    let step = |id: u64| json!({"record": "step", "id": id, "state": "Gone"});
+    let step = |id: u64| json!({"step": {"id": id, "state": "Gone"}});
     let records = vec![
-        json!({
-            "record": "run", "id": "r", "state": "finished", "ended": "2026-01-01T00:00:05Z",
+        json!({"run": {
+            "id": "r", "state": "finished", "ended": 1_767_225_605_000_u64,
             "counts": {"Gone": 2}, "total": 2,
-        }),
+        }}),
         step(0),
         step(1),
     ];
@@ -53,9 +53,9 @@ fn stopped_after(before: impl FnOnce(&mut History)) -> (History, EndPage) {
     history.evidence.events.pop();
     history.evidence.entries.pop();
     (history.revision, end.revision) = (3, 3);
-    end.records[0]["state"] = json!("stopped");
-    end.records[0]["counts"] = json!({"Gone": 1, "Present": 1});
-    end.records[2]["state"] = json!("Present");
+    end.records[0]["run"]["state"] = json!("stopped");
+    end.records[0]["run"]["counts"] = json!({"Gone": 1, "Present": 1});
+    end.records[2]["step"]["state"] = json!("Present");
     (history, end)
 }
 
@@ -139,8 +139,8 @@ fn skipped_step_is_not_waited_for() {
         history.evidence.entries.pop();
         history.evidence.revision_times.note(GONE, 3);
         history.revision = 3;
-        end.records[0]["counts"] = json!({"Gone": 1, "Skipped": 1});
-        end.records[2]["state"] = json!("Skipped");
+        end.records[0]["run"]["counts"] = json!({"Gone": 1, "Skipped": 1});
+        end.records[2]["step"]["state"] = json!("Skipped");
         (history, EndPage { at: GONE + MAX_SILENCE + 1, revision: 3, ..end })
     };
     check(left_out(GONE), "I3");
@@ -165,7 +165,8 @@ fn stopped_run_waits_for_its_answers_alone() {
 /// Changes one field of one record of the page.
 fn with(made: (History, EndPage), number: usize, field: &str, value: Value) -> (History, EndPage) {
     let (history, mut end) = made;
-    end.records[number][field] = value;
+    let card = end.records[number].as_object_mut().unwrap().values_mut().next().unwrap();
+    card[field] = value;
     (history, end)
 }
 
@@ -257,10 +258,10 @@ fn deletion_by_another_run_may_reach_the_page_late() {
 #[test]
 fn page_of_a_server_with_hidden_kinds_may_show_unknown() {
     for (record, verdict) in [
-        (json!({"record": "cluster", "synced": true, "unreachable": null}), "I3"),
-        (json!({"record": "cluster", "synced": false, "unreachable": null}), ""),
-        (json!({"record": "cluster", "synced": true, "unreachable": {"cause": "silent"}}), ""),
-        (json!({"record": "blind", "resource": "configmaps"}), ""),
+        (json!({"cluster": {"synced": true, "unreachable": null}}), "I3"),
+        (json!({"cluster": {"synced": false, "unreachable": null}}), ""),
+        (json!({"cluster": {"synced": true, "unreachable": {"cause": "silent"}}}), ""),
+        (json!({"hiddenKind": {"resource": "configmaps"}}), ""),
     ] {
         let (mut history, mut end) = with(stopped(), 2, "state", json!("Unknown"));
         let deletion = "2026-01-01T00:00:04Z";

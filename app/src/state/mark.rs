@@ -22,7 +22,7 @@ pub fn of_state(state: State) -> &'static str {
     }
 }
 
-/// What an address calls a state: `stuck`.
+/// The name of a state in an address: `stuck`.
 pub fn name(state: State) -> &'static str {
     let mark = of_state(state);
     mark.strip_prefix("state-").unwrap_or(mark)

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
-/// How long it is said that something was copied.
-const SAID: Duration = Duration::from_secs(3);
+/// For how long the page says that something was copied.
+const SHOWN: Duration = Duration::from_secs(3);
 
-/// Puts a text there, and says so for a moment. A browser that does not let us copy shows nothing copied.
+/// Puts a text into the clipboard, and says so for a moment. Where the browser does not allow it, nothing is said.
 pub fn put(text: String, copied: RwSignal<bool>) {
     leptos::task::spawn_local(async move {
         let write = window().navigator().clipboard().write_text(&text);
@@ -17,7 +17,7 @@ pub fn put(text: String, copied: RwSignal<bool>) {
                 // The page may have gone by then.
                 let _ = copied.try_set(false);
             };
-            set_timeout(over, SAID);
+            set_timeout(over, SHOWN);
         }
     });
 }

@@ -1,7 +1,7 @@
-//! Time for the reader. The first render knows none, so it shows absolute times; after hydration a clock ticks once a
-//! second and times become relative. It shows the cluster's time as the server tells it, for every time on the page is of
-//! that clock and the browser's may be wrong. It stands still while the page is stale, so that nothing seems fresher than
-//! it is.
+//! The clock of the page. The first render knows none, so it shows absolute times in UTC; after hydration the clock ticks
+//! once a second and writes every time of the document anew. It shows the cluster's time as the server tells it, because
+//! every time on the page is of that clock and the browser's may be wrong. It stands still while the page is stale, so
+//! that nothing seems fresher than it is.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use leptos::prelude::*;
 use teardown::message::Demo;
 
-use crate::{erased::alive, live::Connection};
+use super::{connection::Connection, local_time::LocalTime};
 
 /// The reader's clock.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ pub struct Clock {
     hand: StoredValue<Hand>,
 }
 
-/// What a clock counts from.
+/// The moment that the clock counts from.
 #[derive(Clone, Copy)]
 struct Hand {
     /// Seconds since 1970, by the cluster's clock.
@@ -43,9 +43,14 @@ impl Clock {
         Self { shown: RwSignal::new(None), hand: StoredValue::new(hand) }
     }
 
-    /// Seconds since `at`, once the clock runs.
+    /// Seconds since `at`, once the clock runs. The reader is woken every second.
     pub fn since(self, at: Timestamp) -> Option<i64> {
         self.shown.get().map(|now| (now - at.as_second()).max(0))
+    }
+
+    /// Seconds since `at`, once the clock runs, as they are now.
+    pub fn since_untracked(self, at: Timestamp) -> Option<i64> {
+        self.shown.get_untracked().map(|now| (now - at.as_second()).max(0))
     }
 
     /// The cluster's clock shows this now.
@@ -67,9 +72,14 @@ impl Clock {
 pub fn start() {
     let clock = expect_context::<Clock>();
     let connection = expect_context::<Connection>();
-    alive(move || {
+    Effect::new(move |_| {
         clock.hand.update_value(|hand| hand.browser = seconds());
-        let tick = move || clock.shown.set(Some(clock.hand.get_value().shows() as i64));
+        let local = LocalTime::new();
+        let tick = move || {
+            let now = clock.hand.get_value().shows() as i64;
+            clock.shown.set(Some(now));
+            local.show_all(now);
+        };
         tick();
         let beat = move || {
             if connection.is_live_untracked() {

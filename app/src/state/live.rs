@@ -10,25 +10,27 @@
 //! become one. A stream that was closed by an HTTP error is never retried by the browser, so it is opened anew here, with
 //! the revision the scene is at. The browser does not say which error it was, so the topic is asked for once: what the
 //! server does not know, or no longer, is shown as such, and who is not signed in is told so.
+//!
+//! The first event of a stream names the server's build; where it is another one, the page is outdated. A message that
+//! cannot be read ends the stream: the next one begins at the revision before it, after pauses that grow as long as
+//! nothing can be read.
 
 use std::{cell::RefCell, time::Duration};
 
 use jiff::Timestamp;
 use leptos::{leptos_dom::helpers::TimeoutHandle, prelude::*};
+use serde::Deserialize;
 use teardown::message::{Message, ObjectCard, Topic};
 use wasm_bindgen::{JsCast, closure::Closure};
 use web_sys::{Event, EventSource, MessageEvent};
 
-use crate::{
-    address,
+use super::{
     clock::Clock,
     command,
-    erased::alive,
+    connection::{Connection, Link},
     scene::Scene,
-    seed::Seed,
-    text,
-    wire::{self, Json, Wire, part, structs},
 };
+use crate::{navigation::address, text};
 
 /// Longer than the server's ping interval by enough for a slow network.
 const SILENCE: f64 = 25_000.0;
@@ -41,109 +43,16 @@ const CROWDED: f64 = 5_000.0;
 /// Data this old is called stale.
 const STALE: f64 = 30_000.0;
 
-/// How the page stands towards the server.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Link {
-    /// Nothing was heard yet.
-    Connecting,
-    /// What is shown is what is.
-    Live,
-    /// The stream broke; data is as of the moment in seconds since 1970, lost for so many seconds.
-    Reconnecting {
-        /// Since when the data is that old.
-        since: i64,
-        /// How long ago that was.
-        seconds: i64,
-    },
-    /// The browser has no network.
-    Offline,
-    /// The stream has been broken for so long that nothing shown should be relied on.
-    Stale {
-        /// Since when the data is that old.
-        since: i64,
-    },
-}
-
-/// What the page knows about its connection.
-#[derive(Clone, Copy)]
-pub struct Connection {
-    link: RwSignal<Link>,
-    signed_in: RwSignal<bool>,
-    newer: RwSignal<bool>,
-    said: RwSignal<String>,
-    hash: StoredValue<String>,
-    clock: Clock,
-}
-
-impl Connection {
-    /// A connection that was not opened.
-    pub fn new(seed: &Seed, clock: Clock) -> Self {
-        Self {
-            clock,
-            link: RwSignal::new(Link::Connecting),
-            signed_in: RwSignal::new(seed.signed_in),
-            newer: RwSignal::new(false),
-            said: RwSignal::new(String::new()),
-            hash: StoredValue::new(seed.hash.clone()),
-        }
-    }
-
-    /// How the page stands towards the server.
-    pub fn link(self) -> Link {
-        self.link.get()
-    }
-
-    /// Whether the clocks may run.
-    pub fn is_live_untracked(self) -> bool {
-        self.link.get_untracked() == Link::Live
-    }
-
-    /// Whether the reader is known to the server.
-    pub fn is_signed_in(self) -> bool {
-        self.signed_in.get()
-    }
-
-    fn know(self, signed_in: bool) {
-        if self.signed_in.get_untracked() != signed_in {
-            self.signed_in.set(signed_in);
-        }
-    }
-
-    fn stand(self, link: Link) {
-        if self.link.get_untracked() != link {
-            self.link.set(link);
-        }
-    }
-
-    /// Whether the server serves another build than this one.
-    pub fn is_outdated(self) -> bool {
-        self.newer.get()
-    }
-
-    /// What a screen reader was told last.
-    pub fn said(self) -> String {
-        self.said.get()
-    }
-
-    /// Why nothing may be changed now; `None` where it may.
-    pub fn hindrance(self) -> Option<&'static str> {
-        if !self.is_signed_in() {
-            return Some(text::NOT_SIGNED_IN);
-        }
-        (self.link() != Link::Live).then_some(text::NOT_LIVE)
-    }
-}
-
 /// Keeps a scene at its topic for as long as the caller's owner lives.
 pub fn follow(topic: Signal<Topic>, scene: Scene) {
-    let connection = expect_context::<Connection>();
+    let (connection, clock) = (expect_context::<Connection>(), expect_context::<Clock>());
     let ticket = StoredValue::new(0);
     Effect::new(move |before: Option<Topic>| {
         let topic = topic.get();
         if before.is_some_and(|before| before != topic) {
             scene.clear();
         }
-        ticket.set_value(begin(&topic, scene, connection));
+        ticket.set_value(begin(&topic, scene, connection, clock));
         topic
     });
     on_cleanup(move || {
@@ -166,7 +75,7 @@ pub fn is_unknown(code: &str) -> bool {
 
 /// Watches the silence, the tab's visibility and the network, once the page is alive.
 pub fn start() {
-    alive(move || {
+    Effect::new(move |_| {
         let watch = set_interval_with_handle(watch, Duration::from_secs(1)).ok();
         let seen = window_event_listener_untyped("visibilitychange", |_| seen());
         let online = window_event_listener_untyped("online", |_| reopen_now());
@@ -186,13 +95,17 @@ thread_local! {
     static LINE: RefCell<Option<Line>> = const { RefCell::new(None) };
 }
 
-/// What one `follow` needs until it ends.
+/// Everything that one `follow` needs until it ends.
 struct Line {
     ticket: u64,
     topic: String,
     scene: Scene,
     connection: Connection,
+    clock: Clock,
     source: Option<Source>,
+    /// Whether the next stream goes on after the scene's revision; else it begins with a snapshot.
+    resumes: bool,
+    /// How often a stream was opened since a message was last taken in.
     attempts: i32,
     asked: f64,
     heard: f64,
@@ -203,7 +116,7 @@ struct Line {
     before: Option<Vec<ObjectCard>>,
 }
 
-/// What the server said last.
+/// The server's last answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Answer {
     /// It streams, or has not said anything else.
@@ -212,6 +125,8 @@ enum Answer {
     Unknown,
     /// It does not know the reader.
     NotSignedIn,
+    /// It streams something that this page cannot read.
+    Unreadable,
 }
 
 /// An open EventSource with its callbacks; dropping it closes both.
@@ -231,14 +146,16 @@ fn with<T>(act: impl FnOnce(&mut Line) -> T) -> Option<T> {
     LINE.with_borrow_mut(|line| line.as_mut().map(act))
 }
 
-fn begin(topic: &Topic, scene: Scene, connection: Connection) -> u64 {
+fn begin(topic: &Topic, scene: Scene, connection: Connection, clock: Clock) -> u64 {
     let ticket = LINE.with_borrow(|line| line.as_ref().map_or(1, |line| line.ticket + 1));
     let line = Line {
         ticket,
         topic: topic.to_string(),
         scene,
         connection,
+        clock,
         source: None,
+        resumes: true,
         attempts: 0,
         asked: 0.0,
         heard: js_sys::Date::now(),
@@ -248,8 +165,8 @@ fn begin(topic: &Topic, scene: Scene, connection: Connection) -> u64 {
         before: None,
     };
     LINE.with_borrow_mut(|slot| *slot = Some(line));
-    connection.link.set(Link::Connecting);
-    open(true);
+    connection.set_link(Link::Connecting);
+    open();
     ticket
 }
 
@@ -265,9 +182,9 @@ fn end(ticket: u64) {
 }
 
 /// Opens the stream, from the scene's revision or from nothing.
-fn open(resume: bool) {
+fn open() {
     with(|line| {
-        let after = line.scene.revision().filter(|_| resume);
+        let after = line.scene.revision().filter(|_| line.resumes);
         let mut url = format!("/api/events?topic={}", address::encoded(&line.topic));
         if let Some(after) = after {
             url.push_str(&format!("&after={}", address::encoded(&after.to_string())));
@@ -282,7 +199,7 @@ fn source(url: &str) -> Option<Source> {
     let events = EventSource::new(url).ok()?;
     let message = Closure::<dyn FnMut(MessageEvent)>::new(|event: MessageEvent| on_message(&event));
     let state = Closure::<dyn FnMut(Event)>::new(|event: Event| on_state(&event));
-    for name in ["snapshot", "delta", "ping", "bye"] {
+    for name in ["build", "snapshot", "delta", "ping", "bye"] {
         events.add_event_listener_with_callback(name, message.as_ref().unchecked_ref()).ok()?;
     }
     events.set_onopen(Some(state.as_ref().unchecked_ref()));
@@ -292,72 +209,96 @@ fn source(url: &str) -> Option<Source> {
 
 fn on_message(event: &MessageEvent) {
     let data = event.data().as_string().unwrap_or_default();
-    heard();
-    match event.type_().as_str() {
-        "ping" => ping(&data),
-        "bye" => bye(&data),
-        _ => take(&data),
+    let is_read = match event.type_().as_str() {
+        "build" => read(&data, |Build { build }| check_build(&build)),
+        "ping" => read(&data, ping),
+        "bye" => read(&data, bye),
+        _ => read(&data, take),
+    };
+    if !is_read {
+        stop_reading();
     }
 }
 
-/// What a ping says, as far as it matters here.
-struct Ping {
-    /// The cluster's time.
-    now: Timestamp,
-    /// The build of the assets the server serves now.
-    hash: String,
+/// Hands a message on; `false` where it cannot be read.
+fn read<T: for<'de> Deserialize<'de>>(data: &str, then: impl FnOnce(T)) -> bool {
+    serde_json::from_str(data).map(then).is_ok()
 }
 
-structs! { Ping { now, hash } }
+/// The first event of a stream.
+#[derive(Deserialize)]
+struct Build {
+    /// The build of the assets that the server serves now.
+    build: String,
+}
 
-fn ping(data: &str) {
-    let Some(Ping { now, hash }) = wire::read(data) else { return };
-    let caught = with(|line| {
-        line.connection.clock.set(now);
-        let ours = line.connection.hash.get_value();
-        if !ours.is_empty() && !hash.is_empty() && ours != hash {
-            line.connection.newer.set(true);
-        }
+fn check_build(build: &str) {
+    if let Some(connection) = with(|line| line.connection) {
+        connection.check_build(build);
+    }
+}
+
+/// A sign of life.
+#[derive(Deserialize)]
+struct Ping {
+    /// The cluster's time.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
+    now: Timestamp,
+}
+
+fn ping(Ping { now }: Ping) {
+    heard();
+    let caught_up = with(|line| {
+        line.clock.set(now);
         // It comes behind all that was missed.
         let changed = line.scene.changed_since(line.before.as_deref()?)?;
         line.before = None;
         Some((line.connection, line.scene, changed))
     });
-    if let Some(Some((connection, scene, changed))) = caught {
-        connection.said.set(text::caught_up(changed.len()));
+    if let Some(Some((connection, scene, changed))) = caught_up {
+        connection.announce(text::caught_up(changed.len()));
         scene.mark(changed);
     }
 }
 
 /// Why the server ends a stream.
+#[derive(Deserialize)]
 struct Bye {
-    /// The code of a refusal, or what the server is about to do.
+    /// The code of a refusal, or of what the server is about to do.
     reason: String,
 }
 
-structs! { Bye { reason } }
-
-fn bye(data: &str) {
+fn bye(Bye { reason }: Bye) {
     with(Line::catch_up);
-    let reason = wire::read::<Bye>(data).map(|bye| bye.reason).unwrap_or_default();
     retry(Some(if reason == "crowded" { CROWDED } else { 1_000.0 }));
     if is_unknown(&reason) {
         answered(Answer::Unknown);
     }
 }
 
-fn take(data: &str) {
-    let Some((scene, connection)) = with(|line| (line.scene, line.connection)) else { return };
-    let Some(message) = wire::read::<Message>(data) else {
-        // Our own words, so the other end is another build.
-        connection.newer.set(true);
-        return;
-    };
-    if scene.apply(message).is_err() {
-        open(false);
+fn take(message: Message) {
+    let Some(scene) = with(|line| line.scene) else { return };
+    let is_taken = scene.apply(message).is_ok();
+    with(|line| line.resumes = is_taken);
+    if is_taken {
+        heard();
+    } else {
+        retry(None);
     }
 }
 
+/// A message cannot be read. What it says is lost, so nothing that is shown may be acted on, until a later stream can be
+/// read again from the revision before it. The pauses grow, for the next stream most likely says the same.
+fn stop_reading() {
+    with(|line| {
+        line.catch_up();
+        line.answer = Answer::Unreadable;
+    });
+    retry(None);
+    tell_link();
+}
+
+/// The server told something that was understood.
 fn heard() {
     let connection = with(|line| {
         line.heard = js_sys::Date::now();
@@ -366,14 +307,17 @@ fn heard() {
         line.connection
     });
     if let Some(connection) = connection {
-        connection.know(true);
-        connection.stand(Link::Live);
+        connection.set_signed_in(true);
+        connection.set_link(Link::Live);
     }
 }
 
 fn on_state(event: &Event) {
     if event.type_() == "open" {
-        heard();
+        // The content of the stream is not known yet: a stream after an unreadable one may be unreadable too.
+        if with(|line| line.answer) != Some(Answer::Unreadable) {
+            heard();
+        }
         return;
     }
     let closed = with(|line| {
@@ -415,9 +359,9 @@ fn answered(answer: Answer) {
     });
     let Some((scene, connection)) = told else { return };
     match answer {
-        Answer::NotSignedIn => connection.know(false),
+        Answer::NotSignedIn => connection.set_signed_in(false),
         Answer::Unknown => scene.empty(),
-        Answer::Stream => {}
+        Answer::Stream | Answer::Unreadable => {}
     }
     tell_link();
 }
@@ -434,7 +378,7 @@ fn retry(pause: Option<f64>) {
         let pause = pause.unwrap_or(grown.min(PAUSES.1)) * (0.5 + js_sys::Math::random());
         line.attempts += 1;
         let pause = Duration::from_millis(pause.min(PAUSES.1) as u64);
-        line.retry = set_timeout_with_handle(|| open(true), pause).ok();
+        line.retry = set_timeout_with_handle(open, pause).ok();
     });
 }
 
@@ -447,7 +391,7 @@ fn reopen_now() {
         line.source.is_none() && line.hidden.is_none()
     });
     if pending == Some(true) {
-        open(true);
+        open();
     }
 }
 
@@ -505,23 +449,25 @@ fn tell_link() {
             .source
             .as_ref()
             .is_some_and(|source| source.events.ready_state() == EventSource::OPEN);
-        let before = line.connection.link.get_untracked();
+        let before = line.connection.link_untracked();
         let online = window().navigator().on_line();
         let link = link(before, online, open, line.answer, line.heard, js_sys::Date::now());
         (line.connection, link)
     });
     if let Some((connection, link)) = told {
-        connection.stand(link);
+        connection.set_link(link);
     }
 }
 
-/// How a page stands that was heard of last at `heard`; both times in milliseconds.
+/// The state of a connection whose last message arrived at `heard`; both times are in milliseconds.
 fn link(before: Link, online: bool, open: bool, answer: Answer, heard: f64, now: f64) -> Link {
     let age = now - heard;
     let since = (heard / 1000.0) as i64;
     let answered = open || answer == Answer::Unknown;
     if !online {
         Link::Offline
+    } else if answer == Answer::Unreadable {
+        Link::Unreadable { since }
     } else if answer == Answer::NotSignedIn {
         Link::Stale { since }
     } else if answered && age <= SILENCE {
@@ -540,7 +486,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_as_old_as_what_was_heard_last_however_often_was_asked_since() {
+    fn data_is_as_old_as_the_last_message_however_often_the_stream_was_opened_since() {
         let heard = 1_000_000.0;
         let at = |age: f64, open, answer| link(Link::Live, true, open, answer, heard, heard + age);
         assert_eq!(at(5_000.0, true, Answer::Stream), Link::Live);
@@ -553,6 +499,14 @@ mod tests {
         assert_eq!(at(15_000.0, false, Answer::Unknown), Link::Live);
         assert_eq!(at(31_000.0, false, Answer::Unknown), Link::Stale { since: 1_000 });
         assert_eq!(at(0.0, false, Answer::NotSignedIn), Link::Stale { since: 1_000 });
+    }
+
+    #[test]
+    fn stream_that_cannot_be_read_is_never_live() {
+        for (age, open) in [(0.0, true), (0.0, false), (31_000.0, true)] {
+            let link = link(Link::Live, true, open, Answer::Unreadable, 5_000.0, 5_000.0 + age);
+            assert_eq!(link, Link::Unreadable { since: 5 });
+        }
     }
 
     #[test]

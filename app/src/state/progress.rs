@@ -1,13 +1,13 @@
-//! How far the deletion of a step has come, as far as a page can tell: what stopping a run or leaving a step out means
-//! for it.
+//! The progress of a step's deletion, as far as a page can tell. It decides what stopping a run or leaving a step out
+//! means.
 
 use teardown::message::{Key, Record, State, StepCard};
 
-use crate::scene::Records;
+use super::scene::Records;
 
-/// How far a deletion has come.
+/// The progress of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Progress {
     /// It was not accepted.
     Untouched,
     /// DELETE was sent, and it is not known whether it was accepted.
@@ -20,8 +20,8 @@ pub enum Reach {
     Gone,
 }
 
-impl Reach {
-    /// How far this step's has come.
+impl Progress {
+    /// The progress of this step's deletion.
     pub fn of(step: &StepCard, records: &Records) -> Self {
         let object = records.get(&Key::Object(step.uid.clone()));
         let ends = matches!(object, Some(Record::Object(card)) if card.deletion.is_some());
@@ -60,31 +60,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_accepted_cannot_be_taken_back() {
+    fn only_an_accepted_deletion_cannot_be_taken_back() {
         for (state, sent, ends, expected) in [
-            (State::Waiting, false, false, Reach::Untouched),
-            (State::Refused, true, false, Reach::Untouched),
-            (State::Unknown, false, false, Reach::Untouched),
-            (State::Skipped, false, false, Reach::Untouched),
+            (State::Waiting, false, false, Progress::Untouched),
+            (State::Refused, true, false, Progress::Untouched),
+            (State::Unknown, false, false, Progress::Untouched),
+            (State::Skipped, false, false, Progress::Untouched),
             // Skipped after it was refused.
-            (State::Skipped, true, false, Reach::Untouched),
-            (State::Skipped, true, true, Reach::Accepted),
+            (State::Skipped, true, false, Progress::Untouched),
+            (State::Skipped, true, true, Progress::Accepted),
             // An object that its controller has to remove, and does not.
-            (State::Stuck, false, false, Reach::Untouched),
-            (State::Stuck, false, true, Reach::Foreign),
-            (State::Stuck, true, false, Reach::Accepted),
-            (State::Requested, true, false, Reach::Accepted),
-            (State::Terminating, true, true, Reach::Accepted),
+            (State::Stuck, false, false, Progress::Untouched),
+            (State::Stuck, false, true, Progress::Foreign),
+            (State::Stuck, true, false, Progress::Accepted),
+            (State::Requested, true, false, Progress::Accepted),
+            (State::Terminating, true, true, Progress::Accepted),
             // Terminating before the run started.
-            (State::Waiting, false, true, Reach::Foreign),
-            (State::Terminating, false, true, Reach::Foreign),
-            (State::Skipped, false, true, Reach::Foreign),
-            (State::Waiting, true, false, Reach::Open),
-            (State::Unknown, true, false, Reach::Open),
-            (State::Gone, true, false, Reach::Gone),
-            (State::CameBack, true, false, Reach::Gone),
+            (State::Waiting, false, true, Progress::Foreign),
+            (State::Terminating, false, true, Progress::Foreign),
+            (State::Skipped, false, true, Progress::Foreign),
+            (State::Waiting, true, false, Progress::Open),
+            (State::Unknown, true, false, Progress::Open),
+            (State::Gone, true, false, Progress::Gone),
+            (State::CameBack, true, false, Progress::Gone),
         ] {
-            assert_eq!(Reach::seen(state, sent, ends), expected, "{state:?} {sent} {ends}");
+            assert_eq!(Progress::seen(state, sent, ends), expected, "{state:?} {sent} {ends}");
         }
     }
 }

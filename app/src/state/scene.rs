@@ -1,6 +1,6 @@
-//! The reactive mirror of one topic. It folds messages with [`View::apply`] and wakes exactly those who show what
-//! changed: one signal per object and per step, one for "records came or went", one for "something changed". It knows no
-//! network and draws nothing.
+//! The reactive mirror of one topic. It folds messages with [`View::apply`] and wakes only the readers of the records that
+//! changed: one signal for each object, step, unit and run, one for "records came or went", and one for "something
+//! changed". It knows no network and draws nothing.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,9 +16,13 @@ use teardown::{
     },
     object::Uid,
     plan::StepId,
+    run::RunId,
+    unit::UnitId,
 };
 
-/// How long what changed unseen is marked.
+use super::subscription;
+
+/// For how long objects that changed unseen are marked.
 const MARKED: Duration = Duration::from_secs(5);
 
 /// The records of a topic by key.
@@ -28,10 +32,12 @@ pub type Records = BTreeMap<Key, Record>;
 #[derive(Clone, Copy)]
 pub struct Scene {
     view: StoredValue<View>,
-    objects: StoredValue<HashMap<Uid, ArcRwSignal<ObjectCard>>>,
-    steps: StoredValue<HashMap<StepId, ArcRwSignal<StepCard>>>,
-    members: RwSignal<u64>,
-    pulse: RwSignal<u64>,
+    objects: Signals<Uid, ObjectCard>,
+    steps: Signals<StepId, StepCard>,
+    units: Signals<UnitId, UnitCard>,
+    runs: Signals<RunId, RunCard>,
+    members: Trigger,
+    changes: Trigger,
     known: RwSignal<bool>,
     fresh: RwSignal<Vec<Uid>>,
 }
@@ -43,8 +49,10 @@ impl Scene {
             view: StoredValue::new(nothing()),
             objects: StoredValue::new(HashMap::new()),
             steps: StoredValue::new(HashMap::new()),
-            members: RwSignal::new(0),
-            pulse: RwSignal::new(0),
+            units: StoredValue::new(HashMap::new()),
+            runs: StoredValue::new(HashMap::new()),
+            members: Trigger::new(),
+            changes: Trigger::new(),
             known: RwSignal::new(false),
             fresh: RwSignal::new(Vec::new()),
         };
@@ -72,10 +80,10 @@ impl Scene {
             self.known.set(true);
         }
         if membership {
-            self.members.update(|count| *count += 1);
+            self.members.notify();
         }
         if !changed.is_empty() {
-            self.pulse.update(|count| *count += 1);
+            self.changes.notify();
         }
         Ok(())
     }
@@ -85,9 +93,11 @@ impl Scene {
         self.view.set_value(nothing());
         self.objects.update_value(HashMap::clear);
         self.steps.update_value(HashMap::clear);
+        self.units.update_value(HashMap::clear);
+        self.runs.update_value(HashMap::clear);
         self.known.set(false);
-        self.members.update(|count| *count += 1);
-        self.pulse.update(|count| *count += 1);
+        self.members.notify();
+        self.changes.notify();
     }
 
     /// Knows that there is nothing.
@@ -138,6 +148,7 @@ impl Scene {
 
     /// Whether an object is marked.
     pub fn is_marked(self, uid: &Uid) -> bool {
+        subscription::end_with_owner();
         self.fresh.with(|fresh| fresh.contains(uid))
     }
 
@@ -153,7 +164,7 @@ impl Scene {
 
     /// Reads the records and is woken by every change.
     pub fn read<T>(self, read: impl FnOnce(&Records) -> T) -> T {
-        self.pulse.track();
+        self.changes.track();
         self.view.with_value(|view| read(view.records()))
     }
 
@@ -173,6 +184,16 @@ impl Scene {
         self.steps.with_value(|steps| steps.get(&id).cloned())
     }
 
+    /// The signal of one unit.
+    pub fn unit(self, id: &UnitId) -> Option<ArcRwSignal<UnitCard>> {
+        self.units.with_value(|units| units.get(id).cloned())
+    }
+
+    /// The signal of one run.
+    pub fn run(self, id: &RunId) -> Option<ArcRwSignal<RunCard>> {
+        self.runs.with_value(|runs| runs.get(id).cloned())
+    }
+
     /// Brings the signals of one key in line with its record; true where it came, went, or belongs somewhere else.
     fn mirror(self, key: &Key, record: Option<&Record>) -> bool {
         match (key, record) {
@@ -187,7 +208,12 @@ impl Scene {
                 put(self.steps, id, card, |old, new| old.wave != new.wave)
             }
             (Key::Step(id), _) => remove(self.steps, id),
-            (Key::Edge(..) | Key::Unit(_) | Key::Run(_) | Key::HiddenKind(_), _) => true,
+            (Key::Unit(id), Some(Record::Unit(card))) => put(self.units, id, card, |_, _| false),
+            (Key::Unit(id), _) => remove(self.units, id),
+            (Key::Run(id), Some(Record::Run(card))) => put(self.runs, id, card, |_, _| false),
+            (Key::Run(id), _) => remove(self.runs, id),
+            // An edge has all that is drawn of it in its key, so it hardly ever changes without coming or going.
+            (Key::Edge(..) | Key::HiddenKind(_), _) => true,
             (Key::Cluster | Key::Event(_), _) => false,
         }
     }
@@ -223,7 +249,7 @@ fn remove<K: Eq + Hash + Send + Sync + 'static, T: Send + Sync + 'static>(
     signals.try_update_value(|signals| signals.remove(key).is_some()).unwrap_or_default()
 }
 
-/// What no server is ever at.
+/// A revision that no server is ever at.
 const NOWHERE: Revision = Revision { boot: 0, count: 0 };
 
 fn nothing() -> View {
@@ -276,7 +302,7 @@ of_kind!(
     events, Event, FeedEntry
 );
 
-/// How many of these are in each state.
+/// The number of these in each state.
 pub fn count<'a>(states: impl Iterator<Item = &'a teardown::message::State>) -> Counts {
     let mut counts = Counts::new();
     for state in states {

@@ -1,68 +1,55 @@
-//! What the server hands over with the page, so that both first renders are equal.
+//! The data that the server sends inside the page, so that both first renders are equal.
 
 use jiff::Timestamp;
 use leptos::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use teardown::{message::Message, plan::Plan};
 
-use crate::wire;
-
 /// The one value that travels inside the HTML.
-#[derive(Clone, Debug, Serialize)]
-pub struct Seed {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PageSeed {
     /// A snapshot of the page's topic.
     pub message: Option<Message>,
-    /// The plan a plan page shows.
+    /// The plan that a plan's page shows.
     pub plan: Option<Plan>,
     /// Why the page has nothing to show, as a code.
     pub refusal: Option<String>,
     /// The cluster's time when the server rendered.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub now: Timestamp,
-    /// The build of the assets, letters and digits only; also what tells the browser that a newer build is served.
-    pub hash: String,
+    /// The name of the build; another name means that the server serves another build.
+    pub build: String,
     /// Whether the reader may ask the server to do something.
     pub signed_in: bool,
 }
 
-impl Default for Seed {
+impl Default for PageSeed {
     fn default() -> Self {
         Self {
             message: None,
             plan: None,
             refusal: None,
             now: Timestamp::UNIX_EPOCH,
-            hash: String::new(),
+            build: String::new(),
             signed_in: false,
         }
     }
 }
 
-/// The seed as text. Only the server packs it, so that the browser's half holds no code that writes records.
-#[derive(Clone)]
-pub struct Luggage(String);
-
-impl Luggage {
-    /// Packs a seed for the way.
-    pub fn pack(seed: &Seed) -> Self {
-        Self(serde_json::to_string(seed).unwrap_or_default())
-    }
-
-    /// Carries the text into the browser's first render, and unpacks it on either side.
-    pub fn carry() -> Seed {
-        let text = SharedValue::new_str(|| {
-            use_context::<Self>().map(|luggage| luggage.0).unwrap_or_default()
-        });
-        wire::read(&text.into_inner()).unwrap_or_default()
+impl PageSeed {
+    /// The seed that the server puts in context; in the browser the one that is inside the HTML.
+    pub fn load() -> Self {
+        SharedValue::new(|| use_context::<Self>().unwrap_or_default()).into_inner()
     }
 }
 
 /// The seed, for the first page that asks; a page that is navigated to later finds it taken and waits for its stream.
 #[derive(Clone, Copy)]
-pub struct Arrival(StoredValue<Seed>);
+pub struct InitialData(StoredValue<PageSeed>);
 
-impl Arrival {
+impl InitialData {
     /// Holds the seed.
-    pub fn new(seed: Seed) -> Self {
+    pub fn new(seed: PageSeed) -> Self {
         Self(StoredValue::new(seed))
     }
 

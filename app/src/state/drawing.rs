@@ -11,10 +11,8 @@ use teardown::{
     relation::EdgeKind,
 };
 
-use crate::{
-    layout::{self, Graph, Layout, Node},
-    scene::{self, Records},
-};
+use super::scene::{self, Records};
+use crate::layout::{self, Graph, Layout, Node};
 
 /// A card's width.
 pub const WIDTH: f64 = 228.0;
@@ -62,7 +60,7 @@ impl Lane {
     }
 }
 
-/// What decides the positions; as long as it is equal, nothing moves.
+/// Everything that decides the positions: as long as it is equal, nothing moves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Structure {
     /// The graph, keyed by UID.
@@ -87,9 +85,9 @@ pub struct Arrow {
 /// A structure with its positions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawing {
-    /// What is drawn.
+    /// The objects and edges.
     pub structure: Structure,
-    /// Where it is.
+    /// Their positions.
     pub layout: Layout,
     /// The lanes, as the layout has them.
     pub lanes: Vec<(Lane, layout::Area)>,

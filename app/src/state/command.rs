@@ -1,0 +1,210 @@
+//! The requests that a person makes of the server, with types.
+
+use gloo_net::http::{Request, RequestBuilder, Response};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use teardown::{
+    demo::DemoCommand,
+    message::DemoFault,
+    plan::{Difference, Plan, PlanId, StepId},
+    run::RunId,
+    unit::UnitId,
+};
+
+use crate::{navigation::address::encoded, text};
+
+/// The server's answer where it did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Refusal {
+    /// The kind of refusal, for programs.
+    pub code: String,
+    /// The fact in one sentence.
+    pub what: String,
+    /// The consequence of it.
+    pub means: String,
+    /// The advice.
+    #[serde(rename = "do")]
+    pub remedy: String,
+    /// The id of the request, to be found in the log.
+    pub request: String,
+    /// Where a plan is stale: how the cluster differs from it.
+    pub differences: Vec<Difference>,
+}
+
+impl Default for Refusal {
+    fn default() -> Self {
+        Self {
+            code: "unknown".to_owned(),
+            what: text::NO_ANSWER.to_owned(),
+            means: text::NO_ANSWER_MEANS.to_owned(),
+            remedy: text::NO_ANSWER_DO.to_owned(),
+            request: String::new(),
+            differences: Vec::new(),
+        }
+    }
+}
+
+impl Refusal {
+    /// Whether the cluster has moved since the plan was made.
+    pub fn is_stale_plan(&self) -> bool {
+        self.code == "stalePlan"
+    }
+}
+
+/// The body of an answer that refuses. Parts that are missing stay as they are without an answer.
+#[derive(Deserialize)]
+struct RefusalBody {
+    error: Refusal,
+}
+
+/// Asks for a plan of a unit.
+pub async fn make_plan(unit: &UnitId) -> Result<Plan, Refusal> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        unit: &'a UnitId,
+    }
+    ask(Request::post("/api/plans"), &Body { unit }).await
+}
+
+/// Reads a plan.
+pub async fn read_plan(plan: &PlanId) -> Result<Plan, Refusal> {
+    let request = Request::get(&format!("/api/plans/{}", encoded(&plan.to_string())));
+    answer(as_json(request).send().await).await
+}
+
+/// Starts a plan that was confirmed by its hash and the unit's name.
+pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        plan: &'a PlanId,
+        hash: &'a str,
+        confirm: &'a str,
+    }
+    #[derive(Deserialize)]
+    struct Started {
+        run: RunId,
+    }
+    let body = Body { plan: &plan.id, hash: &plan.hash, confirm };
+    ask(Request::post("/api/runs"), &body).await.map(|Started { run }| run)
+}
+
+/// The commands that a run takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunCommand {
+    /// Send nothing until resumed.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Send nothing any more.
+    Stop,
+}
+
+/// Gives a command to a run.
+pub async fn order(run: &RunId, order: RunCommand) -> Result<(), Refusal> {
+    let verb = match order {
+        RunCommand::Pause => "pause",
+        RunCommand::Resume => "resume",
+        RunCommand::Stop => "stop",
+    };
+    send(&format!("/api/runs/{}/{verb}", encoded(run.as_str())), &Nothing {}).await
+}
+
+/// Leaves a step out.
+pub async fn skip(run: &RunId, step: StepId) -> Result<(), Refusal> {
+    send(&format!("/api/runs/{}/steps/{step}/skip", encoded(run.as_str())), &Nothing {}).await
+}
+
+/// Makes a link that signs another browser in.
+pub async fn session_link() -> Result<String, Refusal> {
+    #[derive(Deserialize)]
+    struct Made {
+        url: String,
+    }
+    ask(Request::post("/api/session/link"), &Nothing {}).await.map(|Made { url }| url)
+}
+
+/// Ends the session of this browser.
+pub async fn sign_out() -> Result<(), Refusal> {
+    send("/api/session/end", &Nothing {}).await
+}
+
+/// The status of the server's answer to a request for a topic: a closed stream does not say why it was closed.
+pub async fn status_of(topic: &str) -> Option<u16> {
+    let path = match topic.split_once(':') {
+        Some((kind, id)) => format!("/api/{kind}s/{}", encoded(id)),
+        None => "/api/units".to_owned(),
+    };
+    as_json(Request::get(&path)).send().await.ok().map(|response| response.status())
+}
+
+/// Changes the simulated cluster, where the cluster is one.
+pub async fn play(play: &DemoCommand) -> Result<(), Refusal> {
+    send("/api/demo", play).await
+}
+
+/// The command that flips a fault switch.
+pub fn switch(what: DemoFault, subject: &str) -> impl Fn(bool) -> DemoCommand + Send + use<> {
+    let subject = subject.to_owned();
+    move |on| {
+        let subject = subject.clone();
+        if on {
+            DemoCommand::TurnOff { what, subject }
+        } else {
+            DemoCommand::TurnOn { what, subject }
+        }
+    }
+}
+
+/// A body that says nothing.
+#[derive(Serialize)]
+struct Nothing {}
+
+async fn send(path: &str, body: &impl Serialize) -> Result<(), Refusal> {
+    let Ok(request) = as_json(Request::post(path)).json(body) else {
+        return Err(Refusal::default());
+    };
+    let response = request.send().await.map_err(|_| Refusal::default())?;
+    if response.ok() { Ok(()) } else { Err(refusal(&response).await) }
+}
+
+async fn ask<T: DeserializeOwned>(
+    request: RequestBuilder,
+    body: &impl Serialize,
+) -> Result<T, Refusal> {
+    match as_json(request).json(body) {
+        Ok(request) => answer(request.send().await).await,
+        Err(_) => Err(Refusal::default()),
+    }
+}
+
+fn as_json(request: RequestBuilder) -> RequestBuilder {
+    request.header("Accept", "application/json")
+}
+
+async fn answer<T: DeserializeOwned>(
+    response: Result<Response, gloo_net::Error>,
+) -> Result<T, Refusal> {
+    let response = response.map_err(|_| Refusal::default())?;
+    if !response.ok() {
+        return Err(refusal(&response).await);
+    }
+    response.json().await.map_err(|_| Refusal::default())
+}
+
+async fn refusal(response: &Response) -> Refusal {
+    response.json::<RefusalBody>().await.map(|body| body.error).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusal_without_all_parts_is_read_with_the_rest_as_without_an_answer() {
+        let text = r#"{"error":{"code":"stalePlan","what":"w","do":"d","differences":[]}}"#;
+        let RefusalBody { error } = serde_json::from_str(text).unwrap();
+        assert!(error.is_stale_plan());
+        assert_eq!((error.what.as_str(), error.remedy.as_str()), ("w", "d"));
+        assert_eq!(error.means, Refusal::default().means);
+    }
+}

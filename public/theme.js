@@ -1,7 +1,0 @@
-// Runs before the first paint, so that a chosen theme does not flash. Without a choice the system decides.
-try {
-  const theme = localStorage.getItem("theme");
-  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-} catch {
-  // A browser that keeps nothing has no choice to apply.
-}
