@@ -228,9 +228,9 @@ async fn a_silent_stream_is_alive() {
 
 #[tokio::test]
 async fn stream_names_the_build_before_anything_else() {
-    let house = House::new().await;
-    // The house itself sees that no event comes before it.
-    let events = house.follow("topic=units", &[]).await;
+    let server = TestServer::new().await;
+    // The server itself sees that no event comes before it.
+    let events = server.follow("topic=units", &[]).await;
     let data: serde_json::Value = serde_json::from_str(&events.build).unwrap();
     assert!(data["build"].as_str().is_some_and(|build| build.len() == 16), "{data}");
 }
@@ -336,15 +336,15 @@ async fn the_inline_script_of_a_page_is_the_one_its_policy_allows() {
 /// The page that names the files is asked for anew each time, so that a new build is loaded at once.
 #[tokio::test]
 async fn page_is_not_cached_and_all_it_loads_is_cached_for_ever() {
-    let house = House::new().await;
-    let page = house.get("/").await;
+    let server = TestServer::new().await;
+    let page = server.get("/").await;
     assert_eq!(page.headers["cache-control"], "no-store");
     let (head, _) = page.text.split_once("</head>").expect("a head");
     let linked = |attribute| head.split(attribute).skip(1).filter_map(|it| it.split('"').next());
     let loaded: Vec<_> = linked("href=\"").chain(linked("src=\"")).collect();
     assert_eq!(loaded.len(), 4, "script, module, style and icon: {loaded:?}");
     for path in loaded {
-        let file = house.get(path).await;
+        let file = server.get(path).await;
         let cache = file.headers["cache-control"].to_str().unwrap();
         assert!(file.status.is_success() && cache.ends_with("immutable"), "{path}: {cache}");
     }
