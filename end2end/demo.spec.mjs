@@ -136,8 +136,8 @@ test('each lever breaks what it names and nothing else, and lets it go again', a
 		await fast.click();
 		await expect(fast).toHaveAttribute('aria-pressed', 'true');
 
-		const { server } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
-		const client = new Client({ server, token: 'sandbox-admin' });
+		const { server, tokens } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
+		const client = new Client({ server, token: tokens.get('sandbox') });
 		/** @param {string} path @param {string} type */
 		const condition = async (path, type) => {
 			const { body } = await client.request('GET', path);

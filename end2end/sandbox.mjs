@@ -1,6 +1,6 @@
 /**
- * The sandbox with the sample application in it, in the place of a control plane: there at once, and light. It believes
- * who says who it is, so the same people have the same rights as in end2end/cluster.
+ * The sandbox with the sample application in it, in the place of a control plane: there at once, and light. Who has
+ * the secret of its port may act as anybody, so the same people have the same rights as in end2end/cluster.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { clusterRights, namespaceRights, people } from './cluster/users.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const program = join(process.env.CARGO_TARGET_DIR ?? join(root, 'target'), 'debug', 'sandbox');
-const tokens = new Map([
+const identities = new Map([
 	['admin', 'user:admin:system:masters'],
 	['developer', 'user:developer:developers'],
 	['reader', 'user:reader:readers'],
@@ -29,8 +29,8 @@ export class Sandbox {
 	#clients;
 	#kinds;
 
-	/** @param {string} dir @param {import('node:child_process').ChildProcess} process @param {string} server */
-	constructor(dir, process, server) {
+	/** @param {string} dir @param {import('node:child_process').ChildProcess} process @param {string} server @param {Map<string, string>} tokens */
+	constructor(dir, process, server, tokens) {
 		this.dir = dir;
 		/** Path of a kubeconfig with one context per person. */
 		this.kubeconfig = join(dir, 'kubeconfig');
@@ -46,8 +46,9 @@ export class Sandbox {
 		const ended = once(process, 'close').then(([code]) => Promise.reject(new Error(`the sandbox ended with ${code}`)));
 		ended.catch(() => {});
 		await Promise.race([once(createInterface({ input: process.stdout }), 'line'), ended]);
-		const { server } = parseKubeconfig(await readFile(file, 'utf8'));
-		const sandbox = new Sandbox(dir, process, server);
+		const { server, tokens: own } = parseKubeconfig(await readFile(file, 'utf8'));
+		const tokens = new Map([...identities].map(([name, identity]) => [name, `${own.get('sandbox')}.${identity}`]));
+		const sandbox = new Sandbox(dir, process, server, tokens);
 		await writeFile(sandbox.kubeconfig, kubeconfig({ server, ca: '', tokens }, people));
 		sandbox.#kinds = await Kinds.discover((...request) => sandbox.request('admin', ...request));
 		await sandbox.apply([...clusterRights, ...namespaceRights]);

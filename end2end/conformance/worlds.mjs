@@ -33,12 +33,15 @@ export async function real(log) {
 
 /** How many times faster than ours the clock of the sandbox goes: its nodes and controllers take no less than the real ones. */
 const speed = 10;
-/** The sandbox believes who says who it is. */
-const tokens = new Map([
+/** Who has the secret of the sandbox's port may act as anybody. */
+const identities = new Map([
 	['admin', 'user:admin:system:masters'],
 	['developer', 'user:developer:developers'],
 	['reader', 'user:reader:readers'],
 ]);
+/** @param {{tokens: Map<string, string>}} kubeconfig  the one that the sandbox wrote */
+const tokensOf = ({ tokens }) =>
+	new Map([...identities].map(([name, identity]) => [name, `${tokens.get('sandbox')}.${identity}`]));
 
 /** @param {Log} log @returns {Promise<World>} */
 export async function sandbox(log) {
@@ -69,8 +72,8 @@ export async function sandbox(log) {
 	ended.catch(() => {});
 	const answers = createInterface({ input: child.stdout });
 	await Promise.race([once(answers, 'line'), ended]);
-	const { server } = parseKubeconfig(await readFile(file, 'utf8'));
-	const access = { server, tokens };
+	const kubeconfig = parseKubeconfig(await readFile(file, 'utf8'));
+	const access = { server: kubeconfig.server, tokens: tokensOf(kubeconfig) };
 	await giveRights(access);
 	const stop = async () => {
 		child.kill('SIGTERM');
@@ -92,7 +95,7 @@ export async function existing(kubeconfig) {
 	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
 	const isSandbox = access.server.startsWith('http:');
 	const webhooks = isSandbox ? scripted : await answering(dirname(kubeconfig), access.ca).catch(absent);
-	const own = isSandbox ? { tokens, speed } : {};
+	const own = isSandbox ? { tokens: tokensOf(access), speed } : {};
 	return { ...access, kubeconfig, ...own, webhooks, hands: bound(), stop: () => webhooks.stop() };
 }
 

@@ -1,5 +1,5 @@
-//! Reading and writing the fields that every object has, without knowing its kind. Nothing here panics on an object of
-//! any shape: what is not there, or not of the right type, reads as empty.
+//! Reading and writing the fields that every object has. Nothing panics on an object of any shape: a field that is
+//! absent or of the wrong type reads as empty.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -241,6 +241,18 @@ pub fn is_deeper_than(value: &Value, limit: usize) -> bool {
         Value::Array(values) => values.iter().any(|value| is_deeper_than(value, limit)),
         Value::Object(map) => map.values().any(|value| is_deeper_than(value, limit)),
         _ => false,
+    }
+}
+
+/// The name that Go's JSON decoder gives to the type of a value in its errors.
+pub(crate) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 

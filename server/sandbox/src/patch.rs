@@ -1,4 +1,4 @@
-//! The patches that a client may send, and what becomes of an object by them.
+//! The patches that a client may send, and their effect on an object.
 
 mod apply;
 mod strategic;
@@ -6,9 +6,8 @@ mod strategic;
 use serde_json::Value;
 
 use crate::{
-    cluster::sort_of,
     kind::{Kind, Shape},
-    object,
+    object::{self, json_type},
     status::Status,
 };
 
@@ -70,7 +69,7 @@ fn is_map(patch: &Value) -> Result<(), Status> {
     if patch.is_object() {
         return Ok(());
     }
-    let sort = sort_of(patch);
+    let sort = json_type(patch);
     let why =
         format!("json: cannot unmarshal {sort} into Go value of type map[string]interface {{}}");
     Err(Status::bad_request(format!("error decoding patch: {why}")))
@@ -83,7 +82,7 @@ fn json(object: &Value, patch: &Value) -> Result<Value, Status> {
     if let Some((odd, expected)) = whole.or_else(|| Some((part()?, "handlers.jsonPatchOp"))) {
         return Err(Status::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type {expected}",
-            sort_of(odd)
+            json_type(odd)
         )));
     }
     // What is no operation is found when it is its turn.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    cluster::{LABEL_VALUE, has_the_form},
+    label::{LABEL_VALUE, is_label_value},
     object,
 };
 
@@ -128,7 +128,7 @@ impl Labels {
                 return Err(unable());
             }
             if let Operator::In(values) | Operator::NotIn(values) = &operator {
-                let odd = |value: &String| !value.is_empty() && !has_the_form(value);
+                let odd = |value: &String| !value.is_empty() && !is_label_value(value);
                 if let Some((index, value)) =
                     values.iter().enumerate().find(|(_, value)| odd(value))
                 {

@@ -1,4 +1,4 @@
-//! What rules do to requests and to watches that go on, seen by who speaks HTTP, under paused time.
+//! Rules and what they do to requests and open watches, seen by an HTTP client under paused time.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
@@ -10,8 +10,8 @@ use http_body_util::{BodyExt, Full};
 use jiff::Timestamp;
 use sandbox::{
     cluster::Actor,
-    controller::{Condition, Controllers},
-    fault::Faults,
+    controller::Controllers,
+    fault::OperatingMode,
     service::{Body, Sandbox},
     store::Key,
 };
@@ -29,8 +29,8 @@ fn start() -> Sandbox {
 fn seeded(seed: u64) -> Sandbox {
     let begin: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut controllers = Controllers::default();
-    for name in Controllers::names() {
-        controllers.set(name, Condition::Off);
+    for name in Controllers::built_in_names() {
+        controllers.set_mode(name, OperatingMode::Off);
     }
     Sandbox::start(begin, seed, controllers)
 }
@@ -38,7 +38,7 @@ fn seeded(seed: u64) -> Sandbox {
 /// Makes these the rules, whose time begins now.
 fn rules(sandbox: &Sandbox, script: &str) {
     sandbox.with(|world| {
-        world.cluster.faults = Faults::parse(script, world.cluster.steady()).unwrap();
+        world.cluster.faults = world.parse_faults(script).unwrap();
     });
 }
 

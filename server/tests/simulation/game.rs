@@ -17,7 +17,6 @@ use jiff::Timestamp;
 use sandbox::{
     cluster::Actor,
     controller::{Controllers, timing::Timing},
-    fault::Faults,
     service::Sandbox,
     store::{Event, Key},
 };
@@ -181,7 +180,7 @@ impl Game {
     ) -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
         let mut controllers = Controllers::new(Timing::default());
-        controllers.breakage.machines = NODES.map(String::from).into();
+        controllers.node_faults.kubelets = NODES.map(String::from).into();
         let sandbox = Sandbox::start(start, sandbox, controllers);
         let story = Story::begin();
         let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
@@ -403,8 +402,7 @@ impl Game {
         self.struck = Some(Instant::now());
         let script = self.adversity.script.clone();
         let parsed = self.stage.sandbox.with(|world| {
-            let now = world.cluster.steady();
-            let faults = Faults::parse(&script, now);
+            let faults = world.parse_faults(&script);
             faults.map(|faults| world.cluster.faults = faults)
         });
         self.stage.sandbox.wake();
@@ -572,15 +570,15 @@ impl Game {
             over,
         };
         self.offences.extend(oracle::judge(&evidence));
-        for failure in self.stage.sandbox.with(|world| world.take_failures()) {
-            let text = format!("{:?} could not happen: {}", failure.happening, failure.why);
+        for failure in self.stage.sandbox.with(|world| world.take_failed_faults()) {
+            let text = format!("{:?} could not be applied: {}", failure.fault, failure.reason);
             self.offend("sandbox", text);
         }
-        for fall in self.stage.sandbox.with(|world| world.controllers.take_falls()) {
-            self.offend("sandbox", format!("{} panicked: {}", fall.controller, fall.message));
+        for panic in self.stage.sandbox.with(|world| world.controllers.take_panics()) {
+            self.offend("sandbox", format!("{} panicked: {}", panic.controller, panic.message));
         }
         let logs = self.stage.sandbox.with(|world| {
-            let logs = world.controllers.breakage.kubelet_logs.values();
+            let logs = world.controllers.node_faults.kubelet_logs.values();
             logs.flatten().cloned().collect::<Vec<_>>()
         });
         let remains = Remains {

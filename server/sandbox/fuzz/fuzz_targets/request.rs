@@ -13,9 +13,9 @@ use http_body_util::{BodyExt, Full};
 use jiff::Timestamp;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use sandbox::{
+    control_plane::ControlPlane,
     controller::timing::Timing,
     service::{Body, Sandbox},
-    world::World,
 };
 use serde_json::Value;
 use tower::ServiceExt;
@@ -40,7 +40,7 @@ fn play(input: &[u8]) -> Corpus {
         .build()
         .expect("a runtime without input and output needs nothing");
     runtime.block_on(async {
-        let world = World::new(Timestamp::UNIX_EPOCH, 1, Timing::brisk());
+        let world = ControlPlane::new(Timestamp::UNIX_EPOCH, 1, Timing::brisk());
         let sandbox = Sandbox::of(world);
         let mut watches = vec![];
         for request in requests {
@@ -76,14 +76,14 @@ fn check(code: u16, sort: Option<&HeaderValue>, bytes: &[u8], head: bool) {
 }
 
 /// Lets the controllers work, which must not fall over what was stored.
-fn live(world: &mut World) {
+fn live(world: &mut ControlPlane) {
     for _ in 0..MOMENTS {
-        let Some(next) = world.turn() else { break };
+        let Some(next) = world.run_until_idle() else { break };
         let step = Duration::try_from(next.duration_since(world.cluster.steady()));
         world.cluster.clock.advance(step.unwrap_or(MOMENT).max(MOMENT));
     }
-    let falls: Vec<_> = world.controllers.falls().collect();
-    assert!(falls.is_empty(), "{falls:?}");
+    let panics: Vec<_> = world.controllers.panics().collect();
+    assert!(panics.is_empty(), "{panics:?}");
 }
 
 /// What of a body is there already: all of it, or of a watch the beginning.

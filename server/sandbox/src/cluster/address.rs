@@ -1,4 +1,4 @@
-//! The addresses of Services: an IPAddress for each one that is handed out, in the range of the server's own ServiceCIDR
+//! The addresses of Services: an IPAddress for each one, in the range of the server's own ServiceCIDR
 //! (`kubernetes/pkg/registry/core/service/ipallocator`).
 
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! What stands between a request and the store beside validation: the built-in admission plugins that deletion meets,
-//! and webhooks.
+//! Admission: the built-in plugins that matter for deletion, and webhooks.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! APIServices: one for every group version that is served here, kept by the server itself, and those of others with
-//! whether they can be reached (`kube-aggregator/pkg/controllers/status`).
+//! APIServices: those of the built-in groups, which the server keeps itself, and those of other servers, with whether
+//! they are available (`kube-aggregator/pkg/controllers/status`).
 
 use serde_json::{Value, json};
 

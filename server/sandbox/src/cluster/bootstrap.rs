@@ -1,4 +1,4 @@
-//! The roles that a control plane comes with, as far as somebody may be bound to them.
+//! The bootstrap roles of a control plane, as far as a binding may name them.
 
 use serde_json::{Value, json};
 

@@ -27,7 +27,7 @@ impl Cluster {
         let mut object = object;
         validate::shape(&kind, &object)?;
         validate::convert(&kind, &mut object);
-        self.may_be_stored(&kind, &object)?;
+        self.check_storable(&kind, &object)?;
         self.fill(&kind, namespace, &mut object)?;
         let name = object::name(&object).to_owned();
         let key = Key::new(group, plural, if kind.namespaced { namespace } else { "" }, &name);

@@ -1,5 +1,5 @@
-//! What the server fills in: the defaults of `kubernetes/pkg/apis/*/v1/defaults.go` and `PrepareForCreate` that
-//! deletion, the controllers or a reader of the object depend on; not all there are.
+//! The defaults of `kubernetes/pkg/apis/*/v1/defaults.go` and `PrepareForCreate` that deletion, the controllers or a
+//! reader of the object depend on; not all of them.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::Cluster;
 use crate::{
     kind::Kind,
     object::{self, set, set_default},
-    usage,
+    quota,
 };
 
 /// Fills in what the client left out. Done for every write of the main resource, so it never overrides.
@@ -17,7 +17,7 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
         ("", "pods") => {
             pod_spec(object, &["spec"]);
             requests(object);
-            let class = usage::qos_class(object);
+            let class = quota::qos_class(object);
             set_default(object, &["status"], json!({"phase": "Pending", "qosClass": class}));
         }
         ("", "services") => service(object),
@@ -329,7 +329,7 @@ fn requests(pod: &mut Value) {
             }
         }
     }
-    for (name, amount) in usage::default_requests(pod) {
+    for (name, amount) in quota::default_requests(pod) {
         set_default(pod, &["spec", "resources", "requests", &name], amount.to_value());
     }
 }

@@ -1,4 +1,4 @@
-//! What follows from a write within the server itself: definitions that are served, APIServices that are judged anew.
+//! What a write changes within the server: which definitions are served, and which APIServices are available.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicies: expressions that every write has to satisfy where a binding says so.
+//! ValidatingAdmissionPolicies: expressions that a write must satisfy where a binding says so.
 
 mod cost;
 

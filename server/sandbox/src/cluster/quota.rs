@@ -1,4 +1,4 @@
-//! `ResourceQuota`: nobody gets more of a namespace than its quotas allow
+//! Admission by ResourceQuota: refuses what would exceed a quota of the namespace
 //! (`apiserver/pkg/admission/plugin/resourcequota/controller.go`).
 
 use std::collections::BTreeMap;
@@ -9,9 +9,9 @@ use super::{Actor, Cluster, Write};
 use crate::{
     object,
     quantity::Quantity,
+    quota::{self, Evaluator, ResourceList},
     status::Status,
     store::Key,
-    usage::{self, Evaluator, ResourceList},
 };
 
 impl Cluster {
@@ -44,8 +44,8 @@ impl Cluster {
         let mut charged: Vec<(Key, ResourceList)> = vec![];
         for quota in self.list("", "resourcequotas", Some(&key.namespace)) {
             let name = object::name(quota);
-            let hard = usage::list(&quota["status"]["hard"]);
-            let mut used = usage::list(&quota["status"]["used"]);
+            let hard = quota::list(&quota["status"]["hard"]);
+            let mut used = quota::list(&quota["status"]["used"]);
             let limited: Vec<String> =
                 hard.keys().filter(|name| evaluator.measures(name)).cloned().collect();
             if limited.is_empty() || !evaluator.is_in_scope(quota, object) {
@@ -65,7 +65,7 @@ impl Cluster {
             let before = existing.filter(|existing| evaluator.is_in_scope(quota, existing));
             let before = before.map(|existing| evaluator.usage(existing, now)).unwrap_or_default();
             let asked = requested(&usage, &before, &hard);
-            usage::add(&mut used, &asked);
+            quota::add(&mut used, &asked);
             let exceeded: Vec<&str> = asked
                 .keys()
                 .filter(|name| used.get(*name) > hard.get(*name))
@@ -76,7 +76,7 @@ impl Cluster {
                 return Err(refuse(&format!(
                     "exceeded quota: {name}, requested: {}, used: {}, limited: {}",
                     of(&asked),
-                    of(&usage::list(&quota["status"]["used"])),
+                    of(&quota::list(&quota["status"]["used"])),
                     of(&hard)
                 )));
             }
@@ -88,7 +88,7 @@ impl Cluster {
             return Ok(());
         }
         for (quota, used) in charged {
-            let used = usage::written(&used);
+            let used = quota::written(&used);
             self.modify(&Actor::admin(), &quota, "status", |quota| {
                 object::set(quota, &["status", "used"], used);
             })?;

@@ -1,5 +1,5 @@
-//! What the kinds that controllers work on refuse beyond what all kinds do: `ValidateX` and `ValidateXUpdate` of
-//! pkg/apis/*/validation, as far as something in a cluster would go on differently.
+//! The validation of single kinds: `ValidateX` and `ValidateXUpdate` of pkg/apis/*/validation, as far as a cluster
+//! would behave differently without it.
 
 mod autoscaler;
 mod claim;

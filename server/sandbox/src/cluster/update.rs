@@ -125,6 +125,28 @@ impl Cluster {
         }
         self.put(key, &existing, object, write.dry_run)
     }
+
+    /// Replaces the Scale of an object, and with it the number in the object.
+    ///
+    /// # Errors
+    ///
+    /// As the API server's.
+    pub(crate) fn rescale(
+        &mut self,
+        actor: &Actor,
+        write: &Write,
+        key: &Key,
+        replaced: &Value,
+    ) -> Result<Value, Status> {
+        let kind = self.kind(key)?;
+        let stored = self.change(actor, write, key, scale::SUBRESOURCE, |kind, existing| {
+            same_uid(kind, key, existing, replaced)?;
+            let mut next = existing.clone();
+            scale::write_to(kind, replaced, &mut next)?;
+            Ok(next)
+        })?;
+        Ok(scale::of(&kind, &stored))
+    }
 }
 
 /// Groups under whose name the real one keeps what is in them.

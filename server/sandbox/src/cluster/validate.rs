@@ -1,5 +1,5 @@
-//! What an object must be to be stored, as far as it is about the object alone: `ValidateObjectMeta`, its counterpart
-//! for updates, and the few rules of kinds that others rely on.
+//! The validation of all kinds: `ValidateObjectMeta`, `ValidateObjectMetaUpdate`, and a few rules of kinds that others
+//! rely on.
 
 mod budget;
 mod config;
@@ -11,7 +11,7 @@ mod schema;
 use std::collections::BTreeSet;
 
 use name::wrong_name;
-pub(crate) use name::{LABEL, LABEL_VALUE, has_the_form, is_label, wrong_qualified_name};
+pub(crate) use name::{LABEL, is_label, wrong_qualified_name};
 use serde_json::{Value, json};
 
 use super::rules;
@@ -45,7 +45,7 @@ pub(super) fn shape(kind: &Kind, object: &Value) -> Result<(), Status> {
 pub(super) fn misfit(kind: &Kind, object: &Value) -> Result<(), String> {
     let metadata = &object["metadata"];
     let wrong = |at: &str, is: &Value, expected: &str| {
-        let sort = sort_of(is);
+        let sort = object::json_type(is);
         Err(format!("json: cannot unmarshal {sort} into Go struct field {at} of type {expected}"))
     };
     if !object.is_object() || !metadata.is_object() && !metadata.is_null() {
@@ -111,18 +111,6 @@ pub(super) fn misfit(kind: &Kind, object: &Value) -> Result<(), String> {
         return wrong(&format!("{}Spec.spec.replicas", kind.kind), replicas, "int32");
     }
     Ok(())
-}
-
-/// What Go's decoder calls a value.
-pub(crate) fn sort_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// From what is sent to what is kept, where the two differ.

@@ -1,5 +1,5 @@
-//! Asks for volumes to be attached to the nodes of their Pods, and detached when no Pod there needs them and the node has
-//! unmounted them: pkg/controller/volume/attachdetach.
+//! The attach-detach controller: requests that volumes are attached to the nodes of their Pods, and detached when no
+//! Pod there needs them and the node has unmounted them: pkg/controller/volume/attachdetach.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl Reconcile for AttachDetach {
                         "source": {"persistentVolumeName": name(volume)},
                     },
                 });
-                client.furnish(ATTACHMENTS, object)?;
+                client.create_if_absent(ATTACHMENTS, object)?;
             }
         }
         self.refused.insert(node.clone(), refused);

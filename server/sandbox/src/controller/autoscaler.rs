@@ -1,5 +1,5 @@
-//! HorizontalPodAutoscalers, only as somebody who writes how many replicas others have, through their Scale: nobody
-//! serves metrics here, so they keep their target within its bounds, or at what the annotation [`WANTED`] says:
+//! HorizontalPodAutoscalers: they write the replicas of their targets through the Scale. No metrics are served, so they
+//! keep a target within its bounds, or at the number in the annotation [`WANTED`]:
 //! pkg/controller/podautoscaler/horizontal.go.
 
 mod metric;

@@ -1,4 +1,4 @@
-//! Claims and volumes find each other, and a volume whose claim is gone is released:
+//! The volume binder: binds claims to volumes, and releases a volume whose claim is gone:
 //! pkg/controller/volume/persistentvolume/pv_controller.go.
 
 use std::collections::{BTreeMap, BTreeSet};

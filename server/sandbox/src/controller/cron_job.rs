@@ -1,5 +1,5 @@
-//! CronJobs: a Job for each time of the schedule, unless suspended or forbidden by one that still runs; finished ones are
-//! deleted beyond their history limits: pkg/controller/cronjob/cronjob_controllerv2.go.
+//! CronJobs: create a Job at each scheduled time, unless they are suspended or their concurrency policy forbids it, and
+//! delete finished Jobs beyond the history limits: pkg/controller/cronjob/cronjob_controllerv2.go.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::read::{
     time, uid, written,
 };
 use super::resource::{CRON_JOBS, JOBS};
-use super::schedule::Schedule;
 use super::timing::Timing;
 use super::{Next, Reconcile};
 use crate::cluster::Propagation;
+use crate::cron::Schedule;
 use crate::status::Status;
 use crate::store::{Event, Key};
 

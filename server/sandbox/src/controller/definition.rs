@@ -1,5 +1,5 @@
-//! What becomes of custom resources whose definition is to go: all are deleted, and the definition waits until none is
-//! left: pkg/controller/finalizer/crd_finalizer.go of apiextensions-apiserver.
+//! The finalizer of CustomResourceDefinitions: deletes all objects of a definition that is being deleted, and keeps the
+//! definition until none is left: pkg/controller/finalizer/crd_finalizer.go of apiextensions-apiserver.
 
 use serde_json::Value;
 
@@ -121,7 +121,7 @@ fn count(definition: &Value, client: &Client<'_>) -> usize {
 fn delete_instances(definition: &Value, client: &mut Client<'_>) -> Result<(), String> {
     let (group, plural) = (text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
     if let Some(kind) = client.stored(group, plural) {
-        client.may_all_be_read(&kind, None).map_err(|status| {
+        client.check_all_readable(&kind, None).map_err(|status| {
             format!(
                 "could not list instances: storage is (re)initializing: failed to list {}, Kind={}: {}",
                 kind.api_version(),

@@ -1,4 +1,4 @@
-//! EndpointSlices: the Pods behind a Service, owned by it, so that the garbage collector takes them when it goes:
+//! EndpointSlices: the Pods behind a Service. The Service owns them, so the garbage collector deletes them with it:
 //! pkg/controller/endpointslice.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Endpoints: the Pods behind a Service, in the old form, whose life ends with the Service's without an owner reference:
-//! pkg/controller/endpoint.
+//! Endpoints: the Pods behind a Service in the older form. They have no owner reference, so this controller deletes
+//! them with the Service: pkg/controller/endpoint.
 
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ impl Reconcile for Endpoints {
                 if !subsets.is_empty() {
                     object["subsets"] = Value::Array(subsets);
                 }
-                client.furnish(ENDPOINTS, object)?;
+                client.create_if_absent(ENDPOINTS, object)?;
             }
             Some(known) if super::read::list(&known, "/subsets") != subsets => {
                 client.modify(&place, |it| it["subsets"] = Value::Array(subsets))?;

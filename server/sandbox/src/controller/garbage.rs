@@ -1,8 +1,8 @@
-//! The garbage collector: what loses its last owner goes, and an owner deleted in the foreground waits for those of its
-//! dependents that block it. Follows pkg/controller/garbagecollector.
+//! The garbage collector: deletes what has lost its last owner, and lets an owner that is deleted in the foreground
+//! wait for its blocking dependents. Follows pkg/controller/garbagecollector.
 //!
-//! The graph is the store's own index by owner. An owner is looked up where its reference says: by kind and name in the
-//! dependent's namespace. One that has another UID there, or is in another namespace, is absent.
+//! The graph is the store's index by owner. An owner is looked up where its reference says: by kind and name in the
+//! dependent's namespace. An owner with another UID there, or in another namespace, is absent.
 
 use serde_json::{Value, json};
 

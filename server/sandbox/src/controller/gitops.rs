@@ -1,5 +1,5 @@
-//! Somebody outside the cluster who makes an object again whenever it is gone, as a GitOps agent or an operator does.
-//! What it insists on is in [`super::breakage::Breakage::recreated`].
+//! A program outside the cluster that creates an object again whenever it is gone, as a GitOps agent or an operator
+//! does. [`super::node_faults::NodeFaults::recreated`] has these objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl Reconcile for GitOps {
     ) -> Result<Next, Status> {
         match work {
             Work::All => {
-                for (key, once) in client.breakage.recreated.clone() {
+                for (key, once) in client.node_faults.recreated.clone() {
                     if let Some(once) = once {
                         make_again(&key, &once, client)?;
                     }
@@ -68,7 +68,7 @@ impl Reconcile for GitOps {
             }
             Work::One(key) => {
                 if let Some(last) = self.gone.get(key)
-                    && client.breakage.recreated.contains_key(key)
+                    && client.node_faults.recreated.contains_key(key)
                 {
                     make_again(key, last, client)?;
                 }

@@ -1,7 +1,7 @@
-//! Jobs: Pods that run to their end, each held by a finalizer until it is counted: pkg/controller/job. Also what that
-//! controller does for Pods whose Job is gone, and what ttlafterfinished does for Jobs that are done.
+//! Jobs: Pods that run to completion, each with a finalizer until it is counted: pkg/controller/job. Also the orphan
+//! Pods of that controller, and the time to live of finished Jobs (ttlafterfinished).
 
-mod tally;
+mod count;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::{Next, Reconcile};
 use crate::cluster::Propagation;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
-use tally::{Backoff, Tally};
+use count::{Backoff, PodCount};
 
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
@@ -162,9 +162,9 @@ impl Jobs {
         }
         let now = client.now();
         let pods = client.controlled(PODS, uid(job));
-        let tally = Tally::of(job, &pods);
+        let count = PodCount::of(job, &pods);
         let backoff = self.backoffs.entry(uid(job).to_owned()).or_default();
-        backoff.note(&tally, now);
+        backoff.note(&count, now);
         let suspended = flag(job, "/spec/suspend");
         let mut changed = job.clone();
         if !suspended && job.pointer("/status/startTime").is_none() {
@@ -173,7 +173,7 @@ impl Jobs {
         let mut next = Next::Rest;
         let mut outcome = Outcome::decided(job);
         let limit = small(number(job, "/spec/backoffLimit").unwrap_or(6));
-        if outcome.is_none() && tally.failed > limit {
+        if outcome.is_none() && count.failed > limit {
             let message = "Job has reached the specified backoff limit";
             outcome = Some(Outcome::of("BackoffLimitExceeded", message));
         } else if outcome.is_none() && !suspended {
@@ -194,7 +194,7 @@ impl Jobs {
             terminating += dismiss(job, &mut crew, 0, client)?;
         } else {
             if !is_deleting(job) {
-                let wanted = wanted(job, tally.succeeded, crew.len());
+                let wanted = wanted(job, count.succeeded, crew.len());
                 let gone = dismiss(job, &mut crew, wanted, client)?;
                 terminating += gone;
                 let leaving = if only_when_failed(job) { terminating } else { 0 };
@@ -212,7 +212,7 @@ impl Jobs {
                     }
                 }
             }
-            if is_complete(job, tally.succeeded, crew.len() + made) {
+            if is_complete(job, count.succeeded, crew.len() + made) {
                 let message = "Reached expected number of succeeded pods";
                 outcome = Some(Outcome::of("CompletionsReached", message));
             } else if !is_deleting(job) {
@@ -220,14 +220,14 @@ impl Jobs {
             }
         }
         let ready = crew.iter().filter(|it| pods::is_ready(it)).count();
-        tally::count(&mut changed, "active", i64::try_from(crew.len() + made).unwrap_or_default());
+        count::count(&mut changed, "active", i64::try_from(crew.len() + made).unwrap_or_default());
         set(&mut changed, &["status", "ready"], json!(ready));
         set(&mut changed, &["status", "terminating"], json!(terminating));
         if let Some(outcome) = &outcome {
             let interim = if outcome.succeeded { "SuccessCriteriaMet" } else { "FailureTarget" };
             outcome.write(interim, &mut changed, client);
         }
-        let counted = tally::settle(changed, &pods, outcome.as_ref(), client)?;
+        let counted = count::settle(changed, &pods, outcome.as_ref(), client)?;
         if let Some(outcome) = outcome.filter(|_| terminating == 0) {
             finish(counted, &outcome, client)?;
         }

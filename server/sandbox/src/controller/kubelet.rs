@@ -1,13 +1,14 @@
-//! A kubelet for each machine: registers its Node and says it is alive, starts the Pods that are put there, and ends them
-//! in the real order: grace, containers, terminal phase, volumes, cgroup, DELETE with grace 0 for this UID
-//! (`SyncTerminatingPod` and `SyncTerminatedPod` in pkg/kubelet/kubelet.go, pkg/kubelet/status/status_manager.go).
+//! The kubelet of each node: registers the Node and renews its Lease, starts the Pods that are bound to it, and ends
+//! them in the order of a real kubelet: grace period, containers, terminal phase, volumes, cgroup, DELETE with grace 0
+//! for this UID (`SyncTerminatingPod` and `SyncTerminatedPod` in pkg/kubelet/kubelet.go,
+//! pkg/kubelet/status/status_manager.go).
 //!
-//! What a machine holds is kept apart from what the API says: a Pod that was deleted by force still has its mounts.
+//! A kubelet's own state is kept apart from the API: a Pod that was deleted by force still has its mounts.
 //!
-//! Annotations on a Pod direct it, as they do the machines of `end2end/cluster/stages`: see [`life`].
+//! Annotations on a Pod control its end, as they do on the nodes of `end2end/cluster/stages`: see [`pod_status`].
 
-mod life;
-mod machine;
+mod pod_status;
+mod node_status;
 mod mount;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +37,7 @@ const BACK_OFF: Duration = Duration::from_secs(10);
 pub(super) struct Kubelets {
     /// The Pods on machines, by UID.
     pods: BTreeMap<String, Held>,
-    nodes: BTreeMap<String, machine::Machine>,
+    nodes: BTreeMap<String, node_status::NodeStatus>,
     /// What slow machines have learned of, and when they come to it.
     late: BTreeMap<Work, Timestamp>,
     /// How many addresses were given to Pods.
@@ -49,7 +50,7 @@ pub(super) struct Kubelets {
 pub(super) enum Work {
     /// Which machines there are.
     Machines,
-    Machine(String),
+    NodeStatus(String),
     Pod {
         key: Key,
         uid: String,
@@ -122,7 +123,7 @@ impl Reconcile for Kubelets {
                 queue.add(Work::Pod { key: event.key.clone(), uid, node: node.to_owned() });
             }
         } else if NODES.has(&event.key) && event.change != Change::Modified {
-            queue.add(Work::Machine(event.key.name.to_string()));
+            queue.add(Work::NodeStatus(event.key.name.to_string()));
         }
     }
 
@@ -137,16 +138,16 @@ impl Reconcile for Kubelets {
         }
         match work {
             Work::Machines => {
-                for name in client.breakage.machines.clone() {
+                for name in client.node_faults.kubelets.clone() {
                     if !self.nodes.contains_key(&name) {
-                        queue.add(Work::Machine(name));
+                        queue.add(Work::NodeStatus(name));
                     }
                 }
                 Ok(Next::After(self.timing.lease_renewal()))
             }
-            Work::Machine(name) => self.tend_machine(name, client, queue),
+            Work::NodeStatus(name) => self.tend_machine(name, client, queue),
             Work::Pod { key, uid, node } => {
-                if !client.breakage.machines.contains(node) {
+                if !client.node_faults.kubelets.contains(node) {
                     return Ok(Next::Rest);
                 }
                 // A silence may be shorter than what the machine would notice of itself.
@@ -165,7 +166,7 @@ impl Reconcile for Kubelets {
 impl Kubelets {
     /// When to look again whether its machine has come to this, if it is a slow one.
     fn lag(&mut self, work: &Work, client: &Client<'_>) -> Option<Duration> {
-        let (Work::Machine(node) | Work::Pod { node, .. }) = work else { return None };
+        let (Work::NodeStatus(node) | Work::Pod { node, .. }) = work else { return None };
         let Some(NodeFault::Slow(by)) = client.node_fault(node) else {
             self.late.remove(work);
             return None;
@@ -186,7 +187,7 @@ impl Kubelets {
         client: &mut Client<'_>,
         queue: &mut Queue<Work>,
     ) -> Result<Next, Status> {
-        if !client.breakage.machines.contains(name) {
+        if !client.node_faults.kubelets.contains(name) {
             return Ok(Next::Rest);
         }
         let machine = self.nodes.entry(name.to_owned()).or_default();
@@ -290,7 +291,7 @@ impl Held {
 
     /// Goes as far as it can now.
     fn tend(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
-        if pod.is_some_and(|it| is_deleting(it) && life::hold(it) == Some("silent")) {
+        if pod.is_some_and(|it| is_deleting(it) && pod_status::hold(it) == Some("silent")) {
             return Ok(Next::Rest);
         }
         loop {
@@ -315,7 +316,7 @@ impl Held {
         let Some(pod) = pod.filter(|it| !is_deleting(it)) else {
             // It never ran. Its phase says so before its volumes are let go.
             if let Some(pod) = pod {
-                life::terminate(pod, 137, &self.address, client)?;
+                pod_status::terminate(pod, 137, &self.address, client)?;
             }
             self.stage = Stage::Unmounting { next: now, failures: 0 };
             return Ok(Next::Rest);
@@ -324,7 +325,7 @@ impl Held {
             if now < until {
                 return Ok(after(now, until));
             }
-            life::run(pod, &self.address, self.started, client)?;
+            pod_status::run(pod, &self.address, self.started, client)?;
             self.stage = Stage::Running { since: now };
             return Ok(Next::Rest);
         }
@@ -353,28 +354,28 @@ impl Held {
     ) -> Result<Next, Status> {
         let now = client.steady();
         let Some(pod) = pod else {
-            self.stage = Stage::Stopping { until: later(now, life::FORCED_STOP) };
+            self.stage = Stage::Stopping { until: later(now, pod_status::FORCED_STOP) };
             return Ok(Next::Rest);
         };
         if is_deleting(pod) {
-            life::announce(pod, client);
-            let wanted = later(now, life::stop_time(pod));
+            pod_status::announce(pod, client);
+            let wanted = later(now, pod_status::stop_time(pod));
             let deadline = time(pod, "/metadata/deletionTimestamp");
             let deadline = deadline.map_or(wanted, |it| client.steady_at(it));
             self.stage = Stage::Stopping { until: wanted.min(deadline.max(now)) };
             return Ok(Next::Rest);
         }
-        if let Some(wait) = life::completion(pod) {
+        if let Some(wait) = pod_status::completion(pod) {
             let due = later(since, wait);
             if due > now {
-                life::keep_running(pod, &self.address, self.started, client)?;
+                pod_status::keep_running(pod, &self.address, self.started, client)?;
                 return Ok(after(now, due));
             }
-            life::terminate(pod, 0, &self.address, client)?;
+            pod_status::terminate(pod, 0, &self.address, client)?;
             self.stage = Stage::Unmounting { next: later(now, UNMOUNT), failures: 0 };
             return Ok(Next::Rest);
         }
-        life::keep_running(pod, &self.address, self.started, client)?;
+        pod_status::keep_running(pod, &self.address, self.started, client)?;
         Ok(Next::Rest)
     }
 
@@ -385,8 +386,8 @@ impl Held {
         client: &mut Client<'_>,
     ) -> Result<Next, Status> {
         let now = client.steady();
-        if pod.is_some_and(|it| life::hold(it) == Some("kill")) {
-            life::complain_of_kill(pod, client)?;
+        if pod.is_some_and(|it| pod_status::hold(it) == Some("kill")) {
+            pod_status::complain_of_kill(pod, client)?;
             return Ok(Next::Rest);
         }
         // The grace may have been shortened since.
@@ -399,9 +400,9 @@ impl Held {
         if let Some(pod) = pod {
             let killed =
                 number(pod, "/metadata/deletionGracePeriodSeconds").is_some() && deadline <= now;
-            life::terminate(
+            pod_status::terminate(
                 pod,
-                if killed { 137 } else { life::EXIT_CODE },
+                if killed { 137 } else { pod_status::EXIT_CODE },
                 &self.address,
                 client,
             )?;
@@ -418,7 +419,7 @@ impl Held {
         client: &mut Client<'_>,
     ) -> Result<Next, Status> {
         let now = client.steady();
-        if pod.is_some_and(|it| life::hold(it) == Some("unmount")) {
+        if pod.is_some_and(|it| pod_status::hold(it) == Some("unmount")) {
             return Ok(Next::Rest);
         }
         if now < next {
@@ -429,11 +430,11 @@ impl Held {
         let wait = first.saturating_mul(1 << failures.min(20)).min(last);
         let before = self.mounts.len();
         let (fault, said) = (client.node_fault(&self.node), client.now());
-        let (node, breakage) = (&self.node, &mut *client.breakage);
-        self.mounts.retain(|it| match it.unmount(&uid_of, fault, breakage) {
+        let (node, node_faults) = (&self.node, &mut *client.node_faults);
+        self.mounts.retain(|it| match it.unmount(&uid_of, fault, node_faults) {
             Ok(()) => false,
             Err(cause) => {
-                breakage.log(node, mount::log_line(it, &uid_of, &cause, said, wait));
+                node_faults.log(node, mount::log_line(it, &uid_of, &cause, said, wait));
                 true
             }
         });
@@ -450,10 +451,10 @@ impl Held {
     fn finish(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         let Some(pod) = pod.filter(|it| is_deleting(it)) else { return Ok(Next::Rest) };
         if !ended(pod) {
-            life::terminate(pod, 137, &self.address, client)?;
+            pod_status::terminate(pod, 137, &self.address, client)?;
         }
         let is_forced = number(pod, "/metadata/deletionGracePeriodSeconds") == Some(0);
-        if is_forced || life::hold(pod) == Some("cgroup") {
+        if is_forced || pod_status::hold(pod) == Some("cgroup") {
             return Ok(Next::Rest);
         }
         match client.delete(&self.key, &Deletion::of(pod).grace(0)) {

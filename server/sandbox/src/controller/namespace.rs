@@ -1,6 +1,6 @@
-//! The namespace controller: empties a namespace that is to go, Pods first, and says in five conditions what it meets.
-//! Follows pkg/controller/namespace/deletion, including that the conditions about what remains are computed only once no
-//! Pod is left.
+//! The namespace controller: deletes the contents of a namespace that is being deleted, Pods first, and reports in five
+//! conditions. Follows pkg/controller/namespace/deletion: the conditions about remaining content are computed only once
+//! no Pod is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -185,7 +185,7 @@ impl Sweep {
         let (group, version, plural) = (&*kind.group, &*kind.version, &*kind.plural);
         let key = |object: &Value| Key::new(group, plural, &self.namespace, name(object));
         let mut left = Left { count: 0, by_finalizer: BTreeMap::new(), estimate: 0, error: None };
-        if let Err(status) = client.may_all_be_read(kind, Some(&self.namespace)) {
+        if let Err(status) = client.check_all_readable(kind, Some(&self.namespace)) {
             left.error = Some(status.message);
             return left;
         }

@@ -1,5 +1,5 @@
-//! Notices nodes that say nothing any more, says so in their conditions and on their Pods, and taints them, unless no
-//! node at all says anything: pkg/controller/nodelifecycle/node_lifecycle_controller.go.
+//! The node lifecycle controller: notices nodes whose kubelet is silent, marks them and their Pods, and taints them,
+//! unless every node is silent: pkg/controller/nodelifecycle/node_lifecycle_controller.go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Removes Pods that nobody else will: of nodes that are gone, on nodes that an administrator declared out of service,
-//! and deleted ones that never had a node: pkg/controller/podgc/gc_controller.go.
+//! The Pod garbage collector: removes Pods of nodes that are gone, terminating Pods on nodes that are out of service,
+//! and terminating Pods that never had a node: pkg/controller/podgc/gc_controller.go.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Making and counting Pods for the workloads that own them: pkg/controller/controller_utils.go.
+//! Creates and counts Pods for the workloads that own them: pkg/controller/controller_utils.go.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! What the controllers share that keep an object while something uses it: a finalizer of their own, from the first moment
-//! to the last use.
+//! What the protection controllers share: a finalizer that is added at once and removed when nothing uses the object.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! ReplicaSets and their forerunners, ReplicationControllers: as many active Pods as asked for. A Pod that is going does
-//! not count, so it is replaced at once: pkg/controller/replicaset/replica_set.go, which does both.
+//! ReplicaSets and ReplicationControllers: as many active Pods as requested. A terminating Pod does not count, so it is
+//! replaced at once: pkg/controller/replicaset/replica_set.go, which does both.
 
 use serde_json::{Value, json};
 

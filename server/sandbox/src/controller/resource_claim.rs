@@ -1,5 +1,5 @@
-//! Gives a device back once no Pod has it, and lets a claim that is to go do so: pkg/controller/resourceclaim, without the
-//! claims that it makes of templates.
+//! ResourceClaims: deallocates a device that no Pod uses, and removes the finalizer of a claim that is being deleted:
+//! pkg/controller/resourceclaim, without the claims from templates.
 
 use serde_json::{Value, json};
 

@@ -30,7 +30,7 @@ pub(super) fn record(owner: &Value, client: &mut Client<'_>) -> Result<String, S
             "data": {"spec": {"template": template}},
             "revision": number,
         });
-        client.furnish(CONTROLLER_REVISIONS, object)?;
+        client.create_if_absent(CONTROLLER_REVISIONS, object)?;
     }
     Ok(hash)
 }

@@ -1,5 +1,5 @@
-//! Puts Pods on nodes: those that are ready enough to tolerate, that the Pod selects, and whose volumes are there; of
-//! these one with the fewest Pods. Which one of equals is the seed's choice.
+//! The scheduler: binds a Pod to a node that is ready, tolerated, selected and has its volumes; of these to one with
+//! the fewest Pods. The seed decides between equals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

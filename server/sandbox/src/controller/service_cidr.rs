@@ -1,4 +1,4 @@
-//! Keeps a range of addresses that is to go while one of them is used: pkg/controller/servicecidrs.
+//! Protects a ServiceCIDR from deletion while one of its addresses is used: pkg/controller/servicecidrs.
 
 use std::{collections::BTreeSet, net::IpAddr};
 

@@ -1,4 +1,4 @@
-//! How long the real ones wait, with where they say so. A world may set the ones in [`Timing`] otherwise.
+//! The waits of the controllers, with their sources in Kubernetes. [`Timing`] has the ones that can be set.
 
 use std::time::Duration;
 

@@ -7,8 +7,9 @@ use http::Request;
 use http_body_util::Full;
 use jiff::Timestamp;
 use sandbox::{
+    control_plane::ControlPlane,
     controller::timing::Timing,
-    service::{Body, Sandbox, World},
+    service::{Body, Sandbox},
 };
 use serde_json::json;
 use tower::ServiceExt;
@@ -20,11 +21,12 @@ const NODES: usize = OBJECTS.div_ceil(110);
 
 /// A cluster of so many nodes, with all that works in it.
 pub(crate) fn cluster() -> Sandbox {
-    let mut world = World::new(Timestamp::UNIX_EPOCH, 1, Timing::default());
-    world.controllers.breakage.machines = (0..NODES).map(|node| format!("node-{node}")).collect();
+    let mut control_plane = ControlPlane::new(Timestamp::UNIX_EPOCH, 1, Timing::default());
+    control_plane.controllers.node_faults.kubelets =
+        (0..NODES).map(|node| format!("node-{node}")).collect();
     // Nobody judges what was asked of it.
-    world.cluster.log.stop();
-    Sandbox::of(world)
+    control_plane.cluster.log.stop();
+    Sandbox::of(control_plane)
 }
 
 /// How many of the Pods run.

@@ -1,4 +1,4 @@
-//! The columns of volumes, of claims to them, and of what provides them.
+//! The columns of volumes, claims and storage classes.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A Pod's volumes on a machine: what has to be there before it starts, and what may keep them mounted at its end.
+//! A Pod's volumes on a node: what must be there before it starts, and what may keep them mounted at its end.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::controller::attach_detach::{attachable, attachment_name, unique_name};
-use crate::controller::breakage::{Breakage, export_of};
 use crate::controller::client::Client;
+use crate::controller::node_faults::{NodeFaults, export_of};
 use crate::controller::read::{flag, is_deleting, list, name, namespace, text};
 use crate::controller::resource::{ATTACHMENTS, CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES};
 use crate::fault::NodeFault;
@@ -151,10 +151,10 @@ impl Mount {
         &self,
         pod: &str,
         fault: Option<NodeFault>,
-        breakage: &Breakage,
+        node_faults: &NodeFaults,
     ) -> Result<(), String> {
         let path = self.path(pod);
-        let stale = |it: &str| fault == Some(NodeFault::StaleNfs) || breakage.is_stale(it);
+        let stale = |it: &str| fault == Some(NodeFault::StaleNfs) || node_faults.is_stale(it);
         if self.export.as_deref().is_some_and(stale) {
             return Err(match &self.sub_path {
                 Some(container) => format!(
@@ -173,7 +173,7 @@ impl Mount {
                 ),
             });
         }
-        if fault == Some(NodeFault::Busy) || breakage.busy.contains(&self.volume) {
+        if fault == Some(NodeFault::Busy) || node_faults.busy.contains(&self.volume) {
             return Err(format!(
                 "UnmountVolume.TearDown failed for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : unmount \
                  failed: exit status 32\nUnmounting arguments: {path}\nOutput: umount: {path}: target is busy.\n",

@@ -1,4 +1,4 @@
-//! A cluster with three machines, and short ways to ask it.
+//! A cluster of three nodes with short helpers.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -6,30 +6,30 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use sandbox::clock::Clock;
 use sandbox::cluster::{Actor, DeleteOptions, Propagation};
-use sandbox::controller::{Condition, timing::Timing};
+use sandbox::controller::timing::Timing;
 use sandbox::fault::NodeFault;
 use sandbox::object;
 use sandbox::status::Status;
 use sandbox::store::Key;
 use serde_json::{Value, json};
 
-pub(crate) struct World(sandbox::world::World);
+pub(crate) struct TestCluster(sandbox::control_plane::ControlPlane);
 
-impl Deref for World {
-    type Target = sandbox::world::World;
+impl Deref for TestCluster {
+    type Target = sandbox::control_plane::ControlPlane;
 
     fn deref(&self) -> &Self::Target {
         &self.0
     }
 }
 
-impl DerefMut for World {
+impl DerefMut for TestCluster {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.0
     }
 }
 
-impl World {
+impl TestCluster {
     pub(crate) fn new() -> Self {
         Self::with_seed(1)
     }
@@ -40,24 +40,24 @@ impl World {
 
     pub(crate) fn with_timing(seed: u64, timing: Timing) -> Self {
         let start: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
-        let mut world = Self(sandbox::world::World::new(start, seed, timing));
-        world.cluster.clock = Clock::still(start);
-        world.run(5);
-        world
+        let mut test = Self(sandbox::control_plane::ControlPlane::new(start, seed, timing));
+        test.cluster.clock = Clock::still(start);
+        test.run(5);
+        test
     }
 
     /// Lets this many seconds pass.
     pub(crate) fn run(&mut self, seconds: i64) {
         let end = self.cluster.steady() + SignedDuration::from_secs(seconds);
-        while let Some(next) = self.turn().filter(|next| *next < end) {
+        while let Some(next) = self.run_until_idle().filter(|next| *next < end) {
             let step = next.duration_since(self.cluster.steady());
             self.cluster.clock.advance(step.max(SignedDuration::from_millis(1)).unsigned_abs());
         }
         let rest = end.duration_since(self.cluster.steady());
         self.cluster.clock.advance(rest.unsigned_abs());
-        self.turn();
-        assert_eq!(self.take_failures(), [], "everything that is planned can happen");
-        assert_eq!(self.controllers.take_falls(), [], "no controller panics");
+        self.run_until_idle();
+        assert_eq!(self.take_failed_faults(), [], "everything that is planned can happen");
+        assert_eq!(self.controllers.take_panics(), [], "no controller panics");
     }
 
     /// Lets time pass until something is so; says after how many seconds.
@@ -150,16 +150,16 @@ impl World {
     }
 
     #[track_caller]
-    pub(crate) fn set(&mut self, controller: &str, condition: Condition) {
-        assert!(self.controllers.set(controller, condition), "no controller {controller}");
+    pub(crate) fn set(&mut self, controller: &str, mode: OperatingMode) {
+        assert!(self.controllers.set_mode(controller, mode), "no controller {controller}");
     }
 
     pub(crate) fn off(&mut self, controller: &str) {
-        self.set(controller, Condition::Off);
+        self.set(controller, OperatingMode::Off);
     }
 
     pub(crate) fn on(&mut self, controller: &str) {
-        self.set(controller, Condition::Running);
+        self.set(controller, OperatingMode::Running);
     }
 
     pub(crate) fn silence(&mut self, node: &str) {

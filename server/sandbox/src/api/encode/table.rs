@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    columns,
-    encode::{Include, View, metadata_of},
-};
+use super::{Include, View, metadata_of};
+use crate::api::columns;
 
 /// A table of objects. `meta` becomes its metadata; the columns are told only if asked for.
 pub(super) fn table<'a>(

@@ -1,5 +1,5 @@
-//! What has become of a Job's Pods. Each is counted once, however often the controller falls in between: its UID is in
-//! the status before its finalizer goes, and in a number after: `trackJobStatusAndRemoveFinalizers`.
+//! The counts of a Job's Pods. Each Pod is counted once, even if the controller crashes in between: its UID is in the
+//! status before its finalizer is removed, and it is in a number after: `trackJobStatusAndRemoveFinalizers`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(10);
 const LAST_WAIT: Duration = Duration::from_secs(600);
 
 /// The Pods of a Job that have ended so far.
-pub(super) struct Tally {
+pub(super) struct PodCount {
     pub(super) succeeded: i64,
     pub(super) failed: i64,
     /// Of these, the ones that no earlier look saw.
@@ -27,7 +27,7 @@ pub(super) struct Tally {
     failed_now: i64,
 }
 
-impl Tally {
+impl PodCount {
     pub(super) fn of(job: &Value, pods: &[Arc<Value>]) -> Self {
         let new = |is: &dyn Fn(&Value) -> bool| {
             let found = pods.iter().filter(|it| has_finalizer(it, TRACKING) && !is_noted(job, it));
@@ -142,12 +142,12 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    pub(super) fn note(&mut self, tally: &Tally, now: Timestamp) {
-        if tally.succeeded_now > 0 {
+    pub(super) fn note(&mut self, count: &PodCount, now: Timestamp) {
+        if count.succeeded_now > 0 {
             *self = Self::default();
         }
-        if tally.failed_now > 0 {
-            let more = u32::try_from(tally.failed_now).unwrap_or(u32::MAX);
+        if count.failed_now > 0 {
+            let more = u32::try_from(count.failed_now).unwrap_or(u32::MAX);
             self.failures = self.failures.saturating_add(more);
             self.last = Some(now);
         }

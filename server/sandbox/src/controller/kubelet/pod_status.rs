@@ -1,11 +1,12 @@
-//! What a kubelet says of a Pod's life, and the annotations that direct it:
+//! What a kubelet reports of a Pod, and the annotations that control it:
 //!
-//! - `pod-delete.stage.kwok.x-k8s.io/delay` how long its containers take to stop (`2s`, `1500ms`); 1 s without it;
-//! - `unwind.test/completes` its containers end well by themselves: `true`, or after this time;
-//!   `unwind.test/completes-after` is another way to say the time;
-//! - `unwind.test/hold` what goes wrong at its end, until the annotation is taken off: `silent` nothing happens at all,
-//!   `kill` its containers cannot be stopped and an event says so, `unmount` its volumes cannot be unmounted, `cgroup` what
-//!   its containers ran in cannot be removed.
+//! - `pod-delete.stage.kwok.x-k8s.io/delay`: the time that its containers take to stop (`2s`, `1500ms`); 1 s without
+//! it;
+//! - `unwind.test/completes`: its containers succeed by themselves, `true` or after this time;
+//! `unwind.test/completes-after` also gives the time;
+//! - `unwind.test/hold`: the failure at its end, until the annotation is removed: with `silent` nothing happens at all,
+//! with `kill` its containers cannot be stopped and an event says so, with `unmount` its volumes cannot be unmounted,
+//! with `cgroup` its cgroup cannot be removed.
 
 use std::time::Duration;
 

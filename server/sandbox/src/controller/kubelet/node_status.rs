@@ -1,4 +1,4 @@
-//! One machine's word to the API server: its Node, its Lease, its status.
+//! What a kubelet reports of its node: the Node, its Lease, its status.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::status::Status;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 #[derive(Default)]
-pub(super) struct Machine {
+pub(super) struct NodeStatus {
     registered: bool,
     pub(super) silent: bool,
     /// When it last told its whole status.
@@ -24,7 +24,7 @@ pub(super) struct Machine {
     renewed: Option<Timestamp>,
 }
 
-impl Machine {
+impl NodeStatus {
     /// Says what is due to be said; returns when the next word is. A Node that was deleted is not registered again, as
     /// by a kubelet that is not started anew.
     pub(super) fn tend(
@@ -36,7 +36,7 @@ impl Machine {
         let renewal = timing.lease_renewal();
         let now = client.steady();
         if !self.registered {
-            client.furnish(NODES, node(name))?;
+            client.create_if_absent(NODES, node(name))?;
             self.registered = true;
         }
         if let Some(object) = client.find(NODES, "", name) {
@@ -127,5 +127,5 @@ fn renew(node: &Value, name: &str, timing: &Timing, client: &mut Client<'_>) -> 
         "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
         "spec": {"holderIdentity": name, "leaseDurationSeconds": timing.lease.as_secs(), "renewTime": now},
     });
-    client.furnish(LEASES, lease)
+    client.create_if_absent(LEASES, lease)
 }

@@ -1,57 +1,55 @@
-//! What is kept and cannot be read: by nobody, controllers included.
+//! Stored objects that neither clients nor controllers can read.
 
 use sandbox::{
     cluster::{Actor, DeleteOptions, Propagation::Background},
-    fault::Faults,
     object,
     patch::Patch,
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, config_map};
+use crate::test_cluster::{TestCluster, config_map};
 
-fn happens(world: &mut World, happening: &str) {
-    let now = world.cluster.steady();
-    world.cluster.faults.join(Faults::parse(&format!("at 0s {happening}"), now).unwrap());
-    world.run(0);
+fn happens(test: &mut TestCluster, fault: &str) {
+    let faults = test.parse_faults(&format!("at 0s {fault}")).unwrap();
+    test.cluster.faults.extend(faults);
+    test.run(0);
 }
 
 /// A ConfigMap that another owns.
-fn owned() -> World {
-    let mut world = World::new();
-    world.namespace("shop");
-    world.create([config_map("parent", &json!({}))]);
+fn owned() -> TestCluster {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    test.create([config_map("parent", &json!({}))]);
     let mut child = config_map("child", &json!({}));
     child["metadata"]["ownerReferences"] = json!([{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "parent",
-        "uid": object::uid(world.at("configmaps/shop/parent")),
+        "uid": object::uid(test.at("configmaps/shop/parent")),
     }]);
-    world.create([child]);
-    world.run(0);
-    world
+    test.create([child]);
+    test.run(0);
+    test
 }
 
 #[test]
 fn what_is_damaged_is_not_collected_and_holds_its_namespace_until_it_is_erased() {
-    let mut world = owned();
-    happens(&mut world, "corrupt configmaps shop/child");
-    world.delete("configmaps/shop/parent", Background);
-    world.run(120);
-    assert!(world.has("configmaps/shop/child"), "the collector cannot read it");
-    world.delete("namespaces//shop", Background);
-    world.run(120);
-    let failure =
-        object::condition(world.at("namespaces//shop"), "NamespaceDeletionContentFailure");
+    let mut test = owned();
+    happens(&mut test, "corrupt configmaps shop/child");
+    test.delete("configmaps/shop/parent", Background);
+    test.run(120);
+    assert!(test.has("configmaps/shop/child"), "the collector cannot read it");
+    test.delete("namespaces//shop", Background);
+    test.run(120);
+    let failure = object::condition(test.at("namespaces//shop"), "NamespaceDeletionContentFailure");
     assert_eq!(failure["status"], "True", "{failure}");
-    happens(&mut world, "erase configmaps shop/child");
-    world.until(70, "the namespace is gone", |it| !it.has("namespaces//shop"));
-    world.namespace("shop");
-    world.create([config_map("child", &json!({}))]);
-    let made = world.at("configmaps/shop/child").clone();
-    let kind = world.cluster.kinds.get("", "configmaps").unwrap().clone();
+    happens(&mut test, "erase configmaps shop/child");
+    test.until(70, "the namespace is gone", |it| !it.has("namespaces//shop"));
+    test.namespace("shop");
+    test.create([config_map("child", &json!({}))]);
+    let made = test.at("configmaps/shop/child").clone();
+    let kind = test.cluster.kinds.get("", "configmaps").unwrap().clone();
     assert_eq!(kind.kind, made["kind"].as_str().unwrap());
-    world.delete("configmaps/shop/child", Background);
-    assert!(!world.has("configmaps/shop/child"), "one of the same name is another");
+    test.delete("configmaps/shop/child", Background);
+    assert!(!test.has("configmaps/shop/child"), "one of the same name is another");
 }
 
 fn definition(stored: &str, conversion: &Value) -> Value {
@@ -72,41 +70,41 @@ fn definition(stored: &str, conversion: &Value) -> Value {
 /// The controllers ask for the version that discovery prefers, which is v2.
 #[test]
 fn what_has_to_be_converted_waits_for_who_converts() {
-    let mut world = World::new();
-    world.namespace("shop");
+    let mut test = TestCluster::new();
+    test.namespace("shop");
     let webhook = json!({"clientConfig": {"service": {"namespace": "ops", "name": "converter"}}});
-    world.create([definition("v1", &json!({"strategy": "Webhook", "webhook": webhook}))]);
-    world.run(0);
-    world.create([json!({
+    test.create([definition("v1", &json!({"strategy": "Webhook", "webhook": webhook}))]);
+    test.run(0);
+    test.create([json!({
         "apiVersion": "example.com/v1", "kind": "Widget",
         "metadata": {"name": "w", "namespace": "shop", "finalizers": ["example.com/x"]},
     })]);
-    world.delete("namespaces//shop", Background);
-    world.run(60);
-    let widget = world.at("example.com/widgets/shop/w").clone();
+    test.delete("namespaces//shop", Background);
+    test.run(60);
+    let widget = test.at("example.com/widgets/shop/w").clone();
     assert!(!object::is_deleting(&widget), "nobody can read it");
     // Stored in the other version from now on: what is changed would have to be converted.
-    let key = world.cluster.key_of(&widget).unwrap();
-    let crd = world.cluster.key_of(&definition("v1", &Value::Null)).unwrap();
+    let key = test.cluster.key_of(&widget).unwrap();
+    let crd = test.cluster.key_of(&definition("v1", &Value::Null)).unwrap();
     let other = json!([
         {"op": "replace", "path": "/spec/versions/0/storage", "value": false},
         {"op": "replace", "path": "/spec/versions/1/storage", "value": true},
     ]);
-    world.cluster.patch(&Actor::admin(), &crd, &Patch::Json(other), "").unwrap();
+    test.cluster.patch(&Actor::admin(), &crd, &Patch::Json(other), "").unwrap();
     let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    let refused = world.cluster.patch(&Actor::admin(), &key, &free, "").unwrap_err();
+    let refused = test.cluster.patch(&Actor::admin(), &key, &free, "").unwrap_err();
     assert_eq!(refused.code, 500);
     assert_eq!(
         refused.message,
         "conversion webhook for example.com/v1, Kind=Widget failed: Post \
          \"https://converter.ops.svc:443/?timeout=30s\": service \"converter\" not found"
     );
-    let marked = world.cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
+    let marked = test.cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
     assert_eq!(marked.unwrap_err().code, 500);
-    happens(&mut world, "webhook widgets.example.com allow");
-    world.until(70, "it is told to go", |it| {
+    happens(&mut test, "webhook widgets.example.com allow");
+    test.until(70, "it is told to go", |it| {
         object::is_deleting(it.at("example.com/widgets/shop/w"))
     });
-    world.cluster.patch(&Actor::admin(), &key, &free, "").unwrap();
-    world.until(70, "the namespace is gone", |it| !it.has("namespaces//shop"));
+    test.cluster.patch(&Actor::admin(), &key, &free, "").unwrap();
+    test.until(70, "the namespace is gone", |it| !it.has("namespaces//shop"));
 }

@@ -1,114 +1,112 @@
 use jiff::SignedDuration;
 use sandbox::cluster::{Actor, Propagation::Background};
-use sandbox::controller::Condition;
-use sandbox::fault::Faults;
+use sandbox::fault::OperatingMode;
 use sandbox::object;
 use sandbox::store::Key;
 
-use crate::world::{World, config_map, csi_class, deployment, stateful_set};
+use crate::test_cluster::{TestCluster, config_map, csi_class, deployment, stateful_set};
 
 #[test]
-fn a_slow_controller_does_the_same_later() {
-    let mut world = World::new();
-    world.namespace("shop");
-    world.set("deployment-controller", Condition::Slow(SignedDuration::from_secs(20)));
-    world.create([deployment("web", 1, &[])]);
-    world.run(19);
-    assert!(world.list("apps/replicasets").is_empty());
-    world.until(10, "a ready Pod", |it| it.ready("web") == 1);
+fn slow_controller_does_the_same_later() {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    test.set("deployment-controller", OperatingMode::Slow(SignedDuration::from_secs(20)));
+    test.create([deployment("web", 1, &[])]);
+    test.run(19);
+    assert!(test.list("apps/replicasets").is_empty());
+    test.until(10, "a ready Pod", |it| it.ready("web") == 1);
 }
 
 #[test]
-fn a_failing_controller_tries_again_until_it_is_let() {
-    let mut world = World::new();
-    world.namespace("shop");
-    world.set("replicaset-controller", Condition::Failing);
-    world.create([deployment("web", 1, &[])]);
-    world.run(30);
-    assert!(world.pods("web").is_empty());
-    world.on("replicaset-controller");
-    world.until(70, "a ready Pod", |it| it.ready("web") == 1);
+fn failing_controller_retries_until_it_may() {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    test.set("replicaset-controller", OperatingMode::Failing);
+    test.create([deployment("web", 1, &[])]);
+    test.run(30);
+    assert!(test.pods("web").is_empty());
+    test.on("replicaset-controller");
+    test.until(70, "a ready Pod", |it| it.ready("web") == 1);
 }
 
 #[test]
-fn a_controller_that_comes_back_finds_what_it_missed() {
-    let mut world = World::new();
-    world.namespace("shop");
-    world.off("replicaset-controller");
-    world.create([deployment("web", 1, &[])]);
-    world.run(30);
-    assert!(world.pods("web").is_empty());
-    world.on("replicaset-controller");
-    world.until(5, "a ready Pod", |it| it.ready("web") == 1);
+fn controller_that_comes_back_finds_what_it_missed() {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    test.off("replicaset-controller");
+    test.create([deployment("web", 1, &[])]);
+    test.run(30);
+    assert!(test.pods("web").is_empty());
+    test.on("replicaset-controller");
+    test.until(5, "a ready Pod", |it| it.ready("web") == 1);
 }
 
 #[test]
-fn the_controller_manager_is_most_of_them() {
-    let mut world = World::new();
-    world.namespace("shop");
-    world.off("kube-controller-manager");
-    let off = |world: &World| {
-        let all = world.controllers.iter();
-        all.filter(|(_, condition)| *condition == Condition::Off).count()
+fn controller_manager_addresses_most_controllers() {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    test.off("kube-controller-manager");
+    let off = |test: &TestCluster| {
+        let all = test.controllers.iter();
+        all.filter(|(_, condition)| *condition == OperatingMode::Off).count()
     };
-    let all = world.controllers.iter().count();
+    let all = test.controllers.iter().count();
     assert_eq!(
-        off(&world),
+        off(&test),
         all - 7,
         "all but scheduler, kubelets, drivers, operators and a part of the API server"
     );
-    world.create([deployment("web", 1, &[])]);
-    world.delete("namespaces//shop", Background);
-    world.run(60);
-    assert!(world.list("apps/replicasets").is_empty());
-    assert!(world.at("namespaces//shop")["status"]["conditions"].is_null());
-    world.on("kube-controller-manager");
-    assert_eq!(off(&world), 0);
-    world.until(30, "the namespace is gone", |it| !it.has("namespaces//shop"));
+    test.create([deployment("web", 1, &[])]);
+    test.delete("namespaces//shop", Background);
+    test.run(60);
+    assert!(test.list("apps/replicasets").is_empty());
+    assert!(test.at("namespaces//shop")["status"]["conditions"].is_null());
+    test.on("kube-controller-manager");
+    assert_eq!(off(&test), 0);
+    test.until(30, "the namespace is gone", |it| !it.has("namespaces//shop"));
 }
 
 #[test]
 fn every_controller_has_its_own_name() {
-    let mut world = World::new();
+    let mut test = TestCluster::new();
     let names: std::collections::BTreeSet<_> =
-        world.controllers.iter().map(|(name, _)| name).collect();
-    assert_eq!(names.len(), world.controllers.iter().count());
-    assert!(!world.controllers.set("nobody", Condition::Off));
+        test.controllers.iter().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), test.controllers.iter().count());
+    assert!(!test.controllers.set_mode("nobody", OperatingMode::Off));
 }
 
 #[test]
-fn what_its_owner_insists_on_comes_back() {
-    let mut world = World::new();
-    world.namespace("shop");
-    world.create([config_map("settings", &serde_json::json!({}))]);
-    world.run(1);
-    let first = object::uid(world.at("configmaps/shop/settings")).to_owned();
-    world
-        .controllers
-        .breakage
+fn recreated_object_comes_back() {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    test.create([config_map("settings", &serde_json::json!({}))]);
+    test.run(1);
+    let first = object::uid(test.at("configmaps/shop/settings")).to_owned();
+    test.controllers
+        .node_faults
         .recreated
         .insert(Key::new("", "configmaps", "shop", "settings"), None);
-    world.delete("configmaps/shop/settings", Background);
-    world.until(3, "another", |it| {
+    test.delete("configmaps/shop/settings", Background);
+    test.until(3, "another", |it| {
         it.get("configmaps/shop/settings").is_some_and(|it| object::uid(it) != first)
     });
-    world.controllers.breakage.repair();
-    world.delete("configmaps/shop/settings", Background);
-    world.run(10);
-    assert!(!world.has("configmaps/shop/settings"));
+    test.controllers.node_faults.repair();
+    test.delete("configmaps/shop/settings", Background);
+    test.run(10);
+    assert!(!test.has("configmaps/shop/settings"));
 }
 
 /// All that happened in the life and death of an application, as text.
 fn story(seed: u64) -> String {
-    let mut world = World::with_seed(seed);
-    world.namespace("shop");
-    world.create(csi_class());
-    world.create([deployment("web", 3, &[]), stateful_set("db", 2)]);
-    world.run(20);
-    world.delete("namespaces//shop", Background);
-    world.run(90);
-    assert!(!world.has("namespaces//shop"));
-    let events = world.cluster.store.since(1).unwrap();
+    let mut test = TestCluster::with_seed(seed);
+    test.namespace("shop");
+    test.create(csi_class());
+    test.create([deployment("web", 3, &[]), stateful_set("db", 2)]);
+    test.run(20);
+    test.delete("namespaces//shop", Background);
+    test.run(90);
+    assert!(!test.has("namespaces//shop"));
+    let events = test.cluster.store.since(1).unwrap();
     events
         .map(|it| it.event())
         .map(|it| format!("{:?} {} {}", it.change, it.key, it.object))
@@ -117,7 +115,7 @@ fn story(seed: u64) -> String {
 }
 
 #[test]
-fn the_same_seed_tells_the_same_story_and_another_another() {
+fn same_seed_gives_the_same_log_and_another_seed_another() {
     let first = story(7);
     assert!(first == story(7));
     assert!(first != story(8));
@@ -125,11 +123,11 @@ fn the_same_seed_tells_the_same_story_and_another_another() {
 
 /// Whatever the API lets in, no controller stops because of it.
 #[test]
-fn absurd_numbers_stop_nobody() {
+fn absurd_numbers_stop_no_controller() {
     let numbers = [-1, i64::MIN, i64::MAX, 0];
     for number in numbers {
-        let mut world = World::new();
-        world.namespace("shop");
+        let mut test = TestCluster::new();
+        test.namespace("shop");
         let spec = |extra: serde_json::Value| {
             let mut spec = deployment("odd", 1, &[])["spec"].clone();
             for (member, value) in extra.as_object().unwrap() {
@@ -187,8 +185,8 @@ fn absurd_numbers_stop_nobody() {
             let object = serde_json::json!({
                 "apiVersion": api_version, "kind": kind, "metadata": {"name": "odd", "namespace": "shop"}, "spec": spec,
             });
-            let key = world.cluster.key_of(&object).unwrap();
-            let made = world.cluster.create(
+            let key = test.cluster.key_of(&object).unwrap();
+            let made = test.cluster.create(
                 &Actor::admin(),
                 &key.group,
                 &key.plural,
@@ -198,29 +196,29 @@ fn absurd_numbers_stop_nobody() {
             // Refused by validation is as good.
             drop(made);
         }
-        world.run(130);
-        world.create([deployment("web", 1, &[])]);
-        world.until(10, "life goes on", |it| it.ready("web") == 1);
+        test.run(130);
+        test.create([deployment("web", 1, &[])]);
+        test.until(10, "life goes on", |it| it.ready("web") == 1);
     }
 }
 
 #[test]
-fn what_cannot_happen_is_said_and_the_rest_happens() {
-    let mut world = World::new();
-    world.namespace("shop");
-    world.create([config_map("settings", &serde_json::json!({}))]);
+fn fault_that_cannot_be_applied_is_reported_and_the_others_are_applied() {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    test.create([config_map("settings", &serde_json::json!({}))]);
     let script = "
         at 0s delete configmaps shop/nothing
         at 0s unfinalize configmaps shop/nothing example.com/x
         at 0s change widgets.example.com shop/nothing {}
         at 0s delete configmaps shop/settings
     ";
-    let faults = Faults::parse(script, world.cluster.steady()).unwrap();
-    world.cluster.faults.join(faults);
-    world.turn();
-    let whys: Vec<_> = world.take_failures().into_iter().map(|it| it.why).collect();
+    let faults = test.parse_faults(script).unwrap();
+    test.cluster.faults.extend(faults);
+    test.run_until_idle();
+    let whys: Vec<_> = test.take_failed_faults().into_iter().map(|it| it.why).collect();
     let nothing = "configmaps \"nothing\" not found";
     assert_eq!(whys, [nothing, nothing, "widgets.example.com \"nothing\" not found"]);
-    assert!(!world.has("configmaps/shop/settings"));
-    world.run(1);
+    assert!(!test.has("configmaps/shop/settings"));
+    test.run(1);
 }
