@@ -313,12 +313,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::controller::timing::Timing;
 
-    fn world() -> ControlPlane {
+    fn control_plane() -> ControlPlane {
         let mut control_plane =
             ControlPlane::new("2026-01-01T00:00:00Z".parse().unwrap(), 1, Timing::default());
         control_plane.cluster.clock.set_speed(0);
-        world
+        control_plane
     }
 
     fn pass(control_plane: &mut ControlPlane, seconds: i64) {
@@ -338,9 +339,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn worlds_side_by_side_run_and_can_be_reset() {
-        let mut control_plane = world();
-        let mut game = Demo::everything().unwrap();
-        game.set_up(&mut control_plane).unwrap();
+        let mut control_plane = control_plane();
+        let mut demo = Demo::everything().unwrap();
+        demo.set_up(&mut control_plane).unwrap();
         pass(&mut control_plane, 60);
         let pods = control_plane.cluster.list("", "pods", None);
         let not_ready: Vec<&str> = pods
@@ -352,35 +353,35 @@ mod tests {
         assert_eq!(not_ready, Vec::<&str>::new());
         let before = names(&control_plane, "deployments", "apps");
         assert_eq!(
-            game.incidents().map(|(name, begun)| format!("{name} {begun}")).collect::<Vec<_>>(),
+            demo.incidents().map(|(name, begun)| format!("{name} {begun}")).collect::<Vec<_>>(),
             ["s1 false", "s2 false", "s3 false", "s4 false", "s5 false"]
         );
 
-        game.start_incident(&mut control_plane, "s4").unwrap();
+        demo.start_incident(&mut control_plane, "s4").unwrap();
         pass(&mut control_plane, 40);
-        assert!(game.incidents().any(|it| it == ("s4", true)));
+        assert!(demo.incidents().any(|it| it == ("s4", true)));
         assert_ne!(names(&control_plane, "deployments", "apps"), before);
         pass(&mut control_plane, 600);
         assert_eq!(
             names(&control_plane, "topics", "queue.example").len(),
             2,
-            "nobody finalizes them"
+            "no operator removes their finalizers"
         );
-        game.repair(&mut control_plane);
+        demo.repair(&mut control_plane);
         pass(&mut control_plane, 60);
         assert_eq!(names(&control_plane, "topics", "queue.example"), Vec::<String>::new());
 
-        let uids: BTreeSet<String> = world
+        let uids: BTreeSet<String> = control_plane
             .cluster
             .store
             .keys()
             .filter_map(|key| control_plane.cluster.get(&key).cloned())
             .map(|it| object::uid(&it).to_owned())
             .collect();
-        game.reset(&mut control_plane).unwrap();
+        demo.reset(&mut control_plane).unwrap();
         pass(&mut control_plane, 60);
         assert_eq!(names(&control_plane, "deployments", "apps"), before);
-        assert!(game.incidents().all(|(_, begun)| !begun));
+        assert!(demo.incidents().all(|(_, begun)| !begun));
         let again = control_plane
             .cluster
             .store
@@ -391,11 +392,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn fault_switches_are_listed_take_effect_and_are_repaired() {
-        let mut control_plane = world();
-        let game = Demo::everything().unwrap();
-        game.set_up(&mut control_plane).unwrap();
+        let mut control_plane = control_plane();
+        let demo = Demo::everything().unwrap();
+        demo.set_up(&mut control_plane).unwrap();
         pass(&mut control_plane, 60);
-        let all = game.fault_switches(&control_plane);
+        let all = demo.fault_switches(&control_plane);
         for wanted in ["Node(\"node-a\")", "Metrics", "Nfs("] {
             assert!(
                 all.iter().any(|(it, on)| format!("{it:?}").starts_with(wanted) && !on),
@@ -403,18 +404,18 @@ mod tests {
             );
         }
         for (switch, _) in &all {
-            game.set(&mut control_plane, switch, true).unwrap();
+            demo.set(&mut control_plane, switch, true).unwrap();
         }
-        game.set(&mut control_plane, &FaultSwitch::Volume("s2-archive".into()), true).unwrap();
-        assert!(game.fault_switches(&control_plane).iter().all(|(_, on)| *on));
-        assert_eq!(game.fault_switches(&control_plane).len(), all.len() + 1);
+        demo.set(&mut control_plane, &FaultSwitch::Volume("s2-archive".into()), true).unwrap();
+        assert!(demo.fault_switches(&control_plane).iter().all(|(_, on)| *on));
+        assert_eq!(demo.fault_switches(&control_plane).len(), all.len() + 1);
         pass(&mut control_plane, 10);
         assert!(!control_plane.cluster.is_available("v1beta1.metrics.k8s.io"));
-        game.repair(&mut control_plane);
-        assert!(game.fault_switches(&control_plane).iter().all(|(_, on)| !on));
+        demo.repair(&mut control_plane);
+        assert!(demo.fault_switches(&control_plane).iter().all(|(_, on)| !on));
         pass(&mut control_plane, 30);
         assert!(control_plane.cluster.is_available("v1beta1.metrics.k8s.io"));
-        let unknown = game.set(&mut control_plane, &FaultSwitch::Node("node-z".into()), true);
+        let unknown = demo.set(&mut control_plane, &FaultSwitch::Node("node-z".into()), true);
         assert!(matches!(unknown, Err(DemoError::FaultSwitch)));
         assert!(matches!(Demo::set_speed(&mut control_plane, 0), Err(DemoError::Speed(0))));
         Demo::set_speed(&mut control_plane, 10).unwrap();

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tower::ServiceExt;
 
-/// A cluster of three machines with a namespace `shop` in it: a Pod on each of two machines that has a directory of an
-/// NFS server mounted, one that has nothing, a ReplicaSet of one, and a ConfigMap that a finalizer holds.
+/// A cluster of three nodes with a namespace `shop`: a Pod on each of two nodes that mounts an NFS export, one without
+/// volumes, a ReplicaSet of one, and a ConfigMap with a finalizer.
 fn objects() -> Vec<Value> {
     let pod = |name: &str, node: &str, volumes: Value| {
         json!({
@@ -96,10 +96,10 @@ fn objects() -> Vec<Value> {
     ]
 }
 
-/// Who asks.
+/// An HTTP client.
 struct Client {
     sandbox: Sandbox,
-    /// Where it began to watch.
+    /// The revision from which it watches.
     since: u64,
     uids: BTreeMap<String, String>,
 }
@@ -119,7 +119,7 @@ impl Client {
         client
     }
 
-    /// Tells the sandbox what happens.
+    /// Schedules a fault for now.
     async fn tell(&self, line: &str) -> String {
         self.sandbox.with(|world| {
             let faults = world.parse_faults(&format!("at 0s {line}"));
@@ -131,7 +131,7 @@ impl Client {
         failures.first().map_or("so be it".into(), |failure| failure.reason.clone())
     }
 
-    /// Asks, and says in a few words what was answered.
+    /// Sends a request, and returns a short form of the answer.
     async fn see(&mut self, method: Method, path: &str) -> String {
         let place = match path.split('/').next().unwrap().split('?').next().unwrap() {
             "nodes" => format!("/api/v1/{path}"),
@@ -204,7 +204,7 @@ impl Client {
         if told.is_empty() { "there".into() } else { told.join(", ") }
     }
 
-    /// Does one step of a part.
+    /// Runs one step.
     async fn step(&mut self, step: &str) -> String {
         let words: Vec<&str> = step.split_whitespace().collect();
         match words.as_slice() {
@@ -221,7 +221,7 @@ impl Client {
     }
 }
 
-/// Plays a part: what is done, and after `->` what is seen of it.
+/// Runs a list of steps: each is an action, and after `->` its result.
 async fn check(part: &str) {
     let mut client = Client::new().await;
     let mut seen = vec![];

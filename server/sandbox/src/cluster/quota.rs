@@ -15,12 +15,12 @@ use crate::{
 };
 
 impl Cluster {
-    /// Charges an object that comes, or the difference to what it was, to the quotas of its namespace. As with the
-    /// real one it stays charged when the object is refused after all, until the quota controller counts again.
+    /// Charges a new object, or the increase of a changed one, to the quotas of its namespace. As in Kubernetes the
+    /// charge stays when the object is refused after all, until the quota controller counts again.
     ///
     /// # Errors
     ///
-    /// 403 where it is more than is left, or where nobody has counted yet.
+    /// 403 where the quota would be exceeded, or was not counted yet.
     pub(super) fn charge(
         &mut self,
         write: &Write,
@@ -97,7 +97,7 @@ impl Cluster {
     }
 }
 
-/// What is used more than before of what is limited.
+/// The increase of the limited resources.
 fn requested(usage: &ResourceList, before: &ResourceList, hard: &ResourceList) -> ResourceList {
     let more = usage.iter().map(|(name, amount)| {
         let before = before.get(name).copied().unwrap_or(Quantity::ZERO);
@@ -176,7 +176,7 @@ mod tests {
         );
         assert!(make(&mut cluster, "secrets", json!({"metadata": {"name": "s"}})).is_err());
         make(&mut cluster, "configmaps", json!({"metadata": {"name": "m"}})).unwrap();
-        // Nothing is given back but by the controller.
+        // Only the controller reduces a charge.
         let pod = Key::new("", "pods", "default", "a");
         cluster.delete(&Actor::admin(), &pod, &DeleteOptions::default()).unwrap();
         assert_eq!(used(&cluster, &key)["pods"], "1");

@@ -11,9 +11,9 @@ use crate::{
     store::Key,
 };
 
-/// Its name in a path.
+/// The name of the subresource.
 pub(super) const SUBRESOURCE: &str = "scale";
-/// What it is an object of.
+/// The group, version and kind of a Scale.
 pub(super) const KIND: [&str; 3] = ["autoscaling", "v1", "Scale"];
 
 impl Cluster {

@@ -173,7 +173,7 @@ impl Cluster {
             let authority =
                 url.split("://").nth(1).unwrap_or(url).split(['/', '?']).next().unwrap_or_default();
             let host = authority.split(':').next().unwrap_or_default();
-            // An address needs no look-up, and nobody listens there.
+            // An address needs no look-up, and no server listens there.
             return Some(if host.parse::<std::net::Ipv4Addr>().is_ok() {
                 let port = if authority.contains(':') { "" } else { ":443" };
                 format!("dial tcp {authority}{port}: connect: connection refused")

@@ -90,7 +90,7 @@ fn tend(key: &Key, attachment: &Value, client: &mut Client<'_>) -> Result<Next, 
     Ok(Next::Rest)
 }
 
-/// Lets a volume go that is to go and attached to nothing.
+/// Removes the finalizer of a volume that is being deleted and not attached.
 fn let_go(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
     let ours = finalizer(text(volume, "/spec/csi/driver"));
     let attached =

@@ -44,7 +44,7 @@ impl Reconcile for ClaimProtection {
     }
 }
 
-/// Whether a Pod was just told its final DELETE.
+/// Whether a Pod has just got its final DELETE.
 fn is_last_word(event: &Event) -> bool {
     PODS.has(&event.key) && is_shut_down(&event.object)
 }

@@ -91,7 +91,7 @@ impl Reconcile for Definitions {
     }
 }
 
-/// How long it waits before it says that it could not see the last one go: the poll's timeout in the same file.
+/// The time after which it reports that objects remain: the poll's timeout in the same file.
 const PATIENCE: i64 = 60;
 
 fn wait(definition: &mut Value, client: &mut Client<'_>) -> Result<Next, Status> {
@@ -117,7 +117,7 @@ fn count(definition: &Value, client: &Client<'_>) -> usize {
     client.list_any(group, plural).len()
 }
 
-/// Deletes all instances; says what stood against it.
+/// Deletes all objects of a definition. Returns what went wrong.
 fn delete_instances(definition: &Value, client: &mut Client<'_>) -> Result<(), String> {
     let (group, plural) = (text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
     if let Some(kind) = client.stored(group, plural) {

@@ -34,7 +34,8 @@ impl Reconcile for Endpoints {
         }
     }
 
-    /// When it starts it looks for those whose Service went while it was away, whoever made them (`checkLeftoverEndpoints`).
+    /// Lists at its start the Endpoints whose Service went while it was off, whatever created them
+    /// (`checkLeftoverEndpoints`).
     fn observe_first(&mut self, event: &Event, queue: &mut Queue<Key>) {
         if ENDPOINTS.has(&event.key) {
             queue.add(SERVICES.key(&event.key.namespace, &event.key.name));

@@ -15,19 +15,19 @@ use crate::object::unset;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
-/// How long it takes to notice.
+/// The time until it notices that an object is gone.
 const RECONCILIATION: Duration = Duration::from_secs(1);
 
 pub(super) struct GitOps {
     gone: BTreeMap<Key, Arc<Value>>,
 }
 
-/// What it looks at.
+/// What it reconciles.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
-    /// All that it insists on, as it starts: what went while it was away it did not see go.
+    /// All its objects, when it starts: it has not observed what was deleted before.
     All,
-    /// One thing that went.
+    /// One object that was deleted.
     One(Key),
 }
 
@@ -79,7 +79,7 @@ impl Reconcile for GitOps {
     }
 }
 
-/// Makes an object again if it is gone, without what the cluster wrote into it.
+/// Creates an object again if it is gone, without the fields that the cluster wrote.
 fn make_again(key: &Key, last: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     if client.get(key).is_some() {
         return Ok(());

@@ -33,7 +33,7 @@ pub(super) struct Jobs {
     backoffs: BTreeMap<String, Backoff>,
 }
 
-/// A Job, or a Pod that once had one.
+/// A Job, or a Pod that has lost its Job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
     Job(Key),
@@ -76,7 +76,7 @@ impl Reconcile for Jobs {
                 let Some(pod) = client.get(key).filter(|it| has_finalizer(it, TRACKING)) else {
                     return Ok(Next::Rest);
                 };
-                // One that another kind controls is not this controller's: deletion.md, P16.
+                // A Pod that another kind controls is not for this controller.
                 let job = match super::read::controller(&pod) {
                     Some(owner) if text(owner, "/kind") != JOBS.kind => {
                         return Ok(Next::Rest);
@@ -110,7 +110,7 @@ fn is_finished(job: &Value) -> bool {
     is_true(job, "Complete") || is_true(job, "Failed")
 }
 
-/// Takes the tracking finalizer off a Pod.
+/// Removes the tracking finalizer from a Pod.
 fn release(pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     let key = PODS.key(namespace(pod), name(pod));
     match client.modify(&key, |it| {
@@ -121,7 +121,7 @@ fn release(pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     }
 }
 
-/// How a Job ended, or is about to: an interim condition, then, when none of its Pods is left, the final one.
+/// The end of a Job: an interim condition, and the final one when none of its Pods is left.
 struct Outcome {
     succeeded: bool,
     reason: String,
@@ -134,7 +134,7 @@ impl Outcome {
         Self { succeeded, reason: reason.to_owned(), message: message.to_owned() }
     }
 
-    /// What an earlier look decided.
+    /// The decision of an earlier reconciliation.
     fn decided(job: &Value) -> Option<Self> {
         let interim = ["SuccessCriteriaMet", "FailureTarget"];
         let found = interim.into_iter().find(|it| is_true(job, it))?;
@@ -235,7 +235,7 @@ impl Jobs {
     }
 }
 
-/// Writes the final condition of a Job none of whose Pods is left (`enactJobFinished`).
+/// Writes the final condition of a Job without Pods (`enactJobFinished`).
 fn finish(mut job: Value, outcome: &Outcome, client: &mut Client<'_>) -> Result<(), Status> {
     outcome.write(if outcome.succeeded { "Complete" } else { "Failed" }, &mut job, client);
     if outcome.succeeded {
@@ -250,14 +250,14 @@ fn finish(mut job: Value, outcome: &Outcome, client: &mut Client<'_>) -> Result<
     Ok(())
 }
 
-/// How long a Job may still be active, if it has a deadline.
+/// The time that a Job may still be active, if it has a deadline.
 fn remaining(job: &Value, now: Timestamp) -> Option<Duration> {
     let seconds = u64::try_from(number(job, "/spec/activeDeadlineSeconds")?).ok()?;
     let due = later(time(job, "/status/startTime")?, Duration::from_secs(seconds));
     Some(Duration::try_from(due.duration_since(now)).unwrap_or_default())
 }
 
-/// How many Pods a Job should have now (`manageJob`).
+/// The number of Pods that a Job should have (`manageJob`).
 fn wanted(job: &Value, succeeded: i64, active: usize) -> usize {
     let parallelism = small(number(job, "/spec/parallelism").unwrap_or(1));
     let wanted = match number(job, "/spec/completions").map(small) {
@@ -283,7 +283,7 @@ fn only_when_failed(job: &Value) -> bool {
         || job.pointer("/spec/podFailurePolicy").is_some()
 }
 
-/// Deletes the Pods beyond as many as are wanted; says how many.
+/// Deletes the surplus Pods. Returns their number.
 fn dismiss(
     job: &Value,
     crew: &mut Vec<Arc<Value>>,
@@ -298,7 +298,7 @@ fn dismiss(
     Ok(extra)
 }
 
-/// Notes whether a Job is suspended. One that never was has no condition for it.
+/// Records whether a Job is suspended. A Job that never was has no such condition.
 fn suspend(job: &Value, changed: &mut Value, client: &mut Client<'_>) {
     let now = client.now();
     if flag(job, "/spec/suspend") {

@@ -28,27 +28,27 @@ use crate::status::Status;
 use crate::store::{Change, Event, Key};
 use mount::{Mount, Unmounted};
 
-/// How often something is looked at that nobody tells a kubelet about: volumes that are not there yet, its own power.
+/// The period at which a kubelet checks what no event announces: volumes that are not there yet, its own fault.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long it waits at most before it tries again what was refused (`backOffPeriod` in pkg/kubelet/kubelet.go).
+/// The longest wait before a refused request is tried again (`backOffPeriod` in pkg/kubelet/kubelet.go).
 const BACK_OFF: Duration = Duration::from_secs(10);
 
 pub(super) struct Kubelets {
-    /// The Pods on machines, by UID.
+    /// The Pods on all nodes, by UID.
     pods: BTreeMap<String, Held>,
     nodes: BTreeMap<String, node_status::NodeStatus>,
-    /// What slow machines have learned of, and when they come to it.
+    /// What slow kubelets have observed, and when they act on it.
     late: BTreeMap<Work, Timestamp>,
-    /// How many addresses were given to Pods.
+    /// The number of addresses that Pods were given.
     addresses: u32,
     timing: Timing,
 }
 
-/// A machine or a Pod on one.
+/// A node, or a Pod on a node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
-    /// Which machines there are.
+    /// The list of nodes.
     Machines,
     NodeStatus(String),
     Pod {
@@ -58,7 +58,7 @@ pub(super) enum Work {
     },
 }
 
-/// A Pod on a machine.
+/// A Pod on a node.
 struct Held {
     key: Key,
     node: String,
@@ -66,11 +66,11 @@ struct Held {
     mounts: Vec<Mount>,
     address: String,
     started: Timestamp,
-    /// Why its volumes could not be mounted; said once.
+    /// The reason why its volumes cannot be mounted, which an event reports once.
     complaint: String,
 }
 
-/// How far a Pod on a machine is.
+/// The state of a Pod on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Its volumes are not all there.
@@ -81,7 +81,7 @@ enum Stage {
     Running {
         since: Timestamp,
     },
-    /// Its containers were told to stop.
+    /// Its containers have got SIGTERM.
     Stopping {
         until: Timestamp,
     },
@@ -90,7 +90,7 @@ enum Stage {
         next: Timestamp,
         failures: u32,
     },
-    /// Nothing of it is left on the machine, but perhaps its cgroup.
+    /// Nothing of it is left on the node, except perhaps its cgroup.
     Clean,
 }
 
@@ -145,12 +145,12 @@ impl Reconcile for Kubelets {
                 }
                 Ok(Next::After(self.timing.lease_renewal()))
             }
-            Work::NodeStatus(name) => self.tend_machine(name, client, queue),
+            Work::NodeStatus(name) => self.report_node(name, client, queue),
             Work::Pod { key, uid, node } => {
                 if !client.node_faults.kubelets.contains(node) {
                     return Ok(Next::Rest);
                 }
-                // A silence may be shorter than what the machine would notice of itself.
+                // A silence may be shorter than the kubelet's own period.
                 if client.node_fault(node) == Some(NodeFault::Silent) {
                     return Ok(Next::After(LOOK));
                 }
@@ -164,7 +164,7 @@ impl Reconcile for Kubelets {
 }
 
 impl Kubelets {
-    /// When to look again whether its machine has come to this, if it is a slow one.
+    /// The time at which a slow kubelet acts on a change.
     fn lag(&mut self, work: &Work, client: &Client<'_>) -> Option<Duration> {
         let (Work::NodeStatus(node) | Work::Pod { node, .. }) = work else { return None };
         let Some(NodeFault::Slow(by)) = client.node_fault(node) else {
@@ -174,14 +174,14 @@ impl Kubelets {
         let now = client.steady();
         let due = *self.late.entry(work.clone()).or_insert_with(|| later(now, by));
         if due > now {
-            // It may be repaired meanwhile.
+            // The node may be repaired meanwhile.
             return due.duration_since(now).try_into().ok().map(|wait: Duration| wait.min(LOOK));
         }
         self.late.remove(work);
         None
     }
 
-    fn tend_machine(
+    fn report_node(
         &mut self,
         name: &str,
         client: &mut Client<'_>,
@@ -211,8 +211,8 @@ impl Kubelets {
                 queue.add(Work::Pod { key, uid: uid(pod).to_owned(), node: name.to_owned() });
             }
         }
-        let wait = machine.tend(name, &self.timing, &mut client.node(name))?;
-        // Its power may go at any moment.
+        let wait = machine.report_due(name, &self.timing, &mut client.node(name))?;
+        // The kubelet may fall silent at any moment.
         Ok(Next::After(wait))
     }
 
@@ -239,7 +239,7 @@ impl Kubelets {
                 started: client.now(),
                 complaint: String::new(),
             };
-            // A kubelet that comes back finds what it had running, and what it had mounted.
+            // A kubelet that comes back finds its running containers and its mounts.
             let held = if text(pod, "/status/phase") == "Running" {
                 held.found(pod, client)
             } else if ended(pod) {
@@ -250,14 +250,14 @@ impl Kubelets {
             self.pods.insert(uid_of.to_owned(), held);
         }
         let Some(held) = self.pods.get_mut(uid_of) else { return Ok(Next::Rest) };
-        let next = held.tend(object.as_deref(), client);
+        let next = held.advance(object.as_deref(), client);
         if object.is_none() && held.stage == Stage::Clean {
             self.pods.remove(uid_of);
         }
         next
     }
 
-    /// Tells the API which attached volumes a node has mounted.
+    /// Reports the attached volumes that a node has mounted.
     fn report_in_use(&self, node: &str, client: &mut Client<'_>) -> Result<(), Status> {
         let on_node = self.pods.values().filter(|it| it.node == node && it.stage != Stage::Clean);
         let in_use: BTreeSet<&str> =
@@ -289,8 +289,8 @@ impl Held {
         self
     }
 
-    /// Goes as far as it can now.
-    fn tend(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
+    /// Advances a Pod as far as possible now.
+    fn advance(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         if pod.is_some_and(|it| is_deleting(it) && pod_status::hold(it) == Some("silent")) {
             return Ok(Next::Rest);
         }
@@ -314,7 +314,7 @@ impl Held {
     fn start(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         let now = client.steady();
         let Some(pod) = pod.filter(|it| !is_deleting(it)) else {
-            // It never ran. Its phase says so before its volumes are let go.
+            // The Pod never ran. Its phase is reported before its volumes are unmounted.
             if let Some(pod) = pod {
                 pod_status::terminate(pod, 137, &self.address, client)?;
             }
@@ -390,7 +390,7 @@ impl Held {
             pod_status::complain_of_kill(pod, client)?;
             return Ok(Next::Rest);
         }
-        // The grace may have been shortened since.
+        // The grace period may have been shortened since.
         let deadline = pod.and_then(|it| time(it, "/metadata/deletionTimestamp"));
         let deadline = deadline.map_or(until, |it| client.steady_at(it));
         let until = until.min(deadline.max(now));
@@ -447,7 +447,7 @@ impl Held {
         Ok(Next::After(wait))
     }
 
-    /// The final DELETE, once the API knows that the Pod has ended and its cgroup is gone.
+    /// Sends the final DELETE, once the API has the Pod's terminal phase and its cgroup is gone.
     fn finish(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         let Some(pod) = pod.filter(|it| is_deleting(it)) else { return Ok(Next::Rest) };
         if !ended(pod) {

@@ -68,7 +68,7 @@ impl Reconcile for ResourceQuotas {
     ) -> Result<Next, Status> {
         let Some(quota) = client.get(key) else { return Ok(Next::Rest) };
         let hard = quota::list(&quota["spec"]["hard"]);
-        // What nobody can count keeps what was said of it.
+        // A resource that cannot be counted keeps its last count.
         let mut used = quota::list(&quota["status"]["used"]);
         used.retain(|name, _| hard.contains_key(name));
         used.extend(count(&quota, &hard, key, client));
@@ -79,7 +79,7 @@ impl Reconcile for ResourceQuotas {
     }
 }
 
-/// `CalculateUsage`: what the objects within a quota's scopes use of what it limits.
+/// `CalculateUsage`: the usage of the limited resources by the objects within a quota's scopes.
 fn count(quota: &Value, hard: &ResourceList, key: &Key, client: &Client<'_>) -> ResourceList {
     let kinds: Vec<Arc<Kind>> = client.discover().namespaced;
     let mut sum = ResourceList::new();

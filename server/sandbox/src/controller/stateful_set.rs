@@ -67,7 +67,7 @@ struct Members<'a> {
     set: &'a Value,
     hash: &'a str,
     pods: BTreeMap<i64, Arc<Value>>,
-    /// One after the other, each ready before the next (`OrderedReady`).
+    /// One Pod after the other, each only when the one before is ready (`OrderedReady`).
     ordered: bool,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Members<'a> {
         let wanted = range(self.set);
         let mut made = 0;
         for at in wanted.clone() {
-            // The rest follows when the first of these changes.
+            // The others follow when the first of these changes.
             if made == pods::BURST {
                 return Ok(());
             }
@@ -112,7 +112,7 @@ impl<'a> Members<'a> {
                 Some(_) => {}
             }
         }
-        // From the last one down; in order, one at a time, and only while all before it are well.
+        // From the last Pod down; in order one at a time, and only while all Pods before it are ready.
         for (_, pod) in self.pods.iter().rev().filter(|(at, _)| !wanted.contains(at)) {
             if is_deleting(pod) {
                 if self.ordered {
@@ -128,7 +128,7 @@ impl<'a> Members<'a> {
         self.roll(client)
     }
 
-    /// Replaces what has an old template, from the last one down, one at a time.
+    /// Replaces Pods of an old template from the last one down, one at a time.
     fn roll(&self, client: &mut Client<'_>) -> Result<(), Status> {
         if text(self.set, "/spec/updateStrategy/type") == "OnDelete" {
             return Ok(());
@@ -184,7 +184,7 @@ impl<'a> Members<'a> {
         for template in templates {
             let claim = format!("{}-{member}", name(template));
             match client.find(CLAIMS, namespace(self.set), &claim) {
-                // It still goes: its name is free only then.
+                // The Pod is still terminating, so its name is not free.
                 Some(claim) if is_deleting(&claim) => {
                     return Err(Status::internal(&format!(
                         "pvc {} is being deleted",

@@ -35,7 +35,7 @@ fn addresses(test: &TestCluster) -> usize {
 }
 
 #[test]
-fn a_service_has_the_addresses_of_its_ready_pods() {
+fn service_has_the_addresses_of_its_ready_pods() {
     let mut test = web();
     assert_eq!(addresses(&test), 2);
     assert_eq!(
@@ -61,7 +61,7 @@ fn a_service_has_the_addresses_of_its_ready_pods() {
 
 /// The old form names no owner: the garbage collector knows nothing of it.
 #[test]
-fn addresses_whose_service_went_unseen_go_when_their_controller_is_back() {
+fn endpoints_of_a_service_that_went_unseen_are_removed_when_the_controller_is_back() {
     let mut test = web();
     test.create([json!({
         "apiVersion": "v1",
@@ -79,7 +79,7 @@ fn addresses_whose_service_went_unseen_go_when_their_controller_is_back() {
 }
 
 #[test]
-fn a_slice_that_is_deleted_is_made_again() {
+fn deleted_slice_is_created_again() {
     let mut test = web();
     let slice = test
         .list("discovery.k8s.io/endpointslices")
@@ -92,7 +92,7 @@ fn a_slice_that_is_deleted_is_made_again() {
 }
 
 #[test]
-fn a_budget_says_how_many_may_be_evicted() {
+fn disruption_budget_says_how_many_pods_may_be_evicted() {
     let mut test = web();
     let status =
         |test: &TestCluster| test.at("policy/poddisruptionbudgets/shop/web")["status"].clone();

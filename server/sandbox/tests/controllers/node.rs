@@ -32,7 +32,7 @@ fn taints(test: &TestCluster, node: &str) -> Vec<String> {
 }
 
 #[test]
-fn machines_register_and_renew() {
+fn kubelets_register_and_renew_their_leases() {
     let mut test = TestCluster::new();
     let ready = |it: &TestCluster| {
         let nodes = it.list("nodes");
@@ -52,7 +52,7 @@ fn machines_register_and_renew() {
 }
 
 #[test]
-fn a_silent_node_is_unknown_then_tainted_and_its_pods_are_evicted_and_never_end() {
+fn silent_node_is_unknown_then_tainted_and_its_evicted_pods_never_end() {
     let (mut test, node) = web();
     test.silence(&node);
     let path = format!("nodes//{node}");
@@ -94,7 +94,7 @@ fn a_silent_node_is_unknown_then_tainted_and_its_pods_are_evicted_and_never_end(
 }
 
 #[test]
-fn a_node_that_comes_back_in_time_keeps_its_pods() {
+fn node_that_comes_back_in_time_keeps_its_pods() {
     let (mut test, node) = web();
     test.silence(&node);
     test.until(70, "not ready", |it| it.ready("web") == 0);
@@ -110,7 +110,7 @@ fn a_node_that_comes_back_in_time_keeps_its_pods() {
 }
 
 #[test]
-fn where_no_node_says_anything_nothing_is_evicted() {
+fn nothing_is_evicted_while_every_node_is_silent() {
     let (mut test, _) = web();
     for node in ["node-a", "node-b", "node-c"] {
         test.silence(node);
@@ -131,7 +131,7 @@ fn evicted() -> (TestCluster, String) {
 }
 
 #[test]
-fn a_node_out_of_service_gives_its_terminating_pods_up() {
+fn node_out_of_service_releases_its_terminating_pods() {
     let (mut test, node) = evicted();
     test.change(&format!("nodes//{node}"), |it| {
         let taint = json!({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"});
@@ -141,7 +141,7 @@ fn a_node_out_of_service_gives_its_terminating_pods_up() {
 }
 
 #[test]
-fn a_node_that_is_deleted_gives_its_pods_up_after_a_quarantine() {
+fn deleted_node_releases_its_pods_after_a_quarantine() {
     let (mut test, node) = evicted();
     test.delete(&format!("nodes//{node}"), Background);
     let after = test.until(90, "one Pod", |it| it.pods("web").len() == 1);
@@ -149,7 +149,7 @@ fn a_node_that_is_deleted_gives_its_pods_up_after_a_quarantine() {
 }
 
 #[test]
-fn a_node_nobody_runs_is_never_heard_of() {
+fn node_without_a_kubelet_is_never_ready() {
     let mut test = TestCluster::new();
     test.create([json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "ghost"}})]);
     test.run(120);
@@ -161,7 +161,7 @@ fn a_node_nobody_runs_is_never_heard_of() {
 }
 
 #[test]
-fn holds_keep_a_pod_on_the_rung_where_a_kubelet_would() {
+fn hold_annotations_stop_a_pod_where_a_kubelet_would() {
     for (hold, phase, terminated) in [
         ("silent", "Running", false),
         ("kill", "Running", false),
@@ -190,7 +190,7 @@ fn holds_keep_a_pod_on_the_rung_where_a_kubelet_would() {
 }
 
 #[test]
-fn a_pod_without_a_node_or_at_its_end_goes_at_once() {
+fn pod_without_a_node_or_already_ended_goes_at_once() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.off("default-scheduler");
@@ -202,7 +202,7 @@ fn a_pod_without_a_node_or_at_its_end_goes_at_once() {
 }
 
 #[test]
-fn a_cordoned_node_gets_nothing_new() {
+fn cordoned_node_gets_no_new_pods() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     for node in ["node-a", "node-b"] {
@@ -221,7 +221,7 @@ fn a_cordoned_node_gets_nothing_new() {
 }
 
 #[test]
-fn a_volume_of_a_dead_node_is_detached_by_force() {
+fn volume_of_a_dead_node_is_detached_by_force() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.create(csi_class());
@@ -244,7 +244,7 @@ fn a_volume_of_a_dead_node_is_detached_by_force() {
 }
 
 #[test]
-fn a_moment_in_which_nobody_had_a_turn_is_no_silence_of_the_nodes() {
+fn pause_of_the_whole_cluster_is_no_silence_of_the_nodes() {
     for seed in 0..8 {
         let mut test = TestCluster::with_seed(seed);
         test.cluster.clock.advance(std::time::Duration::from_secs(300));
@@ -257,7 +257,7 @@ fn a_moment_in_which_nobody_had_a_turn_is_no_silence_of_the_nodes() {
 }
 
 #[test]
-fn a_clock_that_is_set_moves_no_timer() {
+fn jump_of_the_clock_moves_no_timer() {
     for minutes in [10, -10, 3 * 60] {
         let mut test = TestCluster::new();
         test.namespace("shop");
@@ -275,7 +275,7 @@ fn a_clock_that_is_set_moves_no_timer() {
 }
 
 #[test]
-fn a_pod_whose_turn_comes_while_its_node_is_silent_for_a_moment_ends_all_the_same() {
+fn pod_that_is_due_during_a_short_silence_of_its_node_still_ends() {
     let (mut test, node) = web();
     test.delete("apps/deployments/shop/web", Background);
     test.silence(&node);
@@ -287,7 +287,7 @@ fn a_pod_whose_turn_comes_while_its_node_is_silent_for_a_moment_ends_all_the_sam
 }
 
 #[test]
-fn a_machine_that_speaks_is_never_taken_for_lost() {
+fn node_whose_kubelet_reports_is_never_taken_for_lost() {
     for timing in [Timing::default(), Timing::brisk()] {
         let mut test = TestCluster::with_timing(1, timing);
         test.run(120);

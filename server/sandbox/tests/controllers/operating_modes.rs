@@ -14,32 +14,32 @@ use crate::test_cluster::{
     TestCluster, claim, config_map, csi_class, deployment, stateful_set, template,
 };
 
-/// What a controller does where somebody does something.
-struct Deed {
+/// A situation to which one controller reacts.
+struct Case {
     controller: &'static str,
-    /// What is there before.
+    /// Creates what has to exist before.
     before: fn(&mut TestCluster),
-    /// What somebody does.
+    /// Does what the controller reacts to.
     act: fn(&mut TestCluster),
-    /// Whether the controller has answered.
+    /// Whether the controller has reacted.
     is_done: fn(&TestCluster) -> bool,
-    /// How long it takes it at most, in seconds.
+    /// The longest time that it takes, in seconds.
     within: i64,
 }
 
-fn deed(
+fn case(
     controller: &'static str,
     within: i64,
     before: fn(&mut TestCluster),
     act: fn(&mut TestCluster),
     is_done: fn(&TestCluster) -> bool,
-) -> Deed {
-    Deed { controller, before, act, is_done, within }
+) -> Case {
+    Case { controller, before, act, is_done, within }
 }
 
 fn nothing(_: &mut TestCluster) {}
 
-/// A claim with a volume that is attached to machines.
+/// A claim with a volume that can be attached to nodes.
 fn with_a_volume(test: &mut TestCluster) {
     test.create(csi_class());
     test.create([claim("data", "fast", "ReadWriteOnce")]);
@@ -92,7 +92,7 @@ fn definition() -> Value {
     })
 }
 
-/// A device that a Pod had which is no more.
+/// A device that was allocated to a Pod which no longer exists.
 fn given() -> Value {
     json!({
         "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
@@ -109,10 +109,10 @@ fn settings() -> Key {
     Key::new("", "configmaps", "shop", "settings")
 }
 
-/// What each does that only it does.
-fn deeds() -> Vec<Deed> {
+/// For each controller, a situation to which only it reacts.
+fn cases() -> Vec<Case> {
     vec![
-        deed(
+        case(
             "garbage-collector-controller",
             5,
             |test| {
@@ -125,42 +125,42 @@ fn deeds() -> Vec<Deed> {
             |test| test.delete("configmaps/shop/owner", Background),
             |test| !test.has("configmaps/shop/owned"),
         ),
-        deed(
+        case(
             "namespace-controller",
             30,
             nothing,
             |test| test.delete("namespaces//shop", Background),
             |test| !test.has("namespaces//shop"),
         ),
-        deed(
+        case(
             "serviceaccount-controller",
             5,
             nothing,
             |test| test.namespace("other"),
             |test| test.has("serviceaccounts/other/default"),
         ),
-        deed(
+        case(
             "root-ca-certificate-publisher-controller",
             5,
             nothing,
             |test| test.namespace("other"),
             |test| test.has("configmaps/other/kube-root-ca.crt"),
         ),
-        deed(
+        case(
             "deployment-controller",
             5,
             nothing,
             |test| test.create([deployment("web", 1, &[])]),
             |test| !test.list("apps/replicasets").is_empty(),
         ),
-        deed(
+        case(
             "replicaset-controller",
             5,
             nothing,
             |test| test.create([deployment("web", 1, &[])]),
             |test| !test.pods("web").is_empty(),
         ),
-        deed(
+        case(
             "replicationcontroller-controller",
             5,
             nothing,
@@ -173,14 +173,14 @@ fn deeds() -> Vec<Deed> {
             },
             |test| !test.pods("old").is_empty(),
         ),
-        deed(
+        case(
             "statefulset-controller",
             5,
             |test| test.create(csi_class()),
             |test| test.create([stateful_set("db", 1)]),
             |test| !test.pods("db").is_empty(),
         ),
-        deed(
+        case(
             "daemonset-controller",
             5,
             nothing,
@@ -192,7 +192,7 @@ fn deeds() -> Vec<Deed> {
             },
             |test| !test.pods("agent").is_empty(),
         ),
-        deed(
+        case(
             "job-controller",
             5,
             nothing,
@@ -206,7 +206,7 @@ fn deeds() -> Vec<Deed> {
             },
             |test| !test.pods("once").is_empty(),
         ),
-        deed(
+        case(
             "cronjob-controller",
             65,
             nothing,
@@ -220,7 +220,7 @@ fn deeds() -> Vec<Deed> {
             },
             |test| !test.list("batch/jobs").is_empty(),
         ),
-        deed(
+        case(
             "horizontal-pod-autoscaler-controller",
             20,
             |test| test.create([deployment("web", 1, &[])]),
@@ -236,14 +236,14 @@ fn deeds() -> Vec<Deed> {
             },
             |test| at(test, "apps/deployments/shop/web")["spec"]["replicas"] == 3,
         ),
-        deed(
+        case(
             "endpoints-controller",
             5,
             nothing,
             |test| test.create([service()]),
             |test| test.has("endpoints/shop/web"),
         ),
-        deed(
+        case(
             "endpointslice-controller",
             5,
             nothing,
@@ -253,35 +253,35 @@ fn deeds() -> Vec<Deed> {
                 slices.into_iter().any(|it| object::name(it).starts_with("web-"))
             },
         ),
-        deed(
+        case(
             "persistentvolume-binder-controller",
             20,
             |test| test.create([volume("v")]),
             |test| test.create([claim("data", "by-hand", "ReadWriteOnce")]),
             |test| at(test, "persistentvolumeclaims/shop/data")["status"]["phase"] == "Bound",
         ),
-        deed(
+        case(
             "external-provisioner",
             20,
             |test| test.create(csi_class()),
             |test| test.create([claim("data", "fast", "ReadWriteOnce")]),
             |test| !test.list("persistentvolumes").is_empty(),
         ),
-        deed(
+        case(
             "persistentvolumeclaim-protection-controller",
             5,
             |test| test.create([claim("data", "by-hand", "ReadWriteOnce")]),
             |test| test.delete("persistentvolumeclaims/shop/data", Background),
             |test| !test.has("persistentvolumeclaims/shop/data"),
         ),
-        deed(
+        case(
             "persistentvolume-protection-controller",
             5,
             |test| test.create([volume("v")]),
             |test| test.delete("persistentvolumes//v", Background),
             |test| !test.has("persistentvolumes//v"),
         ),
-        deed(
+        case(
             "volumeattributesclass-protection-controller",
             5,
             |test| {
@@ -293,7 +293,7 @@ fn deeds() -> Vec<Deed> {
             |test| test.delete("storage.k8s.io/volumeattributesclasses//gold", Background),
             |test| !test.has("storage.k8s.io/volumeattributesclasses//gold"),
         ),
-        deed(
+        case(
             "service-cidr-controller",
             5,
             nothing,
@@ -305,14 +305,14 @@ fn deeds() -> Vec<Deed> {
             },
             |test| has_condition(test, "networking.k8s.io/servicecidrs//more", "Ready"),
         ),
-        deed(
+        case(
             "resourceclaim-controller",
             5,
             |test| test.create([given()]),
             |test| test.delete("resource.k8s.io/resourceclaims/shop/gpu", Background),
             |test| !test.has("resource.k8s.io/resourceclaims/shop/gpu"),
         ),
-        deed(
+        case(
             "ephemeral-volume-controller",
             5,
             nothing,
@@ -323,14 +323,14 @@ fn deeds() -> Vec<Deed> {
             },
             |test| test.has("persistentvolumeclaims/shop/web-scratch"),
         ),
-        deed(
+        case(
             "persistentvolume-attach-detach-controller",
             20,
             with_a_volume,
             |test| test.create([deployment("web", 1, &["data"])]),
             |test| !test.list("storage.k8s.io/volumeattachments").is_empty(),
         ),
-        deed(
+        case(
             "external-attacher",
             5,
             with_a_volume,
@@ -340,7 +340,7 @@ fn deeds() -> Vec<Deed> {
                 attachments.into_iter().any(|it| it["status"]["attached"] == true)
             },
         ),
-        deed(
+        case(
             "disruption-controller",
             5,
             |test| test.create([deployment("web", 2, &[])]),
@@ -353,7 +353,7 @@ fn deeds() -> Vec<Deed> {
             },
             |test| at(test, "policy/poddisruptionbudgets/shop/web")["status"]["expectedPods"] == 2,
         ),
-        deed(
+        case(
             "crd-finalizer",
             10,
             |test| {
@@ -366,21 +366,21 @@ fn deeds() -> Vec<Deed> {
             },
             |test| !test.has("apiextensions.k8s.io/customresourcedefinitions//queues.unwind.test"),
         ),
-        deed(
+        case(
             "default-scheduler",
             5,
             nothing,
             |test| test.create([pod("web", &json!({}))]),
             |test| at(test, "pods/shop/web")["spec"]["nodeName"].is_string(),
         ),
-        deed(
+        case(
             "node-lifecycle-controller",
             70,
             nothing,
             |test| test.silence("node-a"),
             |test| object::condition(at(test, "nodes//node-a"), "Ready")["status"] == "Unknown",
         ),
-        deed(
+        case(
             "taint-eviction-controller",
             5,
             |test| {
@@ -394,13 +394,13 @@ fn deeds() -> Vec<Deed> {
             },
             |test| !test.has("pods/shop/web") || object::is_deleting(at(test, "pods/shop/web")),
         ),
-        deed(
+        case(
             "pod-garbage-collector-controller",
             90,
             |test| {
                 test.create([pod("web", &json!({"nodeName": "node-a"}))]);
                 test.run(5);
-                // Whoever else would take it away.
+                // Nothing else may remove it.
                 test.off("kubelet");
             },
             |test| {
@@ -409,7 +409,7 @@ fn deeds() -> Vec<Deed> {
             },
             |test| !test.has("pods/shop/web"),
         ),
-        deed(
+        case(
             "resourcequota-controller",
             5,
             nothing,
@@ -421,14 +421,14 @@ fn deeds() -> Vec<Deed> {
             },
             |test| at(test, "resourcequotas/shop/q")["status"]["used"]["pods"] == "0",
         ),
-        deed(
+        case(
             "kubelet",
             5,
             nothing,
             |test| test.create([pod("web", &json!({"nodeName": "node-a"}))]),
             |test| at(test, "pods/shop/web")["status"]["phase"] == "Running",
         ),
-        deed(
+        case(
             "gitops-agent",
             5,
             |test| {
@@ -442,7 +442,7 @@ fn deeds() -> Vec<Deed> {
             },
             |test| test.has("configmaps/shop/settings"),
         ),
-        deed(
+        case(
             "operators",
             10,
             |test| {
@@ -461,25 +461,25 @@ fn deeds() -> Vec<Deed> {
     ]
 }
 
-/// A test in which somebody has done what a controller answers, which is like this meanwhile.
-fn acted(deed: &Deed, mode: OperatingMode) -> TestCluster {
+/// A cluster in which the situation of a case has arisen while its controller has this operating mode.
+fn acted(case: &Case, mode: OperatingMode) -> TestCluster {
     let mut test = TestCluster::new();
     test.namespace("shop");
-    (deed.before)(&mut test);
+    (case.before)(&mut test);
     test.run(1);
-    assert!(!(deed.is_done)(&test) || deed.controller == "gitops-agent", "{}", deed.controller);
-    test.set(deed.controller, condition);
-    (deed.act)(&mut test);
+    assert!(!(case.is_done)(&test) || case.controller == "gitops-agent", "{}", case.controller);
+    test.set(case.controller, mode);
+    (case.act)(&mut test);
     test
 }
 
-fn answered(test: &mut TestCluster, deed: &Deed, within: i64) -> i64 {
-    test.until(within, deed.controller, deed.is_done)
+fn answered(test: &mut TestCluster, case: &Case, within: i64) -> i64 {
+    test.until(within, case.controller, case.is_done)
 }
 
 #[test]
 fn every_controller_has_a_case() {
-    let known: BTreeSet<&str> = deeds().iter().map(|it| it.controller).collect();
+    let known: BTreeSet<&str> = cases().iter().map(|it| it.controller).collect();
     let mut all: BTreeSet<&str> = Controllers::built_in_names().collect();
     assert!(all.remove("kube-controller-manager"));
     assert_eq!(known, all);
@@ -487,34 +487,34 @@ fn every_controller_has_a_case() {
 
 #[test]
 fn controller_that_was_off_finds_what_it_missed() {
-    for deed in deeds() {
-        let mut test = acted(&deed, OperatingMode::Off);
-        test.run(deed.within + 10);
-        assert!(!(deed.is_done)(&test), "{} is away", deed.controller);
-        test.on(deed.controller);
-        answered(&mut test, &deed, deed.within);
+    for case in cases() {
+        let mut test = acted(&case, OperatingMode::Off);
+        test.run(case.within + 10);
+        assert!(!(case.is_done)(&test), "{} is away", case.controller);
+        test.on(case.controller);
+        answered(&mut test, &case, case.within);
     }
 }
 
 #[test]
 fn failing_controller_retries_until_it_may() {
-    for deed in deeds() {
-        let mut test = acted(&deed, OperatingMode::Failing);
-        test.run(deed.within + 10);
-        assert!(!(deed.is_done)(&test), "{} is refused", deed.controller);
-        test.on(deed.controller);
-        answered(&mut test, &deed, deed.within + 90);
+    for case in cases() {
+        let mut test = acted(&case, OperatingMode::Failing);
+        test.run(case.within + 10);
+        assert!(!(case.is_done)(&test), "{} is refused", case.controller);
+        test.on(case.controller);
+        answered(&mut test, &case, case.within + 90);
     }
 }
 
 #[test]
 fn slow_controller_acts_later() {
-    // Later than each is by itself.
+    // Later than any controller acts by itself.
     const LATE: i64 = 120;
-    for deed in deeds() {
-        let usual = answered(&mut acted(&deed, OperatingMode::Running), &deed, deed.within);
+    for case in cases() {
+        let usual = answered(&mut acted(&case, OperatingMode::Running), &case, case.within);
         let slow = OperatingMode::Slow(SignedDuration::from_secs(LATE));
-        let late = answered(&mut acted(&deed, slow), &deed, deed.within + 4 * LATE);
-        assert!(late >= LATE, "{}: after {late} s, else {usual} s", deed.controller);
+        let late = answered(&mut acted(&case, slow), &case, case.within + 4 * LATE);
+        assert!(late >= LATE, "{}: after {late} s, else {usual} s", case.controller);
     }
 }

@@ -28,7 +28,7 @@ fn family(blocks: bool, child: &Value) -> TestCluster {
 }
 
 #[test]
-fn in_the_background_the_owner_goes_first() {
+fn background_deletion_removes_the_owner_first() {
     let mut test = family(true, &json!({"finalizers": ["example.com/x"]}));
     test.delete("configmaps/shop/parent", Background);
     test.run(1);
@@ -37,7 +37,7 @@ fn in_the_background_the_owner_goes_first() {
 }
 
 #[test]
-fn in_the_foreground_only_a_dependent_that_blocks_is_waited_for() {
+fn foreground_deletion_waits_only_for_blocking_dependents() {
     for blocks in [true, false] {
         let mut test = family(blocks, &json!({"finalizers": ["example.com/x"]}));
         test.delete("configmaps/shop/parent", Foreground);
@@ -55,7 +55,7 @@ fn in_the_foreground_only_a_dependent_that_blocks_is_waited_for() {
 }
 
 #[test]
-fn a_blocking_reference_that_is_unblocked_lets_its_owner_go() {
+fn unblocked_reference_lets_its_owner_go() {
     let mut test = family(true, &json!({"finalizers": ["example.com/x"]}));
     test.delete("configmaps/shop/parent", Foreground);
     test.run(1);
@@ -67,7 +67,7 @@ fn a_blocking_reference_that_is_unblocked_lets_its_owner_go() {
 }
 
 #[test]
-fn an_orphan_loses_its_reference_and_stays() {
+fn orphan_loses_its_reference_and_stays() {
     let mut test = family(true, &json!({}));
     test.delete("configmaps/shop/parent", Orphan);
     test.run(1);
@@ -76,7 +76,7 @@ fn an_orphan_loses_its_reference_and_stays() {
 }
 
 #[test]
-fn an_owner_that_never_was_is_absent() {
+fn owner_that_never_existed_is_absent() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "11111111-1111-4111-8111-111111111111"});
@@ -86,7 +86,7 @@ fn an_owner_that_never_was_is_absent() {
 }
 
 #[test]
-fn an_owner_of_the_same_name_with_another_uid_is_absent() {
+fn owner_of_the_same_name_with_another_uid_is_absent() {
     let mut test = family(true, &json!({}));
     test.off("garbage-collector-controller");
     test.delete("configmaps/shop/parent", Background);
@@ -100,7 +100,7 @@ fn an_owner_of_the_same_name_with_another_uid_is_absent() {
 }
 
 #[test]
-fn an_owner_in_another_namespace_is_absent_and_an_event_says_so() {
+fn owner_in_another_namespace_is_absent_and_reported_by_an_event() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.namespace("elsewhere");
@@ -122,7 +122,7 @@ fn an_owner_in_another_namespace_is_absent_and_an_event_says_so() {
 }
 
 #[test]
-fn a_cluster_scoped_dependent_of_a_namespaced_owner_is_left_alone() {
+fn cluster_scoped_dependent_of_a_namespaced_owner_is_left_alone() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.create([config_map("parent", &json!({}))]);
@@ -139,7 +139,7 @@ fn a_cluster_scoped_dependent_of_a_namespaced_owner_is_left_alone() {
 }
 
 #[test]
-fn a_dependent_of_an_unknown_kind_is_never_collected() {
+fn dependent_of_an_unknown_kind_is_never_collected() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     let owner = json!({"apiVersion": "gone.example/v1", "kind": "Thing", "name": "x", "uid": "11111111-1111-4111-8111-111111111111"});
@@ -149,7 +149,7 @@ fn a_dependent_of_an_unknown_kind_is_never_collected() {
 }
 
 #[test]
-fn a_second_owner_keeps_what_the_first_leaves() {
+fn second_owner_keeps_the_dependent_of_the_first() {
     let mut test = family(true, &json!({}));
     test.create([config_map("other", &json!({}))]);
     let other = reference(test.at("configmaps/shop/other"), true);
@@ -165,7 +165,7 @@ fn a_second_owner_keeps_what_the_first_leaves() {
 }
 
 #[test]
-fn a_cycle_in_the_foreground_is_broken() {
+fn cycle_in_the_foreground_is_broken() {
     let mut test = family(true, &json!({}));
     let child = reference(test.at("configmaps/shop/child"), true);
     test.change("configmaps/shop/parent", |it| {

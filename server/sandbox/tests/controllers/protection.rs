@@ -22,7 +22,7 @@ fn service(address: &str) -> Value {
 }
 
 #[test]
-fn a_range_stays_as_long_as_a_service_has_one_of_its_addresses() {
+fn service_cidr_stays_while_a_service_uses_one_of_its_addresses() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.create([range("more", "10.9.0.0/16"), service("10.9.8.7")]);
@@ -38,7 +38,7 @@ fn a_range_stays_as_long_as_a_service_has_one_of_its_addresses() {
 }
 
 #[test]
-fn a_range_goes_ten_seconds_later_where_nothing_uses_it() {
+fn unused_service_cidr_goes_after_ten_seconds() {
     let mut test = TestCluster::new();
     test.create([range("more", "10.9.0.0/16")]);
     test.run(5);
@@ -49,7 +49,7 @@ fn a_range_goes_ten_seconds_later_where_nothing_uses_it() {
 }
 
 #[test]
-fn what_anybody_wrote_into_a_range_stops_no_controller() {
+fn malformed_service_cidr_stops_no_controller() {
     let mut test = TestCluster::new();
     test.create([range("more", "10.9.0.0/16")]);
     let key = test.cluster.key_of(&range("more", "")).unwrap();
@@ -63,7 +63,7 @@ fn what_anybody_wrote_into_a_range_stops_no_controller() {
 }
 
 #[test]
-fn a_claim_gives_its_device_back_when_its_pod_will_never_run() {
+fn resource_claim_is_deallocated_when_its_pod_will_never_run() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.create([

@@ -13,7 +13,7 @@ fn used(test: &TestCluster, name: &str) -> String {
 }
 
 #[test]
-fn a_quota_counts_what_is_there_and_what_goes() {
+fn quota_counts_what_is_created_and_deleted() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.create([deployment("web", 2, &[])]);
@@ -47,7 +47,7 @@ fn a_quota_counts_what_is_there_and_what_goes() {
 }
 
 #[test]
-fn a_pod_that_has_ended_is_no_longer_charged() {
+fn ended_pod_is_no_longer_charged() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     let hard = json!({"pods": "1", "count/pods": "2"});
@@ -66,7 +66,7 @@ fn a_pod_that_has_ended_is_no_longer_charged() {
 }
 
 #[test]
-fn what_was_charged_for_nothing_is_found_within_minutes() {
+fn wrong_charge_is_corrected_within_minutes() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.create([quota(&json!({"hard": {"secrets": "9"}}))]);

@@ -31,7 +31,7 @@ fn owned() -> TestCluster {
 }
 
 #[test]
-fn what_is_damaged_is_not_collected_and_holds_its_namespace_until_it_is_erased() {
+fn corrupted_object_is_not_collected_and_blocks_its_namespace_until_it_is_erased() {
     let mut test = owned();
     happens(&mut test, "corrupt configmaps shop/child");
     test.delete("configmaps/shop/parent", Background);
@@ -69,7 +69,7 @@ fn definition(stored: &str, conversion: &Value) -> Value {
 
 /// The controllers ask for the version that discovery prefers, which is v2.
 #[test]
-fn what_has_to_be_converted_waits_for_who_converts() {
+fn object_that_needs_conversion_waits_for_its_webhook() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     let webhook = json!({"clientConfig": {"service": {"namespace": "ops", "name": "converter"}}});

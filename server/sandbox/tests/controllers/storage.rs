@@ -32,7 +32,7 @@ fn bound(test: &mut TestCluster) -> String {
 }
 
 #[test]
-fn a_claim_takes_the_smallest_volume_that_fits_and_leaves_it_released() {
+fn claim_takes_the_smallest_volume_that_fits_and_releases_it() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     let mut large = volume("large", "by-hand", "Retain");
@@ -51,7 +51,7 @@ fn a_claim_takes_the_smallest_volume_that_fits_and_leaves_it_released() {
 }
 
 #[test]
-fn a_volume_nobody_can_delete_fails() {
+fn volume_that_cannot_be_deleted_fails() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.create([volume("small", "by-hand", "Delete"), claim("data", "by-hand", "ReadWriteOnce")]);
@@ -64,7 +64,7 @@ fn a_volume_nobody_can_delete_fails() {
 }
 
 #[test]
-fn a_bound_volume_is_kept_for_its_claim() {
+fn bound_volume_is_protected_for_its_claim() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.create([volume("small", "by-hand", "Retain"), claim("data", "by-hand", "ReadWriteOnce")]);
@@ -80,7 +80,7 @@ fn a_bound_volume_is_kept_for_its_claim() {
 }
 
 #[test]
-fn a_claim_whose_volume_vanished_is_lost() {
+fn claim_whose_volume_vanished_is_lost() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.create([volume("small", "by-hand", "Retain"), claim("data", "by-hand", "ReadWriteOnce")]);
@@ -104,7 +104,7 @@ fn using() -> TestCluster {
 }
 
 #[test]
-fn a_claim_in_use_waits_for_its_pods_and_then_all_of_it_goes_in_order() {
+fn claim_in_use_waits_for_its_pods_and_is_then_deleted_in_order() {
     let mut test = using();
     let volume = format!("persistentvolumes//{}", bound(&mut test));
     let finalizers: Vec<_> = object::finalizers(test.at(&volume)).map(String::from).collect();
@@ -137,7 +137,7 @@ fn a_claim_in_use_waits_for_its_pods_and_then_all_of_it_goes_in_order() {
 }
 
 #[test]
-fn a_pod_that_has_ended_still_uses_its_claim() {
+fn ended_pod_still_uses_its_claim() {
     let mut test = using();
     let pod = object::name(test.pods("web")[0]).to_owned();
     test.delete("apps/deployments/shop/web", Background);
@@ -159,7 +159,7 @@ fn a_pod_that_has_ended_still_uses_its_claim() {
 }
 
 #[test]
-fn an_attachment_waits_for_its_attacher_and_its_volume_for_it() {
+fn attachment_waits_for_its_attacher_and_volume_for_its_attachment() {
     let mut test = using();
     let volume = format!("persistentvolumes//{}", bound(&mut test));
     test.off("external-attacher");
@@ -181,7 +181,7 @@ fn an_attachment_waits_for_its_attacher_and_its_volume_for_it() {
 }
 
 #[test]
-fn a_volume_waits_for_its_provisioner() {
+fn volume_waits_for_its_provisioner() {
     let mut test = using();
     let volume = format!("persistentvolumes//{}", bound(&mut test));
     test.off("external-provisioner");
@@ -194,7 +194,7 @@ fn a_volume_waits_for_its_provisioner() {
 }
 
 #[test]
-fn a_class_may_wait_for_the_first_consumer() {
+fn class_may_wait_for_the_first_consumer() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     let [mut class, driver] = csi_class();
@@ -208,7 +208,7 @@ fn a_class_may_wait_for_the_first_consumer() {
 }
 
 #[test]
-fn exports_of_a_server_are_shared_and_their_directories_go_with_the_claim() {
+fn exports_are_shared_and_their_directories_go_with_the_claim() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     test.create([
@@ -227,7 +227,7 @@ fn exports_of_a_server_are_shared_and_their_directories_go_with_the_claim() {
 }
 
 #[test]
-fn a_pod_waits_for_what_it_mounts() {
+fn pod_waits_for_what_it_mounts() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     let mut web = deployment("web", 1, &[]);
@@ -245,7 +245,7 @@ fn a_pod_waits_for_what_it_mounts() {
 }
 
 #[test]
-fn a_class_of_attributes_stays_while_a_claim_or_a_volume_names_it() {
+fn attributes_class_stays_while_a_claim_or_a_volume_names_it() {
     let class = |name: &str| {
         json!({
             "apiVersion": "storage.k8s.io/v1",

@@ -60,7 +60,7 @@ impl TestCluster {
         assert_eq!(self.controllers.take_panics(), [], "no controller panics");
     }
 
-    /// Lets time pass until something is so; says after how many seconds.
+    /// Lets time pass until a condition holds. Returns the number of seconds.
     #[track_caller]
     pub(crate) fn until(&mut self, within: i64, what: &str, is_so: impl Fn(&Self) -> bool) -> i64 {
         for passed in 0..=within {
@@ -89,7 +89,7 @@ impl TestCluster {
         }
     }
 
-    /// A namespace, furnished.
+    /// Creates a namespace, whose service account is created as well.
     pub(crate) fn namespace(&mut self, name: &str) {
         self.create([json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})]);
         self.run(0);
@@ -113,7 +113,7 @@ impl TestCluster {
         self.cluster.list(group, plural, None).map(|it| &**it).collect()
     }
 
-    /// The Pods whose names begin so.
+    /// The Pods whose names have this prefix.
     pub(crate) fn pods(&self, prefix: &str) -> Vec<&Value> {
         self.list("pods").into_iter().filter(|it| object::name(it).starts_with(prefix)).collect()
     }
@@ -166,7 +166,7 @@ impl TestCluster {
         self.cluster.faults.set_node(node, Some(NodeFault::Silent));
     }
 
-    /// Gives all machines their power back.
+    /// Repairs all nodes.
     pub(crate) fn revive(&mut self) {
         for node in ["node-a", "node-b", "node-c"] {
             self.cluster.faults.set_node(node, None);
@@ -179,7 +179,7 @@ impl TestCluster {
         events.map(|it| object::text(it, &["message"])).collect()
     }
 
-    /// What there is, for a failure's message.
+    /// All objects, for the message of a failure.
     fn everything(&self) -> String {
         let kinds = self
             .cluster

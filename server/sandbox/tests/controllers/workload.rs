@@ -12,7 +12,7 @@ fn shop() -> TestCluster {
 }
 
 #[test]
-fn a_deployment_runs_and_goes_in_the_background_before_its_pods() {
+fn deployment_runs_and_is_deleted_in_the_background_before_its_pods() {
     let mut test = shop();
     test.create([deployment("web", 3, &[])]);
     test.until(5, "three ready Pods", |it| it.ready("web") == 3);
@@ -33,7 +33,7 @@ fn a_deployment_runs_and_goes_in_the_background_before_its_pods() {
 }
 
 #[test]
-fn in_the_foreground_the_pods_go_first() {
+fn foreground_deletion_removes_the_pods_first() {
     let mut test = shop();
     test.create([deployment("web", 2, &[])]);
     test.until(5, "ready Pods", |it| it.ready("web") == 2);
@@ -58,7 +58,7 @@ fn orphans_stay_and_are_adopted_again() {
 }
 
 #[test]
-fn a_replica_set_replaces_a_pod_that_is_told_to_go_at_once() {
+fn replica_set_replaces_a_terminating_pod_at_once() {
     let mut test = shop();
     test.create([deployment("web", 1, &[])]);
     test.until(5, "a ready Pod", |it| it.ready("web") == 1);
@@ -71,7 +71,7 @@ fn a_replica_set_replaces_a_pod_that_is_told_to_go_at_once() {
 }
 
 #[test]
-fn a_new_template_rolls_and_recreate_waits() {
+fn new_template_rolls_and_recreate_waits() {
     for strategy in ["RollingUpdate", "Recreate"] {
         let mut test = shop();
         let mut web = deployment("web", 2, &[]);
@@ -101,7 +101,7 @@ fn a_new_template_rolls_and_recreate_waits() {
 }
 
 #[test]
-fn a_stateful_set_goes_up_and_down_by_ordinal_and_keeps_its_claims() {
+fn stateful_set_scales_by_ordinal_and_keeps_its_claims() {
     let mut test = shop();
     test.create(csi_class());
     test.create([stateful_set("db", 3)]);
@@ -132,7 +132,7 @@ fn a_stateful_set_goes_up_and_down_by_ordinal_and_keeps_its_claims() {
 }
 
 #[test]
-fn the_retention_policy_makes_the_set_or_the_condemned_pod_an_owner() {
+fn retention_policy_makes_the_set_or_the_surplus_pod_an_owner() {
     let mut test = shop();
     test.create(csi_class());
     let mut db = stateful_set("db", 2);
@@ -159,7 +159,7 @@ fn the_retention_policy_makes_the_set_or_the_condemned_pod_an_owner() {
 }
 
 #[test]
-fn the_same_ordinal_waits_for_the_pod_that_had_it() {
+fn ordinal_waits_for_the_pod_that_had_it() {
     let mut test = shop();
     test.create(csi_class());
     test.create([stateful_set("db", 1)]);
@@ -174,7 +174,7 @@ fn the_same_ordinal_waits_for_the_pod_that_had_it() {
 }
 
 #[test]
-fn a_daemon_is_on_every_node_and_goes_with_its_set() {
+fn daemon_set_has_a_pod_on_every_node_and_takes_them_along() {
     let mut test = shop();
     test.create([json!({
         "apiVersion": "apps/v1",
@@ -202,7 +202,7 @@ fn job(name: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_jobs_pods_are_held_until_they_are_counted() {
+fn pods_of_a_job_are_held_until_they_are_counted() {
     let mut test = shop();
     test.create([job("once")]);
     test.until(3, "a Pod", |it| it.ready("once") == 1);
@@ -221,7 +221,7 @@ fn a_jobs_pods_are_held_until_they_are_counted() {
 }
 
 #[test]
-fn without_a_word_a_job_leaves_its_pods_and_the_finalizer_still_goes() {
+fn orphaned_pods_of_a_job_lose_their_finalizer() {
     let mut test = shop();
     test.create([job("once")]);
     test.until(3, "a Pod", |it| it.ready("once") == 1);
@@ -233,7 +233,7 @@ fn without_a_word_a_job_leaves_its_pods_and_the_finalizer_still_goes() {
 }
 
 #[test]
-fn the_tracking_finalizer_holds_while_the_job_controller_is_away() {
+fn tracking_finalizer_holds_while_the_job_controller_is_off() {
     let mut test = shop();
     test.create([job("once")]);
     test.until(3, "a Pod", |it| it.ready("once") == 1);
@@ -247,7 +247,7 @@ fn the_tracking_finalizer_holds_while_the_job_controller_is_away() {
 }
 
 #[test]
-fn a_pod_of_a_job_that_is_told_to_go_has_failed_and_is_let_go_at_once() {
+fn terminating_pod_of_a_job_has_failed_and_is_released_at_once() {
     let mut test = shop();
     let mut once = job("once");
     once["spec"]["template"]["metadata"]["annotations"] = json!({});
@@ -268,7 +268,7 @@ fn a_pod_of_a_job_that_is_told_to_go_has_failed_and_is_let_go_at_once() {
 }
 
 #[test]
-fn a_suspended_job_has_no_pods_and_a_late_one_fails() {
+fn suspended_job_has_no_pods_and_a_late_one_fails() {
     let mut test = shop();
     let mut once = job("once");
     once["spec"]["template"]["metadata"]["annotations"] = json!({});
@@ -294,7 +294,7 @@ fn a_suspended_job_has_no_pods_and_a_late_one_fails() {
 }
 
 #[test]
-fn absurd_numbers_keep_nobody_busy() {
+fn absurd_numbers_keep_no_controller_busy() {
     let mut test = shop();
     let mut once = job("once");
     once["spec"]["completions"] = json!(2_000_000_000);
@@ -328,7 +328,7 @@ fn absurd_numbers_keep_nobody_busy() {
 }
 
 #[test]
-fn a_cron_job_starts_jobs_until_it_is_suspended() {
+fn cron_job_creates_jobs_until_it_is_suspended() {
     let mut test = shop();
     let spec = job("tick")["spec"].clone();
     test.create([json!({
@@ -347,7 +347,7 @@ fn a_cron_job_starts_jobs_until_it_is_suspended() {
 }
 
 #[test]
-fn a_job_expires() {
+fn finished_job_expires() {
     let mut test = shop();
     let mut once = job("once");
     once["spec"]["ttlSecondsAfterFinished"] = json!(20);
@@ -358,7 +358,7 @@ fn a_job_expires() {
 }
 
 #[test]
-fn an_autoscaler_writes_replicas_of_what_it_does_not_own() {
+fn autoscaler_writes_replicas_of_what_it_does_not_own() {
     let mut test = shop();
     test.create([
         deployment("web", 1, &[]),
@@ -382,7 +382,7 @@ fn an_autoscaler_writes_replicas_of_what_it_does_not_own() {
 }
 
 #[test]
-fn a_pod_that_no_longer_matches_is_let_go_and_replaced() {
+fn pod_that_no_longer_matches_is_released_and_replaced() {
     let mut test = shop();
     test.create([deployment("web", 1, &[])]);
     test.until(5, "a ready Pod", |it| it.ready("web") == 1);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{kind::Kind, object};
 
-/// How the modes of access are told, in this order.
+/// The short names of the access modes, in this order.
 const ACCESS: [(&str, &str); 4] = [
     ("ReadWriteOnce", "RWO"),
     ("ReadOnlyMany", "ROX"),

@@ -18,11 +18,11 @@ use crate::status::Status;
 const FIRST_WAIT: Duration = Duration::from_secs(10);
 const LAST_WAIT: Duration = Duration::from_secs(600);
 
-/// The Pods of a Job that have ended so far.
+/// The Pods of a Job that have ended.
 pub(super) struct PodCount {
     pub(super) succeeded: i64,
     pub(super) failed: i64,
-    /// Of these, the ones that no earlier look saw.
+    /// Those among them that were not counted before.
     succeeded_now: i64,
     failed_now: i64,
 }
@@ -49,21 +49,21 @@ impl PodCount {
     }
 }
 
-/// Whether a Pod counts as failed. One that was told to go may never come to say so, hence it does at once unless the
+/// Whether a Pod counts as failed. A terminating Pod counts at once, because it may never report its end, unless the
 /// Job waits for the end of its Pods (`isPodFailed`).
 fn has_failed(pod: &Value, job: &Value) -> bool {
     phase(pod) == "Failed"
         || !only_when_failed(job) && is_deleting(pod) && phase(pod) != "Succeeded"
 }
 
-/// Whether a Pod is among those that are about to be counted.
+/// Whether a Pod is among those that are being counted.
 fn is_noted(job: &Value, pod: &Value) -> bool {
     ["/succeeded", "/failed"].iter().any(|member| {
         list(&job["status"]["uncountedTerminatedPods"], member).iter().any(|it| it == uid(pod))
     })
 }
 
-/// Writes a number of Pods, of which none is not written.
+/// Writes a count, which is absent if it is zero.
 pub(super) fn count(job: &mut Value, member: &str, count: i64) {
     if count > 0 {
         set(job, &["status", member], json!(count));
@@ -72,8 +72,8 @@ pub(super) fn count(job: &mut Value, member: &str, count: i64) {
     }
 }
 
-/// Stores a Job's status and lets go of the Pods that are counted in it; says what is stored then. Of a Job that ended
-/// or is being deleted, no Pod is held.
+/// Stores a Job's status and removes the finalizer of the Pods that are counted in it. Returns the stored Job. No Pod
+/// is held of a Job that has ended or is being deleted.
 pub(super) fn settle(
     mut job: Value,
     pods: &[Arc<Value>],
@@ -113,7 +113,7 @@ pub(super) fn settle(
     client.update_status(JOBS, &job).map(|it| Value::clone(&it))
 }
 
-/// Turns the UIDs of Pods that are held no more into numbers.
+/// Moves the UIDs of released Pods into the counts.
 fn promote(job: &mut Value, noted: &mut [Vec<Value>; 2], is_held: impl Fn(&Value) -> bool) {
     for (member, uids) in ["succeeded", "failed"].into_iter().zip(noted) {
         let all = uids.len();
@@ -134,7 +134,7 @@ fn note(job: &mut Value, [succeeded, failed]: &[Vec<Value>; 2]) {
     set(job, &["status", "uncountedTerminatedPods"], pods);
 }
 
-/// How often Pods of a Job failed since one succeeded; the next is made the later.
+/// The number of failures of Pods since one succeeded, which delays the next Pod.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     failures: u32,
@@ -153,7 +153,7 @@ impl Backoff {
         }
     }
 
-    /// How long it still takes until there may be another.
+    /// The time until there may be another Pod.
     pub(super) fn remaining(&self, now: Timestamp) -> Duration {
         let Some(last) = self.last else { return Duration::ZERO };
         let doublings = self.failures.saturating_sub(1).min(16);

@@ -19,15 +19,15 @@ const LEASE_NAMESPACE: &str = "kube-node-lease";
 pub(super) struct NodeStatus {
     registered: bool,
     pub(super) silent: bool,
-    /// When it last told its whole status.
+    /// The time of the last full status report.
     pub(super) reported: Option<Timestamp>,
     renewed: Option<Timestamp>,
 }
 
 impl NodeStatus {
-    /// Says what is due to be said; returns when the next word is. A Node that was deleted is not registered again, as
-    /// by a kubelet that is not started anew.
-    pub(super) fn tend(
+    /// Sends what is due. Returns the time until the next report. A Node that was deleted is not registered again, as
+    /// with a kubelet that is not restarted.
+    pub(super) fn report_due(
         &mut self,
         name: &str,
         timing: &Timing,
