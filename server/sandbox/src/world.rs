@@ -28,7 +28,7 @@ const WORLDS: [(&str, &str, &str); 7] = [
 /// The reason why a world cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
-    #[error("its objects cannot be read")]
+    #[error(transparent)]
     Objects(#[from] ExportError),
     #[error("nothing is known of kind {0:?}")]
     Kind(String),

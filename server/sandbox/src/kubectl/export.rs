@@ -39,9 +39,9 @@ const DEEPEST: usize = 16;
 /// The reason why a text holds no objects.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    #[error("they are not JSON")]
+    #[error("its objects are no JSON")]
     Json(#[from] serde_json::Error),
-    #[error("they are not a JSON list")]
+    #[error("its objects are no JSON list")]
     NotAList,
 }
 

@@ -96,8 +96,8 @@ fn recreated_object_comes_back() {
     assert!(!test.has("configmaps/shop/settings"));
 }
 
-/// All that happened in the life and death of an application, as text.
-fn story(seed: u64) -> String {
+/// All changes of the store while an application is created and deleted, as text.
+fn changes(seed: u64) -> String {
     let mut test = TestCluster::with_seed(seed);
     test.namespace("shop");
     test.create(csi_class());
@@ -116,9 +116,9 @@ fn story(seed: u64) -> String {
 
 #[test]
 fn same_seed_gives_the_same_log_and_another_seed_another() {
-    let first = story(7);
-    assert!(first == story(7));
-    assert!(first != story(8));
+    let first = changes(7);
+    assert!(first == changes(7));
+    assert!(first != changes(8));
 }
 
 /// Whatever the API lets in, no controller stops because of it.
@@ -216,7 +216,7 @@ fn fault_that_cannot_be_applied_is_reported_and_the_others_are_applied() {
     let faults = test.parse_faults(script).unwrap();
     test.cluster.faults.extend(faults);
     test.run_until_idle();
-    let whys: Vec<_> = test.take_failed_faults().into_iter().map(|it| it.why).collect();
+    let whys: Vec<_> = test.take_failed_faults().into_iter().map(|it| it.reason).collect();
     let nothing = "configmaps \"nothing\" not found";
     assert_eq!(whys, [nothing, nothing, "widgets.example.com \"nothing\" not found"]);
     assert!(!test.has("configmaps/shop/settings"));

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use sandbox::clock::Clock;
 use sandbox::cluster::{Actor, DeleteOptions, Propagation};
 use sandbox::controller::timing::Timing;
-use sandbox::fault::NodeFault;
+use sandbox::fault::{NodeFault, OperatingMode};
 use sandbox::object;
 use sandbox::status::Status;
 use sandbox::store::Key;
