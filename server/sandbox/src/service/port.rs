@@ -17,7 +17,7 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use http::{HeaderMap, Request, Response, header, request, uri::PathAndQuery};
+use http::{HeaderMap, Method, Request, Response, header, request, uri::PathAndQuery};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use percent_encoding::percent_decode_str;
@@ -141,7 +141,8 @@ struct Gate {
 impl Gate {
     async fn answer(self, request: Request<Incoming>) -> io::Result<Response<Body>> {
         let (mut parts, body) = request.into_parts();
-        let checked = self.check_host(&parts).and_then(|()| check_site(&parts.headers));
+        let checked = self.check_host(&parts).and_then(|()| check_target(&parts));
+        let checked = checked.and_then(|()| check_site(&parts.headers));
         match checked.and_then(|()| self.credentials.authenticate(&mut parts)) {
             Ok(actor) => {
                 self.sandbox.speaking_as(actor).call(Request::from_parts(parts, body)).await
@@ -174,6 +175,15 @@ impl Gate {
         }
         Err(Status::plain(421, "the request is for another host than this sandbox"))
     }
+}
+
+/// 400 for a target without a path: `CONNECT`, the form of an authority alone, and `*`. To answer `CONNECT` with 200 would
+/// open a tunnel.
+fn check_target(parts: &request::Parts) -> Result<(), Status> {
+    if parts.method == Method::CONNECT || !parts.uri.path().starts_with('/') {
+        return Err(Status::bad_request("the target of the request has no path"));
+    }
+    Ok(())
 }
 
 /// 403 for a request that a browser sends for a web page.
