@@ -136,8 +136,8 @@ test('fault switch breaks only what it names, and switching it off repairs it', 
 		await fast.click();
 		await expect(fast).toHaveAttribute('aria-pressed', 'true');
 
-		const { server } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
-		const client = new Client({ server, token: 'sandbox-admin' });
+		const { server, tokens } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
+		const client = new Client({ server, token: tokens.get('sandbox') });
 		/** @param {string} path @param {string} type */
 		const condition = async (path, type) => {
 			const { body } = await client.request('GET', path);

@@ -20,8 +20,8 @@ const isHeld = ({ kind, namespace, name }) =>
 	kind === 'Pod' && (/^orderer-/.test(name) || (namespace === 'consortium-org1' && /^(couchdb|peer)/.test(name)));
 
 const unwind = await Unwind.before(['--sandbox']);
-const { server } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
-const cluster = new Client({ server, token: 'sandbox-admin' });
+const { server, tokens } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
+const cluster = new Client({ server, token: tokens.get('sandbox') });
 const browser = await chromium.launch(await launchOptions());
 try {
 	const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, colorScheme: 'light' });

@@ -1,6 +1,6 @@
 /**
- * The sandbox with the sample application, as a process. It takes the user from the token, so the same people have the same
- * rights as in end2end/cluster.
+ * The sandbox with the sample application, as a process. Whoever has the secret of its port may act as anybody, so the same
+ * people have the same rights as in end2end/cluster.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,13 +24,13 @@ export class Sandbox {
 	#clients;
 	#kinds;
 
-	/** @param {string} dir @param {import('node:child_process').ChildProcess} process @param {string} server */
-	constructor(dir, process, server) {
+	/** @param {string} dir @param {import('node:child_process').ChildProcess} process @param {string} server @param {Map<string, string>} tokens */
+	constructor(dir, process, server, tokens) {
 		this.dir = dir;
 		/** Path of a kubeconfig with one context per person. */
 		this.kubeconfig = join(dir, 'kubeconfig');
 		this.#process = process;
-		this.#clients = new Map([...sandboxTokens].map(([name, token]) => [name, new Client({ server, token })]));
+		this.#clients = new Map([...tokens].map(([name, token]) => [name, new Client({ server, token })]));
 	}
 
 	/** Starts it with the sample application, whose Pods run within two seconds. */
@@ -41,9 +41,10 @@ export class Sandbox {
 		const ended = once(process, 'close').then(([code]) => Promise.reject(new Error(`the sandbox exited with ${code}`)));
 		ended.catch(() => {});
 		await Promise.race([once(createInterface({ input: process.stdout }), 'line'), ended]);
-		const { server } = parseKubeconfig(await readFile(file, 'utf8'));
-		const sandbox = new Sandbox(dir, process, server);
-		await writeFile(sandbox.kubeconfig, kubeconfig({ server, ca: '', tokens: sandboxTokens }, people));
+		const written = parseKubeconfig(await readFile(file, 'utf8'));
+		const [server, tokens] = [written.server, sandboxTokens(written)];
+		const sandbox = new Sandbox(dir, process, server, tokens);
+		await writeFile(sandbox.kubeconfig, kubeconfig({ server, ca: '', tokens }, people));
 		sandbox.#kinds = await Kinds.discover((...request) => sandbox.request('admin', ...request));
 		await sandbox.apply([...clusterRights, ...namespaceRights]);
 		return sandbox;

@@ -25,8 +25,12 @@ const groups = {
 	'system:attacher': ['system:masters'],
 };
 
-/** The sandbox takes the user and the groups from the token. */
-export const sandboxTokens = new Map(people.map((user) => [user, `user:${user}:${groups[user].join(',')}`]));
+/**
+ * The tokens of the same people for a sandbox: whoever has the secret of its port may act as anybody.
+ * @param {{tokens: Map<string, string>}} kubeconfig  the kubeconfig that the sandbox wrote
+ */
+export const sandboxTokens = ({ tokens }) =>
+	new Map(people.map((user) => [user, `${tokens.get('sandbox')}.user:${user}:${groups[user].join(',')}`]));
 
 /** @returns {Map<string, string>} a new secret token for every user */
 export const newTokens = () => new Map(Object.keys(groups).map((user) => [user, randomBytes(24).toString('hex')]));

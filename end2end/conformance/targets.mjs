@@ -62,8 +62,8 @@ export async function sandbox(log) {
 	ended.catch(() => {});
 	const answers = createInterface({ input: child.stdout });
 	await Promise.race([once(answers, 'line'), ended]);
-	const { server } = parseKubeconfig(await readFile(file, 'utf8'));
-	const access = { server, tokens: sandboxTokens };
+	const written = parseKubeconfig(await readFile(file, 'utf8'));
+	const access = { server: written.server, tokens: sandboxTokens(written) };
 	await giveRights(access);
 	const stop = async () => {
 		child.kill('SIGTERM');
@@ -85,7 +85,7 @@ export async function existing(kubeconfig) {
 	const access = parseKubeconfig(await readFile(kubeconfig, 'utf8'));
 	const isSandbox = access.server.startsWith('http:');
 	const webhooks = isSandbox ? sandboxWebhooks : await startWebhookServer(dirname(kubeconfig), access.ca).catch(unavailableWebhooks);
-	const own = isSandbox ? { tokens: sandboxTokens, speed } : {};
+	const own = isSandbox ? { tokens: sandboxTokens(access), speed } : {};
 	return { ...access, kubeconfig, ...own, webhooks, faultInjector: noFaultInjector(), stop: () => webhooks.stop() };
 }
 

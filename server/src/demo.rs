@@ -9,11 +9,12 @@ use std::{
 
 use jiff::Timestamp;
 use sandbox::{
+    control_plane::ControlPlane,
     controller::timing::Timing,
-    play::{self, Game, NoSuchPlay},
-    service::{Port, Sandbox, kubeconfig},
+    demo::{self, Demo, DemoError},
+    service::{Port, Sandbox},
     store::Key,
-    world::{BadWorld, World},
+    world::{self, WorldError},
 };
 use teardown::{
     demo::{Demo as Card, DemoCommand, DemoFault, FaultSwitch},
@@ -37,7 +38,7 @@ const NAME: &str = "sandbox";
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     /// It is neither a world nor a file.
-    #[error("--sandbox {0:?} is neither a world ({known}) nor a file", known = World::names().collect::<Vec<_>>().join(", "))]
+    #[error("--sandbox {0:?} is neither a world ({known}) nor a file", known = world::names().collect::<Vec<_>>().join(", "))]
     Unknown(String),
     /// The file cannot be read.
     #[error("{path} cannot be read")]
@@ -55,7 +56,7 @@ pub enum DemoError {
         /// Its name or path.
         world: String,
         /// What is wrong with it.
-        source: BadWorld,
+        source: WorldError,
     },
     /// There is no port for kubectl.
     #[error("the sandbox finds no port to listen on")]
@@ -66,7 +67,7 @@ pub enum DemoError {
 #[derive(Clone)]
 pub struct Demo {
     sandbox: Sandbox,
-    game: Arc<Mutex<Game>>,
+    game: Arc<Mutex<Demo>>,
     changed: Arc<Notify>,
 }
 
@@ -79,19 +80,19 @@ impl Demo {
         let name = world.unwrap_or("the sandbox");
         let broken = |source| DemoError::Broken { world: name.to_owned(), source };
         let game = match world {
-            None => Game::everything().map_err(broken)?,
-            Some(name) => match Game::named(name) {
+            None => Demo::everything().map_err(broken)?,
+            Some(name) => match Demo::named(name) {
                 Some(game) => game.map_err(broken)?,
                 None => of_file(Path::new(name))?,
             },
         };
-        let mut world = World::new(Timestamp::now(), SEED, Timing::default());
+        let mut control_plane = ControlPlane::new(Timestamp::now(), SEED, Timing::default());
         // It would grow for as long as this runs, and nobody asks for it.
-        world.cluster.log.stop();
-        world.turn();
-        game.set_up(&mut world).map_err(broken)?;
+        control_plane.cluster.log.stop();
+        control_plane.run_until_idle();
+        game.set_up(&mut control_plane).map_err(broken)?;
         Ok(Self {
-            sandbox: Sandbox::of(world),
+            sandbox: Sandbox::of(control_plane),
             game: Arc::new(Mutex::new(game)),
             changed: Arc::default(),
         })
@@ -108,8 +109,7 @@ impl Demo {
     /// [`DemoError::Port`], [`DemoError::Unreadable`] where the kubeconfig cannot be written.
     pub async fn listen(&self, path: &Path) -> Result<impl Future<Output = ()> + use<>, DemoError> {
         let port = Port::bind(0).await.map_err(DemoError::Port)?;
-        let address = port.address().map_err(DemoError::Port)?;
-        std::fs::write(path, kubeconfig(address, None))
+        port.write_kubeconfig(path)
             .map_err(|source| DemoError::Unreadable { path: path.to_owned(), source })?;
         let sandbox = self.sandbox.clone();
         Ok(async move { port.serve(&sandbox).await })
@@ -125,11 +125,11 @@ impl Demo {
                 _ = looks.tick() => {}
                 () = self.changed.notified() => {}
             }
-            for failure in self.sandbox.with(World::take_failures) {
-                tracing::error!(what = ?failure.happening, why = ?failure.why, "a happening of the sandbox could not happen");
+            for failure in self.sandbox.with(ControlPlane::take_failed_faults) {
+                tracing::error!(fault = ?failure.fault, reason = ?failure.reason, "a fault of the sandbox could not be applied");
             }
-            for fall in self.sandbox.with(|world| world.controllers.take_falls()) {
-                tracing::error!(controller = fall.controller, why = ?fall.message, "a controller of the sandbox panicked");
+            for panic in self.sandbox.with(|world| world.controllers.take_panics()) {
+                tracing::error!(controller = panic.controller, why = ?panic.message, "a controller of the sandbox panicked");
             }
             let card = self.card();
             if told.as_ref() == Some(&card) {
@@ -146,12 +146,12 @@ impl Demo {
     /// Plays.
     ///
     /// # Errors
-    /// [`NoSuchPlay`] where there is nothing of that name.
-    pub fn play(&self, play: &DemoCommand) -> Result<(), NoSuchPlay> {
+    /// [`DemoError`] where there is nothing of that name.
+    pub fn play(&self, play: &DemoCommand) -> Result<(), DemoError> {
         let mut game = self.game();
         let played = self.sandbox.with(|world| match play {
             DemoCommand::TurnOn { what: DemoFault::Incident, subject } => {
-                game.begin(world, subject)
+                game.start_incident(world, subject)
             }
             DemoCommand::TurnOn { what, subject } => {
                 game.set(world, &mishap(*what, subject)?, true)
@@ -163,7 +163,7 @@ impl Demo {
                 game.repair(world);
                 Ok(())
             }
-            DemoCommand::Speed { times } => Game::set_speed(world, *times),
+            DemoCommand::Speed { times } => Demo::set_speed(world, *times),
             DemoCommand::Reset {} => game.reset(world),
         });
         drop(game);
@@ -181,41 +181,45 @@ impl Demo {
             .map(|(name, begun)| switch(DemoFault::Incident, name, begun))
             .collect();
         self.sandbox.with(|world| {
-            switches.extend(game.mishaps(world).into_iter().map(|(mishap, broken)| match mishap {
-                play::Mishap::Operator(key) => {
-                    switch(DemoFault::Operator, &format!("{}/{}", key.namespace, key.name), broken)
+            switches.extend(game.fault_switches(world).into_iter().map(|(mishap, broken)| {
+                match mishap {
+                    demo::FaultSwitch::Operator(key) => switch(
+                        DemoFault::Operator,
+                        &format!("{}/{}", key.namespace, key.name),
+                        broken,
+                    ),
+                    demo::FaultSwitch::Node(name) => switch(DemoFault::Node, &name, broken),
+                    demo::FaultSwitch::Metrics => switch(DemoFault::Metrics, "", broken),
+                    demo::FaultSwitch::Nfs(server) => switch(DemoFault::Nfs, &server, broken),
+                    demo::FaultSwitch::Volume(name) => switch(DemoFault::Volume, &name, broken),
                 }
-                play::Mishap::Node(name) => switch(DemoFault::Node, &name, broken),
-                play::Mishap::Metrics => switch(DemoFault::Metrics, "", broken),
-                play::Mishap::Nfs(server) => switch(DemoFault::Nfs, &server, broken),
-                play::Mishap::Volume(name) => switch(DemoFault::Volume, &name, broken),
             }));
             Card { speed: world.cluster.clock.speed(), switches }
         })
     }
 
-    fn game(&self) -> MutexGuard<'_, Game> {
+    fn game(&self) -> MutexGuard<'_, Demo> {
         self.game.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn mishap(what: DemoFault, subject: &str) -> Result<play::Mishap, NoSuchPlay> {
+fn mishap(what: DemoFault, subject: &str) -> Result<demo::FaultSwitch, DemoError> {
     let owned = || subject.to_owned();
     Ok(match what {
         DemoFault::Operator => {
-            let (namespace, name) = subject.split_once('/').ok_or(NoSuchPlay::Mishap)?;
-            play::Mishap::Operator(Key::new("apps", "deployments", namespace, name))
+            let (namespace, name) = subject.split_once('/').ok_or(DemoError::FaultSwitch)?;
+            demo::FaultSwitch::Operator(Key::new("apps", "deployments", namespace, name))
         }
-        DemoFault::Node => play::Mishap::Node(owned()),
-        DemoFault::Metrics => play::Mishap::Metrics,
-        DemoFault::Nfs => play::Mishap::Nfs(owned()),
-        DemoFault::Volume => play::Mishap::Volume(owned()),
+        DemoFault::Node => demo::FaultSwitch::Node(owned()),
+        DemoFault::Metrics => demo::FaultSwitch::Metrics,
+        DemoFault::Nfs => demo::FaultSwitch::Nfs(owned()),
+        DemoFault::Volume => demo::FaultSwitch::Volume(owned()),
         // What has happened has happened.
-        DemoFault::Incident => return Err(NoSuchPlay::Mishap),
+        DemoFault::Incident => return Err(DemoError::FaultSwitch),
     })
 }
 
-fn of_file(path: &Path) -> Result<Game, DemoError> {
+fn of_file(path: &Path) -> Result<Demo, DemoError> {
     let name = path.display().to_string();
     let read = |path: &Path| {
         std::fs::read_to_string(path)
@@ -227,6 +231,6 @@ fn of_file(path: &Path) -> Result<Game, DemoError> {
     let script = path.with_extension("faults");
     let faults = if script.exists() { read(&script)? } else { String::new() };
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    Game::from_text(&stem, &read(path)?, &faults)
+    Demo::from_text(&stem, &read(path)?, &faults)
         .map_err(|source| DemoError::Broken { world: name, source })
 }

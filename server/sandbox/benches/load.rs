@@ -1,4 +1,4 @@
-//! 5,000 Pods that run, under 50 watches: requests per second, how long a list takes, and the memory of it all.
+//! 5,000 running Pods under 50 watches: requests per second, the time of a list, and the memory.
 //! `cargo bench -p sandbox`
 
 #[path = "../tests/load/crowd.rs"]
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = Instant::now();
     for number in 0..OBJECTS {
         create(&sandbox, number).await?;
-        // Who watches, and the controllers, have their turn.
+        // The watches and the controllers run.
         tokio::task::yield_now().await;
     }
     let created = begun.elapsed();

@@ -1,5 +1,5 @@
-//! Requests as the API server takes them, and its answers: from a path, a query, headers and a body to what
-//! [`crate::cluster`] is asked, and back to bytes. All of it is synchronous; [`crate::service`] moves the bytes.
+//! The HTTP API: from a path, a query, headers and a body to verbs of [`crate::cluster`], and back to bytes. It is
+//! synchronous; [`crate::service`] moves the bytes.
 
 mod authorize;
 mod body;
@@ -9,6 +9,7 @@ mod encode;
 mod escalation;
 mod impersonate;
 mod list;
+mod page;
 mod openapi;
 mod protobuf;
 mod query;
@@ -16,7 +17,6 @@ mod request;
 mod review;
 mod scale;
 mod strict;
-mod table;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -38,7 +38,7 @@ use self::{
 };
 use crate::{
     cluster::Cluster,
-    fault::{Action, Asked, Strike},
+    fault::{Action, Injection, RequestInfo},
     kind::Kind,
     log, object,
     status::Status,
@@ -47,7 +47,7 @@ use crate::{
 
 const JSON: &str = "application/json";
 
-/// An answer, before it is bytes.
+/// An answer before it is encoded.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) code: StatusCode,
@@ -63,21 +63,21 @@ pub(crate) enum Content {
         object: Arc<Value>,
         view: View,
     },
-    List {
-        list: list::List,
+    Page {
+        page: page::Page,
         view: View,
     },
     Watch(Box<Watch>),
     /// The connection is cut.
     Reset,
-    /// JSON of a type of its own, as the aggregated discovery.
+    /// JSON with a content type of its own, such as aggregated discovery.
     Typed {
         value: Value,
         sort: &'static str,
         /// Of these bytes and no others.
         tag: String,
     },
-    /// What the client has already, under this tag.
+    /// The client has this content already, under this tag.
     Unchanged {
         tag: String,
     },
@@ -96,12 +96,12 @@ impl Reply {
         Self::new(code, Content::Object { object, view })
     }
 
-    /// What a path answers that leads nowhere.
+    /// The answer to an unknown path.
     fn nowhere() -> Self {
         Self::new(StatusCode::NOT_FOUND, Content::Text("404 page not found\n".into()))
     }
 
-    /// What a client may ask with next time, so as to be told only what changed.
+    /// The ETag, with which a client may ask for changes only.
     pub(crate) fn tag(&self) -> Option<HeaderValue> {
         match &self.content {
             Content::Typed { tag, .. } | Content::Unchanged { tag } => {
@@ -111,14 +111,14 @@ impl Reply {
         }
     }
 
-    /// The type of the content, and its bytes. A watch has its own; what is unchanged has none, for it would become that
-    /// of what the client has.
+    /// The content type and the bytes. A watch has a body of its own; an unchanged answer has none, because its type
+    /// would replace that of the content which the client has.
     pub(crate) fn bytes(&self) -> (Option<HeaderValue>, Vec<u8>) {
         let (sort, bytes) = match &self.content {
             Content::Text(text) => ("text/plain; charset=utf-8", text.clone().into_bytes()),
             Content::Json(value) => (JSON, encode::value(value)),
             Content::Object { object, view } => (JSON, view.object(object)),
-            Content::List { list, view } => (JSON, view.list(list)),
+            Content::Page { page, view } => (JSON, view.list(page)),
             Content::Watch(_) | Content::Reset => (JSON, vec![]),
             Content::Typed { value, sort, .. } => (*sort, encode::value(value)),
             Content::Unchanged { .. } => return (None, vec![]),
@@ -135,13 +135,13 @@ impl From<Status> for Reply {
     }
 }
 
-/// What strikes a request, before anything is done about it.
-pub(crate) fn strike(cluster: &mut Cluster, request: &Request) -> Strike {
+/// Asks the faults what they do to a request before it is handled.
+pub(crate) fn inject_faults(cluster: &mut Cluster, request: &Request) -> Injection {
     let target = Target::parse(&request.path);
     let verb = Verb::of(request, &target);
     let key = target.key();
     let part = |part: fn(&Key) -> &str| key.as_ref().map(part).unwrap_or_default();
-    let asked = Asked {
+    let info = RequestInfo {
         verb: verb.name(),
         group: part(|key| &key.group),
         plural: part(|key| &key.plural),
@@ -150,14 +150,14 @@ pub(crate) fn strike(cluster: &mut Cluster, request: &Request) -> Strike {
         name: part(|key| &key.name),
         user: &request.actor.name,
         cached: request.query.get("resourceVersion") == "0",
-        telling: None,
+        delivery: None,
     };
     let now = cluster.steady();
     let Cluster { faults, rng, .. } = cluster;
-    faults.strike(&asked, now, rng)
+    faults.inject(&info, now, rng)
 }
 
-/// Answers a request, unless a fault does, and writes it into the log.
+/// Handles a request, unless a fault answers it, and writes it into the log.
 pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Action>) -> Reply {
     let before = cluster.store.revision();
     let target = Target::parse(&request.path);
@@ -200,7 +200,7 @@ pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Ac
     reply
 }
 
-/// What a fault answers in place of the server: at once, or, `late`, once the request had its effect.
+/// The answer of a fault in place of the server's: at once, or with `late` after the request has had its effect.
 fn faulty(
     fault: &Action,
     late: bool,
@@ -216,7 +216,7 @@ fn faulty(
             let message = "too many requests, please try again later";
             Status::too_many_requests(message, retry_after.unwrap_or(0))
         }
-        // A watch that has begun tells it as an event.
+        // An open watch sends it as an event.
         Action::Code { code: 410, .. } if verb == Verb::Watch => return None,
         Action::Code { code, after } if *after == late => match code {
             401 => Status::unauthorized(),
@@ -236,8 +236,8 @@ fn faulty(
     Some(status.into())
 }
 
-/// The query, made to ask for the past where a cache would be behind: only lists from resource version 0 are
-/// answered from it without a look at what is current.
+/// The query, changed to ask for an older revision where a cache would be behind: only a list with resource version 0
+/// may be answered from a cache.
 fn stale(request: &Request, fault: Option<&Action>, revision: u64) -> query::Query {
     match fault {
         Some(Action::Stale(changes)) if request.query.get("resourceVersion") == "0" => {
@@ -274,7 +274,7 @@ fn route(
     }
     let key = Key::new(group, plural, namespace, name);
     if let Some(object) = cluster.get(&key) {
-        cluster.may_be_read(&kind, object)?;
+        cluster.check_readable(&kind, object)?;
     }
     if !subresource.is_empty() {
         return of_subresource(cluster, request, verb, &kind, &key, subresource);
@@ -288,7 +288,7 @@ fn route(
         Verb::Get => get(cluster, request, &kind, &key),
         Verb::List => {
             let (list, view) = list::list(cluster, request, &kind, namespace)?;
-            Ok(Reply::new(StatusCode::OK, Content::List { list, view }))
+            Ok(Reply::new(StatusCode::OK, Content::Page { page: list, view }))
         }
         Verb::Watch => {
             let watch = Watch::open(cluster, request, &kind, namespace)?;
@@ -315,7 +315,7 @@ fn refused_method(kind: &Kind, resource: &str, verb: Verb) -> Status {
     }
 }
 
-/// 503 for a path that another server has, which cannot be reached.
+/// 503 for a path whose APIService is not available.
 fn aggregated_is_away(cluster: &Cluster, group: &str, version: &str) -> Option<Reply> {
     let key = Key::new("apiregistration.k8s.io", "apiservices", "", &format!("{version}.{group}"));
     let service = cluster.get(&key)?;
@@ -373,7 +373,7 @@ fn of_subresource(
         ("token", _) => review::token(cluster, request, key),
         ("log", _) => {
             let pod = cluster.get(key).ok_or_else(found)?;
-            // What runs nowhere has said nothing.
+            // A Pod without a node has no logs.
             let on_node = !object::text(pod, &["spec", "nodeName"]).is_empty();
             let code = if on_node { StatusCode::OK } else { StatusCode::NO_CONTENT };
             Ok(Reply::new(code, Content::Text(String::new())))
@@ -388,7 +388,7 @@ fn of_subresource(
     }
 }
 
-/// A `Status` that says it went well.
+/// A `Status` of success.
 fn created() -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }

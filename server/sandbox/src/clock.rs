@@ -1,7 +1,7 @@
-//! The sandbox's time: it starts where it is told to, runs as fast as it is told to, and jumps only when a fault says so.
+//! The cluster's clock: it begins at a given time, runs at a given speed, and jumps only when a fault says so.
 //!
-//! Every process has two clocks. What is written into objects comes from the wall clock, which somebody may set; what is
-//! waited for is counted by one that nobody can, as Go's `time.Now` and `time.After` count in the real components.
+//! There are two clocks. The wall clock, which a fault may set, gives the times that are written into objects. The
+//! steady clock counts waits, as `time.After` does in Go.
 //!
 //! It counts with tokio's clock, so a test that pauses tokio's time pauses the cluster.
 
@@ -11,14 +11,14 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// Reads the time of the cluster. Changing the speed never moves it back; [`Clock::jump`] may.
+/// The clock of a cluster. Changing the speed never moves it back; [`Clock::jump`] may.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// What [`Clock::steady`] read at `anchor`.
+    /// The steady time at `anchor`.
     base: Timestamp,
     anchor: Instant,
     speed: u32,
-    /// How far the wall clock was set from the steady one.
+    /// The difference between the wall clock and the steady clock.
     skew: SignedDuration,
 }
 
@@ -35,14 +35,13 @@ impl Clock {
         Self { speed: 0, ..Self::new(start) }
     }
 
-    /// What the wall clock reads: for what is written, and for what is compared with it.
+    /// The time of the wall clock, which is written and compared with what was written.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         moved(self.steady(), self.skew)
     }
 
-    /// What it would read had it never jumped: for what is waited for. A time beyond what can be written stays at the
-    /// last one that can.
+    /// The time of the steady clock, which no jump changes; at most the largest timestamp.
     #[must_use]
     pub fn steady(&self) -> Timestamp {
         let passed = self.anchor.elapsed().saturating_mul(self.speed);
@@ -50,11 +49,11 @@ impl Clock {
         self.base.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// When tokio's clock will be at a steady time, if the speed stays. `None` for a time that never comes.
+    /// The instant of tokio's clock at a steady time, if the speed stays. `None` for a time that never comes.
     #[must_use]
     pub fn instant(&self, time: Timestamp) -> Option<Instant> {
         let left = Duration::try_from(time.duration_since(self.base)).unwrap_or(Duration::ZERO);
-        // One nanosecond more: integer division must not wake anybody a moment early.
+        // One nanosecond more, because integer division must not wake a task too early.
         let left = left.checked_div(self.speed)?.saturating_add(Duration::from_nanos(1));
         self.anchor.checked_add(left)
     }
@@ -72,17 +71,17 @@ impl Clock {
         self.speed = speed;
     }
 
-    /// Sets the wall clock, also backwards: a fault, as when a virtual machine wakes up.
+    /// Sets the wall clock, forwards or backwards, as when a virtual machine wakes up.
     pub fn jump(&mut self, by: SignedDuration) {
         self.skew = self.skew.saturating_add(by);
     }
 
-    /// Sets the wall clock right again.
+    /// Sets the wall clock to the steady one.
     pub fn unskew(&mut self) {
         self.skew = SignedDuration::ZERO;
     }
 
-    /// Lets so much time pass at once: for a clock that stands still otherwise.
+    /// Lets time pass at once, for a clock that stands still.
     pub fn advance(&mut self, by: Duration) {
         self.base =
             moved(self.steady(), SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX));
@@ -95,19 +94,19 @@ fn moved(time: Timestamp, by: SignedDuration) -> Timestamp {
     time.checked_add(by).unwrap_or(limit)
 }
 
-/// A time as metadata has it (`metav1.Time`): whole seconds, UTC.
+/// A time as in metadata (`metav1.Time`): whole seconds, UTC.
 #[must_use]
 pub fn written(time: Timestamp) -> Value {
     Value::String(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
-/// A time with microseconds, as Leases and Events have it (`metav1.MicroTime`).
+/// A time with microseconds, as in Leases and Events (`metav1.MicroTime`).
 #[must_use]
 pub fn written_micro(time: Timestamp) -> Value {
     Value::String(time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string())
 }
 
-/// Reads a time that an object carries.
+/// Reads a time from an object.
 #[must_use]
 pub fn read(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()

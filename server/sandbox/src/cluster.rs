@@ -1,7 +1,6 @@
-//! What the sandbox's lock protects, and the verbs on it. The API and the controllers go through the same verbs, so
-//! that nobody can leave out a rule: validation, admission, finalizers, grace periods, generations, preconditions.
-//! They follow `k8s.io/apiserver/pkg/registry/generic/registry/store.go` and the strategies of
-//! `kubernetes/pkg/registry`.
+//! The cluster's state and the verbs on it. The API and the controllers use the same verbs, so that neither can leave
+//! out a rule: validation, admission, finalizers, grace periods, generations, preconditions. The verbs follow
+//! `k8s.io/apiserver/pkg/registry/generic/registry/store.go` and the strategies of `kubernetes/pkg/registry`.
 
 mod address;
 mod admission;
@@ -12,7 +11,7 @@ mod defaults;
 mod definition;
 mod delete;
 mod eviction;
-mod legible;
+mod readable;
 mod managed;
 mod policy;
 mod quota;
@@ -33,22 +32,20 @@ use serde_json::{Value, json};
 
 use delete::Admission;
 pub use delete::{DeleteOptions, Deleted, Propagation};
-pub(crate) use validate::{LABEL_VALUE, has_the_form, sort_of};
-pub use webhook::Decider;
 
 use crate::{
     clock::Clock,
-    fault::Faults,
+    fault::{AdmissionDecision, Faults},
     kind::{Kind, Kinds},
-    line::Lines,
     log::Log,
     object,
     patch::Patch,
     status::Status,
     store::{Key, Store},
+    watch_cache::WatchCache,
 };
 
-/// Who asks. RBAC is the API's business: the verbs here let everybody.
+/// The user of a request. The API checks RBAC; the verbs here do not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Actor {
     pub name: String,
@@ -58,7 +55,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// The one who may do everything.
+    /// The administrator, whom RBAC allows everything.
     #[must_use]
     pub fn admin() -> Self {
         let groups = ["system:masters", "system:authenticated"].map(String::from).to_vec();
@@ -93,50 +90,50 @@ impl Actor {
     }
 }
 
-/// What who brings a write asks before it is taken: from who writes, the key, what is there and what shall be.
+/// A check that the bringer of a write demands: of the actor, the key, the stored object and the new one.
 pub(crate) type Guard = fn(&Cluster, &Actor, &Key, Option<&Value>, &Value) -> Result<(), Status>;
 
-/// How a write is meant, beside what is written.
+/// The options of a write.
 #[derive(Debug, Clone, Default)]
 pub struct Write {
-    /// Everything is checked and answered, nothing is stored.
+    /// Everything is checked and answered, but nothing is stored.
     pub dry_run: bool,
-    /// Who is noted in managedFields.
+    /// The manager in managedFields.
     pub field_manager: String,
-    /// What is applied, where it is a server-side apply.
+    /// The applied configuration of a server-side apply.
     pub(crate) applied: Option<Value>,
-    /// Whether a client writes, who is noted with all that it writes.
+    /// Whether a client writes, whose fields are all recorded in managedFields.
     pub(crate) tracked: bool,
-    /// RBAC's own rules, where the API is who brings it.
+    /// The escalation checks of RBAC, for writes that come from the API.
     pub(crate) guard: Option<Guard>,
 }
 
-/// The whole cluster at this moment.
+/// The state of a cluster.
 #[derive(Debug)]
 pub struct Cluster {
     pub store: Store,
     pub kinds: Kinds,
     pub clock: Clock,
-    /// The only source of chance.
+    /// The only source of randomness.
     pub rng: Rng,
     pub faults: Faults,
     pub log: Log,
-    /// How long a Pod stays on a lost node, unless it says.
+    /// How long a Pod without tolerations of its own stays on an unreachable node.
     pub toleration: std::time::Duration,
-    /// What answers for webhooks: for those of admission by the name of the webhook, for one that converts by the name of
-    /// the definition.
-    pub deciders: BTreeMap<String, Decider>,
-    /// Objects of which what is kept is none any more.
-    pub(crate) damaged: BTreeSet<Key>,
-    /// What watches were told lately.
-    pub(crate) lines: Lines,
-    /// Who could speak as somebody else.
+    /// The scripted answers of webhooks: by the name of an admission webhook, and for a conversion webhook by the name
+    /// of the definition.
+    pub webhook_decisions: BTreeMap<String, AdmissionDecision>,
+    /// The objects whose stored bytes are corrupted.
+    pub(crate) corrupted: BTreeSet<Key>,
+    /// The encoded lines of watches.
+    pub(crate) watch_cache: WatchCache,
+    /// The users that have impersonated another one.
     pub(crate) impersonators: BTreeSet<String>,
 }
 
 impl Cluster {
-    /// A cluster as it is right after its control plane came up: the four namespaces, what they hold, and the
-    /// APIServices of what is served.
+    /// A cluster right after its control plane came up: the four namespaces, their objects, and the APIServices of the
+    /// built-in groups.
     #[must_use]
     pub fn new(start: Timestamp, seed: u64) -> Self {
         let mut cluster = Self {
@@ -147,28 +144,28 @@ impl Cluster {
             faults: Faults::default(),
             log: Log::default(),
             toleration: std::time::Duration::from_secs(300),
-            deciders: BTreeMap::new(),
-            damaged: BTreeSet::new(),
-            lines: Lines::default(),
+            webhook_decisions: BTreeMap::new(),
+            corrupted: BTreeSet::new(),
+            watch_cache: WatchCache::default(),
             impersonators: BTreeSet::new(),
         };
         cluster.boot();
         cluster
     }
 
-    /// Makes everything as it was at first: all objects go, whatever holds them, and the control plane's own come anew.
-    /// Who watches hears of both.
+    /// Removes all objects, whatever finalizers they have, and creates the control plane's own again. Watches observe
+    /// both.
     pub(crate) fn reset(&mut self) {
         let mut keys: Vec<Key> = self.store.keys().collect();
-        // UIDs are drawn: their order is nobody's.
+        // UIDs are random, so the order by UID must not decide anything.
         keys.sort();
         for key in keys {
             self.store.remove(&key);
         }
         self.kinds = Kinds::new();
         self.faults = Faults::default();
-        self.deciders.clear();
-        self.damaged.clear();
+        self.webhook_decisions.clear();
+        self.corrupted.clear();
         self.impersonators.clear();
         self.boot();
     }
@@ -185,13 +182,13 @@ impl Cluster {
         self.register_bootstrap_roles();
     }
 
-    /// What the cluster's clock reads.
+    /// The time of the cluster's wall clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// What the clock would read had nobody set it: what waits counts by this one.
+    /// The time of the steady clock, which no fault sets. Waits count by it.
     #[must_use]
     pub fn steady(&self) -> Timestamp {
         self.clock.steady()
@@ -202,15 +199,15 @@ impl Cluster {
         self.store.get(key)
     }
 
-    /// The object that has this UID, wherever it is.
+    /// The object of this UID.
     #[must_use]
     pub fn get_by_uid(&self, uid: &str) -> Option<(&Key, &Arc<Value>)> {
         let key = self.store.by_uid(uid)?;
         Some((key, self.store.get(key)?))
     }
 
-    /// The objects of a resource, by namespace and name; of one namespace if given. Select with
-    /// [`crate::selector::Labels`].
+    /// The objects of a resource by namespace and name; those of one namespace if given. [`crate::selector::Labels`]
+    /// selects among them.
     pub fn list(
         &self,
         group: &str,
@@ -220,7 +217,7 @@ impl Cluster {
         self.store.list(group, plural, namespace)
     }
 
-    /// The key of an object, as it says itself what it is. `None` if its kind is not served.
+    /// The key of an object, from its own kind and metadata. `None` if its kind is not served.
     #[must_use]
     pub fn key_of(&self, object: &Value) -> Option<Key> {
         let kind = self.kind_of(object)?;
@@ -228,14 +225,14 @@ impl Cluster {
         Some(Key::new(&kind.group, &kind.plural, namespace, object::name(object)))
     }
 
-    /// The kind that an object says it is of.
+    /// The kind that an object names.
     #[must_use]
     pub fn kind_of(&self, object: &Value) -> Option<&Arc<Kind>> {
         let (group, _) = split_api_version(object::text(object, &["apiVersion"]));
         self.kinds.by_kind(group, object::text(object, &["kind"]))
     }
 
-    /// Asks what is to be asked before a write is taken.
+    /// Runs the check that the bringer of a write demands.
     fn ask_guard(
         &self,
         actor: &Actor,
@@ -261,7 +258,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As the API server's.
+    /// The refusal of the API server.
     pub fn create(
         &mut self,
         actor: &Actor,
@@ -277,7 +274,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As the API server's.
+    /// The refusal of the API server.
     pub fn update(
         &mut self,
         actor: &Actor,
@@ -287,11 +284,11 @@ impl Cluster {
         self.update_with(actor, &manager_of(actor), key, "", object)
     }
 
-    /// Replaces an object's status (PUT of the subresource); the rest of `object` does not count.
+    /// Replaces an object's status (PUT of the subresource); the rest of `object` is ignored.
     ///
     /// # Errors
     ///
-    /// As the API server's.
+    /// The refusal of the API server.
     pub fn update_status(
         &mut self,
         actor: &Actor,
@@ -305,7 +302,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As the API server's.
+    /// The refusal of the API server.
     pub fn patch(
         &mut self,
         actor: &Actor,
@@ -320,7 +317,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As the API server's.
+    /// The refusal of the API server.
     pub(crate) fn set_replicas(
         &mut self,
         actor: &Actor,
@@ -332,12 +329,12 @@ impl Cluster {
         self.rescale(actor, &manager_of(actor), key, &scale)
     }
 
-    /// Reads an object, changes it and puts it back: what a controller does that retries on conflicts. Nothing is
-    /// written if nothing changed.
+    /// Reads, changes and writes an object, as a controller does that retries on conflicts. Writes nothing if nothing
+    /// changed.
     ///
     /// # Errors
     ///
-    /// As the API server's.
+    /// The refusal of the API server.
     pub fn modify(
         &mut self,
         actor: &Actor,
@@ -355,11 +352,11 @@ impl Cluster {
         self.update_with(actor, &manager_of(actor), key, subresource, new)
     }
 
-    /// Deletes an object, or begins to.
+    /// Deletes an object, or marks it for deletion.
     ///
     /// # Errors
     ///
-    /// As the API server's.
+    /// The refusal of the API server.
     pub fn delete(
         &mut self,
         actor: &Actor,
@@ -383,8 +380,8 @@ impl Cluster {
         self.delete_with(Admission::OfMany(actor), key, options)
     }
 
-    /// Deletes an object, or begins to, in the storage itself: what the API server does on its own behalf, which no
-    /// webhook hears of.
+    /// Deletes an object, or marks it for deletion, in the storage itself: without admission, as the API server does on
+    /// its own behalf.
     pub(crate) fn delete_in_storage(
         &mut self,
         key: &Key,
@@ -408,7 +405,7 @@ impl Cluster {
         .join("-")
     }
 
-    /// A random end for a generated name, of the letters that the real one uses.
+    /// A random suffix of a generated name, of the letters that Kubernetes uses.
     pub(crate) fn suffix(&mut self, length: usize) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         (0..length).map(|_| char::from(LETTERS[self.rng.usize(..LETTERS.len())])).collect()

@@ -1,19 +1,20 @@
-//! What acts in the cluster by itself: the controllers that deletion depends on, and a kubelet for each machine.
+//! The controllers: those of the controller manager that deletion depends on, the scheduler, a kubelet for each node, and
+//! stand-ins for an attacher, a provisioner, operators and a GitOps controller.
 //!
-//! Each is a `Reconcile` inside a `Loop`: it is told what changed, keeps the set of what it has to look at, and looks
-//! at the whole state of one thing at a time, so that a lost or doubled event does no harm. Time comes from the cluster's
-//! clock; the order in which the ready ones get their turn, and in which each does its work, comes from the cluster's
-//! seed, since the real one leaves both open.
+//! Each controller implements [`Reconcile`] and runs in a loop like that of client-go: it observes changes, keeps a work
+//! queue, and reconciles one work item at a time from the whole state, so that a lost or repeated event does no harm.
+//! Time comes from the cluster's clock. The order in which controllers run, and in which each works through its queue,
+//! comes from the cluster's seed, because Kubernetes leaves both open.
 //!
-//! [`Controllers`] can switch each off (as if its process had been killed: it forgets, and lists everything when it
-//! comes back), slow it down, or make all its requests fail. One that panics has fallen, like a process that crashed:
-//! that is noted, the others go on, and it is started anew after a while.
+//! [`Controllers`] can switch a controller off (as if its process had been killed: it forgets everything, and lists
+//! everything when it comes back), slow it down, or make all its requests fail. A controller that panics is recorded and
+//! restarted after a while, like a process that crashed; the others go on.
 
-pub(crate) mod client;
-pub(crate) mod queue;
+pub mod client;
+pub mod queue;
 pub(crate) mod read;
-pub(crate) mod resource;
-pub mod breakage;
+pub mod resource;
+pub mod node_faults;
 pub mod timing;
 
 mod garbage;
@@ -23,13 +24,11 @@ mod root_ca;
 mod deployment;
 mod replica_set;
 mod stateful_set;
-mod stateful_set_claim;
 mod daemon_set;
 mod revision;
 mod pods;
 mod job;
 mod cron_job;
-mod schedule;
 mod autoscaler;
 mod endpoints;
 mod endpoint_slice;
@@ -61,37 +60,36 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::cluster::Cluster;
+use crate::fault::OperatingMode;
 use crate::status::Status;
 use crate::store::Event;
-use breakage::Breakage;
 use client::Client;
+use node_faults::NodeFaults;
 use queue::{Queue, later};
 use timing::Timing;
 
-pub(crate) use schedule::wrong as wrong_schedule;
+/// How often controllers may react to each other at one instant. Only two that undo each other's changes reach it.
+const ROUNDS_PER_INSTANT: usize = 10_000;
 
-/// How often controllers may answer each other without time moving on. Reached only by two that fight for ever.
-const TURNS_PER_INSTANT: usize = 10_000;
-
-/// How long a controller that panicked stays down: the first wait of a container that crashes.
+/// How long a controller that panicked stays down: the first back-off of a container that crashes.
 const RESTART: Duration = Duration::from_secs(10);
-/// How many panics are kept in mind.
-const FALLS: usize = 100;
+/// How many panics are kept for [`Controllers::take_panics`].
+const MAX_PANICS: usize = 100;
 
-/// What one thing's reconciliation asks for.
+/// When a work item is reconciled again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Nothing until something changes.
+pub enum Next {
+    /// When something changes.
     Rest,
-    /// Another look after a while.
+    /// After this time, or earlier if something changes.
     After(Duration),
 }
 
 impl Next {
-    /// This, or another look after a while, whatever is earlier.
+    /// The earlier of this and a reconciliation after a wait.
     pub(crate) fn or_after(self, wait: Duration) -> Self {
         match self {
             Self::After(earlier) if earlier <= wait => self,
@@ -100,36 +98,41 @@ impl Next {
     }
 }
 
-/// What a controller does with what it does not cover: the part that differs from one to the other.
-pub(crate) trait Reconcile: Send {
-    /// One thing to look at.
+/// The part of a controller that differs from one to the other. [`Controllers::register`] adds one.
+pub trait Reconcile: Send {
+    /// A work item: usually the key of an object.
     type Work: Ord + Clone + Send;
 
-    /// The name by which it is switched.
+    /// The name by which [`Controllers::set_mode`] and scripts of faults address it.
     const NAME: &'static str;
-    /// Its user: in the real one the name of its service account in kube-system.
+    /// The name of its service account in `kube-system`, as which it sends its requests.
     const USER: &'static str;
-    /// Who its events are from.
+    /// The component that its events name as their source.
     const COMPONENT: &'static str = Self::NAME;
-    /// The longest wait after failures.
+    /// The longest wait between two tries of a work item that fails.
     const LAST_RETRY: Duration = queue::LAST_RETRY;
 
+    /// A controller that has observed nothing yet.
     fn new(timing: &Timing) -> Self
     where
         Self: Sized;
 
-    /// Once, before the first event.
+    /// Is called once, before the first event.
     fn begin(&mut self, _queue: &mut Queue<Self::Work>) {}
 
-    /// Notes what a change makes worth a look. Reads nothing but the change and what it kept of earlier ones.
+    /// Adds the work items that a change concerns. It knows only this change and what it kept of earlier ones.
     fn observe(&mut self, event: &Event, queue: &mut Queue<Self::Work>);
 
-    /// Notes what of its first list is worth a look.
+    /// Adds the work items that an object of its first list concerns.
     fn observe_first(&mut self, event: &Event, queue: &mut Queue<Self::Work>) {
         self.observe(event, queue);
     }
 
-    /// Brings one thing to what it should be. An error leads to another try after a while.
+    /// Brings the cluster to the desired state of one work item. An error leads to another try, with backoff.
+    ///
+    /// # Errors
+    ///
+    /// The first request that the API server refuses.
     fn reconcile(
         &mut self,
         work: &Self::Work,
@@ -138,27 +141,27 @@ pub(crate) trait Reconcile: Send {
     ) -> Result<Next, Status>;
 }
 
-/// A controller that runs.
+/// A controller that runs, whatever its work items are.
 trait Controller: Send {
-    /// Takes note of changes. Says when it has work to do.
-    fn hear(
+    /// Observes changes. Returns the time at which there is work to do.
+    fn observe(
         &mut self,
         now: Timestamp,
         news: &mut dyn Iterator<Item = Arc<Event>>,
     ) -> Option<Timestamp>;
 
-    /// Does all that is due. Says when it wants to be called again.
-    fn work(&mut self, client: &mut Client<'_>) -> Option<Timestamp>;
+    /// Reconciles all work items that are due. Returns the time at which the next one is.
+    fn reconcile_due(&mut self, client: &mut Client<'_>) -> Option<Timestamp>;
 }
 
-struct Loop<R: Reconcile> {
+struct ReconcileLoop<R: Reconcile> {
     reconcile: R,
     queue: Queue<R::Work>,
     has_listed: bool,
 }
 
-impl<R: Reconcile> Controller for Loop<R> {
-    fn hear(
+impl<R: Reconcile> Controller for ReconcileLoop<R> {
+    fn observe(
         &mut self,
         now: Timestamp,
         news: &mut dyn Iterator<Item = Arc<Event>>,
@@ -172,7 +175,7 @@ impl<R: Reconcile> Controller for Loop<R> {
         self.queue.next()
     }
 
-    fn work(&mut self, client: &mut Client<'_>) -> Option<Timestamp> {
+    fn reconcile_due(&mut self, client: &mut Client<'_>) -> Option<Timestamp> {
         let mut ready = self.queue.take();
         client.random().shuffle(&mut ready);
         for work in ready {
@@ -189,49 +192,37 @@ impl<R: Reconcile> Controller for Loop<R> {
     }
 }
 
-/// How a controller is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Condition {
-    #[default]
-    Running,
-    /// Not there: uninstalled, or its process is gone. What it misses it finds again when it is switched on.
-    Off,
-    /// Learns and does everything this much later.
-    Slow(SignedDuration),
-    /// All its requests are refused with 500.
-    Failing,
-}
-
-/// One controller with what was done to it.
-struct Post {
+/// One controller, its operating mode and the state of its process.
+struct ControllerProcess {
     name: &'static str,
     user: &'static str,
     component: &'static str,
+    /// Whether it is part of the controller manager.
+    in_manager: bool,
     start: fn(&Timing, Timestamp) -> Box<dyn Controller>,
     /// `None` while it does not run.
     running: Option<Box<dyn Controller>>,
-    condition: Condition,
-    /// The last revision it was told of; `None` before its first look.
+    mode: OperatingMode,
+    /// The last revision that it observed; `None` before its first list.
     seen: Option<u64>,
     due: Option<Timestamp>,
-    /// Until when it is not told of what happened, because it is slow.
+    /// The time until which it observes nothing, because it is slow.
     late: Option<Timestamp>,
-    /// Until when it stays down after a panic.
+    /// The time until which it stays down after a panic.
     down: Option<Timestamp>,
 }
 
 /// A panic of a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fall {
+pub struct ControllerPanic {
     pub controller: &'static str,
     pub time: Timestamp,
-    /// What it said last.
     pub message: String,
 }
 
-/// The process that most controllers are part of; switched by this name, they are all.
+/// The process that most controllers are part of. This name addresses all of them.
 const MANAGER: &str = "kube-controller-manager";
-/// What has a process of its own, or is part of the API server.
+/// The controllers that have a process of their own or are part of the API server.
 const OUTSIDE: [&str; 7] = [
     definition::Definitions::NAME,
     scheduler::Scheduler::NAME,
@@ -242,13 +233,13 @@ const OUTSIDE: [&str; 7] = [
     operator::Operators::NAME,
 ];
 
-/// All controllers, and what is broken under them.
+/// All controllers, and what is broken on the nodes under them.
 pub struct Controllers {
-    posts: Vec<Post>,
+    processes: Vec<ControllerProcess>,
     timing: Timing,
-    falls: VecDeque<Fall>,
-    /// What is broken on the machines; kubelets and drivers meet it.
-    pub breakage: Breakage,
+    panics: VecDeque<ControllerPanic>,
+    /// What is broken on the nodes; kubelets and drivers run into it.
+    pub node_faults: NodeFaults,
 }
 
 impl Default for Controllers {
@@ -258,70 +249,98 @@ impl Default for Controllers {
 }
 
 impl Controllers {
-    /// All controllers, none of which has seen anything yet.
+    /// All built-in controllers, none of which has observed anything yet.
     #[must_use]
     pub fn new(timing: Timing) -> Self {
-        Self::of(posts(), timing)
+        Self::of(built_in(), timing)
     }
 
-    /// The names of all there are, and of the manager of most of them.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        posts().into_iter().map(|post| post.name).chain([MANAGER])
+    /// Adds a controller, which runs from the next instant on.
+    ///
+    /// # Panics
+    ///
+    /// If there is a controller of this name.
+    pub fn register<R: Reconcile + 'static>(&mut self) {
+        assert!(self.names().all(|name| name != R::NAME), "{} is registered already", R::NAME);
+        self.processes.push(ControllerProcess::new::<R>(false));
     }
 
-    fn of(posts: Vec<Post>, timing: Timing) -> Self {
-        Self { posts, timing, falls: VecDeque::new(), breakage: Breakage::default() }
+    /// The names of the built-in controllers, and of the controller manager that most of them are part of.
+    pub fn built_in_names() -> impl Iterator<Item = &'static str> {
+        built_in().into_iter().map(|process| process.name).chain([MANAGER])
     }
 
-    /// The controllers and how they are.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Condition)> {
-        self.posts.iter().map(|post| (post.name, post.condition))
+    /// The names of the controllers, and of the controller manager that most of them are part of.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<'_> {
+        self.processes.iter().map(|process| process.name).chain([MANAGER])
+    }
+
+    fn of(processes: Vec<ControllerProcess>, timing: Timing) -> Self {
+        Self { processes, timing, panics: VecDeque::new(), node_faults: NodeFaults::default() }
+    }
+
+    /// The controllers and their operating modes.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, OperatingMode)> {
+        self.processes.iter().map(|process| (process.name, process.mode))
     }
 
     /// The latest panics of controllers, oldest first.
-    pub fn falls(&self) -> impl Iterator<Item = &Fall> {
-        self.falls.iter()
+    pub fn panics(&self) -> impl Iterator<Item = &ControllerPanic> {
+        self.panics.iter()
     }
 
-    /// Takes the panics since it was asked last: the latest, oldest first.
-    pub fn take_falls(&mut self) -> Vec<Fall> {
-        self.falls.drain(..).collect()
+    /// Takes the panics since the last call, oldest first.
+    pub fn take_panics(&mut self) -> Vec<ControllerPanic> {
+        self.panics.drain(..).collect()
     }
 
-    /// Switches a controller off or on, slows it, makes it fail; whether there is one of this name. The name of the
-    /// controller manager means all that are part of it.
-    pub fn set(&mut self, name: &str, condition: Condition) -> bool {
-        let is_meant =
-            |post: &Post| post.name == name || name == MANAGER && !OUTSIDE.contains(&post.name);
+    /// Sets the operating mode of a controller. Returns whether there is one of this name. The name of the controller
+    /// manager addresses all controllers that are part of it.
+    pub fn set_mode(&mut self, name: &str, mode: OperatingMode) -> bool {
+        let is_meant = |process: &ControllerProcess| {
+            process.name == name || name == MANAGER && process.in_manager
+        };
         let mut is_there = false;
-        for post in self.posts.iter_mut().filter(|post| is_meant(post)) {
-            if condition == Condition::Off {
-                post.running = None;
+        for process in self.processes.iter_mut().filter(|process| is_meant(process)) {
+            if mode == OperatingMode::Off {
+                process.running = None;
             }
-            (post.late, post.down) = (None, None);
-            post.condition = condition;
+            (process.late, process.down) = (None, None);
+            process.mode = mode;
             is_there = true;
         }
         is_there
     }
 
-    /// Runs all that have something to do, again and again, until nothing is left to do at this instant. Says when
-    /// there will be something next.
-    pub fn turn(&mut self, cluster: &mut Cluster) -> Option<Timestamp> {
+    /// Ends every process and starts it again, repairs the nodes and forgets the panics. The nodes stay.
+    pub fn restart(&mut self) {
+        for process in &mut self.processes {
+            process.stop();
+            process.mode = OperatingMode::Running;
+        }
+        self.panics.clear();
+        let kubelets = std::mem::take(&mut self.node_faults.kubelets);
+        self.node_faults = NodeFaults { kubelets, ..NodeFaults::default() };
+    }
+
+    /// Runs the controllers that have something to do, until nothing is left to do at this instant. Returns the time at
+    /// which there will be something next.
+    pub fn run_until_idle(&mut self, cluster: &mut Cluster) -> Option<Timestamp> {
         let start = cluster.steady();
-        for _ in 0..TURNS_PER_INSTANT {
+        for _ in 0..ROUNDS_PER_INSTANT {
             let now = cluster.steady();
-            let mut ready: Vec<usize> =
-                (0..self.posts.len()).filter(|&at| self.posts[at].ready(cluster, now)).collect();
+            let mut ready: Vec<usize> = (0..self.processes.len())
+                .filter(|&at| self.processes[at].ready(cluster, now))
+                .collect();
             if ready.is_empty() {
-                return self.posts.iter().filter_map(|post| post.next()).min();
+                return self.processes.iter().filter_map(ControllerProcess::next).min();
             }
             cluster.rng.shuffle(&mut ready);
             for at in ready {
-                let fall = self.posts[at].run(cluster, &mut self.breakage, &self.timing);
-                if let Some(fall) = fall {
-                    self.falls.push_back(fall);
-                    self.falls.drain(..self.falls.len().saturating_sub(FALLS));
+                let panic = self.processes[at].run(cluster, &mut self.node_faults, &self.timing);
+                if let Some(panic) = panic {
+                    self.panics.push_back(panic);
+                    self.panics.drain(..self.panics.len().saturating_sub(MAX_PANICS));
                 }
             }
         }
@@ -329,75 +348,85 @@ impl Controllers {
     }
 }
 
-fn posts() -> Vec<Post> {
+fn built_in() -> Vec<ControllerProcess> {
     vec![
-        post::<garbage::Garbage>(),
-        post::<namespace::Namespaces>(),
-        post::<service_account::ServiceAccounts>(),
-        post::<root_ca::RootCa>(),
-        post::<deployment::Deployments>(),
-        post::<replica_set::ReplicaSets>(),
-        post::<replica_set::ReplicationControllers>(),
-        post::<stateful_set::StatefulSets>(),
-        post::<daemon_set::DaemonSets>(),
-        post::<job::Jobs>(),
-        post::<cron_job::CronJobs>(),
-        post::<autoscaler::Autoscalers>(),
-        post::<endpoints::Endpoints>(),
-        post::<endpoint_slice::EndpointSlices>(),
-        post::<binder::Binder>(),
-        post::<provisioner::Provisioner>(),
-        post::<claim_protection::ClaimProtection>(),
-        post::<volume_protection::VolumeProtection>(),
-        post::<attributes_class_protection::AttributesClassProtection>(),
-        post::<service_cidr::ServiceCidrs>(),
-        post::<resource_claim::ResourceClaims>(),
-        post::<ephemeral_volume::EphemeralVolumes>(),
-        post::<attach_detach::AttachDetach>(),
-        post::<attacher::Attacher>(),
-        post::<budget::Budgets>(),
-        post::<definition::Definitions>(),
-        post::<scheduler::Scheduler>(),
-        post::<node_lifecycle::NodeLifecycle>(),
-        post::<taint_eviction::TaintEviction>(),
-        post::<pod_gc::PodGc>(),
-        post::<resource_quota::ResourceQuotas>(),
-        post::<kubelet::Kubelets>(),
-        post::<gitops::GitOps>(),
-        post::<operator::Operators>(),
+        process::<garbage::Garbage>(),
+        process::<namespace::Namespaces>(),
+        process::<service_account::ServiceAccounts>(),
+        process::<root_ca::RootCa>(),
+        process::<deployment::Deployments>(),
+        process::<replica_set::ReplicaSets>(),
+        process::<replica_set::ReplicationControllers>(),
+        process::<stateful_set::StatefulSets>(),
+        process::<daemon_set::DaemonSets>(),
+        process::<job::Jobs>(),
+        process::<cron_job::CronJobs>(),
+        process::<autoscaler::Autoscalers>(),
+        process::<endpoints::Endpoints>(),
+        process::<endpoint_slice::EndpointSlices>(),
+        process::<binder::Binder>(),
+        process::<provisioner::Provisioner>(),
+        process::<claim_protection::ClaimProtection>(),
+        process::<volume_protection::VolumeProtection>(),
+        process::<attributes_class_protection::AttributesClassProtection>(),
+        process::<service_cidr::ServiceCidrs>(),
+        process::<resource_claim::ResourceClaims>(),
+        process::<ephemeral_volume::EphemeralVolumes>(),
+        process::<attach_detach::AttachDetach>(),
+        process::<attacher::Attacher>(),
+        process::<budget::Budgets>(),
+        process::<definition::Definitions>(),
+        process::<scheduler::Scheduler>(),
+        process::<node_lifecycle::NodeLifecycle>(),
+        process::<taint_eviction::TaintEviction>(),
+        process::<pod_gc::PodGc>(),
+        process::<resource_quota::ResourceQuotas>(),
+        process::<kubelet::Kubelets>(),
+        process::<gitops::GitOps>(),
+        process::<operator::Operators>(),
     ]
 }
 
-fn post<R: Reconcile + 'static>() -> Post {
-    Post {
-        name: R::NAME,
-        user: R::USER,
-        component: R::COMPONENT,
-        start: |timing, now| {
-            let mut queue = Queue::new(now, R::LAST_RETRY);
-            let mut reconcile = R::new(timing);
-            reconcile.begin(&mut queue);
-            Box::new(Loop { reconcile, queue, has_listed: false })
-        },
-        running: None,
-        condition: Condition::default(),
-        seen: None,
-        due: None,
-        late: None,
-        down: None,
-    }
+fn process<R: Reconcile + 'static>() -> ControllerProcess {
+    ControllerProcess::new::<R>(!OUTSIDE.contains(&R::NAME))
 }
 
-/// The text a panic was raised with.
-pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+/// The message of a panic.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-impl Post {
-    /// Whether it has something to do now. A slow one only makes a note of when it will.
+impl ControllerProcess {
+    fn new<R: Reconcile + 'static>(in_manager: bool) -> Self {
+        Self {
+            name: R::NAME,
+            user: R::USER,
+            component: R::COMPONENT,
+            start: |timing, now| {
+                let mut queue = Queue::new(now, R::LAST_RETRY);
+                let mut reconcile = R::new(timing);
+                reconcile.begin(&mut queue);
+                Box::new(ReconcileLoop { reconcile, queue, has_listed: false })
+            },
+            running: None,
+            mode: OperatingMode::default(),
+            in_manager,
+            seen: None,
+            due: None,
+            late: None,
+            down: None,
+        }
+    }
+
+    fn stop(&mut self) {
+        self.running = None;
+        (self.seen, self.due, self.late, self.down) = (None, None, None, None);
+    }
+
+    /// Whether it has something to do now. A slow one only notes when it will.
     fn ready(&mut self, cluster: &Cluster, now: Timestamp) -> bool {
-        if self.condition == Condition::Off || self.down.is_some_and(|down| down > now) {
+        if self.mode == OperatingMode::Off || self.down.is_some_and(|down| down > now) {
             return false;
         }
         if self.running.is_some()
@@ -406,7 +435,7 @@ impl Post {
         {
             return false;
         }
-        let Condition::Slow(by) = self.condition else { return true };
+        let OperatingMode::Slow(by) = self.mode else { return true };
         match self.late {
             Some(late) => late <= now,
             None => {
@@ -417,49 +446,49 @@ impl Post {
     }
 
     fn next(&self) -> Option<Timestamp> {
-        if self.condition == Condition::Off { None } else { self.down.or(self.late).or(self.due) }
+        if self.mode == OperatingMode::Off { None } else { self.down.or(self.late).or(self.due) }
     }
 
-    /// Lets it do what is due. One that panics while it does is taken down, since nobody knows what it was about to
-    /// keep in mind; the cluster is whole, as its verbs change one object at a time.
+    /// Reconciles what is due. A controller that panics is taken down, because its own state may be inconsistent; the
+    /// cluster's is not, since each of its verbs changes one object.
     fn run(
         &mut self,
         cluster: &mut Cluster,
-        breakage: &mut Breakage,
+        node_faults: &mut NodeFaults,
         timing: &Timing,
-    ) -> Option<Fall> {
+    ) -> Option<ControllerPanic> {
         let now = cluster.steady();
-        let work = AssertUnwindSafe(|| self.sync(cluster, breakage, timing));
+        let work = AssertUnwindSafe(|| self.sync(cluster, node_faults, timing));
         let panic = catch_unwind(work).err()?;
         self.running = None;
         self.due = None;
         self.down = Some(later(now, RESTART));
-        Some(Fall { controller: self.name, time: now, message: message(&*panic) })
+        Some(ControllerPanic { controller: self.name, time: now, message: panic_message(&*panic) })
     }
 
-    fn sync(&mut self, cluster: &mut Cluster, breakage: &mut Breakage, timing: &Timing) {
+    fn sync(&mut self, cluster: &mut Cluster, node_faults: &mut NodeFaults, timing: &Timing) {
         (self.late, self.down) = (None, None);
         let now = cluster.steady();
         if self.running.is_none() {
-            // Its process starts: it lists everything.
+            // A process that starts lists everything.
             self.seen = None;
             self.running = Some((self.start)(timing, now));
         }
         let Some(running) = &mut self.running else { return };
-        self.due = running.hear(now, &mut cluster.store.news(self.seen));
+        self.due = running.observe(now, &mut cluster.store.changes_since(self.seen));
         self.seen = Some(cluster.store.revision());
-        // Most of what happens is nothing to most of them.
+        // Most changes concern only a few controllers.
         if self.due.is_none_or(|due| due > now) {
             return;
         }
         let mut client = Client::new(
             cluster,
-            breakage,
+            node_faults,
             self.user,
             self.component,
-            self.condition == Condition::Failing,
+            self.mode == OperatingMode::Failing,
         );
-        self.due = running.work(&mut client);
+        self.due = running.reconcile_due(&mut client);
     }
 }
 
@@ -514,32 +543,32 @@ mod tests {
     fn a_panic_takes_down_one_controller_for_a_while() {
         let mut cluster = Cluster::new("2026-11-21T08:00:00Z".parse().unwrap(), 1);
         cluster.clock.set_speed(0);
-        let posts = vec![post::<Fragile>(), post::<service_account::ServiceAccounts>()];
-        let mut controllers = Controllers::of(posts, Timing::default());
-        controllers.turn(&mut cluster);
+        let processes = vec![process::<Fragile>(), process::<service_account::ServiceAccounts>()];
+        let mut controllers = Controllers::of(processes, Timing::default());
+        controllers.run_until_idle(&mut cluster);
         let bad = mood(&mut cluster, "bad", "bad");
         let start = cluster.now();
-        assert_eq!(controllers.turn(&mut cluster), Some(later(start, RESTART)));
-        let falls: Vec<_> = controllers.falls().map(|it| it.controller).collect();
-        assert_eq!(falls, ["fragile-controller"]);
+        assert_eq!(controllers.run_until_idle(&mut cluster), Some(later(start, RESTART)));
+        let panics: Vec<_> = controllers.panics().map(|it| it.controller).collect();
+        assert_eq!(panics, ["fragile-controller"]);
         assert!(
-            controllers.falls().all(|it| it.time == start && it.message.contains("a bad mood"))
+            controllers.panics().all(|it| it.time == start && it.message.contains("a bad mood"))
         );
 
         // The others go on at once; it comes back after its time, and sees what it missed.
         let made = json!({"metadata": {"name": "shop"}});
         cluster.create(&Actor::admin(), "", "namespaces", "", made).unwrap();
         let good = mood(&mut cluster, "good", "good");
-        controllers.turn(&mut cluster);
+        controllers.run_until_idle(&mut cluster);
         assert!(cluster.get(&Key::new("", "serviceaccounts", "shop", "default")).is_some());
         assert_eq!(cluster.get(&good).unwrap()["data"]["seen"], json!(null));
         let better = |it: &mut serde_json::Value| it["data"]["mood"] = json!("good");
         cluster.modify(&Actor::admin(), &bad, "", better).unwrap();
         cluster.clock.advance(RESTART);
-        controllers.turn(&mut cluster);
+        controllers.run_until_idle(&mut cluster);
         for key in [&bad, &good] {
             assert_eq!(cluster.get(key).unwrap()["data"]["seen"], "yes");
         }
-        assert_eq!(controllers.falls().count(), 1);
+        assert_eq!(controllers.panics().count(), 1);
     }
 }

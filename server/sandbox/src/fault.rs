@@ -1,6 +1,8 @@
-//! What goes wrong on purpose: rules that strike requests and watches, and happenings in the cluster at a time.
-//! Written as text, one to a line; see [`Faults::parse`].
+//! Faults on demand: rules that disturb requests and watches, and faults that are applied to the cluster at a given
+//! time. [`Faults::parse`] reads both from text.
 
+mod admission;
+mod mode;
 mod script;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -10,31 +12,33 @@ use serde_json::Value;
 
 use crate::store::Key;
 
+pub use admission::AdmissionDecision;
+pub use mode::OperatingMode;
 pub use script::BadLine;
 
-/// What happens to a request that a rule strikes, or to a watch that goes on when it is about to tell something.
+/// What a rule does to a request, or to an open watch that is about to send something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// It is answered this much later, by the clock of tokio; what a watch tells arrives this much later.
+    /// The answer, or what a watch sends, arrives this much later by tokio's clock.
     Latency(Duration),
-    /// The connection is cut; `after`: once it has had its effect, of a watch once it has told what there is.
+    /// The connection is cut. With `after`, a request has had its effect, and a watch has sent its initial events.
     Reset { after: bool },
-    /// It is refused with 429.
+    /// The request is refused with 429.
     TooMany { retry_after: Option<u32> },
-    /// It is answered with this code of 401, 403, 410, 500, 503, 504; `after`: once it has had its effect. Of these a
-    /// watch that goes on knows 410 alone.
+    /// The request is answered with one of 401, 403, 410, 500, 503, 504. With `after`, it has had its effect. An open
+    /// watch knows only 410.
     Code { code: u16, after: bool },
-    /// A list that a cache may answer is answered as of so many changes ago.
+    /// A list that may come from a cache is answered from this many changes ago.
     Stale(u64),
-    /// A watch tells nothing any more, and does not end.
+    /// A watch sends nothing any more and does not end.
     Stall,
-    /// A watch is cut within an event.
+    /// A watch is cut in the middle of an event.
     Truncate,
-    /// A watch does not tell the bookmark that is due.
+    /// A watch does not send a bookmark that is due.
     NoBookmarks,
 }
 
-/// Which requests an action strikes. Empty words match everything.
+/// The requests that a rule concerns. An empty field matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matcher {
     pub verb: String,
@@ -43,102 +47,102 @@ pub struct Matcher {
     pub namespace: String,
     pub name: String,
     pub user: String,
-    /// Not before this moment.
+    /// The rule does not hold before this time.
     pub from: Option<Timestamp>,
-    /// Nor from this one on.
+    /// The rule does not hold from this time on.
     pub until: Option<Timestamp>,
 }
 
-/// One rule.
+/// A matcher with the action for what it matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     pub matcher: Matcher,
     pub action: Action,
-    /// How often it still strikes; `None` for ever.
+    /// The number of times that the rule still applies; `None` for ever.
     pub times: Option<u32>,
-    /// In how many of a thousand cases it strikes.
+    /// The number of cases out of a thousand in which the rule applies.
     pub chance: u32,
 }
 
 /// What is wrong with a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeFault {
-    /// Its kubelet says and does nothing.
+    /// The kubelet sends and does nothing.
     Silent,
-    /// It cannot unmount: the volume is busy.
+    /// The kubelet cannot unmount, because the volumes are busy.
     Busy,
-    /// Its NFS mounts hang.
+    /// The NFS mounts hang.
     StaleNfs,
-    /// Its kubelet learns and does everything this much later.
+    /// The kubelet observes and does everything this much later.
     Slow(Duration),
-    /// All requests of its kubelet are refused with 500.
+    /// Every request of the kubelet is refused with 500.
     Failing,
 }
 
-/// Something that happens to the cluster.
+/// A fault that is applied to the cluster at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Happening {
+pub enum ScheduledFault {
     ClockJump(SignedDuration),
-    /// `None` repairs.
+    /// `None` repairs the node.
     Node {
         name: String,
         fault: Option<NodeFault>,
     },
-    /// By its name: away, back, or slow.
+    /// Sets the operating mode of the controller of this name.
     Controller {
         name: String,
-        condition: crate::controller::Condition,
+        mode: OperatingMode,
     },
-    /// `None` takes the script away.
+    /// `None` removes the webhook's script.
     Webhook {
         name: String,
-        decider: Option<crate::cluster::Decider>,
+        decision: Option<AdmissionDecision>,
     },
-    /// A volume, by the name of its PersistentVolume, cannot be unmounted anywhere, or can again.
+    /// The volume of the PersistentVolume of this name cannot be unmounted on any node, or can be again.
     Volume {
         name: String,
         busy: bool,
     },
-    /// An NFS server answers every handle with `ESTALE`; or all is as before, exports that were removed included.
+    /// An NFS server answers every handle with `ESTALE`; or it works again, with all its exports.
     Nfs {
         server: String,
         stale: bool,
     },
-    /// Something outside the cluster makes an object again whenever it is gone.
+    /// A program outside the cluster creates an object again whenever it is gone.
     Recreate(Key),
-    /// Somebody deletes an object, in the background.
+    /// A user deletes an object, with background propagation.
     Delete(Key),
-    /// Somebody takes a finalizer off an object by hand.
+    /// A user removes a finalizer from an object.
     Unfinalize {
         key: Key,
         finalizer: String,
     },
-    /// Somebody changes an object: a merge patch.
+    /// A user changes an object by a merge patch.
     Change {
         key: Key,
         patch: Value,
     },
-    /// What is kept of an object is damaged.
+    /// The stored bytes of an object are corrupted.
     Corrupt(Key),
-    /// What is kept of an object is taken away, whatever holds it.
+    /// An object is removed from the store, whatever finalizers it has.
     Erase(Key),
-    /// Old versions are forgotten, so that watches from them get 410.
+    /// The history of changes is compacted, so that watches from older revisions get 410.
     Compact,
 }
 
-/// The faults that are waiting to strike.
+/// The rules, and the faults that are still to be applied.
 #[derive(Debug, Default)]
 pub struct Faults {
-    /// In the order in which they are asked.
+    /// The rules are asked in this order.
     pub rules: Vec<Rule>,
-    /// In the order of their times.
-    happenings: Vec<(Timestamp, Happening)>,
+    /// Ordered by time.
+    scheduled: Vec<(Timestamp, ScheduledFault)>,
     pub(crate) nodes: BTreeMap<String, NodeFault>,
 }
 
-/// A request as rules see it.
+/// What a rule can match of a request.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct RequestInfo<'a> {
     pub verb: &'a str,
     pub group: &'a str,
     pub plural: &'a str,
@@ -146,24 +150,24 @@ pub struct Asked<'a> {
     pub namespace: &'a str,
     pub name: &'a str,
     pub user: &'a str,
-    /// Whether a cache may answer: a list from resource version 0.
+    /// Whether the answer may come from a cache: a list with resource version 0.
     pub cached: bool,
-    /// Of a watch that goes on; `None` for a request that comes in.
-    pub telling: Option<Telling>,
+    /// For an open watch, what it is about to send; `None` for a request.
+    pub delivery: Option<WatchDelivery>,
 }
 
-/// What a watch that goes on is about to tell.
+/// What an open watch is about to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Telling {
-    /// Whether something happened.
+pub struct WatchDelivery {
+    /// Whether there are events.
     pub events: bool,
     /// Whether a bookmark is due.
     pub bookmark: bool,
 }
 
-/// What strikes a request.
+/// What the rules do to a request or a watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Strike {
+pub struct Injection {
     pub latency: Duration,
     pub action: Option<Action>,
 }
@@ -175,7 +179,7 @@ impl Faults {
         self.nodes.get(name).copied()
     }
 
-    /// Breaks a node, or repairs it.
+    /// Sets or repairs the fault of a node.
     pub fn set_node(&mut self, name: &str, fault: Option<NodeFault>) {
         match fault {
             Some(fault) => _ = self.nodes.insert(name.into(), fault),
@@ -183,11 +187,16 @@ impl Faults {
         }
     }
 
-    /// What strikes this request, or this watch. Delays add up; of the rest the first counts.
-    pub fn strike(&mut self, asked: &Asked<'_>, now: Timestamp, rng: &mut fastrand::Rng) -> Strike {
-        let mut strike = Strike::default();
+    /// Applies the rules to a request or a watch. Delays add up; of the other actions the first counts.
+    pub fn inject(
+        &mut self,
+        asked: &RequestInfo<'_>,
+        now: Timestamp,
+        rng: &mut fastrand::Rng,
+    ) -> Injection {
+        let mut injection = Injection::default();
         for rule in &mut self.rules {
-            let spent = strike.action.is_some() && !matches!(rule.action, Action::Latency(_));
+            let spent = injection.action.is_some() && !matches!(rule.action, Action::Latency(_));
             if spent
                 || rule.times == Some(0)
                 || !rule.matcher.matches(asked, now)
@@ -201,44 +210,44 @@ impl Faults {
             rule.times = rule.times.map(|times| times.saturating_sub(1));
             match &rule.action {
                 Action::Latency(latency) => {
-                    strike.latency = strike.latency.saturating_add(*latency)
+                    injection.latency = injection.latency.saturating_add(*latency)
                 }
-                action => strike.action = Some(action.clone()),
+                action => injection.action = Some(action.clone()),
             }
         }
-        strike
+        injection
     }
 
-    /// Adds the rules and the plans of others to these.
-    pub fn join(&mut self, other: Self) {
+    /// Adds the rules and the scheduled faults of another script to these.
+    pub fn extend(&mut self, other: Self) {
         self.rules.extend(other.rules);
-        for (at, happening) in other.happenings {
-            let index = self.happenings.partition_point(|(one, _)| *one <= at);
-            self.happenings.insert(index, (at, happening));
+        for (at, fault) in other.scheduled {
+            let index = self.scheduled.partition_point(|(one, _)| *one <= at);
+            self.scheduled.insert(index, (at, fault));
         }
         self.nodes.extend(other.nodes);
     }
 
-    /// Plans something.
-    pub fn plan(&mut self, at: Timestamp, happening: Happening) {
-        let index = self.happenings.partition_point(|(one, _)| *one <= at);
-        self.happenings.insert(index, (at, happening));
+    /// Schedules a fault.
+    pub fn schedule(&mut self, at: Timestamp, fault: ScheduledFault) {
+        let index = self.scheduled.partition_point(|(one, _)| *one <= at);
+        self.scheduled.insert(index, (at, fault));
     }
 
-    /// Takes what is to happen by now.
-    pub(crate) fn take_due(&mut self, now: Timestamp) -> Vec<Happening> {
-        let count = self.happenings.partition_point(|(at, _)| *at <= now);
-        self.happenings.drain(..count).map(|(_, happening)| happening).collect()
+    /// Takes the faults that are due.
+    pub(crate) fn take_due(&mut self, now: Timestamp) -> Vec<ScheduledFault> {
+        let count = self.scheduled.partition_point(|(at, _)| *at <= now);
+        self.scheduled.drain(..count).map(|(_, fault)| fault).collect()
     }
 
-    /// When the next thing happens.
+    /// The time of the next fault.
     pub(crate) fn next(&self) -> Option<Timestamp> {
-        self.happenings.first().map(|(at, _)| *at)
+        self.scheduled.first().map(|(at, _)| *at)
     }
 }
 
 impl Matcher {
-    fn matches(&self, asked: &Asked<'_>, now: Timestamp) -> bool {
+    fn matches(&self, asked: &RequestInfo<'_>, now: Timestamp) -> bool {
         let plain = match asked.subresource {
             "" => asked.plural.to_owned(),
             subresource => format!("{}/{subresource}", asked.plural),
@@ -259,16 +268,16 @@ impl Matcher {
 }
 
 impl Action {
-    /// Whether it means anything for this request, or for this watch.
-    fn fits(&self, asked: &Asked<'_>) -> bool {
-        match (self, asked.telling) {
+    /// Whether the action means anything for this request or this watch.
+    fn fits(&self, asked: &RequestInfo<'_>) -> bool {
+        match (self, asked.delivery) {
             (Self::Latency(_) | Self::Reset { .. }, _)
             | (Self::TooMany { .. } | Self::Code { .. }, None)
             | (Self::Stall | Self::Code { code: 410, .. }, Some(_)) => true,
             (Self::Stall | Self::Truncate, None) => asked.verb == "watch",
             (Self::Stale(_), None) => asked.verb == "list" && asked.cached,
-            (Self::Truncate, Some(telling)) => telling.events,
-            (Self::NoBookmarks, Some(telling)) => telling.bookmark,
+            (Self::Truncate, Some(delivery)) => delivery.events,
+            (Self::NoBookmarks, Some(delivery)) => delivery.bookmark,
             (Self::NoBookmarks, None)
             | (Self::TooMany { .. } | Self::Code { .. } | Self::Stale(_), Some(_)) => false,
         }

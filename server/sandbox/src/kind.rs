@@ -1,5 +1,5 @@
-//! Kinds: what discovery says about each, and the rules of deletion that hang on the kind. The table has what a plain
-//! control plane serves and this crate needs; CustomResourceDefinitions add to it and take away again.
+//! Kinds: the discovery of each kind, and its rules of deletion. A table has the built-in kinds;
+//! CustomResourceDefinitions add and remove others.
 
 mod custom;
 mod element;

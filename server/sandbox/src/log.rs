@@ -1,32 +1,32 @@
-//! What every request did: the evidence by which a run is judged from outside.
+//! The log of all requests: the evidence by which a test judges from outside what a client did.
 
 use jiff::Timestamp;
 
 use crate::store::Key;
 
-/// One request that was answered, or cut off.
+/// A request that was answered or cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// By the clock that nobody sets.
+    /// The time by the steady clock.
     pub time: Timestamp,
     pub actor: String,
     /// As in RBAC: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verb: String,
-    /// What it was about; the name is empty for collections. `None` for paths that are no resource's.
+    /// The object that the request was about; without a name for a collection. `None` for a path of no resource.
     pub key: Option<Key>,
     pub subresource: String,
-    /// The UID that the request insisted on.
+    /// The UID in the request's preconditions.
     pub uid: Option<String>,
-    /// The UID of the object that it met.
+    /// The UID of the object that the request found.
     pub met: Option<String>,
     pub dry_run: bool,
-    /// What was answered; 0 if the connection was cut before.
+    /// The status code of the answer; 0 if the connection was cut before.
     pub code: u16,
-    /// Whether the store is another than before.
+    /// Whether the request changed the store.
     pub effect: bool,
     /// The revision of the store after it.
     pub revision: u64,
-    /// The fault that struck it.
+    /// The fault that applied to the request.
     pub fault: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Keeps nothing from now on: for a sandbox that runs for days.
+    /// Drops the entries and keeps none from now on: for a sandbox that runs for days.
     pub fn stop(&mut self) {
         self.off = true;
         self.entries = vec![];

@@ -1,5 +1,5 @@
-//! A sandbox on a loopback port. Prints one line of JSON once it is ready, and serves until it is told to end. What it
-//! reads meanwhile, if it is to obey, are lines of a script of faults; each is answered with a line of JSON.
+//! A sandbox on a loopback port. It prints one line of JSON once it is ready, and serves until it is terminated. With
+//! `--obey` it reads lines of a script of faults from standard input, and answers each with a line of JSON.
 
 use std::{
     convert::Infallible,
@@ -13,9 +13,10 @@ use std::{
 use clap::{Parser, ValueEnum};
 use jiff::Timestamp;
 use sandbox::{
-    controller::{Fall, timing},
-    service::{Port, Sandbox, kubeconfig},
-    world::{Failure, World},
+    control_plane::{ControlPlane, FailedFault},
+    controller::{ControllerPanic, timing},
+    service::{Port, Sandbox},
+    world,
 };
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -30,31 +31,31 @@ struct Args {
     /// Where to write the kubeconfig [default: a file in the directory for temporary files]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// What decides all that chance decides
+    /// The seed of all random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Seconds of the cluster per second
+    /// How many times faster than real time the cluster's clock runs
     #[arg(long, default_value_t = 1)]
     speed: u32,
-    /// A world by name, or a file with its objects as a JSON list; `empty` for none
+    /// A world by name, or a file with objects as a JSON list; `empty` for none
     #[arg(long, value_name = "NAME|FILE", default_value = "empty")]
     world: String,
-    /// How long controllers wait
+    /// The waits of the controllers
     #[arg(long, value_enum, default_value_t = Timing::Real)]
     timing: Timing,
     /// A script of faults
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
-    /// Read more of that script, line by line, from standard input
+    /// Read further lines of such a script from standard input
     #[arg(long)]
     obey: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Timing {
-    /// As the real ones do
+    /// Those of Kubernetes
     Real,
-    /// As those of the tests' control plane
+    /// Those of the control plane that the tests start
     Brisk,
 }
 
@@ -68,35 +69,35 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Timing::Real => timing::Timing::default(),
         Timing::Brisk => timing::Timing::brisk(),
     };
-    let mut world = World::new(Timestamp::now(), seed, timing);
-    world.cluster.clock.set_speed(speed);
-    // Machines register, namespaces are furnished.
-    world.turn();
-    match World::text(&name) {
+    let mut control_plane = ControlPlane::new(Timestamp::now(), seed, timing);
+    control_plane.cluster.clock.set_speed(speed);
+    // The nodes register, and the namespaces get their service accounts.
+    control_plane.run_until_idle();
+    match world::text(&name) {
         _ if name == "empty" => {}
-        Some((objects, faults)) => world.load(objects, faults)?,
-        None => world.load(&fs::read_to_string(name)?, "")?,
+        Some((objects, faults)) => world::load(&mut control_plane, objects, faults)?,
+        None => world::load(&mut control_plane, &fs::read_to_string(name)?, "")?,
     }
     if let Some(faults) = faults {
-        world.load("[]", &fs::read_to_string(faults)?)?;
+        world::load(&mut control_plane, "[]", &fs::read_to_string(faults)?)?;
     }
-    // Nobody asks for it here, and it would grow for as long as this runs.
-    world.cluster.log.stop();
-    let sandbox = Sandbox::of(world);
+    // Nothing here reads the log, and it would grow without end.
+    control_plane.cluster.log.stop();
+    let sandbox = Sandbox::of(control_plane);
     let port = Port::bind(port).await?;
-    let address = port.address()?;
-    fs::write(&path, kubeconfig(address, None))?;
+    let address = port.address();
+    port.write_kubeconfig(&path)?;
     let ready = json!({"ready": true, "kubeconfig": path, "server": format!("http://{address}")});
     writeln!(io::stdout(), "{ready}")?;
     if obey {
-        // Of its own, and ends with the process: nobody can take a read of stdin back.
+        // A thread of its own that ends with the process, because a read of standard input cannot be cancelled.
         let sandbox = sandbox.clone();
         thread::spawn(move || obey_lines(&sandbox));
     }
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
         () = port.serve(&sandbox) => {}
-        failed = tell_failures(&sandbox) => match failed? {},
+        failed = report_failures(&sandbox) => match failed? {},
         interrupted = tokio::signal::ctrl_c() => interrupted?,
         _ = terminated.recv() => {}
     }
@@ -104,15 +105,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Plans what it reads, line by line, counted from when it was read. What is to happen at once has happened when it is
-/// answered.
+/// Schedules each line that it reads, with times that count from then. A fault at `0s` is applied before the answer.
 fn obey_lines(sandbox: &Sandbox) {
     for line in io::stdin().lines().map_while(Result::ok) {
-        let refused = sandbox.with(|world| {
-            tell(world).map_err(|why| chain(&why))?;
-            world.load("[]", &line).map_err(|why| chain(&why))?;
-            world.turn();
-            world.take_failures().pop().map_or(Ok(()), |failure| Err(failure.why))
+        let refused = sandbox.with(|control_plane| {
+            report(control_plane).map_err(|why| chain(&why))?;
+            world::load(control_plane, "[]", &line).map_err(|why| chain(&why))?;
+            control_plane.run_until_idle();
+            control_plane.take_failed_faults().pop().map_or(Ok(()), |failed| Err(failed.reason))
         });
         sandbox.wake();
         let answer = match refused {
@@ -125,25 +125,25 @@ fn obey_lines(sandbox: &Sandbox) {
     }
 }
 
-/// An error with what is behind it.
+/// An error with its sources.
 fn chain(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {}", chain(source)))
 }
 
-/// Says what of the script of faults could not happen, and which controllers panicked, for as long as somebody can be told.
-async fn tell_failures(sandbox: &Sandbox) -> io::Result<Infallible> {
+/// Reports the faults that could not be applied and the controllers that panicked, until standard error is closed.
+async fn report_failures(sandbox: &Sandbox) -> io::Result<Infallible> {
     let mut second = tokio::time::interval(Duration::from_secs(1));
     loop {
         second.tick().await;
-        sandbox.with(tell)?;
+        sandbox.with(report)?;
     }
 }
 
-fn tell(world: &mut World) -> io::Result<()> {
-    for Failure { happening, why, .. } in world.take_failures() {
-        writeln!(io::stderr(), "{happening:?} could not happen: {why}")?;
+fn report(control_plane: &mut ControlPlane) -> io::Result<()> {
+    for FailedFault { fault, reason, .. } in control_plane.take_failed_faults() {
+        writeln!(io::stderr(), "{fault:?} could not be applied: {reason}")?;
     }
-    for Fall { controller, message, .. } in world.controllers.take_falls() {
+    for ControllerPanic { controller, message, .. } in control_plane.controllers.take_panics() {
         writeln!(io::stderr(), "{controller} panicked: {message:?}")?;
     }
     Ok(())

@@ -1,17 +1,17 @@
-//! Reading and writing the fields that every object has, without knowing its kind. Nothing here panics on an object of
-//! any shape: what is not there, or not of the right type, reads as empty.
+//! Reading and writing the fields that every object has. Nothing panics on an object of any shape: a field that is
+//! absent or of the wrong type reads as empty.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::clock;
 
-/// The garbage collector's finalizer for "delete the dependents first".
+/// The finalizer of foreground deletion: the garbage collector deletes the dependents first.
 pub const FOREGROUND: &str = "foregroundDeletion";
-/// The garbage collector's finalizer for "let the dependents go".
+/// The finalizer `orphan`: the garbage collector removes the dependents' references.
 pub const ORPHAN: &str = "orphan";
 
-/// The text at a path of names; empty if it is no text.
+/// The string at a path of names; empty if there is none.
 #[must_use]
 pub fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
     at(object, path).as_str().unwrap_or_default()
@@ -23,8 +23,8 @@ pub fn at<'a>(object: &'a Value, path: &[&str]) -> &'a Value {
     path.iter().fold(object, |value, name| &value[*name])
 }
 
-/// The value at a JSON pointer without escapes, such as `/spec/containers/0`. `Value::pointer` makes two texts of every name
-/// on the way, in case it has escapes, and nothing is read as often.
+/// The value at a JSON pointer without escapes, such as `/spec/containers/0`. `Value::pointer` allocates two strings
+/// for every name, in case it has escapes, and nothing is read as often.
 #[must_use]
 pub fn pointed<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
     pointer.split('/').skip(1).try_fold(object, |value, name| match value {
@@ -34,7 +34,7 @@ pub fn pointed<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
     })
 }
 
-/// The texts in the list at a path.
+/// The strings in the list at a path.
 pub fn texts<'a>(object: &'a Value, path: &[&str]) -> impl Iterator<Item = &'a str> {
     at(object, path).as_array().into_iter().flatten().filter_map(Value::as_str)
 }
@@ -78,7 +78,7 @@ pub fn label<'a>(object: &'a Value, name: &str) -> &'a str {
     text(object, &["metadata", "labels", name])
 }
 
-/// When it is or was to be gone.
+/// The `deletionTimestamp`.
 #[must_use]
 pub fn deletion_timestamp(object: &Value) -> Option<Timestamp> {
     clock::read(&object["metadata"]["deletionTimestamp"])
@@ -105,8 +105,8 @@ pub fn controller_reference(object: &Value) -> Option<&Value> {
     owner_references(object).find(|reference| reference["controller"] == true)
 }
 
-/// The VolumeAttributesClasses that a claim or a volume names: what it shall have, what it has, and what it is being
-/// changed to.
+/// The VolumeAttributesClasses that a claim or a volume names: the requested one, the current one, and the target of a
+/// change.
 pub fn attributes_classes(object: &Value) -> impl Iterator<Item = &str> {
     let places = [
         &["spec", "volumeAttributesClassName"][..],
@@ -123,7 +123,7 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
     conditions.into_iter().flatten().find(|one| one["type"] == kind).unwrap_or(&Value::Null)
 }
 
-/// The map at a path, made if it is not there. What stands in its way and is no map is replaced.
+/// The map at a path, created if it is absent. A value on the way that is no map is replaced.
 pub fn map_at<'a>(object: &'a mut Value, path: &[&str]) -> &'a mut Map<String, Value> {
     let mut value = object;
     for name in path {
@@ -139,21 +139,21 @@ fn own(value: &mut Value) -> &mut Map<String, Value> {
     value.as_object_mut().expect("an object was just put there")
 }
 
-/// Sets what is at a path, making the maps on the way.
+/// Sets the value at a path, creating maps on the way.
 pub fn set(object: &mut Value, path: &[&str], value: Value) {
     if let Some((last, way)) = path.split_last() {
         map_at(object, way).insert((*last).into(), value);
     }
 }
 
-/// Sets what is at a path unless something is there.
+/// Sets the value at a path unless there is one.
 pub fn set_default(object: &mut Value, path: &[&str], value: Value) {
     if at(object, path).is_null() {
         set(object, path, value);
     }
 }
 
-/// Removes what is at a path.
+/// Removes the value at a path.
 pub fn unset(object: &mut Value, path: &[&str]) {
     if let Some((last, way)) = path.split_last()
         && let Some(map) = way
@@ -165,7 +165,7 @@ pub fn unset(object: &mut Value, path: &[&str]) {
     }
 }
 
-/// Sets the finalizers; the field goes with the last of them.
+/// Sets the finalizers; without any the field is removed.
 pub fn set_finalizers(object: &mut Value, finalizers: &[String]) {
     if finalizers.is_empty() {
         unset(object, &["metadata", "finalizers"]);
@@ -174,7 +174,7 @@ pub fn set_finalizers(object: &mut Value, finalizers: &[String]) {
     }
 }
 
-/// Takes one finalizer off; whether it was there.
+/// Removes a finalizer. Returns whether it was there.
 pub fn remove_finalizer(object: &mut Value, finalizer: &str) -> bool {
     let rest: Vec<String> =
         finalizers(object).filter(|one| *one != finalizer).map(String::from).collect();
@@ -185,7 +185,7 @@ pub fn remove_finalizer(object: &mut Value, finalizer: &str) -> bool {
     had
 }
 
-/// Puts one finalizer on; whether it was missing.
+/// Adds a finalizer. Returns whether it was missing.
 pub fn add_finalizer(object: &mut Value, finalizer: &str) -> bool {
     if has_finalizer(object, finalizer) {
         return false;
@@ -195,7 +195,7 @@ pub fn add_finalizer(object: &mut Value, finalizer: &str) -> bool {
     true
 }
 
-/// Sets a condition in `status.conditions`. `lastTransitionTime` moves only when its status does; whether anything
+/// Sets a condition in `status.conditions`. `lastTransitionTime` changes only with its status. Returns whether anything
 /// changed.
 pub fn set_condition(
     object: &mut Value,
@@ -233,7 +233,7 @@ pub fn set_condition(
     true
 }
 
-/// How deep a value nests. Values are compared, written and dropped by recursion, so what is stored has a limit.
+/// The depth of a value. Values are compared, written and dropped by recursion, so what is stored has a limit.
 #[must_use]
 pub fn is_deeper_than(value: &Value, limit: usize) -> bool {
     let Some(limit) = limit.checked_sub(1) else { return true };
@@ -241,6 +241,18 @@ pub fn is_deeper_than(value: &Value, limit: usize) -> bool {
         Value::Array(values) => values.iter().any(|value| is_deeper_than(value, limit)),
         Value::Object(map) => map.values().any(|value| is_deeper_than(value, limit)),
         _ => false,
+    }
+}
+
+/// The name that Go's JSON decoder gives to the type of a value in its errors.
+pub(crate) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 

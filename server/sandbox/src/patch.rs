@@ -1,4 +1,4 @@
-//! The patches that a client may send, and what becomes of an object by them.
+//! The patches that a client may send, and their effect on an object.
 
 mod apply;
 mod strategic;
@@ -6,17 +6,16 @@ mod strategic;
 use serde_json::Value;
 
 use crate::{
-    cluster::sort_of,
     kind::{Kind, Shape},
-    object,
+    object::{self, json_type},
     status::Status,
 };
 
-/// As many operations as a JSON patch may have (`handlers/patch.go`).
+/// The largest number of operations in a JSON patch (`handlers/patch.go`).
 const OPERATIONS: usize = 10_000;
-/// As much as its `copy` operations may add up to, in bytes of JSON.
+/// The largest sum of what its `copy` operations copy, in bytes of JSON.
 const COPIED: usize = 3 * 1024 * 1024;
-/// As deep as a patched object may nest on the way.
+/// The depth to which a patched object may nest in between.
 const DEPTH: usize = 120;
 
 /// A patch, by its content type.
@@ -33,11 +32,11 @@ pub enum Patch {
 }
 
 impl Patch {
-    /// What the object becomes.
+    /// Applies the patch to an object.
     ///
     /// # Errors
     ///
-    /// 400 for what is no patch, 422 where an operation or test fails.
+    /// 400 for a malformed patch, 422 where an operation or a test fails.
     pub fn apply(&self, kind: &Kind, object: &Value) -> Result<Value, Status> {
         match self {
             Self::Json(patch) => json(object, patch),
@@ -70,23 +69,23 @@ fn is_map(patch: &Value) -> Result<(), Status> {
     if patch.is_object() {
         return Ok(());
     }
-    let sort = sort_of(patch);
+    let sort = json_type(patch);
     let why =
         format!("json: cannot unmarshal {sort} into Go value of type map[string]interface {{}}");
     Err(Status::bad_request(format!("error decoding patch: {why}")))
 }
 
-/// One operation after the other, so that neither many copies of copies nor a deep one can grow without end.
+/// Applies one operation after the other, so that neither repeated copies nor depth can grow without end.
 fn json(object: &Value, patch: &Value) -> Result<Value, Status> {
     let whole = (!patch.is_array()).then_some((patch, "[]handlers.jsonPatchOp"));
     let part = || patch.as_array()?.iter().find(|one| !one.is_object());
     if let Some((odd, expected)) = whole.or_else(|| Some((part()?, "handlers.jsonPatchOp"))) {
         return Err(Status::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type {expected}",
-            sort_of(odd)
+            json_type(odd)
         )));
     }
-    // What is no operation is found when it is its turn.
+    // An invalid operation is an error only when its turn comes.
     let operations: json_patch::Patch =
         serde_json::from_value(patch.clone()).map_err(|_| Status::unfit())?;
     if operations.0.len() > OPERATIONS {

@@ -1,15 +1,19 @@
-//! Quantities: amounts of processors, bytes and things, as `k8s.io/apimachinery/pkg/api/resource` reads, adds and
-//! writes them.
+//! Quantities of resources, as `k8s.io/apimachinery/pkg/api/resource` reads, adds and writes them.
+//!
+//! No crate writes quantities in Kubernetes' canonical form. `kube_quantity` 0.9 keeps the suffix as it was given (`1000m`
+//! and `1024Ki` stay, where Kubernetes stores `1` and `1Mi`) and writes fractions (`0.5`, where Kubernetes writes `500m`). It
+//! loses the format of `1e3`, does not round below a billionth or cap at 2^63-1 (`9223372036854775807` becomes
+//! `9223372036854775808`), and cannot read `Ei`. `k8s_quantity_parser` 0.1 only converts to whole bytes.
 
 use std::{cmp::Ordering, fmt};
 
 use serde_json::{Value, json};
 
-/// The smallest amount there is is a billionth.
+/// A billionth is the smallest amount.
 const NANO: i128 = 1_000_000_000;
-/// `maxAllowed`: what is more counts as this.
+/// `maxAllowed`: a larger amount counts as this one.
 const LARGEST: i128 = i64::MAX as i128 * NANO;
-/// As many digits as are kept while reading. More of them in front of the point are too much anyway.
+/// How many digits are kept while reading. An amount with more of them before the point is above the maximum.
 const DIGITS: usize = 19;
 const DECIMAL: [(&str, i32); 10] = [
     ("n", -9),
@@ -26,7 +30,7 @@ const DECIMAL: [(&str, i32); 10] = [
 const BINARY: [(&str, u32); 6] =
     [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
-/// How an amount is written.
+/// The format in which an amount is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     /// `12e6`
@@ -37,14 +41,14 @@ enum Format {
     BinarySi,
 }
 
-/// An amount. Two are the same if they are as much, however they are written.
+/// An amount. Two amounts are equal whatever their formats.
 #[derive(Debug, Clone, Copy)]
 pub struct Quantity {
     nano: i128,
     format: Format,
 }
 
-/// Why a text is no quantity.
+/// The reason why a text is not a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     #[error(
@@ -58,18 +62,18 @@ pub enum QuantityError {
 impl Quantity {
     pub const ZERO: Self = Self { nano: 0, format: Format::DecimalSi };
 
-    /// So many things.
+    /// A count of objects.
     #[must_use]
     pub fn of(count: usize) -> Self {
         let nano = i128::try_from(count).unwrap_or(LARGEST).saturating_mul(NANO).min(LARGEST);
         Self { nano, ..Self::ZERO }
     }
 
-    /// Reads what JSON has for a quantity: a text or a number; null is none at all.
+    /// Reads a quantity from JSON: a string or a number; null is zero.
     ///
     /// # Errors
     ///
-    /// If it is something else, or does not look like an amount.
+    /// If the value is of another type, or is not a quantity.
     pub fn from_value(value: &Value) -> Result<Self, QuantityError> {
         match value {
             Value::Null => Ok(Self::ZERO),
@@ -79,11 +83,11 @@ impl Quantity {
         }
     }
 
-    /// Reads an amount (`ParseQuantity`). What is less than a billionth is rounded away from zero.
+    /// Reads a quantity (`ParseQuantity`). Parts of a billionth are rounded away from zero.
     ///
     /// # Errors
     ///
-    /// If it does not look like one.
+    /// If the text is not a quantity.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let (negative, rest) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),
@@ -114,27 +118,27 @@ impl Quantity {
         self.nano < 0
     }
 
-    /// Whether nothing is behind the point.
+    /// Whether the amount has no fraction.
     #[must_use]
     pub fn is_whole(self) -> bool {
         self.nano % NANO == 0
     }
 
-    /// This and another. Nothing at all takes the other's way of being written.
+    /// The sum. Zero takes the format of the other amount.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let format = if self.is_zero() { other.format } else { self.format };
         Self { nano: (self.nano + other.nano).clamp(-LARGEST, LARGEST), format }
     }
 
-    /// What is left of it without another; nothing where the other is more.
+    /// The difference, and zero where the other amount is larger.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         let format = if self.is_zero() { other.format } else { self.format };
         Self { nano: (self.nano - other.nano).clamp(0, LARGEST), format }
     }
 
-    /// The next whole amount.
+    /// The next whole amount, away from zero.
     #[must_use]
     pub fn rounded_up(self) -> Self {
         let part = self.nano % NANO;
@@ -145,7 +149,7 @@ impl Quantity {
         Self { nano: self.nano + up, ..self }
     }
 
-    /// As an object has it.
+    /// The JSON value of this quantity in an object.
     #[must_use]
     pub fn to_value(self) -> Value {
         json!(self.to_string())
@@ -268,6 +272,21 @@ mod tests {
     }
 
     #[test]
+    fn quantities_that_kube_quantity_writes_otherwise_are_canonical() {
+        for (text, expected) in [
+            ("1000m", "1"),
+            ("1024Ki", "1Mi"),
+            ("0.5", "500m"),
+            ("1e3", "1e3"),
+            ("0.1n", "1n"),
+            ("10Ei", "9223372036854775807"),
+            ("9223372036854775807", "9223372036854775807"),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
     fn amounts_are_written_canonically() {
         for (text, expected) in [
             ("0", "0"),
@@ -302,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_amount_is_refused() {
+    fn text_that_is_no_quantity_is_refused() {
         for text in ["", ".", "-", "m", "one", "1 Gi", "1mm!", "1KI", "1e1.5", "1e5k", "٣"] {
             check(text, "Format");
         }
@@ -314,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_keep_the_way_they_are_written() {
+    fn sum_keeps_the_format_of_its_first_amount() {
         let parse = |text| Quantity::parse(text).unwrap();
         assert_eq!(Quantity::ZERO.plus(parse("1Gi")).plus(parse("1024")).to_string(), "1048577Ki");
         assert_eq!(parse("1").less(parse("300m")).to_string(), "700m");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    cluster::{LABEL_VALUE, has_the_form},
+    label::{LABEL_VALUE, is_label_value},
     object,
 };
 
@@ -67,11 +67,11 @@ impl Labels {
         Some(Self { requirements: map.iter().map(requirement).collect::<Option<_>>()? })
     }
 
-    /// Reads what a query says: `app=web,tier in (a,b),!old,x!=y`.
+    /// Parses a query: `app=web,tier in (a,b),!old,x!=y`.
     ///
     /// # Errors
     ///
-    /// A sentence for what cannot be read.
+    /// The message of the API server for a malformed query.
     pub fn parse(text: &str) -> Result<Self, String> {
         let unable = || format!("unable to parse requirement: invalid label selector {text:?}");
         let mut requirements = vec![];
@@ -128,7 +128,7 @@ impl Labels {
                 return Err(unable());
             }
             if let Operator::In(values) | Operator::NotIn(values) = &operator {
-                let odd = |value: &String| !value.is_empty() && !has_the_form(value);
+                let odd = |value: &String| !value.is_empty() && !is_label_value(value);
                 if let Some((index, value)) =
                     values.iter().enumerate().find(|(_, value)| odd(value))
                 {
@@ -148,7 +148,7 @@ impl Labels {
         self.requirements.is_empty()
     }
 
-    /// Whether an object with metadata (also a Pod template) has the labels.
+    /// Whether an object or a Pod template has matching labels.
     #[must_use]
     pub fn matches(&self, object: &Value) -> bool {
         let labels = &object["metadata"]["labels"];
@@ -196,16 +196,16 @@ fn split_outside_parentheses(text: &str) -> Vec<&str> {
 /// A field selector: `status.phase=Running,spec.nodeName!=n1`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// Field, whether it is to be so or not, value.
+    /// The field, whether it must be equal, and the value.
     terms: Vec<(String, bool, String)>,
 }
 
 impl Fields {
-    /// Reads what a query says.
+    /// Parses a query.
     ///
     /// # Errors
     ///
-    /// A sentence for what cannot be read.
+    /// The message of the API server for a malformed query.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut terms = vec![];
         for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -228,12 +228,12 @@ impl Fields {
         self.terms.is_empty()
     }
 
-    /// The fields that are asked for.
+    /// The fields in the query.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|(field, ..)| field.as_str())
     }
 
-    /// The one name that is asked for, if it is.
+    /// The single name that the query asks for, if it does.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         let mut names =

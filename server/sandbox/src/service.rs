@@ -1,7 +1,7 @@
-//! The sandbox at work: the tower service that kube's client can take in process, the task that lets controllers
-//! have their turns, and the loopback port.
+//! A running sandbox: the tower service that kube's client can call in process, the task that runs the controllers, and
+//! the loopback port.
 
-mod bell;
+mod signal;
 mod body;
 mod port;
 
@@ -12,6 +12,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -19,92 +20,95 @@ use http::{Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited, combinators::UnsyncBoxBody};
 use jiff::{Timestamp, fmt::rfc2822::DateTimePrinter};
 
-pub use port::{Port, kubeconfig};
+pub use port::Port;
 
-pub use crate::world::World;
-
-use self::bell::{Bell, Ear};
+use self::signal::{RevisionListener, RevisionSignal};
 use crate::{
     api::{self, Reply, Request},
     cluster::{Actor, Cluster},
+    control_plane::ControlPlane,
     controller::Controllers,
     status::Status,
 };
 
-/// As much as a request may carry (`--max-request-body-bytes`).
+/// The largest body that a request may have (`--max-request-body-bytes`).
 const BODY: usize = 3 * 1024 * 1024;
 
-/// What is sent back. A body that breaks off ends in an error.
+/// The time for the body of a request to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The body of an answer. A body that breaks off ends in an error.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A running sandbox. Clones are handles to the same one; it ends with the last of them.
+/// A handle to a running sandbox. The sandbox ends with its last handle.
 #[derive(Clone)]
 pub struct Sandbox {
     shared: Arc<Shared>,
-    /// Whose requests come without credentials.
+    /// The actor of requests without credentials; `None` for an anonymous one.
     actor: Option<Actor>,
 }
 
 struct Shared {
-    world: Mutex<World>,
-    /// For who waits for another revision.
-    bell: Bell,
+    control_plane: Mutex<ControlPlane>,
+    /// Wakes what waits for another revision.
+    signal: RevisionSignal,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, World> {
-        // Whoever panicked with the lock left a cluster that is still one: every verb changes one object at a time.
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ControlPlane> {
+        // A panic with the lock held leaves a consistent cluster, because every verb changes one object at a time.
+        self.control_plane.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, revision: u64) {
-        self.bell.tell(revision);
+        self.signal.tell(revision);
     }
 }
 
 impl Drop for Shared {
-    /// Whoever waits finds that there is nothing any more.
+    /// Wakes every waiter, which then finds that the sandbox has ended.
     fn drop(&mut self) {
-        self.bell.ring();
+        self.signal.ring();
     }
 }
 
 impl Sandbox {
-    /// Starts a sandbox: a cluster that begins at `start`, with these controllers. Needs a tokio runtime.
+    /// Starts a sandbox with a cluster whose clock begins at `start`, and these controllers. Needs a tokio runtime.
     #[must_use]
     pub fn start(start: Timestamp, seed: u64, controllers: Controllers) -> Self {
-        Self::of(World::of(Cluster::new(start, seed), controllers))
+        Self::of(ControlPlane::of(Cluster::new(start, seed), controllers))
     }
 
-    /// Lets a world live. Needs a tokio runtime.
+    /// Starts a sandbox with this control plane. Needs a tokio runtime.
     #[must_use]
-    pub fn of(world: World) -> Self {
-        let bell = Bell::default();
-        let ear = bell.listen();
-        let shared = Arc::new(Shared { world: Mutex::new(world), bell });
-        tokio::spawn(drive(Arc::downgrade(&shared), ear));
+    pub fn of(control_plane: ControlPlane) -> Self {
+        let signal = RevisionSignal::default();
+        let listener = signal.listen();
+        let shared = Arc::new(Shared { control_plane: Mutex::new(control_plane), signal });
+        tokio::spawn(drive(Arc::downgrade(&shared), listener));
         Self { shared, actor: Some(Actor::admin()) }
     }
 
-    /// The same sandbox, where requests without credentials speak as somebody else, or, with `None`, as nobody.
+    /// A handle to the same sandbox for which requests without credentials have another actor, or with `None` are
+    /// anonymous.
     #[must_use]
     pub fn speaking_as(&self, actor: Option<Actor>) -> Self {
         Self { shared: self.shared.clone(), actor }
     }
 
-    /// Looks at, or changes, anything. Controllers and watches hear of it.
-    pub fn with<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
-        let mut world = self.shared.lock();
-        let looked = look(&mut world);
-        let revision = world.cluster.store.revision();
-        drop(world);
+    /// Reads or changes the control plane. Controllers and watches observe the change.
+    pub fn with<T>(&self, look: impl FnOnce(&mut ControlPlane) -> T) -> T {
+        let mut control_plane = self.shared.lock();
+        let looked = look(&mut control_plane);
+        let revision = control_plane.cluster.store.revision();
+        drop(control_plane);
         self.shared.tell(revision);
         looked
     }
 
-    /// Wakes the controllers although nothing changed in the store: after a change of the clock or of a fault.
+    /// Runs the controllers although nothing changed in the store: after a change of the clock or of the faults.
     pub fn wake(&self) {
-        self.shared.bell.ring();
+        self.shared.signal.ring();
     }
 
     /// Answers one request.
@@ -114,38 +118,47 @@ impl Sandbox {
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (mut parts, body) = request.into_parts();
-        port::take_token(&mut parts);
-        let limited = match Limited::new(body, BODY).collect().await {
-            Ok(body) => Ok(body.to_bytes()),
-            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+        let (parts, body) = request.into_parts();
+        let body = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, BODY).collect()).await;
+        let limited = match body {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
                 Err(Status::too_large(BODY))
             }
-            Err(error) => return Err(io::Error::other(error)),
+            Ok(Err(error)) => return Err(io::Error::other(error)),
+            Err(_) => {
+                let late = Status::plain(408, "the body of the request did not arrive in time");
+                let mut response = self.refuse(late);
+                // The rest of the body may still come.
+                let close = http::HeaderValue::from_static("close");
+                response.headers_mut().insert(header::CONNECTION, close);
+                return Ok(response);
+            }
         };
         let actor = self.authenticate(&parts.headers);
-        let (request, strike) = {
-            let mut world = self.shared.lock();
-            let now = world.cluster.now();
+        let (request, injection) = {
+            let mut control_plane = self.shared.lock();
+            let now = control_plane.cluster.now();
             match (actor, limited) {
                 (Ok(actor), Ok(body)) => {
                     let request = Request::new(&parts, body, actor, now);
-                    let strike = api::strike(&mut world.cluster, &request);
-                    (request, strike)
+                    let injection = api::inject_faults(&mut control_plane.cluster, &request);
+                    (request, injection)
                 }
                 (Err(status), _) | (_, Err(status)) => return Ok(respond(&status.into(), now)),
             }
         };
-        if !strike.latency.is_zero() {
-            tokio::time::sleep(strike.latency).await;
+        if !injection.latency.is_zero() {
+            tokio::time::sleep(injection.latency).await;
         }
         let (reply, now) = {
-            let mut world = self.shared.lock();
-            let now = world.cluster.now();
+            let mut control_plane = self.shared.lock();
+            let now = control_plane.cluster.now();
             let request = Request { time: now, ..request };
-            let reply = api::answer(&mut world.cluster, &request, strike.action.as_ref());
-            let revision = world.cluster.store.revision();
-            drop(world);
+            let reply =
+                api::answer(&mut control_plane.cluster, &request, injection.action.as_ref());
+            let revision = control_plane.cluster.store.revision();
+            drop(control_plane);
             self.shared.tell(revision);
             (reply, now)
         };
@@ -154,6 +167,12 @@ impl Sandbox {
             api::Content::Watch(watch) => Ok(body::watching(&self.shared, *watch)),
             _ => Ok(respond(&reply, now)),
         }
+    }
+
+    /// The answer to a request that is refused before the API server sees it.
+    fn refuse(&self, status: Status) -> Response<Body> {
+        let now = self.shared.lock().cluster.now();
+        respond(&status.into(), now)
     }
 
     fn authenticate(&self, headers: &http::HeaderMap) -> Result<Actor, Status> {
@@ -167,11 +186,24 @@ impl Sandbox {
         };
         let token =
             value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-        port::actor_of(token).ok_or_else(Status::unauthorized)
+        actor_of(token).ok_or_else(Status::unauthorized)
     }
 }
 
-/// The answer, dated by the cluster's clock.
+/// The actor of a token: a ServiceAccount, or `user:NAME[:GROUP,...]`. Within the process a token is not a secret.
+fn actor_of(token: &str) -> Option<Actor> {
+    if let Some(account) = api::account_of(token) {
+        return Some(account);
+    }
+    let (name, groups) =
+        token.strip_prefix("user:").map(|user| user.split_once(':').unwrap_or((user, "")))?;
+    let mut groups: Vec<String> =
+        groups.split(',').filter(|group| !group.is_empty()).map(String::from).collect();
+    groups.push("system:authenticated".into());
+    Some(Actor { name: name.into(), groups, ..Actor::default() })
+}
+
+/// An HTTP response, dated by the cluster's clock.
 fn respond(reply: &Reply, now: Timestamp) -> Response<Body> {
     let (sort, bytes) = reply.bytes();
     let body =
@@ -181,7 +213,7 @@ fn respond(reply: &Reply, now: Timestamp) -> Response<Body> {
     if let Some(sort) = sort {
         response.headers_mut().insert(header::CONTENT_TYPE, sort);
     }
-    // A year that HTTP cannot write has no date.
+    // HTTP cannot write a year with more than four digits.
     let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&now).unwrap_or_default();
     if let Ok(date) = date.parse() {
         response.headers_mut().insert(header::DATE, date);
@@ -222,19 +254,19 @@ where
     }
 }
 
-/// Lets controllers have their turns whenever something changed or one of them is due, and faults happen at their
-/// time, for as long as there is a sandbox.
-async fn drive(shared: std::sync::Weak<Shared>, mut ear: Ear) {
+/// Runs the controllers whenever something changed or one of them is due, and applies the faults at their times, until
+/// the sandbox ends.
+async fn drive(shared: std::sync::Weak<Shared>, mut listener: RevisionListener) {
     loop {
         let until = {
             let Some(shared) = shared.upgrade() else { return };
-            ear.mark();
-            let mut world = shared.lock();
-            let world = &mut *world;
-            let due = world.turn();
-            let until = due.and_then(|due| world.cluster.clock.instant(due));
-            let revision = world.cluster.store.revision();
-            // What the controllers did themselves they have seen; only watches wait for it.
+            listener.mark();
+            let mut control_plane = shared.lock();
+            let control_plane = &mut *control_plane;
+            let due = control_plane.run_until_idle();
+            let until = due.and_then(|due| control_plane.cluster.clock.instant(due));
+            let revision = control_plane.cluster.store.revision();
+            // The controllers have observed their own changes; only watches wait for them.
             shared.tell(revision);
             until
         };
@@ -246,7 +278,7 @@ async fn drive(shared: std::sync::Weak<Shared>, mut ear: Ear) {
         };
         tokio::select! {
             biased;
-            () = ear.wait() => {}
+            () = listener.wait() => {}
             () = sleep => {}
         }
     }

@@ -3,38 +3,38 @@
 
 use serde_json::{Map, Value, json};
 
-/// "Your copy is old", as every conflict of resource versions says it.
+/// The message of every conflict of resource versions.
 pub const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
-/// A refusal, as the server sends it.
+/// A refusal of the API server.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Status {
     pub code: u16,
-    /// Empty where the real one gives none.
+    /// Empty where Kubernetes gives none.
     pub reason: &'static str,
     pub message: String,
     pub details: Box<Details>,
 }
 
-/// What a refusal is about.
+/// The `details` of a refusal.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Details {
     pub name: String,
     pub group: String,
-    /// The resource or, for what is invalid, the kind.
+    /// The resource; for an invalid object its kind.
     pub kind: String,
     pub uid: String,
     pub causes: Vec<Cause>,
     pub retry_after_seconds: Option<u32>,
-    /// Whether they are sent though they say nothing.
+    /// Whether they are sent even if they are empty.
     pub shown: bool,
-    /// With which an expired list goes on.
+    /// The token with which an expired list continues.
     pub token: String,
 }
 
-/// One thing that is wrong.
+/// A cause of a refusal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
     pub reason: String,
@@ -43,7 +43,7 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// A field with a value that is not allowed.
+    /// A field with an invalid value.
     #[must_use]
     pub fn invalid(field: &str, value: &Value, why: &str) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Cause {
         }
     }
 
-    /// A field that must be there.
+    /// A required field.
     #[must_use]
     pub fn required(field: &str, why: &str) -> Self {
         let message =
@@ -81,7 +81,7 @@ impl Cause {
         }
     }
 
-    /// A field that must be one of a few words.
+    /// A field that must have one of a few values.
     #[must_use]
     pub fn not_supported(field: &str, value: &Value, words: &[&str]) -> Self {
         let words: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
@@ -111,14 +111,14 @@ impl Status {
         self
     }
 
-    /// With another code and reason, its words as they are.
+    /// The same with another code and reason.
     #[must_use]
     pub fn instead(mut self, code: u16, reason: &'static str) -> Self {
         (self.code, self.reason) = (code, reason);
         self
     }
 
-    /// With one more cause.
+    /// The same with one more cause.
     #[must_use]
     pub fn because(mut self, cause: Cause) -> Self {
         self.details.causes.push(cause);
@@ -149,7 +149,7 @@ impl Status {
         status
     }
 
-    /// A conflict; `why` is [`MODIFIED`] or a precondition that does not hold.
+    /// A conflict; `why` is [`MODIFIED`] or a failed precondition.
     #[must_use]
     pub fn conflict(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let what = qualified(group, resource);
@@ -157,7 +157,7 @@ impl Status {
         Self::new(409, "Conflict", message).about(group, resource, name)
     }
 
-    /// A server-side apply that would take fields from others.
+    /// A server-side apply that would take fields from other managers.
     #[must_use]
     pub fn apply_conflict(causes: Vec<Cause>, message: String) -> Self {
         let mut status = Self::new(409, "Conflict", message);
@@ -186,7 +186,7 @@ impl Status {
         Self::new(400, "BadRequest", message.into())
     }
 
-    /// 422 with its causes. A cause without a field stands for itself.
+    /// 422 with its causes. A cause without a field is the message itself.
     #[must_use]
     pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
         let mut said: Vec<String> = vec![];
@@ -218,13 +218,13 @@ impl Status {
         Self::new(405, "MethodNotAllowed", message).about(group, resource, "")
     }
 
-    /// 410: a resource version or continue token of which nothing is known any more.
+    /// 410: a resource version or continue token that is too old.
     #[must_use]
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message.into())
     }
 
-    /// As `NewGenericServerResponse` makes them: the details are there, and empty.
+    /// As `NewGenericServerResponse` builds them: with empty details.
     fn generic(code: u16, reason: &'static str, message: &str) -> Self {
         let mut status = Self::new(code, reason, message.into());
         status.details.shown = true;
@@ -237,7 +237,7 @@ impl Status {
         Self::generic(404, "NotFound", "the server could not find the requested resource")
     }
 
-    /// 405 for a path that does not take a method.
+    /// 405 for a method that a path does not support.
     #[must_use]
     pub fn method_refused() -> Self {
         Self::generic(
@@ -247,7 +247,7 @@ impl Status {
         )
     }
 
-    /// 415 for a patch of a type that is not known.
+    /// 415 for an unknown type of patch.
     #[must_use]
     pub fn unsupported_patch() -> Self {
         Self::generic(415, "UnsupportedMediaType", "415: Unsupported Media Type")
@@ -263,7 +263,7 @@ impl Status {
         )
     }
 
-    /// 410 for a continue token; `token` goes on from there with what is now.
+    /// 410 for a continue token; `token` continues from there with the current objects.
     #[must_use]
     pub fn expired_continue(token: String) -> Self {
         let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
@@ -276,7 +276,7 @@ impl Status {
         status
     }
 
-    /// 504 for a resource version that has not come yet.
+    /// 504 for a resource version in the future.
     #[must_use]
     pub fn too_large_version(asked: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
@@ -309,7 +309,7 @@ impl Status {
         Self::new(500, "InternalError", format!("Internal error occurred: {why}")).because(cause)
     }
 
-    /// 500 without a reason, as where the real one builds its `Status` by hand.
+    /// 500 without a reason, as where Kubernetes builds its `Status` by hand.
     #[must_use]
     pub fn plain(code: u16, message: &str) -> Self {
         Self::new(code, "", message.into())
@@ -359,13 +359,13 @@ impl Status {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// Whether it says that the object is not there.
+    /// Whether it is a 404.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.code == 404
     }
 
-    /// Whether it is a 409 about versions or preconditions, not about a name.
+    /// Whether it is a 409 of a version or precondition, not of a name.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.reason == "Conflict"

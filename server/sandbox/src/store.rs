@@ -1,7 +1,7 @@
-//! The only owner of objects: what etcd and the watch cache are to the real one. It numbers every change, remembers
-//! the latest of them, and has no opinion on what may change; that is [`crate::cluster`]'s.
+//! The objects: what etcd and the watch cache are to kube-apiserver. The store numbers every change and keeps the
+//! latest ones. It does not decide what may change; [`crate::cluster`] does.
 
-mod past;
+mod history;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,10 +12,11 @@ use std::{
 
 use serde_json::{Value, json};
 
-use self::past::Past;
-pub use self::past::Remembered;
+use self::history::History;
+pub use self::history::HistoryEntry;
 
-/// Where an object is. `namespace` is empty for cluster-scoped kinds. Ordered as etcd orders: by resource, namespace, name.
+/// The key of an object. `namespace` is empty for cluster-scoped kinds. Keys have etcd's order: by resource, namespace,
+/// name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub group: Arc<str>,
@@ -35,7 +36,7 @@ impl Key {
         }
     }
 
-    /// Whether it is of this resource.
+    /// Whether the key is of this resource.
     #[must_use]
     pub fn is_of(&self, group: &str, plural: &str) -> bool {
         &*self.group == group && &*self.plural == plural
@@ -57,7 +58,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What happened to an object.
+/// The type of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Added,
@@ -71,31 +72,31 @@ pub struct Event {
     pub revision: u64,
     pub key: Key,
     pub change: Change,
-    /// As it is since; for a deletion the last state, with the revision of the deletion.
+    /// The object after the change; for a deletion its last state, with the revision of the deletion.
     pub object: Arc<Value>,
-    /// As it was before.
+    /// The object before the change.
     pub previous: Option<Arc<Value>>,
 }
 
-/// The changes asked for are not all remembered.
+/// Some of the requested changes have been compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too old resource version: {asked} ({oldest})")]
 pub struct Compacted {
     pub asked: u64,
-    /// The oldest revision from which changes can still be told.
+    /// The oldest revision after which all changes are known.
     pub oldest: u64,
 }
 
 type Table = BTreeMap<(Arc<str>, Arc<str>), Arc<Value>>;
 
-/// All objects, and the latest changes.
+/// All objects, and the history of their changes.
 #[derive(Debug, Default)]
 pub struct Store {
     /// By group and plural.
     tables: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Table>>,
     by_uid: BTreeMap<String, Key>,
     by_owner: BTreeMap<String, BTreeSet<Key>>,
-    past: Past,
+    history: History,
     revision: u64,
 }
 
@@ -106,7 +107,7 @@ impl Store {
         Self { revision: 1, ..Self::default() }
     }
 
-    /// The number of the latest change.
+    /// The revision of the latest change.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
@@ -134,7 +135,7 @@ impl Store {
         self.by_uid.values().cloned()
     }
 
-    /// The objects of a resource in the order of namespace and name; of one namespace if given.
+    /// The objects of a resource by namespace and name; those of one namespace if given.
     pub fn list(
         &self,
         group: &str,
@@ -146,13 +147,13 @@ impl Store {
             .flat_map(move |table| within(table, namespace).map(|(_, object)| object))
     }
 
-    /// How many objects there are of a resource.
+    /// The number of objects of a resource.
     #[must_use]
     pub fn count(&self, group: &str, plural: &str) -> usize {
         self.table(group, plural).map_or(0, BTreeMap::len)
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_uid.len()
@@ -180,16 +181,16 @@ impl Store {
         self.by_uid.get(uid)
     }
 
-    /// The objects with an ownerReference to this UID, wherever they are.
+    /// The objects that have an ownerReference to this UID.
     pub fn owned_by(&self, uid: &str) -> impl Iterator<Item = &Key> {
         self.by_owner.get(uid).into_iter().flatten()
     }
 
-    /// The objects of a resource as they were at a revision, with their keys.
+    /// The objects of a resource at a revision, with their keys.
     ///
     /// # Errors
     ///
-    /// If that is too long ago.
+    /// If the changes since then have been compacted.
     pub fn list_at(
         &self,
         group: &str,
@@ -210,7 +211,7 @@ impl Store {
             if namespace.is_some_and(|namespace| *key.namespace != *namespace) {
                 continue;
             }
-            // What the first change since found is what was.
+            // The first change since then holds the state at that revision.
             let name = (key.namespace.clone(), key.name.clone());
             if !changed.insert(name.clone()) {
                 continue;
@@ -227,26 +228,26 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If some of them are forgotten.
+    /// If some of them have been compacted.
     pub fn since(
         &self,
         revision: u64,
-    ) -> Result<impl ExactSizeIterator<Item = Remembered<'_>>, Compacted> {
+    ) -> Result<impl ExactSizeIterator<Item = HistoryEntry<'_>>, Compacted> {
         let oldest = self.oldest();
         if revision < oldest {
             return Err(Compacted { asked: revision, oldest });
         }
-        Ok(self.past.after(usize::try_from(revision - oldest).unwrap_or(usize::MAX)))
+        Ok(self.history.after(usize::try_from(revision - oldest).unwrap_or(usize::MAX)))
     }
 
-    /// The revision before all changes that are remembered.
+    /// The revision before the oldest change that is kept.
     fn oldest(&self) -> u64 {
-        self.revision - self.past.len() as u64
+        self.revision - self.history.len() as u64
     }
 
-    /// What a controller that has seen everything up to `seen` is to be told: the changes since, or, where those are
-    /// not known, every object as an addition.
-    pub fn news(&self, seen: Option<u64>) -> impl Iterator<Item = Arc<Event>> {
+    /// The changes since `seen` for a controller that has observed everything up to there; where they are not known,
+    /// every object as an addition.
+    pub fn changes_since(&self, seen: Option<u64>) -> impl Iterator<Item = Arc<Event>> {
         let since = seen.and_then(|seen| self.since(seen).ok());
         let all = since.is_none().then(|| self.tables().flat_map(|table| self.added(table)));
         let changes = since.into_iter().flatten().map(|change| change.event());
@@ -271,23 +272,23 @@ impl Store {
         })
     }
 
-    /// Forgets all changes up to a revision, as etcd's compaction does.
+    /// Compacts all changes up to a revision, as etcd does.
     pub fn compact(&mut self, revision: u64) {
         let count = revision.saturating_sub(self.oldest());
-        self.past.forget(usize::try_from(count).unwrap_or(usize::MAX));
+        self.history.forget(usize::try_from(count).unwrap_or(usize::MAX));
     }
 
-    /// Puts an object where none is. Whoever calls has looked.
+    /// Adds an object. The caller has checked that there is none with this key.
     pub fn create(&mut self, key: &Key, object: Value) -> Arc<Value> {
         self.put(key, Change::Added, object)
     }
 
-    /// Puts an object in the place of the one that is there.
+    /// Replaces an object.
     pub fn replace(&mut self, key: &Key, object: Value) -> Arc<Value> {
         self.put(key, Change::Modified, object)
     }
 
-    /// Takes an object out. What is returned is its last state with the revision of its end.
+    /// Removes an object. Returns its last state with the revision of the deletion.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
         let place = (key.namespace.clone(), key.name.clone());
         let table = self.tables.get_mut(&key.group)?.get_mut(&key.plural)?;
@@ -340,7 +341,7 @@ impl Store {
         previous: Option<Arc<Value>>,
     ) {
         let revision = self.revision;
-        self.past.push(Event { revision, key: key.clone(), change, object, previous });
+        self.history.push(Event { revision, key: key.clone(), change, object, previous });
     }
 }
 
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_is_what_it_was() {
+    fn list_at_a_revision_has_the_objects_of_that_revision() {
         let mut store = Store::new();
         let (a, object) = pod("a", "1", "rs");
         store.create(&a, object);

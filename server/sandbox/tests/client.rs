@@ -1,4 +1,4 @@
-//! The sandbox as kube's own client sees it, in one process and under paused time.
+//! The sandbox as kube's client sees it, in one process and under paused time.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use bytes::Bytes;
@@ -20,9 +20,9 @@ use kube::{
     },
 };
 use sandbox::{
-    cluster::{Actor, Decider},
-    controller::{Condition, Controllers},
-    fault::Faults,
+    cluster::Actor,
+    controller::Controllers,
+    fault::{AdmissionDecision, OperatingMode},
     service::Sandbox,
     store::Key,
 };
@@ -35,7 +35,7 @@ fn start() -> (Sandbox, Client) {
     let mut controllers = Controllers::default();
     let names: Vec<_> = controllers.iter().map(|(name, _)| name).collect();
     for name in names {
-        controllers.set(name, Condition::Off);
+        controllers.set_mode(name, OperatingMode::Off);
     }
     let sandbox = Sandbox::start(begin, 7, controllers);
     let client = Client::new(sandbox.clone(), "default");
@@ -43,7 +43,7 @@ fn start() -> (Sandbox, Client) {
 }
 
 fn without(sandbox: &Sandbox, controller: &str) {
-    assert!(sandbox.with(|world| world.controllers.set(controller, Condition::Off)));
+    assert!(sandbox.with(|world| world.controllers.set_mode(controller, OperatingMode::Off)));
 }
 
 fn as_user(sandbox: &Sandbox, name: &str) -> Client {
@@ -85,7 +85,7 @@ fn refusal(error: Error) -> (u16, String, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_is_watched_to_its_end() {
+async fn pod_is_watched_to_its_end() {
     let (_sandbox, client) = start();
     let pods: Api<Pod> = Api::default_namespaced(client);
     let made = pods
@@ -127,7 +127,7 @@ async fn a_pod_is_watched_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn grace_is_only_shortened() {
+async fn grace_period_is_only_shortened() {
     let (_sandbox, client) = start();
     let pods: Api<Pod> = Api::default_namespaced(client);
     pods.create(&PostParams::default(), &pod("a", &json!({}))).await.unwrap();
@@ -156,7 +156,7 @@ async fn grace_is_only_shortened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn preconditions_hold() {
+async fn preconditions_are_checked() {
     let (_sandbox, client) = start();
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     let made =
@@ -195,7 +195,7 @@ async fn preconditions_hold() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn propagation_sets_finalizers() {
+async fn propagation_policy_sets_finalizers() {
     let (_sandbox, client) = start();
     let deployments: Api<Deployment> = Api::default_namespaced(client);
     let deployment = |name: &str| -> Deployment {
@@ -227,7 +227,7 @@ async fn propagation_sets_finalizers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_keeps_a_pod() {
+async fn disruption_budget_refuses_an_eviction() {
     let (sandbox, client) = start();
     // What a budget allows is said here by hand.
     without(&sandbox, "disruption-controller");
@@ -267,7 +267,7 @@ async fn a_budget_keeps_a_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn namespaces_end_when_they_are_empty() {
+async fn namespace_ends_when_it_is_empty() {
     let (sandbox, client) = start();
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let (code, ..) =
@@ -312,7 +312,7 @@ async fn namespaces_end_when_they_are_empty() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn roles_decide() {
+async fn roles_decide_what_a_user_may_do() {
     let (sandbox, client) = start();
     let (code, _, message) = refusal(
         Api::<Pod>::default_namespaced(as_user(&sandbox, "ann"))
@@ -362,7 +362,7 @@ async fn roles_decide() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_come_in_pages_and_expire() {
+async fn lists_have_pages_and_expire() {
     let (sandbox, client) = start();
     // It would add a ConfigMap of its own.
     without(&sandbox, "root-ca-certificate-publisher-controller");
@@ -396,7 +396,7 @@ async fn lists_come_in_pages_and_expire() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_beats_and_ends() {
+async fn watch_sends_bookmarks_and_ends() {
     let (_sandbox, client) = start();
     let nodes: Api<Node> = Api::all(client);
     let begun = tokio::time::Instant::now();
@@ -408,7 +408,7 @@ async fn a_watch_beats_and_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn definitions_bring_kinds_and_webhooks_refuse() {
+async fn definition_adds_a_kind_and_webhook_refuses() {
     let (sandbox, client) = start();
     sandbox.with(|world| {
         let names = json!({"plural": "widgets", "kind": "Widget"});
@@ -449,23 +449,24 @@ async fn definitions_bring_kinds_and_webhooks_refuse() {
         "Internal error occurred: failed calling webhook \"widgets.example.com\": failed to call webhook: Post \
          \"https://hook.default.svc:443/x?timeout=10s\": service \"hook\" not found"
     );
-    let script = |decider| {
-        sandbox
-            .with(|world| _ = world.cluster.deciders.insert("widgets.example.com".into(), decider))
+    let script = |decision| {
+        sandbox.with(|world| {
+            _ = world.cluster.webhook_decisions.insert("widgets.example.com".into(), decision)
+        })
     };
-    script(Decider::Deny { code: 0, message: "not on a Friday".into() });
+    script(AdmissionDecision::Deny { code: 0, message: "not on a Friday".into() });
     let (code, _, message) = refusal(client.request::<Value>(delete()).await.unwrap_err());
     assert_eq!(code, 400);
     assert_eq!(
         message,
         "admission webhook \"widgets.example.com\" denied the request: not on a Friday"
     );
-    script(Decider::Allow);
+    script(AdmissionDecision::Allow);
     client.request::<Value>(delete()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_without_endpoints_is_stale() {
+async fn api_without_endpoints_is_unavailable() {
     let (sandbox, client) = start();
     let admin = Actor::admin();
     sandbox.with(|world| {
@@ -521,7 +522,7 @@ async fn an_api_without_endpoints_is_stale() {
 
 /// kubectl keeps what it discovered, and gives what it keeps the headers of the answer that says that it still holds.
 #[tokio::test(start_paused = true)]
-async fn what_a_client_knows_already_is_not_told_again() {
+async fn unchanged_discovery_is_answered_with_304() {
     let (sandbox, _) = start();
     for path in ["/api", "/apis"] {
         let ask = |tag: &str| {
@@ -544,7 +545,7 @@ async fn what_a_client_knows_already_is_not_told_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_strike_and_are_logged() {
+async fn faults_apply_and_are_logged() {
     let (sandbox, client) = start();
     let script = "
         on delete configmaps 1x -> reset after
@@ -552,8 +553,7 @@ async fn faults_strike_and_are_logged() {
         on get configmaps 1x -> latency 5s
         on watch configmaps -> truncate
     ";
-    sandbox
-        .with(|world| world.cluster.faults = Faults::parse(script, world.cluster.now()).unwrap());
+    sandbox.with(|world| world.cluster.faults = world.parse_faults(script).unwrap());
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     maps.create(&PostParams::default(), &of(json!({"metadata": {"name": "m"}}))).await.unwrap();
     let begun = tokio::time::Instant::now();
@@ -573,7 +573,7 @@ async fn faults_strike_and_are_logged() {
 
 /// The same seed and the same requests give the same cluster and the same log.
 #[tokio::test(start_paused = true)]
-async fn a_seed_repeats() {
+async fn same_seed_gives_the_same_log() {
     async fn once() -> (String, String) {
         let (sandbox, client) = start();
         let pods: Api<Pod> = Api::default_namespaced(client);

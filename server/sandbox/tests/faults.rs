@@ -1,4 +1,4 @@
-//! What rules do to requests and to watches that go on, seen by who speaks HTTP, under paused time.
+//! Rules and what they do to requests and open watches, seen by an HTTP client under paused time.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
@@ -10,8 +10,8 @@ use http_body_util::{BodyExt, Full};
 use jiff::Timestamp;
 use sandbox::{
     cluster::Actor,
-    controller::{Condition, Controllers},
-    fault::Faults,
+    controller::Controllers,
+    fault::OperatingMode,
     service::{Body, Sandbox},
     store::Key,
 };
@@ -21,7 +21,7 @@ use tower::ServiceExt;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A sandbox in which nobody does anything but the test.
+/// A sandbox whose controllers are all off.
 fn start() -> Sandbox {
     seeded(7)
 }
@@ -29,16 +29,16 @@ fn start() -> Sandbox {
 fn seeded(seed: u64) -> Sandbox {
     let begin: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let mut controllers = Controllers::default();
-    for name in Controllers::names() {
-        controllers.set(name, Condition::Off);
+    for name in Controllers::built_in_names() {
+        controllers.set_mode(name, OperatingMode::Off);
     }
     Sandbox::start(begin, seed, controllers)
 }
 
-/// Makes these the rules, whose time begins now.
+/// Replaces the rules. Their times count from now.
 fn rules(sandbox: &Sandbox, script: &str) {
     sandbox.with(|world| {
-        world.cluster.faults = Faults::parse(script, world.cluster.steady()).unwrap();
+        world.cluster.faults = world.parse_faults(script).unwrap();
     });
 }
 
@@ -62,14 +62,14 @@ async fn json_of(response: Response<Body>) -> Value {
     serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
 }
 
-/// A watch, and what of a line has come.
+/// A watch with the part of a line that has come.
 struct Watch {
     body: Body,
     rest: Vec<u8>,
     over: bool,
 }
 
-/// Opens a watch of what comes from now on.
+/// Opens a watch from the current revision.
 async fn watch(sandbox: &Sandbox, path: &str) -> Watch {
     let join = if path.contains('?') { '&' } else { '?' };
     let now = sandbox.with(|world| world.cluster.store.revision());
@@ -82,7 +82,8 @@ async fn watch(sandbox: &Sandbox, path: &str) -> Watch {
 }
 
 impl Watch {
-    /// What has come by now: `ADDED name`, `BOOKMARK`, `ERROR code`; how it ended; `part` for what is no line.
+    /// What has come by now: `ADDED name`, `BOOKMARK`, `ERROR code`; the end of the watch; `part` for an incomplete
+    /// line.
     fn heard(&mut self) -> Vec<String> {
         let mut heard = vec![];
         while !self.over
@@ -114,7 +115,7 @@ impl Watch {
         heard
     }
 
-    /// What comes within so many seconds, each with the second in which it did.
+    /// What comes within this many seconds, each with its second.
     async fn within(&mut self, seconds: u64) -> Vec<(u64, String)> {
         let mut heard = vec![];
         for second in 0..=seconds {
@@ -351,7 +352,7 @@ async fn a_rule_strikes_the_watches_that_it_names() {
     }
 }
 
-/// The same seed strikes the same watches at the same events.
+/// The same seed applies rules to the same watches at the same events.
 #[tokio::test(start_paused = true)]
 async fn a_seed_repeats_what_chance_strikes() {
     async fn once(seed: u64) -> Vec<Vec<String>> {

@@ -17,7 +17,6 @@ use jiff::Timestamp;
 use sandbox::{
     cluster::Actor,
     controller::{Controllers, timing::Timing},
-    fault::Faults,
     service::Sandbox,
     store::{Event, Key},
 };
@@ -183,7 +182,7 @@ impl Simulation {
     ) -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap_or_default();
         let mut controllers = Controllers::new(Timing::default());
-        controllers.breakage.machines = NODES.map(String::from).into();
+        controllers.node_faults.kubelets = NODES.map(String::from).into();
         let sandbox = Sandbox::start(start, sandbox, controllers);
         let transcript = Transcript::begin();
         let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
@@ -410,8 +409,7 @@ impl Simulation {
         self.faults_began = Some(Instant::now());
         let script = self.schedule.script.clone();
         let parsed = self.environment.sandbox.with(|world| {
-            let now = world.cluster.steady();
-            let faults = Faults::parse(&script, now);
+            let faults = world.parse_faults(&script);
             faults.map(|faults| world.cluster.faults = faults)
         });
         self.environment.sandbox.wake();
@@ -595,15 +593,15 @@ impl Simulation {
             over,
         };
         self.violations.extend(oracle::check(&evidence));
-        for failure in self.environment.sandbox.with(|world| world.take_failures()) {
-            let text = format!("{:?} could not happen: {}", failure.happening, failure.why);
+        for failure in self.environment.sandbox.with(|world| world.take_failed_faults()) {
+            let text = format!("{:?} could not be applied: {}", failure.fault, failure.reason);
             self.report("sandbox", text);
         }
-        for panic in self.environment.sandbox.with(|world| world.controllers.take_falls()) {
+        for panic in self.environment.sandbox.with(|world| world.controllers.take_panics()) {
             self.report("sandbox", format!("{} panicked: {}", panic.controller, panic.message));
         }
         let logs = self.environment.sandbox.with(|world| {
-            let logs = world.controllers.breakage.kubelet_logs.values();
+            let logs = world.controllers.node_faults.kubelet_logs.values();
             logs.flatten().cloned().collect::<Vec<_>>()
         });
         let artifacts = Artifacts {

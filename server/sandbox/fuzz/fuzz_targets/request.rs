@@ -1,5 +1,5 @@
-//! Whole requests against a world: nothing panics, neither what answers nor a controller that meets what was stored, and
-//! who is refused is told so with a Status.
+//! Whole requests against a cluster: neither the API nor a controller that meets the stored objects panics, and every
+//! refusal is a Status.
 //!
 //! An input is requests as one would write them down, with a line of `%%` between them.
 #![no_main]
@@ -13,9 +13,9 @@ use http_body_util::{BodyExt, Full};
 use jiff::Timestamp;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use sandbox::{
+    control_plane::ControlPlane,
     controller::timing::Timing,
     service::{Body, Sandbox},
-    world::World,
 };
 use serde_json::Value;
 use tower::ServiceExt;
@@ -40,8 +40,8 @@ fn play(input: &[u8]) -> Corpus {
         .build()
         .expect("a runtime without input and output needs nothing");
     runtime.block_on(async {
-        let world = World::new(Timestamp::UNIX_EPOCH, 1, Timing::brisk());
-        let sandbox = Sandbox::of(world);
+        let control_plane = ControlPlane::new(Timestamp::UNIX_EPOCH, 1, Timing::brisk());
+        let sandbox = Sandbox::of(control_plane);
         let mut watches = vec![];
         for request in requests {
             let head = request.method() == Method::HEAD;
@@ -76,14 +76,14 @@ fn check(code: u16, sort: Option<&HeaderValue>, bytes: &[u8], head: bool) {
 }
 
 /// Lets the controllers work, which must not fall over what was stored.
-fn live(world: &mut World) {
+fn live(control_plane: &mut ControlPlane) {
     for _ in 0..MOMENTS {
-        let Some(next) = world.turn() else { break };
-        let step = Duration::try_from(next.duration_since(world.cluster.steady()));
-        world.cluster.clock.advance(step.unwrap_or(MOMENT).max(MOMENT));
+        let Some(next) = control_plane.run_until_idle() else { break };
+        let step = Duration::try_from(next.duration_since(control_plane.cluster.steady()));
+        control_plane.cluster.clock.advance(step.unwrap_or(MOMENT).max(MOMENT));
     }
-    let falls: Vec<_> = world.controllers.falls().collect();
-    assert!(falls.is_empty(), "{falls:?}");
+    let panics: Vec<_> = control_plane.controllers.panics().collect();
+    assert!(panics.is_empty(), "{panics:?}");
 }
 
 /// What of a body is there already: all of it, or of a watch the beginning.

@@ -1,5 +1,5 @@
-//! RBAC: roles and bindings as they are in the store (`kubernetes/plugin/pkg/auth/authorizer/rbac`). Aggregated roles
-//! are taken as they are written.
+//! RBAC by the roles and bindings in the store (`kubernetes/plugin/pkg/auth/authorizer/rbac`). Aggregated roles are
+//! used as they are written.
 
 use serde_json::Value;
 

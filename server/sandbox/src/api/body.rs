@@ -1,4 +1,4 @@
-//! Bodies: from bytes to the object that a path takes (`apiserver/pkg/endpoints/handlers`, `runtime/serializer/json`).
+//! Request bodies: from bytes to an object (`apiserver/pkg/endpoints/handlers`, `runtime/serializer/json`).
 
 use std::fmt::Write;
 
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::{protobuf, request::Request, strict};
 use crate::{
-    cluster::{Cluster, sort_of, split_api_version},
+    cluster::{Cluster, split_api_version},
     kind::Kind,
-    object,
+    object::{self, json_type},
     status::Status,
 };
 
@@ -37,7 +37,7 @@ pub(super) fn object(cluster: &Cluster, request: &Request, kind: &Kind) -> Resul
     };
     let mut object = if object.is_null() { json!({}) } else { object };
     if !object.is_object() {
-        let sort = sort_of(&object);
+        let sort = json_type(&object);
         return Err(no_head(format!("json: cannot unmarshal {sort} into Go value of type {HEAD}")));
     }
     for field in ["apiVersion", "kind"] {
@@ -45,7 +45,7 @@ pub(super) fn object(cluster: &Cluster, request: &Request, kind: &Kind) -> Resul
         if !value.is_string() && !value.is_null() {
             return Err(no_head(format!(
                 "json: cannot unmarshal {} into Go struct field .{field} of type string",
-                sort_of(value)
+                json_type(value)
             )));
         }
     }

@@ -1,4 +1,4 @@
-//! What is served: discovery, plain and aggregated (`apidiscovery.k8s.io/v2`), version and health.
+//! Discovery, plain and aggregated (`apidiscovery.k8s.io/v2`), version and health.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

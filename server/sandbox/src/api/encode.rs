@@ -1,4 +1,6 @@
-//! Objects as clients want to see them: whole, metadata alone, or as a table; in the version they asked for.
+//! The forms in which clients ask for objects: whole, metadata alone, or as a table; in the requested version.
+
+mod table;
 
 use std::sync::Arc;
 
@@ -6,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
 
-use super::{list::List, request::Request, table};
+use super::{page::Page, request::Request};
 use crate::{kind::Kind, object, status::Status, store::Change};
 
 /// How objects of a kind are shown.
@@ -65,7 +67,7 @@ impl View {
         }
     }
 
-    pub(super) fn list(&self, list: &List) -> Vec<u8> {
+    pub(super) fn list(&self, list: &Page) -> Vec<u8> {
         let mut meta = json!({"resourceVersion": list.revision.to_string()});
         if !list.token.is_empty() {
             meta["continue"] = json!(list.token);

@@ -1,5 +1,5 @@
-//! Nobody gives rights that they do not have: what the storage of roles and bindings asks before it takes one
-//! (`kubernetes/pkg/registry/rbac/*/policybased/storage.go` and `escalation_check.go`, `validation/rule.go`).
+//! Privilege escalation: the checks by which the storage of roles and bindings refuses rights that the user does not
+//! have (`kubernetes/pkg/registry/rbac/*/policybased/storage.go` and `escalation_check.go`, `validation/rule.go`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

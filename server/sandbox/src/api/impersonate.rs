@@ -1,4 +1,4 @@
-//! Speaking as somebody else (`apiserver/pkg/endpoints/filters/impersonation`).
+//! Impersonation (`apiserver/pkg/endpoints/filters/impersonation`).
 
 use percent_encoding::percent_decode_str;
 

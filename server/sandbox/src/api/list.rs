@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-use super::{body, encode::View, request::Request};
+use super::{body, encode::View, page::Page, request::Request};
 use crate::{
     cluster::Cluster,
     kind::Kind,
@@ -17,16 +17,6 @@ use crate::{
 
 const UNVERSIONED_MATCH: &str =
     "resourceVersionMatch is forbidden unless resourceVersion is provided";
-
-/// One page, or all.
-#[derive(Debug)]
-pub(crate) struct List {
-    pub(crate) items: Vec<Arc<Value>>,
-    pub(crate) revision: u64,
-    /// To ask for the next page with; empty at the end.
-    pub(crate) token: String,
-    pub(crate) remaining: Option<usize>,
-}
 
 /// What is selected of a collection.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +101,7 @@ pub(super) fn list(
     request: &Request,
     kind: &Arc<Kind>,
     namespace: &str,
-) -> Result<(List, View), Status> {
+) -> Result<(Page, View), Status> {
     let view = View::negotiate(request, kind)?;
     let selection = Selection::read(request, kind)?;
     check_match(request, false)?;
@@ -139,7 +129,7 @@ pub(super) fn list(
         (None, Some(asked), "") if limit > 0 => Some(asked),
         _ => None,
     };
-    cluster.may_all_be_read(kind, within)?;
+    cluster.check_all_readable(kind, within)?;
     let (group, plural) = (kind.group.as_str(), kind.plural.as_str());
     let (revision, mut items) = match exact.filter(|exact| *exact != current) {
         None => (current, cluster.list(group, plural, within).cloned().collect::<Vec<_>>()),
@@ -163,7 +153,7 @@ pub(super) fn list(
     items.retain(|one| selection.matches(one));
     // From the cache, as resource version 0 means, everything comes at once.
     let from_cache = request.query.get("resourceVersion") == "0" && token.is_none();
-    let mut list = List { items, revision, token: String::new(), remaining: None };
+    let mut list = Page { items, revision, token: String::new(), remaining: None };
     if limit > 0 && list.items.len() > limit && !from_cache {
         let rest = list.items.split_off(limit);
         if let Some(next) = rest.first() {

@@ -1,5 +1,5 @@
-//! OpenAPI, as far as kubectl asks before it does what it is told: an index and empty documents. Nothing is validated
-//! by it; `kubectl apply` falls back to what it knows of built-in kinds.
+//! OpenAPI, as far as kubectl requires it: an index and empty documents. kubectl then validates nothing, and `kubectl
+//! apply` uses what it knows of built-in kinds.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! What a request asks for: its path taken apart (`endpoints/request/requestinfo.go`), its verb.
+//! The path of a request (`endpoints/request/requestinfo.go`) and its verb.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};

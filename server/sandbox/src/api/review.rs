@@ -1,4 +1,4 @@
-//! Kinds that are asked, not stored: access reviews, who am I, tokens.
+//! Kinds that are answered and not stored: access reviews, SelfSubjectReview, tokens.
 
 use std::sync::Arc;
 

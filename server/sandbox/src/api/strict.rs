@@ -1,4 +1,4 @@
-//! What strict decoding finds: keys that are there twice, and, for the kinds whose fields are few, keys that mean nothing.
+//! Strict decoding: duplicate keys, and for kinds with few fields also unknown ones.
 
 use std::{collections::BTreeSet, fmt};
 

@@ -1,4 +1,4 @@
-//! Requests that nobody should send.
+//! Malformed requests.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};

@@ -1,5 +1,4 @@
-//! The watch of one collection: where it is in the store's changes, and what it tells of them
-//! (`apiserver/pkg/storage/cacher`).
+//! The watch of a collection: its position in the store's history, and what it sends (`apiserver/pkg/storage/cacher`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,65 +12,65 @@ use super::{
 };
 use crate::{
     cluster::Cluster,
-    fault::{Action, Asked, Strike, Telling},
+    fault::{Action, Injection, RequestInfo, WatchDelivery},
     kind::Kind,
-    line::{Lines, Listener, Shape},
     object,
     status::Status,
-    store::{Change, Event, Remembered},
+    store::{Change, Event, HistoryEntry},
+    watch_cache::{Shape, WatchCache, WatchCursor},
 };
 
-/// How often a bookmark tells that nothing happened.
+/// The period of bookmarks.
 pub(crate) const BOOKMARKS: Duration = Duration::from_secs(60);
-/// `--min-request-timeout`: a watch without a timeout of its own lives at least this long, at most twice.
+/// `--min-request-timeout`: a watch without a timeout of its own lives at least this long, and at most twice as long.
 const LIFETIME: u64 = 1_800;
 
-/// A watch that goes on.
+/// An open watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     view: View,
     selection: Selection,
     namespace: Option<String>,
-    listener: Listener,
-    /// Up to where it has told everything.
+    listener: WatchCursor,
+    /// The revision up to which everything was sent.
     cursor: u64,
-    /// What is told before anything else.
+    /// The initial events.
     initial: Vec<Arc<Value>>,
-    /// Whether the end of it is marked.
+    /// Whether a bookmark marks the end of the initial events.
     marks_initial: bool,
     bookmarks: bool,
     refused: Option<Status>,
     first: bool,
     pub(crate) timeout: Duration,
-    /// Who watches, as rules see them.
+    /// The user, for rules.
     user: String,
-    /// What struck it when it was opened, and waits for what it strikes.
+    /// The fault that applied to the request, if it is one that applies while the watch is open.
     fault: Option<Action>,
-    /// Whether it was never asked: what it tells then belongs to the request that opened it.
+    /// Whether the watch was never polled: its first batch belongs to the request that opened it.
     opening: bool,
 }
 
-/// What a watch has to tell at this moment.
+/// What a watch sends at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Line by line, as all have them who watch in the same form.
+    /// Encoded lines, shared between watches of the same form.
     pub(crate) lines: Vec<Bytes>,
-    /// How many events.
+    /// The number of events.
     events: usize,
-    /// How much later it arrives.
+    /// The delay of its arrival.
     pub(crate) later: Duration,
-    /// What comes after it; `None` for more.
+    /// The end of the watch, if it ends.
     pub(crate) end: Option<End>,
 }
 
-/// How a watch ends.
+/// The end of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// All is said.
+    /// The watch ends regularly.
     Whole,
     /// The connection is cut.
     Cut,
-    /// Never, although nothing comes any more.
+    /// The watch sends nothing any more and does not end.
     Silence,
 }
 
@@ -115,10 +114,10 @@ impl Watch {
             view,
             selection,
             namespace: within,
-            listener: cluster.lines.listen(&kind.group, &kind.plural),
+            listener: cluster.watch_cache.listen(&kind.group, &kind.plural),
         };
-        if sends_initial && cluster.may_all_be_read(kind, None).is_err() {
-            // The cache is of the whole kind. It cannot be filled, and never is as new as what is asked for.
+        if sends_initial && cluster.check_all_readable(kind, None).is_err() {
+            // The cache holds the whole kind. It cannot be filled, so it never reaches the requested revision.
             watch.refused = Some(Status::too_large_version(current, 0));
         } else if sends_initial {
             let all = cluster.list(&kind.group, &kind.plural, watch.namespace.as_deref());
@@ -132,13 +131,13 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Notes who opened it, and what struck the request that did.
+    /// Notes the user who opened the watch, and the fault that applied to the request.
     pub(super) fn meet(&mut self, fault: Option<&Action>, user: &str) {
         user.clone_into(&mut self.user);
         self.fault = fault.cloned();
     }
 
-    /// What happened since it was asked last. `beat` asks for a bookmark as well.
+    /// What happened since the last poll. `beat` asks for a bookmark as well.
     pub(crate) fn poll(&mut self, cluster: &mut Cluster, beat: bool) -> Batch {
         match &self.fault {
             Some(Action::Stall) => return Batch::ending(End::Silence),
@@ -151,14 +150,14 @@ impl Watch {
         }
         let mut batch = Batch::default();
         self.view.now = cluster.now();
-        if cluster.is_damaged(&self.view.kind) {
-            // The cache begins anew, and whoever watched it as well.
+        if cluster.has_corrupted(&self.view.kind) {
+            // The cache starts again, which ends its watches.
             return Batch::ending(End::Whole);
         }
         let inconvertible = self.first_inconvertible(cluster);
-        let Cluster { store, kinds, lines, .. } = &mut *cluster;
+        let Cluster { store, kinds, watch_cache, .. } = &mut *cluster;
         for object in std::mem::take(&mut self.initial) {
-            self.tell(&mut batch, lines, Change::Added, &object);
+            self.tell(&mut batch, watch_cache, Change::Added, &object);
         }
         if std::mem::take(&mut self.marks_initial) && self.bookmarks {
             batch.lines.push(self.view.bookmark(self.cursor, true).into());
@@ -175,29 +174,29 @@ impl Watch {
                     if key.is_of(&kind.group, &kind.plural)
                         && self.namespace.as_ref().is_none_or(|one| **one == *key.namespace)
                     {
-                        self.pass(&mut batch, lines, &change.event());
+                        self.pass(&mut batch, watch_cache, &change.event());
                     }
                 }
-                // A watch from a version that has not come yet waits for it.
+                // A watch from a future revision waits for it.
                 self.cursor = self.cursor.max(store.revision());
-                lines.pass(&self.listener, self.cursor);
+                watch_cache.pass(&self.listener, self.cursor);
             }
             Err(compacted) => {
                 batch.lines.push(error_line(&Status::expired(compacted.to_string())).into());
                 batch.end = Some(End::Whole);
             }
         }
-        // What is not served any more has nobody to tell of it.
+        // A watch ends when its kind is no longer served.
         if kinds.served(&kind.group, &kind.version, &kind.plural).is_none() {
             batch.end = Some(End::Whole);
         }
-        let telling = Telling { events: batch.events > 0, bookmark: beat && self.bookmarks };
-        let strike = self.strike(cluster, telling);
-        batch.later = strike.latency;
-        if telling.bookmark && strike.action != Some(Action::NoBookmarks) {
+        let delivery = WatchDelivery { events: batch.events > 0, bookmark: beat && self.bookmarks };
+        let injection = self.inject_faults(cluster, delivery);
+        batch.later = injection.latency;
+        if delivery.bookmark && injection.action != Some(Action::NoBookmarks) {
             batch.lines.push(self.view.bookmark(self.cursor, false).into());
         }
-        match strike.action {
+        match injection.action {
             Some(Action::Stall) => Batch::ending(End::Silence),
             Some(Action::Reset { after: false }) => Batch::ending(End::Cut),
             Some(Action::Reset { after: true }) => Batch { end: Some(End::Cut), ..batch },
@@ -207,46 +206,46 @@ impl Watch {
         }
     }
 
-    /// The next change of something that cannot be shown in this version.
+    /// The next change of an object that cannot be converted to this version.
     fn first_inconvertible(&self, cluster: &Cluster) -> Option<u64> {
         let kind = &self.view.kind;
         if kind.converter.is_null() {
             return None;
         }
         let mut events = cluster.store.since(self.cursor).ok()?;
-        let is_not = |change: &Remembered<'_>| {
+        let is_not = |change: &HistoryEntry<'_>| {
             change.key().is_of(&kind.group, &kind.plural)
-                && cluster.may_be_read(kind, &change.event().object).is_err()
+                && cluster.check_readable(kind, &change.event().object).is_err()
         };
         events.find(is_not).map(|change| change.revision())
     }
 
-    /// What strikes it now that it is about to tell something.
-    fn strike(&mut self, cluster: &mut Cluster, telling: Telling) -> Strike {
+    /// Asks the faults what they do to the watch now that it is about to send something.
+    fn inject_faults(&mut self, cluster: &mut Cluster, delivery: WatchDelivery) -> Injection {
         let opening = std::mem::take(&mut self.opening);
         let strikes_now = match self.fault {
-            Some(Action::Truncate) => telling.events,
+            Some(Action::Truncate) => delivery.events,
             Some(Action::Reset { after: true }) => true,
             _ => false,
         };
         if strikes_now {
-            return Strike { action: self.fault.take(), ..Strike::default() };
+            return Injection { action: self.fault.take(), ..Injection::default() };
         }
-        if opening || !(telling.events || telling.bookmark) {
-            return Strike::default();
+        if opening || !(delivery.events || delivery.bookmark) {
+            return Injection::default();
         }
-        let asked = Asked {
+        let info = RequestInfo {
             verb: "watch",
             group: &self.view.kind.group,
             plural: &self.view.kind.plural,
             namespace: self.namespace.as_deref().unwrap_or_default(),
             user: &self.user,
-            telling: Some(telling),
-            ..Asked::default()
+            delivery: Some(delivery),
+            ..RequestInfo::default()
         };
         let now = cluster.steady();
         let Cluster { faults, rng, .. } = cluster;
-        faults.strike(&asked, now, rng)
+        faults.inject(&info, now, rng)
     }
 
     fn expire(&self, cluster: &Cluster) -> Batch {
@@ -255,28 +254,34 @@ impl Watch {
         Batch::refusing(&Status::expired(why))
     }
 
-    /// An event as it looks through the selectors: what comes to be selected was added, what ceases was deleted.
-    fn pass(&mut self, batch: &mut Batch, lines: &mut Lines, event: &Event) {
+    /// An event as the selectors show it: an object that starts to match is added, one that stops matching is deleted.
+    fn pass(&mut self, batch: &mut Batch, watch_cache: &mut WatchCache, event: &Event) {
         let is = event.change != Change::Deleted && self.selection.matches(&event.object);
         let was = event.previous.as_ref().is_some_and(|previous| self.selection.matches(previous));
         match (was, is) {
             (false, false) => {}
-            (false, true) => self.tell(batch, lines, Change::Added, &event.object),
-            (true, true) => self.tell(batch, lines, Change::Modified, &event.object),
+            (false, true) => self.tell(batch, watch_cache, Change::Added, &event.object),
+            (true, true) => self.tell(batch, watch_cache, Change::Modified, &event.object),
             (true, false) if event.change == Change::Deleted => {
-                self.tell(batch, lines, Change::Deleted, &event.object)
+                self.tell(batch, watch_cache, Change::Deleted, &event.object)
             }
             (true, false) => {
-                // As it was, at the version at which it left.
+                // The object as it was, with the revision at which it stopped matching.
                 let mut last = event.previous.as_deref().cloned().unwrap_or_default();
                 let version = event.object["metadata"]["resourceVersion"].clone();
                 object::set(&mut last, &["metadata", "resourceVersion"], version);
-                self.tell(batch, lines, Change::Deleted, &last);
+                self.tell(batch, watch_cache, Change::Deleted, &last);
             }
         }
     }
 
-    fn tell(&mut self, batch: &mut Batch, lines: &mut Lines, change: Change, object: &Value) {
+    fn tell(
+        &mut self,
+        batch: &mut Batch,
+        watch_cache: &mut WatchCache,
+        change: Change,
+        object: &Value,
+    ) {
         let revision = object::resource_version(object).parse().unwrap_or(self.cursor);
         let write = || self.view.event(change, object, revision, self.first);
         let line = match self.view.form {
@@ -284,7 +289,7 @@ impl Watch {
             Form::Whole | Form::Metadata { .. } => {
                 let partial = self.view.form != Form::Whole;
                 let version = &self.view.kind.version;
-                lines.get(&self.listener, revision, Shape { change, partial, version }, write)
+                watch_cache.get(&self.listener, revision, Shape { change, partial, version }, write)
             }
         };
         batch.lines.push(line);
@@ -302,7 +307,7 @@ impl Batch {
         Self { lines: vec![error_line(status).into()], ..Self::ending(End::Whole) }
     }
 
-    /// The first half, and half of the line after it.
+    /// Cuts the batch to its first half and half of the next line.
     fn truncated(mut self) -> Self {
         let half = self.lines.len() / 2;
         self.lines.truncate(half + 1);

@@ -1,4 +1,4 @@
-//! Requests that change something: their options and bodies, and how they are answered.
+//! Requests that write: their options, bodies and answers.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{Content, Reply, body, created, encode::View, escalation, list, request::Request};
 use crate::{
-    cluster::{Cluster, DeleteOptions, Propagation, Write, sort_of},
+    cluster::{Cluster, DeleteOptions, Propagation, Write},
     kind::Kind,
-    object,
+    object::{self, json_type},
     patch::Patch,
     status::{Cause, Status},
     store::Key,
@@ -200,7 +200,7 @@ pub(super) fn delete_collection(
             _ => {}
         }
     }
-    Ok(Reply::new(StatusCode::OK, Content::List { list, view }))
+    Ok(Reply::new(StatusCode::OK, Content::Page { page: list, view }))
 }
 
 pub(super) fn evict(cluster: &mut Cluster, request: &Request, key: &Key) -> Result<Reply, Status> {
@@ -394,7 +394,7 @@ fn read_delete_options(options: &Value) -> Result<DeleteOptions, Status> {
 }
 
 fn unreadable(field: &str, is: &Value, expected: &str) -> Status {
-    let sort = sort_of(is);
+    let sort = json_type(is);
     Status::bad_request(format!(
         "json: cannot unmarshal {sort} into Go struct field DeleteOptions.{field} of type {expected}"
     ))

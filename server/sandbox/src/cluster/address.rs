@@ -1,4 +1,4 @@
-//! The addresses of Services: an IPAddress for each one that is handed out, in the range of the server's own ServiceCIDR
+//! The addresses of Services: an IPAddress for each one, in the range of the server's own ServiceCIDR
 //! (`kubernetes/pkg/registry/core/service/ipallocator`).
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::{object, store::Key};
 const GROUP: &str = "networking.k8s.io";
 /// `--service-cluster-ip-range`.
 const RANGE: &str = "10.96.0.0/16";
-/// How often a new address is drawn where one is taken; among so many, none is taken as often.
+/// The number of random draws of an address; with so many addresses, each draw rarely meets a used one.
 const DRAWS: usize = 1_000;
 
 impl Cluster {
@@ -21,7 +21,7 @@ impl Cluster {
         debug_assert!(made.is_ok(), "{made:?}");
     }
 
-    /// An address that no Service has.
+    /// A free address.
     pub(super) fn free_address(&mut self) -> String {
         let mut address = String::new();
         for _ in 0..DRAWS {
@@ -33,7 +33,7 @@ impl Cluster {
         address
     }
 
-    /// Notes the address of a Service that came, and gives back that of one that went.
+    /// Records the address of a new Service, and releases that of a deleted one.
     pub(super) fn note_address(&mut self, old: Option<&Arc<Value>>, new: Option<&Arc<Value>>) {
         match (old, new) {
             (None, Some(service)) if has_address(service) => {
@@ -51,7 +51,7 @@ impl Cluster {
                     "metadata": {"name": address, "labels": labels},
                     "spec": {"parentRef": parent},
                 });
-                // One that somebody asked for by its number may be another's; nobody checks that here.
+                // The address may be used already if a client chose it; that is not checked here.
                 drop(self.create(&Actor::admin(), GROUP, "ipaddresses", "", made));
             }
             (Some(service), None) if has_address(service) => {

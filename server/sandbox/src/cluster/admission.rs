@@ -1,5 +1,4 @@
-//! What stands between a request and the store beside validation: the built-in admission plugins that deletion meets,
-//! and webhooks.
+//! Admission: the built-in plugins that matter for deletion, and webhooks.
 
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::{
     store::Key,
 };
 
-/// What is done to an object, as admission names it.
+/// The operation, as admission names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Create,
@@ -29,30 +28,30 @@ impl Operation {
     }
 }
 
-/// What is to be decided on.
+/// The request that admission decides on.
 #[derive(Clone, Copy)]
 pub(super) struct Attributes<'a> {
     pub(super) actor: &'a Actor,
     pub(super) write: &'a Write,
     pub(super) operation: Operation,
     pub(super) key: &'a Key,
-    /// The name in the request, which has none for a collection.
+    /// The name in the request, which is empty for a collection.
     pub(super) name: &'a str,
     pub(super) subresource: &'a str,
-    /// As it would be; null for a DELETE.
+    /// The new object; null for a DELETE.
     pub(super) object: &'a Value,
-    /// As it is; none for a CREATE.
+    /// The stored object; `None` for a CREATE.
     pub(super) existing: Option<&'a Value>,
 }
 
 impl Attributes<'_> {
-    /// Whether it is about what stands at the gate, of which webhooks hear nothing.
+    /// Whether it is about webhooks or policies themselves, of which webhooks are not told.
     pub(super) fn is_about_gates(&self) -> bool {
         is_one(&POLICIES, self.key) || is_one(&WEBHOOKS, self.key)
     }
 }
 
-/// What policies are declared with. Neither they nor webhooks are asked about these.
+/// The kinds that declare policies. Neither policies nor webhooks are asked about them.
 const POLICIES: [&str; 4] = [
     "mutatingadmissionpolicies",
     "mutatingadmissionpolicybindings",
@@ -60,17 +59,17 @@ const POLICIES: [&str; 4] = [
     "validatingadmissionpolicybindings",
 ];
 
-/// What webhooks are declared with. Webhooks are not asked about these.
+/// The kinds that declare webhooks. Webhooks are not asked about them.
 const WEBHOOKS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
 fn is_one(gates: &[&str], key: &Key) -> bool {
     &*key.group == "admissionregistration.k8s.io" && gates.contains(&&*key.plural)
 }
 
-/// Namespaces that nobody may delete.
+/// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-/// What `StorageObjectInUseProtection` puts on new objects.
+/// The finalizers that `StorageObjectInUseProtection` adds to new objects.
 const PROTECTIONS: [(&str, &str, &str); 3] = [
     ("", "persistentvolumeclaims", "kubernetes.io/pvc-protection"),
     ("", "persistentvolumes", "kubernetes.io/pv-protection"),
@@ -78,7 +77,7 @@ const PROTECTIONS: [(&str, &str, &str); 3] = [
 ];
 
 impl Cluster {
-    /// `NamespaceLifecycle`: nothing new where there is no namespace, or one that ends.
+    /// `NamespaceLifecycle`: refuses new objects in a namespace that does not exist or is being deleted.
     pub(super) fn may_hold(&self, kind: &Kind, key: &Key) -> Result<(), Status> {
         if !kind.namespaced {
             return Ok(());
@@ -100,7 +99,7 @@ impl Cluster {
         }))
     }
 
-    /// `NamespaceLifecycle`: three namespaces stay.
+    /// `NamespaceLifecycle`: three namespaces cannot be deleted.
     pub(super) fn may_delete(&self, key: &Key) -> Result<(), Status> {
         if key.is_of("", "namespaces") && IMMORTAL.contains(&&*key.name) {
             return Err(Status::forbidden(
@@ -113,7 +112,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// `NamespaceLifecycle`: only DELETE is let through where the namespace is gone.
+    /// `NamespaceLifecycle`: allows only DELETE where the namespace is gone.
     pub(super) fn may_change(&self, key: &Key) -> Result<(), Status> {
         let namespace = Key::new("", "namespaces", "", &key.namespace);
         if !key.namespace.is_empty() && self.get(&namespace).is_none() {
@@ -122,7 +121,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Lets the built-in plugins change something new.
+    /// Lets the built-in plugins change a new object.
     pub(super) fn admit_new(&mut self, key: &Key, object: &mut Value) -> Result<(), Status> {
         for (group, plural, finalizer) in PROTECTIONS {
             if key.is_of(group, plural) {
@@ -139,9 +138,9 @@ impl Cluster {
         Ok(())
     }
 
-    /// Asks policies, and the webhooks that only decide.
+    /// Asks the policies and the validating webhooks.
     pub(super) fn decide(&self, asked: &Attributes<'_>) -> Result<(), Status> {
-        // What stands at the gate could not be got rid of if it were asked about itself.
+        // A policy that could refuse its own deletion could not be removed.
         if is_one(&POLICIES, asked.key) {
             return Ok(());
         }
@@ -149,8 +148,8 @@ impl Cluster {
         self.ask_webhooks(asked)
     }
 
-    /// `ServiceAccount`: nobody runs as who is not there. The real one waits a while for the account `default`, which
-    /// comes after its namespace; here nobody can wait, so it is taken to come.
+    /// `ServiceAccount`: refuses a Pod whose account does not exist. Kubernetes waits a while for the account
+    /// `default`, which comes after its namespace; here it is taken to come.
     fn has_account(&self, key: &Key, pod: &Value) -> Result<(), Status> {
         let name = object::text(pod, &["spec", "serviceAccountName"]);
         let account = Key::new("", "serviceaccounts", &key.namespace, name);

@@ -1,5 +1,5 @@
-//! APIServices: one for every group version that is served here, kept by the server itself, and those of others with
-//! whether they can be reached (`kube-aggregator/pkg/controllers/status`).
+//! APIServices: those of the built-in groups, which the server keeps itself, and those of other servers, with whether
+//! they are available (`kube-aggregator/pkg/controllers/status`).
 
 use serde_json::{Value, json};
 
@@ -10,8 +10,7 @@ const GROUP: &str = "apiregistration.k8s.io";
 const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 
 impl Cluster {
-    /// Makes an APIService for each group version that is served and has none, and removes those of definitions that
-    /// are gone.
+    /// Creates an APIService for each served group version that has none, and removes those of deleted definitions.
     pub(super) fn register_api_services(&mut self) {
         let mut wanted: Vec<(String, String, bool)> = self
             .kinds
@@ -51,15 +50,15 @@ impl Cluster {
         }
     }
 
-    /// Serves kinds behind an APIService: what another server would answer. They answer 503 while it is unavailable,
-    /// and are gone while there is no APIService of that name.
+    /// Serves kinds behind an APIService, as an aggregated server would. They answer 503 while it is unavailable, and
+    /// are not served while it does not exist.
     pub fn serve_aggregated(&mut self, api_service: &str, kinds: Vec<Kind>) {
         for kind in kinds {
             self.kinds.insert(Kind { api_service: api_service.into(), ..kind });
         }
     }
 
-    /// Whether the server behind an APIService can be asked.
+    /// Whether the server of an APIService is available.
     #[must_use]
     pub fn is_available(&self, api_service: &str) -> bool {
         let one = self.get(&Key::new(GROUP, "apiservices", "", api_service));
@@ -68,7 +67,7 @@ impl Cluster {
         })
     }
 
-    /// Brings the `Available` condition of every APIService up to date.
+    /// Updates the `Available` condition of every APIService.
     pub(super) fn judge_api_services(&mut self) {
         let keys: Vec<Key> = self
             .list(GROUP, "apiservices", None)
@@ -83,7 +82,7 @@ impl Cluster {
         let Some(one) = self.get(key) else { return };
         let (status, reason, message) = self.judgement(one);
         let now = self.now();
-        // Removed meanwhile, or unchanged: both are fine.
+        // It may be removed or unchanged meanwhile, which is no error.
         let _ = self.modify(&Actor::admin(), key, "status", |one| {
             object::set_condition(one, "Available", status, &reason, &message, now);
         });

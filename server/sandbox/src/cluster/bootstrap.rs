@@ -1,4 +1,4 @@
-//! The roles that a control plane comes with, as far as somebody may be bound to them.
+//! The bootstrap roles of a control plane, as far as a binding may name them.
 
 use serde_json::{Value, json};
 
@@ -14,8 +14,9 @@ const ALL: [&str; 8] =
 /// Resources of one group.
 type Resources<'a> = (&'a str, &'a [&'a str]);
 
-/// What `view` reads: of the core group all but Secrets, with which a reader could become somebody else, and of RBAC
-/// nothing. This and what follows is `policy.go` of the bootstrap roles, as far as there are such resources here.
+/// The resources that `view` reads: in the core group all but Secrets, with which a reader could act as another user,
+/// and none of RBAC. This and the following is from `policy.go` of the bootstrap roles, as far as the resources exist
+/// here.
 const VIEWED: [Resources<'_>; 9] = [
     (
         "",
@@ -68,11 +69,11 @@ const VIEWED: [Resources<'_>; 9] = [
     ("resource.k8s.io", &["resourceclaims", "resourceclaims/status", "resourceclaimtemplates"]),
 ];
 
-/// What `edit` reads beyond that.
+/// The resources that `edit` reads beyond that.
 const PRIVATE: [&str; 6] =
     ["pods/attach", "pods/exec", "pods/portforward", "pods/proxy", "secrets", "services/proxy"];
 
-/// What `edit` writes.
+/// The resources that `edit` writes.
 const EDITED: [Resources<'_>; 8] = [
     (
         "",

@@ -27,7 +27,7 @@ impl Cluster {
         let mut object = object;
         validate::shape(&kind, &object)?;
         validate::convert(&kind, &mut object);
-        self.may_be_stored(&kind, &object)?;
+        self.check_storable(&kind, &object)?;
         self.fill(&kind, namespace, &mut object)?;
         let name = object::name(&object).to_owned();
         let key = Key::new(group, plural, if kind.namespaced { namespace } else { "" }, &name);
@@ -76,7 +76,7 @@ impl Cluster {
         Ok(created)
     }
 
-    /// What the system says about a new object, whatever the client said.
+    /// Sets the system's metadata of a new object, whatever the client sent.
     fn fill(&mut self, kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Status> {
         if kind.namespaced && namespace.is_empty() {
             return Err(Status::bad_request("an empty namespace may not be set during creation"));
@@ -126,7 +126,7 @@ impl Cluster {
     }
 }
 
-/// What a new object is, and that its status is the controllers' to say.
+/// Clears the status of a new object, which only controllers write.
 fn settle(kind: &Kind, object: &mut Value) {
     if let Value::Object(map) = object {
         map.insert("apiVersion".into(), json!(kind.api_version()));

@@ -1,5 +1,5 @@
-//! What the server fills in: the defaults of `kubernetes/pkg/apis/*/v1/defaults.go` and `PrepareForCreate` that
-//! deletion, the controllers or a reader of the object depend on; not all there are.
+//! The defaults of `kubernetes/pkg/apis/*/v1/defaults.go` and `PrepareForCreate` that deletion, the controllers or a
+//! reader of the object depend on; not all of them.
 
 use serde_json::{Value, json};
 
@@ -7,17 +7,17 @@ use super::Cluster;
 use crate::{
     kind::Kind,
     object::{self, set, set_default},
-    usage,
+    quota,
 };
 
-/// Fills in what the client left out. Done for every write of the main resource, so it never overrides.
+/// Sets the defaults of fields that the client left out, at every write of the main resource.
 pub(super) fn apply(kind: &Kind, object: &mut Value) {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "namespaces") => namespace(object),
         ("", "pods") => {
             pod_spec(object, &["spec"]);
             requests(object);
-            let class = usage::qos_class(object);
+            let class = quota::qos_class(object);
             set_default(object, &["status"], json!({"phase": "Pending", "qosClass": class}));
         }
         ("", "services") => service(object),
@@ -121,7 +121,7 @@ pub(super) fn apply(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// What a policy or its binding is about; nothing where it does not say so.
+/// The defaults of a policy's or a binding's match.
 fn set_match_defaults(place: &mut Value) {
     if !place.is_object() {
         return;
@@ -146,7 +146,7 @@ fn namespace(object: &mut Value) {
         set(object, &["metadata", "labels", "kubernetes.io/metadata.name"], json!(name));
     }
     if object["status"].is_null() && object::resource_version(object).is_empty() {
-        // A new one; later /finalize alone writes the finalizers.
+        // Only at creation; later only /finalize writes the finalizers.
         let mut finalizers: Vec<String> =
             object::texts(object, &["spec", "finalizers"]).map(String::from).collect();
         if !finalizers.iter().any(|it| it == "kubernetes") {
@@ -228,7 +228,7 @@ fn apps(plural: &str, object: &mut Value) {
 
 fn job(object: &mut Value, spec: &[&str]) {
     let of = |name| [spec, &[name]].concat();
-    // One that says how many at once, but not how many in all, ends when its Pods say so.
+    // A Job with a parallelism but no number of completions ends when its Pods succeed.
     if object::at(object, &of("parallelism")).is_null() {
         set_default(object, &of("completions"), json!(1));
     }
@@ -285,7 +285,7 @@ fn pod_spec(object: &mut Value, spec: &[&str]) {
         ] {
             set_default(object, &of(name), value);
         }
-        // A mirror of what is on a machine stays as it is: it has no account.
+        // A mirror of a static Pod stays as it is: it has no account.
         if object["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null() {
             set_default(object, &of("serviceAccountName"), json!("default"));
             let account = object["spec"]["serviceAccountName"].clone();
@@ -316,7 +316,7 @@ fn pod_spec(object: &mut Value, spec: &[&str]) {
     }
 }
 
-/// Who says a limit and no request asks for as much (`SetDefaults_Pod`).
+/// A container with a limit and no request requests the limit (`SetDefaults_Pod`).
 fn requests(pod: &mut Value) {
     for list in ["containers", "initContainers"] {
         for container in spec_list(pod, &["spec"], list).into_iter().flatten() {
@@ -329,7 +329,7 @@ fn requests(pod: &mut Value) {
             }
         }
     }
-    for (name, amount) in usage::default_requests(pod) {
+    for (name, amount) in quota::default_requests(pod) {
         set_default(pod, &["spec", "resources", "requests", &name], amount.to_value());
     }
 }
@@ -339,7 +339,7 @@ fn spec_list<'a>(object: &'a mut Value, spec: &[&str], list: &str) -> Option<&'a
 }
 
 impl Cluster {
-    /// What the server hands out: cluster addresses.
+    /// Allocates the cluster addresses.
     pub(super) fn allocate(&mut self, kind: &Kind, object: &mut Value) {
         if (kind.group.as_str(), kind.plural.as_str()) != ("", "services")
             || object["spec"]["type"] == "ExternalName"

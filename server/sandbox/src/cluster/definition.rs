@@ -1,4 +1,4 @@
-//! What follows from a write within the server itself: definitions that are served, APIServices that are judged anew.
+//! What a write changes within the server: which definitions are served, and which APIServices are available.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
 const EXTENSIONS: &str = "apiextensions.k8s.io";
 
 impl Cluster {
-    /// Called after every change of the store.
+    /// Is called after every change of the store.
     pub(super) fn after_write(
         &mut self,
         key: &Key,
@@ -28,7 +28,7 @@ impl Cluster {
         }
         match (&*key.group, &*key.plural) {
             (EXTENSIONS, "customresourcedefinitions") => self.define(key, new),
-            // Its own judgement does not call for another.
+            // The status that it writes itself changes nothing here.
             ("apiregistration.k8s.io", "apiservices")
                 if new.is_some()
                     && old.zip(new).is_none_or(|(old, new)| old["spec"] != new["spec"]) =>
@@ -47,7 +47,7 @@ impl Cluster {
             .any(|one| !one["spec"]["service"].is_null())
     }
 
-    /// Serves what a definition says, after its names were accepted.
+    /// Serves the kinds of a definition whose names are accepted.
     fn define(&mut self, key: &Key, definition: Option<&Arc<Value>>) {
         let Some(definition) = definition else {
             self.kinds.remove_definition(&key.name);
@@ -65,7 +65,7 @@ impl Cluster {
         if judged != definition["status"] {
             let mut next = Value::clone(definition);
             next["status"] = judged;
-            // The write comes back here, with the names judged. A refusal leaves it as it is: not served.
+            // The write leads here again, with the names accepted. If it is refused the definition stays unserved.
             let _ = self.update_status(&Actor::admin(), key, next);
             return;
         }
@@ -83,7 +83,7 @@ impl Cluster {
                 .get(&kind.group, &kind.plural)
                 .is_none_or(|one| one.definition == kind.definition);
             if free {
-                // A changed definition is served anew, with no memory of what was.
+                // A changed definition is served afresh.
                 let known = before.iter().find(|one| one.declared == kind.declared);
                 let since = known.map_or(revision, |one| one.since);
                 self.kinds.insert(Kind { since, ..kind });
@@ -92,7 +92,7 @@ impl Cluster {
         self.register_api_services();
     }
 
-    /// Names that are free now may be another's.
+    /// A name that is free now may be accepted for another definition.
     fn reconsider(&mut self) {
         let waiting: Vec<Arc<Value>> = self
             .list(EXTENSIONS, "customresourcedefinitions", None)
@@ -105,7 +105,7 @@ impl Cluster {
         }
     }
 
-    /// Nothing new of a kind whose definition ends.
+    /// Refuses new objects of a kind whose definition is being deleted.
     pub(super) fn may_create_of(&self, kind: &Kind, name: &str) -> Result<(), Status> {
         if !kind.is_custom() {
             return Ok(());

@@ -38,7 +38,7 @@ const ANSWERED_WITH_OBJECT: [(&str, &str); 14] = [
     ("storage.k8s.io", "volumeattributesclasses"),
 ];
 
-/// What becomes of dependents.
+/// `propagationPolicy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
     Background,
@@ -51,7 +51,7 @@ pub enum Propagation {
 pub struct DeleteOptions {
     pub grace_period_seconds: Option<i64>,
     pub propagation: Option<Propagation>,
-    /// The older way to say `propagation`.
+    /// `orphanDependents`, the deprecated form of `propagation`.
     pub orphan_dependents: Option<bool>,
     /// Precondition.
     pub uid: Option<String>,
@@ -61,42 +61,42 @@ pub struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// For an object of this UID and no other.
+    /// Options with the UID of an object as precondition.
     #[must_use]
     pub fn of_uid(uid: &str) -> Self {
         Self { uid: Some(uid.into()), ..Self::default() }
     }
 }
 
-/// How far a deletion came.
+/// The result of a deletion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deleted {
-    /// The object as it is now, or was at last.
+    /// The object as it is now, or its last state.
     pub object: Arc<Value>,
-    /// Whether it is gone; otherwise it waits for its finalizers or its grace period.
+    /// Whether the object is gone; otherwise it waits for finalizers or its grace period.
     pub gone: bool,
-    /// What the API answers: the object, or a `Status`.
+    /// Whether the API answers with the object rather than a `Status`.
     pub answer: Arc<Value>,
 }
 
-/// Whether a DELETE is asked of the API, or of the storage behind it.
+/// Which admission a DELETE goes through.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Admission<'a> {
-    /// Plugins and webhooks hear of it, and who asks.
+    /// Admission plugins and webhooks see the request of this actor.
     Of(&'a Actor),
-    /// As one of a collection: whoever is asked does not hear the object's name beside it.
+    /// The same for one object of a collection, where the request has no name.
     OfMany(&'a Actor),
-    /// Nobody is asked.
+    /// No admission.
     Past,
 }
 
-/// What `rest.BeforeDelete` found.
+/// The finding of `rest.BeforeDelete`.
 enum Grace {
-    /// No grace: the kind has none, or it is over.
+    /// The object goes without grace: its kind has none, or it is over.
     None,
-    /// The object carries its time.
+    /// The object is marked with a deletion time.
     Given,
-    /// It carries one already that is no longer than what is asked for.
+    /// The object is marked already, with a grace period no longer than the one that is asked for.
     Pending,
 }
 
@@ -205,7 +205,7 @@ impl Cluster {
         self.decide(&asked)
     }
 
-    /// Stores a changed object, unless nothing changed or it is only asked what would be.
+    /// Stores a changed object, unless nothing changed or the request is a dry run.
     pub(super) fn put(
         &mut self,
         key: &Key,
@@ -220,21 +220,21 @@ impl Cluster {
             return Ok(Arc::new(object));
         }
         super::validate::size(&object)?;
-        self.may_be_stored(&*self.kind(key)?, existing)?;
+        self.check_storable(&*self.kind(key)?, existing)?;
         let stored = self.store.replace(key, object);
         self.after_write(key, Some(existing), Some(&stored));
         Ok(stored)
     }
 
-    /// Takes an object out of the store.
+    /// Removes an object from the store.
     pub(super) fn take(&mut self, key: &Key) -> Option<Arc<Value>> {
         let last = self.store.remove(key)?;
-        self.damaged.remove(key);
+        self.corrupted.remove(key);
         self.after_write(key, Some(&last), None);
         Some(last)
     }
 
-    /// Takes away what is kept of an object, whatever holds it.
+    /// Removes an object from the store, whatever finalizers it has.
     pub(crate) fn erase(&mut self, key: &Key) -> Option<Arc<Value>> {
         self.take(key)
     }

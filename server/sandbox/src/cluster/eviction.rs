@@ -13,11 +13,11 @@ use crate::{
 };
 
 impl Cluster {
-    /// Evicts a Pod: deletes it if its disruption budget lets it.
+    /// Evicts a Pod: deletes it if its disruption budget allows that.
     ///
     /// # Errors
     ///
-    /// As the API server's: 429 where the budget is used up, 500 where there are two.
+    /// The refusal of the API server: 429 where the budget is used up, 500 where there are two budgets.
     pub fn evict(
         &mut self,
         actor: &Actor,
@@ -53,7 +53,7 @@ impl Cluster {
         self.evict_now(actor, key, options)
     }
 
-    /// Whether a Pod that is not ready may go without a look at how many more may.
+    /// Whether a Pod that is not ready may be evicted without regard to the number of allowed disruptions.
     fn may_go_unhealthy(&self, pod: &Value, budget: &Value) -> bool {
         if object::condition(pod, "Ready")["status"] == "True" {
             return false;
@@ -169,7 +169,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As the API server's: 409 if it is bound already or being deleted.
+    /// The refusal of the API server: 409 if the Pod is bound already or being deleted.
     pub fn bind(&mut self, key: &Key, node: &str, dry_run: bool) -> Result<(), Status> {
         let pod = self.get(key).cloned();
         let pod = pod.ok_or_else(|| Status::not_found(&key.group, &key.plural, &key.name))?;

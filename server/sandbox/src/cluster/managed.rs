@@ -19,7 +19,7 @@ use crate::{
     status::{Cause, Status},
 };
 
-/// Metadata that are nobody's.
+/// Metadata that no manager owns.
 const OF_NOBODY: [&str; 10] = [
     "name",
     "namespace",
@@ -32,10 +32,10 @@ const OF_NOBODY: [&str; 10] = [
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 ];
-/// Who is said to have written what was there before anybody was noted.
+/// The manager of fields that were there before managers were recorded.
 const BEFORE: &str = "before-first-apply";
 
-/// What there are thousands of, by group and plural: who owns which of their fields takes more room than they do.
+/// Kinds with thousands of objects, by group and plural: their managedFields would take more memory than the objects.
 const CROWDS: [(&str, &str); 5] = [
     ("", "pods"),
     ("", "events"),
@@ -44,11 +44,11 @@ const CROWDS: [(&str, &str); 5] = [
     ("coordination.k8s.io", "leases"),
 ];
 
-/// Who may go on with what a client applied by itself, and where that one noted it.
+/// The manager that takes over what a client applied by itself, and the annotation that the client left.
 const KUBECTL: &str = "kubectl";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Whose fields these are.
+/// A manager of fields.
 struct Entry {
     manager: String,
     operation: String,
@@ -70,7 +70,7 @@ impl Entry {
         }
     }
 
-    /// None for what is not an entry.
+    /// `None` for a value that is no entry.
     fn read(entry: &Value) -> Option<Self> {
         let text = |field: &str| object::text(entry, &[field]).to_owned();
         let fields = entry.get("fieldsV1").filter(|fields| fields.is_object())?;
@@ -102,7 +102,7 @@ impl Entry {
             && self.subresource == subresource
     }
 
-    /// As whoever meets a conflict is told of it.
+    /// The manager as a conflict names it.
     fn told(&self) -> String {
         let mut told = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
@@ -114,7 +114,7 @@ impl Entry {
         told
     }
 
-    /// Whether it is about more than finalizers.
+    /// Whether it has other fields than finalizers.
     fn is_full(&self) -> bool {
         let mut fields = self.fields.clone();
         fields.cut(&["metadata", "finalizers"]);
@@ -122,11 +122,11 @@ impl Entry {
     }
 }
 
-/// What an object becomes by an apply: without what the same manager once applied, and now nobody says any more.
+/// The object after an apply: without the fields that the same manager applied before and no longer applies.
 ///
 /// # Errors
 ///
-/// 409 if it changes what is another's, unless by force.
+/// 409 if it changes another manager's fields, unless it is forced.
 pub(super) fn applied(
     kind: &Kind,
     existing: &Value,
@@ -165,7 +165,8 @@ pub(super) fn applied(
     if conflicts.is_empty() { Ok(pruned) } else { Err(conflict(&conflicts)) }
 }
 
-/// What a client that applies by itself noted that it had applied, as far as it still is so: whoever goes on as that client
+/// The fields that a client-side apply recorded, as far as they are unchanged: server-side apply by the same client
+/// takes them over without a conflict (`lastAppliedManager`).
 /// takes it without a conflict (`lastAppliedManager`).
 fn applied_by_client(kind: &Kind, existing: &Value, subresource: &str) -> Fields {
     let noted = object::text(existing, &["metadata", "annotations", LAST_APPLIED]);
@@ -177,7 +178,7 @@ fn applied_by_client(kind: &Kind, existing: &Value, subresource: &str) -> Fields
     fields
 }
 
-/// The refusal of an apply, by who owns what.
+/// The refusal of an apply, with the managers of the fields.
 fn conflict(conflicts: &BTreeMap<String, Vec<String>>) -> Status {
     let cause = |manager: &str, path: &String| Cause {
         reason: "FieldManagerConflict".into(),
@@ -202,7 +203,7 @@ fn conflict(conflicts: &BTreeMap<String, Vec<String>>) -> Status {
     Status::apply_conflict(causes, message)
 }
 
-/// Notes in `new` whose fields are whose.
+/// Records the managers of the fields in `new`.
 pub(super) fn note(
     old: Option<&Value>,
     new: &mut Value,
@@ -212,7 +213,7 @@ pub(super) fn note(
     now: Timestamp,
 ) {
     let before = old.map_or(&Value::Null, |old| &old["metadata"]["managedFields"]);
-    // Who sends them, as they are or otherwise, means it; on something new they are nobody's word.
+    // A client that sends managedFields, changed or not, sets them; in a new object they are ignored.
     let sent = old.and_then(|_| read(&new["metadata"]["managedFields"]));
     let is_sent = sent.is_some() && new["metadata"]["managedFields"] != *before;
     let mut entries = sent.unwrap_or_else(|| read(before).unwrap_or_default());
@@ -272,7 +273,7 @@ fn put_back(new: &mut Value, entries: Value) {
     }
 }
 
-/// None where nothing is said, or what nobody can read; an empty entry alone says that all are to be forgotten.
+/// Nothing where there are no entries or they cannot be read; a single empty entry resets all of them.
 fn read(entries: &Value) -> Option<Vec<Entry>> {
     let entries = entries.as_array().filter(|entries| !entries.is_empty())?;
     if let [Value::Object(one)] = entries.as_slice()
@@ -287,7 +288,7 @@ fn is_of_crowd(kind: &Kind) -> bool {
     CROWDS.contains(&(&*kind.group, &*kind.plural))
 }
 
-/// Whoever was there before anybody was noted owns what is there, and nobody else does.
+/// The manager of the existing fields of an object whose managers were not recorded yet.
 fn note_before(entries: &mut Vec<Entry>, kind: &Kind, existing: &Value, now: Timestamp) {
     if entries.iter().any(Entry::is_full) || !(entries.is_empty() || is_of_crowd(kind)) {
         return;
@@ -311,7 +312,7 @@ fn writes(kind: &Kind, subresource: &str, member: &str) -> bool {
     }
 }
 
-/// What became of the fields that a path writes.
+/// How the fields that a path writes have changed.
 fn changes(kind: &Kind, old: &Value, new: &Value, subresource: &str) -> Changes {
     let shape = Shape::of(kind);
     let mut changes = Changes::default();
@@ -356,7 +357,7 @@ fn of_finalizers(old: Option<&Value>, new: &Value) -> Changes {
     changes
 }
 
-/// The fields that who applies something says.
+/// The fields of an applied configuration.
 fn said_by(kind: &Kind, said: &Value, subresource: &str) -> Fields {
     let mut fields = Fields::said(Shape::of(kind), said);
     fields.keep(|member| writes(kind, subresource, member));

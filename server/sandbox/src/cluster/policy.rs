@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicies: expressions that every write has to satisfy where a binding says so.
+//! ValidatingAdmissionPolicies: expressions that a write must satisfy where a binding says so.
 
 mod cost;
 
@@ -17,21 +17,21 @@ use crate::{
 };
 
 const GROUP: &str = "admissionregistration.k8s.io";
-/// Characters of an expression, above which it is not read.
+/// The length of an expression, in characters, above which it is refused.
 const LONGEST: usize = 4 * 1024;
-/// Bytes of stack for reading and evaluating them: what is nested in so many characters needs a fraction of it.
+/// The stack for parsing and evaluating, in bytes: nesting within the length above needs a fraction of it.
 const STACK: usize = 256 * 1024 * 1024;
 
-/// A policy that is in force for a request.
+/// A policy that applies to a request.
 struct Bound<'a> {
     policy: &'a Value,
     binding: &'a str,
-    /// It is asked once with each, with null where it has none; or why it cannot be.
+    /// Its parameters: it is evaluated once with each, and with null where it has none; or the reason why it cannot be.
     params: Result<Vec<&'a Value>, &'static str>,
 }
 
 impl Cluster {
-    /// Asks every policy with a binding that denies.
+    /// Evaluates every policy that a binding enforces.
     pub(super) fn ask_policies(&self, asked: &Attributes<'_>) -> Result<(), Status> {
         let mut bound = vec![];
         for binding in self.list(GROUP, "validatingadmissionpolicybindings", None) {
@@ -45,7 +45,7 @@ impl Cluster {
             let narrower = &binding["spec"]["matchResources"];
             let fits = |place: &Value| {
                 let rules = &place["resourceRules"];
-                // One without rules narrows by its selectors alone.
+                // A binding without rules restricts by its selectors alone.
                 let is_open = rules.as_array().is_none_or(Vec::is_empty);
                 (is_open || self.is_about(rules, asked))
                     && !self.is_about(&place["excludeResourceRules"], asked)
@@ -74,7 +74,7 @@ impl Cluster {
         on_a_stack_of_its_own(all).unwrap_or_else(|| Err(broken()))
     }
 
-    /// Whether the `matchConditions` of a webhook hold, or why nobody can tell.
+    /// Whether the `matchConditions` of a webhook hold, or the reason why that is unknown.
     pub(super) fn conditions_hold(
         &self,
         conditions: &Value,
@@ -95,7 +95,7 @@ impl Cluster {
             .unwrap_or_else(|| Err("they could not be evaluated".to_owned()))
     }
 
-    /// The parameters that a binding gives its policy, or why there are none
+    /// The parameters that a binding gives its policy, or the reason why there are none
     /// (`apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go`).
     fn params(
         &self,
@@ -139,7 +139,7 @@ impl Cluster {
         Ok(all)
     }
 
-    /// What expressions may speak of.
+    /// The variables of expressions.
     fn terms(&self, asked: &Attributes<'_>) -> HashMap<&'static str, Term> {
         let Attributes { actor, write, operation, key, name, subresource, object, existing } =
             *asked;
@@ -169,7 +169,7 @@ impl Cluster {
     }
 }
 
-/// What it gives; none where it panicked or there is no room for its stack.
+/// The result of an evaluation; `None` where it panicked or got no stack.
 fn on_a_stack_of_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
@@ -198,7 +198,7 @@ impl Bound<'_> {
             Err(why) if fails => return Err(self.denied(asked, &Value::Null, &why)),
             Ok(false) | Err(_) => return Ok(()),
         }
-        // Each may use those before it.
+        // Each variable may use those before it.
         let mut variables: HashMap<String, Term> = HashMap::new();
         for variable in each("variables") {
             let expression = object::text(&variable, &["expression"]);
@@ -243,8 +243,8 @@ impl Bound<'_> {
     }
 }
 
-/// Whether all conditions hold, or why nobody can tell. One that does not is enough, whatever of the others cannot be
-/// evaluated.
+/// Whether all conditions hold, or the reason why that is unknown. One that does not hold is enough, whatever the
+/// others.
 fn all_hold(conditions: &Value, context: &Context<'_, '_>, meter: &Meter) -> Result<bool, String> {
     let mut unclear = Ok(true);
     for condition in conditions.as_array().into_iter().flatten() {
@@ -257,7 +257,7 @@ fn all_hold(conditions: &Value, context: &Context<'_, '_>, meter: &Meter) -> Res
     unclear
 }
 
-/// What an expression of the list says, or why it says nothing.
+/// The value of an expression of the list, or the reason why it has none.
 fn judged(one: &Value, context: &Context<'_, '_>, meter: &Meter) -> Result<bool, String> {
     let expression = object::text(one, &["expression"]);
     let why = match evaluated(expression, context, meter) {
@@ -276,7 +276,7 @@ fn evaluated(expression: &str, context: &Context<'_, '_>, meter: &Meter) -> Resu
     meter.run(&program, context)
 }
 
-/// Why a validation that is false denies.
+/// The message of a validation that fails.
 fn said(validation: &Value, context: &Context<'_, '_>, meter: &Meter) -> String {
     if let Ok(Term::String(message)) =
         evaluated(object::text(validation, &["messageExpression"]), context, meter)
@@ -289,7 +289,7 @@ fn said(validation: &Value, context: &Context<'_, '_>, meter: &Meter) -> String 
     }
 }
 
-/// Numbers are as in Go: whole ones are signed.
+/// As in Go, integers are signed.
 fn term(value: &Value) -> Term {
     match value {
         Value::Null => Term::Null,

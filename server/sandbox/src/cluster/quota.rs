@@ -1,4 +1,4 @@
-//! `ResourceQuota`: nobody gets more of a namespace than its quotas allow
+//! Admission by ResourceQuota: refuses what would exceed a quota of the namespace
 //! (`apiserver/pkg/admission/plugin/resourcequota/controller.go`).
 
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use super::{Actor, Cluster, Write};
 use crate::{
     object,
     quantity::Quantity,
+    quota::{self, Evaluator, ResourceList},
     status::Status,
     store::Key,
-    usage::{self, Evaluator, ResourceList},
 };
 
 impl Cluster {
-    /// Charges an object that comes, or the difference to what it was, to the quotas of its namespace. As with the
-    /// real one it stays charged when the object is refused after all, until the quota controller counts again.
+    /// Charges a new object, or the increase of a changed one, to the quotas of its namespace. As in Kubernetes the
+    /// charge stays when the object is refused after all, until the quota controller counts again.
     ///
     /// # Errors
     ///
-    /// 403 where it is more than is left, or where nobody has counted yet.
+    /// 403 where the quota would be exceeded, or was not counted yet.
     pub(super) fn charge(
         &mut self,
         write: &Write,
@@ -44,8 +44,8 @@ impl Cluster {
         let mut charged: Vec<(Key, ResourceList)> = vec![];
         for quota in self.list("", "resourcequotas", Some(&key.namespace)) {
             let name = object::name(quota);
-            let hard = usage::list(&quota["status"]["hard"]);
-            let mut used = usage::list(&quota["status"]["used"]);
+            let hard = quota::list(&quota["status"]["hard"]);
+            let mut used = quota::list(&quota["status"]["used"]);
             let limited: Vec<String> =
                 hard.keys().filter(|name| evaluator.measures(name)).cloned().collect();
             if limited.is_empty() || !evaluator.is_in_scope(quota, object) {
@@ -65,7 +65,7 @@ impl Cluster {
             let before = existing.filter(|existing| evaluator.is_in_scope(quota, existing));
             let before = before.map(|existing| evaluator.usage(existing, now)).unwrap_or_default();
             let asked = requested(&usage, &before, &hard);
-            usage::add(&mut used, &asked);
+            quota::add(&mut used, &asked);
             let exceeded: Vec<&str> = asked
                 .keys()
                 .filter(|name| used.get(*name) > hard.get(*name))
@@ -76,7 +76,7 @@ impl Cluster {
                 return Err(refuse(&format!(
                     "exceeded quota: {name}, requested: {}, used: {}, limited: {}",
                     of(&asked),
-                    of(&usage::list(&quota["status"]["used"])),
+                    of(&quota::list(&quota["status"]["used"])),
                     of(&hard)
                 )));
             }
@@ -88,7 +88,7 @@ impl Cluster {
             return Ok(());
         }
         for (quota, used) in charged {
-            let used = usage::written(&used);
+            let used = quota::written(&used);
             self.modify(&Actor::admin(), &quota, "status", |quota| {
                 object::set(quota, &["status", "used"], used);
             })?;
@@ -97,7 +97,7 @@ impl Cluster {
     }
 }
 
-/// What is used more than before of what is limited.
+/// The increase of the limited resources.
 fn requested(usage: &ResourceList, before: &ResourceList, hard: &ResourceList) -> ResourceList {
     let more = usage.iter().map(|(name, amount)| {
         let before = before.get(name).copied().unwrap_or(Quantity::ZERO);
@@ -176,7 +176,7 @@ mod tests {
         );
         assert!(make(&mut cluster, "secrets", json!({"metadata": {"name": "s"}})).is_err());
         make(&mut cluster, "configmaps", json!({"metadata": {"name": "m"}})).unwrap();
-        // Nothing is given back but by the controller.
+        // Only the controller reduces a charge.
         let pod = Key::new("", "pods", "default", "a");
         cluster.delete(&Actor::admin(), &pod, &DeleteOptions::default()).unwrap();
         assert_eq!(used(&cluster, &key)["pods"], "1");

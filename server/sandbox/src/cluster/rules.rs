@@ -1,5 +1,5 @@
-//! What the kinds that controllers work on refuse beyond what all kinds do: `ValidateX` and `ValidateXUpdate` of
-//! pkg/apis/*/validation, as far as something in a cluster would go on differently.
+//! The validation of single kinds: `ValidateX` and `ValidateXUpdate` of pkg/apis/*/validation, as far as a cluster
+//! would behave differently without it.
 
 mod autoscaler;
 mod claim;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{kind::Kind, object, status::Cause};
 
-/// What is wrong with what an object asks for.
+/// Validates the spec of an object.
 pub(super) fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     match (kind.group.as_str(), kind.plural.as_str()) {
@@ -34,7 +34,7 @@ pub(super) fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What of a change is not allowed.
+/// Validates a change of the spec.
 pub(super) fn change(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "pods") => pod::change(&old["spec"], &new["spec"], causes),
@@ -50,7 +50,7 @@ pub(super) fn change(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cau
     }
 }
 
-/// Refuses a change of what is at a path (`ValidateImmutableField`).
+/// Refuses a change of a field (`ValidateImmutableField`).
 fn fixed(old: &Value, new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
     let (was, is) = (object::at(old, path), object::at(new, path));
     if was != is {
@@ -58,7 +58,7 @@ fn fixed(old: &Value, new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
     }
 }
 
-/// Refuses a number below zero (`ValidateNonnegativeField`).
+/// Refuses a negative number (`ValidateNonnegativeField`).
 fn not_negative(spec: &Value, path: &str, field: &str, causes: &mut Vec<Cause>) {
     let value = &spec[field];
     if value.as_i64().is_some_and(|it| it < 0) {
@@ -67,14 +67,14 @@ fn not_negative(spec: &Value, path: &str, field: &str, causes: &mut Vec<Cause>) 
     }
 }
 
-/// Refuses a word that is none of these. What is absent has a default.
+/// Refuses another value than these. An absent field has a default.
 fn one_of(value: &Value, field: &str, words: &[&str], causes: &mut Vec<Cause>) {
     if value.as_str().is_some_and(|it| !words.contains(&it)) {
         causes.push(Cause::not_supported(field, value, words));
     }
 }
 
-/// A unified diff of the members that differ; the real one's is of Go structs.
+/// A unified diff of the members that differ; Kubernetes prints one of Go structs.
 fn difference(old: &Value, new: &Value) -> String {
     let members = [old, new].into_iter().filter_map(Value::as_object).flat_map(|it| it.keys());
     let names: BTreeSet<&str> =

@@ -1,9 +1,9 @@
-//! The subresource `scale`: how many replicas something has, as an object of its own. What it changes is the object it is
-//! of; what stands at the gate sees the Scale (`pkg/registry/apps/deployment/storage`, and that of custom resources).
+//! The subresource `scale`: the replicas of an object as an object of their own. A write of a Scale changes the object;
+//! admission sees the Scale (`pkg/registry/apps/deployment/storage`, and that of custom resources).
 
 use serde_json::{Value, json};
 
-use super::{Actor, Cluster, Write, update::same_uid};
+use super::Cluster;
 use crate::{
     kind::Kind,
     object,
@@ -11,9 +11,9 @@ use crate::{
     store::Key,
 };
 
-/// Its name in a path.
+/// The name of the subresource.
 pub(super) const SUBRESOURCE: &str = "scale";
-/// What it is an object of.
+/// The group, version and kind of a Scale.
 pub(super) const KIND: [&str; 3] = ["autoscaling", "v1", "Scale"];
 
 impl Cluster {
@@ -28,28 +28,6 @@ impl Cluster {
         let object = self.get(key);
         let object = object.ok_or_else(|| Status::not_found(&key.group, &key.plural, &key.name))?;
         Ok(of(&kind, object))
-    }
-
-    /// Replaces the Scale of an object, and with it the number in the object.
-    ///
-    /// # Errors
-    ///
-    /// As the API server's.
-    pub(crate) fn rescale(
-        &mut self,
-        actor: &Actor,
-        write: &Write,
-        key: &Key,
-        scale: &Value,
-    ) -> Result<Value, Status> {
-        let kind = self.kind(key)?;
-        let stored = self.change(actor, write, key, SUBRESOURCE, |kind, existing| {
-            same_uid(kind, key, existing, scale)?;
-            let mut next = existing.clone();
-            write_to(kind, scale, &mut next)?;
-            Ok(next)
-        })?;
-        Ok(of(&kind, &stored))
     }
 }
 

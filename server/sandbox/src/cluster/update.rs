@@ -47,7 +47,7 @@ impl Cluster {
                 patched =
                     managed::applied(kind, existing, patched, write, subresource, *force, now)?;
             }
-            // A patch that names no version means the one that is there.
+            // A patch without a resource version applies to the stored one.
             if object::resource_version(&patched).is_empty() {
                 let version = existing["metadata"]["resourceVersion"].clone();
                 object::set(&mut patched, &["metadata", "resourceVersion"], version);
@@ -63,7 +63,7 @@ impl Cluster {
         })
     }
 
-    /// Brings an object from what is stored to what `change` makes of it.
+    /// Replaces a stored object by what `change` makes of it.
     pub(super) fn change(
         &mut self,
         actor: &Actor,
@@ -102,7 +102,7 @@ impl Cluster {
         self.ask_guard(actor, write, key, Some(&existing), &object)?;
         same_version(&kind, key, &existing, &object)?;
         keep_system_fields(&kind, &existing, &mut object);
-        // The label with a namespace's name comes back whatever is written.
+        // The label with a namespace's name is always set.
         if subresource.is_empty() || key.is_of("", "namespaces") {
             defaults::apply(&kind, &mut object);
         }
@@ -112,7 +112,7 @@ impl Cluster {
         validate::update(&kind, &existing, &object, subresource)?;
         self.charge(write, key, subresource, &object, Some(&existing))?;
         managed::note(Some(&existing), &mut object, &kind, write, subresource, self.now());
-        // ShouldDeleteDuringUpdate: the last finalizer went, and nothing else is waited for.
+        // ShouldDeleteDuringUpdate: the last finalizer was removed, and nothing else is waited for.
         let waits = object::finalizers(&object).next().is_some()
             || object::deletion_grace_period(&existing).is_some_and(|seconds| seconds != 0)
             || key.is_of("", "namespaces")
@@ -125,12 +125,34 @@ impl Cluster {
         }
         self.put(key, &existing, object, write.dry_run)
     }
+
+    /// Replaces the Scale of an object, and with it the number in the object.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of the API server.
+    pub(crate) fn rescale(
+        &mut self,
+        actor: &Actor,
+        write: &Write,
+        key: &Key,
+        replaced: &Value,
+    ) -> Result<Value, Status> {
+        let kind = self.kind(key)?;
+        let stored = self.change(actor, write, key, scale::SUBRESOURCE, |kind, existing| {
+            same_uid(kind, key, existing, replaced)?;
+            let mut next = existing.clone();
+            scale::write_to(kind, replaced, &mut next)?;
+            Ok(next)
+        })?;
+        Ok(scale::of(&kind, &stored))
+    }
 }
 
-/// Groups under whose name the real one keeps what is in them.
+/// Groups under whose name Kubernetes stores their objects.
 const WITH_GROUP: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
-/// `checkName`: a patch leaves an object where it is.
+/// `checkName`: a patch cannot change the name.
 fn same_place(key: &Key, existing: &Value, patched: &Value) -> Result<(), Status> {
     let name = object::name(patched);
     if !name.is_empty() && name != &*key.name {
@@ -146,13 +168,13 @@ fn same_place(key: &Key, existing: &Value, patched: &Value) -> Result<(), Status
     Ok(())
 }
 
-/// A patch leaves an object what it is.
+/// A patch cannot change the kind.
 fn same_kind(kind: &Kind, patched: &Value) -> Result<(), String> {
     let said = object::text(patched, &["kind"]);
     if said == kind.kind { Ok(()) } else { Err(kind.no_conversion(said)) }
 }
 
-/// Whether a PUT means the object that is stored, by its UID. A patch cannot mean another; it may not change it.
+/// Checks the UID of a PUT. A patch cannot change the UID.
 pub(super) fn same_uid(
     kind: &Kind,
     key: &Key,
@@ -162,7 +184,7 @@ pub(super) fn same_uid(
     let (is, asked) = (object::uid(existing), object::uid(object));
     if !asked.is_empty() && asked != is {
         let Key { group, plural, namespace, name } = key;
-        // Of what is built in, only what came from servers of their own is kept under its group.
+        // Of the built-in kinds, only those of separate servers are stored under their group.
         let is_apart = kind.is_custom() || WITH_GROUP.contains(&&**group);
         let registry = if is_apart { format!("{group}/{plural}") } else { plural.to_string() };
         let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
@@ -175,7 +197,7 @@ pub(super) fn same_uid(
     Ok(())
 }
 
-/// Whether what is sent was made of what is stored, by its resource version.
+/// Checks the resource version of a write against the stored one.
 fn same_version(kind: &Kind, key: &Key, existing: &Value, object: &Value) -> Result<(), Status> {
     match object::resource_version(object) {
         "" | "0" if kind.unconditional_update => Ok(()),
@@ -196,7 +218,7 @@ fn same_version(kind: &Kind, key: &Key, existing: &Value, object: &Value) -> Res
     }
 }
 
-/// What a client may leave out and may not take away.
+/// Restores what a client may leave out and may not remove.
 fn keep_system_fields(kind: &Kind, existing: &Value, object: &mut Value) {
     let old = &existing["metadata"];
     if let Value::Object(map) = object {
@@ -234,7 +256,7 @@ fn keep_system_fields(kind: &Kind, existing: &Value, object: &mut Value) {
     }
 }
 
-/// Which part of an object a path may write, and when the generation goes up.
+/// Restricts a write to the part of an object that its path may write, and raises the generation.
 fn prepare(kind: &Kind, existing: &Value, object: &mut Value, subresource: &str) {
     let take = |object: &mut Value, field: &str| match &existing[field] {
         Value::Null => object::unset(object, &[field]),
@@ -251,7 +273,7 @@ fn prepare(kind: &Kind, existing: &Value, object: &mut Value, subresource: &str)
                 object::set(object, &["status", "storedVersions"], stored);
             }
             if kind.plural == "namespaces" {
-                // PrepareForUpdate keeps the finalizers of the spec: /finalize alone writes them.
+                // PrepareForUpdate keeps the finalizers of the spec: only /finalize writes them.
                 match &existing["spec"]["finalizers"] {
                     Value::Null => object::unset(object, &["spec", "finalizers"]),
                     value => object::set(object, &["spec", "finalizers"], value.clone()),
@@ -305,8 +327,8 @@ fn prepare(kind: &Kind, existing: &Value, object: &mut Value, subresource: &str)
     }
 }
 
-/// Whether what is wanted changed: the spec for most; all but metadata and status where there is no spec or where
-/// the kind is a custom one.
+/// Whether the desired state changed: the spec for most kinds; everything but metadata and status where there is no
+/// spec and for custom kinds.
 fn is_another_wish(kind: &Kind, old: &Value, new: &Value) -> bool {
     if !(kind.is_custom() || old["spec"].is_null() && new["spec"].is_null()) {
         return old["spec"] != new["spec"];

@@ -1,5 +1,5 @@
-//! What an object must be to be stored, as far as it is about the object alone: `ValidateObjectMeta`, its counterpart
-//! for updates, and the few rules of kinds that others rely on.
+//! The validation of all kinds: `ValidateObjectMeta`, `ValidateObjectMetaUpdate`, and a few rules of kinds that others
+//! rely on.
 
 mod budget;
 mod config;
@@ -11,7 +11,7 @@ mod schema;
 use std::collections::BTreeSet;
 
 use name::wrong_name;
-pub(crate) use name::{LABEL, LABEL_VALUE, has_the_form, is_label, wrong_qualified_name};
+pub(crate) use name::{LABEL, is_label, wrong_qualified_name};
 use serde_json::{Value, json};
 
 use super::rules;
@@ -24,14 +24,15 @@ use crate::{
 pub(super) const NAMESPACE_DIFFERS: &str =
     "the namespace of the provided object does not match the namespace sent on the request";
 
-/// As deep as an object may nest: what `serde_json` reads by default, so that whatever is stored can be read again.
+/// The depth to which an object may nest: what `serde_json` reads by default, so that everything that is stored can be
+/// read again.
 const DEPTH: usize = 110;
 /// etcd's `--max-request-bytes`.
 const SIZE: usize = 1_572_864;
 /// `TotalAnnotationSizeLimitB`, in bytes of names and values.
 const ANNOTATIONS: usize = 256 * 1024;
 
-/// What must hold before anything else is read.
+/// Checks what must hold before anything else is read.
 pub(super) fn shape(kind: &Kind, object: &Value) -> Result<(), Status> {
     misfit(kind, object).map_err(|why| {
         let Kind { kind, version, .. } = kind;
@@ -41,11 +42,11 @@ pub(super) fn shape(kind: &Kind, object: &Value) -> Result<(), Status> {
     })
 }
 
-/// Why something cannot be read as an object of a kind, in the words of Go's decoder.
+/// The error of Go's decoder for a value that is not an object of this kind.
 pub(super) fn misfit(kind: &Kind, object: &Value) -> Result<(), String> {
     let metadata = &object["metadata"];
     let wrong = |at: &str, is: &Value, expected: &str| {
-        let sort = sort_of(is);
+        let sort = object::json_type(is);
         Err(format!("json: cannot unmarshal {sort} into Go struct field {at} of type {expected}"))
     };
     if !object.is_object() || !metadata.is_object() && !metadata.is_null() {
@@ -113,19 +114,7 @@ pub(super) fn misfit(kind: &Kind, object: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What Go's decoder calls a value.
-pub(crate) fn sort_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-/// From what is sent to what is kept, where the two differ.
+/// Converts an object from its form in a request to the stored form.
 pub(super) fn convert(kind: &Kind, object: &mut Value) {
     if kind.group.is_empty() && kind.plural == "secrets" {
         config::encode_text(object);
@@ -137,7 +126,7 @@ pub(super) fn convert(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Whether the store takes an object of this size.
+/// Checks the size of an object.
 pub(super) fn size(object: &Value) -> Result<(), Status> {
     struct Counter(usize);
     impl std::io::Write for Counter {
@@ -234,7 +223,7 @@ pub(super) fn update(
         }
     }
     if kind.is_custom() {
-        // Ratcheting: what was wrong before may stay so.
+        // Ratcheting: an error that was there before is allowed.
         let of_kind = &kind.declared["schema"]["openAPIV3Schema"];
         let before = schema::check(of_kind, old);
         causes.extend(schema::check(of_kind, new).into_iter().filter(|one| !before.contains(one)));
@@ -265,7 +254,7 @@ fn finalizers(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
         let why = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
         causes.push(Cause::invalid(field, &object["metadata"]["finalizers"], &why));
     }
-    // Definitions and APIServices are validated by servers of their own, which ask for less.
+    // Definitions and APIServices are validated by separate servers, which check less.
     if kind.is_custom()
         || ["apiextensions.k8s.io", "apiregistration.k8s.io"].contains(&kind.group.as_str())
     {
@@ -276,7 +265,7 @@ fn finalizers(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A finalizer without a domain is one of three.
+/// A finalizer without a domain must be one of three.
 fn standard_or_qualified(field: &str, name: &str, causes: &mut Vec<Cause>) {
     if !name.contains('/') && !["kubernetes", ORPHAN, FOREGROUND].contains(&name) {
         let why = "name is neither a standard finalizer name nor is it fully qualified";
@@ -284,7 +273,7 @@ fn standard_or_qualified(field: &str, name: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The references to owners with their members in the order in which Go declares them.
+/// The owner references with their members in the order of Go's struct.
 fn references(object: &Value) -> String {
     let one = |reference: &Value| {
         let members = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
@@ -354,7 +343,7 @@ fn common(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The few fields of specs without which the rest of the sandbox would have to guess.
+/// Checks the few fields of specs on which the rest of the sandbox relies.
 fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "configmaps") => config::map(object, causes),
@@ -370,7 +359,7 @@ fn spec(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A webhook may not have effects of which nobody knows.
+/// A webhook must declare its side effects.
 fn side_effects(object: &Value, causes: &mut Vec<Cause>) {
     for (index, webhook) in object["webhooks"].as_array().into_iter().flatten().enumerate() {
         let field = format!("webhooks[{index}].sideEffects");
@@ -385,7 +374,7 @@ fn side_effects(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Fields that cannot be changed where a teardown might trip over it.
+/// Checks fields that must not change and that matter for a deletion.
 fn immutable(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("rbac.authorization.k8s.io", _) if old["roleRef"] != new["roleRef"] => {
@@ -413,7 +402,7 @@ fn immutable(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Refuses a change of what is at a path, once something is.
+/// Refuses a change of a field that is set.
 fn fixed(old: &Value, new: &Value, path: &[&str], causes: &mut Vec<Cause>) {
     let (was, is) = (object::at(old, path), object::at(new, path));
     if was != is && !was.is_null() {

@@ -1,5 +1,5 @@
-//! Webhooks. Nobody answers them over a network here: what one decides is scripted, and whether it can be asked at all
-//! depends on its Service and that one's endpoints, as in a cluster.
+//! Webhooks. No network is used: a script gives the decision of a webhook, and whether it can be reached depends on its
+//! Service and the Service's endpoints, as in a cluster.
 
 use serde_json::Value;
 
@@ -8,25 +8,10 @@ use super::{
     admission::{Attributes, Operation},
     validate,
 };
-use crate::{kind::Kind, object, patch::Patch, selector::Labels, status::Status, store::Key};
-
-/// What a webhook says when it is asked. One without a script allows everything as long as it is reachable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decider {
-    /// Even if its Service has no endpoints.
-    Allow,
-    /// As [`Self::Allow`], and changes what is written: a JSON patch.
-    Patch(Value),
-    /// With what it gives for it.
-    Deny {
-        /// The HTTP status that it wants; one below 400 counts for nothing.
-        code: u16,
-        /// Why, in its words.
-        message: String,
-    },
-    /// The call fails in this way, like `context deadline exceeded`.
-    Fail(String),
-}
+use crate::{
+    fault::AdmissionDecision, kind::Kind, object, patch::Patch, selector::Labels, status::Status,
+    store::Key,
+};
 
 impl Cluster {
     /// Asks the webhooks that only decide.
@@ -153,10 +138,10 @@ impl Cluster {
                 "admission webhook {name:?} does not support dry run"
             )));
         }
-        let failure = match self.deciders.get(name) {
-            Some(Decider::Allow) => return Ok(None),
-            Some(Decider::Patch(patch)) => return Ok(Some(Patch::Json(patch.clone()))),
-            Some(Decider::Deny { code, message }) => {
+        let failure = match self.webhook_decisions.get(name) {
+            Some(AdmissionDecision::Allow) => return Ok(None),
+            Some(AdmissionDecision::Patch(patch)) => return Ok(Some(Patch::Json(patch.clone()))),
+            Some(AdmissionDecision::Deny { code, message }) => {
                 let said = format!("admission webhook {name:?} denied the request");
                 let code = if *code < 400 { 400 } else { *code };
                 return Err(match message.as_str() {
@@ -164,7 +149,7 @@ impl Cluster {
                     message => Status::plain(code, &format!("{said}: {message}")),
                 });
             }
-            Some(Decider::Fail(why)) => Some(why.clone()),
+            Some(AdmissionDecision::Fail(why)) => Some(why.clone()),
             None => self.unreachable(&webhook["clientConfig"]),
         };
         match failure {
@@ -188,7 +173,7 @@ impl Cluster {
             let authority =
                 url.split("://").nth(1).unwrap_or(url).split(['/', '?']).next().unwrap_or_default();
             let host = authority.split(':').next().unwrap_or_default();
-            // An address needs no look-up, and nobody listens there.
+            // An address needs no look-up, and no server listens there.
             return Some(if host.parse::<std::net::Ipv4Addr>().is_ok() {
                 let port = if authority.contains(':') { "" } else { ":443" };
                 format!("dial tcp {authority}{port}: connect: connection refused")

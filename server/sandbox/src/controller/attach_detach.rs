@@ -1,5 +1,5 @@
-//! Asks for volumes to be attached to the nodes of their Pods, and detached when no Pod there needs them and the node has
-//! unmounted them: pkg/controller/volume/attachdetach.
+//! The attach-detach controller: requests that volumes are attached to the nodes of their Pods, and detached when no
+//! Pod there needs them and the node has unmounted them: pkg/controller/volume/attachdetach.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use super::{Next, Reconcile};
 use crate::status::Status;
 use crate::store::{Event, Key};
 
-/// By this annotation of a node its kubelet leaves to the controller what is attached there.
+/// The annotation of a node whose attachments the controller manages.
 pub(super) const MANAGED: &str = "volumes.kubernetes.io/controller-managed-attach-detach";
 
 pub(super) struct AttachDetach {
-    /// Since when an attachment is wanted by nobody.
+    /// The time since which no Pod needs an attachment.
     idle: BTreeMap<String, Timestamp>,
-    /// On each node, the attachments that another node's stand in the way of, which their Pods have been told.
+    /// For each node, the attachments that an attachment to another node blocks, and that were reported to their Pods.
     refused: BTreeMap<String, BTreeSet<String>>,
     /// The Pods with claims on each node.
     users: BTreeMap<String, BTreeSet<Key>>,
@@ -101,7 +101,7 @@ impl Reconcile for AttachDetach {
             .map(|volume| (attachment_name(&volume, node), volume))
             .collect();
         if machine.is_none() {
-            // What is attached there is seen to all the same, and nothing else is attached.
+            // What is attached there is managed all the same; nothing else is attached.
             wanted.retain(|attachment, _| client.find(ATTACHMENTS, "", attachment).is_some());
         }
         let told = self.refused.remove(node).unwrap_or_default();
@@ -110,7 +110,7 @@ impl Reconcile for AttachDetach {
             self.idle.remove(attachment);
             let absent = client.find(ATTACHMENTS, "", attachment).is_none();
             let others = attached_elsewhere(volume, node, client);
-            // While one of them comes or goes nothing is said.
+            // Nothing is reported while an attachment is being made or removed.
             let steady =
                 others.iter().filter(|it| flag(it, "/status/attached") && !is_deleting(it));
             let holders: BTreeSet<&str> = steady.map(|it| text(it, "/spec/nodeName")).collect();
@@ -128,7 +128,7 @@ impl Reconcile for AttachDetach {
                         "source": {"persistentVolumeName": name(volume)},
                     },
                 });
-                client.furnish(ATTACHMENTS, object)?;
+                client.create_if_absent(ATTACHMENTS, object)?;
             }
         }
         self.refused.insert(node.clone(), refused);
@@ -146,7 +146,7 @@ impl Reconcile for AttachDetach {
 }
 
 impl AttachDetach {
-    /// Tells the Pods on a node that a volume of theirs is attached to others, and who uses it there:
+    /// Reports to the Pods on a node that a volume is attached to other nodes, and which Pods use it there:
     /// `reportMultiAttachError`.
     fn refuse(
         &self,
@@ -178,7 +178,7 @@ impl AttachDetach {
         }
     }
 
-    /// The Pods on a node that want a volume.
+    /// The Pods on a node that need a volume.
     fn users_of(&self, volume: &Value, node: &str, client: &Client<'_>) -> Vec<Arc<Value>> {
         let there = self.users.get(node).into_iter().flatten().filter_map(|key| client.get(key));
         let wants = |pod: &Arc<Value>| {
@@ -188,7 +188,7 @@ impl AttachDetach {
         there.filter(wants).collect()
     }
 
-    /// Asks for a detachment unless the node still has the volume mounted; says whether it did.
+    /// Requests a detachment unless the node still has the volume mounted. Returns whether it did.
     fn detach(
         &mut self,
         attachment: &Value,
@@ -230,7 +230,7 @@ pub(super) fn unique_name(volume: &Value) -> String {
     )
 }
 
-/// The name of a volume's attachment to a node: the same for the same two.
+/// The name of a volume's attachment to a node, which these two determine.
 pub(super) fn attachment_name(volume: &Value, node: &str) -> String {
     let seed = format!("{}{node}", unique_name(volume));
     (0..4)
@@ -250,7 +250,7 @@ pub(super) fn attachable(pod: &Value, claim: &str, client: &Client<'_>) -> Optio
     (!driver.is_empty() && attaches).then_some(volume)
 }
 
-/// The attachments to other nodes of a volume that only one may have.
+/// The attachments to other nodes of a volume that can be attached only once.
 fn attached_elsewhere(volume: &Value, node: &str, client: &Client<'_>) -> Vec<Arc<Value>> {
     let many = list(volume, "/spec/accessModes")
         .iter()

@@ -1,5 +1,5 @@
-//! The external attacher of every CSI driver: attaches and detaches as VolumeAttachments ask, and lets a volume go only
-//! when nothing is attached any more: kubernetes-csi/external-attacher.
+//! The external attacher of every CSI driver: attaches and detaches what VolumeAttachments request, and keeps its
+//! finalizer on a volume while it is attached anywhere: kubernetes-csi/external-attacher.
 
 use serde_json::{Value, json};
 
@@ -90,7 +90,7 @@ fn tend(key: &Key, attachment: &Value, client: &mut Client<'_>) -> Result<Next, 
     Ok(Next::Rest)
 }
 
-/// Lets a volume go that is to go and attached to nothing.
+/// Removes the finalizer of a volume that is being deleted and not attached.
 fn let_go(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
     let ours = finalizer(text(volume, "/spec/csi/driver"));
     let attached =

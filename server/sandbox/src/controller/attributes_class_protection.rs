@@ -1,4 +1,5 @@
-//! Keeps a VolumeAttributesClass that is to go while a claim or a volume names it: pkg/controller/volume/vacprotection.
+//! Protects a VolumeAttributesClass from deletion while a claim or a volume names it:
+//! pkg/controller/volume/vacprotection.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! HorizontalPodAutoscalers, only as somebody who writes how many replicas others have, through their Scale: nobody
-//! serves metrics here, so they keep their target within its bounds, or at what the annotation [`WANTED`] says:
+//! HorizontalPodAutoscalers: they write the replicas of their targets through the Scale. No metrics are served, so they
+//! keep a target within its bounds, or at the number in the annotation [`WANTED`]:
 //! pkg/controller/podautoscaler/horizontal.go.
 
 mod metric;
@@ -22,8 +22,8 @@ use crate::store::{Change, Event, Key};
 
 /// The number of replicas that metrics would ask for.
 const WANTED: &str = "unwind.test/desired-replicas";
-/// As many replicas as it asks for, whatever its bounds say: no cluster that it stands in for runs more, and the
-/// sandbox would be busy with nothing else.
+/// The largest number of replicas, whatever its bounds say. No cluster that the sandbox stands for runs more, and more
+/// would leave time for nothing else.
 const MOST: i64 = 100;
 
 pub(super) struct Autoscalers {
@@ -40,7 +40,7 @@ impl Reconcile for Autoscalers {
         Self { period: timing.autoscaler_period }
     }
 
-    /// It looks at each once in a period, at a new one after the first.
+    /// It is reconciled once in a period, for the first time after one period.
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
         if AUTOSCALERS.has(&event.key) && event.change == Change::Added {
             queue.add_after(event.key.clone(), self.period);
@@ -53,23 +53,23 @@ impl Reconcile for Autoscalers {
         client: &mut Client<'_>,
         _: &mut Queue<Key>,
     ) -> Result<Next, Status> {
-        // One that a finalizer holds goes on.
+        // An autoscaler that a finalizer holds still works.
         let Some(scaler) = client.get(key) else { return Ok(Next::Rest) };
         let mut changed = Value::clone(&scaler);
         look(client, &mut changed);
-        // What could not be written is written when it looks again.
+        // The next reconciliation repeats a write that was refused.
         drop(client.update_status(AUTOSCALERS, &changed));
         Ok(Next::After(self.period))
     }
 }
 
-/// Why its target gets another number of replicas.
+/// The reason for another number of replicas.
 struct Rescale {
     wanted: i64,
     reason: &'static str,
 }
 
-/// Brings the target of an autoscaler to what it should be, and notes in its status what came of it.
+/// Scales the target of an autoscaler, and records the result in its status.
 fn look(client: &mut Client<'_>, scaler: &mut Value) {
     let now = client.now();
     let (place, scale) = match target(client, scaler) {
@@ -90,7 +90,7 @@ fn look(client: &mut Client<'_>, scaler: &mut Value) {
     let most = small(number(scaler, "/spec/maxReplicas").unwrap_or(current)).max(least);
     let outside = |wanted, reason| Some(Rescale { wanted, reason });
     let rescale = if current == 0 {
-        // Zero replicas mean that somebody switched scaling off.
+        // Zero replicas mean that a user switched scaling off.
         let message = "scaling is disabled since the replica count of the target is zero";
         set_condition(scaler, "ScalingActive", "False", "ScalingDisabled", message, now);
         None
@@ -107,7 +107,7 @@ fn look(client: &mut Client<'_>, scaler: &mut Value) {
     let Some(Rescale { wanted, reason }) = rescale else {
         return note(scaler, current, current, Value::Null);
     };
-    // Never more than the sandbox bears, unless somebody else asked for them.
+    // At most the limit of the sandbox, unless a user asked for more.
     let wanted = wanted.min(MOST.max(current));
     if let Err(refused) = client.rescale(&place, scale, wanted) {
         let why = refused.message;
@@ -125,7 +125,7 @@ fn look(client: &mut Client<'_>, scaler: &mut Value) {
     set(scaler, &["status", "lastScaleTime"], written(now));
 }
 
-/// Where the target is, and its Scale; or why there is none.
+/// The target and its Scale, or the reason why there is none.
 fn target(client: &Client<'_>, scaler: &Value) -> Result<(Key, Value), String> {
     let reference = &scaler["spec"]["scaleTargetRef"];
     let (version, kind) = (text(reference, "/apiVersion"), text(reference, "/kind"));
@@ -147,7 +147,7 @@ fn inside(wanted: i64, current: i64) -> Option<Rescale> {
     }
 }
 
-/// What metrics ask for; or what the status says of them, where they cannot be asked.
+/// The number that metrics ask for, or the status where they are not available.
 fn measured(client: &mut Client<'_>, scaler: &mut Value, scale: &Value) -> Result<i64, Value> {
     let now = client.now();
     if let Some(asked) = annotation(scaler, WANTED).and_then(|it| it.parse().ok()) {
@@ -182,7 +182,7 @@ fn measured(client: &mut Client<'_>, scaler: &mut Value, scale: &Value) -> Resul
     Err(vec![json!({"type": ""}); all.len()].into())
 }
 
-/// Says that nobody knows how many replicas there should be: in the condition by `message`, in an event by `why`.
+/// Reports that the number of replicas is unknown: in the condition by `message`, in an event by `why`.
 fn unmeasured(client: &mut Client<'_>, scaler: &mut Value, reason: &str, message: &str, why: &str) {
     set_condition(scaler, "ScalingActive", "False", reason, message, client.now());
     client.event(scaler, EventType::Warning, "FailedComputeMetricsReplicas", why);

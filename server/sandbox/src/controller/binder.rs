@@ -1,4 +1,4 @@
-//! Claims and volumes find each other, and a volume whose claim is gone is released:
+//! The volume binder: binds claims to volumes, and releases a volume whose claim is gone:
 //! pkg/controller/volume/persistentvolume/pv_controller.go.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,9 +27,9 @@ pub(super) const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 pub(super) struct Binder {
     period: Duration,
-    /// Claims that have no volume yet: any new volume may be theirs.
+    /// Claims without a volume, for which any new volume may fit.
     unbound: BTreeSet<Key>,
-    /// Volumes by the UID of the claim they are for.
+    /// Volumes by the UID of their claim.
     held: BTreeMap<Key, Key>,
 }
 
@@ -106,7 +106,7 @@ fn claim_of(volume: &Value) -> Option<Key> {
     Some(CLAIMS.key(text(reference, "/namespace"), text(reference, "/name")))
 }
 
-/// Brings a claim on; says whether it needs no further look for its own sake.
+/// Reconciles a claim. Returns whether it needs no further reconciliation of its own.
 fn sync_claim(key: &Key, claim: &Value, client: &mut Client<'_>) -> Result<bool, Status> {
     let wanted = text(claim, "/spec/volumeName");
     if annotation(claim, BIND_COMPLETED).is_some() {
@@ -163,7 +163,7 @@ fn sync_claim(key: &Key, claim: &Value, client: &mut Client<'_>) -> Result<bool,
     Ok(false)
 }
 
-/// A claim that was bound once and for all: it stays with its volume or is lost.
+/// A claim that was bound stays with its volume, or is lost.
 fn sync_bound(claim: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     let key = CLAIMS.key(namespace(claim), name(claim));
     let lost = match client.find(VOLUMES, "", text(claim, "/spec/volumeName")) {
@@ -241,7 +241,7 @@ fn best(claim: &Value, only_reserved: bool, client: &Client<'_>) -> Option<Arc<V
     smallest
 }
 
-/// Writes both sides of a binding, in the real one's order: the volume, then the claim.
+/// Writes both sides of a binding in Kubernetes' order: the volume, then the claim.
 fn bind(
     claim: &Value,
     volume: &Value,
@@ -298,7 +298,7 @@ fn sync_volume(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Nex
     }
     match client.get(&place) {
         Some(claim) if uid(&claim) == owner => {
-            // The claim's own turn does the rest.
+            // The reconciliation of the claim does the rest.
             if annotation(&claim, BIND_COMPLETED).is_none() || phase(volume) != "Bound" {
                 sync_claim(&place, &claim, client)?;
             }
@@ -326,8 +326,8 @@ fn set_phase(
     Ok(Next::Rest)
 }
 
-/// What the binder itself does about a released volume: an external provisioner deletes its own, and for what nobody
-/// provisioned there is no deleter.
+/// Reclaims a released volume. An external provisioner deletes its own volumes, and for a volume without a provisioner
+/// there is no deleter.
 fn reclaim(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
     let external =
         annotation(volume, PROVISIONED_BY).is_some_and(|it| !it.starts_with("kubernetes.io/"));

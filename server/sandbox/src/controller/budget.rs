@@ -16,7 +16,7 @@ use super::{Next, Reconcile};
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
-/// The selectors of the budgets there are.
+/// The selectors of all budgets.
 pub(super) struct Budgets(BTreeMap<Key, Value>);
 
 impl Reconcile for Budgets {
@@ -83,7 +83,7 @@ impl Reconcile for Budgets {
     }
 }
 
-/// How many Pods there should be by what asks for them: nobody does for one without a controller.
+/// The expected number of Pods, from their controllers; Pods without a controller count as none.
 fn scale(owned: &[std::sync::Arc<Value>], client: &Client<'_>) -> i64 {
     let mut wanted = BTreeMap::new();
     for owner in owned.iter().filter_map(|it| controller(it)) {

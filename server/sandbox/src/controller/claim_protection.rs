@@ -1,4 +1,4 @@
-//! Keeps a claim that is to go while a Pod that was put on a node names it, whatever that Pod's phase:
+//! Protects a claim from deletion while a Pod that is bound to a node names it, whatever that Pod's phase:
 //! pkg/controller/volume/pvcprotection.
 
 use super::client::Client;
@@ -44,7 +44,7 @@ impl Reconcile for ClaimProtection {
     }
 }
 
-/// Whether a Pod was just told its final DELETE.
+/// Whether a Pod has just got its final DELETE.
 fn is_last_word(event: &Event) -> bool {
     PODS.has(&event.key) && is_shut_down(&event.object)
 }

@@ -1,4 +1,5 @@
-//! What a controller has in hand: the cluster's verbs under its own name, reads that are never refused, events.
+//! The client of a controller: the cluster's verbs under the controller's own user, reads that are never refused, and
+//! events.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use fastrand::Rng;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::breakage::Breakage;
+use super::node_faults::NodeFaults;
 use super::read::{is_true, name, namespace, number, set, text, uid, written};
 use super::resource::{API_SERVICES, EVENTS, NAMESPACES, PODS, Resource};
 use crate::cluster::{Actor, Cluster, DeleteOptions, Propagation, split_api_version};
@@ -16,53 +17,53 @@ use crate::patch::Patch;
 use crate::status::Status;
 use crate::store::Key;
 
-/// The severity of an event.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EventType {
+pub enum EventType {
     Normal,
     Warning,
 }
 
-/// What a DELETE asks for.
+/// The options of a DELETE.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Deletion(DeleteOptions);
+pub struct Deletion(DeleteOptions);
 
 impl Deletion {
-    /// Of this object and no other of its name.
-    pub(crate) fn of(object: &Value) -> Self {
+    /// Deletes this object, and no other of its name.
+    pub fn of(object: &Value) -> Self {
         Self(DeleteOptions { uid: Some(uid(object).to_owned()), ..DeleteOptions::default() })
     }
 
-    /// Only in this version.
-    pub(crate) fn at(mut self, version: &str) -> Self {
+    /// Deletes only this version.
+    pub fn at(mut self, version: &str) -> Self {
         self.0.resource_version = Some(version.to_owned());
         self
     }
 
-    pub(crate) fn propagation(mut self, propagation: Propagation) -> Self {
+    pub fn propagation(mut self, propagation: Propagation) -> Self {
         self.0.propagation = Some(propagation);
         self
     }
 
-    pub(crate) fn grace(mut self, seconds: i64) -> Self {
+    pub fn grace(mut self, seconds: i64) -> Self {
         self.0.grace_period_seconds = Some(seconds);
         self
     }
 }
 
-/// What discovery says about what can be in a namespace.
+/// What discovery says about namespaced resources.
 pub(crate) struct Discovered {
     /// One version of each resource that can be listed and deleted.
     pub(crate) namespaced: Vec<Arc<Kind>>,
-    /// The group versions nobody answers for, as `group/version`.
+    /// The group versions whose server does not answer, as `group/version`.
     pub(crate) stale: Vec<String>,
 }
 
-/// The cluster, as one controller sees it.
-pub(crate) struct Client<'a> {
+/// The cluster as one controller sees it.
+pub struct Client<'a> {
     cluster: &'a mut Cluster,
-    /// What is broken on the machines.
-    pub(crate) breakage: &'a mut Breakage,
+    /// What is broken on the nodes.
+    pub(crate) node_faults: &'a mut NodeFaults,
     actor: Actor,
     component: &'static str,
     failing: bool,
@@ -71,20 +72,20 @@ pub(crate) struct Client<'a> {
 impl<'a> Client<'a> {
     pub(crate) fn new(
         cluster: &'a mut Cluster,
-        breakage: &'a mut Breakage,
+        node_faults: &'a mut NodeFaults,
         user: &str,
         component: &'static str,
         failing: bool,
     ) -> Self {
-        Self { cluster, breakage, actor: Actor::controller(user), component, failing }
+        Self { cluster, node_faults, actor: Actor::controller(user), component, failing }
     }
 
-    /// The same cluster under the name of a node, for its kubelet.
+    /// The same cluster with the user of a node, for its kubelet.
     pub(crate) fn node(&mut self, node: &str) -> Client<'_> {
         let failing = self.failing || self.node_fault(node) == Some(NodeFault::Failing);
         Client {
             cluster: self.cluster,
-            breakage: self.breakage,
+            node_faults: self.node_faults,
             actor: Actor::node(node),
             component: "kubelet",
             failing,
@@ -96,55 +97,50 @@ impl<'a> Client<'a> {
         self.cluster.faults.node(node)
     }
 
-    /// The wall clock: for what is written.
-    pub(crate) fn now(&self) -> Timestamp {
+    /// The wall clock, for times that are written.
+    pub fn now(&self) -> Timestamp {
         self.cluster.now()
     }
 
-    /// The clock that nobody sets: for what is kept in mind and waited for.
-    pub(crate) fn steady(&self) -> Timestamp {
+    /// The steady clock, for waits.
+    pub fn steady(&self) -> Timestamp {
         self.cluster.steady()
     }
 
-    /// When by the steady clock a written time is, if nobody sets the wall clock meanwhile.
+    /// The time on the steady clock of a time that was written by the wall clock.
     pub(crate) fn steady_at(&self, written: Timestamp) -> Timestamp {
         let left = written.duration_since(self.now());
         let limit = if left.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
         self.steady().checked_add(left).unwrap_or(limit)
     }
 
-    pub(crate) fn random(&mut self) -> &mut Rng {
+    pub fn random(&mut self) -> &mut Rng {
         &mut self.cluster.rng
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<Arc<Value>> {
+    pub fn get(&self, key: &Key) -> Option<Arc<Value>> {
         self.cluster.get(key).cloned()
     }
 
-    pub(crate) fn find(
-        &self,
-        resource: Resource,
-        namespace: &str,
-        name: &str,
-    ) -> Option<Arc<Value>> {
+    pub fn find(&self, resource: Resource, namespace: &str, name: &str) -> Option<Arc<Value>> {
         self.get(&resource.key(namespace, name))
     }
 
-    pub(crate) fn by_uid(&self, uid: &str) -> Option<(Key, Arc<Value>)> {
+    pub fn by_uid(&self, uid: &str) -> Option<(Key, Arc<Value>)> {
         self.cluster.get_by_uid(uid).map(|(key, object)| (key.clone(), object.clone()))
     }
 
-    /// All objects of a resource; of one namespace if given.
-    pub(crate) fn list(&self, resource: Resource, namespace: Option<&str>) -> Vec<Arc<Value>> {
+    /// All objects of a resource; those of one namespace if given.
+    pub fn list(&self, resource: Resource, namespace: Option<&str>) -> Vec<Arc<Value>> {
         self.cluster.list(resource.group, resource.plural, namespace).cloned().collect()
     }
 
-    /// How many objects of a resource there are.
+    /// The number of objects of a resource.
     pub(crate) fn count(&self, resource: Resource) -> usize {
         self.cluster.store.count(resource.group, resource.plural)
     }
 
-    /// All objects of a resource that has no name here.
+    /// All objects of a resource by its group and plural.
     pub(crate) fn list_any(&self, group: &str, plural: &str) -> Vec<Arc<Value>> {
         self.cluster.list(group, plural, None).cloned().collect()
     }
@@ -154,13 +150,13 @@ impl<'a> Client<'a> {
         self.cluster.list(&kind.group, &kind.plural, Some(namespace)).cloned().collect()
     }
 
-    /// Whether all objects of a kind can be read in its version; of one namespace if given.
-    pub(crate) fn may_all_be_read(
+    /// 500 unless all objects of a kind can be read in its version; those of one namespace if given.
+    pub(crate) fn check_all_readable(
         &self,
         kind: &Kind,
         namespace: Option<&str>,
     ) -> Result<(), Status> {
-        self.cluster.may_all_be_read(kind, namespace)
+        self.cluster.check_all_readable(kind, namespace)
     }
 
     /// The version of a resource that is stored.
@@ -168,14 +164,14 @@ impl<'a> Client<'a> {
         self.cluster.kinds.get(group, plural).cloned()
     }
 
-    /// Everything that refers to this owner, wherever it is.
-    pub(crate) fn owned(&self, uid: &str) -> Vec<(Key, Arc<Value>)> {
+    /// All objects with an ownerReference to this UID.
+    pub fn owned(&self, uid: &str) -> Vec<(Key, Arc<Value>)> {
         let keys = self.cluster.store.owned_by(uid);
         keys.filter_map(|key| Some((key.clone(), self.cluster.get(key)?.clone()))).collect()
     }
 
-    /// What an owner controls of one resource, by name.
-    pub(crate) fn controlled(&self, resource: Resource, uid: &str) -> Vec<Arc<Value>> {
+    /// The objects of one resource that an owner controls, by name.
+    pub fn controlled(&self, resource: Resource, uid: &str) -> Vec<Arc<Value>> {
         let keys = self.cluster.store.owned_by(uid).filter(|key| resource.has(key));
         let objects = keys.filter_map(|key| self.cluster.get(key));
         objects.filter(|it| super::read::controlled_by(it, uid)).cloned().collect()
@@ -186,7 +182,7 @@ impl<'a> Client<'a> {
         self.cluster.kinds.by_kind(split_api_version(api_version).0, kind).cloned()
     }
 
-    /// What can be in a namespace, as far as every group answers.
+    /// What can be in a namespace, as far as every API group answers.
     pub(crate) fn discover(&self) -> Discovered {
         let kinds = &self.cluster.kinds;
         let deletable = |it: &&Arc<Kind>| it.namespaced && it.has("delete") && it.has("list");
@@ -197,7 +193,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The group versions whose APIService says that nobody answers.
+    /// The group versions whose APIService is not available.
     fn stale(&self) -> Vec<String> {
         let unavailable =
             |it: &&Arc<Value>| it.pointer("/spec/service").is_some() && !is_true(it, "Available");
@@ -210,15 +206,15 @@ impl<'a> Client<'a> {
             .collect()
     }
 
-    /// Whether an object can be read in the version that clients prefer, as the real controllers' do.
+    /// 500 unless an object can be read in the preferred version, which the controllers of Kubernetes use.
     fn readable(&self, key: &Key) -> Result<(), Status> {
         match (self.cluster.kinds.preferred(&key.group, &key.plural), self.cluster.get(key)) {
-            (Some(kind), Some(object)) => self.cluster.may_be_read(kind, object),
+            (Some(kind), Some(object)) => self.cluster.check_readable(kind, object),
             _ => Ok(()),
         }
     }
 
-    /// Stands in for the network while the controller is made to fail.
+    /// Refuses every request while the controller's mode is `Failing`.
     fn allowed(&self) -> Result<(), Status> {
         if self.failing {
             Err(Status::internal("the sandbox refuses all requests of this controller"))
@@ -228,11 +224,7 @@ impl<'a> Client<'a> {
     }
 
     /// Creates an object; apiVersion and kind are filled in.
-    pub(crate) fn create(
-        &mut self,
-        resource: Resource,
-        mut object: Value,
-    ) -> Result<Arc<Value>, Status> {
+    pub fn create(&mut self, resource: Resource, mut object: Value) -> Result<Arc<Value>, Status> {
         self.allowed()?;
         object["apiVersion"] = json!(resource.api_version());
         object["kind"] = json!(resource.kind);
@@ -240,8 +232,12 @@ impl<'a> Client<'a> {
         self.cluster.create(&self.actor, resource.group, resource.plural, &place, object)
     }
 
-    /// Creates an object that somebody else may just have created.
-    pub(crate) fn furnish(&mut self, resource: Resource, object: Value) -> Result<(), Status> {
+    /// Creates an object unless it exists.
+    pub(crate) fn create_if_absent(
+        &mut self,
+        resource: Resource,
+        object: Value,
+    ) -> Result<(), Status> {
         match self.create(resource, object) {
             Err(status) if status.reason != "AlreadyExists" && !status.is_not_found() => {
                 Err(status)
@@ -250,7 +246,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Creates an object where another of its kind was.
+    /// Creates an object of any kind again.
     pub(crate) fn recreate(&mut self, key: &Key, object: Value) -> Result<(), Status> {
         self.allowed()?;
         self.cluster
@@ -258,8 +254,8 @@ impl<'a> Client<'a> {
             .map(|_| ())
     }
 
-    /// Writes a status unless it is what is there.
-    pub(crate) fn update_status(
+    /// Writes a status unless it is stored already.
+    pub fn update_status(
         &mut self,
         resource: Resource,
         object: &Value,
@@ -281,7 +277,7 @@ impl<'a> Client<'a> {
         self.cluster.scale(key)
     }
 
-    /// Writes a Scale that was read with another number of replicas.
+    /// Writes another number of replicas into a Scale that was read before.
     pub(crate) fn rescale(&mut self, key: &Key, scale: Value, replicas: i64) -> Result<(), Status> {
         self.allowed()?;
         self.cluster.set_replicas(&self.actor, key, scale, replicas).map(|_| ())
@@ -297,7 +293,7 @@ impl<'a> Client<'a> {
         self.cluster.modify(&self.actor, &key, "finalize", change).map(|_| ())
     }
 
-    pub(crate) fn merge(&mut self, key: &Key, patch: &Value) -> Result<Arc<Value>, Status> {
+    pub fn merge(&mut self, key: &Key, patch: &Value) -> Result<Arc<Value>, Status> {
         self.allowed()?;
         self.readable(key)?;
         self.cluster.patch(&self.actor, key, &Patch::Merge(patch.clone()), "")
@@ -309,8 +305,8 @@ impl<'a> Client<'a> {
         self.cluster.patch(&self.actor, key, &Patch::Merge(patch.clone()), "status")
     }
 
-    /// Changes an object as it is now.
-    pub(crate) fn modify(
+    /// Reads, changes and writes an object.
+    pub fn modify(
         &mut self,
         key: &Key,
         change: impl FnOnce(&mut Value),
@@ -326,20 +322,20 @@ impl<'a> Client<'a> {
         self.cluster.bind(&PODS.key(namespace(pod), name(pod)), node, false)
     }
 
-    pub(crate) fn delete(&mut self, key: &Key, deletion: &Deletion) -> Result<(), Status> {
+    pub fn delete(&mut self, key: &Key, deletion: &Deletion) -> Result<(), Status> {
         self.allowed()?;
         self.readable(key)?;
         self.cluster.delete(&self.actor, key, &deletion.0).map(|_| ())
     }
 
-    /// Deletes as one of a collection.
+    /// Deletes an object as one of a collection.
     pub(crate) fn delete_of_many(&mut self, key: &Key, deletion: &Deletion) -> Result<(), Status> {
         self.allowed()?;
         self.readable(key)?;
         self.cluster.delete_of_many(&self.actor, key, &deletion.0).map(|_| ())
     }
 
-    /// Deletes past admission, as only a controller within the API server can.
+    /// Deletes an object without admission, as only a controller within the API server can.
     pub(crate) fn delete_in_storage(
         &mut self,
         key: &Key,
@@ -349,14 +345,8 @@ impl<'a> Client<'a> {
         self.cluster.delete_in_storage(key, &deletion.0).map(|_| ())
     }
 
-    /// Emits an event about an object, or counts it once more. As with the real recorder, nobody hears if it is refused.
-    pub(crate) fn event(
-        &mut self,
-        about: &Value,
-        severity: EventType,
-        reason: &str,
-        message: &str,
-    ) {
+    /// Emits an event about an object, or raises its count. As with client-go's recorder, a refusal has no effect.
+    pub fn event(&mut self, about: &Value, severity: EventType, reason: &str, message: &str) {
         if self.failing {
             return;
         }
@@ -366,7 +356,7 @@ impl<'a> Client<'a> {
         let key = EVENTS.key(place, &format!("{}.{:016x}", name(about), fingerprint(&seed)));
         if let Some(known) = self.cluster.get(&key) {
             let count = number(known, "/count").unwrap_or(1).saturating_add(1);
-            // A recorder's complaint is nobody's business.
+            // A recorder does not report a refusal.
             drop(self.merge(&key, &json!({"count": count, "lastTimestamp": now})));
             return;
         }
@@ -398,7 +388,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// FNV-1a, as the real one hashes templates and names; it only has to be the same each time.
+/// FNV-1a, which Kubernetes uses for templates and names. It only has to be the same each time.
 pub(crate) fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

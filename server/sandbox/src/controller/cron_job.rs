@@ -1,5 +1,5 @@
-//! CronJobs: a Job for each time of the schedule, unless suspended or forbidden by one that still runs; finished ones are
-//! deleted beyond their history limits: pkg/controller/cronjob/cronjob_controllerv2.go.
+//! CronJobs: create a Job at each scheduled time, unless they are suspended or their concurrency policy forbids it, and
+//! delete finished Jobs beyond the history limits: pkg/controller/cronjob/cronjob_controllerv2.go.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::read::{
     time, uid, written,
 };
 use super::resource::{CRON_JOBS, JOBS};
-use super::schedule::Schedule;
 use super::timing::Timing;
 use super::{Next, Reconcile};
 use crate::cluster::Propagation;
+use crate::cron::Schedule;
 use crate::status::Status;
 use crate::store::{Event, Key};
 
@@ -94,8 +94,8 @@ impl Reconcile for CronJobs {
     }
 }
 
-/// Only the latest of the times that were missed is made up for. It is looked for where it has to be if the schedule is
-/// about regular, not from the beginning, which may be long ago (`mostRecentScheduleTime`). With the time that follows.
+/// Of several missed times only the latest counts. It is searched near now on the assumption that the schedule is about
+/// regular, because the first may be long ago (`mostRecentScheduleTime`). Returned with the next time.
 fn missed(
     schedule: &Schedule,
     last: Timestamp,
@@ -124,7 +124,7 @@ fn missed(
     (due, next)
 }
 
-/// Notes Jobs that are done: they are active no more, and the last success is remembered.
+/// Records finished Jobs: they are no longer active, and the last success is kept.
 fn observe_finished(
     cron: &Value,
     finished: &[Arc<Value>],
@@ -207,7 +207,7 @@ mod tests {
             ("*/5 * * * *", "21T08:00", "21T08:06", Some("21T08:05"), "21T08:10"),
             ("*/5 * * * *", "21T08:00", "21T08:59", Some("21T08:55"), "21T09:00"),
             ("0,1 * * * *", "21T08:00", "21T11:30", Some("21T11:01"), "21T12:00"),
-            // Less regular than that, the real one misses it too.
+            // Kubernetes misses the time of a less regular schedule too.
             ("59 8,9 * * *", "21T08:00", "21T11:30", None, "22T08:59"),
         ] {
             let at = |text: &str| format!("2026-11-{text}:00Z").parse::<Timestamp>().unwrap();

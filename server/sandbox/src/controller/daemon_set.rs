@@ -90,7 +90,7 @@ impl Reconcile for DaemonSets {
     }
 }
 
-/// The node a daemon's Pod is on or meant for.
+/// The node of a daemon's Pod, or the node that it is meant for.
 fn node_of(pod: &Value) -> &str {
     match text(pod, "/spec/nodeName") {
         "" => scheduler::required_node(pod).unwrap_or_default(),

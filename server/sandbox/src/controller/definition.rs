@@ -1,5 +1,5 @@
-//! What becomes of custom resources whose definition is to go: all are deleted, and the definition waits until none is
-//! left: pkg/controller/finalizer/crd_finalizer.go of apiextensions-apiserver.
+//! The finalizer of CustomResourceDefinitions: deletes all objects of a definition that is being deleted, and keeps the
+//! definition until none is left: pkg/controller/finalizer/crd_finalizer.go of apiextensions-apiserver.
 
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ impl Reconcile for Definitions {
     }
 }
 
-/// How long it waits before it says that it could not see the last one go: the poll's timeout in the same file.
+/// The time after which it reports that objects remain: the poll's timeout in the same file.
 const PATIENCE: i64 = 60;
 
 fn wait(definition: &mut Value, client: &mut Client<'_>) -> Result<Next, Status> {
@@ -117,11 +117,11 @@ fn count(definition: &Value, client: &Client<'_>) -> usize {
     client.list_any(group, plural).len()
 }
 
-/// Deletes all instances; says what stood against it.
+/// Deletes all objects of a definition. Returns what went wrong.
 fn delete_instances(definition: &Value, client: &mut Client<'_>) -> Result<(), String> {
     let (group, plural) = (text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
     if let Some(kind) = client.stored(group, plural) {
-        client.may_all_be_read(&kind, None).map_err(|status| {
+        client.check_all_readable(&kind, None).map_err(|status| {
             format!(
                 "could not list instances: storage is (re)initializing: failed to list {}, Kind={}: {}",
                 kind.api_version(),

@@ -34,7 +34,7 @@ impl Reconcile for Deployments {
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
-        // The status of a ReplicaSet counts the Pods that still end, so a Recreate that waits for them hears of it.
+        // The status of a ReplicaSet counts terminating Pods, so a Recreate that waits for them is reconciled.
         pods::notice(DEPLOYMENTS, REPLICA_SETS, event, queue);
     }
 
@@ -57,7 +57,7 @@ impl Reconcile for Deployments {
     }
 }
 
-/// A Deployment with its ReplicaSets, told apart by template.
+/// A Deployment with its ReplicaSets, by template.
 struct Rollout {
     deployment: Arc<Value>,
     hash: String,
@@ -124,7 +124,7 @@ impl Rollout {
         } else if replicas(new) < wanted && room > 0 {
             self.scale(new, (replicas(new) + room).min(wanted), client)?;
         }
-        // Of the old ones, first those that were never available, then as many as may be missed.
+        // Of the old Pods, first those that were never available, then as many as may be unavailable.
         let ready: i64 = available(new) + self.old.iter().map(|it| available(it)).sum::<i64>();
         let mut spare =
             (old + replicas(new)) - (wanted - unavailable) - (replicas(new) - available(new));
@@ -276,8 +276,8 @@ fn publish(key: &Key, client: &mut Client<'_>) -> Result<(), Status> {
     }
 }
 
-/// Writes how far a rollout is: `syncRolloutStatus` in pkg/controller/deployment/progress.go. One that is complete stays
-/// so until Pods of another template are counted.
+/// Writes the progress of a rollout: `syncRolloutStatus` in pkg/controller/deployment/progress.go. A complete rollout
+/// stays so until Pods of another template are counted.
 fn progress(stored: &Value, changed: &mut Value, new: Option<&Value>, client: &Client<'_>) {
     let count = |it: &Value, member: &str| number(&it["status"], member).unwrap_or_default();
     let [replicas_now, updated, available] =

@@ -1,4 +1,4 @@
-//! EndpointSlices: the Pods behind a Service, owned by it, so that the garbage collector takes them when it goes:
+//! EndpointSlices: the Pods behind a Service. The Service owns them, so the garbage collector deletes them with it:
 //! pkg/controller/endpointslice.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(super) struct EndpointSlices {
     backends: Backends,
 }
 
-/// What Services select, so that a Pod's change leads to its Services; and the Pods of one Service.
+/// The selectors of Services, by which a change of a Pod leads to its Services; and the Pods of one Service.
 #[derive(Default)]
 pub(super) struct Backends {
     selectors: BTreeMap<Key, Value>,
@@ -56,7 +56,7 @@ pub(super) fn services_of(backends: &mut Backends, event: &Event) -> Vec<Key> {
         .collect()
 }
 
-/// What of a Pod matters to a Service.
+/// The fields of a Pod that matter to a Service.
 fn essence(pod: &Value) -> (Value, String, bool, bool, bool) {
     let labels = pod["metadata"]["labels"].clone();
     (
@@ -83,11 +83,11 @@ impl Backends {
         json!({"kind": "Pod", "namespace": namespace(pod), "name": name(pod), "uid": uid(pod)})
     }
 
-    /// As Endpoints have it: ready ones and others, none if there are no Pods.
+    /// The addresses in the form of Endpoints: ready ones and others; none if there are no Pods.
     pub(super) fn subsets(&self, service: &Value) -> Vec<Value> {
         let all = flag(service, "/spec/publishNotReadyAddresses");
         let of = |ready: bool| -> Vec<Value> {
-            // What ends is not told here, unless whoever asks wants to know everybody.
+            // Terminating Pods are left out, unless the Service publishes addresses that are not ready.
             let told = |it: &Value| all || !is_deleting(it);
             let fit = |it: &&Arc<Value>| told(it) && pods::is_ready(it) == ready;
             let address = |it: &Arc<Value>| json!({"ip": text(it, "/status/podIP"), "nodeName": text(it, "/spec/nodeName"), "targetRef": Self::reference(it)});

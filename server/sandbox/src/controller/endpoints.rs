@@ -1,5 +1,5 @@
-//! Endpoints: the Pods behind a Service, in the old form, whose life ends with the Service's without an owner reference:
-//! pkg/controller/endpoint.
+//! Endpoints: the Pods behind a Service in the older form. They have no owner reference, so this controller deletes
+//! them with the Service: pkg/controller/endpoint.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,8 @@ impl Reconcile for Endpoints {
         }
     }
 
-    /// When it starts it looks for those whose Service went while it was away, whoever made them (`checkLeftoverEndpoints`).
+    /// Lists at its start the Endpoints whose Service went while it was off, whatever created them
+    /// (`checkLeftoverEndpoints`).
     fn observe_first(&mut self, event: &Event, queue: &mut Queue<Key>) {
         if ENDPOINTS.has(&event.key) {
             queue.add(SERVICES.key(&event.key.namespace, &event.key.name));
@@ -73,7 +74,7 @@ impl Reconcile for Endpoints {
                 if !subsets.is_empty() {
                     object["subsets"] = Value::Array(subsets);
                 }
-                client.furnish(ENDPOINTS, object)?;
+                client.create_if_absent(ENDPOINTS, object)?;
             }
             Some(known) if super::read::list(&known, "/subsets") != subsets => {
                 client.modify(&place, |it| it["subsets"] = Value::Array(subsets))?;

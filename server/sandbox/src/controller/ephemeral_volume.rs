@@ -1,4 +1,4 @@
-//! Makes the claims that Pods bring along, which go with their Pods: pkg/controller/volume/ephemeral.
+//! Creates the claims of generic ephemeral volumes, which their Pods own: pkg/controller/volume/ephemeral.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ impl Reconcile for EphemeralVolumes {
             let Some(template) = volume.pointer("/ephemeral/volumeClaimTemplate") else { continue };
             let claim = format!("{}-{}", name(&pod), text(volume, "/name"));
             if client.find(CLAIMS, namespace(&pod), &claim).is_none() {
-                client.furnish(CLAIMS, made(&claim, template, &pod))?;
+                client.create_if_absent(CLAIMS, made(&claim, template, &pod))?;
             }
         }
         Ok(Next::Rest)

@@ -1,8 +1,8 @@
-//! The garbage collector: what loses its last owner goes, and an owner deleted in the foreground waits for those of its
-//! dependents that block it. Follows pkg/controller/garbagecollector.
+//! The garbage collector: deletes what has lost its last owner, and lets an owner that is deleted in the foreground
+//! wait for its blocking dependents. Follows pkg/controller/garbagecollector.
 //!
-//! The graph is the store's own index by owner. An owner is looked up where its reference says: by kind and name in the
-//! dependent's namespace. One that has another UID there, or is in another namespace, is absent.
+//! The graph is the store's index by owner. An owner is looked up where its reference says: by kind and name in the
+//! dependent's namespace. An owner with another UID there, or in another namespace, is absent.
 
 use serde_json::{Value, json};
 
@@ -34,11 +34,11 @@ pub(super) enum Work {
         key: Key,
         uid: String,
     },
-    /// The dependents of an owner that is no more.
+    /// The dependents of an owner that is gone.
     Bereave {
         owner: String,
     },
-    /// The owners of a dependent that is no more, or no longer blocks them.
+    /// The owners of a dependent that is gone, or no longer blocks them.
     Release {
         owner: String,
     },
@@ -132,13 +132,13 @@ fn waits_for_dependents(object: &Value) -> bool {
     is_deleting(object) && has_finalizer(object, FOREGROUND)
 }
 
-/// What a reference leads to.
+/// The result of looking up an owner.
 enum Owner {
     Solid,
     Dangling,
-    /// It waits in the foreground for its dependents, of which this may be one.
+    /// The owner waits in the foreground for its dependents, of which this may be one.
     Waiting,
-    /// A namespaced owner of a cluster-scoped object: never looked at again.
+    /// A namespaced owner of a cluster-scoped object, which is never looked up again.
     Impossible,
 }
 
@@ -174,7 +174,7 @@ fn attempt_to_delete(
         return Ok(Next::Rest);
     } else if waiting > 0 && !dependents.is_empty() {
         if dependents.iter().any(|(_, it)| waits_for_dependents(it)) {
-            // Perhaps a cycle: whatever waits for this one must not wait for ever.
+            // There may be a cycle, in which each object would wait for the next one for ever.
             let unblocked: Vec<Value> = owners(object)
                 .iter()
                 .map(|it| {
@@ -202,7 +202,7 @@ fn attempt_to_delete(
     Ok(Next::Rest)
 }
 
-/// Lets an owner go whose blocking dependents are gone, or has them deleted.
+/// Lets an owner go whose blocking dependents are gone, or deletes them.
 fn release(
     key: &Key,
     object: &Value,
@@ -274,7 +274,7 @@ fn drop_references(
     Ok(())
 }
 
-/// Looks an owner up where the reference says it is.
+/// Looks up an owner where the reference says it is.
 fn find_owner(object: &Value, reference: &Value, client: &mut Client<'_>) -> Result<Owner, Status> {
     let (api_version, kind) = (text(reference, "/apiVersion"), text(reference, "/kind"));
     let Some(resource) = client.kind_of(api_version, kind) else {

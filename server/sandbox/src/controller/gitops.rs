@@ -1,5 +1,5 @@
-//! Somebody outside the cluster who makes an object again whenever it is gone, as a GitOps agent or an operator does.
-//! What it insists on is in [`super::breakage::Breakage::recreated`].
+//! A program outside the cluster that creates an object again whenever it is gone, as a GitOps agent or an operator
+//! does. [`super::node_faults::NodeFaults::recreated`] has these objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::object::unset;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
-/// How long it takes to notice.
+/// The time until it notices that an object is gone.
 const RECONCILIATION: Duration = Duration::from_secs(1);
 
 pub(super) struct GitOps {
     gone: BTreeMap<Key, Arc<Value>>,
 }
 
-/// What it looks at.
+/// What it reconciles.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
-    /// All that it insists on, as it starts: what went while it was away it did not see go.
+    /// All its objects, when it starts: it has not observed what was deleted before.
     All,
-    /// One thing that went.
+    /// One object that was deleted.
     One(Key),
 }
 
@@ -60,7 +60,7 @@ impl Reconcile for GitOps {
     ) -> Result<Next, Status> {
         match work {
             Work::All => {
-                for (key, once) in client.breakage.recreated.clone() {
+                for (key, once) in client.node_faults.recreated.clone() {
                     if let Some(once) = once {
                         make_again(&key, &once, client)?;
                     }
@@ -68,7 +68,7 @@ impl Reconcile for GitOps {
             }
             Work::One(key) => {
                 if let Some(last) = self.gone.get(key)
-                    && client.breakage.recreated.contains_key(key)
+                    && client.node_faults.recreated.contains_key(key)
                 {
                     make_again(key, last, client)?;
                 }
@@ -79,7 +79,7 @@ impl Reconcile for GitOps {
     }
 }
 
-/// Makes an object again if it is gone, without what the cluster wrote into it.
+/// Creates an object again if it is gone, without the fields that the cluster wrote.
 fn make_again(key: &Key, last: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     if client.get(key).is_some() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Jobs: Pods that run to their end, each held by a finalizer until it is counted: pkg/controller/job. Also what that
-//! controller does for Pods whose Job is gone, and what ttlafterfinished does for Jobs that are done.
+//! Jobs: Pods that run to completion, each with a finalizer until it is counted: pkg/controller/job. Also the orphan
+//! Pods of that controller, and the time to live of finished Jobs (ttlafterfinished).
 
-mod tally;
+mod count;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::{Next, Reconcile};
 use crate::cluster::Propagation;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
-use tally::{Backoff, Tally};
+use count::{Backoff, PodCount};
 
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
@@ -33,7 +33,7 @@ pub(super) struct Jobs {
     backoffs: BTreeMap<String, Backoff>,
 }
 
-/// A Job, or a Pod that once had one.
+/// A Job, or a Pod that has lost its Job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
     Job(Key),
@@ -76,7 +76,7 @@ impl Reconcile for Jobs {
                 let Some(pod) = client.get(key).filter(|it| has_finalizer(it, TRACKING)) else {
                     return Ok(Next::Rest);
                 };
-                // One that another kind controls is not this controller's: deletion.md, P16.
+                // A Pod that another kind controls is not for this controller.
                 let job = match super::read::controller(&pod) {
                     Some(owner) if text(owner, "/kind") != JOBS.kind => {
                         return Ok(Next::Rest);
@@ -110,7 +110,7 @@ fn is_finished(job: &Value) -> bool {
     is_true(job, "Complete") || is_true(job, "Failed")
 }
 
-/// Takes the tracking finalizer off a Pod.
+/// Removes the tracking finalizer from a Pod.
 fn release(pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     let key = PODS.key(namespace(pod), name(pod));
     match client.modify(&key, |it| {
@@ -121,7 +121,7 @@ fn release(pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     }
 }
 
-/// How a Job ended, or is about to: an interim condition, then, when none of its Pods is left, the final one.
+/// The end of a Job: an interim condition, and the final one when none of its Pods is left.
 struct Outcome {
     succeeded: bool,
     reason: String,
@@ -134,7 +134,7 @@ impl Outcome {
         Self { succeeded, reason: reason.to_owned(), message: message.to_owned() }
     }
 
-    /// What an earlier look decided.
+    /// The decision of an earlier reconciliation.
     fn decided(job: &Value) -> Option<Self> {
         let interim = ["SuccessCriteriaMet", "FailureTarget"];
         let found = interim.into_iter().find(|it| is_true(job, it))?;
@@ -162,9 +162,9 @@ impl Jobs {
         }
         let now = client.now();
         let pods = client.controlled(PODS, uid(job));
-        let tally = Tally::of(job, &pods);
+        let count = PodCount::of(job, &pods);
         let backoff = self.backoffs.entry(uid(job).to_owned()).or_default();
-        backoff.note(&tally, now);
+        backoff.note(&count, now);
         let suspended = flag(job, "/spec/suspend");
         let mut changed = job.clone();
         if !suspended && job.pointer("/status/startTime").is_none() {
@@ -173,7 +173,7 @@ impl Jobs {
         let mut next = Next::Rest;
         let mut outcome = Outcome::decided(job);
         let limit = small(number(job, "/spec/backoffLimit").unwrap_or(6));
-        if outcome.is_none() && tally.failed > limit {
+        if outcome.is_none() && count.failed > limit {
             let message = "Job has reached the specified backoff limit";
             outcome = Some(Outcome::of("BackoffLimitExceeded", message));
         } else if outcome.is_none() && !suspended {
@@ -194,7 +194,7 @@ impl Jobs {
             terminating += dismiss(job, &mut crew, 0, client)?;
         } else {
             if !is_deleting(job) {
-                let wanted = wanted(job, tally.succeeded, crew.len());
+                let wanted = wanted(job, count.succeeded, crew.len());
                 let gone = dismiss(job, &mut crew, wanted, client)?;
                 terminating += gone;
                 let leaving = if only_when_failed(job) { terminating } else { 0 };
@@ -212,7 +212,7 @@ impl Jobs {
                     }
                 }
             }
-            if is_complete(job, tally.succeeded, crew.len() + made) {
+            if is_complete(job, count.succeeded, crew.len() + made) {
                 let message = "Reached expected number of succeeded pods";
                 outcome = Some(Outcome::of("CompletionsReached", message));
             } else if !is_deleting(job) {
@@ -220,14 +220,14 @@ impl Jobs {
             }
         }
         let ready = crew.iter().filter(|it| pods::is_ready(it)).count();
-        tally::count(&mut changed, "active", i64::try_from(crew.len() + made).unwrap_or_default());
+        count::count(&mut changed, "active", i64::try_from(crew.len() + made).unwrap_or_default());
         set(&mut changed, &["status", "ready"], json!(ready));
         set(&mut changed, &["status", "terminating"], json!(terminating));
         if let Some(outcome) = &outcome {
             let interim = if outcome.succeeded { "SuccessCriteriaMet" } else { "FailureTarget" };
             outcome.write(interim, &mut changed, client);
         }
-        let counted = tally::settle(changed, &pods, outcome.as_ref(), client)?;
+        let counted = count::settle(changed, &pods, outcome.as_ref(), client)?;
         if let Some(outcome) = outcome.filter(|_| terminating == 0) {
             finish(counted, &outcome, client)?;
         }
@@ -235,7 +235,7 @@ impl Jobs {
     }
 }
 
-/// Writes the final condition of a Job none of whose Pods is left (`enactJobFinished`).
+/// Writes the final condition of a Job without Pods (`enactJobFinished`).
 fn finish(mut job: Value, outcome: &Outcome, client: &mut Client<'_>) -> Result<(), Status> {
     outcome.write(if outcome.succeeded { "Complete" } else { "Failed" }, &mut job, client);
     if outcome.succeeded {
@@ -250,14 +250,14 @@ fn finish(mut job: Value, outcome: &Outcome, client: &mut Client<'_>) -> Result<
     Ok(())
 }
 
-/// How long a Job may still be active, if it has a deadline.
+/// The time that a Job may still be active, if it has a deadline.
 fn remaining(job: &Value, now: Timestamp) -> Option<Duration> {
     let seconds = u64::try_from(number(job, "/spec/activeDeadlineSeconds")?).ok()?;
     let due = later(time(job, "/status/startTime")?, Duration::from_secs(seconds));
     Some(Duration::try_from(due.duration_since(now)).unwrap_or_default())
 }
 
-/// How many Pods a Job should have now (`manageJob`).
+/// The number of Pods that a Job should have (`manageJob`).
 fn wanted(job: &Value, succeeded: i64, active: usize) -> usize {
     let parallelism = small(number(job, "/spec/parallelism").unwrap_or(1));
     let wanted = match number(job, "/spec/completions").map(small) {
@@ -283,7 +283,7 @@ fn only_when_failed(job: &Value) -> bool {
         || job.pointer("/spec/podFailurePolicy").is_some()
 }
 
-/// Deletes the Pods beyond as many as are wanted; says how many.
+/// Deletes the surplus Pods. Returns their number.
 fn dismiss(
     job: &Value,
     crew: &mut Vec<Arc<Value>>,
@@ -298,7 +298,7 @@ fn dismiss(
     Ok(extra)
 }
 
-/// Notes whether a Job is suspended. One that never was has no condition for it.
+/// Records whether a Job is suspended. A Job that never was has no such condition.
 fn suspend(job: &Value, changed: &mut Value, client: &mut Client<'_>) {
     let now = client.now();
     if flag(job, "/spec/suspend") {

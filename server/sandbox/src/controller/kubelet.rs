@@ -1,13 +1,14 @@
-//! A kubelet for each machine: registers its Node and says it is alive, starts the Pods that are put there, and ends them
-//! in the real order: grace, containers, terminal phase, volumes, cgroup, DELETE with grace 0 for this UID
-//! (`SyncTerminatingPod` and `SyncTerminatedPod` in pkg/kubelet/kubelet.go, pkg/kubelet/status/status_manager.go).
+//! The kubelet of each node: registers the Node and renews its Lease, starts the Pods that are bound to it, and ends
+//! them in the order of a real kubelet: grace period, containers, terminal phase, volumes, cgroup, DELETE with grace 0
+//! for this UID (`SyncTerminatingPod` and `SyncTerminatedPod` in pkg/kubelet/kubelet.go,
+//! pkg/kubelet/status/status_manager.go).
 //!
-//! What a machine holds is kept apart from what the API says: a Pod that was deleted by force still has its mounts.
+//! A kubelet's own state is kept apart from the API: a Pod that was deleted by force still has its mounts.
 //!
-//! Annotations on a Pod direct it, as they do the machines of `end2end/cluster/stages`: see [`life`].
+//! Annotations on a Pod control its end, as they do on the nodes of `end2end/cluster/stages`: see [`pod_status`].
 
-mod life;
-mod machine;
+mod pod_status;
+mod node_status;
 mod mount;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,29 +28,29 @@ use crate::status::Status;
 use crate::store::{Change, Event, Key};
 use mount::{Mount, Unmounted};
 
-/// How often something is looked at that nobody tells a kubelet about: volumes that are not there yet, its own power.
+/// The period at which a kubelet checks what no event announces: volumes that are not there yet, its own fault.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long it waits at most before it tries again what was refused (`backOffPeriod` in pkg/kubelet/kubelet.go).
+/// The longest wait before a refused request is tried again (`backOffPeriod` in pkg/kubelet/kubelet.go).
 const BACK_OFF: Duration = Duration::from_secs(10);
 
 pub(super) struct Kubelets {
-    /// The Pods on machines, by UID.
+    /// The Pods on all nodes, by UID.
     pods: BTreeMap<String, Held>,
-    nodes: BTreeMap<String, machine::Machine>,
-    /// What slow machines have learned of, and when they come to it.
+    nodes: BTreeMap<String, node_status::NodeStatus>,
+    /// What slow kubelets have observed, and when they act on it.
     late: BTreeMap<Work, Timestamp>,
-    /// How many addresses were given to Pods.
+    /// The number of addresses that Pods were given.
     addresses: u32,
     timing: Timing,
 }
 
-/// A machine or a Pod on one.
+/// A node, or a Pod on a node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
-    /// Which machines there are.
+    /// The list of nodes.
     Machines,
-    Machine(String),
+    NodeStatus(String),
     Pod {
         key: Key,
         uid: String,
@@ -57,7 +58,7 @@ pub(super) enum Work {
     },
 }
 
-/// A Pod on a machine.
+/// A Pod on a node.
 struct Held {
     key: Key,
     node: String,
@@ -65,11 +66,11 @@ struct Held {
     mounts: Vec<Mount>,
     address: String,
     started: Timestamp,
-    /// Why its volumes could not be mounted; said once.
+    /// The reason why its volumes cannot be mounted, which an event reports once.
     complaint: String,
 }
 
-/// How far a Pod on a machine is.
+/// The state of a Pod on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Its volumes are not all there.
@@ -80,7 +81,7 @@ enum Stage {
     Running {
         since: Timestamp,
     },
-    /// Its containers were told to stop.
+    /// Its containers have got SIGTERM.
     Stopping {
         until: Timestamp,
     },
@@ -89,7 +90,7 @@ enum Stage {
         next: Timestamp,
         failures: u32,
     },
-    /// Nothing of it is left on the machine, but perhaps its cgroup.
+    /// Nothing of it is left on the node, except perhaps its cgroup.
     Clean,
 }
 
@@ -122,7 +123,7 @@ impl Reconcile for Kubelets {
                 queue.add(Work::Pod { key: event.key.clone(), uid, node: node.to_owned() });
             }
         } else if NODES.has(&event.key) && event.change != Change::Modified {
-            queue.add(Work::Machine(event.key.name.to_string()));
+            queue.add(Work::NodeStatus(event.key.name.to_string()));
         }
     }
 
@@ -137,19 +138,19 @@ impl Reconcile for Kubelets {
         }
         match work {
             Work::Machines => {
-                for name in client.breakage.machines.clone() {
+                for name in client.node_faults.kubelets.clone() {
                     if !self.nodes.contains_key(&name) {
-                        queue.add(Work::Machine(name));
+                        queue.add(Work::NodeStatus(name));
                     }
                 }
                 Ok(Next::After(self.timing.lease_renewal()))
             }
-            Work::Machine(name) => self.tend_machine(name, client, queue),
+            Work::NodeStatus(name) => self.report_node(name, client, queue),
             Work::Pod { key, uid, node } => {
-                if !client.breakage.machines.contains(node) {
+                if !client.node_faults.kubelets.contains(node) {
                     return Ok(Next::Rest);
                 }
-                // A silence may be shorter than what the machine would notice of itself.
+                // A silence may be shorter than the kubelet's own period.
                 if client.node_fault(node) == Some(NodeFault::Silent) {
                     return Ok(Next::After(LOOK));
                 }
@@ -163,9 +164,9 @@ impl Reconcile for Kubelets {
 }
 
 impl Kubelets {
-    /// When to look again whether its machine has come to this, if it is a slow one.
+    /// The time at which a slow kubelet acts on a change.
     fn lag(&mut self, work: &Work, client: &Client<'_>) -> Option<Duration> {
-        let (Work::Machine(node) | Work::Pod { node, .. }) = work else { return None };
+        let (Work::NodeStatus(node) | Work::Pod { node, .. }) = work else { return None };
         let Some(NodeFault::Slow(by)) = client.node_fault(node) else {
             self.late.remove(work);
             return None;
@@ -173,20 +174,20 @@ impl Kubelets {
         let now = client.steady();
         let due = *self.late.entry(work.clone()).or_insert_with(|| later(now, by));
         if due > now {
-            // It may be repaired meanwhile.
+            // The node may be repaired meanwhile.
             return due.duration_since(now).try_into().ok().map(|wait: Duration| wait.min(LOOK));
         }
         self.late.remove(work);
         None
     }
 
-    fn tend_machine(
+    fn report_node(
         &mut self,
         name: &str,
         client: &mut Client<'_>,
         queue: &mut Queue<Work>,
     ) -> Result<Next, Status> {
-        if !client.breakage.machines.contains(name) {
+        if !client.node_faults.kubelets.contains(name) {
             return Ok(Next::Rest);
         }
         let machine = self.nodes.entry(name.to_owned()).or_default();
@@ -210,8 +211,8 @@ impl Kubelets {
                 queue.add(Work::Pod { key, uid: uid(pod).to_owned(), node: name.to_owned() });
             }
         }
-        let wait = machine.tend(name, &self.timing, &mut client.node(name))?;
-        // Its power may go at any moment.
+        let wait = machine.report_due(name, &self.timing, &mut client.node(name))?;
+        // The kubelet may fall silent at any moment.
         Ok(Next::After(wait))
     }
 
@@ -238,7 +239,7 @@ impl Kubelets {
                 started: client.now(),
                 complaint: String::new(),
             };
-            // A kubelet that comes back finds what it had running, and what it had mounted.
+            // A kubelet that comes back finds its running containers and its mounts.
             let held = if text(pod, "/status/phase") == "Running" {
                 held.found(pod, client)
             } else if ended(pod) {
@@ -249,14 +250,14 @@ impl Kubelets {
             self.pods.insert(uid_of.to_owned(), held);
         }
         let Some(held) = self.pods.get_mut(uid_of) else { return Ok(Next::Rest) };
-        let next = held.tend(object.as_deref(), client);
+        let next = held.advance(object.as_deref(), client);
         if object.is_none() && held.stage == Stage::Clean {
             self.pods.remove(uid_of);
         }
         next
     }
 
-    /// Tells the API which attached volumes a node has mounted.
+    /// Reports the attached volumes that a node has mounted.
     fn report_in_use(&self, node: &str, client: &mut Client<'_>) -> Result<(), Status> {
         let on_node = self.pods.values().filter(|it| it.node == node && it.stage != Stage::Clean);
         let in_use: BTreeSet<&str> =
@@ -288,9 +289,9 @@ impl Held {
         self
     }
 
-    /// Goes as far as it can now.
-    fn tend(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
-        if pod.is_some_and(|it| is_deleting(it) && life::hold(it) == Some("silent")) {
+    /// Advances a Pod as far as possible now.
+    fn advance(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
+        if pod.is_some_and(|it| is_deleting(it) && pod_status::hold(it) == Some("silent")) {
             return Ok(Next::Rest);
         }
         loop {
@@ -313,9 +314,9 @@ impl Held {
     fn start(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         let now = client.steady();
         let Some(pod) = pod.filter(|it| !is_deleting(it)) else {
-            // It never ran. Its phase says so before its volumes are let go.
+            // The Pod never ran. Its phase is reported before its volumes are unmounted.
             if let Some(pod) = pod {
-                life::terminate(pod, 137, &self.address, client)?;
+                pod_status::terminate(pod, 137, &self.address, client)?;
             }
             self.stage = Stage::Unmounting { next: now, failures: 0 };
             return Ok(Next::Rest);
@@ -324,7 +325,7 @@ impl Held {
             if now < until {
                 return Ok(after(now, until));
             }
-            life::run(pod, &self.address, self.started, client)?;
+            pod_status::run(pod, &self.address, self.started, client)?;
             self.stage = Stage::Running { since: now };
             return Ok(Next::Rest);
         }
@@ -353,28 +354,28 @@ impl Held {
     ) -> Result<Next, Status> {
         let now = client.steady();
         let Some(pod) = pod else {
-            self.stage = Stage::Stopping { until: later(now, life::FORCED_STOP) };
+            self.stage = Stage::Stopping { until: later(now, pod_status::FORCED_STOP) };
             return Ok(Next::Rest);
         };
         if is_deleting(pod) {
-            life::announce(pod, client);
-            let wanted = later(now, life::stop_time(pod));
+            pod_status::announce(pod, client);
+            let wanted = later(now, pod_status::stop_time(pod));
             let deadline = time(pod, "/metadata/deletionTimestamp");
             let deadline = deadline.map_or(wanted, |it| client.steady_at(it));
             self.stage = Stage::Stopping { until: wanted.min(deadline.max(now)) };
             return Ok(Next::Rest);
         }
-        if let Some(wait) = life::completion(pod) {
+        if let Some(wait) = pod_status::completion(pod) {
             let due = later(since, wait);
             if due > now {
-                life::keep_running(pod, &self.address, self.started, client)?;
+                pod_status::keep_running(pod, &self.address, self.started, client)?;
                 return Ok(after(now, due));
             }
-            life::terminate(pod, 0, &self.address, client)?;
+            pod_status::terminate(pod, 0, &self.address, client)?;
             self.stage = Stage::Unmounting { next: later(now, UNMOUNT), failures: 0 };
             return Ok(Next::Rest);
         }
-        life::keep_running(pod, &self.address, self.started, client)?;
+        pod_status::keep_running(pod, &self.address, self.started, client)?;
         Ok(Next::Rest)
     }
 
@@ -385,11 +386,11 @@ impl Held {
         client: &mut Client<'_>,
     ) -> Result<Next, Status> {
         let now = client.steady();
-        if pod.is_some_and(|it| life::hold(it) == Some("kill")) {
-            life::complain_of_kill(pod, client)?;
+        if pod.is_some_and(|it| pod_status::hold(it) == Some("kill")) {
+            pod_status::complain_of_kill(pod, client)?;
             return Ok(Next::Rest);
         }
-        // The grace may have been shortened since.
+        // The grace period may have been shortened since.
         let deadline = pod.and_then(|it| time(it, "/metadata/deletionTimestamp"));
         let deadline = deadline.map_or(until, |it| client.steady_at(it));
         let until = until.min(deadline.max(now));
@@ -399,9 +400,9 @@ impl Held {
         if let Some(pod) = pod {
             let killed =
                 number(pod, "/metadata/deletionGracePeriodSeconds").is_some() && deadline <= now;
-            life::terminate(
+            pod_status::terminate(
                 pod,
-                if killed { 137 } else { life::EXIT_CODE },
+                if killed { 137 } else { pod_status::EXIT_CODE },
                 &self.address,
                 client,
             )?;
@@ -418,7 +419,7 @@ impl Held {
         client: &mut Client<'_>,
     ) -> Result<Next, Status> {
         let now = client.steady();
-        if pod.is_some_and(|it| life::hold(it) == Some("unmount")) {
+        if pod.is_some_and(|it| pod_status::hold(it) == Some("unmount")) {
             return Ok(Next::Rest);
         }
         if now < next {
@@ -429,11 +430,11 @@ impl Held {
         let wait = first.saturating_mul(1 << failures.min(20)).min(last);
         let before = self.mounts.len();
         let (fault, said) = (client.node_fault(&self.node), client.now());
-        let (node, breakage) = (&self.node, &mut *client.breakage);
-        self.mounts.retain(|it| match it.unmount(&uid_of, fault, breakage) {
+        let (node, node_faults) = (&self.node, &mut *client.node_faults);
+        self.mounts.retain(|it| match it.unmount(&uid_of, fault, node_faults) {
             Ok(()) => false,
             Err(cause) => {
-                breakage.log(node, mount::log_line(it, &uid_of, &cause, said, wait));
+                node_faults.log(node, mount::log_line(it, &uid_of, &cause, said, wait));
                 true
             }
         });
@@ -446,14 +447,14 @@ impl Held {
         Ok(Next::After(wait))
     }
 
-    /// The final DELETE, once the API knows that the Pod has ended and its cgroup is gone.
+    /// Sends the final DELETE, once the API has the Pod's terminal phase and its cgroup is gone.
     fn finish(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         let Some(pod) = pod.filter(|it| is_deleting(it)) else { return Ok(Next::Rest) };
         if !ended(pod) {
-            life::terminate(pod, 137, &self.address, client)?;
+            pod_status::terminate(pod, 137, &self.address, client)?;
         }
         let is_forced = number(pod, "/metadata/deletionGracePeriodSeconds") == Some(0);
-        if is_forced || life::hold(pod) == Some("cgroup") {
+        if is_forced || pod_status::hold(pod) == Some("cgroup") {
             return Ok(Next::Rest);
         }
         match client.delete(&self.key, &Deletion::of(pod).grace(0)) {

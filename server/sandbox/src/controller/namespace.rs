@@ -1,6 +1,6 @@
-//! The namespace controller: empties a namespace that is to go, Pods first, and says in five conditions what it meets.
-//! Follows pkg/controller/namespace/deletion, including that the conditions about what remains are computed only once no
-//! Pod is left.
+//! The namespace controller: deletes the contents of a namespace that is being deleted, Pods first, and reports in five
+//! conditions. Follows pkg/controller/namespace/deletion: the conditions about remaining content are computed only once
+//! no Pod is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::kind::Kind;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
-/// The finalizer in `spec.finalizers` that is this controller's.
+/// This controller's finalizer in `spec.finalizers`.
 const TOKEN: &str = "kubernetes";
 
 pub(super) struct Namespaces;
@@ -89,7 +89,7 @@ impl Reconcile for Namespaces {
 struct Sweep {
     namespace: String,
     deleted: Option<jiff::Timestamp>,
-    /// Seconds until what is left may be gone.
+    /// Seconds until the remaining objects may be gone.
     estimate: i64,
     pods_remain: bool,
     errors: Vec<String>,
@@ -98,11 +98,11 @@ struct Sweep {
     /// By `plural.group`.
     remaining: BTreeMap<String, usize>,
     by_finalizer: BTreeMap<String, usize>,
-    /// Whether all kinds were looked at, so that the totals mean something.
+    /// Whether every kind was listed, so that the totals are complete.
     complete: bool,
 }
 
-/// What is left of one resource.
+/// The remaining objects of one resource.
 struct Left {
     count: usize,
     by_finalizer: BTreeMap<String, usize>,
@@ -180,12 +180,12 @@ impl Sweep {
         }
     }
 
-    /// Deletes all of one resource and counts what is left.
+    /// Deletes all objects of one resource and counts those that remain.
     fn clear(&self, kind: &Kind, client: &mut Client<'_>) -> Left {
         let (group, version, plural) = (&*kind.group, &*kind.version, &*kind.plural);
         let key = |object: &Value| Key::new(group, plural, &self.namespace, name(object));
         let mut left = Left { count: 0, by_finalizer: BTreeMap::new(), estimate: 0, error: None };
-        if let Err(status) = client.may_all_be_read(kind, Some(&self.namespace)) {
+        if let Err(status) = client.check_all_readable(kind, Some(&self.namespace)) {
             left.error = Some(status.message);
             return left;
         }
@@ -194,7 +194,7 @@ impl Sweep {
             left.estimate = self.grace(&objects, client);
         }
         for object in &objects {
-            // One refusal ends the collection, as it does with the API server's one worker.
+            // A refusal ends the collection, as with the API server's single worker.
             if let Err(status) = client.delete_of_many(
                 &key(object),
                 &Deletion::default().propagation(Propagation::Background),
@@ -224,7 +224,7 @@ impl Sweep {
         left
     }
 
-    /// The longest grace of a Pod that still runs, unless all of it has passed since the namespace was deleted.
+    /// The longest grace period of a running Pod, unless it has passed since the namespace was deleted.
     fn grace(&self, pods: &[std::sync::Arc<Value>], client: &Client<'_>) -> i64 {
         let grace =
             |it: &Value| number(it, "/spec/terminationGracePeriodSeconds").unwrap_or_default();
@@ -306,7 +306,8 @@ impl Sweep {
             };
             changed |= set_condition(namespace, kind, status, reason, message, client.now());
         }
-        // The sweep is done whether or not it can be told; what is finalized next needs the new version if it was.
+        // The objects are deleted even if the status cannot be written; the finalizer's removal needs the new version
+        // if it was.
         if changed && let Ok(written) = client.update_status(NAMESPACES, namespace) {
             *namespace = Value::clone(&written);
         }

@@ -1,5 +1,5 @@
-//! Notices nodes that say nothing any more, says so in their conditions and on their Pods, and taints them, unless no
-//! node at all says anything: pkg/controller/nodelifecycle/node_lifecycle_controller.go.
+//! The node lifecycle controller: notices nodes whose kubelet is silent, marks them and their Pods, and taints them,
+//! unless every node is silent: pkg/controller/nodelifecycle/node_lifecycle_controller.go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,17 +31,17 @@ pub(super) struct NodeLifecycle {
     period: Duration,
     health: BTreeMap<String, Health>,
     pods: BTreeMap<String, BTreeSet<Key>>,
-    /// Whether no node at all was ready at the last look.
+    /// Whether no node was ready at the last check.
     disrupted: bool,
-    /// When the next node may be tainted.
-    /// When it wants to look next.
+    /// The time at which the next node may be tainted.
+    /// The time of the next check.
     due: Timestamp,
-    /// Whether a look that came late was put off.
+    /// Whether a check that came late was put off.
     deferred: bool,
     next_taint: Timestamp,
 }
 
-/// What was last heard of a node, and when.
+/// The last sign of life of a node, and its time.
 struct Health {
     heard: Timestamp,
     heartbeat: String,
@@ -49,7 +49,7 @@ struct Health {
 }
 
 impl Reconcile for NodeLifecycle {
-    /// There is one thing to do: look at all nodes.
+    /// There is one work item: all nodes.
     type Work = ();
     const NAME: &'static str = "node-lifecycle-controller";
     const USER: &'static str = "node-controller";
@@ -99,7 +99,7 @@ impl Reconcile for NodeLifecycle {
     ) -> Result<Next, Status> {
         let now = client.steady();
         if later(self.due, self.period) < now && !self.deferred {
-            // Nobody had a turn for a while. That is not the nodes' silence: they speak first.
+            // No component ran for a while. That is no silence of the nodes; their kubelets run first.
             self.deferred = true;
             return Ok(Next::After(Duration::from_millis(1)));
         }
@@ -110,7 +110,7 @@ impl Reconcile for NodeLifecycle {
         self.health.retain(|node, _| names.contains(node.as_str()));
         let mut current = Vec::new();
         for node in nodes {
-            // A refused write is made good at the next look.
+            // The next check repeats a write that was refused.
             let seen = self.look(&node, client).unwrap_or(node);
             current.push(seen);
         }
@@ -118,7 +118,7 @@ impl Reconcile for NodeLifecycle {
         let unhealthy = current.iter().filter(|it| status(it) != "True").count();
         let disrupted = !current.is_empty() && unhealthy == current.len();
         if self.disrupted && !disrupted {
-            // Everybody was silent, so nobody's silence counts.
+            // Every node was silent, so no silence counts.
             for health in self.health.values_mut() {
                 health.heard = client.steady();
             }
@@ -134,7 +134,7 @@ impl Reconcile for NodeLifecycle {
 }
 
 impl NodeLifecycle {
-    /// Looks at one node; returns it as it is then.
+    /// Checks one node. Returns its new state.
     fn look(&mut self, node: &Arc<Value>, client: &mut Client<'_>) -> Result<Arc<Value>, Status> {
         let now = client.steady();
         let ready = condition(node, "Ready");
@@ -176,7 +176,7 @@ impl NodeLifecycle {
         Ok(written)
     }
 
-    /// Says on the Pods of a lost node that they are not ready.
+    /// Marks the Pods of a lost node as not ready.
     fn mark_pods(&self, node: &str, client: &mut Client<'_>) -> Result<(), Status> {
         for key in self.pods.get(node).into_iter().flatten() {
             let Some(pod) = client.get(key) else { continue };
@@ -195,7 +195,7 @@ impl NodeLifecycle {
         Ok(())
     }
 
-    /// Brings a node's taints to what its condition asks for.
+    /// Sets the taints of a node by its condition.
     fn taint(
         &mut self,
         node: &Value,
@@ -215,7 +215,7 @@ impl NodeLifecycle {
                 .any(|it| text(it, "/key") == key && text(it, "/effect") == effect)
         };
         let evicting = has(NOT_READY, "NoExecute") || has(UNREACHABLE, "NoExecute");
-        // A node whose taint only changes its name does not wait its turn.
+        // A node that only exchanges its taint is not delayed.
         let may_evict = evicting || (!partial && client.steady() >= self.next_taint);
         let evicts =
             wanted.filter(|_| !disrupted && may_evict && !condition(node, "Ready").is_null());
@@ -257,7 +257,7 @@ impl NodeLifecycle {
     }
 }
 
-/// A condition that turned keeps the time of the last word.
+/// A condition that changed keeps the time of the last heartbeat.
 pub(super) fn keep_heartbeat(node: &mut Value, kind: &str, beat: Value) {
     let conditions = node.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
     if let Some(condition) = conditions.and_then(|all| all.iter_mut().find(|it| it["type"] == kind))

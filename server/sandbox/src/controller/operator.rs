@@ -1,5 +1,6 @@
-//! Operators: a ready Pod with the annotation [`FINALIZES`] takes that finalizer off whatever is deleted with it, as the
-//! controller in it would. Without such a Pod the finalizer stays, as after an operator was uninstalled too early.
+//! Operators: a ready Pod with the annotation [`FINALIZES`] removes that finalizer from every object that is being
+//! deleted, as the controller in it would. Without such a Pod the finalizer stays, as after an operator was uninstalled
+//! too early.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,14 +15,14 @@ use super::{Next, Reconcile};
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
-/// The finalizer that the controller in a Pod is for.
+/// The annotation with the finalizer that the controller in a Pod removes.
 pub(crate) const FINALIZES: &str = "unwind.test/finalizes";
-/// How long it takes to clean up outside the cluster.
+/// The time of a cleanup outside the cluster.
 const CLEANUP: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(super) struct Operators {
-    /// What is deleted and has finalizers that may be some operator's.
+    /// Objects that are being deleted and have finalizers that may be an operator's.
     waiting: BTreeSet<Key>,
     /// The finalizers of the operators whose Pods are ready.
     ready: BTreeMap<Key, String>,

@@ -1,5 +1,5 @@
-//! Removes Pods that nobody else will: of nodes that are gone, on nodes that an administrator declared out of service,
-//! and deleted ones that never had a node: pkg/controller/podgc/gc_controller.go.
+//! The Pod garbage collector: removes Pods of nodes that are gone, terminating Pods on nodes that are out of service,
+//! and terminating Pods that never had a node: pkg/controller/podgc/gc_controller.go.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +19,12 @@ const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 #[derive(Default)]
 pub(super) struct PodGc {
-    /// Nodes that are named by Pods and not there, since when.
+    /// Nodes that Pods name and that do not exist, with the time since when.
     missing: BTreeMap<String, Timestamp>,
 }
 
 impl Reconcile for PodGc {
-    /// There is one thing to do: look at all Pods.
+    /// There is one work item: all Pods.
     type Work = ();
     const NAME: &'static str = "pod-garbage-collector-controller";
     const USER: &'static str = "pod-garbage-collector";
@@ -84,7 +84,7 @@ impl Reconcile for PodGc {
     }
 }
 
-/// Marks a Pod failed and deletes it without grace. What is refused is tried again at the next look.
+/// Marks a Pod as failed and deletes it without grace. The next check repeats what is refused.
 fn remove(pod: &Value, why: Option<&str>, client: &mut Client<'_>) {
     if !ended(pod) {
         let mut changed = pod.clone();

@@ -1,4 +1,4 @@
-//! Making and counting Pods for the workloads that own them: pkg/controller/controller_utils.go.
+//! Creates and counts Pods for the workloads that own them: pkg/controller/controller_utils.go.
 
 use std::time::Duration;
 
@@ -11,16 +11,17 @@ use super::resource::{PODS, Resource};
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
-/// As many Pods as one look makes: `BurstReplicas` in pkg/controller/replicaset/replica_set.go.
+/// The number of Pods that are created in one reconciliation: `BurstReplicas` in
+/// pkg/controller/replicaset/replica_set.go.
 pub(super) const BURST: usize = 500;
-/// When the next look follows; the real one is slowed by its client's rate limit.
+/// The wait before the next reconciliation, where Kubernetes' client would be rate limited.
 pub(super) const BURST_PERIOD: Duration = Duration::from_secs(10);
 
-/// As many Pods as controllers make in all. The real one knows no such limit, but is slowed by its clients and its disk;
-/// here a slip of a finger in a number of replicas would leave time for nothing else.
+/// The number of Pods that controllers create in all. Kubernetes has no such limit, but its clients and its disk slow
+/// it down; here a wrong number of replicas would leave time for nothing else.
 const MOST: usize = 1_000;
 
-/// A Pod made from a workload's template and controlled by it. Its name is generated unless the caller sets one.
+/// A Pod from a workload's template, which controls it. Its name is generated unless the caller sets one.
 pub(super) fn from_template(owner: &Value, template: &Value) -> Value {
     let empty = Value::Object(Map::new());
     let part = |member: &str| template.pointer(member).cloned().unwrap_or_else(|| empty.clone());
@@ -38,7 +39,7 @@ pub(super) fn from_template(owner: &Value, template: &Value) -> Value {
     json!({"metadata": metadata, "spec": part("/spec")})
 }
 
-/// Creates a Pod and says so in an event about its owner.
+/// Creates a Pod, with an event about its owner.
 pub(super) fn create(owner: &Value, pod: Value, client: &mut Client<'_>) -> Result<(), Status> {
     let made = if client.count(PODS) < MOST {
         client.create(PODS, pod)
@@ -60,7 +61,7 @@ pub(super) fn create(owner: &Value, pod: Value, client: &mut Client<'_>) -> Resu
     }
 }
 
-/// Deletes a Pod and says so in an event about its owner.
+/// Deletes a Pod, with an event about its owner.
 pub(super) fn delete(owner: &Value, pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     match client.delete(&PODS.key(namespace(pod), name(pod)), &Deletion::of(pod)) {
         Ok(()) => {
@@ -77,15 +78,15 @@ pub(super) fn is_ready(pod: &Value) -> bool {
     is_true(pod, "Ready")
 }
 
-/// The order in which a workload gives Pods up: what is not on a node, not running, not ready goes first, then what is
-/// youngest (`ActivePodsWithRanks`, shortened).
+/// The order in which a workload deletes Pods: first those without a node, not running or not ready, then the youngest
+/// (`ActivePodsWithRanks`, shortened).
 pub(super) fn rank(pod: &Value) -> impl Ord + use<> {
     let running = text(pod, "/status/phase") == "Running";
     let created = std::cmp::Reverse(text(pod, "/metadata/creationTimestamp").to_owned());
     (!text(pod, "/spec/nodeName").is_empty(), running, is_ready(pod), created, name(pod).to_owned())
 }
 
-/// Queues what a controller of this kind has to look at: one of its own that is there, and the owner of a dependent.
+/// Queues an object of this controller's kind, or the owner of a dependent.
 pub(super) fn notice(own: Resource, dependents: Resource, event: &Event, queue: &mut Queue<Key>) {
     if own.has(&event.key) && event.change != Change::Deleted {
         queue.add(event.key.clone());
@@ -109,7 +110,7 @@ pub(super) fn controllers_of(event: &Event, owner: Resource) -> impl Iterator<It
     now.into_iter().chain(before)
 }
 
-/// The label value by which Pods of one template are told from those of another.
+/// The label value that distinguishes the Pods of one template.
 pub(super) fn template_hash(template: &Value) -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let mut rest = fingerprint(&template.to_string());

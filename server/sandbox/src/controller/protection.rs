@@ -1,5 +1,4 @@
-//! What the controllers share that keep an object while something uses it: a finalizer of their own, from the first moment
-//! to the last use.
+//! What the protection controllers share: a finalizer that is added at once and removed when nothing uses the object.
 
 use serde_json::Value;
 
@@ -9,7 +8,7 @@ use super::read::{add_finalizer, has_finalizer, is_deleting, remove_finalizer};
 use crate::status::Status;
 use crate::store::Key;
 
-/// Puts the finalizer on an object, and takes it off one that is to go once nothing uses it.
+/// Adds the finalizer to an object, and removes it from one that is being deleted once nothing uses it.
 pub(super) fn protect(
     key: &Key,
     client: &mut Client<'_>,

@@ -1,4 +1,4 @@
-//! The external provisioner of every StorageClass that has one: makes volumes in a backend and reclaims them, with the
+//! The external provisioner of every StorageClass that has one: creates and reclaims volumes in a backend, with the
 //! finalizer and in the order of kubernetes-csi/external-provisioner: volume in the backend, DELETE of the
 //! PersistentVolume, then its finalizer.
 //!
@@ -8,8 +8,8 @@
 use serde_json::{Value, json};
 
 use super::binder::{PROVISIONED_BY, PROVISIONER};
-use super::breakage::export_of;
 use super::client::{Client, Deletion, EventType};
+use super::node_faults::export_of;
 use super::queue::Queue;
 use super::read::{
     annotation, has_finalizer, is_deleting, name, namespace, phase, remove_finalizer, text, uid,
@@ -108,7 +108,7 @@ fn provision(claim: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
             object["spec"]["nfs"] = json!({"server": server, "path": path});
         }
     }
-    client.furnish(VOLUMES, object)?;
+    client.create_if_absent(VOLUMES, object)?;
     client.event(
         claim,
         EventType::Normal,
@@ -139,7 +139,7 @@ fn reclaim(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Next, S
         return Err(Status::internal(&message));
     }
     if let Some(export) = export_of(volume) {
-        client.breakage.removed_exports.insert(export);
+        client.node_faults.removed_exports.insert(export);
     }
     match client.delete(key, &Deletion::of(volume)) {
         Err(status) if !status.is_not_found() => return Err(status),

@@ -1,21 +1,21 @@
-//! The work of one controller: a set, so that what happens twice is looked at once, with times to look again.
+//! The work queue of a controller: a set, so that an item that is added twice is reconciled once, with times for later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// First wait after a failure: `DefaultTypedControllerRateLimiter` in client-go/util/workqueue.
+/// The first wait after a failure: `DefaultTypedControllerRateLimiter` in client-go/util/workqueue.
 const FIRST_RETRY: Duration = Duration::from_millis(5);
-/// Longest wait after failures, from the same place. Some controllers set their own.
+/// The longest wait after failures, from the same place. Some controllers set their own.
 pub(crate) const LAST_RETRY: Duration = Duration::from_secs(1000);
 
-/// A rate limiting work queue on injected time.
+/// A rate-limiting work queue. Its time is an argument.
 #[derive(Debug)]
-pub(crate) struct Queue<W> {
+pub struct Queue<W> {
     now: Timestamp,
     ready: BTreeSet<W>,
-    /// Due times in order, and of each work the earliest.
+    /// The due times in order, and the earliest one of each item.
     waiting: BTreeSet<(Timestamp, W)>,
     due: BTreeMap<W, Timestamp>,
     failures: BTreeMap<W, u32>,
@@ -36,7 +36,7 @@ impl<W: Ord + Clone> Queue<W> {
         }
     }
 
-    /// Moves time on; what has become due is ready.
+    /// Moves time forward; items that are due become ready.
     pub(crate) fn advance(&mut self, now: Timestamp) {
         self.now = now;
         while let Some((at, _)) = self.waiting.first()
@@ -48,12 +48,12 @@ impl<W: Ord + Clone> Queue<W> {
         }
     }
 
-    pub(crate) fn add(&mut self, work: W) {
+    pub fn add(&mut self, work: W) {
         self.ready.insert(work);
     }
 
-    /// Ready after a while, unless it already will be earlier.
-    pub(crate) fn add_after(&mut self, work: W, wait: Duration) {
+    /// Makes an item ready after a while, unless it is ready earlier.
+    pub fn add_after(&mut self, work: W, wait: Duration) {
         if wait.is_zero() {
             return self.add(work);
         }
@@ -69,7 +69,7 @@ impl<W: Ord + Clone> Queue<W> {
         self.waiting.insert((at, work));
     }
 
-    /// Ready after a wait that doubles with each failure since [`Queue::forget`].
+    /// Makes an item ready after a wait that doubles with each failure since [`Queue::forget`].
     pub(crate) fn retry(&mut self, work: W) {
         let failures = self.failures.entry(work.clone()).or_default();
         let wait = self.first_retry.saturating_mul(1 << (*failures).min(30)).min(self.last_retry);
@@ -81,18 +81,18 @@ impl<W: Ord + Clone> Queue<W> {
         self.failures.remove(work);
     }
 
-    /// All that is ready.
+    /// Takes all items that are ready.
     pub(crate) fn take(&mut self) -> Vec<W> {
         std::mem::take(&mut self.ready).into_iter().collect()
     }
 
-    /// When something will be ready next.
+    /// The time at which an item is ready next.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         if self.ready.is_empty() { self.waiting.first().map(|(at, _)| *at) } else { Some(self.now) }
     }
 }
 
-/// A time after another; the end of time if there is none such.
+/// A time plus a wait; the largest timestamp if the sum is beyond it.
 pub(crate) fn later(at: Timestamp, wait: Duration) -> Timestamp {
     at.checked_add(jiff::SignedDuration::try_from(wait).unwrap_or(jiff::SignedDuration::MAX))
         .unwrap_or(Timestamp::MAX)
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_a_set_and_waits_for_its_earliest_time() {
+    fn queue_is_a_set_and_keeps_the_earliest_time() {
         let mut queue = Queue::new(at(0), LAST_RETRY);
         queue.add("a");
         queue.add("a");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_wait_longer_each_time_up_to_a_limit() {
+    fn failures_wait_longer_each_time_up_to_the_limit() {
         let mut queue = Queue::new(at(0), Duration::from_millis(15));
         let mut waits = Vec::new();
         for _ in 0..3 {

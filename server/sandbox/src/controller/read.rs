@@ -1,5 +1,5 @@
-//! Reading and changing objects, which are JSON: what is absent or of the wrong type reads as empty, so that nothing a
-//! client stored can stop a controller.
+//! Reading and changing JSON objects. A field that is absent or of the wrong type reads as empty, so that no stored
+//! object can stop a controller.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ pub(crate) use crate::object::{
 };
 use crate::selector::Labels;
 
-/// The text at a JSON pointer; empty if there is none.
+/// The string at a JSON pointer; empty if there is none.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     pointed(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
@@ -21,7 +21,7 @@ pub(crate) fn number(object: &Value, pointer: &str) -> Option<i64> {
     pointed(object, pointer).and_then(Value::as_i64)
 }
 
-/// A count as the API allows it, whatever was stored: not negative, 32 bits, so that sums of them stay sums.
+/// A count within the API's limits, whatever was stored: not negative and 32 bits, so that sums do not overflow.
 pub(crate) fn small(count: i64) -> i64 {
     count.clamp(0, i64::from(i32::MAX))
 }
@@ -49,7 +49,7 @@ pub(crate) fn phase(object: &Value) -> &str {
     text(object, "/status/phase")
 }
 
-/// The member of a map of texts, such as labels, whose keys may contain what a JSON pointer cannot.
+/// The value in a map of strings, such as labels, whose keys may have characters that a JSON pointer cannot.
 fn member<'a>(object: &'a Value, map: &str, key: &str) -> Option<&'a str> {
     pointed(object, map)?.get(key)?.as_str()
 }
@@ -66,17 +66,17 @@ pub(crate) fn owners(object: &Value) -> &[Value] {
     list(object, "/metadata/ownerReferences")
 }
 
-/// The reference to the one owner that controls it.
+/// The ownerReference of the controller.
 pub(crate) fn controller(object: &Value) -> Option<&Value> {
     owners(object).iter().find(|it| flag(it, "/controller"))
 }
 
-/// Whether the object of this UID controls it.
+/// Whether the object of this UID is its controller.
 pub(crate) fn controlled_by(object: &Value, owner: &str) -> bool {
     controller(object).is_some_and(|it| text(it, "/uid") == owner)
 }
 
-/// Whether a Pod has ended: no container of it will run again.
+/// Whether a Pod has ended: none of its containers runs again.
 pub(crate) fn ended(pod: &Value) -> bool {
     matches!(phase(pod), "Succeeded" | "Failed")
 }
@@ -91,7 +91,7 @@ pub(crate) fn is_true(object: &Value, condition: &str) -> bool {
     crate::object::condition(object, condition)["status"] == "True"
 }
 
-/// Takes over into a new status what is not this controller's to count.
+/// Copies into a new status what this controller does not write.
 pub(crate) fn keep(stored: &Value, status: &mut Value) {
     for member in ["conditions", "collisionCount"] {
         if let Some(value) = stored.pointer("/status").and_then(|it| it.get(member)) {
@@ -104,7 +104,7 @@ pub(crate) fn annotate(object: &mut Value, key: &str, value: &str) {
     set(object, &["metadata", "annotations", key], json!(value));
 }
 
-/// A reference that makes `owner` the controller of what carries it and keeps it waiting in the foreground.
+/// An ownerReference with `controller` and `blockOwnerDeletion`.
 pub(crate) fn controller_reference(owner: &Value) -> Value {
     let mut reference = owner_reference(owner);
     reference["controller"] = json!(true);
@@ -121,14 +121,14 @@ pub(crate) fn owner_reference(owner: &Value) -> Value {
     })
 }
 
-/// Whether a plain map of labels, such as a Service's selector, matches; an absent or empty one matches nothing.
+/// Whether a plain map of labels, such as a Service's selector, matches. An absent or empty one matches nothing.
 pub(crate) fn selects_plainly(selector: Option<&Value>, object: &Value) -> bool {
     selector.and_then(Value::as_object).is_some_and(|all| {
         !all.is_empty() && all.iter().all(|(key, value)| label(object, key) == value.as_str())
     })
 }
 
-/// The claims a Pod's volumes name, with those of its generic ephemeral volumes.
+/// The claims of a Pod's volumes, with those of its generic ephemeral volumes.
 pub(crate) fn claims(pod: &Value) -> impl Iterator<Item = String> {
     list(pod, "/spec/volumes").iter().filter_map(|volume| {
         if let Some(claim) =

@@ -1,5 +1,5 @@
-//! ReplicaSets and their forerunners, ReplicationControllers: as many active Pods as asked for. A Pod that is going does
-//! not count, so it is replaced at once: pkg/controller/replicaset/replica_set.go, which does both.
+//! ReplicaSets and ReplicationControllers: as many active Pods as requested. A terminating Pod does not count, so it is
+//! replaced at once: pkg/controller/replicaset/replica_set.go, which does both.
 
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ fn sync(resource: Resource, key: &Key, client: &mut Client<'_>) -> Result<Next, 
     done.map(|()| if waits { Next::After(pods::BURST_PERIOD) } else { Next::Rest })
 }
 
-/// Lets Pods go that no longer match.
+/// Releases Pods that no longer match.
 fn release(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     for pod in client.controlled(PODS, uid(owner)) {
         if !is_deleting(&pod) && !matches(owner, &pod) {
@@ -116,7 +116,7 @@ fn release(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-/// A ReplicationController has a plain map for a selector.
+/// The selector of a ReplicationController is a plain map.
 fn matches(owner: &Value, pod: &Value) -> bool {
     let selector = owner.pointer("/spec/selector");
     if kind(owner) == "ReplicaSet" {
@@ -126,7 +126,7 @@ fn matches(owner: &Value, pod: &Value) -> bool {
     }
 }
 
-/// Takes Pods in that match and belong to nobody.
+/// Adopts Pods that match and have no controller.
 fn adopt(owner: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     for pod in client.list(PODS, Some(super::read::namespace(owner))) {
         if controller(&pod).is_none() && active(&pod) && matches(owner, &pod) {

@@ -2,17 +2,19 @@
 
 use crate::store::Key;
 
-/// What a request path and an object's head say of a kind.
+/// A kind of object, as request paths and objects name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Resource {
-    pub(crate) group: &'static str,
-    pub(crate) version: &'static str,
-    pub(crate) plural: &'static str,
-    pub(crate) kind: &'static str,
+pub struct Resource {
+    pub group: &'static str,
+    pub version: &'static str,
+    pub plural: &'static str,
+    pub kind: &'static str,
 }
 
 impl Resource {
-    const fn new(
+    /// A resource by its API group (empty for the core group), version, plural and kind.
+    #[must_use]
+    pub const fn new(
         group: &'static str,
         version: &'static str,
         plural: &'static str,
@@ -21,18 +23,21 @@ impl Resource {
         Self { group, version, plural, kind }
     }
 
-    /// Whether an object of this resource is there.
-    pub(crate) fn has(&self, key: &Key) -> bool {
+    /// Whether an object of this resource has this key.
+    #[must_use]
+    pub fn has(&self, key: &Key) -> bool {
         key.is_of(self.group, self.plural)
     }
 
-    /// Where an object of this resource is; `namespace` is empty for a cluster-scoped one.
-    pub(crate) fn key(&self, namespace: &str, name: &str) -> Key {
+    /// The key of an object of this resource; `namespace` is empty for a cluster-scoped one.
+    #[must_use]
+    pub fn key(&self, namespace: &str, name: &str) -> Key {
         Key::new(self.group, self.plural, namespace, name)
     }
 
     /// `apps/v1`, or `v1` for the core group.
-    pub(crate) fn api_version(&self) -> String {
+    #[must_use]
+    pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()
         } else {

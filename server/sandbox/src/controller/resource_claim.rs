@@ -1,5 +1,5 @@
-//! Gives a device back once no Pod has it, and lets a claim that is to go do so: pkg/controller/resourceclaim, without the
-//! claims that it makes of templates.
+//! ResourceClaims: deallocates a device that no Pod uses, and removes the finalizer of a claim that is being deleted:
+//! pkg/controller/resourceclaim, without the claims from templates.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use super::{Next, Reconcile};
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
-/// What the scheduler puts on a claim to which it gives a device.
+/// The finalizer that the scheduler adds to a claim to which it allocates a device.
 const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 
 pub(super) struct ResourceClaims;
@@ -77,7 +77,7 @@ impl Reconcile for ResourceClaims {
     }
 }
 
-/// Whether who has reserved it is there and may still run; who is no Pod is not this controller's business.
+/// Whether the Pod of a reservation exists and may still run. Reservations of other kinds are not this controller's.
 fn is_there(consumer: &Value, namespace: &str, client: &Client<'_>) -> bool {
     if text(consumer, "/resource") != PODS.plural || !text(consumer, "/apiGroup").is_empty() {
         return true;
@@ -86,7 +86,7 @@ fn is_there(consumer: &Value, namespace: &str, client: &Client<'_>) -> bool {
     pod.is_some_and(|pod| uid(&pod) == text(consumer, "/uid") && !is_done(&pod))
 }
 
-/// Whether a Pod runs no more, or never will: `isPodDone`.
+/// Whether a Pod has ended, or will never run: `isPodDone`.
 fn is_done(pod: &Value) -> bool {
     ended(pod) || is_deleting(pod) && text(pod, "/spec/nodeName").is_empty()
 }

@@ -1,5 +1,6 @@
-//! Counts what the quotas of a namespace limit: pkg/controller/resourcequota/resource_quota_controller.go. What comes is
-//! charged by admission; this one counts when a quota is new or another, when something went, and now and then.
+//! ResourceQuotas: counts what a namespace uses: pkg/controller/resourcequota/resource_quota_controller.go. Admission
+//! charges for what is created; this controller counts when a quota changed, when something was deleted, and
+//! periodically.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,9 +14,9 @@ use super::timing::{QUOTA_PERIOD, Timing};
 use super::{Next, Reconcile};
 use crate::kind::Kind;
 use crate::quantity::Quantity;
+use crate::quota::{self, Evaluator, ResourceList};
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
-use crate::usage::{self, Evaluator, ResourceList};
 
 /// What each quota limits.
 pub(super) struct ResourceQuotas(BTreeMap<Key, ResourceList>);
@@ -31,7 +32,7 @@ impl Reconcile for ResourceQuotas {
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
         if RESOURCE_QUOTAS.has(&event.key) {
-            let hard = usage::list(&event.object["spec"]["hard"]);
+            let hard = quota::list(&event.object["spec"]["hard"]);
             if event.change == Change::Deleted {
                 self.0.remove(&event.key);
             } else if self.0.get(&event.key) != Some(&hard) {
@@ -66,19 +67,19 @@ impl Reconcile for ResourceQuotas {
         _: &mut Queue<Key>,
     ) -> Result<Next, Status> {
         let Some(quota) = client.get(key) else { return Ok(Next::Rest) };
-        let hard = usage::list(&quota["spec"]["hard"]);
-        // What nobody can count keeps what was said of it.
-        let mut used = usage::list(&quota["status"]["used"]);
+        let hard = quota::list(&quota["spec"]["hard"]);
+        // A resource that cannot be counted keeps its last count.
+        let mut used = quota::list(&quota["status"]["used"]);
         used.retain(|name, _| hard.contains_key(name));
         used.extend(count(&quota, &hard, key, client));
         let mut counted = Value::clone(&quota);
-        counted["status"] = json!({"hard": usage::written(&hard), "used": usage::written(&used)});
+        counted["status"] = json!({"hard": quota::written(&hard), "used": quota::written(&used)});
         client.update_status(RESOURCE_QUOTAS, &counted)?;
         Ok(Next::After(QUOTA_PERIOD))
     }
 }
 
-/// `CalculateUsage`: what the objects within a quota's scopes use of what it limits.
+/// `CalculateUsage`: the usage of the limited resources by the objects within a quota's scopes.
 fn count(quota: &Value, hard: &ResourceList, key: &Key, client: &Client<'_>) -> ResourceList {
     let kinds: Vec<Arc<Kind>> = client.discover().namespaced;
     let mut sum = ResourceList::new();
@@ -93,7 +94,7 @@ fn count(quota: &Value, hard: &ResourceList, key: &Key, client: &Client<'_>) -> 
         }
         for object in client.list_of(kind, &key.namespace) {
             if evaluator.is_in_scope(quota, &object) {
-                usage::add(&mut sum, &evaluator.usage(&object, client.now()));
+                quota::add(&mut sum, &evaluator.usage(&object, client.now()));
             }
         }
     }

@@ -8,10 +8,10 @@ use super::read::{controller_reference, name, namespace, uid};
 use super::resource::CONTROLLER_REVISIONS;
 use crate::status::Status;
 
-/// The label by which Pods of one revision are told from those of another.
+/// The label that distinguishes the Pods of one revision.
 pub(super) const HASH: &str = "controller-revision-hash";
 
-/// Records the present template of an owner, unless that was done; returns its hash.
+/// Records the current template of an owner unless it is recorded. Returns its hash.
 pub(super) fn record(owner: &Value, client: &mut Client<'_>) -> Result<String, Status> {
     let template = &owner["spec"]["template"];
     let hash = template_hash(template);
@@ -30,7 +30,7 @@ pub(super) fn record(owner: &Value, client: &mut Client<'_>) -> Result<String, S
             "data": {"spec": {"template": template}},
             "revision": number,
         });
-        client.furnish(CONTROLLER_REVISIONS, object)?;
+        client.create_if_absent(CONTROLLER_REVISIONS, object)?;
     }
     Ok(hash)
 }

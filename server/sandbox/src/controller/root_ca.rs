@@ -1,4 +1,4 @@
-//! Furnishes every namespace with the ConfigMap `kube-root-ca.crt`: pkg/controller/certificates/rootcacertpublisher.
+//! Creates the ConfigMap `kube-root-ca.crt` in every namespace: pkg/controller/certificates/rootcacertpublisher.
 
 use serde_json::json;
 
@@ -56,7 +56,7 @@ impl Reconcile for RootCa {
                 },
                 "data": {"ca.crt": "-----BEGIN CERTIFICATE-----\nthe sandbox has none\n-----END CERTIFICATE-----\n"},
             });
-            client.furnish(CONFIG_MAPS, config_map)?;
+            client.create_if_absent(CONFIG_MAPS, config_map)?;
         }
         Ok(Next::Rest)
     }

@@ -1,5 +1,5 @@
-//! Puts Pods on nodes: those that are ready enough to tolerate, that the Pod selects, and whose volumes are there; of
-//! these one with the fewest Pods. Which one of equals is the seed's choice.
+//! The scheduler: binds a Pod to a node that is ready, tolerated, selected and has its volumes; of these to one with
+//! the fewest Pods. The seed decides between equals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::store::{Change, Event, Key};
 
 #[derive(Default)]
 pub(super) struct Scheduler {
-    /// Pods that found no place. Whatever may help them has them look again.
+    /// Pods that fitted no node. They are tried again when a change may help them.
     pending: BTreeSet<Key>,
-    /// How many Pods each node has.
+    /// The number of Pods on each node.
     load: BTreeMap<String, BTreeSet<Key>>,
 }
 
@@ -112,7 +112,7 @@ impl Scheduler {
         }
     }
 
-    /// A node for a Pod; `None` while a volume is on its way; or why there is none.
+    /// A node for a Pod; `None` while a volume is being provisioned; or the reason why no node fits.
     fn place(&self, pod: &Value, client: &mut Client<'_>) -> Result<Option<String>, String> {
         let nodes = client.list(NODES, None);
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
@@ -141,7 +141,7 @@ impl Scheduler {
             }
         }
         let unavailable = |why: &str| format!("0/{} nodes are available: {why}.", nodes.len());
-        // The real one ends so when nothing could be preempted either.
+        // Kubernetes ends the message in this way when preemption could not help either.
         let hopeless = |why: &str| format!("{} not found", unavailable(why));
         let mut late = Vec::new();
         for claim_name in claims(pod) {
@@ -186,7 +186,7 @@ impl Scheduler {
             let selected = annotation(&claim, binder::SELECTED_NODE).is_some();
             if !selected {
                 let key = CLAIMS.key(namespace(&claim), name(&claim));
-                // Whoever was faster: the next change of the claim leads here again.
+                // Another controller was faster; the next change of the claim leads here again.
                 drop(client.modify(&key, |it| annotate(it, binder::SELECTED_NODE, &node)));
             }
         }
@@ -194,12 +194,12 @@ impl Scheduler {
     }
 }
 
-/// Whether this scheduler is the one a Pod asks for.
+/// Whether a Pod names this scheduler.
 fn is_ours(pod: &Value) -> bool {
     ["", Scheduler::NAME].contains(&text(pod, "/spec/schedulerName"))
 }
 
-/// A node with nothing but the taint that a cordon stands for.
+/// A node with only the taint of a cordon.
 fn unschedulable() -> Value {
     json!({"spec": {"taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]}})
 }

@@ -1,4 +1,5 @@
-//! Furnishes every namespace with the ServiceAccount `default`: pkg/controller/serviceaccount/serviceaccounts_controller.go.
+//! Creates the ServiceAccount `default` in every namespace:
+//! pkg/controller/serviceaccount/serviceaccounts_controller.go.
 
 use serde_json::json;
 
@@ -45,7 +46,7 @@ impl Reconcile for ServiceAccounts {
         let active =
             client.find(NAMESPACES, "", name).is_some_and(|it| phase(&it) != "Terminating");
         if active && client.find(SERVICE_ACCOUNTS, name, DEFAULT).is_none() {
-            client.furnish(
+            client.create_if_absent(
                 SERVICE_ACCOUNTS,
                 json!({"metadata": {"name": DEFAULT, "namespace": name}}),
             )?;

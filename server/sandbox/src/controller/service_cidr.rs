@@ -1,4 +1,4 @@
-//! Keeps a range of addresses that is to go while one of them is used: pkg/controller/servicecidrs.
+//! Protects a ServiceCIDR from deletion while one of its addresses is used: pkg/controller/servicecidrs.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -18,7 +18,7 @@ use crate::store::{Change, Event, Key};
 const FINALIZER: &str = "networking.k8s.io/service-cidr-finalizer";
 
 pub(super) struct ServiceCidrs {
-    /// Those that are to go.
+    /// The ranges that are being deleted.
     waiting: BTreeSet<Key>,
 }
 
@@ -39,7 +39,7 @@ impl Reconcile for ServiceCidrs {
             queue.add(event.key.clone());
         } else if SERVICE_CIDRS.has(&event.key) || IP_ADDRESSES.has(&event.key) {
             self.waiting.remove(&event.key);
-            // What came or went may be what they wait for.
+            // A change of another range may be what they wait for.
             for key in &self.waiting {
                 queue.add(key.clone());
             }
@@ -69,7 +69,7 @@ impl Reconcile for ServiceCidrs {
         if status == "False" {
             return Ok(Next::Rest);
         }
-        // Allocators that have not heard of it may still hand out an address.
+        // Allocators that have not observed the deletion may still hand out an address.
         let passed = time(&range, "/metadata/deletionTimestamp").and_then(|since| {
             RANGE_GRACE.checked_sub(client.now().duration_since(since).unsigned_abs())
         });
@@ -88,7 +88,7 @@ fn with_reason(range: &mut Value, reason: &str) {
     }
 }
 
-/// Whether an address of a range is used that no other range has, be that one to go or not.
+/// Whether an address of a range is used that no other range has, even one that is being deleted.
 fn is_used(range: &Value, client: &Client<'_>) -> bool {
     let others = client.list(SERVICE_CIDRS, None);
     let others = others.iter().filter(|it| name(it) != name(range));

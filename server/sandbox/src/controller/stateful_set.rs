@@ -1,5 +1,7 @@
-//! StatefulSets: Pods by ordinal, each with claims of its own; the same ordinal is not made again before the Pod that had
-//! it is gone: pkg/controller/statefulset/stateful_set_control.go.
+//! StatefulSets: Pods by ordinal, each with its own claims. A Pod is created again only when the one with its ordinal
+//! is gone: pkg/controller/statefulset/stateful_set_control.go.
+
+mod claim;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use super::read::{
 };
 use super::resource::{CLAIMS, PODS, STATEFUL_SETS};
 use super::timing::Timing;
-use super::{Next, Reconcile, revision, stateful_set_claim};
+use super::{Next, Reconcile, revision};
 use crate::status::Status;
 use crate::store::{Event, Key};
 
@@ -51,12 +53,12 @@ impl Reconcile for StatefulSets {
 }
 
 /// The ordinal of a Pod of a set; `None` if its name has none.
-pub(super) fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
+fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
     name(pod).strip_prefix(name(set))?.strip_prefix('-')?.parse().ok()
 }
 
 /// The ordinals a set should have.
-pub(super) fn range(set: &Value) -> std::ops::Range<i64> {
+fn range(set: &Value) -> std::ops::Range<i64> {
     let start = small(number(set, "/spec/ordinals/start").unwrap_or_default());
     start..start.saturating_add(small(number(set, "/spec/replicas").unwrap_or(1)))
 }
@@ -65,7 +67,7 @@ struct Members<'a> {
     set: &'a Value,
     hash: &'a str,
     pods: BTreeMap<i64, Arc<Value>>,
-    /// One after the other, each ready before the next (`OrderedReady`).
+    /// One Pod after the other, each only when the one before is ready (`OrderedReady`).
     ordered: bool,
 }
 
@@ -81,12 +83,12 @@ impl<'a> Members<'a> {
 
     fn sync(&self, client: &mut Client<'_>) -> Result<(), Status> {
         for pod in self.pods.values() {
-            stateful_set_claim::update(self.set, pod, client)?;
+            claim::update(self.set, pod, client)?;
         }
         let wanted = range(self.set);
         let mut made = 0;
         for at in wanted.clone() {
-            // The rest follows when the first of these changes.
+            // The others follow when the first of these changes.
             if made == pods::BURST {
                 return Ok(());
             }
@@ -110,7 +112,7 @@ impl<'a> Members<'a> {
                 Some(_) => {}
             }
         }
-        // From the last one down; in order, one at a time, and only while all before it are well.
+        // From the last Pod down; in order one at a time, and only while all Pods before it are ready.
         for (_, pod) in self.pods.iter().rev().filter(|(at, _)| !wanted.contains(at)) {
             if is_deleting(pod) {
                 if self.ordered {
@@ -126,7 +128,7 @@ impl<'a> Members<'a> {
         self.roll(client)
     }
 
-    /// Replaces what has an old template, from the last one down, one at a time.
+    /// Replaces Pods of an old template from the last one down, one at a time.
     fn roll(&self, client: &mut Client<'_>) -> Result<(), Status> {
         if text(self.set, "/spec/updateStrategy/type") == "OnDelete" {
             return Ok(());
@@ -182,7 +184,7 @@ impl<'a> Members<'a> {
         for template in templates {
             let claim = format!("{}-{member}", name(template));
             match client.find(CLAIMS, namespace(self.set), &claim) {
-                // It still goes: its name is free only then.
+                // The Pod is still terminating, so its name is not free.
                 Some(claim) if is_deleting(&claim) => {
                     return Err(Status::internal(&format!(
                         "pvc {} is being deleted",
@@ -190,7 +192,7 @@ impl<'a> Members<'a> {
                     )));
                 }
                 Some(_) => {}
-                None => stateful_set_claim::create(self.set, template, &claim, client)?,
+                None => claim::create(self.set, template, &claim, client)?,
             }
         }
         pods::create(self.set, pod, client)

@@ -23,10 +23,10 @@ pub(super) struct TaintEviction {
     scheduled: BTreeMap<Key, Eviction>,
 }
 
-/// An eviction to come.
+/// A scheduled eviction.
 struct Eviction {
     uid: String,
-    /// Since when the taint is counted.
+    /// The time since which the taint counts.
     since: Timestamp,
     due: Timestamp,
     done: bool,
@@ -122,7 +122,7 @@ impl TaintEviction {
     }
 }
 
-/// How long a Pod puts up with taints.
+/// The time for which a Pod tolerates the taints.
 enum Patience {
     None,
     For(Duration),

@@ -1,23 +1,23 @@
-//! How long the real ones wait, with where they say so. A world may set the ones in [`Timing`] otherwise.
+//! The waits of the controllers, with their sources in Kubernetes. [`Timing`] has the ones that can be set.
 
 use std::time::Duration;
 
-/// What an administrator can set with flags.
+/// The waits that Kubernetes has flags for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
     /// How long a node may be silent before it is `Unknown`: `--node-monitor-grace-period`,
     /// pkg/controller/nodelifecycle/config/v1alpha1/defaults.go.
     pub node_monitor_grace: Duration,
-    /// How long a kubelet's Lease is good for: `nodeLeaseDurationSeconds` in pkg/kubelet/apis/config/v1beta1/defaults.go.
+    /// The validity of a kubelet's Lease: `nodeLeaseDurationSeconds` in pkg/kubelet/apis/config/v1beta1/defaults.go.
     pub lease: Duration,
-    /// How often nodes are looked at: `--node-monitor-period`, kube-controller-manager.
+    /// The period of the node lifecycle controller: `--node-monitor-period`, kube-controller-manager.
     pub node_monitor_period: Duration,
-    /// How often the autoscaler looks: `--horizontal-pod-autoscaler-sync-period`.
+    /// The period of the autoscaler: `--horizontal-pod-autoscaler-sync-period`.
     pub autoscaler_period: Duration,
-    /// How often claims and volumes are looked at anyway: `--pvclaimbinder-sync-period`.
+    /// The period at which claims and volumes are reconciled: `--pvclaimbinder-sync-period`.
     pub binder_period: Duration,
-    /// How long a Pod stays on a node that is lost, unless it says:
-    /// `--default-not-ready-toleration-seconds` and `--default-unreachable-toleration-seconds` of kube-apiserver.
+    /// How long a Pod without tolerations of its own stays on a lost node: `--default-not-ready-toleration-seconds` and
+    /// `--default-unreachable-toleration-seconds` of kube-apiserver.
     pub toleration: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// What `end2end/cluster/servers.mjs` starts the real control plane with, so that nobody waits for minutes.
+    /// The flags of the control plane in `end2end/cluster/servers.mjs`, which shorten the waits of tests.
     #[must_use]
     pub fn brisk() -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Timing {
         }
     }
 
-    /// How often a kubelet renews its Lease: `nodeLeaseRenewIntervalFraction` in pkg/kubelet/kubelet.go.
+    /// The period at which a kubelet renews its Lease: `nodeLeaseRenewIntervalFraction` in pkg/kubelet/kubelet.go.
     pub(crate) fn lease_renewal(&self) -> Duration {
         self.lease / 4
     }
@@ -55,7 +55,7 @@ impl Timing {
 
 /// `namespaceDeletionGracePeriod` in pkg/controller/namespace/namespace_controller.go.
 pub(crate) const NAMESPACE_GRACE: Duration = Duration::from_secs(5);
-/// The longest wait between two looks at a namespace: `nsControllerRateLimiter`, same file.
+/// The longest wait before a namespace is tried again: `nsControllerRateLimiter`, same file.
 pub(crate) const NAMESPACE_RETRY: Duration = Duration::from_secs(60);
 /// `finalizerEstimateSeconds` in pkg/controller/namespace/deletion/namespaced_resources_deleter.go.
 pub(crate) const FINALIZER_ESTIMATE: i64 = 15;
@@ -72,20 +72,20 @@ pub(crate) const UNMOUNT_RETRY: (Duration, Duration) =
 /// `MaxWaitForUnmountDuration`: pkg/controller/volume/attachdetach/config/v1alpha1/defaults.go
 /// (`reconcilerMaxWaitForUnmountDuration`).
 pub(crate) const FORCE_DETACH: Duration = Duration::from_secs(360);
-/// How often the attach-detach controller reconciles: `reconcilerLoopPeriod`... 100 ms, with a look at Pods each minute;
-/// here it looks when something changes, and this often at what it waits for.
+/// The attach-detach controller reconciles every 100 ms (`reconcilerLoopPeriod`) and lists Pods every minute; here it
+/// reconciles when something changes, and with this period what it waits for.
 pub(crate) const DETACH_PERIOD: Duration = Duration::from_secs(1);
-/// How long a range of addresses that is to go stays for who has not heard of it: `deletionGracePeriod` in
-/// pkg/controller/servicecidrs/servicecidrs_controller.go.
+/// How long a ServiceCIDR that is being deleted stays for components that have not observed it: `deletionGracePeriod`
+/// in pkg/controller/servicecidrs/servicecidrs_controller.go.
 pub(crate) const RANGE_GRACE: Duration = Duration::from_secs(10);
-/// How often quotas are counted anyway: `--resource-quota-sync-period` of kube-controller-manager.
+/// The period at which quotas are counted: `--resource-quota-sync-period` of kube-controller-manager.
 pub(crate) const QUOTA_PERIOD: Duration = Duration::from_secs(300);
-/// How long the CRD finalizer waits between two looks at what is left: pkg/controller/finalizer/crd_finalizer.go of
+/// The period at which the CRD finalizer checks for remaining objects: pkg/controller/finalizer/crd_finalizer.go of
 /// apiextensions-apiserver polls every 5 seconds.
 pub(crate) const INSTANCE_CHECK: Duration = Duration::from_secs(5);
-/// How long containers take to start on a machine of the sandbox.
+/// The time that containers take to start on a node of the sandbox.
 pub(crate) const CONTAINER_START: Duration = Duration::from_millis(500);
-/// How long containers take to stop, if no annotation says otherwise and their grace lasts that long.
+/// The time that containers take to stop, unless an annotation or their grace period says otherwise.
 pub(crate) const CONTAINER_STOP: Duration = Duration::from_secs(1);
-/// How long an unmount that works takes.
+/// The time that an unmount takes.
 pub(crate) const UNMOUNT: Duration = Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! Keeps a volume that is to go while a claim is bound to it: pkg/controller/volume/pvprotection.
+//! Protects a volume from deletion while a claim is bound to it: pkg/controller/volume/pvprotection.
 
 use super::client::Client;
 use super::protection::protect;

@@ -1,28 +1,26 @@
-//! Faults as text.
+//! Scripts of faults.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Action, Faults, Happening, Matcher, NodeFault, Rule};
-use crate::{
-    cluster::Decider,
-    controller::{Condition, Controllers},
-    store::Key,
+use super::{
+    Action, AdmissionDecision, Faults, Matcher, NodeFault, OperatingMode, Rule, ScheduledFault,
 };
+use crate::store::Key;
 
-/// A line that cannot be read.
+/// A line of a script that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct BadLine {
-    /// From 1.
+    /// Counted from 1.
     pub line: usize,
     pub why: String,
 }
 
 impl Faults {
-    /// Reads a script. Lines are rules or happenings; a word that begins with `#` begins a comment, but in JSON and in what
-    /// a webhook says, which go on to the end of their line:
+    /// Reads a script. Each line is a rule (`on`) or a scheduled fault (`at`). A word that begins with `#` begins a
+    /// comment, except in JSON and in a webhook's message, which go on to the end of the line:
     ///
     /// ```text
     /// on delete pods shop/web-* 2x -> reset after
@@ -46,17 +44,18 @@ impl Faults {
     /// at 66s erase widgets.example.com shop/one
     /// ```
     ///
-    /// Times count from `now`. Actions are `latency TIME`, `reset`, `429`, `401`, `403`, `410`, `500`, `503`, `504`,
-    /// `stale CHANGES`, `stall`, `truncate`, `no-bookmarks`; `reset` and the codes from 500 on may be followed by
-    /// `after`: the request has had its effect.
+    /// Times count from `now`. `controllers` are the names that a line may give to a controller. Actions are `latency
+    /// TIME`, `reset`, `429`, `401`, `403`, `410`, `500`, `503`, `504`, `stale CHANGES`, `stall`, `truncate`,
+    /// `no-bookmarks`. After `reset` and the codes from 500 on, `after` says that the request has had its effect.
     ///
-    /// A watch is struck when it is opened, and again whenever it is about to tell something: by `latency`, `reset`,
-    /// `410`, `stall`, `truncate` and `no-bookmarks`. One that stalled stays silent when the rule no longer holds.
+    /// A rule applies to a watch when it is opened, and again whenever it is about to send something: with `latency`,
+    /// `reset`, `410`, `stall`, `truncate` and `no-bookmarks`. A watch that stalled stays silent when the rule no
+    /// longer holds.
     ///
     /// # Errors
     ///
     /// The first line that cannot be read.
-    pub fn parse(text: &str, now: Timestamp) -> Result<Self, BadLine> {
+    pub fn parse(text: &str, now: Timestamp, controllers: &[&str]) -> Result<Self, BadLine> {
         let mut faults = Self::default();
         for (index, line) in text.lines().enumerate() {
             let words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
@@ -65,7 +64,7 @@ impl Faults {
                 [] => Ok(()),
                 ["on", rest @ ..] => rules(rest, now).map(|rules| faults.rules.extend(rules)),
                 ["at", time, rest @ ..] => moment(time, now).and_then(|at| {
-                    faults.plan(at, happening(rest, after(line, 2))?);
+                    faults.schedule(at, scheduled_fault(rest, after(line, 2), controllers)?);
                     Ok(())
                 }),
                 [word, ..] => Err(format!("{word:?} is neither \"on\" nor \"at\"")),
@@ -76,11 +75,11 @@ impl Faults {
     }
 }
 
-/// What can be asked for.
+/// The verbs of requests.
 const VERBS: [&str; 8] =
     ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
-/// A line without its first words, as it is written.
+/// A line without its first words, in its original spacing.
 fn after(line: &str, words: usize) -> &str {
     (0..words).fold(line.trim(), |line, _| {
         line.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start())
@@ -174,11 +173,15 @@ fn action(words: &[&str]) -> Result<Action, String> {
     })
 }
 
-/// Of its words, and of all that is written.
-fn happening(words: &[&str], written: &str) -> Result<Happening, String> {
+/// Reads a fault from its words and the whole line.
+fn scheduled_fault(
+    words: &[&str],
+    written: &str,
+    controllers: &[&str],
+) -> Result<ScheduledFault, String> {
     Ok(match words {
-        ["clock", by] => Happening::ClockJump(duration(by)?),
-        ["compact"] => Happening::Compact,
+        ["clock", by] => ScheduledFault::ClockJump(duration(by)?),
+        ["compact"] => ScheduledFault::Compact,
         ["node", name, how @ ..] => {
             let fault = match how {
                 ["silent"] => Some(NodeFault::Silent),
@@ -194,37 +197,39 @@ fn happening(words: &[&str], written: &str) -> Result<Happening, String> {
                     ));
                 }
             };
-            Happening::Node { name: (*name).into(), fault }
+            ScheduledFault::Node { name: (*name).into(), fault }
         }
         ["controller", name, how @ ..] => {
-            if !Controllers::names().any(|known| known == *name) {
-                let known: Vec<_> = Controllers::names().collect();
-                return Err(format!("no controller is called {name:?}: {}", known.join(", ")));
+            if !controllers.contains(name) {
+                return Err(format!(
+                    "no controller is called {name:?}: {}",
+                    controllers.join(", ")
+                ));
             }
-            let condition = match how {
-                ["off"] => Condition::Off,
-                ["on"] => Condition::Running,
-                ["failing"] => Condition::Failing,
-                ["slow", by] => Condition::Slow(duration(by)?),
+            let mode = match how {
+                ["off"] => OperatingMode::Off,
+                ["on"] => OperatingMode::Running,
+                ["failing"] => OperatingMode::Failing,
+                ["slow", by] => OperatingMode::Slow(duration(by)?),
                 _ => return Err("a controller is off, on, failing, or slow TIME".into()),
             };
-            Happening::Controller { name: (*name).into(), condition }
+            ScheduledFault::Controller { name: (*name).into(), mode }
         }
         ["webhook", name, how, rest @ ..] => {
-            let decider = match *how {
-                "allow" => Some(Decider::Allow),
+            let decision = match *how {
+                "allow" => Some(AdmissionDecision::Allow),
                 "deny" => {
                     let code = rest.first().and_then(|word| word.parse().ok());
                     let message = after(written, if code.is_some() { 4 } else { 3 }).into();
-                    Some(Decider::Deny { code: code.unwrap_or(0), message })
+                    Some(AdmissionDecision::Deny { code: code.unwrap_or(0), message })
                 }
                 "patch" => {
                     let text = after(written, 3);
                     let read = serde_json::from_str::<json_patch::Patch>(text);
                     read.map_err(|error| format!("{text:?} is no JSON patch: {error}"))?;
-                    Some(Decider::Patch(serde_json::from_str(text).unwrap_or_default()))
+                    Some(AdmissionDecision::Patch(serde_json::from_str(text).unwrap_or_default()))
                 }
-                "fail" => Some(Decider::Fail(after(written, 3).into())),
+                "fail" => Some(AdmissionDecision::Fail(after(written, 3).into())),
                 "unscripted" => None,
                 _ => {
                     return Err(format!(
@@ -232,23 +237,25 @@ fn happening(words: &[&str], written: &str) -> Result<Happening, String> {
                     ));
                 }
             };
-            Happening::Webhook { name: (*name).into(), decider }
+            ScheduledFault::Webhook { name: (*name).into(), decision }
         }
-        ["volume", name, "busy"] => Happening::Volume { name: (*name).into(), busy: true },
-        ["volume", name, "free"] => Happening::Volume { name: (*name).into(), busy: false },
-        ["nfs", server, "stale"] => Happening::Nfs { server: (*server).into(), stale: true },
-        ["nfs", server, "repaired"] => Happening::Nfs { server: (*server).into(), stale: false },
-        ["recreate", resource, name] => Happening::Recreate(key(resource, name)),
-        ["corrupt", resource, name] => Happening::Corrupt(key(resource, name)),
-        ["erase", resource, name] => Happening::Erase(key(resource, name)),
-        ["delete", resource, name] => Happening::Delete(key(resource, name)),
+        ["volume", name, "busy"] => ScheduledFault::Volume { name: (*name).into(), busy: true },
+        ["volume", name, "free"] => ScheduledFault::Volume { name: (*name).into(), busy: false },
+        ["nfs", server, "stale"] => ScheduledFault::Nfs { server: (*server).into(), stale: true },
+        ["nfs", server, "repaired"] => {
+            ScheduledFault::Nfs { server: (*server).into(), stale: false }
+        }
+        ["recreate", resource, name] => ScheduledFault::Recreate(key(resource, name)),
+        ["corrupt", resource, name] => ScheduledFault::Corrupt(key(resource, name)),
+        ["erase", resource, name] => ScheduledFault::Erase(key(resource, name)),
+        ["delete", resource, name] => ScheduledFault::Delete(key(resource, name)),
         ["unfinalize", resource, name, finalizer] => {
-            Happening::Unfinalize { key: key(resource, name), finalizer: (*finalizer).into() }
+            ScheduledFault::Unfinalize { key: key(resource, name), finalizer: (*finalizer).into() }
         }
         ["change", resource, name, ..] => {
             let patch =
                 serde_json::from_str(after(written, 3)).map_err(|error| error.to_string())?;
-            Happening::Change { key: key(resource, name), patch }
+            ScheduledFault::Change { key: key(resource, name), patch }
         }
         _ => return Err(format!("{:?} is nothing that happens", words.join(" "))),
     })
@@ -261,7 +268,7 @@ fn key(resource: &str, name: &str) -> Key {
     Key::new(group, plural, namespace, name)
 }
 
-/// So long after now; what is beyond all times never comes.
+/// A duration after now; a time beyond the largest timestamp never comes.
 fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     Ok(now.checked_add(duration(text)?).unwrap_or(Timestamp::MAX))
 }
@@ -278,7 +285,7 @@ fn wait(text: &str) -> Result<Duration, String> {
 mod tests {
     use fastrand::Rng;
 
-    use super::{super::Asked, *};
+    use super::{super::RequestInfo, *};
 
     #[test]
     fn a_script_says_what_strikes() {
@@ -290,24 +297,25 @@ mod tests {
             at 10s node n1 silent
             at 5s clock -5m
         ";
-        let mut faults = Faults::parse(script, start).unwrap();
+        let mut faults = Faults::parse(script, start, &[]).unwrap();
         let mut rng = Rng::with_seed(1);
-        let asked = Asked {
+        let asked = RequestInfo {
             verb: "delete",
             plural: "pods",
             namespace: "shop",
             name: "web-1",
-            ..Asked::default()
+            ..RequestInfo::default()
         };
-        let strike = faults.strike(&asked, start, &mut rng);
-        assert_eq!(strike.action, Some(Action::Reset { after: true }));
-        assert_eq!(strike.latency, Duration::from_millis(200));
-        assert_eq!(faults.strike(&asked, start, &mut rng).action, None);
-        let asked = Asked { verb: "list", plural: "pods", user: "alice", ..Asked::default() };
-        assert_eq!(faults.strike(&asked, start, &mut rng).action, None);
+        let injection = faults.inject(&asked, start, &mut rng);
+        assert_eq!(injection.action, Some(Action::Reset { after: true }));
+        assert_eq!(injection.latency, Duration::from_millis(200));
+        assert_eq!(faults.inject(&asked, start, &mut rng).action, None);
+        let asked =
+            RequestInfo { verb: "list", plural: "pods", user: "alice", ..RequestInfo::default() };
+        assert_eq!(faults.inject(&asked, start, &mut rng).action, None);
         let later = start + SignedDuration::from_secs(30);
         let refused = Some(Action::TooMany { retry_after: Some(3) });
-        assert_eq!(faults.strike(&asked, later, &mut rng).action, refused);
+        assert_eq!(faults.inject(&asked, later, &mut rng).action, refused);
         assert_eq!(faults.next(), Some(start + SignedDuration::from_secs(5)));
         assert_eq!(faults.take_due(later).len(), 2);
     }
@@ -322,17 +330,17 @@ mod tests {
             at 1s compact # all of it
         "##;
         let start = Timestamp::UNIX_EPOCH;
-        let mut faults = Faults::parse(script, start).unwrap();
+        let mut faults = Faults::parse(script, start, &[]).unwrap();
         let said = faults.take_due(start + SignedDuration::from_secs(1));
-        let Happening::Change { patch, .. } = &said[0] else { panic!("{said:?}") };
+        let ScheduledFault::Change { patch, .. } = &said[0] else { panic!("{said:?}") };
         assert_eq!(*patch, serde_json::json!({"data": {"red": "#f00", "gap": "a  b"}}));
-        let decider = |at: usize| match &said[at] {
-            Happening::Webhook { decider: Some(decider), .. } => decider.clone(),
+        let decision = |at: usize| match &said[at] {
+            ScheduledFault::Webhook { decision: Some(decision), .. } => decision.clone(),
             other => panic!("{other:?}"),
         };
-        let denial = Decider::Deny { code: 403, message: "see  #12   # and this".into() };
-        assert_eq!(decider(1), denial);
-        assert_eq!(decider(2), Decider::Fail("# nobody".into()));
+        let denial = AdmissionDecision::Deny { code: 403, message: "see  #12   # and this".into() };
+        assert_eq!(decision(1), denial);
+        assert_eq!(decision(2), AdmissionDecision::Fail("# nobody".into()));
         assert_eq!(said.len(), 4);
     }
 
@@ -340,22 +348,23 @@ mod tests {
     fn a_script_that_joins_does_not_move_the_times_of_others() {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let later = start + SignedDuration::from_secs(60);
-        let mut faults = Faults::parse("on get pods until=30s -> 503", start).unwrap();
-        faults.join(Faults::parse("at 1s compact", later).unwrap());
-        let asked = Asked { verb: "get", plural: "pods", ..Asked::default() };
-        assert_eq!(faults.strike(&asked, later, &mut Rng::with_seed(1)).action, None);
+        let mut faults = Faults::parse("on get pods until=30s -> 503", start, &[]).unwrap();
+        faults.extend(Faults::parse("at 1s compact", later, &[]).unwrap());
+        let asked = RequestInfo { verb: "get", plural: "pods", ..RequestInfo::default() };
+        assert_eq!(faults.inject(&asked, later, &mut Rng::with_seed(1)).action, None);
         assert_eq!(faults.next(), Some(later + SignedDuration::from_secs(1)));
     }
 
     #[test]
     fn a_controller_that_is_not_there_is_named_with_those_that_are() {
+        let known = ["garbage-collector-controller", "kubelet"];
         let parse = |name: &str| {
-            Faults::parse(&format!("at 0s controller {name} off"), Timestamp::UNIX_EPOCH)
+            Faults::parse(&format!("at 0s controller {name} off"), Timestamp::UNIX_EPOCH, &known)
         };
         let bad = parse("garbage-colector").unwrap_err().to_string();
         let beginning = "line 1: no controller is called \"garbage-colector\": ";
         assert!(bad.starts_with(beginning), "{bad}");
-        for name in Controllers::names() {
+        for name in known {
             assert!(bad.contains(name), "{name}: {bad}");
             assert!(parse(name).is_ok(), "{name}");
         }
@@ -386,7 +395,7 @@ mod tests {
             "on list pods -> stall",
         ] {
             assert_eq!(
-                Faults::parse(&format!("\n{text}"), Timestamp::UNIX_EPOCH)
+                Faults::parse(&format!("\n{text}"), Timestamp::UNIX_EPOCH, &[])
                     .err()
                     .map(|bad| bad.line),
                 Some(2),

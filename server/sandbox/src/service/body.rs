@@ -1,4 +1,4 @@
-//! The body of a watch: lines as they come.
+//! The body of a watch: lines that are sent as events come.
 
 use std::{
     collections::VecDeque,
@@ -15,20 +15,20 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use tokio::time::Instant;
 
-use super::{Body, Shared, bell::Ear};
+use super::{Body, Shared, signal::RevisionListener};
 use crate::api::{BOOKMARKS, Batch, End, Watch};
 
 struct Flow {
     shared: Weak<Shared>,
-    ear: Ear,
+    listener: RevisionListener,
     watch: Watch,
-    /// What it had to tell, each with when it arrives: none before the one in front of it, as on a connection.
+    /// Batches that are under way, each with the time of its arrival. As on a connection, none overtakes another.
     held: VecDeque<(Instant, Batch)>,
-    /// What is still to be sent of what has arrived.
+    /// What has arrived and is still to be sent.
     lines: VecDeque<Bytes>,
-    /// What comes after them.
+    /// What follows these lines.
     end: Option<End>,
-    /// Whether the watch has nothing to tell any more, be it that not all has arrived.
+    /// Whether the watch has ended, although not everything has arrived yet.
     told: bool,
     deadline: Instant,
     beat: Instant,
@@ -39,7 +39,7 @@ pub(super) fn watching(shared: &Arc<Shared>, watch: Watch) -> Response<Body> {
     let far = Duration::from_secs(60 * 60 * 24 * 365);
     let flow = Flow {
         shared: Arc::downgrade(shared),
-        ear: shared.bell.listen(),
+        listener: shared.signal.listen(),
         deadline: now + watch.timeout.min(far),
         beat: now + BOOKMARKS,
         watch,
@@ -69,7 +69,7 @@ impl Flow {
                     self.end = Some(End::Whole);
                     return Some((Err(io::ErrorKind::ConnectionReset.into()), self));
                 }
-                // Not even its timeout ends it.
+                // A stalled watch does not end at its timeout either.
                 Some(End::Silence) => pending::<()>().await,
                 None => {}
             }
@@ -94,13 +94,13 @@ impl Flow {
             };
             tokio::select! {
                 biased;
-                () = self.ear.wait(), if !self.told => {}
+                () = self.listener.wait(), if !self.told => {}
                 () = sleep => {}
             }
         }
     }
 
-    /// Asks the watch what there is to tell by now. `None` if there is nobody any more who could know.
+    /// Asks the watch for what it has to send by now. `None` if the sandbox has ended.
     fn ask(&mut self) -> Option<()> {
         let now = Instant::now();
         let over = now >= self.deadline;
@@ -108,11 +108,11 @@ impl Flow {
         if now >= self.beat {
             self.beat = now + BOOKMARKS;
         }
-        self.ear.mark();
+        self.listener.mark();
         let mut batch = {
             let shared = self.shared.upgrade()?;
-            let mut world = shared.lock();
-            self.watch.poll(&mut world.cluster, beats)
+            let mut control_plane = shared.lock();
+            self.watch.poll(&mut control_plane.cluster, beats)
         };
         if over {
             batch.end.get_or_insert(End::Whole);

@@ -1,8 +1,7 @@
-//! What the controllers do to what is deleted, each scenario on a cluster of its own whose time stands still unless the
-//! scenario moves it.
+//! Scenarios of the controllers. Each has a cluster of its own, whose time moves only when the scenario says so.
 #![expect(clippy::unwrap_used, reason = "a scenario that cannot go on fails")]
 
-mod world;
+mod test_cluster;
 
 mod workload;
 mod owner;
@@ -11,9 +10,9 @@ mod storage;
 mod node;
 mod network;
 mod quota;
-mod handling;
-mod conditions;
-mod legible;
+mod robustness;
+mod operating_modes;
+mod readable;
 mod protection;
 mod worlds;
 mod incident;

@@ -1,12 +1,12 @@
 use sandbox::cluster::Propagation::Background;
 use serde_json::json;
 
-use crate::world::{World, deployment};
+use crate::test_cluster::{TestCluster, deployment};
 
-fn web() -> World {
-    let mut world = World::new();
-    world.namespace("shop");
-    world.create([
+fn web() -> TestCluster {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    test.create([
         deployment("web", 2, &[]),
         json!({
             "apiVersion": "v1",
@@ -21,12 +21,12 @@ fn web() -> World {
             "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
         }),
     ]);
-    world.until(5, "ready Pods", |it| it.ready("web") == 2);
-    world
+    test.until(5, "ready Pods", |it| it.ready("web") == 2);
+    test
 }
 
-fn addresses(world: &World) -> usize {
-    let slices = world.list("discovery.k8s.io/endpointslices");
+fn addresses(test: &TestCluster) -> usize {
+    let slices = test.list("discovery.k8s.io/endpointslices");
     let endpoints =
         slices.iter().filter(|it| it["metadata"]["labels"]["kubernetes.io/service-name"] == "web");
     let endpoints =
@@ -35,23 +35,22 @@ fn addresses(world: &World) -> usize {
 }
 
 #[test]
-fn a_service_has_the_addresses_of_its_ready_pods() {
-    let mut world = web();
-    assert_eq!(addresses(&world), 2);
+fn service_has_the_addresses_of_its_ready_pods() {
+    let mut test = web();
+    assert_eq!(addresses(&test), 2);
     assert_eq!(
-        world.at("endpoints/shop/web")["subsets"][0]["addresses"].as_array().unwrap().len(),
+        test.at("endpoints/shop/web")["subsets"][0]["addresses"].as_array().unwrap().len(),
         2
     );
-    world.delete("apps/deployments/shop/web", Background);
-    world.until(10, "no addresses", |it| addresses(it) == 0);
+    test.delete("apps/deployments/shop/web", Background);
+    test.until(10, "no addresses", |it| addresses(it) == 0);
     assert!(
-        world
-            .at("endpoints/shop/web")
+        test.at("endpoints/shop/web")
             .get("subsets")
             .is_none_or(|it| it.as_array().unwrap().is_empty())
     );
-    world.delete("services/shop/web", Background);
-    world.until(2, "neither form", |it| {
+    test.delete("services/shop/web", Background);
+    test.until(2, "neither form", |it| {
         !it.has("endpoints/shop/web")
             && it
                 .list("discovery.k8s.io/endpointslices")
@@ -62,51 +61,52 @@ fn a_service_has_the_addresses_of_its_ready_pods() {
 
 /// The old form names no owner: the garbage collector knows nothing of it.
 #[test]
-fn addresses_whose_service_went_unseen_go_when_their_controller_is_back() {
-    let mut world = web();
-    world.create([json!({
+fn endpoints_of_a_service_that_went_unseen_are_removed_when_the_controller_is_back() {
+    let mut test = web();
+    test.create([json!({
         "apiVersion": "v1",
         "kind": "Endpoints",
         "metadata": {"name": "by-hand", "namespace": "shop"},
     })]);
-    world.off("endpoints-controller");
-    world.delete("services/shop/web", Background);
-    world.run(60);
-    assert!(world.has("endpoints/shop/web") && world.has("endpoints/shop/by-hand"));
-    world.on("endpoints-controller");
-    world.until(1, "none without a Service", |it| {
+    test.off("endpoints-controller");
+    test.delete("services/shop/web", Background);
+    test.run(60);
+    assert!(test.has("endpoints/shop/web") && test.has("endpoints/shop/by-hand"));
+    test.on("endpoints-controller");
+    test.until(1, "none without a Service", |it| {
         !it.has("endpoints/shop/web") && !it.has("endpoints/shop/by-hand")
     });
 }
 
 #[test]
-fn a_slice_that_is_deleted_is_made_again() {
-    let mut world = web();
-    let slice = world
+fn deleted_slice_is_created_again() {
+    let mut test = web();
+    let slice = test
         .list("discovery.k8s.io/endpointslices")
         .into_iter()
         .find(|it| it["metadata"]["namespace"] == "shop");
     let name = sandbox::object::name(slice.unwrap()).to_owned();
-    world.delete(&format!("discovery.k8s.io/endpointslices/shop/{name}"), Background);
-    world.run(1);
-    assert_eq!(addresses(&world), 2);
+    test.delete(&format!("discovery.k8s.io/endpointslices/shop/{name}"), Background);
+    test.run(1);
+    assert_eq!(addresses(&test), 2);
 }
 
 #[test]
-fn a_budget_says_how_many_may_be_evicted() {
-    let mut world = web();
-    let status = |world: &World| world.at("policy/poddisruptionbudgets/shop/web")["status"].clone();
+fn disruption_budget_says_how_many_pods_may_be_evicted() {
+    let mut test = web();
+    let status =
+        |test: &TestCluster| test.at("policy/poddisruptionbudgets/shop/web")["status"].clone();
     assert_eq!(
         (
-            &status(&world)["disruptionsAllowed"],
-            &status(&world)["expectedPods"],
-            &status(&world)["currentHealthy"]
+            &status(&test)["disruptionsAllowed"],
+            &status(&test)["expectedPods"],
+            &status(&test)["currentHealthy"]
         ),
         (&json!(1), &json!(2), &json!(2))
     );
-    let pod = sandbox::object::name(world.pods("web")[0]).to_owned();
-    world.delete(&format!("pods/shop/{pod}"), Background);
-    world.run(0);
-    assert_eq!(status(&world)["disruptionsAllowed"], 0);
-    world.until(10, "allowed again", |it| status(it)["disruptionsAllowed"] == 1);
+    let pod = sandbox::object::name(test.pods("web")[0]).to_owned();
+    test.delete(&format!("pods/shop/{pod}"), Background);
+    test.run(0);
+    assert_eq!(status(&test)["disruptionsAllowed"], 0);
+    test.until(10, "allowed again", |it| status(it)["disruptionsAllowed"] == 1);
 }

@@ -1,16 +1,16 @@
-//! The worlds a sandbox can begin with.
+//! The worlds of a release.
 
 use sandbox::cluster::Propagation::Background;
 use sandbox::object;
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::test_cluster::TestCluster;
 
-fn load(name: &str) -> World {
-    let mut world = World::new();
-    let (objects, faults) = sandbox::world::World::text(name).unwrap();
-    world.load(objects, faults).unwrap();
-    world
+fn load(name: &str) -> TestCluster {
+    let mut test = TestCluster::new();
+    let (objects, faults) = sandbox::world::text(name).unwrap();
+    sandbox::world::load(&mut test, objects, faults).unwrap();
+    test
 }
 
 fn part_of(object: &Value) -> &str {
@@ -18,49 +18,49 @@ fn part_of(object: &Value) -> &str {
 }
 
 /// Everything that was asked for runs, every claim has its volume.
-fn is_settled(world: &World) -> bool {
+fn is_settled(test: &TestCluster) -> bool {
     let bound = |it: &&Value| it["status"]["phase"] == "Bound";
     let complete = |it: &&Value| it["status"]["readyReplicas"] == it["spec"]["replicas"];
     let done = |it: &&Value| it["status"]["succeeded"] == 1;
-    world.list("persistentvolumeclaims").iter().all(bound)
-        && world.list("persistentvolumes").iter().all(bound)
-        && world.list("apps/deployments").iter().all(complete)
-        && world.list("apps/statefulsets").iter().all(complete)
-        && world.list("batch/jobs").iter().all(done)
-        && world
+    test.list("persistentvolumeclaims").iter().all(bound)
+        && test.list("persistentvolumes").iter().all(bound)
+        && test.list("apps/deployments").iter().all(complete)
+        && test.list("apps/statefulsets").iter().all(complete)
+        && test.list("batch/jobs").iter().all(done)
+        && test
             .list("storage.k8s.io/volumeattachments")
             .iter()
             .all(|it| it["status"]["attached"] == true)
 }
 
 #[test]
-fn all_of_them_settle_before_anything_happens() {
-    for name in sandbox::world::World::names() {
-        let mut world = World::new();
-        world.load(sandbox::world::World::text(name).unwrap().0, "").unwrap();
-        world.until(30, name, is_settled);
-        assert!(!world.list("pods").is_empty(), "{name}");
-        let labelled = world.list("apps/deployments").into_iter().any(|it| part_of(it) == name);
+fn every_world_settles_before_its_faults() {
+    for name in sandbox::world::names() {
+        let mut test = TestCluster::new();
+        sandbox::world::load(&mut test, sandbox::world::text(name).unwrap().0, "").unwrap();
+        test.until(30, name, is_settled);
+        assert!(!test.list("pods").is_empty(), "{name}");
+        let labelled = test.list("apps/deployments").into_iter().any(|it| part_of(it) == name);
         assert!(labelled, "{name} is the name of its application");
     }
 }
 
 #[test]
-fn the_consortium_is_what_the_sample_of_the_real_cluster_is() {
-    let mut world = load("consortium");
-    world.until(30, "settled", is_settled);
-    let pods = |of: &str| world.list("pods").into_iter().filter(|it| part_of(it) == of).count();
+fn consortium_matches_the_sample_application_of_the_real_cluster() {
+    let mut test = load("consortium");
+    test.until(30, "settled", is_settled);
+    let pods = |of: &str| test.list("pods").into_iter().filter(|it| part_of(it) == of).count();
     assert_eq!((pods("consortium"), pods("bystander")), (3 + 2 * (4 + 1 + 1), 2));
-    assert_eq!(world.list("persistentvolumes").len(), 3 + 3 + 1);
-    assert_eq!(world.list("storage.k8s.io/volumeattachments").len(), 1);
+    assert_eq!(test.list("persistentvolumes").len(), 3 + 3 + 1);
+    assert_eq!(test.list("storage.k8s.io/volumeattachments").len(), 1);
 }
 
 #[test]
-fn the_shop_goes_in_order_and_nothing_stays() {
-    let mut world = load("shop");
-    world.until(30, "settled", is_settled);
-    world.delete("namespaces//shop", Background);
-    world.until(120, "the end", |it| {
+fn shop_is_deleted_in_order_and_nothing_stays() {
+    let mut test = load("shop");
+    test.until(30, "settled", is_settled);
+    test.delete("namespaces//shop", Background);
+    test.until(120, "the end", |it| {
         !it.has("namespaces//shop")
             && it.list("persistentvolumes").is_empty()
             && it.list("storage.k8s.io/volumeattachments").is_empty()
@@ -68,11 +68,10 @@ fn the_shop_goes_in_order_and_nothing_stays() {
     });
 }
 
-fn stuck(world: &World, namespace: &str) -> usize {
+fn stuck(test: &TestCluster, namespace: &str) -> usize {
     let past =
-        |it: &&Value| object::deletion_timestamp(it).is_some_and(|at| at < world.cluster.now());
-    world
-        .list("pods")
+        |it: &&Value| object::deletion_timestamp(it).is_some_and(|at| at < test.cluster.now());
+    test.list("pods")
         .into_iter()
         .filter(|it| object::namespace(it) == namespace)
         .filter(past)
@@ -80,83 +79,81 @@ fn stuck(world: &World, namespace: &str) -> usize {
 }
 
 #[test]
-fn s1_happens_within_a_minute_and_ends_when_the_export_is_back() {
-    let mut world = load("s1");
-    world.run(60);
-    assert_eq!(stuck(&world, "s1"), 2);
-    assert!(!world.has("persistentvolumeclaims/s1/ledger"));
-    world.run(300);
-    assert_eq!(stuck(&world, "s1"), 2);
-    world.controllers.breakage.restore("nfs.s1.example");
-    world.until(123, "no Pods", |it| it.pods("peer").is_empty());
+fn s1_is_stuck_within_a_minute_and_ends_when_the_export_is_back() {
+    let mut test = load("s1");
+    test.run(60);
+    assert_eq!(stuck(&test, "s1"), 2);
+    assert!(!test.has("persistentvolumeclaims/s1/ledger"));
+    test.run(300);
+    assert_eq!(stuck(&test, "s1"), 2);
+    test.controllers.node_faults.restore("nfs.s1.example");
+    test.until(123, "no Pods", |it| it.pods("peer").is_empty());
 }
 
 #[test]
-fn s2_happens_within_a_minute_and_ends_when_the_volume_is_free() {
-    let mut world = load("s2");
-    world.run(60);
-    assert_eq!(stuck(&world, "s2"), 1);
-    assert_eq!(world.ready("front"), 2);
-    world.controllers.breakage.busy.remove("s2-archive");
-    world.until(123, "no Pods", |it| it.pods("archive").is_empty());
+fn s2_is_stuck_within_a_minute_and_ends_when_the_volume_is_free() {
+    let mut test = load("s2");
+    test.run(60);
+    assert_eq!(stuck(&test, "s2"), 1);
+    assert_eq!(test.ready("front"), 2);
+    test.controllers.node_faults.busy.remove("s2-archive");
+    test.until(123, "no Pods", |it| it.pods("archive").is_empty());
 }
 
 #[test]
-fn s3_happens_within_a_minute_and_ends_when_the_metrics_are_back() {
-    let mut world = load("s3");
-    world.run(60);
-    let failure =
-        object::condition(world.at("namespaces//s3"), "NamespaceDeletionDiscoveryFailure");
+fn s3_is_stuck_within_a_minute_and_ends_when_the_metrics_are_back() {
+    let mut test = load("s3");
+    test.run(60);
+    let failure = object::condition(test.at("namespaces//s3"), "NamespaceDeletionDiscoveryFailure");
     assert_eq!(failure["status"], "True");
-    assert!(!world.has("configmaps/s3/settings"));
-    world.change("apps/deployments/kube-system/metrics-server", |it| {
+    assert!(!test.has("configmaps/s3/settings"));
+    test.change("apps/deployments/kube-system/metrics-server", |it| {
         it["spec"]["replicas"] = json!(1)
     });
-    world.until(90, "the end", |it| !it.has("namespaces//s3"));
+    test.until(90, "the end", |it| !it.has("namespaces//s3"));
 }
 
 #[test]
-fn s4_happens_within_a_minute_and_ends_when_the_operator_is_back() {
-    let mut world = load("s4");
-    let operator = world.at("apps/deployments/s4/queue-operator").clone();
-    world.run(60);
+fn s4_is_stuck_within_a_minute_and_ends_when_the_operator_is_back() {
+    let mut test = load("s4");
+    let operator = test.at("apps/deployments/s4/queue-operator").clone();
+    test.run(60);
     let definition = "apiextensions.k8s.io/customresourcedefinitions//topics.queue.example";
-    assert_eq!(object::condition(world.at(definition), "Terminating")["status"], "True");
-    assert!(world.list("queue.example/topics").iter().all(|it| object::is_deleting(it)));
-    world.create([json!({
+    assert_eq!(object::condition(test.at(definition), "Terminating")["status"], "True");
+    assert!(test.list("queue.example/topics").iter().all(|it| object::is_deleting(it)));
+    test.create([json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "queue-operator", "namespace": "s4"},
         "spec": operator["spec"],
     })]);
-    world.until(30, "the definition gone", |it| !it.has(definition));
+    test.until(30, "the definition gone", |it| !it.has(definition));
 }
 
 #[test]
-fn s5_happens_within_a_minute_and_ends_when_the_machine_is_back() {
-    let mut world = load("s5");
-    world.run(75);
-    assert_eq!(stuck(&world, "s5"), 1);
-    assert_eq!(world.pods("singleton").len(), 1, "no replacement");
-    assert_eq!(object::condition(world.at("nodes//node-a"), "Ready")["status"], "Unknown");
-    world.revive();
-    world
-        .until(60, "a new one", |it| it.ready("singleton") == 1 && it.pods("singleton").len() == 1);
+fn s5_is_stuck_within_a_minute_and_ends_when_the_node_is_back() {
+    let mut test = load("s5");
+    test.run(75);
+    assert_eq!(stuck(&test, "s5"), 1);
+    assert_eq!(test.pods("singleton").len(), 1, "no replacement");
+    assert_eq!(object::condition(test.at("nodes//node-a"), "Ready")["status"], "Unknown");
+    test.revive();
+    test.until(60, "a new one", |it| it.ready("singleton") == 1 && it.pods("singleton").len() == 1);
 }
 
 #[test]
-fn everything_can_be_repaired_at_once() {
+fn every_incident_can_be_repaired_at_once() {
     for name in ["s1", "s2", "s5"] {
-        let mut world = load(name);
-        world.run(80);
-        assert!(stuck(&world, name) > 0, "{name}");
-        world.repair();
-        world.until(130, name, |it| stuck(it, name) == 0);
+        let mut test = load(name);
+        test.run(80);
+        assert!(stuck(&test, name) > 0, "{name}");
+        test.repair();
+        test.until(130, name, |it| stuck(it, name) == 0);
     }
 }
 
 #[test]
-fn a_world_that_cannot_be_made_says_why() {
+fn world_that_cannot_be_loaded_gives_the_reason() {
     for (objects, faults, why) in [
         ("{", "", "its objects are no JSON"),
         ("{}", "", "its objects are no JSON list"),
@@ -168,7 +165,7 @@ fn a_world_that_cannot_be_made_says_why() {
         ),
         ("[]", "at noon tea", "its faults cannot be read"),
     ] {
-        let mut world = World::new();
-        assert_eq!(world.load(objects, faults).unwrap_err().to_string(), why);
+        let mut test = TestCluster::new();
+        assert_eq!(sandbox::world::load(&mut test, objects, faults).unwrap_err().to_string(), why);
     }
 }

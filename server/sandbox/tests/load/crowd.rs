@@ -1,4 +1,4 @@
-//! Many Pods on the nodes they need, and many who watch them: the setting of the benchmark and of the gate.
+//! Many Pods on the nodes that they need, under many watches: shared by the benchmark and the test.
 
 use std::{error::Error, fs};
 
@@ -7,27 +7,29 @@ use http::Request;
 use http_body_util::Full;
 use jiff::Timestamp;
 use sandbox::{
+    control_plane::ControlPlane,
     controller::timing::Timing,
-    service::{Body, Sandbox, World},
+    service::{Body, Sandbox},
 };
 use serde_json::json;
 use tower::ServiceExt;
 
 pub(crate) const OBJECTS: usize = 5_000;
 pub(crate) const WATCHES: usize = 50;
-/// A kubelet runs 110 Pods and no more.
+/// A kubelet runs at most 110 Pods.
 const NODES: usize = OBJECTS.div_ceil(110);
 
-/// A cluster of so many nodes, with all that works in it.
+/// A cluster of these nodes, with its controllers.
 pub(crate) fn cluster() -> Sandbox {
-    let mut world = World::new(Timestamp::UNIX_EPOCH, 1, Timing::default());
-    world.controllers.breakage.machines = (0..NODES).map(|node| format!("node-{node}")).collect();
-    // Nobody judges what was asked of it.
-    world.cluster.log.stop();
-    Sandbox::of(world)
+    let mut control_plane = ControlPlane::new(Timestamp::UNIX_EPOCH, 1, Timing::default());
+    control_plane.controllers.node_faults.kubelets =
+        (0..NODES).map(|node| format!("node-{node}")).collect();
+    // Nothing here reads the log.
+    control_plane.cluster.log.stop();
+    Sandbox::of(control_plane)
 }
 
-/// How many of the Pods run.
+/// The number of Pods that run.
 pub(crate) fn running(sandbox: &Sandbox) -> usize {
     sandbox.with(|world| {
         let pods = world.cluster.store.list("", "pods", None);
@@ -35,7 +37,7 @@ pub(crate) fn running(sandbox: &Sandbox) -> usize {
     })
 }
 
-/// Opens the watches, which have everything before them.
+/// Opens the watches before anything is created.
 pub(crate) async fn watches(sandbox: &Sandbox) -> Result<Vec<Body>, Box<dyn Error>> {
     let mut watches = vec![];
     for _ in 0..WATCHES {
@@ -64,13 +66,13 @@ pub(crate) async fn create(sandbox: &Sandbox, number: usize) -> Result<(), Box<d
     if response.status().is_success() { Ok(()) } else { Err(response.status().to_string().into()) }
 }
 
-/// How many events of a type, such as `ADDED`, a piece of a watch tells.
+/// The number of events of a type, such as `ADDED`, in a piece of a watch.
 pub(crate) fn told(chunk: &[u8], kind: &str) -> usize {
     let begin = format!(r#"{{"type":"{kind}""#);
     chunk.split(|byte| *byte == b'\n').filter(|line| line.starts_with(begin.as_bytes())).count()
 }
 
-/// What this process has of the machine's memory, in bytes: now, and at most so far.
+/// The memory of this process, in bytes: now, and at most so far.
 pub(crate) fn resident() -> [usize; 2] {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     ["VmRSS:", "VmHWM:"].map(|field| {

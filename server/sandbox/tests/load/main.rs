@@ -1,4 +1,5 @@
-//! How much of the machine a crowd costs, and that each of it hears. Alone in its process, whose memory it measures.
+//! The memory of 5,000 Pods under 50 watches, each of which gets every event. It is alone in its process, whose memory
+//! it measures.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod crowd;
@@ -14,13 +15,13 @@ use tokio::time::timeout;
 
 use crowd::{OBJECTS, cluster, create, resident, running, told, watches};
 
-/// As much as it may have, in bytes.
+/// The largest memory of the process, in bytes.
 const LIMIT: usize = 200 << 20;
 
-/// Within this, by the sandbox's clock, all Pods run.
+/// The time by the sandbox's clock within which all Pods run.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// One who watches, and what they were told.
+/// A watch with the number of its events.
 struct Watcher {
     body: Body,
     added: usize,
@@ -34,7 +35,7 @@ impl Watcher {
         self.modified += told(&chunk, "MODIFIED");
     }
 
-    /// Hears all there is by now.
+    /// Reads everything that has come by now.
     fn catch_up(&mut self) {
         while let Some(frame) = self.body.frame().now_or_never() {
             self.hear(frame.unwrap().unwrap());
@@ -50,13 +51,13 @@ async fn five_thousand_objects_under_fifty_watches() {
     let mut watchers: Vec<Watcher> = watches.into_iter().map(watcher).collect();
     for number in 0..OBJECTS {
         create(&sandbox, number).await.unwrap();
-        // Each has heard of it before anything else happens.
+        // Each watch gets the event before anything else happens.
         watchers.iter_mut().for_each(Watcher::catch_up);
         assert!(watchers.iter().all(|it| it.added == number + 1), "{number}");
-        // The controllers have their turn.
+        // The controllers run.
         tokio::task::yield_now().await;
     }
-    // All begin to run, and all hear of it.
+    // All Pods start, and every watch gets that.
     let run = async {
         while running(&sandbox) < OBJECTS {
             let frame = watchers[0].body.frame().await.unwrap().unwrap();
@@ -67,7 +68,7 @@ async fn five_thousand_objects_under_fifty_watches() {
     timeout(PATIENCE, run).await.unwrap();
     watchers.iter_mut().for_each(Watcher::catch_up);
     let told = watchers[0].modified;
-    // Each is bound, and then it runs.
+    // Each Pod is bound, and then it runs.
     assert!(told >= 2 * OBJECTS, "{told} changes");
     assert!(watchers.iter().all(|it| it.modified == told && it.added == OBJECTS));
     let [_, most] = resident();

@@ -1,4 +1,4 @@
-//! The columns of what an administrator decides, and of what is asked of one: rights, limits, priorities, policies.
+//! The columns of kinds for administrators: roles, quotas, priorities, policies.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! How long ago something was, as `k8s.io/apimachinery/pkg/util/duration` tells people.
+//! Ages, as `k8s.io/apimachinery/pkg/util/duration` prints them.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The columns of what stands between the parts of an application: addresses, gates, routes.
+//! The columns of network kinds.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The columns of volumes, of claims to them, and of what provides them.
+//! The columns of volumes, claims and storage classes.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{kind::Kind, object};
 
-/// How the modes of access are told, in this order.
+/// The short names of the access modes, in this order.
 const ACCESS: [(&str, &str); 4] = [
     ("ReadWriteOnce", "RWO"),
     ("ReadOnlyMany", "ROX"),

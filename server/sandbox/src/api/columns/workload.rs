@@ -1,4 +1,4 @@
-//! The columns of what has a template for Pods, and of how many of them may be missing.
+//! The columns of workloads and their disruption budgets.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

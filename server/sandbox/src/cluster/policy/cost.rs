@@ -1,5 +1,5 @@
-//! What an expression may cost: everything it goes through, and everything it hands to a function, is counted, and beyond
-//! a limit it is ended. Nobody's clock is asked, so the same expression ends the same way each time.
+//! The cost limit of expressions: every element that an expression visits or passes to a function counts, and beyond a
+//! limit it is ended. No clock is read, so the same expression always ends in the same way.
 
 use std::{
     collections::BTreeSet,

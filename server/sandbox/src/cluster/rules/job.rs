@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{fixed, not_negative, one_of, pod};
-use crate::{controller, object, status::Cause};
+use crate::{cron, object, status::Cause};
 
 /// What is wrong with a Job's spec, which is at `path` of what is sent.
 pub(super) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
@@ -35,7 +35,7 @@ pub(super) fn schedule(it: &Value, causes: &mut Vec<Cause>) {
     match object::text(it, &["schedule"]) {
         "" => causes.push(Cause::required("spec.schedule", "")),
         text => {
-            if let Some(why) = controller::wrong_schedule(text) {
+            if let Some(why) = cron::parse_error(text) {
                 causes.push(Cause::invalid("spec.schedule", &it["schedule"], &why));
             }
             if text.contains("TZ") {

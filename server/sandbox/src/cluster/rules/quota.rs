@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::super::validate::wrong_qualified_name;
-use crate::{object, status::Cause, usage};
+use crate::{object, quota, status::Cause};
 
 /// `standardQuotaResources`: what can be limited without saying whose it is.
 const STANDARD: [&str; 19] = [
@@ -57,7 +57,7 @@ const CONFLICTS: [[&str; 2]; 2] =
     [["BestEffort", "NotBestEffort"], ["NotTerminating", "Terminating"]];
 
 pub(super) fn spec(spec: &Value, causes: &mut Vec<Cause>) {
-    for (name, amount) in usage::list(&spec["hard"]) {
+    for (name, amount) in quota::list(&spec["hard"]) {
         let field = format!("spec.hard[{name}]");
         let mut wrong = |value: Value, why: &str| causes.push(Cause::invalid(&field, &value, why));
         let unqualified = wrong_qualified_name(&name);
@@ -94,7 +94,7 @@ fn scopes(spec: &Value, causes: &mut Vec<Cause>) {
         if !SCOPES.contains(&scope) {
             wrong("unsupported scope");
         }
-        let limited = usage::list(&spec["hard"]);
+        let limited = quota::list(&spec["hard"]);
         for name in limited.keys().map(String::as_str).filter(|name| is_standard(name)) {
             let fits = match scope {
                 "BestEffort" => name == "pods",

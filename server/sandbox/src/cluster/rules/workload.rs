@@ -1,4 +1,4 @@
-//! Deployments and their like: pkg/apis/apps/validation.
+//! Deployments and the other workloads: pkg/apis/apps/validation.
 
 use serde_json::Value;
 

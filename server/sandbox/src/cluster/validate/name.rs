@@ -4,7 +4,11 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use crate::{kind::Kind, status::Cause};
+use crate::{
+    kind::Kind,
+    label::{LABEL_VALUE, is_label_value},
+    status::Cause,
+};
 
 pub(super) const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
     and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
@@ -15,9 +19,6 @@ pub(crate) const LABEL: &str = "a lowercase RFC 1123 label must consist of lower
 pub(super) const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
     alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
     '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-pub(crate) const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
-    must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
-    validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 /// Why a name is none for this kind.
 pub(super) fn wrong_name(kind: &Kind, name: &str) -> Option<&'static str> {
@@ -81,7 +82,7 @@ pub(crate) fn wrong_qualified_name(name: &str) -> Vec<String> {
     } else if end.len() > 63 {
         wrong.push("name part must be no more than 63 bytes".into());
     }
-    if !has_the_form(end) {
+    if !is_label_value(end) {
         wrong.push(QUALIFIED.into());
     }
     wrong
@@ -97,16 +98,8 @@ pub(super) fn labels(field: &str, labels: &Value, causes: &mut Vec<Cause>) {
         if value.len() > 63 {
             causes.push(Cause::invalid(field, &json!(value), "must be no more than 63 bytes"));
         }
-        if !value.is_empty() && !has_the_form(value) {
+        if !value.is_empty() && !is_label_value(value) {
             causes.push(Cause::invalid(field, &json!(value), LABEL_VALUE));
         }
     }
-}
-
-/// Whether something begins and ends with a letter or digit, and has only those, '-', '_' and '.' between.
-pub(crate) fn has_the_form(name: &str) -> bool {
-    let inside = |one: u8| one.is_ascii_alphanumeric() || b"-_.".contains(&one);
-    let edge = |one: Option<&u8>| one.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = name.as_bytes();
-    bytes.iter().all(|one| inside(*one)) && edge(bytes.first()) && edge(bytes.last())
 }

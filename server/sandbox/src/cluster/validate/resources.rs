@@ -1,4 +1,4 @@
-//! Amounts in objects (`v1.ResourceList`): they must be some, and are kept as Go writes them.
+//! Quantities in objects (`v1.ResourceList`): they must be valid, and are stored in canonical form.
 
 use serde_json::Value;
 

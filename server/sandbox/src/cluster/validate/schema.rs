@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 
-use super::sort_of;
-use crate::status::Cause;
+use crate::{object::json_type, status::Cause};
 
 /// What is wrong with an object. Its metadata are judged elsewhere.
 pub(super) fn check(schema: &Value, object: &Value) -> Vec<Cause> {
@@ -47,7 +46,7 @@ fn value(schema: &Value, is: &Value, field: &str, causes: &mut Vec<Cause>) {
         Value::Bool(_) => "boolean",
         Value::Number(number) if number.is_f64() => "number",
         Value::Number(_) => "integer",
-        other => sort_of(other),
+        other => json_type(other),
     };
     let fits = expected.is_empty()
         || expected == sort

@@ -1,4 +1,4 @@
-//! What an autoscaler is told when it asks for a metric, where nobody serves any.
+//! The errors that an autoscaler gets for its metrics, because none are served.
 
 use serde_json::Value;
 

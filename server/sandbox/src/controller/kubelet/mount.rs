@@ -1,4 +1,4 @@
-//! A Pod's volumes on a machine: what has to be there before it starts, and what may keep them mounted at its end.
+//! A Pod's volumes on a node: what must be there before it starts, and what may keep them mounted at its end.
 
 use std::time::Duration;
 
@@ -6,37 +6,37 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::controller::attach_detach::{attachable, attachment_name, unique_name};
-use crate::controller::breakage::{Breakage, export_of};
 use crate::controller::client::Client;
+use crate::controller::node_faults::{NodeFaults, export_of};
 use crate::controller::read::{flag, is_deleting, list, name, namespace, text};
 use crate::controller::resource::{ATTACHMENTS, CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES};
 use crate::fault::NodeFault;
 
-/// One mounted volume.
+/// A mounted volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mount {
     /// The name of the PersistentVolume, or of the Pod's own volume if there is none.
     volume: String,
-    /// The driver that mounts it, as in the path on the machine.
+    /// The driver that mounts it, as in the path on the node.
     plugin: &'static str,
     /// `server:path` of an NFS export.
     export: Option<String>,
-    /// The container that mounts a part of it, if one does.
+    /// The container that mounts a sub-path of it, if there is one.
     sub_path: Option<String>,
-    /// How the node reports it, if it has to be attached.
+    /// The name under which the node reports it, if it has to be attached.
     pub(super) unique_name: Option<String>,
 }
 
-/// Why a Pod's volumes are not all there.
+/// The reason why a Pod's volumes are not all there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unmounted {
-    /// A volume is not attached to the node yet. If something is in the way, who attaches says so.
+    /// A volume is not attached to the node yet. The attach-detach controller reports what is in the way.
     Unattached,
-    /// What they need is not there.
+    /// An object that a volume needs does not exist.
     Lacks(String),
 }
 
-/// The mounts of a Pod, if everything is there that they need.
+/// The mounts of a Pod, if everything exists that they need.
 pub(super) fn mounts(pod: &Value, client: &Client<'_>) -> Result<Vec<Mount>, Unmounted> {
     let mut mounts = Vec::new();
     for volume in list(pod, "/spec/volumes") {
@@ -134,7 +134,7 @@ fn needed(pod: &Value, volume: &Value, client: &Client<'_>) -> Result<(), Unmoun
     Ok(())
 }
 
-/// The first container that mounts a part of a volume.
+/// The first container that mounts a sub-path of a volume.
 fn sub_path(pod: &Value, volume: &Value) -> Option<String> {
     let partly = |container: &&Value| {
         list(container, "/volumeMounts").iter().any(|it| {
@@ -146,15 +146,15 @@ fn sub_path(pod: &Value, volume: &Value) -> Option<String> {
 }
 
 impl Mount {
-    /// Unmounts it, or says why that cannot be.
+    /// Unmounts the volume, or returns the reason why that fails.
     pub(super) fn unmount(
         &self,
         pod: &str,
         fault: Option<NodeFault>,
-        breakage: &Breakage,
+        node_faults: &NodeFaults,
     ) -> Result<(), String> {
         let path = self.path(pod);
-        let stale = |it: &str| fault == Some(NodeFault::StaleNfs) || breakage.is_stale(it);
+        let stale = |it: &str| fault == Some(NodeFault::StaleNfs) || node_faults.is_stale(it);
         if self.export.as_deref().is_some_and(stale) {
             return Err(match &self.sub_path {
                 Some(container) => format!(
@@ -173,7 +173,7 @@ impl Mount {
                 ),
             });
         }
-        if fault == Some(NodeFault::Busy) || breakage.busy.contains(&self.volume) {
+        if fault == Some(NodeFault::Busy) || node_faults.busy.contains(&self.volume) {
             return Err(format!(
                 "UnmountVolume.TearDown failed for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : unmount \
                  failed: exit status 32\nUnmounting arguments: {path}\nOutput: umount: {path}: target is busy.\n",
@@ -194,7 +194,8 @@ impl Mount {
     }
 }
 
-/// What the kubelet's log says of a failed unmount; there is no event (recorder nil in operation_generator.go).
+/// The line in the kubelet's log about a failed unmount. There is no event (the recorder is nil in
+/// operation_generator.go).
 pub(super) fn log_line(
     mount: &Mount,
     pod: &str,

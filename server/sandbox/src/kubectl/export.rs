@@ -1,13 +1,13 @@
-//! Objects as `kubectl get -o json` prints them of another cluster, made fit to be created in this one: without what that
-//! cluster's machines and controllers said, and in an order in which each finds what it needs.
+//! Objects from `kubectl get -o json` of another cluster, prepared to be created in this one: without what the other
+//! cluster's controllers wrote, and in an order in which each object finds what it needs.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use crate::{object, world::BadWorld};
+use crate::object;
 
-/// Kinds of objects that a cluster makes of others, or by itself.
+/// Kinds whose objects a cluster creates itself.
 const MADE: [&str; 11] = [
     "ControllerRevision",
     "CSINode",
@@ -22,7 +22,7 @@ const MADE: [&str; 11] = [
     "VolumeAttachment",
 ];
 
-/// Kinds whose controllers make what they own, here as there.
+/// Kinds whose controllers create what they own, in this cluster as well.
 const MAKERS: [&str; 7] = [
     "CronJob",
     "DaemonSet",
@@ -33,29 +33,38 @@ const MAKERS: [&str; 7] = [
     "StatefulSet",
 ];
 
-/// Owners above owners above owners: chains are shorter than this.
+/// The longest chain of owners that is followed.
 const DEEPEST: usize = 16;
 
-/// Reads objects: a JSON list, the list that kubectl prints, or one of them alone.
+/// The reason why a text holds no objects.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("its objects are no JSON")]
+    Json(#[from] serde_json::Error),
+    #[error("its objects are no JSON list")]
+    NotAList,
+}
+
+/// Reads objects: a JSON list, a List of kubectl, or a single object.
 ///
 /// # Errors
-/// [`BadWorld::Objects`] and [`BadWorld::NoList`].
-pub(crate) fn read(text: &str) -> Result<Vec<Value>, BadWorld> {
-    let objects = match serde_json::from_str(text).map_err(BadWorld::Objects)? {
+/// [`ExportError`].
+pub(crate) fn read(text: &str) -> Result<Vec<Value>, ExportError> {
+    let objects = match serde_json::from_str(text)? {
         Value::Array(objects) => objects,
         Value::Object(mut list) => match list.remove("items") {
             Some(Value::Array(objects)) => objects,
             None if list.contains_key("kind") => vec![Value::Object(list)],
-            _ => return Err(BadWorld::NoList),
+            _ => return Err(ExportError::NotAList),
         },
-        _ => return Err(BadWorld::NoList),
+        _ => return Err(ExportError::NotAList),
     };
-    Ok(made_fit(objects))
+    Ok(prepared(objects))
 }
 
-/// The objects in the order in which they can be created, with the namespaces that they lack. Where none was printed, all
-/// stays as it is.
-fn made_fit(objects: Vec<Value>) -> Vec<Value> {
+/// The objects in the order in which they can be created, with the namespaces that are missing. Objects that come from
+/// no cluster stay as they are.
+fn prepared(objects: Vec<Value>) -> Vec<Value> {
     if objects.iter().all(|it| object::uid(it).is_empty()) {
         return objects;
     }
@@ -101,7 +110,7 @@ fn is_made(it: &Value, kinds: &HashMap<String, String>) -> bool {
     MADE.contains(&kind) || by_each_namespace || maker
 }
 
-/// Takes away what was said by a cluster that is not this one.
+/// Removes what only the other cluster's components could write.
 fn strip(it: &mut Value, kinds: &HashMap<String, String>, volumes: &HashSet<String>) {
     for field in ["resourceVersion", "managedFields", "generation", "selfLink"] {
         object::unset(it, &["metadata", field]);
@@ -120,7 +129,7 @@ fn strip(it: &mut Value, kinds: &HashMap<String, String>, volumes: &HashSet<Stri
                 ports.iter_mut().for_each(|port| object::unset(port, &["nodePort"]));
             }
         }
-        // Whom it selects is the controller's word, by the UID it had.
+        // The controller selects by the UID of the Job in the other cluster.
         "Job" if it.pointer("/spec/manualSelector") != Some(&Value::Bool(true)) => {
             object::unset(it, &["spec", "selector"]);
             for label in [
@@ -157,7 +166,7 @@ fn strip(it: &mut Value, kinds: &HashMap<String, String>, volumes: &HashSet<Stri
     }
 }
 
-/// What others of any kind need comes first.
+/// The rank of an object in the order of creation: what objects of other kinds need comes first.
 fn rank(it: &Value) -> u8 {
     match object::text(it, &["kind"]) {
         "CustomResourceDefinition" => 0,
@@ -170,7 +179,7 @@ fn rank(it: &Value) -> u8 {
     }
 }
 
-/// By UID, how many owners stand above an object; of those in a circle some number.
+/// By UID, the number of owners above an object; for those in a circle some number.
 fn depths(objects: &[Value]) -> HashMap<String, usize> {
     let mut depths: HashMap<String, usize> =
         objects.iter().map(|it| (object::uid(it).to_owned(), 0)).collect();
@@ -185,8 +194,8 @@ fn depths(objects: &[Value]) -> HashMap<String, usize> {
     depths
 }
 
-/// Gives an object the owners that were created before it, by the UIDs they have here.
-pub(crate) fn adopt(object: &mut Value, uids: &HashMap<String, String>) {
+/// Replaces the UIDs of owners by those that they have in this cluster, and drops the owners that are not there.
+pub(crate) fn replace_owner_uids(object: &mut Value, uids: &HashMap<String, String>) {
     let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") else {
         return;
     };
@@ -199,24 +208,25 @@ pub(crate) fn adopt(object: &mut Value, uids: &HashMap<String, String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{controller::timing::Timing, play::Game, store::Key, world::World};
+    use crate::{control_plane::ControlPlane, controller::timing::Timing, demo::Demo, store::Key};
 
-    fn empty() -> World {
-        let mut world = World::new("2026-01-01T00:00:00Z".parse().unwrap(), 1, Timing::default());
+    fn empty() -> ControlPlane {
+        let mut world =
+            ControlPlane::new("2026-01-01T00:00:00Z".parse().unwrap(), 1, Timing::default());
         world.cluster.clock.set_speed(0);
-        world.turn();
+        world.run_until_idle();
         world
     }
 
-    fn pass(world: &mut World, seconds: u64) {
+    fn pass(world: &mut ControlPlane, seconds: u64) {
         for _ in 0..seconds {
             world.cluster.clock.advance(std::time::Duration::from_secs(1));
-            world.turn();
+            world.run_until_idle();
         }
     }
 
-    /// Everything that a person would see, by kind, place and name; what has a name by chance, by its kind and place.
-    fn seen(world: &World, kinds: &[(&str, &str)]) -> Vec<String> {
+    /// What a person sees: kind, namespace and name; for a generated name only the kind and namespace.
+    fn seen(world: &ControlPlane, kinds: &[(&str, &str)]) -> Vec<String> {
         let mut seen: Vec<String> = vec![];
         for (group, plural) in kinds {
             for it in world.cluster.list(group, plural, None) {
@@ -250,10 +260,10 @@ mod tests {
     ];
 
     #[test]
-    fn what_one_cluster_prints_another_one_has() {
+    fn exported_cluster_is_created_again() {
         for name in ["consortium", "shop"] {
             let mut there = empty();
-            Game::named(name).unwrap().unwrap().set_up(&mut there).unwrap();
+            Demo::named(name).unwrap().unwrap().set_up(&mut there).unwrap();
             pass(&mut there, 60);
             let kinds: Vec<(String, String)> = there
                 .cluster
@@ -268,14 +278,14 @@ mod tests {
                 .collect();
             let printed = json!({"apiVersion": "v1", "kind": "List", "items": printed}).to_string();
             let mut here = empty();
-            Game::from_text("own", &printed, "").unwrap().set_up(&mut here).unwrap();
+            Demo::from_text("own", &printed, "").unwrap().set_up(&mut here).unwrap();
             pass(&mut here, 60);
             assert_eq!(seen(&here, &KINDS), seen(&there, &KINDS), "{name}");
         }
     }
 
     #[test]
-    fn owners_are_found_by_the_uids_they_have_here_and_namespaces_are_made() {
+    fn owners_get_the_uids_of_this_cluster_and_missing_namespaces_are_created() {
         let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
             "name": "owner", "namespace": "a", "uid": "owner", "resourceVersion": "7"}});
         let owned = |name: &str, of: &str| {
@@ -290,7 +300,7 @@ mod tests {
             owner
         ]);
         let mut world = empty();
-        Game::from_text("own", &printed.to_string(), "").unwrap().set_up(&mut world).unwrap();
+        Demo::from_text("own", &printed.to_string(), "").unwrap().set_up(&mut world).unwrap();
         pass(&mut world, 60);
         let get = |name: &str| world.cluster.get(&Key::new("", "configmaps", "a", name)).unwrap();
         let owners = |name: &str| -> Vec<&str> {
@@ -306,18 +316,18 @@ mod tests {
     }
 
     #[test]
-    fn owners_in_a_circle_end() {
+    fn circle_of_owners_ends() {
         let one = |uid: &str, of: &str| {
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
                 "name": uid, "namespace": "a", "uid": uid,
                 "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": of, "uid": of}]}})
         };
-        assert_eq!(made_fit(vec![one("a", "b"), one("b", "a")]).len(), 3);
+        assert_eq!(prepared(vec![one("a", "b"), one("b", "a")]).len(), 3);
     }
 
     #[test]
-    fn what_nobody_printed_stays_as_it_is() {
+    fn objects_without_a_uid_stay_as_they_are() {
         let own = json!({"kind": "Pod", "metadata": {"name": "p"}, "spec": {"nodeName": "node-1"}});
-        assert_eq!(made_fit(vec![own.clone()]), [own]);
+        assert_eq!(prepared(vec![own.clone()]), [own]);
     }
 }

@@ -1,5 +1,6 @@
-//! What is broken below the API: mounts, exports, and owners that do not let go. Faults set it, kubelets, drivers and
-//! stubborn owners meet it. What is broken about a node as a whole is in [`crate::fault::Faults::node`].
+//! What is broken below the API: mounts, NFS exports, and owners that create objects again. Scheduled faults set it;
+//! kubelets, volume drivers and operators run into it. What is wrong with a node as a whole is in
+//! [`crate::fault::Faults::node`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -9,29 +10,29 @@ use serde_json::Value;
 use super::read::text;
 use crate::store::Key;
 
-/// How much of a kubelet's log is kept: enough to see the last failures of each of its Pods.
+/// The number of lines of a kubelet's log that are kept: enough for the last failures of each of its Pods.
 const LOG_LINES: usize = 200;
 
-/// What is there of the world outside the API, and how it is broken.
+/// The world outside the API, and how it is broken.
 #[derive(Debug, Default)]
-pub struct Breakage {
-    /// The machines that have a kubelet, by the name of their Node. A Node that a client makes has none.
-    pub machines: BTreeSet<String>,
+pub struct NodeFaults {
+    /// The nodes that have a kubelet. A Node that a client creates has none.
+    pub kubelets: BTreeSet<String>,
     /// Volumes whose unmount fails because something still has them open, by the name of the PersistentVolume.
     pub busy: BTreeSet<String>,
     /// NFS servers that answer every handle with `ESTALE`.
     pub stale_servers: BTreeSet<String>,
-    /// NFS exports whose directory was removed, as `server:path`. Whoever still has one mounted has a stale handle.
+    /// NFS exports whose directory was removed, as `server:path`. A node that still has one mounted has a stale handle.
     pub removed_exports: BTreeSet<String>,
-    /// Objects that something outside the cluster makes again whenever they are gone, with what they were like when it
-    /// began to, if they were there.
+    /// Objects that something outside the cluster creates again whenever they are gone, with the state that they had
+    /// when it began, if they existed.
     pub recreated: BTreeMap<Key, Option<Arc<Value>>>,
     /// The last lines of each kubelet's log, by node.
     pub kubelet_logs: BTreeMap<String, VecDeque<String>>,
 }
 
-impl Breakage {
-    /// Repairs all that is broken. The machines stay, and so do the logs.
+impl NodeFaults {
+    /// Repairs everything. The nodes and the logs stay.
     pub fn repair(&mut self) {
         self.busy.clear();
         self.stale_servers.clear();
@@ -39,7 +40,7 @@ impl Breakage {
         self.recreated.clear();
     }
 
-    /// A server answers again, and the directories of its exports that were removed are back.
+    /// Repairs a server and restores the directories of its exports.
     pub fn restore(&mut self, server: &str) {
         self.stale_servers.remove(server);
         self.removed_exports.retain(|it| it.split_once(':').is_none_or(|(its, _)| its != server));

@@ -1,14 +1,19 @@
-//! The five fields of a CronJob's schedule.
+//! The schedule of a CronJob, as Kubernetes reads it: `cron.ParseStandard` of robfig/cron, five fields or a descriptor.
+//!
+//! No crate reads schedules as robfig/cron does. `croner` 4 comes closest: it accepts `L`, `W`, `#` and a field for seconds,
+//! which Kubernetes refuses with 422; it refuses `5/15`, `?` in the field for minutes and `@midnight`, which Kubernetes
+//! accepts; and it takes `*/2` for a restricted day of the month, so that `0 0 */2 * fri` also runs on other days than
+//! Fridays. `cron` 0.17 and `cronexpr` 1.7 have the same extensions, and other fields or time zones of their own.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// How far ahead a schedule is searched: one that names the 29th of February has an answer within this.
+/// How many years a schedule is searched ahead. A schedule on 29 February has a time within them.
 const YEARS: i64 = 8;
 
-/// A parsed schedule: minute, hour, day of month, month, day of week as sets of bits.
+/// A parsed schedule. Each field is a set of bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     minutes: u64,
     hours: u64,
     days: u64,
@@ -20,7 +25,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// Reads `*/5 3 * * 1-5`, names of months and days, and the short forms such as `@hourly`.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = match text.trim() {
             "@yearly" | "@annually" => "0 0 1 1 *",
             "@monthly" => "0 0 1 * *",
@@ -52,7 +57,7 @@ impl Schedule {
     }
 
     /// The first time after another, in UTC.
-    pub(super) fn after(&self, at: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn after(&self, at: Timestamp) -> Option<Timestamp> {
         let start = at.as_second().div_euclid(60) * 60 + 60;
         let mut at = Timestamp::from_second(start).ok()?.to_zoned(TimeZone::UTC);
         let last = i64::from(at.year()) + YEARS;
@@ -76,9 +81,9 @@ impl Schedule {
     }
 }
 
-/// Why a text is no schedule, in the words of robfig/cron.
-pub(crate) fn wrong(text: &str) -> Option<String> {
-    // Read by the real one; here nothing comes of it.
+/// The error of robfig/cron for a text that is not a schedule.
+pub(crate) fn parse_error(text: &str) -> Option<String> {
+    // Kubernetes accepts it; here it never runs.
     if text.starts_with("@every ") || Schedule::parse(text).is_some() {
         return None;
     }
@@ -128,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_time_is_the_first_that_fits() {
+    fn next_time_is_the_first_that_matches() {
         for (schedule, after, expected) in [
             ("*/5 * * * *", "2026-11-21T08:42:10Z", "2026-11-21T08:45:00Z"),
             ("0 3 * * *", "2026-11-21T08:42:10Z", "2026-11-22T03:00:00Z"),
@@ -144,6 +149,25 @@ mod tests {
             ["", "* * * *", "60 * * * *", "*/0 * * * *", "a b c d e", "5-1-2 * * * *", "0 0 30 2 *"]
         {
             assert_eq!(next(nonsense, "2026-11-21T08:00:00Z"), None, "{nonsense}");
+        }
+    }
+
+    /// What `croner` reads otherwise; see the module's documentation.
+    #[test]
+    fn extensions_are_refused_and_steps_are_read_as_robfig_cron_reads_them() {
+        for extension in ["0 0 L * *", "0 0 15W * *", "0 0 * * 1#2", "* * * * * *"] {
+            assert!(parse_error(extension).is_some(), "{extension}");
+        }
+        for (schedule, expected) in [
+            ("5/15 * * * *", "2026-11-21T08:50:00Z"),
+            ("? * * * *", "2026-11-21T08:43:00Z"),
+            ("@midnight", "2026-11-22T00:00:00Z"),
+            // A day of the month that begins with `*` does not widen the day of the week.
+            ("0 0 */2 * fri", "2026-11-27T00:00:00Z"),
+        ] {
+            assert_eq!(parse_error(schedule), None, "{schedule}");
+            let found = next(schedule, "2026-11-21T08:42:10Z");
+            assert_eq!(found.as_deref(), Some(expected), "{schedule}");
         }
     }
 }

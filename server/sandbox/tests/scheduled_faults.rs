@@ -1,5 +1,4 @@
-//! What each line of a script does that says what happens, as who speaks HTTP sees it, under paused time. What rules do
-//! to requests is in `faults.rs`.
+//! Each kind of scheduled fault, seen by an HTTP client under paused time. Rules are in `faults.rs`.
 #![expect(clippy::unwrap_used, reason = "a scene that cannot go on fails")]
 
 use std::{collections::BTreeMap, time::Duration};
@@ -8,13 +7,15 @@ use bytes::Bytes;
 use http::{Method, Request, header};
 use http_body_util::{BodyExt, Full};
 use jiff::Timestamp;
-use sandbox::{controller::timing::Timing, fault::Faults, object, service::Sandbox, world::World};
+use sandbox::{
+    control_plane::ControlPlane, controller::timing::Timing, object, service::Sandbox, world,
+};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tower::ServiceExt;
 
-/// A cluster of three machines with a namespace `shop` in it: a Pod on each of two machines that has a directory of an
-/// NFS server mounted, one that has nothing, a ReplicaSet of one, and a ConfigMap that a finalizer holds.
+/// A cluster of three nodes with a namespace `shop`: a Pod on each of two nodes that mounts an NFS export, one without
+/// volumes, a ReplicaSet of one, and a ConfigMap with a finalizer.
 fn objects() -> Vec<Value> {
     let pod = |name: &str, node: &str, volumes: Value| {
         json!({
@@ -95,10 +96,10 @@ fn objects() -> Vec<Value> {
     ]
 }
 
-/// Who asks.
+/// An HTTP client.
 struct Client {
     sandbox: Sandbox,
-    /// Where it began to watch.
+    /// The revision from which it watches.
     since: u64,
     uids: BTreeMap<String, String>,
 }
@@ -106,9 +107,9 @@ struct Client {
 impl Client {
     async fn new() -> Self {
         let start: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
-        let mut world = World::new(start, 1, Timing::default());
-        world.furnish(objects()).unwrap();
-        let sandbox = Sandbox::of(world);
+        let mut control_plane = ControlPlane::new(start, 1, Timing::default());
+        world::create_all(&mut control_plane, objects()).unwrap();
+        let sandbox = Sandbox::of(control_plane);
         sleep(Duration::from_secs(30)).await;
         let since = sandbox.with(|world| world.cluster.store.revision());
         let mut client = Self { sandbox, since, uids: BTreeMap::new() };
@@ -118,19 +119,19 @@ impl Client {
         client
     }
 
-    /// Tells the sandbox what happens.
+    /// Schedules a fault for now.
     async fn tell(&self, line: &str) -> String {
         self.sandbox.with(|world| {
-            let faults = Faults::parse(&format!("at 0s {line}"), world.cluster.steady());
-            world.cluster.faults.join(faults.unwrap());
+            let faults = world.parse_faults(&format!("at 0s {line}"));
+            world.cluster.faults.extend(faults.unwrap());
         });
         self.sandbox.wake();
         sleep(Duration::from_millis(1)).await;
-        let failures = self.sandbox.with(World::take_failures);
-        failures.first().map_or("so be it".into(), |failure| failure.why.clone())
+        let failures = self.sandbox.with(ControlPlane::take_failed_faults);
+        failures.first().map_or("so be it".into(), |failure| failure.reason.clone())
     }
 
-    /// Asks, and says in a few words what was answered.
+    /// Sends a request, and returns a short form of the answer.
     async fn see(&mut self, method: Method, path: &str) -> String {
         let place = match path.split('/').next().unwrap().split('?').next().unwrap() {
             "nodes" => format!("/api/v1/{path}"),
@@ -203,7 +204,7 @@ impl Client {
         if told.is_empty() { "there".into() } else { told.join(", ") }
     }
 
-    /// Does one step of a scene.
+    /// Runs one step.
     async fn step(&mut self, step: &str) -> String {
         let words: Vec<&str> = step.split_whitespace().collect();
         match words.as_slice() {
@@ -220,16 +221,15 @@ impl Client {
     }
 }
 
-/// Plays a scene: what is done, and after `->` what is seen of it.
-async fn check(scene: &str) {
+/// Runs a list of steps: each is an action, and after `->` its result.
+async fn check(part: &str) {
     let mut client = Client::new().await;
     let mut seen = vec![];
-    for line in scene.lines().map(str::trim).filter(|line| !line.is_empty()) {
+    for line in part.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let step = line.split(" -> ").next().unwrap();
         seen.push(format!("{step} -> {}", client.step(step).await));
     }
-    let expected: Vec<&str> =
-        scene.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let expected: Vec<&str> = part.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     assert_eq!(seen.join("\n"), expected.join("\n"));
 }
 

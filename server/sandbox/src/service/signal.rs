@@ -1,5 +1,5 @@
-//! Tells whoever waits that the store has moved. As a watch channel, but its waiters wake in the order in which they
-//! began to wait: a seed must fix that too.
+//! Wakes the tasks that wait for another revision of the store. Unlike tokio's watch channel it wakes them in the order
+//! in which they began to wait, because a seed must fix that order too.
 
 use std::{
     pin::pin,
@@ -8,25 +8,25 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// What is rung. Clones of the handle are of the same bell.
+/// The sending side. Clones are handles to the same signal.
 #[derive(Clone, Default)]
-pub(super) struct Bell(Arc<Inner>);
+pub(super) struct RevisionSignal(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// How often it was rung, and for which revision last.
+    /// How often the signal was given, and the revision of the last time.
     rung: Mutex<(u64, u64)>,
     waiters: Notify,
 }
 
-/// Somebody who listens, and what they have heard.
-pub(super) struct Ear {
-    bell: Bell,
+/// The receiving side, with the number of signals that it has seen.
+pub(super) struct RevisionListener {
+    signal: RevisionSignal,
     heard: u64,
 }
 
-impl Bell {
-    /// Rings if the revision is another one.
+impl RevisionSignal {
+    /// Signals if the revision has changed.
     pub(super) fn tell(&self, revision: u64) {
         let mut rung = self.0.rung.lock().unwrap_or_else(PoisonError::into_inner);
         if rung.1 != revision {
@@ -44,23 +44,23 @@ impl Bell {
         self.0.rung.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 
-    pub(super) fn listen(&self) -> Ear {
-        Ear { bell: self.clone(), heard: self.count() }
+    pub(super) fn listen(&self) -> RevisionListener {
+        RevisionListener { signal: self.clone(), heard: self.count() }
     }
 }
 
-impl Ear {
-    /// Takes all rings so far as heard.
+impl RevisionListener {
+    /// Counts all signals so far as seen.
     pub(super) fn mark(&mut self) {
-        self.heard = self.bell.count();
+        self.heard = self.signal.count();
     }
 
-    /// Waits for a ring that was not heard.
+    /// Waits for a signal that was not seen.
     pub(super) async fn wait(&mut self) {
         loop {
-            let mut ring = pin!(self.bell.0.waiters.notified());
+            let mut ring = pin!(self.signal.0.waiters.notified());
             ring.as_mut().enable();
-            let count = self.bell.count();
+            let count = self.signal.count();
             if count != self.heard {
                 self.heard = count;
                 return;

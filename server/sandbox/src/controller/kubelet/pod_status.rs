@@ -1,11 +1,12 @@
-//! What a kubelet says of a Pod's life, and the annotations that direct it:
+//! What a kubelet reports of a Pod, and the annotations that control it:
 //!
-//! - `pod-delete.stage.kwok.x-k8s.io/delay` how long its containers take to stop (`2s`, `1500ms`); 1 s without it;
-//! - `unwind.test/completes` its containers end well by themselves: `true`, or after this time;
-//!   `unwind.test/completes-after` is another way to say the time;
-//! - `unwind.test/hold` what goes wrong at its end, until the annotation is taken off: `silent` nothing happens at all,
-//!   `kill` its containers cannot be stopped and an event says so, `unmount` its volumes cannot be unmounted, `cgroup` what
-//!   its containers ran in cannot be removed.
+//! - `pod-delete.stage.kwok.x-k8s.io/delay`: the time that its containers take to stop (`2s`, `1500ms`); 1 s without
+//!   it;
+//! - `unwind.test/completes`: its containers succeed by themselves, `true` or after this time;
+//!   `unwind.test/completes-after` also gives the time;
+//! - `unwind.test/hold`: the failure at its end, until the annotation is removed: with `silent` nothing happens at all,
+//!   with `kill` its containers cannot be stopped and an event says so, with `unmount` its volumes cannot be unmounted,
+//!   with `cgroup` its cgroup cannot be removed.
 
 use std::time::Duration;
 
@@ -22,11 +23,11 @@ const DELAY: &str = "pod-delete.stage.kwok.x-k8s.io/delay";
 const COMPLETES: &str = "unwind.test/completes";
 const COMPLETES_AFTER: &str = "unwind.test/completes-after";
 const HOLD: &str = "unwind.test/hold";
-/// How long containers run that end by themselves, unless they say.
+/// The time that self-ending containers run, unless an annotation gives another.
 const COMPLETION: Duration = Duration::from_millis(500);
-/// How long containers get that nobody knows any more: `SyncTerminatingRuntimePod` gives them one second.
+/// The time that containers get after their Pod is gone from the API: one second in `SyncTerminatingRuntimePod`.
 pub(super) const FORCED_STOP: Duration = Duration::from_secs(1);
-/// What a container says that SIGTERM ended.
+/// The exit code of a container that SIGTERM ended.
 pub(super) const EXIT_CODE: i64 = 143;
 
 pub(super) fn hold(pod: &Value) -> Option<&str> {
@@ -37,7 +38,7 @@ pub(super) fn stop_time(pod: &Value) -> Duration {
     annotation(pod, DELAY).and_then(duration).unwrap_or(CONTAINER_STOP)
 }
 
-/// After how long its containers end by themselves, if they do.
+/// The time after which its containers end by themselves, if they do.
 pub(super) fn completion(pod: &Value) -> Option<Duration> {
     let said = annotation(pod, COMPLETES).filter(|it| *it != "false")?;
     Some(
@@ -62,7 +63,7 @@ fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// Says that a Pod runs.
+/// Reports that a Pod runs.
 pub(super) fn run(
     pod: &Value,
     address: &str,
@@ -72,7 +73,7 @@ pub(super) fn run(
     let now = client.now();
     let mut changed = pod.clone();
     let ready = |changed: &mut Value, kind: &str| conclude(changed, kind, "True", None, now);
-    // That it is scheduled is for the scheduler to say, who has nothing to do with one that names its node.
+    // The scheduler reports that a Pod is scheduled, and it is not involved where the Pod names its node.
     for kind in ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"] {
         ready(&mut changed, kind);
     }
@@ -102,7 +103,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Says again that a Pod runs if somebody said otherwise meanwhile, as the node controller does of a lost node's Pods.
+/// Reports again that a Pod runs if the node lifecycle controller has marked it as not ready meanwhile.
 pub(super) fn keep_running(
     pod: &Value,
     address: &str,
@@ -112,7 +113,7 @@ pub(super) fn keep_running(
     if is_true(pod, "Ready") || ended(pod) { Ok(()) } else { run(pod, address, started, client) }
 }
 
-/// Says that a Pod's containers were told to stop.
+/// Reports that a Pod's containers have got SIGTERM.
 pub(super) fn announce(pod: &Value, client: &mut Client<'_>) {
     for container in list(pod, "/spec/containers") {
         let message = format!("Stopping container {}", text(container, "/name"));
@@ -120,7 +121,7 @@ pub(super) fn announce(pod: &Value, client: &mut Client<'_>) {
     }
 }
 
-/// Says that a Pod's containers ended, all with this code. A Pod that ended stays as it is.
+/// Reports that a Pod's containers have ended, all with this code. A Pod that has ended keeps its status.
 pub(super) fn terminate(
     pod: &Value,
     code: i64,
@@ -135,7 +136,7 @@ pub(super) fn terminate(
     let well = code == 0;
     let phase = if well { "Succeeded" } else { "Failed" };
     let reason = if well { "PodCompleted" } else { "PodFailed" };
-    // The sandbox of one that ended by itself is there until the Pod is deleted.
+    // The sandbox of a Pod that ended by itself stays until the Pod is deleted.
     let kinds = ["Ready", "ContainersReady", "PodReadyToStartContainers"];
     for kind in &kinds[..if well { 2 } else { 3 }] {
         conclude(&mut changed, kind, "False", Some(reason), now);
@@ -172,7 +173,7 @@ pub(super) fn terminate(
     Ok(())
 }
 
-/// Says once that a Pod's sandbox cannot be stopped. That it was said is seen from a condition, as in
+/// Reports once that a Pod's sandbox cannot be stopped. A condition records that, as in
 /// `end2end/cluster/stages/pod-end.yaml`.
 pub(super) fn complain_of_kill(pod: Option<&Value>, client: &mut Client<'_>) -> Result<(), Status> {
     let Some(pod) = pod.filter(|it| is_true(it, "PodReadyToStartContainers")) else {
@@ -188,7 +189,7 @@ pub(super) fn complain_of_kill(pod: Option<&Value>, client: &mut Client<'_>) -> 
     Ok(())
 }
 
-/// A Pod's condition, which has no message and often no reason.
+/// Sets a Pod's condition, which has no message and often no reason.
 fn conclude(pod: &mut Value, kind: &str, status: &str, reason: Option<&str>, now: Timestamp) {
     let old = condition(pod, kind);
     if old["status"] == status {

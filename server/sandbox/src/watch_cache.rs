@@ -1,5 +1,5 @@
-//! What watches tell, as bytes: an event is written once for all who hear of it in the same form, since nothing of it
-//! depends on who that is. Tables are not kept: theirs have ages, and columns in the first row.
+//! The lines that watches send: an event is encoded once for all watches that want it in the same form. Tables are not
+//! kept, because they have ages, and columns in the first row only.
 
 use std::{
     collections::BTreeMap,
@@ -13,21 +13,22 @@ use bytes::Bytes;
 
 use crate::store::Change;
 
-/// How many bytes are kept; those of the oldest revisions go first. Whoever is so far behind has theirs written anew.
+/// The number of bytes that are kept. The lines of the oldest revisions are dropped first; a watch that needs one
+/// encodes it again.
 const KEPT: usize = 16 << 20;
 
-/// Somebody who watches a resource, until it is dropped, and up to where they were told everything.
+/// The position of one watch of a resource. It is dropped with the watch.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct WatchCursor {
     resource: (String, String),
     cursor: Arc<AtomicU64>,
 }
 
-/// In which form an object is told.
+/// The form in which an object is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape<'a> {
     pub(crate) change: Change,
-    /// Whether its metadata is all that is told.
+    /// Whether only its metadata is sent.
     pub(crate) partial: bool,
     /// The version of its group.
     pub(crate) version: &'a str,
@@ -41,37 +42,37 @@ struct Line {
     bytes: Bytes,
 }
 
-/// The lines that somebody may still ask for.
+/// The lines that a watch may still need.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct WatchCache {
     by_resource: BTreeMap<(String, String), Told>,
     size: usize,
 }
 
-/// Of one resource.
+/// The lines of one resource.
 #[derive(Debug, Default)]
 struct Told {
-    /// Up to where each who watches was told.
+    /// The revision up to which each watch has sent everything.
     cursors: Vec<Weak<AtomicU64>>,
-    /// By the revision of the object in them, which no other object has.
+    /// By the revision of the object in them; no other object has this revision.
     by_revision: BTreeMap<u64, Vec<Line>>,
 }
 
-impl Lines {
-    /// One more who watches a resource.
-    pub(crate) fn listen(&mut self, group: &str, plural: &str) -> Listener {
+impl WatchCache {
+    /// Adds a watch of a resource.
+    pub(crate) fn listen(&mut self, group: &str, plural: &str) -> WatchCursor {
         let resource = (group.to_owned(), plural.to_owned());
         let cursor = Arc::new(AtomicU64::new(0));
         let told = self.by_resource.entry(resource.clone()).or_default();
         told.cursors.retain(|cursor| cursor.strong_count() > 0);
         told.cursors.push(Arc::downgrade(&cursor));
-        Listener { resource, cursor }
+        WatchCursor { resource, cursor }
     }
 
-    /// The line of an object in a shape, written if it is not there, and kept if others watch.
+    /// The line of an object in a form. It is encoded if it is not kept, and kept if there are other watches.
     pub(crate) fn get(
         &mut self,
-        listener: &Listener,
+        listener: &WatchCursor,
         revision: u64,
         shape: Shape<'_>,
         write: impl FnOnce() -> Vec<u8>,
@@ -98,8 +99,8 @@ impl Lines {
         bytes
     }
 
-    /// Notes that somebody was told everything up to a revision. What everybody was told goes.
-    pub(crate) fn pass(&mut self, listener: &Listener, revision: u64) {
+    /// Notes that a watch has sent everything up to a revision. Lines that every watch has sent are dropped.
+    pub(crate) fn pass(&mut self, listener: &WatchCursor, revision: u64) {
         listener.cursor.store(revision, Ordering::Relaxed);
         let Some(told) = self.by_resource.get_mut(&listener.resource) else { return };
         if told.by_revision.is_empty() {
@@ -127,8 +128,8 @@ mod tests {
     const WHOLE: Shape<'_> = Shape { change: Change::Added, partial: false, version: "v1" };
 
     #[test]
-    fn a_line_is_written_once_in_each_shape() {
-        let mut lines = Lines::default();
+    fn line_is_encoded_once_in_each_form() {
+        let mut lines = WatchCache::default();
         let two = [(); 2].map(|()| lines.listen("", "pods"));
         let mut get = |shape, text: &[u8]| lines.get(&two[0], 7, shape, || text.into());
         assert_eq!(get(WHOLE, b"whole"), "whole");
@@ -140,8 +141,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_goes_once_all_who_watch_are_past_it() {
-        let mut lines = Lines::default();
+    fn line_is_dropped_once_all_watches_are_past_it() {
+        let mut lines = WatchCache::default();
         let (one, two) = (lines.listen("", "pods"), lines.listen("", "pods"));
         lines.listen("", "secrets");
         lines.get(&one, 7, WHOLE, || b"seven".into());
@@ -158,8 +159,8 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many() {
-        let mut lines = Lines::default();
+    fn oldest_lines_are_dropped_at_the_limit() {
+        let mut lines = WatchCache::default();
         let two = [(); 2].map(|()| lines.listen("", "pods"));
         let mut get = |revision, text: &[u8]| lines.get(&two[0], revision, WHOLE, || text.into());
         get(1, b"first");

@@ -1,4 +1,4 @@
-//! One machine's word to the API server: its Node, its Lease, its status.
+//! What a kubelet reports of its node: the Node, its Lease, its status.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use crate::status::Status;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 #[derive(Default)]
-pub(super) struct Machine {
+pub(super) struct NodeStatus {
     registered: bool,
     pub(super) silent: bool,
-    /// When it last told its whole status.
+    /// The time of the last full status report.
     pub(super) reported: Option<Timestamp>,
     renewed: Option<Timestamp>,
 }
 
-impl Machine {
-    /// Says what is due to be said; returns when the next word is. A Node that was deleted is not registered again, as
-    /// by a kubelet that is not started anew.
-    pub(super) fn tend(
+impl NodeStatus {
+    /// Sends what is due. Returns the time until the next report. A Node that was deleted is not registered again, as
+    /// with a kubelet that is not restarted.
+    pub(super) fn report_due(
         &mut self,
         name: &str,
         timing: &Timing,
@@ -36,7 +36,7 @@ impl Machine {
         let renewal = timing.lease_renewal();
         let now = client.steady();
         if !self.registered {
-            client.furnish(NODES, node(name))?;
+            client.create_if_absent(NODES, node(name))?;
             self.registered = true;
         }
         if let Some(object) = client.find(NODES, "", name) {
@@ -127,5 +127,5 @@ fn renew(node: &Value, name: &str, timing: &Timing, client: &mut Client<'_>) -> 
         "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
         "spec": {"holderIdentity": name, "leaseDurationSeconds": timing.lease.as_secs(), "renewTime": now},
     });
-    client.furnish(LEASES, lease)
+    client.create_if_absent(LEASES, lease)
 }

@@ -2,12 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    columns,
-    encode::{Include, View, metadata_of},
-};
+use super::{Include, View, metadata_of};
+use crate::api::columns;
 
-/// A table of objects. `meta` becomes its metadata; the columns are told only if asked for.
+/// A table of objects with this metadata. The columns are included only if requested.
 pub(super) fn table<'a>(
     view: &View,
     objects: impl Iterator<Item = &'a Value>,

@@ -1,4 +1,4 @@
-//! The latest changes. The newest are kept as they are; those before them as text, which takes a tenth of the room.
+//! The latest changes. The newest are kept as they are; the older ones as JSON text, which takes a tenth of the memory.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::{Change, Event, Key};
 use crate::object;
 
-/// How many changes are remembered at least. Watches and lists from before them are answered with 410.
+/// The number of changes that are kept at least. Watches and lists from before them are answered with 410.
 const REMEMBERED: usize = 20_000;
-/// How many of them, the newest, are not text: who watches has most often seen all but these.
+/// The number of changes that are not text. A watch is rarely further behind.
 const FRESH: usize = 256;
 
-/// The latest changes, by their revisions, which have no gaps.
+/// The latest changes, ordered by their revisions, which have no gaps.
 #[derive(Debug, Default)]
-pub(super) struct Past {
-    /// The revision of the first of them.
+pub(super) struct History {
+    /// The revision of the first change.
     first: u64,
     slots: VecDeque<Slot>,
 }
@@ -29,24 +29,24 @@ enum Slot {
 /// A version of an object.
 #[derive(Debug, Clone)]
 enum Version {
-    /// Which may still be the latest one, and is not there twice then.
+    /// It may still be the latest version, whose memory it shares.
     Whole(Arc<Value>),
     Text(Arc<[u8]>),
 }
 
-/// A change that is remembered.
+/// A change in the history.
 #[derive(Debug, Clone, Copy)]
-pub struct Remembered<'a> {
+pub struct HistoryEntry<'a> {
     revision: u64,
     slot: &'a Slot,
 }
 
-impl Past {
+impl History {
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Remembers one more, the next after all that are.
+    /// Appends the next change.
     pub(super) fn push(&mut self, event: Event) {
         if self.slots.is_empty() {
             self.first = event.revision;
@@ -60,22 +60,22 @@ impl Past {
         }
     }
 
-    /// Forgets the oldest.
+    /// Drops the oldest changes.
     pub(super) fn forget(&mut self, count: usize) {
         let count = count.min(self.slots.len());
         self.slots.drain(..count);
         self.first += count as u64;
     }
 
-    /// All but the oldest.
-    pub(super) fn after(&self, oldest: usize) -> impl ExactSizeIterator<Item = Remembered<'_>> {
+    /// All changes but the oldest.
+    pub(super) fn after(&self, oldest: usize) -> impl ExactSizeIterator<Item = HistoryEntry<'_>> {
         let oldest = oldest.min(self.slots.len());
         let first = self.first + oldest as u64;
         let slots = self.slots.range(oldest..).enumerate();
-        slots.map(move |(at, slot)| Remembered { revision: first + at as u64, slot })
+        slots.map(move |(at, slot)| HistoryEntry { revision: first + at as u64, slot })
     }
 
-    /// Makes text of what a change tells of, but for the version that may still be the latest.
+    /// Turns the versions of a change into text, except for one that may still be the latest.
     fn put_away(&mut self, at: usize) {
         let Some(Slot::Fresh(event)) = self.slots.get(at) else { return };
         let event = event.clone();
@@ -88,7 +88,7 @@ impl Past {
         self.slots[at] = Slot::Stale { key, change, object, previous };
     }
 
-    /// A version that is not the latest any more, as text, which it shares with the change that brought it.
+    /// The text of a version that is no longer the latest, shared with the change that brought it.
     fn superseded(&mut self, version: &Arc<Value>) -> Version {
         let revision = object::resource_version(version).parse::<u64>().ok();
         let at = revision.and_then(|revision| revision.checked_sub(self.first));
@@ -109,7 +109,7 @@ impl Version {
     fn value(&self) -> Arc<Value> {
         match self {
             Self::Whole(value) => value.clone(),
-            // What was written here is read here: nothing stored nests deeper than the reader goes.
+            // The text was written here, and nothing that is stored nests deeper than the reader goes.
             Self::Text(text) => {
                 let read = serde_json::from_slice(text);
                 debug_assert!(read.is_ok(), "{read:?}");
@@ -119,7 +119,7 @@ impl Version {
     }
 }
 
-impl Remembered<'_> {
+impl HistoryEntry<'_> {
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
@@ -133,7 +133,7 @@ impl Remembered<'_> {
         }
     }
 
-    /// The object as it was before.
+    /// The object before the change.
     #[must_use]
     pub fn previous(&self) -> Option<Arc<Value>> {
         match self.slot {
@@ -142,7 +142,7 @@ impl Remembered<'_> {
         }
     }
 
-    /// All of it.
+    /// The whole change.
     #[must_use]
     pub fn event(&self) -> Arc<Event> {
         match self.slot {
@@ -177,7 +177,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Whatever happened, and however long ago: what is told of it is what happened, and what was is what it was.
+        /// Whatever changes, and however long ago: the history returns the same events and states.
         #[test]
         fn the_past_does_not_change(steps in vec((0..20_u8, 0..60_u8), 1..1_200)) {
             let mut store = Store::new();

@@ -1,4 +1,4 @@
-//! A cluster with three machines, and short ways to ask it.
+//! A cluster of three nodes with short helpers.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -6,30 +6,30 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use sandbox::clock::Clock;
 use sandbox::cluster::{Actor, DeleteOptions, Propagation};
-use sandbox::controller::{Condition, timing::Timing};
-use sandbox::fault::NodeFault;
+use sandbox::controller::timing::Timing;
+use sandbox::fault::{NodeFault, OperatingMode};
 use sandbox::object;
 use sandbox::status::Status;
 use sandbox::store::Key;
 use serde_json::{Value, json};
 
-pub(crate) struct World(sandbox::world::World);
+pub(crate) struct TestCluster(sandbox::control_plane::ControlPlane);
 
-impl Deref for World {
-    type Target = sandbox::world::World;
+impl Deref for TestCluster {
+    type Target = sandbox::control_plane::ControlPlane;
 
     fn deref(&self) -> &Self::Target {
         &self.0
     }
 }
 
-impl DerefMut for World {
+impl DerefMut for TestCluster {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.0
     }
 }
 
-impl World {
+impl TestCluster {
     pub(crate) fn new() -> Self {
         Self::with_seed(1)
     }
@@ -40,27 +40,27 @@ impl World {
 
     pub(crate) fn with_timing(seed: u64, timing: Timing) -> Self {
         let start: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
-        let mut world = Self(sandbox::world::World::new(start, seed, timing));
-        world.cluster.clock = Clock::still(start);
-        world.run(5);
-        world
+        let mut test = Self(sandbox::control_plane::ControlPlane::new(start, seed, timing));
+        test.cluster.clock = Clock::still(start);
+        test.run(5);
+        test
     }
 
     /// Lets this many seconds pass.
     pub(crate) fn run(&mut self, seconds: i64) {
         let end = self.cluster.steady() + SignedDuration::from_secs(seconds);
-        while let Some(next) = self.turn().filter(|next| *next < end) {
+        while let Some(next) = self.run_until_idle().filter(|next| *next < end) {
             let step = next.duration_since(self.cluster.steady());
             self.cluster.clock.advance(step.max(SignedDuration::from_millis(1)).unsigned_abs());
         }
         let rest = end.duration_since(self.cluster.steady());
         self.cluster.clock.advance(rest.unsigned_abs());
-        self.turn();
-        assert_eq!(self.take_failures(), [], "everything that is planned can happen");
-        assert_eq!(self.controllers.take_falls(), [], "no controller panics");
+        self.run_until_idle();
+        assert_eq!(self.take_failed_faults(), [], "everything that is planned can happen");
+        assert_eq!(self.controllers.take_panics(), [], "no controller panics");
     }
 
-    /// Lets time pass until something is so; says after how many seconds.
+    /// Lets time pass until a condition holds. Returns the number of seconds.
     #[track_caller]
     pub(crate) fn until(&mut self, within: i64, what: &str, is_so: impl Fn(&Self) -> bool) -> i64 {
         for passed in 0..=within {
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    /// A namespace, furnished.
+    /// Creates a namespace, whose service account is created as well.
     pub(crate) fn namespace(&mut self, name: &str) {
         self.create([json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})]);
         self.run(0);
@@ -113,7 +113,7 @@ impl World {
         self.cluster.list(group, plural, None).map(|it| &**it).collect()
     }
 
-    /// The Pods whose names begin so.
+    /// The Pods whose names have this prefix.
     pub(crate) fn pods(&self, prefix: &str) -> Vec<&Value> {
         self.list("pods").into_iter().filter(|it| object::name(it).starts_with(prefix)).collect()
     }
@@ -150,23 +150,23 @@ impl World {
     }
 
     #[track_caller]
-    pub(crate) fn set(&mut self, controller: &str, condition: Condition) {
-        assert!(self.controllers.set(controller, condition), "no controller {controller}");
+    pub(crate) fn set(&mut self, controller: &str, mode: OperatingMode) {
+        assert!(self.controllers.set_mode(controller, mode), "no controller {controller}");
     }
 
     pub(crate) fn off(&mut self, controller: &str) {
-        self.set(controller, Condition::Off);
+        self.set(controller, OperatingMode::Off);
     }
 
     pub(crate) fn on(&mut self, controller: &str) {
-        self.set(controller, Condition::Running);
+        self.set(controller, OperatingMode::Running);
     }
 
     pub(crate) fn silence(&mut self, node: &str) {
         self.cluster.faults.set_node(node, Some(NodeFault::Silent));
     }
 
-    /// Gives all machines their power back.
+    /// Repairs all nodes.
     pub(crate) fn revive(&mut self) {
         for node in ["node-a", "node-b", "node-c"] {
             self.cluster.faults.set_node(node, None);
@@ -179,7 +179,7 @@ impl World {
         events.map(|it| object::text(it, &["message"])).collect()
     }
 
-    /// What there is, for a failure's message.
+    /// All objects, for the message of a failure.
     fn everything(&self) -> String {
         let kinds = self
             .cluster

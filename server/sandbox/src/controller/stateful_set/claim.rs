@@ -1,12 +1,14 @@
-//! The claims of a StatefulSet's Pods, and whom `persistentVolumeClaimRetentionPolicy` makes their owner:
+//! The claims of a StatefulSet's Pods, and their owners by `persistentVolumeClaimRetentionPolicy`:
 //! `updateClaimOwnerRefForSetAndPod` in pkg/controller/statefulset/stateful_set_utils.go.
 
 use serde_json::{Value, json};
 
-use super::client::Client;
-use super::read::{controller_reference, list, name, namespace, owners, set, text, uid};
-use super::resource::CLAIMS;
-use super::stateful_set::{ordinal, range};
+use super::{ordinal, range};
+use crate::controller::client::Client;
+use crate::controller::read::{
+    controller_reference, list, name, namespace, owners, set, text, uid,
+};
+use crate::controller::resource::CLAIMS;
 use crate::status::Status;
 
 /// Makes a claim from one of the set's templates.
@@ -31,7 +33,7 @@ pub(super) fn create(
     if deletes(owner, "whenDeleted") {
         set(&mut object, &["metadata", "ownerReferences"], json!([controller_reference(owner)]));
     }
-    client.furnish(CLAIMS, object)
+    client.create_if_absent(CLAIMS, object)
 }
 
 fn deletes(owner: &Value, when: &str) -> bool {
@@ -51,7 +53,7 @@ pub(super) fn update(owner: &Value, pod: &Value, client: &mut Client<'_>) -> Res
         };
         let ours = |it: &&Value| [uid(owner), uid(pod)].contains(&text(it, "/uid"));
         let foreign: Vec<Value> = owners(&claim).iter().filter(|it| !ours(it)).cloned().collect();
-        if foreign.iter().any(|it| super::read::flag(it, "/controller")) {
+        if foreign.iter().any(|it| crate::controller::read::flag(it, "/controller")) {
             continue;
         }
         let mut wanted = foreign;

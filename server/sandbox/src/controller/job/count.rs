@@ -1,5 +1,5 @@
-//! What has become of a Job's Pods. Each is counted once, however often the controller falls in between: its UID is in
-//! the status before its finalizer goes, and in a number after: `trackJobStatusAndRemoveFinalizers`.
+//! The counts of a Job's Pods. Each Pod is counted once, even if the controller crashes in between: its UID is in the
+//! status before its finalizer is removed, and it is in a number after: `trackJobStatusAndRemoveFinalizers`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use crate::status::Status;
 const FIRST_WAIT: Duration = Duration::from_secs(10);
 const LAST_WAIT: Duration = Duration::from_secs(600);
 
-/// The Pods of a Job that have ended so far.
-pub(super) struct Tally {
+/// The Pods of a Job that have ended.
+pub(super) struct PodCount {
     pub(super) succeeded: i64,
     pub(super) failed: i64,
-    /// Of these, the ones that no earlier look saw.
+    /// Those among them that were not counted before.
     succeeded_now: i64,
     failed_now: i64,
 }
 
-impl Tally {
+impl PodCount {
     pub(super) fn of(job: &Value, pods: &[Arc<Value>]) -> Self {
         let new = |is: &dyn Fn(&Value) -> bool| {
             let found = pods.iter().filter(|it| has_finalizer(it, TRACKING) && !is_noted(job, it));
@@ -49,21 +49,21 @@ impl Tally {
     }
 }
 
-/// Whether a Pod counts as failed. One that was told to go may never come to say so, hence it does at once unless the
+/// Whether a Pod counts as failed. A terminating Pod counts at once, because it may never report its end, unless the
 /// Job waits for the end of its Pods (`isPodFailed`).
 fn has_failed(pod: &Value, job: &Value) -> bool {
     phase(pod) == "Failed"
         || !only_when_failed(job) && is_deleting(pod) && phase(pod) != "Succeeded"
 }
 
-/// Whether a Pod is among those that are about to be counted.
+/// Whether a Pod is among those that are being counted.
 fn is_noted(job: &Value, pod: &Value) -> bool {
     ["/succeeded", "/failed"].iter().any(|member| {
         list(&job["status"]["uncountedTerminatedPods"], member).iter().any(|it| it == uid(pod))
     })
 }
 
-/// Writes a number of Pods, of which none is not written.
+/// Writes a count, which is absent if it is zero.
 pub(super) fn count(job: &mut Value, member: &str, count: i64) {
     if count > 0 {
         set(job, &["status", member], json!(count));
@@ -72,8 +72,8 @@ pub(super) fn count(job: &mut Value, member: &str, count: i64) {
     }
 }
 
-/// Stores a Job's status and lets go of the Pods that are counted in it; says what is stored then. Of a Job that ended
-/// or is being deleted, no Pod is held.
+/// Stores a Job's status and removes the finalizer of the Pods that are counted in it. Returns the stored Job. No Pod
+/// is held of a Job that has ended or is being deleted.
 pub(super) fn settle(
     mut job: Value,
     pods: &[Arc<Value>],
@@ -113,7 +113,7 @@ pub(super) fn settle(
     client.update_status(JOBS, &job).map(|it| Value::clone(&it))
 }
 
-/// Turns the UIDs of Pods that are held no more into numbers.
+/// Moves the UIDs of released Pods into the counts.
 fn promote(job: &mut Value, noted: &mut [Vec<Value>; 2], is_held: impl Fn(&Value) -> bool) {
     for (member, uids) in ["succeeded", "failed"].into_iter().zip(noted) {
         let all = uids.len();
@@ -134,7 +134,7 @@ fn note(job: &mut Value, [succeeded, failed]: &[Vec<Value>; 2]) {
     set(job, &["status", "uncountedTerminatedPods"], pods);
 }
 
-/// How often Pods of a Job failed since one succeeded; the next is made the later.
+/// The number of failures of Pods since one succeeded, which delays the next Pod.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     failures: u32,
@@ -142,18 +142,18 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    pub(super) fn note(&mut self, tally: &Tally, now: Timestamp) {
-        if tally.succeeded_now > 0 {
+    pub(super) fn note(&mut self, count: &PodCount, now: Timestamp) {
+        if count.succeeded_now > 0 {
             *self = Self::default();
         }
-        if tally.failed_now > 0 {
-            let more = u32::try_from(tally.failed_now).unwrap_or(u32::MAX);
+        if count.failed_now > 0 {
+            let more = u32::try_from(count.failed_now).unwrap_or(u32::MAX);
             self.failures = self.failures.saturating_add(more);
             self.last = Some(now);
         }
     }
 
-    /// How long it still takes until there may be another.
+    /// The time until there may be another Pod.
     pub(super) fn remaining(&self, now: Timestamp) -> Duration {
         let Some(last) = self.last else { return Duration::ZERO };
         let doublings = self.failures.saturating_sub(1).min(16);

@@ -1,0 +1,3 @@
+//! What the sandbox exchanges with kubectl.
+
+pub mod export;
