@@ -36,7 +36,7 @@ const NAME: &str = "sandbox";
 
 /// Why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
-pub enum DemoError {
+pub enum DemoClusterError {
     /// It is neither a world nor a file.
     #[error("--sandbox {0:?} is neither a world ({known}) nor a file", known = world::names().collect::<Vec<_>>().join(", "))]
     Unknown(String),
@@ -65,20 +65,20 @@ pub enum DemoError {
 
 /// A sandbox and the game that is played with it. Clones play the same one.
 #[derive(Clone)]
-pub struct Demo {
+pub struct DemoCluster {
     sandbox: Sandbox,
     game: Arc<Mutex<Demo>>,
     changed: Arc<Notify>,
 }
 
-impl Demo {
+impl DemoCluster {
     /// Sets a world up: of this name, of this file, or all worlds side by side.
     ///
     /// # Errors
-    /// [`DemoError`].
-    pub fn open(world: Option<&str>) -> Result<Self, DemoError> {
+    /// [`DemoClusterError`].
+    pub fn open(world: Option<&str>) -> Result<Self, DemoClusterError> {
         let name = world.unwrap_or("the sandbox");
-        let broken = |source| DemoError::Broken { world: name.to_owned(), source };
+        let broken = |source| DemoClusterError::Broken { world: name.to_owned(), source };
         let game = match world {
             None => Demo::everything().map_err(broken)?,
             Some(name) => match Demo::named(name) {
@@ -106,11 +106,14 @@ impl Demo {
     /// Listens for kubectl on a free port of this machine, and writes the kubeconfig that leads there.
     ///
     /// # Errors
-    /// [`DemoError::Port`], [`DemoError::Unreadable`] where the kubeconfig cannot be written.
-    pub async fn listen(&self, path: &Path) -> Result<impl Future<Output = ()> + use<>, DemoError> {
-        let port = Port::bind(0).await.map_err(DemoError::Port)?;
+    /// [`DemoClusterError::Port`], [`DemoClusterError::Unreadable`] where the kubeconfig cannot be written.
+    pub async fn listen(
+        &self,
+        path: &Path,
+    ) -> Result<impl Future<Output = ()> + use<>, DemoClusterError> {
+        let port = Port::bind(0).await.map_err(DemoClusterError::Port)?;
         port.write_kubeconfig(path)
-            .map_err(|source| DemoError::Unreadable { path: path.to_owned(), source })?;
+            .map_err(|source| DemoClusterError::Unreadable { path: path.to_owned(), source })?;
         let sandbox = self.sandbox.clone();
         Ok(async move { port.serve(&sandbox).await })
     }
@@ -154,10 +157,10 @@ impl Demo {
                 game.start_incident(world, subject)
             }
             DemoCommand::TurnOn { what, subject } => {
-                game.set(world, &mishap(*what, subject)?, true)
+                game.set(world, &fault_switch(*what, subject)?, true)
             }
             DemoCommand::TurnOff { what, subject } => {
-                game.set(world, &mishap(*what, subject)?, false)
+                game.set(world, &fault_switch(*what, subject)?, false)
             }
             DemoCommand::Repair {} => {
                 game.repair(world);
@@ -203,7 +206,7 @@ impl Demo {
     }
 }
 
-fn mishap(what: DemoFault, subject: &str) -> Result<demo::FaultSwitch, DemoError> {
+fn fault_switch(what: DemoFault, subject: &str) -> Result<demo::FaultSwitch, DemoError> {
     let owned = || subject.to_owned();
     Ok(match what {
         DemoFault::Operator => {
@@ -219,18 +222,18 @@ fn mishap(what: DemoFault, subject: &str) -> Result<demo::FaultSwitch, DemoError
     })
 }
 
-fn of_file(path: &Path) -> Result<Demo, DemoError> {
+fn of_file(path: &Path) -> Result<Demo, DemoClusterError> {
     let name = path.display().to_string();
     let read = |path: &Path| {
         std::fs::read_to_string(path)
-            .map_err(|source| DemoError::Unreadable { path: path.to_owned(), source })
+            .map_err(|source| DemoClusterError::Unreadable { path: path.to_owned(), source })
     };
     if !path.exists() {
-        return Err(DemoError::Unknown(name));
+        return Err(DemoClusterError::Unknown(name));
     }
     let script = path.with_extension("faults");
     let faults = if script.exists() { read(&script)? } else { String::new() };
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     Demo::from_text(&stem, &read(path)?, &faults)
-        .map_err(|source| DemoError::Broken { world: name, source })
+        .map_err(|source| DemoClusterError::Broken { world: name, source })
 }

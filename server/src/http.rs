@@ -140,7 +140,7 @@ pub use self::{
     site::{Site, SiteError},
 };
 use self::{events::Streams, guard::signed_in};
-use crate::{demo::Demo, hub::HubHandle};
+use crate::{demo::DemoCluster, hub::HubHandle};
 
 /// The longest body of a request; the longest there is names a plan, its hash and a unit.
 const BODY_LIMIT: usize = 256 * 1024;
@@ -156,7 +156,7 @@ pub struct AppState {
     drain: CancellationToken,
     site: Site,
     streams: Arc<Streams>,
-    demo: Option<Demo>,
+    demo: Option<DemoCluster>,
 }
 
 impl AppState {
@@ -173,7 +173,7 @@ impl AppState {
 
     /// Handlers that also play with what takes the place of a cluster.
     #[must_use]
-    pub fn playing(self, demo: Option<Demo>) -> Self {
+    pub fn playing(self, demo: Option<DemoCluster>) -> Self {
         Self { demo, ..self }
     }
 }

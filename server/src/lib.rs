@@ -21,7 +21,7 @@ use tracing_subscriber::EnvFilter;
 use crate::{
     args::Args,
     cluster::{Access, Cluster},
-    demo::Demo,
+    demo::DemoCluster,
     http::{AppState, Limits, LocalAccess, Site},
     hub::{Hub, HubHandle},
     journal::Journal,
@@ -58,7 +58,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
         }
         Some(world) => {
             let state = args::state_dir(Some(args::state_dir(state)?.join("sandbox")))?;
-            let demo = Demo::open(world.as_deref())?;
+            let demo = DemoCluster::open(world.as_deref())?;
             let kubeconfig = state.join("kubeconfig");
             asides.spawn(demo.listen(&kubeconfig).await?);
             eprintln!(

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use server::{
-    demo::Demo,
+    demo::DemoCluster,
     hub::{CALLS, CallRequest, Hub, HubHandle, Incoming, MAILBOX},
     journal::{Journal, MemoryStore},
 };
@@ -103,7 +103,7 @@ impl Curl {
 
 #[tokio::test]
 async fn every_line_of_the_documentation_works() {
-    let demo = Demo::open(None).expect("the sandbox has its worlds");
+    let demo = DemoCluster::open(None).expect("the sandbox has its worlds");
     let server = TestServer::with_demo(demo);
     let lines = Curl::of_docs();
     assert!(lines.len() >= 14, "{}", lines.len());

@@ -17,7 +17,7 @@ use http_body_util::BodyExt;
 use jiff::Timestamp;
 use serde_json::Value;
 use server::{
-    demo::Demo,
+    demo::DemoCluster,
     http::{AppState, LocalAccess, Site, router},
     hub::{Frame, FrameKind, HubHandle, Incoming, Refusal, Subscription},
 };
@@ -256,7 +256,7 @@ impl TestServer {
     }
 
     /// Without a session, and with a demo.
-    pub(crate) fn with_demo(demo: Demo) -> Self {
+    pub(crate) fn with_demo(demo: DemoCluster) -> Self {
         let (hub, fake) = fake_hub();
         Self::with(hub, fake, ADDRESS.into(), None, Some(demo))
     }
@@ -266,7 +266,7 @@ impl TestServer {
         fake: FakeHub,
         address: SocketAddr,
         state: Option<&Path>,
-        demo: Option<Demo>,
+        demo: Option<DemoCluster>,
     ) -> Self {
         let site = built_site();
         let drain = CancellationToken::new();
