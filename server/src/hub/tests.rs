@@ -1,4 +1,4 @@
-//! The hub with both ends played by the test: what watches would say, and what calls would answer. Time is paused.
+//! Tests of the hub. The test sends the observations of the watches and the outcomes of the calls. Time is paused.
 
 mod publication;
 
@@ -52,7 +52,7 @@ impl Disk {
     }
 }
 
-/// A process: its hub, and the ends that the test plays.
+/// A process: its hub, and the channels at which the test takes the place of the cluster.
 struct Process {
     hub: HubHandle,
     mailbox: mpsc::Sender<Incoming>,
@@ -91,7 +91,7 @@ impl Process {
         self.hub.start(confirmation(&plan)).await.unwrap().unwrap()
     }
 
-    /// The next order, as `DELETE name` or `LIST pods`.
+    /// The next call, as `DELETE name` or `LIST pods`.
     async fn call(&mut self) -> (String, CallRequest) {
         let call = self.calls.recv().await.unwrap();
         let text = match &call.action {
@@ -113,7 +113,7 @@ impl Process {
         self.answer(call, outcome).await;
     }
 
-    /// Everything the hub was told so far has been taken in: it answers in order.
+    /// The records of a topic after the hub has processed every earlier message, because it replies in order.
     async fn records(&self, topic: Topic) -> Vec<Record> {
         match self.hub.query(topic).await.unwrap().unwrap() {
             Message::Snapshot { records, .. } => records,
@@ -180,7 +180,7 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
     process.list(STATEFUL).await;
     let run = process.start_run("shop").await;
     process.expect("DELETE StatefulSet shop/db", Outcome::Accepted).await;
-    // It was scaled up in the moment before.
+    // The workload was scaled up just before its deletion.
     let late = "pod shop/db-1 owner=sts/db labels=app:db uses=claim:data-db-1";
     process.see(vec![Observation::Applied(Box::new(fixture::object(late)))]).await;
     process.gone("sts shop/db").await;
@@ -205,7 +205,7 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
         "PersistentVolumeClaim shop/data-db-0: Pod shop/db-1 is left of StatefulSet shop/db";
     assert_eq!(doubts, [expected]);
 
-    // A person sees to it, and it goes on by itself.
+    // A person repairs the problem, and the run continues by itself.
     process.gone(late).await;
     process.expect("LIST pods in shop", Outcome::Pods(vec![])).await;
     process.expect("DELETE PersistentVolumeClaim shop/data-db-0", Outcome::Accepted).await;
@@ -266,7 +266,7 @@ async fn a_run_of_another_cluster_is_neither_shown_steered_nor_continued() {
     assert!(!records.iter().any(|record| matches!(record, Record::Run(_))));
     assert!(process.calls.try_recv().is_err());
     process.task.abort();
-    // The same cluster, with less to be seen.
+    // The same cluster, where `kube-system` is hidden.
     let mut process = Process::before(&disk, "test");
     process.list(SHOP).await;
     assert_eq!(process.run_state(&run).await, RunState::Running);
@@ -331,7 +331,7 @@ async fn a_unit_is_not_called_unknown_before_the_cluster_was_read_completely() {
     let topic = Topic::Unit(UnitId::new("bank"));
     let early = process.hub.query(topic.clone()).await.unwrap();
     assert_eq!(early.err(), Some(Refusal::NotReady));
-    // Whoever waits for it sees what keeps it.
+    // A reader who waits for the unit sees which kinds are missing.
     let cause = teardown::observation::AwayCause::Unauthorized;
     process.see(vec![Observation::Unreachable { cause, message: "Unauthorized".into() }]).await;
     let waiting = process.hub.subscribe(topic.clone(), None).await.unwrap().unwrap();
@@ -409,7 +409,7 @@ async fn a_refused_step_is_asked_again_and_nothing_spins_meanwhile() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let run = process.start_run("shop").await;
-    // Paused time passes only while nobody has anything to do: a loop that spins would never get to the end of this.
+    // Paused time passes only while every task is idle, so a busy loop would never finish this test.
     for _ in 0..10 {
         let refused = Outcome::Refused { code: 403, message: "no".into() };
         process.expect("DELETE Deployment shop/web", refused).await;
@@ -478,7 +478,7 @@ async fn a_namespace_stays_while_nobody_can_see_what_is_in_it() {
         cause: teardown::message::HiddenCause::Forbidden,
         message: "forbidden".into(),
     };
-    // What cannot be in a namespace does not matter.
+    // A hidden kind without a namespace does not matter.
     process.see(vec![hidden("secrets"), hidden("nodes")]).await;
     let run = process.start_run("shop").await;
     process.quiet().await;
@@ -541,7 +541,7 @@ async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
     view.apply(serde_json::from_str(&first.first[0].json).unwrap()).unwrap();
     let seen = view.revision();
 
-    // A burst becomes one delta with the last state of each.
+    // A burst becomes one delta with the last state of each record.
     for name in ["a", "b", "c"] {
         process
             .see(vec![Observation::Applied(Box::new(fixture::object(&format!(
@@ -556,13 +556,13 @@ async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
     assert!(view.records().contains_key(&Key::Object(fixture::uid("cm:shop/c"))));
     assert!(!view.records().contains_key(&Key::Object(fixture::uid("cm:shop/b"))));
 
-    // Somebody who was away gets what they missed, and one who missed nothing gets nothing.
+    // A reader who was away receives the deltas they missed; a reader who missed none receives none.
     let missed = process.hub.subscribe(topic.clone(), Some(seen)).await.unwrap().unwrap();
     assert_eq!(missed.first, [frame]);
     let nothing =
         process.hub.subscribe(topic.clone(), Some(view.revision())).await.unwrap().unwrap();
     assert!(nothing.first.is_empty());
-    // A number of another boot, or from the future, is answered by a snapshot.
+    // A revision of another boot, or of the future, is answered with a snapshot.
     for strange in [Revision { boot: 1, ..seen }, Revision { count: seen.count + 1000, ..seen }] {
         let anew = process.hub.subscribe(topic.clone(), Some(strange)).await.unwrap().unwrap();
         assert_eq!(anew.first[0].kind, FrameKind::Snapshot);

@@ -1,8 +1,8 @@
-//! How often readers are told.
+//! Tests of how often readers receive messages.
 
 use super::*;
 
-/// Between two deltas of a topic; what a page may be behind.
+/// The range of the time between two deltas of a topic, in milliseconds.
 const APART: std::ops::RangeInclusive<u128> = 50..=51;
 
 fn objects(frame: &Frame) -> usize {
@@ -21,7 +21,7 @@ async fn a_burst_is_told_once_and_not_before_50_ms() {
     let add = async |number: u32| {
         let added = fixture::object(&format!("cm shop/c{number} of=shop"));
         process.see(vec![Observation::Applied(Box::new(added))]).await;
-        // Whoever asks for another page is answered when that has been taken in.
+        // A query for another topic is answered only after the observations before it were processed.
         process.records(Topic::Units).await;
     };
     tokio::time::sleep(Duration::from_millis(200)).await;
@@ -62,7 +62,7 @@ async fn what_is_told_is_written_once_for_all_who_read() {
     assert!(Arc::ptr_eq(&one.json, &two.json));
 }
 
-/// Whoever read it sees its end; who asks for it now is told that it is not known, whoever else reads.
+/// A reader who had the topic open sees its end; a new reader is refused, even while others still read it.
 #[tokio::test(start_paused = true)]
 async fn what_is_gone_is_unknown_even_while_somebody_still_looks_at_its_page() {
     let process = Process::start(&Disk::default());

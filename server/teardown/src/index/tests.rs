@@ -5,7 +5,7 @@ use crate::{
     selector::Selector,
 };
 
-/// The presence of the object that a fixture would call so, in the namespace of that UID; `old` and `new` are in shop.
+/// The presence of a fixture's object, in the namespace of that UID; `old` and `new` are in `shop`.
 fn presence(index: &Index, word: &str, of: &str) -> &'static str {
     let namespace = of.split_once(':').map_or("shop", |(_, name)| name.split('/').next().unwrap());
     match index.presence(&kind(word), Some(namespace), &uid(of)) {
@@ -26,7 +26,7 @@ fn absence_is_proven_by_a_deleted_event_or_a_complete_list() {
     assert_eq!(presence(&index, "pod", "pod:shop/a"), "gone");
     assert_eq!(presence(&index, "pod", "pod:shop/b"), "present");
 
-    // The DELETED event was lost with the connection; the list after it tells.
+    // The DELETED event was lost with the connection; the next list proves the deletion.
     apply(
         &mut index,
         Observation::Listed { kind: kind("pod"), objects: vec![object("pod shop/c")] },
@@ -62,7 +62,7 @@ fn a_blind_kind_cannot_be_told_and_keeps_its_objects() {
     apply(&mut index, Observation::Visible { resource: "pods".into() });
     assert_eq!(presence(&index, "pod", "pod:shop/a"), "present");
 
-    // A whole group version is blind where its discovery is.
+    // A group version whose discovery fails is hidden as a whole.
     apply(&mut index, hidden("apps/v1"));
     assert_eq!(presence(&index, "deploy", "deploy:shop/a"), "cannot tell");
     assert_eq!(presence(&index, "pod", "pod:shop/a"), "present");
@@ -71,11 +71,11 @@ fn a_blind_kind_cannot_be_told_and_keeps_its_objects() {
 #[test]
 fn a_name_used_again_is_another_object() {
     let mut index = fixture::index("pvc shop/data uid=old");
-    // Its DELETED event was never seen.
+    // The DELETED event of the old object was never received.
     apply(&mut index, Observation::Applied(Box::new(object("pvc shop/data uid=new"))));
     assert_eq!(presence(&index, "pvc", "old"), "gone");
     assert_eq!(presence(&index, "pvc", "new"), "present");
-    // And comes late: it must not take the new one with it.
+    // The event arrives late, and must not remove the new object.
     apply(&mut index, Observation::Deleted { kind: kind("pvc"), uid: uid("old") });
     assert_eq!(
         index.find("", "PersistentVolumeClaim", Some("shop"), "data").unwrap().uid,
@@ -89,7 +89,7 @@ fn a_kind_that_goes_with_its_definition_takes_its_objects_along() {
         fixture::index("crd widgets defines=Widget.example.com\n Widget.example.com shop/one");
     assert_eq!(presence(&index, "Widget.example.com", "Widget.example.com:shop/one"), "present");
     apply(&mut index, Observation::Withdrawn(kind("Widget.example.com")));
-    // The definition is still there: that the API does not serve the kind proves nothing.
+    // The definition still exists: that the API does not serve the kind proves nothing.
     assert_eq!(
         presence(&index, "Widget.example.com", "Widget.example.com:shop/one"),
         "cannot tell"
@@ -144,7 +144,7 @@ fn pods_are_known_by_their_chain_of_owners_even_when_the_middle_is_gone() {
         names
     };
     assert_eq!(names(&index, None), ["web-1-a"]);
-    // What the selector matches counts too, unless something else that is alive controls it.
+    // A Pod that the selector matches counts too, unless it has another controller that exists.
     assert_eq!(names(&index, Some(&selector)), ["other", "web-1-a"]);
     apply(&mut index, Observation::Deleted { kind: kind("deploy"), uid: uid("deploy:shop/web") });
     apply(&mut index, Observation::Deleted { kind: kind("rs"), uid: uid("rs:shop/web-1") });
@@ -184,7 +184,7 @@ fn blind_in(namespace: &str) -> Observation {
     }
 }
 
-/// Secrets may not be listed as a whole: shop is seen, bank is hidden, and of dark nobody has asked.
+/// Secrets may not be listed in the whole cluster: `shop` is visible, `bank` is hidden, and `dark` was not listed.
 fn divided_index() -> Index {
     let mut index = fixture::index(
         "ns shop\n ns bank\n ns dark
@@ -213,10 +213,10 @@ fn gone_is_only_proven_where_it_would_be_seen() {
     for hidden in ["secret:bank/never", "secret:bank/a", "secret:dark/never", "secret:dark/a"] {
         assert_eq!(presence(&index, "secret", hidden), "cannot tell", "{hidden}");
     }
-    // A list of a namespace that is not watched for itself says nothing.
+    // A list of a namespace that is not watched proves nothing.
     apply(&mut index, listed_in("dark", ""));
     assert_eq!(presence(&index, "secret", "secret:dark/a"), "cannot tell");
-    // As a whole again: one list answers everywhere.
+    // Once the kind is listed in the whole cluster, one list answers for every namespace.
     apply(
         &mut index,
         Observation::Listed { kind: kind("secret"), objects: vec![object("secret bank/a")] },
@@ -237,7 +237,7 @@ fn a_namespace_is_seen_into_although_another_is_hidden() {
     };
     assert_eq!(index.check_namespace_visible("bank"), Err(reason));
     assert!(index.check_namespace_visible("dark").is_err());
-    // A group that cannot be discovered could hold anything anywhere.
+    // A group whose discovery fails may have objects of any kind in any namespace.
     let resource = "wares.example.com/v1".to_owned();
     let (cause, message) = (HiddenCause::Discovery, ApiProblem::from(""));
     apply(&mut index, Observation::Hidden { resource, cause, message });
@@ -250,7 +250,7 @@ fn a_namespace_that_becomes_hidden_later_cannot_be_told_there_alone() {
     let here = || (kind("secret"), Arc::from("bank"));
     let (kind, namespace) = here();
     apply(&mut index, Observation::VisibleIn { kind, namespace });
-    // It was never listed: to be seen again does not say what is there.
+    // The namespace was never listed, so its objects are still unknown when it is visible again.
     assert!(index.check_namespace_visible("bank").is_err());
     apply(&mut index, listed_in("bank", "secret bank/a"));
     assert_eq!(index.check_namespace_visible("bank"), Ok(()));
@@ -260,7 +260,7 @@ fn a_namespace_that_becomes_hidden_later_cannot_be_told_there_alone() {
     assert_eq!(presence(&index, "secret", "secret:shop/b"), "cannot tell");
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "present");
     assert_eq!(presence(&index, "secret", "secret:bank/never"), "gone");
-    // Its watch goes on where it was, so what was listed holds.
+    // The watch continues where it was, so the earlier list still holds.
     let namespace = "shop".into();
     apply(&mut index, Observation::VisibleIn { kind: here().0, namespace });
     assert_eq!(presence(&index, "secret", "secret:shop/b"), "gone");
@@ -275,7 +275,7 @@ fn a_divided_kind_is_synced_once_every_namespace_has_answered() {
     assert!(!index.is_synced());
     apply(&mut index, blind_in("bank"));
     assert!(index.is_synced());
-    // A new namespace has not answered; the others have.
+    // The new namespace has not been listed; the others have.
     apply(&mut index, Observation::Applied(Box::new(object("ns new"))));
     apply(&mut index, divided(&["bank", "new", "shop"]));
     assert!(!index.is_synced());
@@ -314,7 +314,7 @@ fn what_was_in_a_namespace_that_is_gone_is_gone_with_it() {
         let uid = uid(&format!("ns:{namespace}"));
         apply(&mut index, Observation::Deleted { kind: kind("ns"), uid });
     }
-    // Nobody has asked of dark, and no longer asks of bank: a namespace goes when nothing is in it any more.
+    // `dark` was not listed, and `bank` is no longer watched. A namespace that is gone is empty.
     assert_eq!(presence(&index, "secret", "secret:dark/a"), "gone");
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "cannot tell");
     apply(&mut index, divided(&["shop"]));
@@ -324,7 +324,7 @@ fn what_was_in_a_namespace_that_is_gone_is_gone_with_it() {
     );
     assert_eq!(presence(&index, "secret", "secret:shop/a"), "present");
 
-    // Where namespaces themselves are hidden, none is known to be gone.
+    // If namespaces themselves are hidden, none of them is known to be gone.
     let resource = "namespaces".to_owned();
     let (cause, message) = (HiddenCause::Forbidden, ApiProblem::from(""));
     apply(&mut index, Observation::Hidden { resource, cause, message });
@@ -361,7 +361,7 @@ fn a_divided_kind_is_one_record_that_says_how_much_is_hidden() {
     apply(&mut index, Observation::Hidden { resource, cause, message: no });
     assert_eq!(message(&index), Some(ProblemCode::NamespacesUnknown { seen: 1, whole }.into()));
 
-    // The whole fails otherwise: that is what is said, and nothing of the namespaces holds.
+    // Listing the whole cluster fails for another reason, which then applies to every namespace.
     let resource = "secrets".to_owned();
     let (cause, failing) = (HiddenCause::Failing, ApiProblem::from("boom"));
     apply(&mut index, Observation::Hidden { resource, cause, message: failing });

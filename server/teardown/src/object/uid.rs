@@ -5,13 +5,15 @@ use std::{borrow::Cow, fmt, sync::Arc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::{Uuid, fmt::Hyphenated};
 
-/// `metadata.uid`: the identity of an object. A name used again is another object with another UID.
+/// `metadata.uid`: the identity of an object. If a name is used again, the new object has another UID.
 ///
-/// Kubernetes makes them as UUIDs but promises no more than a string, so both are kept, each as it is written.
+/// Kubernetes creates UIDs as UUIDs but only promises a string, so both forms are supported, and each is written back
+/// unchanged.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Uid(Form);
 
-/// What is no UUID, or not written as one usually is, cannot be [`Form::Uuid`]: two that are equal are equal as text.
+/// A text that is not a UUID in its usual form must not become [`Form::Uuid`], because two equal UIDs must be equal as
+/// texts.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Form {
     Uuid(Uuid),

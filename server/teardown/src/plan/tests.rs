@@ -46,7 +46,7 @@ fn plan_of(fixture: &str, unit: &str) -> Result<Plan, PlanError> {
     plan(&index, &graph, &units[&UnitId::new(unit)], fixture::now())
 }
 
-/// A plan as a person would note it down.
+/// A plan in a short notation.
 fn text(plan: &Plan) -> String {
     let mut lines = Vec::new();
     for step in &plan.steps {
@@ -191,7 +191,7 @@ fn a_volume_whose_claim_stays_is_not_said_to_be_released() {
         let needed = "keep pv:pv-data: needed by PersistentVolumeClaim shop/data (Binds)";
         assert!(plan.contains(needed), "{reclaim}: {plan}");
     }
-    // Whoever else is concerned with it does not hold its data.
+    // Other objects that refer to the volume do not keep its data.
     let owned = "
         deploy other/pool
         pvc shop/data of=shop volume=pv-data
@@ -312,7 +312,7 @@ fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
         told(&first, &plan_of(&fewer, "consortium").unwrap()),
         ["removed HorizontalPodAutoscaler org1/peer"]
     );
-    // Whoever confirmed the plan without the autoscaler had nothing in front of the Deployment.
+    // The confirmed plan had no autoscaler in front of the Deployment.
     assert_eq!(
         told(&plan_of(&fewer, "consortium").unwrap(), &first),
         [
@@ -323,7 +323,7 @@ fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
     );
 }
 
-/// The fixture without the lines that contain this.
+/// The fixture without the lines that contain this text.
 fn without(line: &str) -> String {
     CONSORTIUM.lines().filter(|text| !text.contains(line)).collect::<Vec<_>>().join("\n")
 }
@@ -372,7 +372,7 @@ fn what_its_owner_would_leave_behind_or_would_take_data_is_a_difference() {
         told(&old, &scaled).contains(&"added PersistentVolumeClaim org1/data-couch-1".to_owned())
     );
 
-    // A Pod of a workload that is deleted with its dependents orphaned.
+    // A Pod of a workload whose DELETE orphans its dependents.
     let owning =
         CONSORTIUM.replace("pvc org1/data-couch-0 ", "pvc org1/data-couch-0 owner=sts/couch ");
     let more = format!("{owning}\n pod org1/couch-1 owner=sts/couch labels=app:couch");
@@ -380,7 +380,7 @@ fn what_its_owner_would_leave_behind_or_would_take_data_is_a_difference() {
         (plan_of(&owning, "consortium").unwrap(), plan_of(&more, "consortium").unwrap());
     assert!(told(&owning, &more).contains(&"added Pod org1/couch-1".to_owned()));
 
-    // One that is owned but stays now, because somebody else came to need it.
+    // A dependent that stays now, because an object outside the unit uses it.
     let owned = CONSORTIUM.replace("cm org1/core ", "cm org1/core owner=deploy/peer ");
     let used = format!("{owned}\n deploy org1/reader of=bystander template=app:r uses=config:core");
     let (owned, used) =
@@ -390,7 +390,7 @@ fn what_its_owner_would_leave_behind_or_would_take_data_is_a_difference() {
 
 #[test]
 fn what_gives_people_their_rights_goes_with_its_namespace() {
-    // Whoever runs the plan may hold them through this very binding.
+    // The person who runs the plan may have their rights through this binding.
     let fixture = "
         ns shop of=shop
         cm shop/a of=shop
@@ -411,12 +411,12 @@ fn what_gives_people_their_rights_goes_with_its_namespace() {
 
 #[test]
 fn what_an_operator_made_meanwhile_and_has_to_go_first_is_a_difference() {
-    // K's operator makes Pods that nothing in the plan could have told of.
+    // K's operator creates Pods that the plan could not predict.
     let before = "ns shop of=shop\n Widget.example.com shop/k of=shop\n secret shop/key of=shop";
     let after = format!("{before}\n pod shop/k-1 owner=Widget.example.com/k uses=secret:key");
     let plan = |text: &str| plan_of(text, "shop").unwrap();
     assert_eq!(told(&plan(before), &plan(&after)), ["changed Secret shop/key"]);
-    // A webhook gave the Pods a ConfigMap that their template does not know.
+    // A webhook gave the Pods a ConfigMap that is not in their template.
     let before = "ns shop of=shop\n deploy shop/web of=shop selector=app:web template=app:web
         pod shop/web-1 owner=deploy/web labels=app:web uses=config:injected
         cm shop/injected of=shop";
@@ -464,7 +464,7 @@ fn a_volume_stays_for_a_claim_that_stays_and_waits_for_it() {
     ");
 }
 
-/// `fate volume (claim)` of every volume a plan of `shop` concerns.
+/// `fate volume (claim)` of every volume that a plan of `shop` affects.
 fn fates(index: &Index) -> Vec<String> {
     let graph = Graph::of(index);
     let plan =
@@ -507,7 +507,7 @@ fn data_that_would_now_be_lost_is_a_difference() {
     assert_eq!(told(&new, &old), Vec::<String>::new());
 }
 
-/// What stays of the unit `shop`, and what goes.
+/// The objects of the unit `shop` that stay, and those that go.
 fn kept_and_going(index: &Index) -> (Vec<String>, Vec<String>) {
     let graph = Graph::of(index);
     let unit = &units(index, &graph)[&UnitId::new("shop")];
@@ -580,7 +580,7 @@ fn what_a_hidden_object_controls_stays() {
         (stays.map(str::to_owned).to_vec(), goes.map(str::to_owned).to_vec())
     );
 
-    // Neither another kind says anything of Deployments, nor another group.
+    // A kind other than Deployment, or one of another group, does not hide Deployments.
     for resource in ["daemonsets.apps", "wares.example.com/v1", "deployments.example.com"] {
         let mut index = fixture::index(ORPHANED);
         index.apply([hidden(resource)], fixture::now());
@@ -594,7 +594,7 @@ fn what_a_hidden_object_controls_stays() {
 #[test]
 fn what_is_controlled_by_a_kind_nobody_knows_stays_while_a_group_is_hidden() {
     let mut object = fixture::object("cm shop/c of=shop owner=deploy/web");
-    // A namesake of another group can be seen.
+    // A kind of the same name in another group is visible.
     let ware = ("wares.example.com".into(), "Deployment".into());
     object.owners = [OwnerRef { group: ware.0, kind: ware.1, ..object.owners[0].clone() }].into();
     let mut index = fixture::index("ns shop of=shop\n sa shop/a of=shop");

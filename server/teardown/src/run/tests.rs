@@ -1,4 +1,4 @@
-//! A run with both ends played by the test: what is known is a fixture, what calls answer is said.
+//! Tests of a run without hub or cluster: the index is a fixture, and the test supplies the outcomes of calls.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ impl Play {
         decision
     }
 
-    /// Looks until nothing follows; the calls as text, sorted.
+    /// Reconciles until nothing follows, and returns the calls as sorted text.
     fn reconcile(&mut self) -> Vec<String> {
         let mut calls = Vec::new();
         loop {
@@ -68,7 +68,7 @@ impl Play {
         self.run.progress(self.id(uid)).unwrap()
     }
 
-    /// What came of the step's last call.
+    /// Completes the step's last call with this outcome.
     fn answer(&mut self, uid: &str, outcome: Outcome) {
         let step = self.run.plan.step(self.id(uid)).unwrap();
         let (step, kind, object, uid) =
@@ -107,7 +107,7 @@ impl Play {
         _ = self.apply_input(input);
     }
 
-    /// How many objects were untouched, requested and gone when the run stopped.
+    /// The numbers of untouched, requested and gone objects when the run stopped.
     fn stopped(&self) -> Option<(usize, usize, usize)> {
         self.run.event_log().iter().find_map(|entry| match entry.event {
             FeedEvent::Stopped { untouched, requested, gone, .. } => {
@@ -117,7 +117,7 @@ impl Play {
         })
     }
 
-    /// How many objects were terminating before the run asked, and of how many the effect is unknown.
+    /// The number of objects that were terminating before the run, and of those with unknown effect.
     fn stopped_without_saying(&self) -> Option<(usize, usize)> {
         self.run.event_log().iter().find_map(|entry| match entry.event {
             FeedEvent::Stopped { already_terminating, effect_unknown, .. } => {
@@ -132,7 +132,7 @@ fn by() -> String {
     "Li".to_owned()
 }
 
-/// What holds a step although no plan knows it.
+/// The object outside the plan that blocks a step.
 #[track_caller]
 fn user_of(play: &Play, step: &str) -> String {
     match &play.progress(step).problem {
@@ -141,7 +141,7 @@ fn user_of(play: &Play, step: &str) -> String {
     }
 }
 
-/// What the garbage collector would take with a step's object although no plan knows it.
+/// The object outside the plan that the garbage collector would delete with a step's object.
 #[track_caller]
 fn taken_with(play: &Play, step: &str) -> String {
     match &play.progress(step).problem {
@@ -521,7 +521,7 @@ fn the_same_trouble_is_told_once() {
     assert_eq!(play.reconcile(), ["LIST pods in shop"], "it is read at once when it seems free");
 }
 
-/// A Pod of a set that mounts nothing may be a writer all the same: it is told by its owner, and by its labels alone.
+/// A Pod of a StatefulSet may write to its storage even if it mounts no claim, so its owner and its labels count.
 #[test]
 fn a_claim_waits_for_every_pod_of_its_set_whatever_it_mounts() {
     let mut play = Play::of(
@@ -642,8 +642,8 @@ fn delete_on_its_way_at_a_restart_is_read_before_stop_calls_it_untouched() {
 fn whoever_asks_for_patience_gets_it() {
     let late = |after| Outcome::Unanswered { message: "shutting down".into(), after };
     let throttled = |after| Outcome::Throttled { after };
-    // What is asked for, and by when it was not granted yet, if a DELETE may have had its effect or did not: never at once,
-    // and not for ever.
+    // Columns: the `Retry-After`, and the last second without a retry, first if the effect of a DELETE is unknown and
+    // then if it is known.
     for (asked, effect_unknown, sure) in
         [(0, 0, 0), (9, 8, 8), (600, 119, 599), (86_400, 119, 3_599)]
     {
@@ -741,7 +741,7 @@ fn what_comes_back_as_its_owner_was_left_out_is_left_out_too() {
     assert_eq!(play.run.state(), RunState::Finished);
 }
 
-/// Whoever keeps it in the cluster made the set anew, and the set its Pods: one word is enough for all.
+/// A GitOps tool re-created the StatefulSet, which re-created its Pods. One command skips all of them.
 #[test]
 fn what_is_owned_by_what_came_back_itself_is_left_out_with_it() {
     let mut play = Play::of(
@@ -768,7 +768,7 @@ fn what_is_owned_by_what_came_back_itself_is_left_out_with_it() {
     assert!(play.run.steps().all(|(_, progress)| progress.stage == Stage::Skipped));
 }
 
-/// A custom resource has no template that would tell what its Pods use: while it is there it makes them anew.
+/// A custom resource has no template that shows what its Pods use, so it may re-create them as long as it exists.
 #[test]
 fn what_a_pod_used_waits_for_what_would_make_the_pod_anew() {
     let fixture = "ns shop of=shop
@@ -799,7 +799,7 @@ fn what_a_pod_used_waits_for_what_would_make_the_pod_anew() {
     assert_eq!(play.run.state(), RunState::Finished);
 }
 
-/// A run's DELETEs, each with what becomes of what its object owns.
+/// A run's DELETEs with their propagation policies.
 fn deletes(play: &mut Play) -> Vec<String> {
     let decision = play.apply_input(&Input::Reconcile);
     let deletes = decision.actions.iter().filter_map(|action| match action {
@@ -822,7 +822,7 @@ fn what_is_left_out_does_not_go_with_its_owner() {
     let mut sent = deletes(&mut play);
     sent.sort();
     assert_eq!(sent, ["Deployment shop/web Background", "Widget shop/db Orphan"]);
-    // What goes with an owner whose end was accepted cannot be saved any more.
+    // The dependents of an owner whose deletion was accepted can no longer be skipped.
     accepted(&mut play, "deploy:shop/web");
     let skip = Input::Skip { step: play.id("rs:shop/web-1"), by: by() };
     let step = play.id("rs:shop/web-1");
@@ -1014,7 +1014,7 @@ fn whoever_leaves_out_a_pod_leaves_out_what_waits_for_its_workload_to_have_none(
     assert_eq!(play.run.state(), RunState::Finished);
 }
 
-/// A page names what is left out with a step from what each step waits for.
+/// A page lists the steps that are skipped with a step. It derives them from the steps that each one waits for.
 #[test]
 fn what_waits_at_whatever_distance_is_what_is_left_out() {
     let play = Play::of(

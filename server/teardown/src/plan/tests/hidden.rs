@@ -1,4 +1,4 @@
-//! What stays because not all can be seen.
+//! Tests of objects that stay because a kind is hidden.
 
 use super::*;
 use crate::observation::Observation;
@@ -17,7 +17,7 @@ fn plan_without(resource: &str, fixture: &str) -> Plan {
     plan(&index, &graph, &units(&index, &graph)[&UnitId::new("shop")], fixture::now()).unwrap()
 }
 
-/// What is kept for the sake of others that may be hidden, and who they are.
+/// The objects that are kept because they may have hidden users, with the hidden kinds.
 fn kept_for_the_unseen(plan: &Plan) -> Vec<String> {
     let kept = plan.kept.iter().filter_map(|kept| match &kept.reason {
         KeptReason::HiddenUsers { resource, namespace } => {
