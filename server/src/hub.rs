@@ -66,7 +66,7 @@ const LINGER: Duration = Duration::from_secs(60);
 /// The most plans kept for reading; the journal keeps those of runs as well.
 const PLANS: usize = 256;
 /// The most decisions of a run in one reconciliation. More would mean that the run never settles.
-const TURNS: usize = 10_000;
+const MAX_DECISIONS: usize = 10_000;
 
 /// The errors that end the hub.
 #[derive(Debug, thiserror::Error)]
@@ -273,7 +273,7 @@ impl Hub {
             if self.runs.get(&run).is_some_and(|active| active.is_recovering) {
                 self.advance(&run, &Input::Recover)?;
             }
-            for _ in 0..TURNS {
+            for _ in 0..MAX_DECISIONS {
                 if !self.advance(&run, &Input::Reconcile)? {
                     break;
                 }

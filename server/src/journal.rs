@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_is_the_same_although_rights_come_and_go() {
+    fn cluster_is_the_same_although_rights_come_and_go() {
         let (one, two) = (Uid::new("u-1"), Uid::new("u-2"));
         let seen = ClusterId::new("prod", Some(&one));
         assert!(seen.is(&ClusterId::new("renamed", Some(&one))));
@@ -443,18 +443,18 @@ mod tests {
     }
 
     #[test]
-    fn memory_keeps_what_it_is_given() {
+    fn memory_store_has_the_properties_of_every_store() {
         check(Journal::in_memory());
     }
 
     #[test]
-    fn a_file_keeps_what_it_is_given() {
+    fn file_store_has_the_properties_of_every_store() {
         let dir = tempfile::tempdir().unwrap();
         check(Journal::open(&dir.path().join("journal")).unwrap());
     }
 
     #[test]
-    fn another_process_reads_what_was_written() {
+    fn another_process_reads_the_written_events() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let mut journal = Journal::open(&path).unwrap();
@@ -468,7 +468,7 @@ mod tests {
     /// After a change of bytes on the disk, reading either fails or returns the written values. It never panics and
     /// never returns others.
     #[test]
-    fn a_damaged_file_is_found_out() {
+    fn damaged_file_is_detected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let mut journal = Journal::open(&path).unwrap();
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn every_torn_record_is_an_error() {
+    fn truncated_record_is_an_error() {
         let whole = encode(&Event::Began { by: "Li".into() }, "record 0 of run r").unwrap();
         for end in 0..whole.len() {
             let read = holding(&whole[..end]).replay::<Event>(&run("r"));
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_named() {
+    fn record_of_another_version_is_an_error_with_that_version() {
         let read = holding(b"1 and something else").replay::<Event>(&run("r"));
         insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 1; this program knows version 3");
     }
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_records_are_missed() {
+    fn lost_records_are_an_error() {
         let replay = |lost| {
             let mut journal = Journal::over(Losing { store: MemoryStore::default(), lost });
             journal.begin(&head("r"), &steps(0..4)).unwrap();

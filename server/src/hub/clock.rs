@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_follows_the_cluster_and_counts_by_itself() {
+    async fn clock_follows_the_cluster_and_advances_by_itself() {
         let wall = Timestamp::from_second(1_800_000_000).unwrap();
         let mut clock = Clock::start(wall);
         clock.follow(wall + seconds(1));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pace_counts_from_its_beginning_and_timers_keep_it() {
+    async fn new_pace_applies_from_its_change_on_and_to_timers() {
         let wall = Timestamp::from_second(1_800_000_000).unwrap();
         let mut clock = Clock::start(wall);
         tokio::time::advance(Duration::from_secs(3)).await;

@@ -225,7 +225,7 @@ impl HubHandle {
         topic: Topic,
         after: Option<Revision>,
     ) -> Result<Result<Subscription, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::Subscribe { topic, after, reply }).await
+        self.request(|reply| Incoming::Subscribe { topic, after, reply }).await
     }
 
     /// Reads a topic once; the result is always a snapshot.
@@ -233,7 +233,7 @@ impl HubHandle {
     /// # Errors
     /// As [`HubHandle::subscribe`].
     pub async fn query(&self, topic: Topic) -> Result<Result<Message, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::Query { topic, reply }).await
+        self.request(|reply| Incoming::Query { topic, reply }).await
     }
 
     /// The cluster's time, as far as it is known. Ages are computed from it.
@@ -241,7 +241,7 @@ impl HubHandle {
     /// # Errors
     /// [`HubClosed`] if the process is ending.
     pub async fn time(&self) -> Result<Timestamp, HubClosed> {
-        self.ask(|reply| Incoming::Time { reply }).await
+        self.request(|reply| Incoming::Time { reply }).await
     }
 
     /// Makes a plan of a unit in its current state.
@@ -249,7 +249,7 @@ impl HubHandle {
     /// # Errors
     /// [`Refusal`] if no plan can be made, [`HubClosed`] if the process is ending.
     pub async fn make_plan(&self, unit: UnitId) -> Result<Result<Arc<Plan>, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::MakePlan { unit, reply }).await
+        self.request(|reply| Incoming::MakePlan { unit, reply }).await
     }
 
     /// Reads a plan.
@@ -257,7 +257,7 @@ impl HubHandle {
     /// # Errors
     /// [`Refusal::UnknownPlan`], [`HubClosed`] if the process is ending.
     pub async fn plan(&self, plan: PlanId) -> Result<Result<Arc<Plan>, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::ReadPlan { plan, reply }).await
+        self.request(|reply| Incoming::ReadPlan { plan, reply }).await
     }
 
     /// Reads a run's feed from its first entry; a topic has only the last entries.
@@ -265,7 +265,7 @@ impl HubHandle {
     /// # Errors
     /// [`Refusal::UnknownRun`], [`Refusal::NotReady`], [`HubClosed`] if the process is ending.
     pub async fn feed(&self, run: RunId) -> Result<Result<Vec<FeedEntry>, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::ReadEventLog { run, reply }).await
+        self.request(|reply| Incoming::ReadEventLog { run, reply }).await
     }
 
     /// Starts a run of a plan, provided that the cluster has not changed since.
@@ -273,7 +273,7 @@ impl HubHandle {
     /// # Errors
     /// [`Refusal`] if the run may not start, [`HubClosed`] if the process is ending.
     pub async fn start(&self, start: Start) -> Result<Result<RunId, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::Start { start, reply }).await
+        self.request(|reply| Incoming::Start { start, reply }).await
     }
 
     /// Pauses, resumes or stops a run, or skips one of its steps.
@@ -286,10 +286,10 @@ impl HubHandle {
         steer: Steer,
         by: String,
     ) -> Result<Result<(), Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::Steer { run, steer, by, reply }).await
+        self.request(|reply| Incoming::Steer { run, steer, by, reply }).await
     }
 
-    async fn ask<T>(
+    async fn request<T>(
         &self,
         message: impl FnOnce(oneshot::Sender<T>) -> Incoming,
     ) -> Result<T, HubClosed> {

@@ -117,7 +117,7 @@ impl Process {
     async fn records(&self, topic: Topic) -> Vec<Record> {
         match self.hub.query(topic).await.unwrap().unwrap() {
             Message::Snapshot { records, .. } => records,
-            Message::Delta { .. } => panic!("a look is a snapshot"),
+            Message::Delta { .. } => panic!("a query returns a snapshot"),
         }
     }
 
@@ -141,7 +141,7 @@ fn confirmation(plan: &Plan) -> Start {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_goes_step_by_step_and_journals_before_it_acts() {
+async fn run_proceeds_step_by_step_and_journals_before_each_call() {
     let disk = Disk::default();
     let mut process = Process::start(&disk);
     process.list(SHOP).await;
@@ -169,7 +169,7 @@ async fn a_run_goes_step_by_step_and_journals_before_it_acts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
+async fn unplanned_pod_orphaned_by_a_delete_is_reported() {
     const STATEFUL: &str = "
         ns shop
         sts shop/db of=shop selector=app:db template=app:db templates=data
@@ -188,7 +188,7 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
     process.gone("pod shop/db-0 owner=sts/db").await;
     process.quiet().await;
     let records = process.records(Topic::Run(run.clone())).await;
-    let doubts: Vec<String> = records
+    let problems: Vec<String> = records
         .into_iter()
         .filter_map(|record| match record {
             Record::Step(step) => Some((step.object, step.problem?)),
@@ -203,7 +203,7 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
         .collect();
     let expected =
         "PersistentVolumeClaim shop/data-db-0: Pod shop/db-1 is left of StatefulSet shop/db";
-    assert_eq!(doubts, [expected]);
+    assert_eq!(problems, [expected]);
 
     // A person repairs the problem, and the run continues by itself.
     process.gone(late).await;
@@ -213,7 +213,7 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_waits_because_the_clock_was_set_back() {
+async fn clock_set_back_delays_no_step() {
     let mut process = Process::start(&Disk::default());
     process.see(vec![Observation::Time("2027-01-15T09:00:00Z".parse().unwrap())]).await;
     process.list(SHOP).await;
@@ -228,7 +228,7 @@ async fn nothing_waits_because_the_clock_was_set_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_killed_process_goes_on_by_itself_once_it_has_read_the_cluster() {
+async fn restarted_process_continues_once_the_cluster_is_listed() {
     let disk = Disk::default();
     let mut process = Process::start(&disk);
     process.list(SHOP).await;
@@ -250,7 +250,7 @@ async fn a_killed_process_goes_on_by_itself_once_it_has_read_the_cluster() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_of_another_cluster_is_neither_shown_steered_nor_continued() {
+async fn run_of_another_cluster_is_neither_shown_steered_nor_continued() {
     let disk = Disk::default();
     let mut process = Process::start(&disk);
     process.list(&format!("{SHOP}\n ns kube-system uid=one")).await;
@@ -274,7 +274,7 @@ async fn a_run_of_another_cluster_is_neither_shown_steered_nor_continued() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_its_turn_is_recalled_by_pause_and_by_stop() {
+async fn queued_call_is_recalled_by_pause_and_stop() {
     let disk = Disk::default();
     let mut process = Process::start(&disk);
     process.list("ns shop of=shop\n cm shop/a of=shop").await;
@@ -295,7 +295,7 @@ async fn what_waits_for_its_turn_is_recalled_by_pause_and_by_stop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_the_cluster_has_moved_away_from_is_refused_with_the_differences() {
+async fn stale_plan_is_refused_with_the_differences() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
@@ -315,7 +315,7 @@ async fn a_plan_the_cluster_has_moved_away_from_is_refused_with_the_differences(
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_planned_before_the_cluster_was_read_completely() {
+async fn no_plan_is_made_before_the_cluster_is_listed() {
     let process = Process::start(&Disk::default());
     process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
     assert_eq!(process.hub.make_plan(UnitId::new("shop")).await.unwrap(), Err(Refusal::NotReady));
@@ -325,7 +325,7 @@ async fn nothing_is_planned_before_the_cluster_was_read_completely() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_unit_is_not_called_unknown_before_the_cluster_was_read_completely() {
+async fn missing_unit_is_not_refused_before_the_cluster_is_listed() {
     let process = Process::start(&Disk::default());
     process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
     let topic = Topic::Unit(UnitId::new("bank"));
@@ -343,7 +343,7 @@ async fn a_unit_is_not_called_unknown_before_the_cluster_was_read_completely() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_run_starts_while_pods_cannot_be_seen() {
+async fn no_run_starts_while_pods_are_hidden() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
@@ -360,7 +360,7 @@ async fn no_run_starts_while_pods_cannot_be_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pause_holds_back_and_stop_says_what_cannot_be_taken_back() {
+async fn pause_holds_calls_and_stop_counts_requested_deletions() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let run = process.start_run("shop").await;
@@ -392,20 +392,20 @@ async fn pause_holds_back_and_stop_says_what_cannot_be_taken_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_throttled_call_waits_as_long_as_it_was_asked_to() {
+async fn throttled_call_waits_for_retry_after() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let run = process.start_run("shop").await;
     let after = Some(jiff::SignedDuration::from_secs(7));
     process.expect("DELETE Deployment shop/web", Outcome::Throttled { after }).await;
-    let asked = Instant::now();
+    let throttled = Instant::now();
     process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
-    assert_eq!(asked.elapsed().as_secs(), 7);
+    assert_eq!(throttled.elapsed().as_secs(), 7);
     assert_eq!(process.run_state(&run).await, RunState::Running);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_step_is_asked_again_and_nothing_spins_meanwhile() {
+async fn refused_step_is_retried_without_a_busy_loop() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let run = process.start_run("shop").await;
@@ -422,7 +422,7 @@ async fn a_refused_step_is_asked_again_and_nothing_spins_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_without_an_answer_is_looked_into_before_it_is_repeated() {
+async fn call_without_answer_is_read_before_it_is_repeated() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;
     process.start_run("shop").await;
@@ -444,7 +444,7 @@ async fn a_call_without_an_answer_is_looked_into_before_it_is_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finalizer_that_stays_is_slow_and_then_stuck_and_holds_only_what_is_behind_it() {
+async fn remaining_finalizer_is_slow_then_stuck_and_blocks_only_dependent_steps() {
     let mut process = Process::start(&Disk::default());
     process.list(&format!("{SHOP}\n svc shop/alone of=shop")).await;
     let run = process.start_run("shop").await;
@@ -470,7 +470,7 @@ async fn a_finalizer_that_stays_is_slow_and_then_stuck_and_holds_only_what_is_be
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_stays_while_nobody_can_see_what_is_in_it() {
+async fn namespace_stays_while_its_content_is_hidden() {
     let mut process = Process::start(&Disk::default());
     process.list("ns shop of=shop").await;
     let hidden = |resource: &str| Observation::Hidden {
@@ -483,15 +483,15 @@ async fn a_namespace_stays_while_nobody_can_see_what_is_in_it() {
     let run = process.start_run("shop").await;
     process.quiet().await;
     let records = process.records(Topic::Run(run)).await;
-    let told =
+    let is_unknown =
         |record: &Record| matches!(record, Record::Step(card) if card.state == State::Unknown);
-    assert!(records.iter().any(told), "the page says that it cannot tell");
+    assert!(records.iter().any(is_unknown), "the page shows the step as unknown");
     process.see(vec![Observation::Visible { resource: "secrets".into() }]).await;
     process.expect("DELETE Namespace shop", Outcome::Accepted).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_goes_although_another_one_is_hidden() {
+async fn namespace_is_deleted_although_another_one_is_hidden() {
     let mut process = Process::start(&Disk::default());
     process.list("ns shop of=shop\n ns bank").await;
     let secrets = || fixture::kind("secret");
@@ -515,7 +515,7 @@ async fn a_namespace_goes_although_another_one_is_hidden() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_waits_for_what_came_into_it_after_the_plan() {
+async fn namespace_waits_for_late_objects_in_it() {
     let mut process = Process::start(&Disk::default());
     process.list("ns shop of=shop\n cm shop/mine of=shop\n cm shop/kube-root-ca.crt").await;
     process.start_run("shop").await;
@@ -530,7 +530,7 @@ async fn a_namespace_waits_for_what_came_into_it_after_the_plan() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
+async fn readers_get_a_snapshot_then_deltas_and_resume_without_loss() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let topic = Topic::Unit(UnitId::new("shop"));
@@ -563,16 +563,16 @@ async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
         process.hub.subscribe(topic.clone(), Some(view.revision())).await.unwrap().unwrap();
     assert!(nothing.first.is_empty());
     // A revision of another boot, or of the future, is answered with a snapshot.
-    for strange in [Revision { boot: 1, ..seen }, Revision { count: seen.count + 1000, ..seen }] {
-        let anew = process.hub.subscribe(topic.clone(), Some(strange)).await.unwrap().unwrap();
-        assert_eq!(anew.first[0].kind, FrameKind::Snapshot);
+    for unusable in [Revision { boot: 1, ..seen }, Revision { count: seen.count + 1000, ..seen }] {
+        let resumed = process.hub.subscribe(topic.clone(), Some(unusable)).await.unwrap().unwrap();
+        assert_eq!(resumed.first[0].kind, FrameKind::Snapshot);
     }
     let unknown = process.hub.subscribe(Topic::Run(RunId::new("x")), None).await.unwrap();
     assert!(matches!(unknown, Err(Refusal::UnknownRun(_))));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_journal_that_cannot_be_written_lets_nothing_happen() {
+async fn no_call_is_made_if_the_journal_cannot_be_written() {
     struct Full;
     impl Store for Full {
         fn write(&mut self, _: &[Put]) -> Result<(), StoreError> {

@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    fn told(message: &str) -> Vec<Record> {
+    fn records(message: &str) -> Vec<Record> {
         vec![Record::HiddenKind(HiddenKindCard {
             resource: "widgets.example.com".into(),
             cause: HiddenCause::Failing,
@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn who_missed_what_is_not_kept_any_more_gets_a_snapshot() {
+    fn reader_behind_the_ring_gets_a_snapshot() {
         let start = Revision { boot: 7, count: 0 };
         let mut channel = TopicChannel::new(start);
         let long = "x".repeat(1_000);
         // Every record is different, and the bound on bytes applies before the bound on deltas.
         let most = RING_BYTES / long.len();
         for number in 0..most {
-            channel.publish(told(&format!("{number} {long}")));
+            channel.publish(records(&format!("{number} {long}")));
         }
         assert!(channel.ring_bytes <= RING_BYTES);
         assert!(

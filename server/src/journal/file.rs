@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_server_is_told_so() {
+    fn second_server_is_refused_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let first = FileStore::open(&path).unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_another_time_is_left_alone() {
+    fn unknown_table_is_left_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         drop(FileStore::open(&path).unwrap());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn only_its_user_reads_it() {
+    fn file_is_readable_only_by_its_user() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         FileStore::open(&path).unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_journal_is_an_error() {
+    fn file_that_is_no_journal_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         for bytes in
             [&b"x"[..], &[0; 100], &[255; 5000], b"redb\x1a\n\xa9\r\n and then nothing of the kind"]
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_fails_is_no_damaged_journal() {
+    fn disk_failure_is_not_reported_as_a_damaged_journal() {
         let full = FileStore::open(Path::new("/dev/full"));
         assert!(matches!(full, Err(OpenError::Unusable { .. })), "{full:?}");
     }

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_a_text_and_findings_a_map() {
+    fn quotation_is_a_json_text_and_code_a_map() {
         let said = ApiProblem::from("denied");
         let found = ApiProblem::from(ProblemCode::HiddenInNamespaces {
             hidden: 1,

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pods_of_one_workload_have_in_common_is_kept_once() {
+    fn equal_values_of_pods_of_one_workload_are_stored_once() {
         let mut names = Interner::default();
         let rest = "owner=rs/web labels=app:web,tier:front uses=claim:data,account:web node=n1";
         let [a, b] =
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_stays_what_it_is() {
+    fn sharing_changes_no_value_of_any_kind() {
         let mut names = Interner::default();
         for line in [
             "sts shop/db selector=app:db template=app:db uses=config:c templates=data finalizers=a,b",
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn it_neither_grows_without_end_nor_keeps_what_nobody_uses() {
+    fn interner_is_bounded_and_drops_unused_values() {
         let mut texts = Kept::<str>::default();
         let used: Vec<_> = (0..10).map(|n| texts.share(&format!("used-{n}").into())).collect();
         for n in 0..MOST {

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_a_map_in_json() {
+    fn labels_are_a_map_in_json() {
         let json = r#"{"tier":"front","app":"web","app":"shop"}"#;
         let labels: Labels = serde_json::from_str(json).unwrap();
         assert_eq!(labels, [("app".into(), "shop".into()), ("tier".into(), "front".into())].into());
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_found_by_key() {
+    fn labels_are_found_by_key() {
         let labels: Labels = [("b", "2"), ("a", "1"), ("c", "3")]
             .map(|(key, value)| (key.into(), value.into()))
             .into();

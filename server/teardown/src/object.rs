@@ -470,7 +470,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_is_most_of_is_small() {
+    fn frequent_types_are_small() {
         assert!(size_of::<Facts>() <= 16, "{}", size_of::<Facts>());
         assert!(size_of::<Object>() <= 136, "{}", size_of::<Object>());
         assert!(size_of::<Pod>() <= 40, "{}", size_of::<Pod>());

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_must_all_be_there() {
+    fn all_labels_must_match() {
         let selector = Selector::of_labels(labels("app=web tier=front"));
         assert!(selector.matches(&labels("app=web tier=front more=yes")));
         assert!(!selector.matches(&labels("app=web")));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_follow_the_api() {
+    fn expressions_match_as_in_the_api() {
         let (front, back, none) = (labels("tier=front"), labels("tier=back"), labels("app=web"));
         let answers =
             |selector: Selector| [&front, &back, &none].map(|labels| selector.matches(labels));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_selector_matches_everything() {
+    fn empty_selector_matches_everything() {
         assert!(Selector::default().matches(&Labels::new()));
     }
 }

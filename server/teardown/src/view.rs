@@ -113,7 +113,7 @@ impl World<'_> {
                     drawn.insert(&kept.uid);
                     shown.card(object, Membership::Kept(kept.reason.clone()), None)
                 }
-                None => shown.card_of_the_lost(kept),
+                None => shown.card_of_missing_object(kept),
             }));
         }
         // The plan's own edges remain when their objects are gone; edges to kept objects come from the cluster.
@@ -394,7 +394,7 @@ impl Shown<'_> {
     }
 
     /// The card of a kept object that is no longer in the index: somebody else deleted it, or it is hidden.
-    fn card_of_the_lost(&self, kept: &Kept) -> ObjectCard {
+    fn card_of_missing_object(&self, kept: &Kept) -> ObjectCard {
         let index = self.world.index;
         let check_kind_visible =
             index.is_synced() && index.unreachable().is_none() && index.hidden_kinds().is_empty();
@@ -430,19 +430,19 @@ impl Shown<'_> {
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
             details: Vec::new(),
-            phase: self.rung_of_the_gone(run, step),
+            phase: self.phase_of_gone_object(run, step),
             final_phase: relation::final_phase_of(&step.kind),
             step: Some(step.id),
             wave: Some(step.wave),
         }
     }
 
-    fn rung_of_the_gone(&self, run: &Run, step: &Step) -> DeletionPhase {
+    fn phase_of_gone_object(&self, run: &Run, step: &Step) -> DeletionPhase {
         // The object that came back is another one; this one is gone.
         if !matches!(self.world.step_state(run, step), State::Gone | State::CameBack) {
             let progress = run.progress(step.id);
-            let asked = progress.is_some_and(|progress| progress.requested.is_some());
-            return if asked { DeletionPhase::Accepted } else { DeletionPhase::Present };
+            let is_requested = progress.is_some_and(|progress| progress.requested.is_some());
+            return if is_requested { DeletionPhase::Accepted } else { DeletionPhase::Present };
         }
         let namespace = step.object.namespace.as_deref();
         let pods = || self.world.index.pods_of(&step.uid, namespace, step.pods.as_ref());

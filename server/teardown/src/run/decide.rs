@@ -88,7 +88,7 @@ pub enum SteerError {
     UnknownStep(StepId),
     /// The step is finished or skipped already, its call is in flight, or its object goes with one whose deletion was
     /// requested.
-    #[error("step {0} can no longer be left out")]
+    #[error("step {0} can no longer be skipped")]
     TooLate(StepId),
 }
 
@@ -113,7 +113,7 @@ impl Decision {
         Self { events: vec![event], actions: Vec::new() }
     }
 
-    fn ask(&mut self, step: &Step, call: Call, propagation: Propagation) {
+    fn add_call(&mut self, step: &Step, call: Call, propagation: Propagation) {
         let (id, object) = (step.id, step.object.clone());
         let action = match call {
             Call::ReadPods => {
@@ -384,7 +384,11 @@ impl Run {
             return;
         }
         if self.state == RunState::Stopping && progress.effect_unknown {
-            return context.decision.ask(step, Call::Read, self.propagation(step, context.index));
+            return context.decision.add_call(
+                step,
+                Call::Read,
+                self.propagation(step, context.index),
+            );
         }
         if self.state != RunState::Running {
             return;
@@ -410,7 +414,7 @@ impl Run {
                     (false, true) => Call::ReadPods,
                     (false, false) => Call::Delete,
                 };
-                context.decision.ask(step, call, self.propagation(step, context.index));
+                context.decision.add_call(step, call, self.propagation(step, context.index));
             }
         }
     }
@@ -545,7 +549,7 @@ impl Run {
                 }
                 let mut decision = Decision::default();
                 if self.state == RunState::Running {
-                    decision.ask(step, Call::Delete, self.propagation(step, index));
+                    decision.add_call(step, Call::Delete, self.propagation(step, index));
                 } else {
                     decision.events.push(RunEvent::NoEffect { step: id });
                 }
@@ -614,10 +618,14 @@ impl ReconcileContext<'_> {
 }
 
 /// The delay after a number of tries: exponential backoff, raised to `Retry-After` up to a limit.
-fn wait(asked: Option<SignedDuration>, attempts: u32, effect_unknown: bool) -> SignedDuration {
+fn wait(
+    retry_after: Option<SignedDuration>,
+    attempts: u32,
+    effect_unknown: bool,
+) -> SignedDuration {
     let own = backoff(attempts - 1);
     let most = if effect_unknown { MAX_RETRY_AFTER_UNKNOWN } else { MAX_RETRY_AFTER };
-    asked.map_or(own, |asked| asked.min(most).max(own))
+    retry_after.map_or(own, |retry_after| retry_after.min(most).max(own))
 }
 
 fn backoff(attempts: u32) -> SignedDuration {

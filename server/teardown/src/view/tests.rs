@@ -19,7 +19,7 @@ const SHOPS: &str = "
 ";
 
 #[test]
-fn a_unit_is_told_alike_among_others_and_alone() {
+fn unit_card_is_the_same_in_overview_and_unit_page() {
     let index = fixture::index(SHOPS);
     let graph = Graph::of(&index);
     let units = units(&index, &graph);
@@ -84,7 +84,7 @@ fn states(records: &[Record]) -> Vec<String> {
 }
 
 #[test]
-fn what_a_stopped_run_left_open_is_shown_as_it_is_now() {
+fn open_steps_of_a_stopped_run_show_their_current_state() {
     let text = "
         ns shop of=shop
         pod shop/gone of=shop uses=config:prices
@@ -133,7 +133,7 @@ fn what_a_stopped_run_left_open_is_shown_as_it_is_now() {
 }
 
 #[test]
-fn what_is_finalized_is_counted_as_such() {
+fn object_with_finalizers_counts_as_finalizing() {
     let index = fixture::index("ns shop of=shop\n cm shop/a of=shop finalizers=x");
     let mut run = run_of(&index);
     let id = run.plan.steps[0].id;
@@ -150,7 +150,7 @@ fn what_is_finalized_is_counted_as_such() {
 }
 
 #[test]
-fn what_was_kept_is_told_whether_or_not_it_can_be_seen() {
+fn kept_object_is_shown_even_if_it_is_hidden() {
     let index = fixture::index(SHOPS);
     let run = run_of(&index);
     let kept = |index: &Index| {

@@ -173,9 +173,10 @@ impl Run {
             _ => index.can_see_volumes(),
         };
         let volume = volume_called(name);
-        let said = self.plan.data.iter().find(|data| data.volume == volume);
-        let is_said = said.is_some_and(|data| matches!(data.fate, Fate::Destroyed | Fate::Unknown));
-        if is_kept || is_said { Ok(()) } else { Err(UnknownReason::WouldDestroyData { volume }) }
+        let listed = self.plan.data.iter().find(|data| data.volume == volume);
+        let is_listed =
+            listed.is_some_and(|data| matches!(data.fate, Fate::Destroyed | Fate::Unknown));
+        if is_kept || is_listed { Ok(()) } else { Err(UnknownReason::WouldDestroyData { volume }) }
     }
 
     /// Checks that no claim outside the plan belongs to a volume. A claim with another volume does not wait for this
@@ -210,9 +211,9 @@ impl Run {
         };
         let content =
             index.objects().filter(|object| object.namespace.as_deref() == Some(namespace));
-        let newcomer =
+        let late_object =
             content.filter(|object| !goes_with_it(object)).map(|object| object.reference()).min();
-        newcomer.map_or(Ok(()), |object| Err(UnknownReason::NamespaceNotEmpty { by: object }))
+        late_object.map_or(Ok(()), |object| Err(UnknownReason::NamespaceNotEmpty { by: object }))
     }
 
     /// The Pods of a consistent read that block the deletion of a claim: those that mount it, and those of a workload
