@@ -215,34 +215,34 @@ impl Hub {
             Incoming::Subscribe { topic, after, reply } => {
                 self.reconcile_runs()?;
                 let subscription = self.subscribe(&topic, after);
-                answer(reply, subscription);
+                send_reply(reply, subscription);
             }
             Incoming::Query { topic, reply } => {
                 self.reconcile_runs()?;
                 let message = self.query(&topic);
-                answer(reply, message);
+                send_reply(reply, message);
             }
-            Incoming::Time { reply } => answer(reply, now),
+            Incoming::Time { reply } => send_reply(reply, now),
             Incoming::MakePlan { unit, reply } => {
                 let plan = self.make_plan(&unit);
-                answer(reply, plan);
+                send_reply(reply, plan);
             }
             Incoming::ReadPlan { plan, reply } => {
                 let plan = self.read_plan(&plan);
-                answer(reply, plan);
+                send_reply(reply, plan);
             }
             Incoming::ReadEventLog { run, reply } => {
                 self.reconcile_runs()?;
                 let feed = self.active_run(&run).map(|it| it.run.event_log().to_vec());
-                answer(reply, feed);
+                send_reply(reply, feed);
             }
             Incoming::Start { start, reply } => {
                 let run = self.start(&start)?;
-                answer(reply, run);
+                send_reply(reply, run);
             }
             Incoming::Steer { run, steer, by, reply } => {
                 let steered = self.steer(&run, steer, by)?;
-                answer(reply, steered);
+                send_reply(reply, steered);
             }
         }
         Ok(())
@@ -322,7 +322,7 @@ impl Hub {
     }
 
     /// Computes the graph and the units from the index, unless they are up to date.
-    fn learn(&mut self) {
+    fn update_known(&mut self) {
         let changes = self.index.changes();
         if self.known.as_ref().is_none_or(|known| known.changes != changes) {
             let graph = Graph::of(&self.index);
@@ -342,7 +342,7 @@ impl Hub {
             return Err(Refusal::NotReady);
         }
         let now = self.clock.now();
-        self.learn();
+        self.update_known();
         let Some(known) = &self.known else { return Err(Refusal::NotReady) };
         let unit = known.units.get(id).ok_or_else(|| Refusal::UnknownUnit(id.clone()))?;
         plan::plan(&self.index, &known.graph, unit, now).map_err(Refusal::Unplannable)
@@ -452,7 +452,7 @@ impl Hub {
 
     fn records(&mut self, topic: &Topic) -> Result<Vec<Record>, Refusal> {
         let now = self.clock.now();
-        self.learn();
+        self.update_known();
         let Some(known) = &self.known else { return Err(Refusal::NotReady) };
         let cluster = self.cluster();
         let ours = self.runs.values().filter(|active| active.cluster.is(&cluster));
@@ -510,9 +510,9 @@ impl Hub {
         let records = match self.records(topic) {
             // The unit is gone and has readers: they see its last member go, and then an empty page.
             Err(Refusal::UnknownUnit(_)) if self.topics.contains_key(topic) => {
-                self.surroundings()?
+                self.frame_records()?
             }
-            Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => self.surroundings()?,
+            Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => self.frame_records()?,
             records => records?,
         };
         self.channel(topic).publish(records);
@@ -520,7 +520,7 @@ impl Hub {
     }
 
     /// The records of every page's frame.
-    fn surroundings(&mut self) -> Result<Vec<Record>, Refusal> {
+    fn frame_records(&mut self) -> Result<Vec<Record>, Refusal> {
         Ok(self.records(&Topic::Units)?.into_iter().filter(is_frame).collect())
     }
 
@@ -558,7 +558,7 @@ fn is_frame(record: &Record) -> bool {
 }
 
 /// Sends a reply. If the caller is gone, nobody needs it.
-fn answer<T>(reply: oneshot::Sender<T>, value: T) {
+fn send_reply<T>(reply: oneshot::Sender<T>, value: T) {
     let _ = reply.send(value);
 }
 

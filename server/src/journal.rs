@@ -384,7 +384,7 @@ mod tests {
         let (one, two) = (Uid::new("u-1"), Uid::new("u-2"));
         let seen = ClusterId::new("prod", Some(&one));
         assert!(seen.is(&ClusterId::new("renamed", Some(&one))));
-        assert!(!seen.is(&ClusterId::new("prod", Some(&two))), "made anew under its name");
+        assert!(!seen.is(&ClusterId::new("prod", Some(&two))), "recreated under its name");
         for (one, two) in
             [(&seen, &ClusterId::new("prod", None)), (&ClusterId::new("prod", None), &seen)]
         {

@@ -76,7 +76,7 @@ impl FileStore {
             make_tables(&database)?;
             Ok(database)
         };
-        match sound(open) {
+        match catch_damage(open) {
             Ok(database) => Ok(Self { database: Some(database) }),
             Err(redb::Error::DatabaseAlreadyOpen) => {
                 Err(OpenError::Taken { path: path.to_owned() })
@@ -102,7 +102,7 @@ impl Drop for FileStore {
     fn drop(&mut self) {
         // Closing writes as well and may find damaged data; there is no caller who could receive the error.
         let database = self.database.take();
-        let _ = sound(|| {
+        let _ = catch_damage(|| {
             drop(database);
             Ok(())
         });
@@ -111,7 +111,7 @@ impl Drop for FileStore {
 
 /// Runs `act` and turns a panic into an error, because redb trusts some lengths and offsets in the file and panics if
 /// they are damaged.
-fn sound<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+fn catch_damage<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
     // Nothing is used again after a panic: the transaction ends with it, and redb's locks are poisoned.
     let done = panic::catch_unwind(AssertUnwindSafe(act));
     done.unwrap_or_else(|_| Err(redb::Error::Corrupted("its structure makes no sense".to_owned())))
@@ -177,7 +177,7 @@ impl Store for FileStore {
             transaction.commit()?;
             Ok(Ok(()))
         };
-        sound(write)?
+        catch_damage(write)?
     }
 
     fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
@@ -185,7 +185,7 @@ impl Store for FileStore {
             let named = self.database()?.begin_read()?.open_table(table(shelf))?;
             Ok(named.get(name)?.map(|bytes| bytes.value().to_vec()))
         };
-        Ok(sound(read)?)
+        Ok(catch_damage(read)?)
     }
 
     fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
@@ -197,7 +197,7 @@ impl Store for FileStore {
             });
             entries.collect()
         };
-        Ok(sound(read)?)
+        Ok(catch_damage(read)?)
     }
 
     fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
@@ -209,7 +209,7 @@ impl Store for FileStore {
             });
             entries.collect()
         };
-        Ok(sound(read)?)
+        Ok(catch_damage(read)?)
     }
 }
 

@@ -272,12 +272,12 @@ impl Index {
     /// A namespace goes only when it is empty. So if a namespace is gone, the objects in it are gone too, even if no
     /// watch showed their deletion.
     fn remove_with_namespaces(&mut self) {
-        for (resource, uids) in self.left_without_a_namespace() {
+        for (resource, uids) in self.objects_of_deleted_namespaces() {
             self.remove_all(&resource, &uids);
         }
     }
 
-    fn left_without_a_namespace(&self) -> Vec<(String, Vec<Uid>)> {
+    fn objects_of_deleted_namespaces(&self) -> Vec<(String, Vec<Uid>)> {
         let divided = self.kinds.iter().filter_map(|(resource, watch)| {
             let per_namespace = watch.per_namespace.as_ref()?;
             let is_left = |object: &&Arc<Object>| {

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub(crate) use self::{data::volume_called, difference::is_made_in_passing};
+pub(crate) use self::{data::volume_named, difference::is_created_by_controllers};
 pub use self::{
     data::{DataFate, Fate},
     difference::{Difference, differences},

@@ -181,7 +181,7 @@ impl Run {
     /// The steps whose objects go without a call of their own: with an owner or a claim whose deletion was requested.
     /// This cannot be undone either.
     pub fn taken(&self) -> BTreeSet<StepId> {
-        let leaves = self.orphaning_owners();
+        let orphaning = self.orphaning_owners();
         let mut taken = BTreeSet::new();
         // Steps are ordered so that an owner or a claim is before the objects that go with it.
         for step in &self.plan.steps {
@@ -191,12 +191,12 @@ impl Run {
                     EdgeKind::Owns => {
                         first.action
                             == (StepAction::Delete { propagation: Propagation::Background })
-                            && !leaves.contains(&first.id)
+                            && !orphaning.contains(&first.id)
                     }
                     EdgeKind::Binds => step.action == StepAction::Await,
                     _ => false,
                 };
-                takes_along && (self.was_asked_for(first.id) || taken.contains(&first.id))
+                takes_along && (self.was_deletion_requested(first.id) || taken.contains(&first.id))
             };
             if step.after.iter().any(goes_with) {
                 taken.insert(step.id);
@@ -205,7 +205,7 @@ impl Run {
         taken
     }
 
-    fn was_asked_for(&self, step: StepId) -> bool {
+    fn was_deletion_requested(&self, step: StepId) -> bool {
         self.progress(step).is_some_and(|progress| match progress.furthest_stage() {
             Stage::Calling(Call::Delete)
             | Stage::Requested
@@ -219,18 +219,18 @@ impl Run {
     /// The owners of steps that were skipped before their deletion was requested. The DELETE of such an owner orphans
     /// its dependents.
     fn orphaning_owners(&self) -> BTreeSet<StepId> {
-        let mut leaves = BTreeSet::new();
+        let mut orphaning = BTreeSet::new();
         // Steps are ordered so that an owner is before its dependents.
         for (step, progress) in self.plan.steps.iter().zip(&self.steps).rev() {
             let skip = progress.skip.as_ref();
-            let is_left =
+            let is_untouched =
                 progress.requested.is_none() && skip.is_some_and(|skip| skip.at == Stage::Waiting);
-            if is_left || leaves.contains(&step.id) {
+            if is_untouched || orphaning.contains(&step.id) {
                 let owns = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
-                leaves.extend(owns.map(|blocker| blocker.step));
+                orphaning.extend(owns.map(|blocker| blocker.step));
             }
         }
-        leaves
+        orphaning
     }
 
     /// The state that a page shows for a step, as far as the run knows it.

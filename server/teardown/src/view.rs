@@ -102,7 +102,7 @@ impl World<'_> {
         for (step, _) in run.steps() {
             let card = match self.index.get(&step.uid) {
                 Some(object) => shown.card(object, Membership::Member, Some(step.wave)),
-                None => shown.card_of_the_gone(run, step),
+                None => shown.card_of_gone_object(run, step),
             };
             records.push(Record::Object(card));
         }
@@ -417,7 +417,7 @@ impl Shown<'_> {
         }
     }
 
-    fn card_of_the_gone(&self, run: &Run, step: &Step) -> ObjectCard {
+    fn card_of_gone_object(&self, run: &Run, step: &Step) -> ObjectCard {
         ObjectCard {
             uid: step.uid.clone(),
             object: step.object.clone(),

@@ -73,7 +73,7 @@ pub(super) fn fates(
         let Facts::Claim(claim) = &object.facts else { return None };
         let name = claim.volume.as_ref().filter(|_| !kept.contains_key(&object.uid))?;
         let Some(found) = index.find("", "PersistentVolume", None, name) else {
-            return unseen(object, claim, name, index);
+            return fate_of_hidden_volume(object, claim, name, index);
         };
         let Facts::Volume(volume) = &found.facts else { return None };
         let is_bound = claim_of(found).is_some_and(|bound| bound.uid == object.uid);
@@ -106,7 +106,7 @@ fn data_fate(object: &Object, volume: &Volume, claim: Option<&Object>, fate: Fat
 }
 
 /// The name of a volume, which may be hidden.
-pub(crate) fn volume_called(name: &Arc<str>) -> ObjectRef {
+pub(crate) fn volume_named(name: &Arc<str>) -> ObjectRef {
     ObjectRef {
         group: "".into(),
         kind: "PersistentVolume".into(),
@@ -116,9 +116,14 @@ pub(crate) fn volume_called(name: &Arc<str>) -> ObjectRef {
 }
 
 /// The fate of a claim's data while its volume is not known; none if it is proven that the volume does not exist.
-fn unseen(object: &Object, claim: &Claim, name: &Arc<str>, index: &Index) -> Option<DataFate> {
+fn fate_of_hidden_volume(
+    object: &Object,
+    claim: &Claim,
+    name: &Arc<str>,
+    index: &Index,
+) -> Option<DataFate> {
     (!index.can_see_volumes()).then(|| DataFate {
-        volume: volume_called(name),
+        volume: volume_named(name),
         claim: Some(object.reference()),
         capacity: claim.capacity.as_deref().map(str::to_owned),
         source: None,

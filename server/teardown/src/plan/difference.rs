@@ -56,7 +56,8 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
         new.steps.iter().map(|step| (&step.object, step)).collect();
     let vanished = taken_by_owners(old, new, |_| true);
     let appeared = taken_by_owners(new, old, |step| {
-        is_made_in_passing(&step.kind) || owners(new, step).any(|owner| owner.kind.is("", "Pod"))
+        is_created_by_controllers(&step.kind)
+            || owners(new, step).any(|owner| owner.kind.is("", "Pod"))
     });
     let kept: BTreeSet<&Uid> = new.kept.iter().map(|kept| &kept.uid).collect();
     let gone = olds.iter().filter_map(|(object, before)| match news.get(object) {
@@ -87,7 +88,7 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
 }
 
 /// Kinds that the controllers of Kubernetes create and remove all the time.
-pub(crate) fn is_made_in_passing(kind: &Kind) -> bool {
+pub(crate) fn is_created_by_controllers(kind: &Kind) -> bool {
     kind.is("", "Pod")
         || kind.is("apps", "ReplicaSet")
         || kind.is("apps", "ControllerRevision")

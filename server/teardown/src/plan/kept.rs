@@ -82,7 +82,7 @@ pub(super) fn reasons(
     now: Timestamp,
 ) -> BTreeMap<Uid, KeptReason> {
     let mut kept = kept_from_the_start(index, graph, unit, now);
-    keep_what_is_needed(index, graph, unit, &mut kept);
+    keep_needed_objects(index, graph, unit, &mut kept);
     bind_volumes_whose_claims_stay(index, graph, unit, &mut kept);
     let volumes = unit.members.iter().filter(|uid| !kept.contains_key(*uid));
     let volumes = volumes.filter_map(|uid| index.get(uid));
@@ -130,7 +130,7 @@ fn kept_from_the_start(
             } else if let Some(owner) = index.hidden_controller(object, now) {
                 KeptReason::HiddenController { kind: owner.kind.clone(), name: owner.name.clone() }
             } else {
-                return hidden_pod_kind(object, index, graph, unit)
+                return hidden_users(object, index, graph, unit)
                     .or_else(|| reserved(object, index, |claim| !unit.members.contains(claim)))
                     .map(|reason| (object.uid.clone(), reason));
             };
@@ -141,12 +141,7 @@ fn kept_from_the_start(
 
 /// The reason to keep an object that may have hidden users. Hidden Pods of the unit itself do not matter here, because
 /// no run starts while they are hidden.
-fn hidden_pod_kind(
-    object: &Object,
-    index: &Index,
-    graph: &Graph,
-    unit: &Unit,
-) -> Option<KeptReason> {
+fn hidden_users(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
     let (resource, namespace) = match &object.facts {
         Facts::Binding(_) => {
             let is_hidden = |namespace: &&Arc<str>| {
@@ -221,7 +216,7 @@ fn is_declared(object: &Object, unit: &Unit) -> bool {
     object.labels.get(PART_OF).is_some_and(|name| **name == *unit.id.as_str())
 }
 
-fn keep_what_is_needed(
+fn keep_needed_objects(
     index: &Index,
     graph: &Graph,
     unit: &Unit,

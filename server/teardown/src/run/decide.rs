@@ -209,8 +209,9 @@ impl Run {
                 return false;
             };
             // A step whose own request was refused can still be skipped.
-            let was_never_asked = progress.stage == Stage::Waiting && progress.requested.is_none();
-            was_never_asked && step.action != StepAction::Await && taken.contains(&id)
+            let was_never_requested =
+                progress.stage == Stage::Waiting && progress.requested.is_none();
+            was_never_requested && step.action != StepAction::Await && taken.contains(&id)
         };
         if is_late || is_collected(step) {
             return Err(SteerError::TooLate(step));
@@ -246,7 +247,7 @@ impl Run {
     /// deletion of that dependent has already begun.
     fn propagation(&self, step: &Step, index: &Index) -> Propagation {
         let stays = |uid: &Uid| index.get(uid).is_some_and(|object| object.deletion.is_none());
-        let owns_what_was_left_out = || {
+        let owns_skipped_object = || {
             self.steps().any(|(it, progress)| {
                 progress.stage == Stage::Skipped
                     && it.id != step.id
@@ -256,7 +257,7 @@ impl Run {
         };
         match step.action {
             StepAction::Delete { propagation: Propagation::Orphan } => Propagation::Orphan,
-            StepAction::Delete { .. } if owns_what_was_left_out() => Propagation::Orphan,
+            StepAction::Delete { .. } if owns_skipped_object() => Propagation::Orphan,
             StepAction::Delete { .. } | StepAction::Await => Propagation::Background,
         }
     }
@@ -346,7 +347,7 @@ impl Run {
         }
         match context.index.presence(&step.kind, step.object.namespace.as_deref(), &step.uid) {
             Presence::Gone => context.decision.events.push(RunEvent::Gone { step: step.id }),
-            Presence::Unknown(reason) => context.reason(step, progress, reason),
+            Presence::Unknown(reason) => context.note_unknown(step, progress, reason),
             Presence::Present(object) => match object.deletion.as_deref() {
                 Some(deletion) => context.reconcile_terminating(step, progress, object, *deletion),
                 None => self.reconcile_present(step, progress, context),
@@ -366,7 +367,7 @@ impl Run {
             // The DELETE was accepted, but the watch has not shown the object as terminating. Only the time limits
             // apply.
             if let Some(since) = progress.requested {
-                context.overdue(step, progress, since, &[]);
+                context.note_overdue(step, progress, since, &[]);
             }
             return;
         }
@@ -401,11 +402,11 @@ impl Run {
             context.decision.events.push(RunEvent::BecameKnown { step: step.id });
         }
         match free {
-            Err(reason) => context.reason(step, progress, reason),
+            Err(reason) => context.note_unknown(step, progress, reason),
             Ok(false) => {}
             Ok(true) if step.action == StepAction::Await => {
                 if let Some(since) = self.awaited_since(step) {
-                    context.overdue(step, progress, since, &step.finalizers);
+                    context.note_overdue(step, progress, since, &step.finalizers);
                 }
             }
             Ok(true) => {
@@ -560,7 +561,7 @@ impl Run {
 }
 
 impl ReconcileContext<'_> {
-    fn reason(&mut self, step: &Step, progress: &Progress, reason: UnknownReason) {
+    fn note_unknown(&mut self, step: &Step, progress: &Progress, reason: UnknownReason) {
         let known = matches!(&progress.problem, Some(StepProblem::Unknown { reason: before }) if *before == reason);
         if !known {
             self.decision.events.push(RunEvent::BecameUnknown { step: step.id, reason });
@@ -586,7 +587,7 @@ impl ReconcileContext<'_> {
             self.note_visible_again(step, progress);
             let finalizers: Vec<String> =
                 object.finalizers.iter().map(ToString::to_string).collect();
-            self.overdue(step, progress, since, &finalizers);
+            self.note_overdue(step, progress, since, &finalizers);
         } else {
             self.decision.events.push(RunEvent::Terminating {
                 step: step.id,
@@ -596,7 +597,7 @@ impl ReconcileContext<'_> {
         }
     }
 
-    fn overdue(
+    fn note_overdue(
         &mut self,
         step: &Step,
         progress: &Progress,

@@ -381,13 +381,13 @@ fn late_claim_and_late_pod_of_one_owner_block_it() {
 #[test]
 fn unconfirmed_dependent_blocks_its_owner() {
     let mut scenario = Scenario::of("ns shop of=shop\n Widget.example.com shop/w of=shop");
-    let passing = [
+    let transient = [
         "rs shop/w-1 owner=Widget.example.com/w",
         "pod shop/w-a owner=rs/w-1",
         "pvc shop/w-a-scratch owner=pod/w-a",
         "endpoints shop/w-1 owner=Widget.example.com/w",
     ];
-    passing.into_iter().for_each(|line| scenario.applied(line));
+    transient.into_iter().for_each(|line| scenario.applied(line));
     scenario.applied("VolumeSnapshot.snapshot.storage.k8s.io shop/s owner=Widget.example.com/w");
     assert!(scenario.reconcile().is_empty());
     assert_eq!(collected_with(&scenario, "Widget.example.com:shop/w"), "VolumeSnapshot shop/s");

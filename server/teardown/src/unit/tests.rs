@@ -23,7 +23,7 @@ fn unit_spans_namespaces_and_contains_all_of_its_objects() {
         pv pv-1 claim=b/data-db-0
         hpa a/web target=deploy/web
         cm a/unlabelled
-        pod a/stranger
+        pod a/other
     ";
     assert_eq!(
         members(fixture, "shop"),
@@ -78,7 +78,7 @@ fn claim_and_its_volume_are_in_each_unit_that_mounts_the_claim() {
     let tools = "job a/backup of=shop-tools uses=claim:data";
     assert_eq!(members(&fixture(""), "shop"), own);
     assert_eq!(members(&fixture("pod b/namesake uses=claim:data"), "shop"), own);
-    assert_eq!(members(&fixture("pod a/stranger uses=claim:data"), "shop"), own, "shared");
+    assert_eq!(members(&fixture("pod a/other uses=claim:data"), "shop"), own, "shared");
     assert_eq!(members(&fixture(tools), "shop"), own, "shared");
     assert_eq!(members(&fixture(tools), "shop-tools"), ["job:a/backup", "pv:pv-1", "pvc:a/data"]);
     assert_eq!(members(&fixture("pvc b/data of=other volume=pv-1"), "other"), ["pvc:b/data"]);

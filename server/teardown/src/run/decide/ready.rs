@@ -14,7 +14,7 @@ use crate::{
     deadlines::{Deadlines, Overdue},
     index::Index,
     object::{Claim, Deletion, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
-    plan::{Fate, Propagation, Step, StepId, is_made_in_passing, volume_called},
+    plan::{Fate, Propagation, Step, StepId, is_created_by_controllers, volume_named},
     relation::{
         DeletionPhase, goes_after_pods, is_bound_pair, is_needed, may_own, served_namespaces,
     },
@@ -48,7 +48,7 @@ impl Run {
         }
         if step.kind.is("", "Namespace") {
             context.index.check_namespace_visible(&step.object.name)?;
-            self.is_empty(&step.object.name, context.index)?;
+            self.check_empty(&step.object.name, context.index)?;
         }
         Ok(true)
     }
@@ -172,7 +172,7 @@ impl Run {
             // A volume that is not in the index either does not exist or is hidden.
             _ => index.can_see_volumes(),
         };
-        let volume = volume_called(name);
+        let volume = volume_named(name);
         let listed = self.plan.data.iter().find(|data| data.volume == volume);
         let is_listed =
             listed.is_some_and(|data| matches!(data.fate, Fate::Destroyed | Fate::Unknown));
@@ -203,7 +203,7 @@ impl Run {
 
     /// Checks that a namespace contains only objects that go with it. Late objects are in no step, and nobody has
     /// confirmed their deletion.
-    fn is_empty(&self, namespace: &str, index: &Index) -> Result<(), UnknownReason> {
+    fn check_empty(&self, namespace: &str, index: &Index) -> Result<(), UnknownReason> {
         let goes_with_it = |object: &Object| {
             object.is_made_by_cluster()
                 || matches!(&object.facts, Facts::Binding(binding) if binding.people)
@@ -300,7 +300,7 @@ impl<'a> ReconcileContext<'a> {
 fn needs_confirmation(object: &Object, index: &Index) -> bool {
     let mut owners = object.owners.iter().filter_map(|owner| index.get(&owner.uid));
     let is_a_pods_own = owners.any(|owner| matches!(owner.facts, Facts::Pod(_)));
-    !object.is_made_by_cluster() && !is_made_in_passing(&object.kind) && !is_a_pods_own
+    !object.is_made_by_cluster() && !is_created_by_controllers(&object.kind) && !is_a_pods_own
 }
 
 /// Whether a Pod that needs an object is deleted with the step's owner too, so that the step would wait for itself.
