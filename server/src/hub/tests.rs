@@ -131,7 +131,7 @@ impl Process {
 
     async fn quiet(&mut self) {
         self.records(Topic::Units).await;
-        assert!(self.calls.try_recv().is_err(), "nothing should have been ordered");
+        assert!(self.calls.try_recv().is_err(), "no call was expected");
     }
 }
 
@@ -302,7 +302,11 @@ async fn stale_plan_is_refused_with_the_differences() {
     process.see(vec![Observation::Applied(Box::new(fixture::object("cm shop/new of=shop")))]).await;
     let refusal = process.hub.start(confirmation(&plan)).await.unwrap().unwrap_err();
     let Refusal::Stale(differences) = refusal else { panic!("{refusal:?}") };
-    assert_eq!(differences.len(), 2, "one is new, and the namespace waits for it: {differences:?}");
+    assert_eq!(
+        differences.len(),
+        2,
+        "one object is new, and the namespace waits for it: {differences:?}"
+    );
 
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
     let wrong = Start { hash: "0".into(), ..confirmation(&plan) };
@@ -504,7 +508,7 @@ async fn namespace_is_deleted_although_another_one_is_hidden() {
     let (namespaces, message) = (vec!["bank".into(), "shop".into()], "forbidden".into());
     process.see(vec![Observation::PerNamespace { kind: secrets(), namespaces, message }]).await;
     let unread = process.hub.make_plan(UnitId::new("shop")).await.unwrap();
-    assert!(matches!(unread, Err(Refusal::NotReady)), "no namespace has answered yet");
+    assert!(matches!(unread, Err(Refusal::NotReady)), "no namespace is listed yet");
 
     process.see(vec![hidden_in("bank"), hidden_in("shop")]).await;
     process.start_run("shop").await;

@@ -278,7 +278,7 @@ impl Index {
     }
 
     fn objects_of_deleted_namespaces(&self) -> Vec<(String, Vec<Uid>)> {
-        let divided = self.kinds.iter().filter_map(|(resource, watch)| {
+        let orphaned = self.kinds.iter().filter_map(|(resource, watch)| {
             let per_namespace = watch.per_namespace.as_ref()?;
             let is_left = |object: &&Arc<Object>| {
                 object.namespace.as_deref().is_some_and(|namespace| {
@@ -289,7 +289,7 @@ impl Index {
             let left = self.of_resource(resource).filter(is_left);
             Some((resource.clone(), left.map(|object| object.uid.clone()).collect()))
         });
-        divided.collect()
+        orphaned.collect()
     }
 
     fn is_gone_namespace(&self, namespace: &str) -> bool {

@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(texts.values.len(), MOST);
         drop(many);
         (0..SWEEP_EVERY).for_each(|n| drop(texts.share(&format!("later-{n}").into())));
-        assert!(texts.values.len() < MOST, "a full one is swept too");
+        assert!(texts.values.len() < MOST, "a full set is swept too");
         let mut long: Arc<str> = "x".repeat(LONGEST + 1).into();
         texts.share_text(&mut long);
         assert!(!texts.values.contains(&long));

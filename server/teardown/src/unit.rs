@@ -233,7 +233,7 @@ impl Belonging<'_> {
     }
 
     /// The unit to which all Pods and Pod templates that mount a claim belong: storage belongs to the only application
-    /// that uses it. If one user belongs to another unit, or to none, so does the claim to none.
+    /// that uses it. If the users belong to several units, or one of them to none, the claim belongs to no unit.
     fn unit_of_users(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
         if !matches!(object.facts, Facts::Claim(_)) {
             return None;

@@ -118,7 +118,7 @@ fn pod_of_an_unknown_job_may_belong_to_a_deleted_cron_job() {
     };
     assert_eq!(pods(&index), ["a"]);
     let left = index.pods_of(&uid("cronjob:shop/other"), Some("shop"), None).unwrap();
-    assert!(left.is_empty(), "one that is there would be known to own the Job");
+    assert!(left.is_empty(), "an existing CronJob is not the deleted owner of the Job");
     apply(&mut index, Observation::Applied(Box::new(object("job shop/a-1 owner=cronjob/other"))));
     assert!(pods(&index).is_empty());
 }
@@ -154,7 +154,7 @@ fn cycle_of_owners_terminates() {
     assert!(!index.descends(&uid("cm:shop/a"), &uid("deploy:shop/web")));
 }
 
-fn divided(namespaces: &[&str]) -> Observation {
+fn watched_in(namespaces: &[&str]) -> Observation {
     let namespaces = namespaces.iter().map(|namespace| (*namespace).into()).collect();
     Observation::PerNamespace {
         kind: kind("secret"),
@@ -187,7 +187,7 @@ fn per_namespace_index() -> Index {
         "ns shop\n ns bank\n ns dark
          secret shop/a\n secret shop/b\n secret bank/a\n secret dark/a",
     );
-    apply(&mut index, divided(&["bank", "shop"]));
+    apply(&mut index, watched_in(&["bank", "shop"]));
     apply(&mut index, listed_in("shop", "secret shop/a"));
     apply(&mut index, hidden_in("bank"));
     index
@@ -266,7 +266,7 @@ fn namespace_that_becomes_hidden_is_unknown_and_others_are_not() {
 #[test]
 fn per_namespace_kind_is_synced_once_every_namespace_is_listed() {
     let mut index = fixture::index("ns shop\n ns bank");
-    apply(&mut index, divided(&["bank", "shop"]));
+    apply(&mut index, watched_in(&["bank", "shop"]));
     assert!(!index.is_synced());
     apply(&mut index, listed_in("shop", ""));
     assert!(!index.is_synced());
@@ -274,7 +274,7 @@ fn per_namespace_kind_is_synced_once_every_namespace_is_listed() {
     assert!(index.is_synced());
     // The new namespace has not been listed; the others have.
     apply(&mut index, Observation::Applied(Box::new(object("ns new"))));
-    apply(&mut index, divided(&["bank", "new", "shop"]));
+    apply(&mut index, watched_in(&["bank", "new", "shop"]));
     assert!(!index.is_synced());
     assert_eq!(index.check_namespace_visible("shop"), Ok(()));
     apply(&mut index, listed_in("new", ""));
@@ -314,7 +314,7 @@ fn objects_of_a_deleted_namespace_are_gone() {
     // `dark` was not listed, and `bank` is no longer watched. A namespace that is gone is empty.
     assert_eq!(presence(&index, "secret", "secret:dark/a"), "gone");
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "unknown");
-    apply(&mut index, divided(&["shop"]));
+    apply(&mut index, watched_in(&["shop"]));
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "gone");
     assert!(
         index.get(&uid("secret:bank/a")).is_none() && index.get(&uid("secret:dark/a")).is_none()
@@ -343,15 +343,15 @@ fn per_namespace_kind_is_one_record_with_the_number_of_hidden_namespaces() {
     assert_eq!(message(&index), Some(hidden(2, 3, &["bank", "dark"]).into()));
     let many: Vec<String> = (0..40).map(|number| format!("ns n{number:02}")).collect();
     let mut crowd = fixture::index(&many.join("\n"));
-    apply(&mut crowd, divided(&["n00"]));
+    apply(&mut crowd, watched_in(&["n00"]));
     assert_eq!(message(&crowd), Some(hidden(39, 40, &["n01", "n02", "n03"]).into()));
 
     for line in ["ns bank", "ns dark"] {
         let Object { kind, uid, .. } = object(line);
         apply(&mut index, Observation::Deleted { kind, uid });
     }
-    apply(&mut index, divided(&["shop"]));
-    assert_eq!(message(&index), None, "everything that is known is seen");
+    apply(&mut index, watched_in(&["shop"]));
+    assert_eq!(message(&index), None, "all known objects are visible");
 
     let resource = "namespaces".to_owned();
     let (cause, no) = (HiddenCause::Forbidden, ApiProblem::from(""));

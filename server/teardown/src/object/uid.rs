@@ -79,7 +79,7 @@ mod tests {
             "",
         ];
         let all: std::collections::HashSet<Uid> = texts.into_iter().map(Uid::new).collect();
-        assert_eq!(all.len(), texts.len(), "none is taken for another");
+        assert_eq!(all.len(), texts.len(), "no two of them are equal");
         for text in texts {
             assert_eq!(Uid::new(text).to_string(), text);
             let json = serde_json::to_string(&Uid::new(text)).unwrap();

@@ -616,7 +616,7 @@ fn new_object_stays_until_its_controller_is_visible() {
     assert_eq!(kept_and_going(&index).0, Vec::<String>::new());
     let (kind, uid) = (fixture::kind("deploy"), fixture::uid("deploy:shop/web"));
     index.apply([Observation::Deleted { kind, uid }], fixture::now());
-    assert_eq!(kept_and_going(&index).0, Vec::<String>::new(), "it was seen to go");
+    assert_eq!(kept_and_going(&index).0, Vec::<String>::new(), "its deletion was observed");
 }
 
 #[test]

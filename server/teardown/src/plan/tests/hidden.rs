@@ -60,9 +60,9 @@ fn binding_stays_while_pods_of_a_foreign_account_are_hidden() {
     let pods = fixture::object("pod shop/none").kind;
     let namespace: std::sync::Arc<str> = "shop".into();
     let (namespaces, message) = (vec![namespace.clone()], "no".into());
-    let divided = Observation::PerNamespace { kind: pods.clone(), namespaces, message };
+    let per_namespace = Observation::PerNamespace { kind: pods.clone(), namespaces, message };
     let listed = Observation::ListedIn { kind: pods, namespace, objects: vec![] };
-    index.apply([divided, listed], fixture::now());
+    index.apply([per_namespace, listed], fixture::now());
     let (kept, going) = kept_and_going(&index);
     assert_eq!(going, ["ConfigMap shop/c"]);
     let stay = [
