@@ -1,12 +1,12 @@
-//! The sole owner of what is known and of the open runs. Everybody else sends it a message and reads what it publishes.
-//! It names neither kube nor axum: one mailbox in, one sender of orders out.
+//! The actor that owns the index and the open runs. All other tasks send it messages and read the views that it
+//! publishes. It depends on neither kube nor axum: it has one mailbox and one channel for calls to the cluster.
 //!
 //! ```text
-//!  cluster ── Observed, Performed ──►┐            ┌──► orders ──► cluster
-//!                                    │ take all   │
-//!  http ──── Subscribe, Start, … ───►┤ that is    ├──► journal, before any order leaves
-//!                                    │ ready      │
-//!  time ──── the next wake ─────────►┘            └──► boards: one view per topic, at most every 50 ms ──► browsers
+//!  cluster ─ Observed, CallCompleted ►┐             ┌──► calls ──► cluster
+//!                                     │ process all │
+//!  http ──── Subscribe, Start, … ────►┤ messages    ├──► journal, before any call is sent
+//!                                     │ as a batch  │
+//!  time ──── the next wake ──────────►┘             └──► topics: one view each, at most every 50 ms ──► browsers
 //! ```
 
 mod topic_channel;
@@ -48,32 +48,33 @@ pub use self::handle::{
     Subscription,
 };
 
-/// Messages that may wait in the mailbox. A burst of watch events arrives as few large ones, so this is ample; when it
-/// is full the watches wait, which is what they should do.
+/// The most messages in the mailbox. A burst of watch events arrives as few large messages, so the mailbox rarely fills
+/// up; when it is full, the watches wait.
 pub const MAILBOX: usize = 1024;
-/// Orders that may wait for the cluster. A step has at most one call on its way, so this is the number of steps that can
-/// be at work at once; beyond it a call counts as unanswered and is tried again.
+/// The most calls in the queue to the cluster. A step has at most one call in flight, so this is the number of steps
+/// that can run at the same time. A call that does not fit counts as unanswered and is retried.
 pub const CALLS: usize = 16 * 1024;
-/// Messages taken as one batch.
+/// The most messages processed as one batch.
 const BATCH: usize = 512;
-/// Between two publications: short enough to look instant, long enough to make one message of a burst.
+/// The interval between two publications: short enough to look instant, long enough to combine a burst into one
+/// message.
 const PUBLISH: Duration = Duration::from_millis(50);
-/// How often pages are brought up to date with nothing but time: "slow" and "stuck" come by waiting.
+/// The interval at which pages are updated although no message arrived, because objects become slow or stuck by waiting.
 const AGE: Duration = Duration::from_secs(1);
-/// How long a topic without readers is kept, so that a reader who comes back gets the deltas they missed.
+/// The time for which a topic without readers is kept, so that a returning reader receives the deltas they missed.
 const LINGER: Duration = Duration::from_secs(60);
-/// Plans kept for reading; those of runs are in the journal as well.
+/// The most plans kept for reading; the journal keeps those of runs as well.
 const PLANS: usize = 256;
-/// The most turns a run takes on one look; more would be a run that never comes to rest.
-const TURNS: usize = 10_000;
+/// The most decisions of a run in one reconciliation. More would mean that the run never settles.
+const MAX_DECISIONS: usize = 10_000;
 
-/// Why the hub ended without being asked to.
+/// The errors that end the hub.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
-    /// Without a journal nothing may be done.
+    /// Without a journal no call may be made.
     #[error("the journal failed")]
     Journal(#[from] JournalError),
-    /// The journal holds a run that does not fit its plan, or no plan for it.
+    /// A run in the journal does not match its plan, or its plan is missing.
     #[error("the journal's record of run {0} does not fit its plan")]
     Damaged(RunId),
     /// The operating system gave no random numbers.
@@ -81,7 +82,7 @@ pub enum HubError {
     Random(#[from] getrandom::Error),
 }
 
-/// The hub's state. [`Hub::open`] reads the journal, [`Hub::run`] is the loop.
+/// The hub's state. [`Hub::open`] reads the journal, and [`Hub::run`] is the event loop.
 pub struct Hub {
     name: String,
     mailbox: mpsc::Receiver<Incoming>,
@@ -100,7 +101,7 @@ pub struct Hub {
     stale: bool,
 }
 
-/// What follows from an index, kept as long as the index does not change.
+/// Values computed from the index, kept until the index changes.
 struct Known {
     changes: u64,
     graph: Graph,
@@ -108,11 +109,11 @@ struct Known {
 }
 
 impl Hub {
-    /// Reads the journal and is where the process was before: runs that had not ended go on once the cluster has been
-    /// read completely.
+    /// Reads the journal and restores the state of the earlier process. Open runs continue once every kind has been
+    /// listed.
     ///
     /// # Errors
-    /// [`HubError`] where the journal cannot be read.
+    /// [`HubError`] if the journal cannot be read.
     pub fn open(
         name: String,
         mailbox: mpsc::Receiver<Incoming>,
@@ -144,10 +145,10 @@ impl Hub {
         Ok(hub)
     }
 
-    /// The same game again: the clock reads `now`, and what is left to chance follows from this one.
+    /// Makes a simulation repeatable: the clock starts at `now`, and random numbers are derived from `chance`.
     ///
     /// # Errors
-    /// [`HubError::Random`] where that has no random numbers.
+    /// [`HubError::Random`] if `chance` yields no random numbers.
     pub fn repeatable(mut self, now: Timestamp, chance: Chance) -> Result<Self, HubError> {
         self.clock = Clock::start(now);
         self.boot = chance.number()?;
@@ -155,10 +156,10 @@ impl Hub {
         Ok(self)
     }
 
-    /// Runs until the drain token is cancelled or nobody can reach it any more.
+    /// Runs until the drain token is cancelled or all handles are dropped.
     ///
     /// # Errors
-    /// [`HubError`] where it cannot go on.
+    /// [`HubError`] if it cannot continue.
     pub async fn run(mut self, drain: CancellationToken) -> Result<(), HubError> {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
@@ -177,23 +178,23 @@ impl Hub {
         }
     }
 
-    /// Which cluster this is, so that a run is never performed in front of another one.
+    /// The identity of this cluster, so that a run is never executed on another one.
     fn cluster(&self) -> ClusterId {
         let system = self.index.find("", "Namespace", None, "kube-system");
         ClusterId::new(&self.name, system.map(|namespace| &namespace.uid))
     }
 
-    /// The run of that name, if it is of this cluster.
+    /// The run with this id, if it belongs to this cluster.
     fn active_run(&self, id: &RunId) -> Result<&ActiveRun, Refusal> {
         match self.runs.get(id) {
             Some(active) if active.cluster.is(&self.cluster()) => Ok(active),
-            // By what it goes is not read yet.
+            // The UID that identifies the cluster has not been read yet.
             Some(_) if !self.index.is_synced() => Err(Refusal::NotReady),
             _ => Err(Refusal::UnknownRun(id.clone())),
         }
     }
 
-    /// The next moment at which something may follow from time alone.
+    /// The next time at which the passing of time alone may have an effect.
     fn wake(&self) -> Instant {
         let now = self.clock.now();
         let publish = if self.stale { self.published + PUBLISH } else { self.published + AGE };
@@ -210,38 +211,38 @@ impl Hub {
             Incoming::CallCompleted { run, action, outcome } => {
                 self.advance(&run, &Input::CallCompleted { action, outcome })?;
             }
-            // An answer knows what follows from everything that came before the question.
+            // The reply must reflect every message that arrived before the query.
             Incoming::Subscribe { topic, after, reply } => {
                 self.reconcile_runs()?;
                 let subscription = self.subscribe(&topic, after);
-                answer(reply, subscription);
+                send_reply(reply, subscription);
             }
             Incoming::Query { topic, reply } => {
                 self.reconcile_runs()?;
                 let message = self.query(&topic);
-                answer(reply, message);
+                send_reply(reply, message);
             }
-            Incoming::Time { reply } => answer(reply, now),
+            Incoming::Time { reply } => send_reply(reply, now),
             Incoming::MakePlan { unit, reply } => {
                 let plan = self.make_plan(&unit);
-                answer(reply, plan);
+                send_reply(reply, plan);
             }
             Incoming::ReadPlan { plan, reply } => {
                 let plan = self.read_plan(&plan);
-                answer(reply, plan);
+                send_reply(reply, plan);
             }
             Incoming::ReadEventLog { run, reply } => {
                 self.reconcile_runs()?;
                 let feed = self.active_run(&run).map(|it| it.run.event_log().to_vec());
-                answer(reply, feed);
+                send_reply(reply, feed);
             }
             Incoming::Start { start, reply } => {
                 let run = self.start(&start)?;
-                answer(reply, run);
+                send_reply(reply, run);
             }
             Incoming::Steer { run, steer, by, reply } => {
                 let steered = self.steer(&run, steer, by)?;
-                answer(reply, steered);
+                send_reply(reply, steered);
             }
         }
         Ok(())
@@ -259,7 +260,7 @@ impl Hub {
         self.stale = true;
     }
 
-    /// Lets every open run look, turn after turn, until none has anything to do.
+    /// Reconciles every open run until none has anything left to do.
     fn reconcile_runs(&mut self) -> Result<(), HubError> {
         let cluster = self.cluster();
         let open: Vec<RunId> = self
@@ -272,7 +273,7 @@ impl Hub {
             if self.runs.get(&run).is_some_and(|active| active.is_recovering) {
                 self.advance(&run, &Input::Recover)?;
             }
-            for _ in 0..TURNS {
+            for _ in 0..MAX_DECISIONS {
                 if !self.advance(&run, &Input::Reconcile)? {
                     break;
                 }
@@ -281,14 +282,14 @@ impl Hub {
         Ok(())
     }
 
-    /// Gives a run what is no person's word. Says whether anything followed.
+    /// Gives a run an input that is not a person's command. Returns whether anything followed.
     fn advance(&mut self, id: &RunId, input: &Input) -> Result<bool, HubError> {
-        // Only a person's word can come too late.
+        // Only a person's command can come too late.
         Ok(self.apply_input(id, input)?.unwrap_or(false))
     }
 
-    /// Gives a run an input: its events are journaled, then applied, and only then its actions leave. Says whether
-    /// anything followed.
+    /// Gives a run an input: its events are written to the journal, then applied, and only then are its actions sent.
+    /// Returns whether anything followed.
     fn apply_input(
         &mut self,
         id: &RunId,
@@ -320,8 +321,8 @@ impl Hub {
         Ok(Ok(true))
     }
 
-    /// Makes the graph and the units of the index as it is, if that has not been done.
-    fn learn(&mut self) {
+    /// Computes the graph and the units from the index, unless they are up to date.
+    fn update_known(&mut self) {
         let changes = self.index.changes();
         if self.known.as_ref().is_none_or(|known| known.changes != changes) {
             let graph = Graph::of(&self.index);
@@ -341,7 +342,7 @@ impl Hub {
             return Err(Refusal::NotReady);
         }
         let now = self.clock.now();
-        self.learn();
+        self.update_known();
         let Some(known) = &self.known else { return Err(Refusal::NotReady) };
         let unit = known.units.get(id).ok_or_else(|| Refusal::UnknownUnit(id.clone()))?;
         plan::plan(&self.index, &known.graph, unit, now).map_err(Refusal::Unplannable)
@@ -388,7 +389,7 @@ impl Hub {
         }
     }
 
-    /// The plan, if what the person confirmed is still what would happen.
+    /// The plan, provided that a new plan of the unit does not differ from the confirmed one.
     fn confirmed(&mut self, start: &Start) -> Result<Arc<Plan>, Refusal> {
         let plan = self.read_plan(&start.plan)?;
         if plan.hash != start.hash {
@@ -397,7 +398,7 @@ impl Hub {
         if plan.unit.as_str() != start.confirm.trim() {
             return Err(Refusal::WrongName);
         }
-        // What Pods nobody sees might use would stand in the plan as if nothing used it.
+        // Objects that hidden Pods use would be in the plan as if they were unused.
         let namespaces: BTreeSet<&str> =
             plan.steps.iter().filter_map(|step| step.object.namespace.as_deref()).collect();
         for namespace in namespaces {
@@ -451,7 +452,7 @@ impl Hub {
 
     fn records(&mut self, topic: &Topic) -> Result<Vec<Record>, Refusal> {
         let now = self.clock.now();
-        self.learn();
+        self.update_known();
         let Some(known) = &self.known else { return Err(Refusal::NotReady) };
         let cluster = self.cluster();
         let ours = self.runs.values().filter(|active| active.cluster.is(&cluster));
@@ -468,7 +469,7 @@ impl Hub {
         match topic {
             Topic::Units => Ok(world.overview()),
             Topic::Unit(id) => world.unit(id).ok_or_else(|| {
-                // What was not read yet is not missing.
+                // Before the first lists are complete, a topic that is not found may still exist.
                 let read = self.index.is_synced();
                 if read { Refusal::UnknownUnit(id.clone()) } else { Refusal::NotReady }
             }),
@@ -488,8 +489,8 @@ impl Hub {
         topic: &Topic,
         after: Option<Revision>,
     ) -> Result<Subscription, Refusal> {
-        // Who read it before sees how it ended; who did not is told as whoever looks. What was not read yet they wait for,
-        // and see what keeps it.
+        // A reader who had the topic open sees how it ended; a new reader receives a refusal. Before the first lists
+        // are complete, both wait and see which kinds are missing.
         match self.records(topic) {
             Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => {}
             Err(refusal) if after.is_none() => return Err(refusal),
@@ -504,22 +505,22 @@ impl Hub {
         self.topics.entry(topic.clone()).or_insert_with(|| TopicChannel::new(start))
     }
 
-    /// Brings a topic's board up to now, so that its readers see what the hub knows.
+    /// Updates a topic's channel, so that its readers see the hub's current state.
     fn refresh(&mut self, topic: &Topic) -> Result<(), Refusal> {
         let records = match self.records(topic) {
-            // A unit that had readers and is gone now: they see its last member go, and then an empty page.
+            // The unit is gone and has readers: they see its last member go, and then an empty page.
             Err(Refusal::UnknownUnit(_)) if self.topics.contains_key(topic) => {
-                self.surroundings()?
+                self.frame_records()?
             }
-            Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => self.surroundings()?,
+            Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => self.frame_records()?,
             records => records?,
         };
         self.channel(topic).publish(records);
         Ok(())
     }
 
-    /// What stands around every page.
-    fn surroundings(&mut self) -> Result<Vec<Record>, Refusal> {
+    /// The records of every page's frame.
+    fn frame_records(&mut self) -> Result<Vec<Record>, Refusal> {
         Ok(self.records(&Topic::Units)?.into_iter().filter(is_frame).collect())
     }
 
@@ -543,7 +544,7 @@ impl Hub {
     }
 }
 
-/// Whether a record belongs to a page's frame rather than to its subject.
+/// Whether a record belongs to a page's frame rather than to its content.
 fn is_frame(record: &Record) -> bool {
     match record {
         Record::Cluster(_) | Record::HiddenKind(_) => true,
@@ -556,8 +557,8 @@ fn is_frame(record: &Record) -> bool {
     }
 }
 
-/// Whoever asked may have gone away meanwhile; then nobody misses the answer.
-fn answer<T>(reply: oneshot::Sender<T>, value: T) {
+/// Sends a reply. If the caller is gone, nobody needs it.
+fn send_reply<T>(reply: oneshot::Sender<T>, value: T) {
     let _ = reply.send(value);
 }
 

@@ -1,16 +1,17 @@
-//! What must outlive the process: plans, and runs event by event. An event is on disk before the action it announces
-//! is performed, so a crash anywhere returns to a known state.
+//! Stores the state that must survive a restart: plans, and the events of runs. An event is on disk before the action
+//! it announces is executed, so that a restart after a crash always finds a known state.
 //!
-//! A run's events are numbered from 0 without gaps. A batch is written as a whole or not at all, and only right behind
-//! what is there: a second writer, or one with an old view, is refused. Every record says in which version it is
-//! written and carries a check sum; what cannot be read is an error that names the run and the number, never a panic and never a shorter run.
+//! A run's events are numbered from 0 without gaps. A batch is written as a whole or not at all, and only directly
+//! after the existing events: a second writer, or one with an outdated state, is refused. Every record has the version
+//! of its format and a checksum. A record that cannot be read is an error that names the run and the number; it never
+//! causes a panic or a shortened run.
 //!
 //! ```text
-//! hub ── put_plan, begin, append ──► Journal (JSON, versions, sums) ──► Store: file (redb) | memory
+//! hub ── put_plan, begin, append ──► Journal (JSON, versions, checksums) ──► Store: file (redb) | memory
 //!     ◄─ plan, runs, replay ───────
 //! ```
 //!
-//! Writing waits for the disk. The hub is the only caller, and nothing may happen before the disk has answered.
+//! Writing blocks until the disk has answered. The hub is the only caller, and it must not continue before that.
 
 mod file;
 mod memory;
@@ -32,129 +33,129 @@ pub use self::{
     memory::MemoryStore,
 };
 
-/// Where bytes are kept.
+/// A store of named values and records.
 pub trait Store: Send {
-    /// Writes all of `puts` or none of them, and returns once they would survive a power cut.
+    /// Writes all of `puts` or none of them, and returns once they would survive a power failure.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing was written then.
+    /// [`StoreError`]; then nothing was written.
     fn write(&mut self, puts: &[Put]) -> Result<(), StoreError>;
 
-    /// What is kept under `name`.
+    /// The value under `name`.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be read.
+    /// [`StoreError`] if it cannot be read.
     fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// All names of a shelf with what is kept under them, by name.
+    /// All names of a shelf with their values, by name.
     ///
     /// # Errors
-    /// [`StoreError`] where they cannot be read.
+    /// [`StoreError`] if they cannot be read.
     fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError>;
 
     /// All records of a run with their numbers, in order.
     ///
     /// # Errors
-    /// [`StoreError`] where they cannot be read.
+    /// [`StoreError`] if they cannot be read.
     fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError>;
 }
 
-/// What is kept by name.
+/// The groups of named values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Shelf {
-    /// Plans, by plan.
+    /// Plans, by the plan's id.
     Plans,
-    /// What is known of a run from its start, by run.
+    /// The heads of runs, by the run's id.
     Runs,
-    /// How many records there should be, by run.
+    /// The number of records that a run should have, by the run's id.
     Counts,
 }
 
-/// One thing to write.
+/// One write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// Under a name, in place of what was there.
+    /// Writes a named value in place of the earlier one.
     Named {
-        /// Where.
+        /// The group of the value.
         shelf: Shelf,
-        /// Under which name.
+        /// The name.
         name: String,
-        /// What.
+        /// The value.
         bytes: Vec<u8>,
     },
-    /// Behind a run's last record.
+    /// Appends a record to a run.
     Record {
-        /// Which run.
+        /// The run.
         run: String,
-        /// The number it must get: how many are there already.
+        /// The number of the record, which must equal the number of existing ones.
         number: u64,
-        /// What.
+        /// The content of the record.
         bytes: Vec<u8>,
     },
 }
 
-/// Why a store did not do as asked.
+/// The errors of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The record's number is not the next one: somebody else has written, or something was lost.
+    /// The record's number is not the next one: another process has written, or a record was lost.
     #[error("record {number} of run {run} does not follow the {kept} that are kept")]
     OutOfOrder {
         /// The run.
         run: String,
-        /// The number it came with.
+        /// The number of the record.
         number: u64,
-        /// How many records there are.
+        /// The number of existing records.
         kept: u64,
     },
-    /// The disk, or the file on it.
+    /// The file, or the disk below it, failed.
     #[error("the journal's file failed")]
     File(#[from] redb::Error),
 }
 
-/// Why the journal did not do as asked.
+/// The errors of the journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// It could not be written or read.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It could not be put into JSON.
+    /// A value could not be converted to JSON.
     #[error("{what} cannot be written as JSON")]
     Unwritable {
-        /// What it was.
+        /// A description of the value.
         what: String,
-        /// Why.
+        /// The JSON error.
         source: serde_json::Error,
     },
-    /// It is not what was written there.
+    /// A value differs from the one that was written.
     #[error("{what} is damaged")]
     Damaged {
-        /// What it was.
+        /// A description of the value.
         what: String,
     },
-    /// It is what was written there, and makes no sense to this program.
+    /// A value is undamaged but cannot be parsed.
     #[error("{what} cannot be understood")]
     Unreadable {
-        /// What it was.
+        /// A description of the value.
         what: String,
-        /// Why.
+        /// The JSON error.
         source: serde_json::Error,
     },
-    /// Another version of this program wrote it.
+    /// A value was written by another version of this program.
     #[error("{what} is written in version {version}; this program knows version {VERSION}")]
     Version {
-        /// What it was.
+        /// A description of the value.
         what: String,
-        /// The version it says.
+        /// The version of the value.
         version: u32,
     },
-    /// The last records are missing, or there are some that nobody has written.
+    /// The last records are missing, or there are more than were written.
     #[error("run {run} has {kept} records, and {written} were written")]
     Lost {
         /// The run.
         run: RunId,
-        /// How many were written.
+        /// The number of records that were written.
         written: u64,
-        /// How many are there.
+        /// The number of records that exist.
         kept: u64,
     },
     /// A record is missing.
@@ -162,47 +163,48 @@ pub enum JournalError {
     Gap {
         /// The run.
         run: RunId,
-        /// The number that should come.
+        /// The expected number.
         expected: u64,
-        /// The number that came.
+        /// The number that was found.
         found: u64,
     },
 }
 
-/// What is known of a run from its start on.
+/// The fields of a run that are known from its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunHead {
     /// The run.
     pub run: RunId,
-    /// The plan it performs.
+    /// The plan that it executes.
     pub plan: PlanId,
-    /// When it started.
+    /// The time when it started.
     pub started: Timestamp,
-    /// The cluster it is about.
+    /// The cluster of the run.
     #[serde(flatten)]
     pub cluster: ClusterId,
 }
 
-/// Which cluster something is about.
+/// The identity of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterId {
-    /// The UID of its namespace `kube-system`, which is as old as the cluster and which nobody can make anew; the name,
-    /// where that could not be seen.
+    /// The UID of the namespace `kube-system`, which is as old as the cluster and cannot be re-created; the name of the
+    /// cluster if that UID was hidden.
     pub cluster: String,
-    /// Its name among the clusters this server is started for. Missing in what was written before it was kept.
+    /// The name of the cluster in this server's configuration. Records of earlier versions do not have it.
     #[serde(default)]
     pub context: Option<String>,
 }
 
 impl ClusterId {
-    /// The cluster of this name, and what it goes by if it can be seen.
+    /// The identity of the cluster with this name, and with the UID of `kube-system` if it is visible.
     pub fn new(name: &str, system: Option<&Uid>) -> Self {
         let cluster = system.map_or_else(|| name.to_owned(), Uid::to_string);
         Self { cluster, context: Some(name.to_owned()) }
     }
 
-    /// Whether the two are the same. Rights come and go: where one of the two has a name only, the names decide.
+    /// Whether both are the same cluster. If one of them has no UID, because the right to read it comes and goes, the
+    /// names decide.
     pub fn is(&self, other: &Self) -> bool {
         let has_name_only = |it: &Self| it.context.as_ref() == Some(&it.cluster);
         self.cluster == other.cluster
@@ -212,53 +214,53 @@ impl ClusterId {
     }
 }
 
-/// The journal over a store.
+/// The journal on a store.
 pub struct Journal {
     store: Box<dyn Store>,
 }
 
 impl Journal {
-    /// A journal in a file, for this process alone.
+    /// Opens a journal in a file, exclusively for this process.
     ///
     /// # Errors
-    /// [`OpenError`], among them that another server uses the file.
+    /// [`OpenError`], for example if another server uses the file.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         Ok(Self::over(FileStore::open(path)?))
     }
 
-    /// A journal that ends with the process.
+    /// A journal that is lost when the process ends.
     pub fn in_memory() -> Self {
         Self::over(MemoryStore::default())
     }
 
-    /// A journal over another store.
+    /// A journal on another store.
     pub fn over(store: impl Store + 'static) -> Self {
         Self { store: Box::new(store) }
     }
 
-    /// Keeps a plan. Writing the same plan twice changes nothing: its id is its hash.
+    /// Stores a plan. Storing the same plan twice changes nothing, because its id is its hash.
     ///
     /// # Errors
-    /// [`JournalError`]; nothing was written then.
+    /// [`JournalError`]; then nothing was written.
     pub fn put_plan(&mut self, plan: &Plan) -> Result<(), JournalError> {
         let bytes = encode(plan, &format!("plan {}", plan.id))?;
         let name = plan.id.to_string();
         Ok(self.store.write(&[Put::Named { shelf: Shelf::Plans, name, bytes }])?)
     }
 
-    /// A plan that was kept.
+    /// A stored plan.
     ///
     /// # Errors
-    /// [`JournalError`] where it is there and cannot be read.
+    /// [`JournalError`] if it exists and cannot be read.
     pub fn plan(&self, id: &PlanId) -> Result<Option<Plan>, JournalError> {
         let bytes = self.store.read(Shelf::Plans, &id.to_string())?;
         bytes.map(|bytes| decode(&bytes, &format!("plan {id}"))).transpose()
     }
 
-    /// Begins a run: its head and its first events become one write, so that no run is there without its beginning.
+    /// Begins a run: its head and its first events are one write, so that no run exists without its beginning.
     ///
     /// # Errors
-    /// [`JournalError`]; nothing was written then, and the run may not start.
+    /// [`JournalError`]; then nothing was written, and the run must not start.
     pub fn begin<E: Serialize>(
         &mut self,
         head: &RunHead,
@@ -270,10 +272,10 @@ impl Journal {
         Ok(self.store.write(&puts)?)
     }
 
-    /// Writes events behind the `first` ones of a run. They are on disk when this returns.
+    /// Appends events to a run that has `first` events already. They are on disk when this returns.
     ///
     /// # Errors
-    /// [`JournalError`]; nothing was written then, and nothing the events announce may be done.
+    /// [`JournalError`]; then nothing was written, and the actions that the events announce must not be executed.
     pub fn append<E: Serialize>(
         &mut self,
         run: &RunId,
@@ -283,10 +285,10 @@ impl Journal {
         Ok(self.store.write(&records(run, first, events)?)?)
     }
 
-    /// All runs that were begun, by id.
+    /// All runs, by id.
     ///
     /// # Errors
-    /// [`JournalError`] where a head cannot be read.
+    /// [`JournalError`] if a head cannot be read.
     pub fn runs(&self) -> Result<Vec<RunHead>, JournalError> {
         let heads = self.store.list(Shelf::Runs)?;
         heads
@@ -298,7 +300,7 @@ impl Journal {
     /// All events of a run, in order.
     ///
     /// # Errors
-    /// [`JournalError`] where one is missing or cannot be read: half a history is none.
+    /// [`JournalError`] if one is missing or cannot be read, because an incomplete history is useless.
     pub fn replay<E: DeserializeOwned>(&self, run: &RunId) -> Result<Vec<E>, JournalError> {
         let records = self.store.records(run.as_str())?;
         let count = self.store.read(Shelf::Counts, run.as_str())?;
@@ -319,7 +321,7 @@ impl Journal {
     }
 }
 
-/// The records of `events`, and how many there are with them.
+/// The records for `events`, and the number of records including them.
 fn records<E: Serialize>(run: &RunId, first: u64, events: &[E]) -> Result<Vec<Put>, JournalError> {
     let mut number = first;
     let mut puts = vec![];
@@ -378,11 +380,11 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_is_the_same_although_rights_come_and_go() {
+    fn cluster_is_the_same_although_rights_come_and_go() {
         let (one, two) = (Uid::new("u-1"), Uid::new("u-2"));
         let seen = ClusterId::new("prod", Some(&one));
         assert!(seen.is(&ClusterId::new("renamed", Some(&one))));
-        assert!(!seen.is(&ClusterId::new("prod", Some(&two))), "made anew under its name");
+        assert!(!seen.is(&ClusterId::new("prod", Some(&two))), "recreated under its name");
         for (one, two) in
             [(&seen, &ClusterId::new("prod", None)), (&ClusterId::new("prod", None), &seen)]
         {
@@ -411,7 +413,7 @@ mod tests {
         }
     }
 
-    /// What holds over every store.
+    /// Checks the properties that every store must have.
     fn check(mut journal: Journal) {
         let mut events = vec![Event::Began { by: "Li".into() }];
         journal.put_plan(&plan()).unwrap();
@@ -421,7 +423,7 @@ mod tests {
         journal.append(&run("b"), 1, &steps(0..3)).unwrap();
         journal.append(&run("b"), 4, &steps(0..0)).unwrap();
 
-        // Neither a gap nor an overwrite, and nothing of a refused batch.
+        // A gap, an overwrite and a refused batch all write nothing.
         for first in [0, 3, 5, u64::MAX] {
             let refused = journal.append(&run("b"), first, &steps(8..9));
             assert!(
@@ -441,18 +443,18 @@ mod tests {
     }
 
     #[test]
-    fn memory_keeps_what_it_is_given() {
+    fn memory_store_has_the_properties_of_every_store() {
         check(Journal::in_memory());
     }
 
     #[test]
-    fn a_file_keeps_what_it_is_given() {
+    fn file_store_has_the_properties_of_every_store() {
         let dir = tempfile::tempdir().unwrap();
         check(Journal::open(&dir.path().join("journal")).unwrap());
     }
 
     #[test]
-    fn another_process_reads_what_was_written() {
+    fn another_process_reads_the_written_events() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let mut journal = Journal::open(&path).unwrap();
@@ -463,9 +465,10 @@ mod tests {
         assert_eq!(journal.replay::<Event>(&run("r")).unwrap(), steps(0..4));
     }
 
-    /// A disk that changes bytes is found out, or what is read is what was written; never a panic, never something else.
+    /// After a change of bytes on the disk, reading either fails or returns the written values. It never panics and
+    /// never returns others.
     #[test]
-    fn a_damaged_file_is_found_out() {
+    fn damaged_file_is_detected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let mut journal = Journal::open(&path).unwrap();
@@ -474,20 +477,20 @@ mod tests {
         }
         drop(journal);
         let whole = std::fs::read(&path).unwrap();
-        let mut found_out = 0;
+        let mut detected = 0;
         for at in (0..whole.len()).step_by(whole.len() / 150) {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             std::fs::write(&path, &bytes).unwrap();
             match Journal::open(&path).map(|journal| journal.replay::<Event>(&run("r"))) {
                 Ok(Ok(events)) => assert_eq!(events, steps(0..40), "byte {at}"),
-                Ok(Err(_)) | Err(_) => found_out += 1,
+                Ok(Err(_)) | Err(_) => detected += 1,
             }
         }
-        assert!(found_out > 0, "some of the bytes mattered");
+        assert!(detected > 0, "no change of a byte was detected");
     }
 
-    /// A store with one record in it, as a damaged disk or another program would leave it.
+    /// A store with one record, as a damaged disk or another program would leave it.
     fn holding(bytes: &[u8]) -> Journal {
         let mut store = MemoryStore::default();
         store.write(&[Put::Record { run: "r".into(), number: 0, bytes: bytes.to_vec() }]).unwrap();
@@ -502,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn every_torn_record_is_an_error() {
+    fn damaged_record_is_an_error() {
         let whole = encode(&Event::Began { by: "Li".into() }, "record 0 of run r").unwrap();
         for end in 0..whole.len() {
             let read = holding(&whole[..end]).replay::<Event>(&run("r"));
@@ -523,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_named() {
+    fn record_of_another_version_is_an_error_with_that_version() {
         let read = holding(b"1 and something else").replay::<Event>(&run("r"));
         insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 1; this program knows version 3");
     }
@@ -554,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_records_are_missed() {
+    fn lost_records_are_an_error() {
         let replay = |lost| {
             let mut journal = Journal::over(Losing { store: MemoryStore::default(), lost });
             journal.begin(&head("r"), &steps(0..4)).unwrap();

@@ -1,4 +1,4 @@
-//! A run with its place in the journal.
+//! A run with its position in the journal.
 
 use std::sync::Arc;
 
@@ -15,27 +15,27 @@ use tokio_util::sync::CancellationToken;
 use super::{CallRequest, HubError};
 use crate::journal::{ClusterId, Journal, JournalError, RunHead};
 
-/// One event as the journal keeps it.
+/// One event as the journal stores it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     at: Timestamp,
     event: RunEvent,
 }
 
-/// A run, and how much of it is in the journal.
+/// A run, and the number of its events in the journal.
 pub(super) struct ActiveRun {
     pub(super) run: Run,
-    /// It was open when the server started, and has not gone on yet.
+    /// Whether it was open when the server started and has not continued yet.
     pub(super) is_recovering: bool,
-    /// The cluster it is about; in front of another one it is neither shown, steered nor performed.
+    /// The cluster of the run; on another cluster it is not shown, steered or executed.
     pub(super) cluster: ClusterId,
-    /// Recalls the orders that wait for their turn. Another one for those that come after a pause.
+    /// Recalls queued calls when the run is paused or stopped. A new token follows for later calls.
     recall: CancellationToken,
     journaled: u64,
 }
 
 impl ActiveRun {
-    /// Begins a run: nothing of it exists before the journal has it.
+    /// Begins a run: it exists only once the journal has it.
     pub(super) fn begin(
         journal: &mut Journal,
         id: RunId,
@@ -59,7 +59,7 @@ impl ActiveRun {
         Ok(Self { run, is_recovering: false, cluster, recall, journaled: 1 })
     }
 
-    /// The run as the journal tells it.
+    /// Restores the run from the journal.
     pub(super) fn replay(journal: &Journal, head: &RunHead) -> Result<Self, HubError> {
         let damaged = || HubError::Damaged(head.run.clone());
         let plan = journal.plan(&head.plan)?.ok_or_else(damaged)?;
@@ -74,19 +74,19 @@ impl ActiveRun {
         Ok(Self { run, is_recovering, cluster, recall, journaled: entries.len() as u64 })
     }
 
-    /// Whether the run may look at the cluster: not before everything that can be seen has been listed, when it comes
-    /// from before a restart, only in front of the cluster it is about, and not after its end.
+    /// Whether the run may be reconciled: only on its own cluster, only before its end, and after a restart only once
+    /// every visible kind has been listed.
     pub(super) fn is_active(&self, index: &Index, cluster: &ClusterId) -> bool {
         let is_ready = !self.is_recovering || index.is_synced() && self.cluster.is(cluster);
         !self.run.state().is_ended() && is_ready
     }
 
-    /// The order for an action of the run.
+    /// The request for an action of the run.
     pub(super) fn call(&self, action: Action) -> CallRequest {
         CallRequest { run: self.run.id.clone(), action, recall: self.recall.clone() }
     }
 
-    /// Journals events, and only then lets them happen.
+    /// Writes events to the journal, and then applies them.
     pub(super) fn record(
         &mut self,
         journal: &mut Journal,

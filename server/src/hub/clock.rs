@@ -1,27 +1,27 @@
-//! The hub's clock. It shows the cluster's time, because every time an object carries is of that clock, and it counts with
-//! the monotonic one. Under paused time in tests it stands still with everything else.
+//! The hub's clock. It shows the cluster's time, because objects carry timestamps of that clock, and it advances with
+//! the monotonic clock. It stops while time is paused in tests.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// What an answer's `Date` cannot tell: it has whole seconds, and was under way for a while.
+/// The uncertainty of an answer's `Date`: it has whole seconds, and the answer took some time to arrive.
 const TOLERANCE: SignedDuration = SignedDuration::from_secs(2);
 
 /// The hub's clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     start: Instant,
-    /// What it showed at `anchor`.
+    /// The time that it showed at `anchor`.
     shown: Timestamp,
     anchor: Instant,
-    /// Seconds of the cluster per second.
+    /// Seconds that pass in the cluster per second of real time.
     pace: u32,
 }
 
 impl Clock {
-    /// A clock that reads `wall` now.
+    /// A clock that shows `wall` now.
     pub(super) fn start(wall: Timestamp) -> Self {
         let now = Instant::now();
         Self { start: now, shown: wall, anchor: now, pace: 1 }
@@ -33,14 +33,14 @@ impl Clock {
         self.shown.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// Follows the cluster's clock, forward or back.
+    /// Follows the cluster's clock, forward or backward.
     pub(super) fn follow(&mut self, cluster: Timestamp) {
         if cluster.duration_since(self.now()).abs() > TOLERANCE {
             (self.shown, self.anchor) = (cluster, Instant::now());
         }
     }
 
-    /// Runs this many times as fast from now on.
+    /// Changes the speed from now on.
     pub(super) fn set_pace(&mut self, pace: u32) {
         if pace != self.pace {
             (self.shown, self.anchor) = (self.now(), Instant::now());
@@ -53,10 +53,11 @@ impl Clock {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The instant of a time; at once for times that have passed.
+    /// The instant of a time; for a past time, the current instant.
     pub(super) fn instant(&self, at: Timestamp) -> Instant {
         let after = Duration::try_from(at.duration_since(self.shown)).unwrap_or_default();
-        // A year from now is never for a timer. A nanosecond more: division must not wake anybody a moment early.
+        // A timer needs no more than a year. The additional nanosecond makes up for the division, so that no timer
+        // fires too early.
         let after = after.min(Duration::from_secs(365 * 24 * 3600)) / self.pace;
         self.anchor + after + Duration::from_nanos(1)
     }
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_follows_the_cluster_and_counts_by_itself() {
+    async fn clock_follows_the_cluster_and_advances_by_itself() {
         let wall = Timestamp::from_second(1_800_000_000).unwrap();
         let mut clock = Clock::start(wall);
         clock.follow(wall + seconds(1));
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pace_counts_from_its_beginning_and_timers_keep_it() {
+    async fn new_pace_applies_from_its_change_on_and_to_timers() {
         let wall = Timestamp::from_second(1_800_000_000).unwrap();
         let mut clock = Clock::start(wall);
         tokio::time::advance(Duration::from_secs(3)).await;

@@ -1,4 +1,4 @@
-//! The hub's mailbox and the handle that everybody else holds of it.
+//! The hub's mailbox and its handle for other tasks.
 
 use std::sync::Arc;
 
@@ -17,117 +17,117 @@ use teardown::{
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// Everything that can reach the hub.
+/// The messages to the hub.
 #[derive(Debug)]
 pub enum Incoming {
-    /// What the watches saw, in order.
+    /// Observations of the watches, in order.
     Observed(Vec<Observation>),
-    /// What came of a call.
+    /// A call was completed.
     CallCompleted {
-        /// The run that asked for it.
+        /// The run that requested it.
         run: RunId,
         /// The call.
         action: Action,
-        /// What came of it.
+        /// Its outcome.
         outcome: Outcome,
     },
-    /// Somebody wants to follow a topic.
+    /// A reader follows a topic.
     Subscribe {
-        /// Which.
+        /// The topic.
         topic: Topic,
-        /// The revision the reader already has.
+        /// The revision that the reader already has.
         after: Option<Revision>,
-        /// Where the answer goes.
+        /// The channel for the reply.
         reply: oneshot::Sender<Result<Subscription, Refusal>>,
     },
-    /// Somebody wants to see a topic once.
+    /// A reader requests a topic once.
     Query {
-        /// Which.
+        /// The topic.
         topic: Topic,
-        /// Where the answer goes.
+        /// The channel for the reply.
         reply: oneshot::Sender<Result<Message, Refusal>>,
     },
-    /// Somebody wants to know the time.
+    /// A query for the time.
     Time {
-        /// Where the answer goes.
+        /// The channel for the reply.
         reply: oneshot::Sender<Timestamp>,
     },
-    /// Somebody wants a plan.
+    /// A person requests a plan.
     MakePlan {
-        /// For this unit.
+        /// The unit.
         unit: UnitId,
-        /// Where the answer goes.
+        /// The channel for the reply.
         reply: oneshot::Sender<Result<Arc<Plan>, Refusal>>,
     },
-    /// Somebody wants to read a plan.
+    /// A reader requests a plan by its id.
     ReadPlan {
-        /// Which.
+        /// The plan.
         plan: PlanId,
-        /// Where the answer goes.
+        /// The channel for the reply.
         reply: oneshot::Sender<Result<Arc<Plan>, Refusal>>,
     },
-    /// Somebody wants to read all that a run's feed tells.
+    /// A reader requests a run's whole feed.
     ReadEventLog {
-        /// Which run's.
+        /// The run.
         run: RunId,
-        /// Where the answer goes.
+        /// The channel for the reply.
         reply: oneshot::Sender<Result<Vec<FeedEntry>, Refusal>>,
     },
-    /// Somebody starts a run.
+    /// A person starts a run.
     Start {
-        /// What they confirmed.
+        /// The person's confirmation.
         start: Start,
-        /// Where the answer goes.
+        /// The channel for the reply.
         reply: oneshot::Sender<Result<RunId, Refusal>>,
     },
-    /// Somebody steers a run.
+    /// A person steers a run.
     Steer {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// How.
+        /// The command.
         steer: Steer,
-        /// Who.
+        /// The person's name.
         by: String,
-        /// Where the answer goes.
+        /// The channel for the reply.
         reply: oneshot::Sender<Result<(), Refusal>>,
     },
 }
 
-/// What a person confirmed.
+/// A person's confirmation of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// The plan.
     pub plan: PlanId,
-    /// Its hash, as it was shown.
+    /// Its hash, as the page showed it.
     pub hash: String,
-    /// The unit's name, as it was typed.
+    /// The unit's name, as the person typed it.
     pub confirm: String,
-    /// Who.
+    /// The person's name.
     pub by: String,
 }
 
-/// How a run is steered.
+/// The commands to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Steer {
-    /// Send nothing until resumed.
+    /// Sends nothing until the run is resumed.
     Pause,
-    /// Go on.
+    /// Continues the run.
     Resume,
-    /// Send nothing any more.
+    /// Sends nothing more.
     Stop,
-    /// Leave one step out, and everything behind it: what may not go before it may not go while it stays.
+    /// Skips a step, and every step that waits for it, because those must not go while its object stays.
     Skip(StepId),
 }
 
-/// Why the hub did not do as asked; each is something a person can act on.
+/// The reasons why the hub refuses a request. A person can act on each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// No unit of that name is known.
+    /// No unit with this name is known.
     UnknownUnit(UnitId),
-    /// No plan of that id is known.
+    /// No plan with this id is known.
     UnknownPlan(PlanId),
-    /// No run of that id is known.
+    /// No run with this id is known.
     UnknownRun(RunId),
     /// The run has no such step.
     UnknownStep(StepId),
@@ -135,57 +135,57 @@ pub enum Refusal {
     NotReady,
     /// No plan can be made.
     Unplannable(PlanError),
-    /// The cluster has moved since the plan was made.
+    /// The cluster has changed since the plan was made.
     Stale(Vec<Difference>),
-    /// The Pods of one of the plan's namespaces cannot be seen; why.
+    /// The Pods of one of the plan's namespaces are hidden, for this reason.
     PodsHidden(UnknownReason),
     /// The hash is not the plan's.
     WrongHash,
     /// The typed name is not the unit's.
     WrongName,
-    /// A run of an overlapping plan is open; the object it already holds.
+    /// An open run has an overlapping plan.
     Overlap {
         /// The open run.
         run: RunId,
-        /// One of the objects both would touch.
+        /// One of the objects in both plans.
         object: ObjectRef,
     },
     /// The run is over.
     Ended,
-    /// The step is past the point where it could be left out.
+    /// The step can no longer be skipped.
     TooLate(StepId),
-    /// The journal cannot be written, so nothing may be done.
+    /// The journal cannot be written, so no call may be made.
     Journal(String),
 }
 
-/// The hub has ended; the process is about to.
+/// The hub has ended, and the process is about to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server is shutting down")]
 pub struct HubClosed;
 
-/// A call the hub asks for.
+/// A call that the hub requests.
 #[derive(Clone, Debug)]
 pub struct CallRequest {
-    /// The run it is for.
+    /// The run that requested it.
     pub run: RunId,
     /// The call.
     pub action: Action,
-    /// Cancelled once the run is paused or stopped: a call that has not left by then does not leave.
+    /// Cancelled when the run is paused or stopped: a call that was not sent before is not sent any more.
     pub recall: CancellationToken,
 }
 
-/// A message as it goes out: serialised once, shared by all readers.
+/// A message as it is sent: serialised once, shared by all readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The revision a reader is at after it.
+    /// The revision of a reader after it.
     pub revision: Revision,
-    /// Which of the two messages it is.
+    /// The kind of the message.
     pub kind: FrameKind,
     /// The message as JSON.
     pub json: Arc<str>,
 }
 
-/// Which message a frame holds; the name of the server-sent event.
+/// The kinds of messages; also the name of the server-sent event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
     /// `snapshot`
@@ -194,24 +194,24 @@ pub enum FrameKind {
     Delta,
 }
 
-/// What a reader gets: first what brings them up to date, then what comes after it, without a seam. A receiver that
-/// fell behind subscribes again.
+/// The messages for a reader: the first ones bring the reader up to date, and the channel continues exactly there. A
+/// receiver that lags too far behind must subscribe again.
 #[derive(Debug)]
 pub struct Subscription {
-    /// A snapshot, or the deltas since the revision the reader named; empty where they missed nothing.
+    /// A snapshot, or the deltas since the revision that the reader has; empty if there are none.
     pub first: Vec<Frame>,
     /// The deltas after those.
     pub rest: broadcast::Receiver<Frame>,
 }
 
-/// A handle of the hub.
+/// A handle to the hub.
 #[derive(Clone, Debug)]
 pub struct HubHandle {
     mailbox: mpsc::Sender<Incoming>,
 }
 
 impl HubHandle {
-    /// A handle that sends into this mailbox.
+    /// A handle that sends to this mailbox.
     pub fn new(mailbox: mpsc::Sender<Incoming>) -> Self {
         Self { mailbox }
     }
@@ -219,77 +219,77 @@ impl HubHandle {
     /// Follows a topic.
     ///
     /// # Errors
-    /// [`Refusal`] where the topic does not exist, [`HubClosed`] when the process ends.
+    /// [`Refusal`] if the topic does not exist, [`HubClosed`] if the process is ending.
     pub async fn subscribe(
         &self,
         topic: Topic,
         after: Option<Revision>,
     ) -> Result<Result<Subscription, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::Subscribe { topic, after, reply }).await
+        self.request(|reply| Incoming::Subscribe { topic, after, reply }).await
     }
 
-    /// Reads a topic once: always a snapshot.
+    /// Reads a topic once; the result is always a snapshot.
     ///
     /// # Errors
     /// As [`HubHandle::subscribe`].
     pub async fn query(&self, topic: Topic) -> Result<Result<Message, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::Query { topic, reply }).await
+        self.request(|reply| Incoming::Query { topic, reply }).await
     }
 
-    /// The cluster's time, as far as it is known: what every age is reckoned from.
+    /// The cluster's time, as far as it is known. Ages are computed from it.
     ///
     /// # Errors
-    /// [`HubClosed`] when the process ends.
+    /// [`HubClosed`] if the process is ending.
     pub async fn time(&self) -> Result<Timestamp, HubClosed> {
-        self.ask(|reply| Incoming::Time { reply }).await
+        self.request(|reply| Incoming::Time { reply }).await
     }
 
-    /// Makes a plan of a unit as it is now.
+    /// Makes a plan of a unit in its current state.
     ///
     /// # Errors
-    /// [`Refusal`] where none can be made, [`HubClosed`] when the process ends.
+    /// [`Refusal`] if no plan can be made, [`HubClosed`] if the process is ending.
     pub async fn make_plan(&self, unit: UnitId) -> Result<Result<Arc<Plan>, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::MakePlan { unit, reply }).await
+        self.request(|reply| Incoming::MakePlan { unit, reply }).await
     }
 
     /// Reads a plan.
     ///
     /// # Errors
-    /// [`Refusal::UnknownPlan`], [`HubClosed`] when the process ends.
+    /// [`Refusal::UnknownPlan`], [`HubClosed`] if the process is ending.
     pub async fn plan(&self, plan: PlanId) -> Result<Result<Arc<Plan>, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::ReadPlan { plan, reply }).await
+        self.request(|reply| Incoming::ReadPlan { plan, reply }).await
     }
 
-    /// Reads a run's feed from its first line: a topic holds the last lines alone.
+    /// Reads a run's feed from its first entry; a topic has only the last entries.
     ///
     /// # Errors
-    /// [`Refusal::UnknownRun`], [`Refusal::NotReady`], [`HubClosed`] when the process ends.
+    /// [`Refusal::UnknownRun`], [`Refusal::NotReady`], [`HubClosed`] if the process is ending.
     pub async fn feed(&self, run: RunId) -> Result<Result<Vec<FeedEntry>, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::ReadEventLog { run, reply }).await
+        self.request(|reply| Incoming::ReadEventLog { run, reply }).await
     }
 
-    /// Starts a run of a plan, if its premise still holds.
+    /// Starts a run of a plan, provided that the cluster has not changed since.
     ///
     /// # Errors
-    /// [`Refusal`] where it may not start, [`HubClosed`] when the process ends.
+    /// [`Refusal`] if the run may not start, [`HubClosed`] if the process is ending.
     pub async fn start(&self, start: Start) -> Result<Result<RunId, Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::Start { start, reply }).await
+        self.request(|reply| Incoming::Start { start, reply }).await
     }
 
-    /// Pauses, resumes or stops a run, or leaves out one of its steps.
+    /// Pauses, resumes or stops a run, or skips one of its steps.
     ///
     /// # Errors
-    /// [`Refusal`] where it cannot be done, [`HubClosed`] when the process ends.
+    /// [`Refusal`] if the command is not possible, [`HubClosed`] if the process is ending.
     pub async fn steer(
         &self,
         run: RunId,
         steer: Steer,
         by: String,
     ) -> Result<Result<(), Refusal>, HubClosed> {
-        self.ask(|reply| Incoming::Steer { run, steer, by, reply }).await
+        self.request(|reply| Incoming::Steer { run, steer, by, reply }).await
     }
 
-    async fn ask<T>(
+    async fn request<T>(
         &self,
         message: impl FnOnce(oneshot::Sender<T>) -> Incoming,
     ) -> Result<T, HubClosed> {

@@ -1,4 +1,4 @@
-//! The hub with both ends played by the test: what watches would say, and what calls would answer. Time is paused.
+//! Tests of the hub. The test sends the observations of the watches and the outcomes of the calls. Time is paused.
 
 mod publication;
 
@@ -52,7 +52,7 @@ impl Disk {
     }
 }
 
-/// A process: its hub, and the ends that the test plays.
+/// A process: its hub, and the channels at which the test takes the place of the cluster.
 struct Process {
     hub: HubHandle,
     mailbox: mpsc::Sender<Incoming>,
@@ -91,7 +91,7 @@ impl Process {
         self.hub.start(confirmation(&plan)).await.unwrap().unwrap()
     }
 
-    /// The next order, as `DELETE name` or `LIST pods`.
+    /// The next call, as `DELETE name` or `LIST pods`.
     async fn call(&mut self) -> (String, CallRequest) {
         let call = self.calls.recv().await.unwrap();
         let text = match &call.action {
@@ -113,11 +113,11 @@ impl Process {
         self.answer(call, outcome).await;
     }
 
-    /// Everything the hub was told so far has been taken in: it answers in order.
+    /// The records of a topic after the hub has processed every earlier message, because it replies in order.
     async fn records(&self, topic: Topic) -> Vec<Record> {
         match self.hub.query(topic).await.unwrap().unwrap() {
             Message::Snapshot { records, .. } => records,
-            Message::Delta { .. } => panic!("a look is a snapshot"),
+            Message::Delta { .. } => panic!("a query returns a snapshot"),
         }
     }
 
@@ -131,7 +131,7 @@ impl Process {
 
     async fn quiet(&mut self) {
         self.records(Topic::Units).await;
-        assert!(self.calls.try_recv().is_err(), "nothing should have been ordered");
+        assert!(self.calls.try_recv().is_err(), "no call was expected");
     }
 }
 
@@ -141,7 +141,7 @@ fn confirmation(plan: &Plan) -> Start {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_goes_step_by_step_and_journals_before_it_acts() {
+async fn run_proceeds_step_by_step_and_journals_before_each_call() {
     let disk = Disk::default();
     let mut process = Process::start(&disk);
     process.list(SHOP).await;
@@ -169,7 +169,7 @@ async fn a_run_goes_step_by_step_and_journals_before_it_acts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
+async fn unplanned_pod_orphaned_by_a_delete_is_reported() {
     const STATEFUL: &str = "
         ns shop
         sts shop/db of=shop selector=app:db template=app:db templates=data
@@ -180,7 +180,7 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
     process.list(STATEFUL).await;
     let run = process.start_run("shop").await;
     process.expect("DELETE StatefulSet shop/db", Outcome::Accepted).await;
-    // It was scaled up in the moment before.
+    // The workload was scaled up just before its deletion.
     let late = "pod shop/db-1 owner=sts/db labels=app:db uses=claim:data-db-1";
     process.see(vec![Observation::Applied(Box::new(fixture::object(late)))]).await;
     process.gone("sts shop/db").await;
@@ -188,7 +188,7 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
     process.gone("pod shop/db-0 owner=sts/db").await;
     process.quiet().await;
     let records = process.records(Topic::Run(run.clone())).await;
-    let doubts: Vec<String> = records
+    let problems: Vec<String> = records
         .into_iter()
         .filter_map(|record| match record {
             Record::Step(step) => Some((step.object, step.problem?)),
@@ -203,9 +203,9 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
         .collect();
     let expected =
         "PersistentVolumeClaim shop/data-db-0: Pod shop/db-1 is left of StatefulSet shop/db";
-    assert_eq!(doubts, [expected]);
+    assert_eq!(problems, [expected]);
 
-    // A person sees to it, and it goes on by itself.
+    // A person repairs the problem, and the run continues by itself.
     process.gone(late).await;
     process.expect("LIST pods in shop", Outcome::Pods(vec![])).await;
     process.expect("DELETE PersistentVolumeClaim shop/data-db-0", Outcome::Accepted).await;
@@ -213,7 +213,7 @@ async fn a_pod_that_an_orphaning_delete_left_and_nobody_planned_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_waits_because_the_clock_was_set_back() {
+async fn clock_set_back_delays_no_step() {
     let mut process = Process::start(&Disk::default());
     process.see(vec![Observation::Time("2027-01-15T09:00:00Z".parse().unwrap())]).await;
     process.list(SHOP).await;
@@ -228,7 +228,7 @@ async fn nothing_waits_because_the_clock_was_set_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_killed_process_goes_on_by_itself_once_it_has_read_the_cluster() {
+async fn restarted_process_continues_once_the_cluster_is_listed() {
     let disk = Disk::default();
     let mut process = Process::start(&disk);
     process.list(SHOP).await;
@@ -250,7 +250,7 @@ async fn a_killed_process_goes_on_by_itself_once_it_has_read_the_cluster() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_of_another_cluster_is_neither_shown_steered_nor_continued() {
+async fn run_of_another_cluster_is_neither_shown_steered_nor_continued() {
     let disk = Disk::default();
     let mut process = Process::start(&disk);
     process.list(&format!("{SHOP}\n ns kube-system uid=one")).await;
@@ -266,7 +266,7 @@ async fn a_run_of_another_cluster_is_neither_shown_steered_nor_continued() {
     assert!(!records.iter().any(|record| matches!(record, Record::Run(_))));
     assert!(process.calls.try_recv().is_err());
     process.task.abort();
-    // The same cluster, with less to be seen.
+    // The same cluster, where `kube-system` is hidden.
     let mut process = Process::before(&disk, "test");
     process.list(SHOP).await;
     assert_eq!(process.run_state(&run).await, RunState::Running);
@@ -274,7 +274,7 @@ async fn a_run_of_another_cluster_is_neither_shown_steered_nor_continued() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_its_turn_is_recalled_by_pause_and_by_stop() {
+async fn queued_call_is_recalled_by_pause_and_stop() {
     let disk = Disk::default();
     let mut process = Process::start(&disk);
     process.list("ns shop of=shop\n cm shop/a of=shop").await;
@@ -295,14 +295,18 @@ async fn what_waits_for_its_turn_is_recalled_by_pause_and_by_stop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_the_cluster_has_moved_away_from_is_refused_with_the_differences() {
+async fn stale_plan_is_refused_with_the_differences() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
     process.see(vec![Observation::Applied(Box::new(fixture::object("cm shop/new of=shop")))]).await;
     let refusal = process.hub.start(confirmation(&plan)).await.unwrap().unwrap_err();
     let Refusal::Stale(differences) = refusal else { panic!("{refusal:?}") };
-    assert_eq!(differences.len(), 2, "one is new, and the namespace waits for it: {differences:?}");
+    assert_eq!(
+        differences.len(),
+        2,
+        "one object is new, and the namespace waits for it: {differences:?}"
+    );
 
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
     let wrong = Start { hash: "0".into(), ..confirmation(&plan) };
@@ -315,7 +319,7 @@ async fn a_plan_the_cluster_has_moved_away_from_is_refused_with_the_differences(
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_planned_before_the_cluster_was_read_completely() {
+async fn no_plan_is_made_before_the_cluster_is_listed() {
     let process = Process::start(&Disk::default());
     process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
     assert_eq!(process.hub.make_plan(UnitId::new("shop")).await.unwrap(), Err(Refusal::NotReady));
@@ -325,13 +329,13 @@ async fn nothing_is_planned_before_the_cluster_was_read_completely() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_unit_is_not_called_unknown_before_the_cluster_was_read_completely() {
+async fn missing_unit_is_not_refused_before_the_cluster_is_listed() {
     let process = Process::start(&Disk::default());
     process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
     let topic = Topic::Unit(UnitId::new("bank"));
     let early = process.hub.query(topic.clone()).await.unwrap();
     assert_eq!(early.err(), Some(Refusal::NotReady));
-    // Whoever waits for it sees what keeps it.
+    // A reader who waits for the unit sees which kinds are missing.
     let cause = teardown::observation::AwayCause::Unauthorized;
     process.see(vec![Observation::Unreachable { cause, message: "Unauthorized".into() }]).await;
     let waiting = process.hub.subscribe(topic.clone(), None).await.unwrap().unwrap();
@@ -343,7 +347,7 @@ async fn a_unit_is_not_called_unknown_before_the_cluster_was_read_completely() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_run_starts_while_pods_cannot_be_seen() {
+async fn no_run_starts_while_pods_are_hidden() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
@@ -360,7 +364,7 @@ async fn no_run_starts_while_pods_cannot_be_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pause_holds_back_and_stop_says_what_cannot_be_taken_back() {
+async fn pause_holds_calls_and_stop_counts_requested_deletions() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let run = process.start_run("shop").await;
@@ -392,24 +396,24 @@ async fn pause_holds_back_and_stop_says_what_cannot_be_taken_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_throttled_call_waits_as_long_as_it_was_asked_to() {
+async fn throttled_call_waits_for_retry_after() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let run = process.start_run("shop").await;
     let after = Some(jiff::SignedDuration::from_secs(7));
     process.expect("DELETE Deployment shop/web", Outcome::Throttled { after }).await;
-    let asked = Instant::now();
+    let throttled = Instant::now();
     process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
-    assert_eq!(asked.elapsed().as_secs(), 7);
+    assert_eq!(throttled.elapsed().as_secs(), 7);
     assert_eq!(process.run_state(&run).await, RunState::Running);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_step_is_asked_again_and_nothing_spins_meanwhile() {
+async fn refused_step_is_retried_without_a_busy_loop() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let run = process.start_run("shop").await;
-    // Paused time passes only while nobody has anything to do: a loop that spins would never get to the end of this.
+    // Paused time passes only while every task is idle, so a busy loop would never finish this test.
     for _ in 0..10 {
         let refused = Outcome::Refused { code: 403, message: "no".into() };
         process.expect("DELETE Deployment shop/web", refused).await;
@@ -422,7 +426,7 @@ async fn a_refused_step_is_asked_again_and_nothing_spins_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_without_an_answer_is_looked_into_before_it_is_repeated() {
+async fn call_without_answer_is_read_before_it_is_repeated() {
     let mut process = Process::start(&Disk::default());
     process.list(SHOP).await;
     process.start_run("shop").await;
@@ -444,7 +448,7 @@ async fn a_call_without_an_answer_is_looked_into_before_it_is_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finalizer_that_stays_is_slow_and_then_stuck_and_holds_only_what_is_behind_it() {
+async fn remaining_finalizer_is_slow_then_stuck_and_blocks_only_dependent_steps() {
     let mut process = Process::start(&Disk::default());
     process.list(&format!("{SHOP}\n svc shop/alone of=shop")).await;
     let run = process.start_run("shop").await;
@@ -470,7 +474,7 @@ async fn a_finalizer_that_stays_is_slow_and_then_stuck_and_holds_only_what_is_be
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_stays_while_nobody_can_see_what_is_in_it() {
+async fn namespace_stays_while_its_content_is_hidden() {
     let mut process = Process::start(&Disk::default());
     process.list("ns shop of=shop").await;
     let hidden = |resource: &str| Observation::Hidden {
@@ -478,20 +482,20 @@ async fn a_namespace_stays_while_nobody_can_see_what_is_in_it() {
         cause: teardown::message::HiddenCause::Forbidden,
         message: "forbidden".into(),
     };
-    // What cannot be in a namespace does not matter.
+    // A hidden kind without a namespace does not matter.
     process.see(vec![hidden("secrets"), hidden("nodes")]).await;
     let run = process.start_run("shop").await;
     process.quiet().await;
     let records = process.records(Topic::Run(run)).await;
-    let told =
+    let is_unknown =
         |record: &Record| matches!(record, Record::Step(card) if card.state == State::Unknown);
-    assert!(records.iter().any(told), "the page says that it cannot tell");
+    assert!(records.iter().any(is_unknown), "the page shows the step as unknown");
     process.see(vec![Observation::Visible { resource: "secrets".into() }]).await;
     process.expect("DELETE Namespace shop", Outcome::Accepted).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_goes_although_another_one_is_hidden() {
+async fn namespace_is_deleted_although_another_one_is_hidden() {
     let mut process = Process::start(&Disk::default());
     process.list("ns shop of=shop\n ns bank").await;
     let secrets = || fixture::kind("secret");
@@ -504,7 +508,7 @@ async fn a_namespace_goes_although_another_one_is_hidden() {
     let (namespaces, message) = (vec!["bank".into(), "shop".into()], "forbidden".into());
     process.see(vec![Observation::PerNamespace { kind: secrets(), namespaces, message }]).await;
     let unread = process.hub.make_plan(UnitId::new("shop")).await.unwrap();
-    assert!(matches!(unread, Err(Refusal::NotReady)), "no namespace has answered yet");
+    assert!(matches!(unread, Err(Refusal::NotReady)), "no namespace is listed yet");
 
     process.see(vec![hidden_in("bank"), hidden_in("shop")]).await;
     process.start_run("shop").await;
@@ -515,7 +519,7 @@ async fn a_namespace_goes_although_another_one_is_hidden() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_waits_for_what_came_into_it_after_the_plan() {
+async fn namespace_waits_for_late_objects_in_it() {
     let mut process = Process::start(&Disk::default());
     process.list("ns shop of=shop\n cm shop/mine of=shop\n cm shop/kube-root-ca.crt").await;
     process.start_run("shop").await;
@@ -530,7 +534,7 @@ async fn a_namespace_waits_for_what_came_into_it_after_the_plan() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
+async fn readers_get_a_snapshot_then_deltas_and_resume_without_loss() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let topic = Topic::Unit(UnitId::new("shop"));
@@ -541,7 +545,7 @@ async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
     view.apply(serde_json::from_str(&first.first[0].json).unwrap()).unwrap();
     let seen = view.revision();
 
-    // A burst becomes one delta with the last state of each.
+    // A burst becomes one delta with the last state of each record.
     for name in ["a", "b", "c"] {
         process
             .see(vec![Observation::Applied(Box::new(fixture::object(&format!(
@@ -556,23 +560,23 @@ async fn readers_get_a_snapshot_then_deltas_and_resume_without_a_seam() {
     assert!(view.records().contains_key(&Key::Object(fixture::uid("cm:shop/c"))));
     assert!(!view.records().contains_key(&Key::Object(fixture::uid("cm:shop/b"))));
 
-    // Somebody who was away gets what they missed, and one who missed nothing gets nothing.
+    // A reader who was away receives the deltas they missed; a reader who missed none receives none.
     let missed = process.hub.subscribe(topic.clone(), Some(seen)).await.unwrap().unwrap();
     assert_eq!(missed.first, [frame]);
     let nothing =
         process.hub.subscribe(topic.clone(), Some(view.revision())).await.unwrap().unwrap();
     assert!(nothing.first.is_empty());
-    // A number of another boot, or from the future, is answered by a snapshot.
-    for strange in [Revision { boot: 1, ..seen }, Revision { count: seen.count + 1000, ..seen }] {
-        let anew = process.hub.subscribe(topic.clone(), Some(strange)).await.unwrap().unwrap();
-        assert_eq!(anew.first[0].kind, FrameKind::Snapshot);
+    // A revision of another boot, or of the future, is answered with a snapshot.
+    for unusable in [Revision { boot: 1, ..seen }, Revision { count: seen.count + 1000, ..seen }] {
+        let resumed = process.hub.subscribe(topic.clone(), Some(unusable)).await.unwrap().unwrap();
+        assert_eq!(resumed.first[0].kind, FrameKind::Snapshot);
     }
     let unknown = process.hub.subscribe(Topic::Run(RunId::new("x")), None).await.unwrap();
     assert!(matches!(unknown, Err(Refusal::UnknownRun(_))));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_journal_that_cannot_be_written_lets_nothing_happen() {
+async fn no_call_is_made_if_the_journal_cannot_be_written() {
     struct Full;
     impl Store for Full {
         fn write(&mut self, _: &[Put]) -> Result<(), StoreError> {

@@ -1,4 +1,5 @@
-//! What the readers of one topic see: the view, the deltas that led to it, and the channel they arrive on.
+//! The state that the readers of one topic share: the view, the deltas that led to it, and the channel on which they
+//! are sent.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -7,11 +8,11 @@ use tokio::{sync::broadcast, time::Instant};
 
 use super::{Frame, FrameKind, Subscription};
 
-/// Deltas kept for readers who come back: at one every 50 ms, more than ten minutes of a busy run.
+/// The most deltas kept for returning readers: with one every 50 ms, more than ten minutes of a busy run.
 const RING: usize = 16 * 1024;
-/// Bytes of deltas kept; whichever bound is met first.
+/// The most bytes of deltas kept; the smaller of the two bounds applies.
 const RING_BYTES: usize = 8 * 1024 * 1024;
-/// Deltas a reader may be behind before they get a snapshot instead.
+/// The most deltas a reader may lag behind before they get a snapshot instead.
 const BEHIND: usize = 256;
 
 /// One topic's view and its readers.
@@ -25,15 +26,15 @@ pub(super) struct TopicChannel {
 }
 
 impl TopicChannel {
-    /// An empty board. `start` must be past every revision this topic has had since the server's start, so that no
-    /// reader's number means two things.
+    /// An empty channel. `start` must be later than every revision that this topic has had since the server started, so
+    /// that no revision has two meanings.
     pub(super) fn new(start: Revision) -> Self {
         let (readers, _) = broadcast::channel(BEHIND);
         let (ring, view) = (VecDeque::new(), View::new(start, []));
         Self { view, ring, ring_bytes: 0, snapshot: None, readers, followed: Instant::now() }
     }
 
-    /// Takes the records of now; readers get what changed.
+    /// Replaces the records; readers receive the changes.
     pub(super) fn publish(&mut self, records: Vec<Record>) {
         let Some(delta) = self.view.advance(records) else { return };
         let frame = frame(&delta, FrameKind::Delta);
@@ -44,7 +45,7 @@ impl TopicChannel {
             let Some(oldest) = self.ring.pop_front() else { break };
             self.ring_bytes -= oldest.json.len();
         }
-        // Nobody may be reading; the ring has it for who comes.
+        // If there is no reader, the ring keeps the frame for those who return.
         let _ = self.readers.send(frame);
     }
 
@@ -52,7 +53,7 @@ impl TopicChannel {
         self.view.snapshot()
     }
 
-    /// What brings a reader from `after` to now, and what comes after that: no seam between the two.
+    /// The messages that bring a reader from `after` up to date, and the channel that continues exactly there.
     pub(super) fn subscribe(&mut self, after: Option<Revision>) -> Subscription {
         self.followed = Instant::now();
         let rest = self.readers.subscribe();
@@ -61,7 +62,7 @@ impl TopicChannel {
         Subscription { first, rest }
     }
 
-    /// The deltas since a revision; none where they are not all there.
+    /// The deltas since a revision; `None` if some of them are no longer kept.
     fn missed(&self, after: Revision) -> Option<Vec<Frame>> {
         let now = self.view.revision();
         if after.boot != now.boot || after.count > now.count {
@@ -78,7 +79,7 @@ impl TopicChannel {
         self.snapshot.get_or_insert_with(|| frame(&view.snapshot(), FrameKind::Snapshot)).clone()
     }
 
-    /// Whether somebody reads it now.
+    /// Whether the topic has a reader now.
     pub(super) fn is_followed(&mut self) -> bool {
         let followed = self.readers.receiver_count() > 0;
         if followed {
@@ -87,14 +88,14 @@ impl TopicChannel {
         followed
     }
 
-    /// Whether nobody has read it for so long.
+    /// Whether the topic has had no reader for that long.
     pub(super) fn is_abandoned(&mut self, linger: Duration) -> bool {
         !self.is_followed() && self.followed.elapsed() > linger
     }
 }
 
 fn frame(message: &Message, kind: FrameKind) -> Frame {
-    // Records are plain structs with text keys: nothing in them can fail to be JSON.
+    // Records are plain structs with text keys, so their serialisation cannot fail.
     let json = serde_json::to_string(message).unwrap_or_default();
     Frame { revision: message.revision(), kind, json: Arc::from(json) }
 }
@@ -106,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    fn told(message: &str) -> Vec<Record> {
+    fn records(message: &str) -> Vec<Record> {
         vec![Record::HiddenKind(HiddenKindCard {
             resource: "widgets.example.com".into(),
             cause: HiddenCause::Failing,
@@ -115,20 +116,20 @@ mod tests {
         })]
     }
 
-    /// What a reader gets who was at this revision.
+    /// The first messages for a reader at this revision.
     fn first(channel: &mut TopicChannel, after: Revision) -> Vec<FrameKind> {
         channel.subscribe(Some(after)).first.iter().map(|frame| frame.kind).collect()
     }
 
     #[test]
-    fn who_missed_what_is_not_kept_any_more_gets_a_snapshot() {
+    fn reader_behind_the_ring_gets_a_snapshot() {
         let start = Revision { boot: 7, count: 0 };
         let mut channel = TopicChannel::new(start);
         let long = "x".repeat(1_000);
-        // Each is another than before, and fewer than so many are kept for their size.
+        // Every record is different, and the bound on bytes applies before the bound on deltas.
         let most = RING_BYTES / long.len();
         for number in 0..most {
-            channel.publish(told(&format!("{number} {long}")));
+            channel.publish(records(&format!("{number} {long}")));
         }
         assert!(channel.ring_bytes <= RING_BYTES);
         assert!(

@@ -1,5 +1,5 @@
-//! A store in one file. Every write is one transaction that has reached the disk when it returns; the file is locked
-//! while it is open, so that of two servers only one ever executes.
+//! A store in one file. Every write is one transaction that has reached the disk when it returns. The file is locked
+//! while it is open, so that of two servers only one executes runs.
 
 use std::{
     fs::OpenOptions,
@@ -18,13 +18,13 @@ const RUNS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("runs");
 const COUNTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("counts");
 const RECORDS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("records");
 
-/// Memory for pages of the file. What is read is read once, at the start.
+/// The cache for pages of the file. It is small because everything is read only once, at the start.
 const CACHE_BYTES: usize = 8 * 1024 * 1024;
 
-/// Why the journal's file cannot be used.
+/// The errors of opening the journal's file.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it open.
+    /// Another process has the file open.
     #[error(
         "another server already uses {path:?}; end it, or start this one with another --state directory"
     )]
@@ -32,33 +32,33 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// It cannot be opened.
+    /// The file cannot be opened.
     #[error("cannot open the journal {path:?}")]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// It is no journal, or damaged.
+    /// The file is not a journal, or it is damaged.
     #[error("cannot read the journal {path:?}; move it away to start with an empty one")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the database.
         source: Box<redb::Error>,
     },
 }
 
-/// Everything in five tables of one file.
+/// A store with five tables in one file.
 #[derive(Debug)]
 pub struct FileStore {
-    /// There until the store is dropped.
+    /// `Some` until the store is dropped.
     database: Option<Database>,
 }
 
 impl FileStore {
-    /// Opens the file for this process alone; makes it, readable to its user alone, where it is missing.
+    /// Opens the file exclusively for this process. If it does not exist, creates it, readable only by its user.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -76,12 +76,12 @@ impl FileStore {
             make_tables(&database)?;
             Ok(database)
         };
-        match sound(open) {
+        match catch_damage(open) {
             Ok(database) => Ok(Self { database: Some(database) }),
             Err(redb::Error::DatabaseAlreadyOpen) => {
                 Err(OpenError::Taken { path: path.to_owned() })
             }
-            // What the system says of its disk is no word about what is on it.
+            // An error of the operating system does not mean that the content is damaged.
             Err(redb::Error::Io(source)) if source.raw_os_error().is_some() => {
                 Err(OpenError::Unusable { path: path.to_owned(), source })
             }
@@ -100,19 +100,19 @@ impl FileStore {
 
 impl Drop for FileStore {
     fn drop(&mut self) {
-        // Closing writes, too; it can meet what a disk has changed, and there is nobody to tell.
+        // Closing writes as well and may find damaged data; there is no caller who could receive the error.
         let database = self.database.take();
-        let _ = sound(|| {
+        let _ = catch_damage(|| {
             drop(database);
             Ok(())
         });
     }
 }
 
-/// What `act` does, where a structure in the file that makes no sense is an error: redb trusts some of its lengths and
-/// offsets, and panics where a disk has changed them.
-fn sound<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
-    // Nothing of what was under way is used again: a transaction ends with the panic, and redb's locks are poisoned.
+/// Runs `act` and turns a panic into an error, because redb trusts some lengths and offsets in the file and panics if
+/// they are damaged.
+fn catch_damage<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    // Nothing is used again after a panic: the transaction ends with it, and redb's locks are poisoned.
     let done = panic::catch_unwind(AssertUnwindSafe(act));
     done.unwrap_or_else(|_| Err(redb::Error::Corrupted("its structure makes no sense".to_owned())))
 }
@@ -135,7 +135,7 @@ fn table(shelf: Shelf) -> TableDefinition<'static, &'static str, &'static [u8]> 
     }
 }
 
-/// How many records of `run` are kept: one more than the highest number.
+/// The number of records of `run`: one more than the highest number.
 fn count(
     records: &impl ReadableTable<(&'static str, u64), &'static [u8]>,
     run: &str,
@@ -163,7 +163,7 @@ impl Store for FileStore {
                         let mut records = transaction.open_table(RECORDS)?;
                         let kept = count(&records, run)?;
                         if kept != *number {
-                            // The transaction is dropped, and with it what it had written.
+                            // The transaction is dropped, and with it everything that it had written.
                             return Ok(Err(StoreError::OutOfOrder {
                                 run: run.clone(),
                                 number: *number,
@@ -177,7 +177,7 @@ impl Store for FileStore {
             transaction.commit()?;
             Ok(Ok(()))
         };
-        sound(write)?
+        catch_damage(write)?
     }
 
     fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
@@ -185,7 +185,7 @@ impl Store for FileStore {
             let named = self.database()?.begin_read()?.open_table(table(shelf))?;
             Ok(named.get(name)?.map(|bytes| bytes.value().to_vec()))
         };
-        Ok(sound(read)?)
+        Ok(catch_damage(read)?)
     }
 
     fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
@@ -197,7 +197,7 @@ impl Store for FileStore {
             });
             entries.collect()
         };
-        Ok(sound(read)?)
+        Ok(catch_damage(read)?)
     }
 
     fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
@@ -209,7 +209,7 @@ impl Store for FileStore {
             });
             entries.collect()
         };
-        Ok(sound(read)?)
+        Ok(catch_damage(read)?)
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_server_is_told_so() {
+    fn second_server_is_refused_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let first = FileStore::open(&path).unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_another_time_is_left_alone() {
+    fn unknown_table_is_left_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         drop(FileStore::open(&path).unwrap());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn only_its_user_reads_it() {
+    fn file_is_readable_only_by_its_user() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         FileStore::open(&path).unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_journal_is_an_error() {
+    fn file_that_is_no_journal_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         for bytes in
             [&b"x"[..], &[0; 100], &[255; 5000], b"redb\x1a\n\xa9\r\n and then nothing of the kind"]
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_fails_is_no_damaged_journal() {
+    fn disk_failure_is_not_reported_as_a_damaged_journal() {
         let full = FileStore::open(Path::new("/dev/full"));
         assert!(matches!(full, Err(OpenError::Unusable { .. })), "{full:?}");
     }

@@ -1,10 +1,10 @@
-//! A store that ends with the process: for tests, and for looking without keeping.
+//! A store in memory, for tests and for sessions that keep nothing.
 
 use std::collections::BTreeMap;
 
 use super::{Put, Shelf, Store, StoreError};
 
-/// Everything in two maps.
+/// A store with two maps.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
     named: BTreeMap<(Shelf, String), Vec<u8>>,

@@ -1,18 +1,18 @@
-//! How a record tells that it is what was written.
+//! Seals a record, so that damage is detected when it is read.
 
 use sha2::{Digest, Sha256};
 
 use super::JournalError;
 
-/// The version this program writes, and the only one it reads.
+/// The version that this program writes, and the only one that it reads.
 pub(super) const VERSION: u32 = 3;
 
-/// Bytes of a record's check sum: an accident is not found out once in 2^64 times.
+/// The length of a record's checksum: an accidental change goes undetected once in 2^64 times.
 const SUM_BYTES: usize = 8;
 
-/// `3 0123456789abcdef {…}`: the version, a check sum over the place and the content, the content. Storage gives back
-/// what it was given, mostly; a digit of a step's number that changed on the disk must not become another step. `place`
-/// is part of the format.
+/// `3 0123456789abcdef {…}`: the version, a checksum of the place and the content, and the content. A disk may return
+/// other bytes than were written, and a changed digit of a step's number must not turn it into another step. `place` is
+/// part of the format.
 pub(super) fn seal(content: &[u8], place: &str) -> Vec<u8> {
     [format!("{VERSION} {} ", check_sum(content, place)).as_bytes(), content].concat()
 }

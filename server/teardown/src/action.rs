@@ -1,4 +1,4 @@
-//! The calls a run asks for, and what came of them.
+//! The API calls that a run requests, and their outcomes.
 
 use std::sync::Arc;
 
@@ -59,16 +59,16 @@ impl Action {
     }
 }
 
-/// What came of a call. There are three answers to "is it there?": no, yes, and cannot tell.
+/// The outcome of a call. "Is it there?" has three answers: no, yes and unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The DELETE was accepted; the watch will say when the object is gone.
     Accepted,
     /// The API server knows the kind and has no object of that name.
     NotFound,
-    /// The name is another object's now: the precondition failed, or a read showed another UID.
+    /// The name belongs to another object now: the precondition failed, or a read returned another UID.
     OtherUid {
-        /// The UID it has now, where the answer said so.
+        /// The UID of the object that has the name now, if the answer contains it.
         uid: Option<Uid>,
     },
     /// A read showed the object, still the planned one.
@@ -76,33 +76,33 @@ pub enum Outcome {
         /// Whether its `deletionTimestamp` is set.
         terminating: bool,
     },
-    /// The API server said no, and would say so again: 400, 403, 405, 422, a webhook's denial.
+    /// The API server refused, and would refuse again: 400, 403, 405, 422, or a webhook's denial.
     Refused {
         /// HTTP status code.
         code: u16,
-        /// What it said.
+        /// The problem that the server reported.
         message: ApiProblem,
     },
-    /// The API server asks for patience: 429.
+    /// The API server throttles requests: 429.
     Throttled {
-        /// `Retry-After`, where it was given.
+        /// `Retry-After`, if the answer has one.
         after: Option<SignedDuration>,
     },
-    /// No answer, or one that leaves the effect open: a timeout, a broken connection, 5xx.
+    /// No answer, or one that leaves the effect unknown: a timeout, a broken connection, 5xx.
     Unanswered {
-        /// What is wrong.
+        /// The problem.
         message: ApiProblem,
-        /// `Retry-After`, where an answer gave it.
+        /// `Retry-After`, if the answer has one.
         after: Option<SignedDuration>,
     },
     /// The answer says nothing about the object: 401, a 404 for the kind as a whole.
     Unknown {
-        /// What it said.
+        /// The problem that the server reported.
         message: ApiProblem,
     },
     /// The Pods of the namespace, all of them.
     Pods(Vec<PodSight>),
-    /// The call was not made: its run was paused or stopped while it waited for its turn.
+    /// The call was not made: its run was paused or stopped while it waited in the queue.
     Recalled,
 }
 
@@ -111,7 +111,7 @@ pub enum Outcome {
 pub struct PodSight {
     /// Its identity.
     pub uid: Uid,
-    /// What a person calls it.
+    /// Its kind, namespace and name.
     pub object: ObjectRef,
     /// Its labels.
     pub labels: Labels,

@@ -1,57 +1,58 @@
-//! What was wrong with an answer of the API server, or that there was none.
+//! Problems with an answer of the API server, a missing answer included.
 
 use serde::{Deserialize, Serialize};
 
-/// Why something could not be had. The sentence for what Unwind found is made in the reader's language.
+/// A problem with an API call: a quotation of somebody else, or a code for which the page writes the sentence in the
+/// reader's language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ApiProblem {
-    /// In the words of the API server, or of the library that could not reach it: bounded and without line breaks.
+    /// A quotation from the API server, or from the library that could not reach it: bounded and without line breaks.
     Quoted(String),
-    /// What Unwind found.
+    /// A problem that Unwind found.
     Code(Box<ProblemCode>),
 }
 
-/// What Unwind found wrong. Texts in it are bounded and without line breaks.
+/// A problem that Unwind found. Texts in it are bounded and without line breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProblemCode {
     /// No answer in time.
     Timeout {
-        /// How long was waited.
+        /// The timeout.
         seconds: u64,
     },
     /// The credentials of the kubeconfig's user could not be obtained.
     Credentials,
     /// The answer is larger than anything the API server sends.
     TooLarge {
-        /// The most that is read.
+        /// The largest answer that is read.
         mebibytes: u64,
     },
-    /// Another status than was hoped for.
+    /// An unexpected HTTP status.
     Status {
         /// HTTP status code.
         code: u16,
-        /// What it said; empty where it said nothing.
+        /// The text of the answer; empty if it has none.
         said: String,
     },
     /// The answer cannot be read.
     Unreadable {
-        /// What the reader stumbled over.
+        /// The parser's error.
         why: String,
     },
-    /// What answers is no API server.
+    /// The answer does not come from an API server.
     NotAnApiServer,
-    /// What answers for this path is no discovery document.
+    /// The answer for this path is not a discovery document.
     NotDiscovery {
         /// The path.
         path: String,
-        /// What the reader stumbled over.
+        /// The parser's error.
         why: String,
     },
     /// The server behind an aggregated API does not answer, so that its kinds are unknown.
     Stale,
-    /// An aggregated API serves what no kind may be called.
+    /// An aggregated API serves a kind with an invalid name.
     InvalidName {
         /// The name.
         name: String,
@@ -62,26 +63,26 @@ pub enum ProblemCode {
     NoResourceVersion,
     /// The answer holds no UID.
     NoUid,
-    /// More namespaces would have to be watched one by one than are watched at once.
+    /// The kind is in more namespaces than can be watched one by one.
     TooManyNamespaces,
     /// Too many calls are waiting to be made.
     QueueFull,
     /// A kind is hidden in some namespaces.
     HiddenInNamespaces {
-        /// In how many.
+        /// The number of namespaces in which the kind is hidden.
         hidden: usize,
-        /// Of how many.
+        /// The number of all namespaces.
         of: usize,
-        /// The first of them.
+        /// The first few of the hidden namespaces.
         named: Vec<String>,
-        /// What was said of the kind as a whole.
+        /// The problem with listing the kind in the whole cluster.
         whole: Box<ApiProblem>,
     },
-    /// A kind is seen in these namespaces, and nobody can tell which others there are.
+    /// A kind is visible in some namespaces, and it is unknown which other namespaces exist.
     NamespacesUnknown {
-        /// In how many it is seen.
+        /// The number of namespaces in which the kind is visible.
         seen: usize,
-        /// What was said of the kind as a whole.
+        /// The problem with listing the kind in the whole cluster.
         whole: Box<ApiProblem>,
     },
 }
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complaint_says_whether_it_was_said_or_found() {
+    fn json_tells_a_quotation_from_a_code() {
         let said = ApiProblem::from("denied");
         let found = ApiProblem::from(ProblemCode::HiddenInNamespaces {
             hidden: 1,

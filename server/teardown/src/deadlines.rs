@@ -1,23 +1,23 @@
-//! How long a deletion may take before it is called slow, and before it is called stuck. Slow is not stuck: the times
-//! follow from what has to happen on the rung, not from one fixed clock.
+//! Time limits after which a deletion counts as slow, and then as stuck. They depend on the kind and on the deletion
+//! phase: a namespace takes longer than a ConfigMap.
 
 use jiff::SignedDuration;
 
 use crate::object::Kind;
 
-/// Two times to wait, from the moment a rung was reached.
+/// Two time limits, counted from the moment an object reached its deletion phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// After this it is slow.
+    /// The object counts as slow after this time.
     pub slow: SignedDuration,
-    /// After this it is stuck.
+    /// The object counts as stuck after this time.
     pub stuck: SignedDuration,
 }
 
-/// How much longer than expected a rung takes.
+/// Whether a deletion phase takes longer than expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Overdue {
-    /// Not longer.
+    /// It does not take longer than expected.
     #[default]
     No,
     /// Longer than expected.
@@ -27,10 +27,11 @@ pub enum Overdue {
 }
 
 impl Deadlines {
-    /// For an object of this kind, deleted with this grace in seconds.
+    /// The limits for an object of this kind that is deleted with this grace period in seconds.
     ///
-    /// A Pod may use its grace and then has volumes to unmount and a last DELETE to send. A namespace's controller waits
-    /// 5 s before its first pass and up to 16 s between two. Claims and volumes wait for detach and for a driver.
+    /// A Pod may use its whole grace period; then its volumes are unmounted and the kubelet sends a last DELETE. A
+    /// namespace's controller waits 5 s before its first pass and up to 16 s between two. Claims and volumes wait for
+    /// detach and for a storage driver.
     pub fn of(kind: &Kind, grace: i64) -> Self {
         let (slow, stuck) = match (&*kind.group, &*kind.kind) {
             ("", "Pod") => (grace.clamp(0, 86_400) + 30, grace.clamp(0, 86_400) + 120),
@@ -40,7 +41,7 @@ impl Deadlines {
         };
         Self { slow: SignedDuration::from_secs(slow), stuck: SignedDuration::from_secs(stuck) }
     }
-    /// What a wait of this length is called.
+    /// Classifies a wait of this length.
     pub fn overdue(self, waited: SignedDuration) -> Overdue {
         if waited >= self.stuck {
             Overdue::Stuck

@@ -1,73 +1,73 @@
-//! A cluster that is only played: what can be broken and repaired in it, and how fast its time goes. The index keeps it
-//! beside what it knows of the cluster, so that everybody who watches sees the same game.
+//! The state of a simulated cluster: its fault switches, and how fast its time passes. The index keeps it beside the
+//! objects, so that every browser sees the same state.
 
 use serde::{Deserialize, Serialize};
 
-/// How the game stands.
+/// The state of a simulated cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demo {
-    /// Seconds of the cluster per second.
+    /// Seconds that pass in the cluster per second of real time.
     pub speed: u32,
-    /// What can be pulled, and whether it is.
+    /// The fault switches.
     pub switches: Vec<FaultSwitch>,
 }
 
-/// Something a person can pull to see what follows.
+/// A fault that a person can turn on, to see the consequences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultSwitch {
-    /// What happens then.
+    /// The kind of fault.
     pub what: DemoFault,
-    /// To whom: a name, empty where there is only one.
+    /// The name of the object that the fault affects; empty if there is only one.
     pub subject: String,
-    /// Whether it is pulled.
+    /// Whether the fault is on.
     pub on: bool,
 }
 
-/// What can happen.
+/// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DemoFault {
-    /// An incident begins, by name; it cannot be taken back, only repaired.
+    /// A named incident begins. It can be repaired, but not undone.
     Incident,
-    /// An operator is uninstalled: what only its Pods finalize is not. Named as namespace/name.
+    /// An operator is uninstalled, so that nothing removes the finalizers that its Pods handle. Named `namespace/name`.
     Operator,
-    /// A node's kubelet says and does nothing.
+    /// A node's kubelet stops.
     Node,
-    /// The server behind the metrics API has no Pod.
+    /// The metrics API's server has no Pod.
     Metrics,
     /// An NFS server answers every handle with `ESTALE`.
     Nfs,
-    /// A PersistentVolume cannot be unmounted: something has it open.
+    /// A PersistentVolume cannot be unmounted, because a process has a file on it open.
     Volume,
 }
 
-/// What a person does.
+/// A person's command to the simulated cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "camelCase", deny_unknown_fields)]
 pub enum DemoCommand {
-    /// Pulls a lever.
+    /// Turns a fault on.
     TurnOn {
-        /// What happens.
+        /// The kind of fault.
         what: DemoFault,
-        /// To whom.
+        /// The name of the object that the fault affects.
         #[serde(default)]
         subject: String,
     },
-    /// Lets a lever go: repairs what is broken.
+    /// Turns a fault off, and so repairs it.
     TurnOff {
-        /// What is repaired.
+        /// The kind of fault.
         what: DemoFault,
-        /// Whose.
+        /// The name of the object that the fault affects.
         #[serde(default)]
         subject: String,
     },
-    /// Repairs everything that is broken; nothing more happens by itself.
+    /// Repairs all faults; no scheduled fault follows.
     Repair {},
-    /// Lets time go faster or slower.
+    /// Changes how fast time passes.
     Speed {
-        /// Seconds of the cluster per second, 1 to 10.
+        /// Seconds that pass in the cluster per second of real time, 1 to 10.
         times: u32,
     },
-    /// Makes everything as it was at the start, with new objects.
+    /// Restores the initial state, with new objects.
     Reset {},
 }

@@ -1,4 +1,4 @@
-//! Text into objects, for tests. One object per line: kind, name, then what matters for the test.
+//! Builds objects from text, for tests. One object per line: kind, name, then the fields that the test needs.
 //!
 //! ```text
 //! ns shop of=shop
@@ -9,8 +9,8 @@
 //! pv pv-1 claim=shop/data reclaim=Delete capacity=1Gi
 //! ```
 //!
-//! An object's UID is `kind:namespace/name` in these short words unless `uid=` says otherwise. Kinds that are not in
-//! the table are custom ones, written `Widget.example.com`.
+//! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
+//! table is a custom one, written `Widget.example.com`.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -29,7 +29,7 @@ use crate::{
     unit::PART_OF,
 };
 
-/// Short word, group, kind, plural, whether namespaced.
+/// Short word, group, kind, plural, whether the kind is namespaced.
 const KINDS: &[(&str, &str, &str, &str, bool)] = &[
     ("ns", "", "Namespace", "namespaces", false),
     ("node", "", "Node", "nodes", false),
@@ -67,12 +67,12 @@ const KINDS: &[(&str, &str, &str, &str, bool)] = &[
     ("crd", "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", false),
 ];
 
-/// The moment at which fixtures are read.
+/// The time at which fixtures are read.
 pub fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap_or_default()
 }
 
-/// The kind of that short word.
+/// The kind for a short word.
 pub fn kind(word: &str) -> Arc<Kind> {
     let known = KINDS.iter().find(|(short, ..)| *short == word);
     Arc::new(match known {
@@ -96,15 +96,15 @@ pub fn kind(word: &str) -> Arc<Kind> {
     })
 }
 
-/// The UID that a fixture's object has: `kind:namespace/name`.
+/// The UID of a fixture's object: `kind:namespace/name`.
 pub fn uid(text: &str) -> Uid {
     Uid::new(text)
 }
 
-/// The objects of a fixture, in its order.
+/// The objects of a fixture, in the order of its lines.
 ///
 /// # Panics
-/// Where the text is not a fixture; the message names the line.
+/// Panics if the text is not a fixture; the message names the line.
 pub fn objects(text: &str) -> Vec<Object> {
     text.lines()
         .map(str::trim)
@@ -113,7 +113,7 @@ pub fn objects(text: &str) -> Vec<Object> {
         .collect()
 }
 
-/// An index that has listed every kind of the table and holds these objects.
+/// An index that has listed every kind of the table and contains these objects.
 pub fn index(text: &str) -> Index {
     let mut index = Index::default();
     index.apply(listing(&objects(text)), now());
@@ -141,10 +141,10 @@ pub fn graph(text: &str) -> Graph {
     Graph::of(&index(text))
 }
 
-/// One object.
+/// Builds one object.
 ///
 /// # Panics
-/// Where the line is not a fixture's line.
+/// Panics if the line is not a line of a fixture.
 pub fn object(line: &str) -> Object {
     let mut words = line.split_whitespace();
     let short = words.next().unwrap_or_else(|| panic!("no kind in {line:?}"));

@@ -1,4 +1,4 @@
-//! All edges of the cluster at one moment, from both ends.
+//! All edges of the cluster at one moment, indexed by both ends.
 
 use std::collections::HashMap;
 

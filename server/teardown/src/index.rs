@@ -1,9 +1,10 @@
-//! Everything that is known of the cluster now, by UID, and how sure that is.
+//! The current state of the cluster by UID, as far as it is known.
 //!
-//! Only [`Index::apply`] changes it. An object leaves in three ways, each a proof: a DELETED event, a complete list
-//! without it (of everything, or of its namespace), or the end of its kind or, where the kind can be seen namespace by
-//! namespace only, of its namespace. A kind that cannot be seen keeps its objects, and every question about it is
-//! answered "cannot tell"; where it is hidden in some namespaces only, every question about those.
+//! Only [`Index::apply`] changes it. An object leaves in one of three ways, and each is a proof that it is gone: a
+//! DELETED event, a complete list without it (of the cluster or of its namespace), or the removal of its kind. If a
+//! kind is listed namespace by namespace, the removal of a namespace is a proof as well. A hidden kind keeps its
+//! objects, and every query about them returns "unknown". If a kind is hidden in some namespaces only, this holds for
+//! queries about those namespaces.
 
 mod controller;
 mod key;
@@ -27,13 +28,14 @@ use crate::{
     unknown_reason::UnknownReason,
 };
 
-/// Namespaces named in one sentence.
+/// The most namespaces that one message names.
 const NAMED: usize = 3;
-/// How many objects that are gone are remembered with their owners, so that a Pod whose ReplicaSet went first is still
-/// known as the Deployment's, and a ReplicaSet whose Deployment went as one whose owner is gone.
+/// The most deleted objects of which the index keeps a tombstone with their owners. Without tombstones, the Pod of a
+/// Deployment whose ReplicaSet is already gone could no longer be attributed to the Deployment, and a ReplicaSet could
+/// not be recognised as one whose Deployment is gone.
 const MAX_TOMBSTONES: usize = 100_000;
 
-/// Everything that is known of the cluster.
+/// The current state of the cluster, as far as it is known.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     kinds: BTreeMap<String, Watch>,
@@ -42,7 +44,7 @@ pub struct Index {
     hidden: BTreeMap<String, HiddenKind>,
     tombstones: HashMap<Uid, Vec<Uid>>,
     tombstones_by_age: VecDeque<Uid>,
-    /// Group and kind of the definitions that were seen to go.
+    /// Group and kind of the definitions that were deleted.
     undefined: HashSet<(Arc<str>, Arc<str>)>,
     version: Option<String>,
     demo: Option<Demo>,
@@ -52,18 +54,18 @@ pub struct Index {
 
 #[derive(Clone, Debug, Default)]
 struct Watch {
-    /// The group and the kind as its objects say them.
+    /// The group and the kind, as the objects write them.
     of: (Arc<str>, Arc<str>),
     namespaced: bool,
-    /// As a whole.
+    /// Whether the kind is listed in the whole cluster.
     listed: bool,
-    /// Where it is watched instead, while it may not be listed as a whole.
+    /// The namespaces in which it is watched instead, while it may not be listed in the whole cluster.
     per_namespace: Option<PerNamespace>,
     objects: HashSet<ByUid>,
 }
 
 impl Watch {
-    /// Whether all lists of it have come.
+    /// Whether all lists of the kind have arrived.
     fn is_listed(&self) -> bool {
         let is_whole = |per_namespace: &PerNamespace| {
             per_namespace.namespaces.values().all(|part| part.listed)
@@ -75,57 +77,57 @@ impl Watch {
 /// A kind that is watched namespace by namespace.
 #[derive(Clone, Debug)]
 struct PerNamespace {
-    /// What was said of the whole.
+    /// The problem with listing the whole cluster.
     message: ApiProblem,
-    /// Since when it is divided.
+    /// The time since which it is watched namespace by namespace.
     since: Timestamp,
     namespaces: BTreeMap<Arc<str>, Part>,
 }
 
-/// One namespace of a divided kind.
+/// One namespace of a kind that is watched namespace by namespace.
 #[derive(Clone, Debug, Default)]
 struct Part {
     listed: bool,
-    /// What hides it now.
+    /// The problem that hides the kind in this namespace now.
     hidden: Option<ApiProblem>,
 }
 
-/// How far a kind can be seen, in a namespace or, if it is in none, at all.
+/// The visibility of a kind, in one namespace or, if it has none, in the cluster.
 enum Visibility {
-    /// Whatever there is is known.
+    /// All objects are known.
     Visible,
-    /// Its first list has not come yet.
+    /// Its first list has not arrived yet.
     NotListed,
-    /// It cannot be seen; why.
+    /// It is hidden, for this reason.
     Hidden(UnknownReason),
-    /// There is no such kind, as far as the API server says.
+    /// The API server does not serve the kind.
     NotServed,
 }
 
-/// A resource or group version that cannot be seen.
+/// A resource or group version that is hidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HiddenKind {
-    /// Why.
+    /// The cause.
     pub cause: HiddenCause,
-    /// What is wrong.
+    /// The problem.
     pub message: ApiProblem,
-    /// Since when.
+    /// The time since which this holds.
     pub since: Timestamp,
 }
 
-/// The answer to "is this UID there?".
+/// The answer to "does the object with this UID exist?".
 #[derive(Clone, Debug, PartialEq)]
 pub enum Presence<'a> {
-    /// It is.
+    /// It exists.
     Present(&'a Arc<Object>),
-    /// It is not, and that is proven.
+    /// It is proven gone.
     Gone,
-    /// Nobody can say; why.
+    /// It is unknown, for this reason.
     Unknown(UnknownReason),
 }
 
 impl Index {
-    /// Takes in what the watches saw, in order.
+    /// Applies what the watches observed, in order.
     pub fn apply(&mut self, batch: impl IntoIterator<Item = Observation>, now: Timestamp) {
         for observation in batch {
             self.changes += 1;
@@ -195,7 +197,7 @@ impl Index {
                 self.version = Some(version);
                 self.unreachable = None;
             }
-            // The caller's clock: this one is told the time.
+            // They concern the caller's clock; the index receives the time as an argument.
             Observation::Time(_) | Observation::Pace(_) => {}
             Observation::Demo(demo) => self.demo = Some(demo),
             Observation::Unreachable { cause, message } => {
@@ -212,7 +214,7 @@ impl Index {
         watch
     }
 
-    /// The part of a divided kind in that namespace, if it is watched there.
+    /// The state of a kind in one namespace, if it is watched there.
     fn part(&mut self, kind: &Kind, namespace: &str) -> Option<&mut Part> {
         self.kinds.get_mut(&kind.resource())?.per_namespace.as_mut()?.namespaces.get_mut(namespace)
     }
@@ -267,16 +269,16 @@ impl Index {
         self.remove_with_namespaces();
     }
 
-    /// A namespace goes when nothing is in it any more. So what is still known of a divided kind in one that is gone is
-    /// gone too, though nobody watched it go.
+    /// A namespace goes only when it is empty. So if a namespace is gone, the objects in it are gone too, even if no
+    /// watch showed their deletion.
     fn remove_with_namespaces(&mut self) {
-        for (resource, uids) in self.left_without_a_namespace() {
+        for (resource, uids) in self.objects_of_deleted_namespaces() {
             self.remove_all(&resource, &uids);
         }
     }
 
-    fn left_without_a_namespace(&self) -> Vec<(String, Vec<Uid>)> {
-        let divided = self.kinds.iter().filter_map(|(resource, watch)| {
+    fn objects_of_deleted_namespaces(&self) -> Vec<(String, Vec<Uid>)> {
+        let orphaned = self.kinds.iter().filter_map(|(resource, watch)| {
             let per_namespace = watch.per_namespace.as_ref()?;
             let is_left = |object: &&Arc<Object>| {
                 object.namespace.as_deref().is_some_and(|namespace| {
@@ -287,7 +289,7 @@ impl Index {
             let left = self.of_resource(resource).filter(is_left);
             Some((resource.clone(), left.map(|object| object.uid.clone()).collect()))
         });
-        divided.collect()
+        orphaned.collect()
     }
 
     fn is_gone_namespace(&self, namespace: &str) -> bool {
@@ -310,7 +312,7 @@ impl Index {
         if let Facts::Definition(definition) = &object.facts {
             self.undefined.remove(&(definition.group.clone(), definition.kind.clone()));
         }
-        // A name that is used again: the object before is gone even if its DELETED event was never seen.
+        // The name is used again: the earlier object is gone even if its DELETED event was never received.
         let before = self.names.get(&Name::of(&object)).map(|ByName(before)| before.uid.clone());
         if let Some(before) = before.filter(|before| *before != object.uid) {
             self.remove_all(&resource, &[before]);
@@ -342,7 +344,7 @@ impl Index {
         }
     }
 
-    /// A number that grows with everything that is taken in.
+    /// A counter that grows with every change.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -352,7 +354,7 @@ impl Index {
         self.objects.iter().map(|ByUid(object)| object)
     }
 
-    /// How many objects are known.
+    /// The number of known objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
@@ -362,7 +364,7 @@ impl Index {
         self.objects.is_empty()
     }
 
-    /// How many kinds are watched.
+    /// The number of watched kinds.
     pub fn kinds(&self) -> usize {
         self.kinds.len()
     }
@@ -372,12 +374,12 @@ impl Index {
         self.objects.get(uid).map(|ByUid(object)| object)
     }
 
-    /// The object of that name now.
+    /// The object that has this name now.
     pub fn named(&self, name: &ObjectRef) -> Option<&Arc<Object>> {
         self.names.get(&Name::from(name)).map(|ByName(object)| object)
     }
 
-    /// The object of that group, kind, namespace and name now.
+    /// The object that has this group, kind, namespace and name now.
     pub fn find(
         &self,
         group: &str,
@@ -394,8 +396,8 @@ impl Index {
         watch.into_iter().flat_map(|watch| &watch.objects).map(|ByUid(object)| object)
     }
 
-    /// What cannot be seen, by resource or group version. A kind that is hidden in some namespaces is one of them, with
-    /// their number in its message.
+    /// All hidden kinds, by resource or group version. A kind that is hidden in some namespaces is among them; its
+    /// message has the number of those namespaces.
     pub fn hidden_kinds(&self) -> BTreeMap<String, HiddenKind> {
         let mut hidden = self.hidden.clone();
         for (resource, watch) in &self.kinds {
@@ -408,7 +410,8 @@ impl Index {
         hidden
     }
 
-    /// In how many namespaces a divided kind is hidden; none if it can be seen in all there are.
+    /// The number of namespaces in which a kind is hidden, if it is watched namespace by namespace. `None` if all are
+    /// visible.
     fn hidden_in(&self, per_namespace: &PerNamespace) -> Option<ApiProblem> {
         let known: BTreeSet<&str> = self
             .of_resource("namespaces")
@@ -436,18 +439,18 @@ impl Index {
         self.version.as_deref()
     }
 
-    /// How the game stands, where the cluster is only played.
+    /// The state of the simulation, if the cluster is simulated.
     pub fn demo(&self) -> Option<&Demo> {
         self.demo.as_ref()
     }
 
-    /// Set while the API server does not answer.
+    /// Set while the API server is unreachable.
     pub fn unreachable(&self) -> Option<&Unreachable> {
         self.unreachable.as_ref()
     }
 
-    /// Whether every kind has been listed once as far as it can be seen: where it is divided, every namespace of it has
-    /// answered.
+    /// Whether every visible kind has been listed once, in each of its namespaces if it is watched namespace by
+    /// namespace.
     pub fn is_synced(&self) -> bool {
         let has_answered = |watch: &Watch| match &watch.per_namespace {
             None => watch.listed,
@@ -462,8 +465,8 @@ impl Index {
                 .all(|(resource, watch)| has_answered(watch) || self.hidden.contains_key(resource))
     }
 
-    /// Whether the object of that UID and kind is there. `namespace` is the one it is or was in: that an object is
-    /// absent is only proven where it would be seen.
+    /// Whether the object with that UID and kind exists. `namespace` is the namespace it is or was in, because absence
+    /// is only proven where the kind is visible.
     pub fn presence(&self, kind: &Kind, namespace: Option<&str>, uid: &Uid) -> Presence<'_> {
         let resource = kind.resource();
         if let Some(hidden) = self.hidden.get(&group_version(kind)) {
@@ -476,7 +479,7 @@ impl Index {
             (Visibility::NotListed, None) => {
                 Presence::Unknown(UnknownReason::NotListed { resource })
             }
-            // The kind went with its definition, which waits for the last object before it goes.
+            // The definition waits for the last object of its kind, so without the definition there is no object.
             (Visibility::NotServed, None) if self.definition_is_gone(kind) => Presence::Gone,
             (Visibility::NotServed, None) => {
                 Presence::Unknown(UnknownReason::NotServed { resource })
@@ -506,19 +509,19 @@ impl Index {
         }
     }
 
-    /// Whether this was a kind of a definition, and that is gone. What an aggregated API serves has none: its objects may
-    /// be where they were when nobody serves them any more.
+    /// Whether the kind had a definition that is gone now. A kind of an aggregated API has none: its objects may still
+    /// exist while its API server is away.
     fn definition_is_gone(&self, kind: &Kind) -> bool {
         let definitions = "customresourcedefinitions.apiextensions.k8s.io";
         matches!(self.visibility(definitions, None), Visibility::Visible)
             && self.undefined.contains(&(kind.group.clone(), kind.kind.clone()))
     }
 
-    /// Whether everything that could be in this namespace can be seen, so that an empty one can be told from one whose
-    /// content is hidden.
+    /// Checks that every namespaced kind is visible in this namespace, so that an empty namespace can be told from one
+    /// with hidden content.
     ///
     /// # Errors
-    /// The first reason why not.
+    /// The first reason why a kind is not visible.
     pub fn check_namespace_visible(&self, namespace: &str) -> Result<(), UnknownReason> {
         let could_be_inside =
             |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
@@ -539,10 +542,11 @@ impl Index {
         Ok(())
     }
 
-    /// Whether every object of a definition's kind can be seen, wherever it is. Its name is the resource's.
+    /// Checks that a definition's kind is visible in every namespace. The name of the definition is the name of the
+    /// resource.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason why the kind is not visible.
     pub fn check_kind_visible(&self, definition: &str) -> Result<(), UnknownReason> {
         let group = definition.split_once('.').map_or("", |(_, group)| group);
         let is_bound_pair = |resource: &&str| {
@@ -561,10 +565,10 @@ impl Index {
         }
     }
 
-    /// Whether the claims of a namespace can be seen.
+    /// Checks that the claims of a namespace are visible.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason why they are not visible.
     pub fn check_claims_visible(&self, namespace: Option<&str>) -> Result<(), UnknownReason> {
         match self.visibility("persistentvolumeclaims", namespace) {
             Visibility::Visible | Visibility::NotServed => Ok(()),
@@ -575,10 +579,10 @@ impl Index {
         }
     }
 
-    /// The claim that a volume names, if it is there, whether or not it is bound.
+    /// The claim that a volume names, if it exists, whether or not it is bound.
     ///
     /// # Errors
-    /// The reason, where that cannot be told.
+    /// The reason why it is unknown whether the claim exists.
     pub fn claim_of(&self, volume: &Volume) -> Result<Option<&Arc<Object>>, UnknownReason> {
         let Some(named) = &volume.claim else { return Ok(None) };
         let namespace = Some(&*named.namespace);
@@ -589,7 +593,7 @@ impl Index {
         Ok(claim.filter(|claim| named.uid.as_ref().is_none_or(|uid| *uid == claim.uid)))
     }
 
-    /// Whether PersistentVolumes can be seen, so that one that is not known is not there.
+    /// Whether PersistentVolumes are visible, so that a volume that is not in the index does not exist.
     pub fn can_see_volumes(&self) -> bool {
         matches!(self.visibility("persistentvolumes", None), Visibility::Visible)
     }

@@ -1,5 +1,5 @@
-//! What occurs again and again is kept once: texts such as namespaces, label values and fields, and whole lists such as
-//! the labels, owners and uses that all Pods of one workload have in common.
+//! Stores repeated values once: texts such as namespaces, label values and fields, and whole lists such as the labels,
+//! owners and uses that all Pods of one workload have in common.
 
 use std::{collections::HashSet, hash::Hash, sync::Arc};
 
@@ -9,17 +9,16 @@ use crate::{
     selector::Selector,
 };
 
-/// Distinct values of one sort; above that nothing more is shared. A cluster of 10,000 Pods has a few thousand distinct
-/// labels.
+/// The most distinct values of one type that are shared. A cluster of 10,000 Pods has a few thousand distinct labels.
 const MOST: usize = 65_536;
-/// Values of one sort before unused ones are looked for at all.
+/// The fewest values of one type before unused ones are removed.
 const FEWEST: usize = 1_024;
-/// Values turned away between two sweeps of a full set.
+/// The number of values that a full set rejects between two sweeps.
 const SWEEP_EVERY: usize = MOST / 4;
-/// Longer texts are rarely repeated: label values end at 63 characters, names at 253.
+/// The longest shared text. Longer texts are rarely repeated: label values end at 63 characters, names at 253.
 const LONGEST: usize = 253;
 
-/// What is shared so far. It holds what objects refer to, and for a while what they referred to.
+/// The shared values: those that objects use now, and some that they used until recently.
 #[derive(Debug, Default)]
 pub struct Interner {
     kinds: Kept<Kind>,
@@ -31,7 +30,7 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// Makes the object refer to the shared copy of whatever other objects have too. Its name and UID are its own.
+    /// Replaces the object's values by shared ones, except for its name and UID, which are unique.
     pub fn share(&mut self, object: &mut Object) {
         object.kind = self.kinds.share(&object.kind);
         self.share_texts(&mut object.namespace);
@@ -143,7 +142,7 @@ impl Interner {
     }
 }
 
-/// Replaces the list by the shared one that equals it. If it is the first of its like, its parts are shared.
+/// Replaces the list by an equal shared one. If there is none yet, the parts of the list are shared.
 fn share_list<T: Clone + Eq + Hash>(
     kept: &mut Kept<[T]>,
     list: &mut Arc<[T]>,
@@ -156,14 +155,14 @@ fn share_list<T: Clone + Eq + Hash>(
     kept.share_with_parts(list, |list| Arc::make_mut(list).iter_mut().for_each(share_part));
 }
 
-/// Shared values of one sort.
+/// Shared values of one type.
 #[derive(Debug)]
 struct Kept<T: ?Sized> {
     values: HashSet<Arc<T>>,
-    /// How many there may be before those that nobody uses are swept out: twice as many as were left the last time, so
-    /// that what objects of the past have left behind never outweighs the objects there are.
+    /// The number of values at which unused ones are removed. It is twice the number that remained after the last
+    /// sweep, so that unused values never outnumber the used ones.
     room: usize,
-    /// Values turned away since the last sweep: sweeping for each of them would cost more than it saves.
+    /// The number of values rejected since the last sweep. A sweep for each of them would cost more than it saves.
     turned_away: usize,
 }
 
@@ -174,7 +173,7 @@ impl<T: ?Sized> Default for Kept<T> {
 }
 
 impl<T: ?Sized + Eq + Hash> Kept<T> {
-    /// Makes this the shared value that equals it; what it is made of is shared first, unless that was done already.
+    /// Replaces the value by an equal shared one. Its parts are shared first, unless that was done before.
     fn share_with_parts(&mut self, value: &mut Arc<T>, share_parts: impl FnOnce(&mut Arc<T>)) {
         if !self.values.contains(value) {
             share_parts(value);
@@ -182,7 +181,8 @@ impl<T: ?Sized + Eq + Hash> Kept<T> {
         *value = self.share(value);
     }
 
-    /// The shared value that equals this one; from now on that is this one, if there was none and there is room.
+    /// Returns the shared value that equals this one. If there is none and there is room, this one becomes the shared
+    /// value.
     fn share(&mut self, value: &Arc<T>) -> Arc<T> {
         if let Some(shared) = self.values.get(value) {
             return shared.clone();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pods_of_one_workload_have_in_common_is_kept_once() {
+    fn equal_values_of_pods_of_one_workload_are_stored_once() {
         let mut names = Interner::default();
         let rest = "owner=rs/web labels=app:web,tier:front uses=claim:data,account:web node=n1";
         let [a, b] =
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_stays_what_it_is() {
+    fn sharing_changes_no_value_of_any_kind() {
         let mut names = Interner::default();
         for line in [
             "sts shop/db selector=app:db template=app:db uses=config:c templates=data finalizers=a,b",
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn it_neither_grows_without_end_nor_keeps_what_nobody_uses() {
+    fn interner_is_bounded_and_drops_unused_values() {
         let mut texts = Kept::<str>::default();
         let used: Vec<_> = (0..10).map(|n| texts.share(&format!("used-{n}").into())).collect();
         for n in 0..MOST {
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(texts.values.len(), MOST);
         drop(many);
         (0..SWEEP_EVERY).for_each(|n| drop(texts.share(&format!("later-{n}").into())));
-        assert!(texts.values.len() < MOST, "a full one is swept too");
+        assert!(texts.values.len() < MOST, "a full set is swept too");
         let mut long: Arc<str> = "x".repeat(LONGEST + 1).into();
         texts.share_text(&mut long);
         assert!(!texts.values.contains(&long));

@@ -7,8 +7,8 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 
-/// An object's labels: few, never changed, and often the same for many objects. So they are one sorted list that a
-/// clone shares, and [`Interner`](crate::interner::Interner) lets objects with equal labels share it too.
+/// An object's labels: few, immutable, and often the same for many objects. They are stored as one sorted list that
+/// clones share, and [`Interner`](crate::interner::Interner) lets objects with equal labels share it too.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Labels(Arc<[Label]>);
 
@@ -32,7 +32,7 @@ impl Labels {
         self.0.iter().map(|(key, value)| (key, value))
     }
 
-    /// How many there are.
+    /// The number of labels.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -47,11 +47,11 @@ impl Labels {
     }
 }
 
-/// Of a key that comes twice the last value counts, as in a map.
+/// If a key occurs twice, the last value counts, as in a map.
 impl FromIterator<Label> for Labels {
     fn from_iter<I: IntoIterator<Item = Label>>(labels: I) -> Self {
         let mut list: Vec<Label> = Vec::new();
-        // They come sorted from every API server and every map, so each goes to the end.
+        // API servers and maps return labels sorted, so an insertion at the end is the usual case.
         for (key, value) in labels {
             match list.binary_search_by(|(other, _)| other.cmp(&key)) {
                 Ok(place) => list[place].1 = value,
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_a_map_in_json() {
+    fn labels_are_a_map_in_json() {
         let json = r#"{"tier":"front","app":"web","app":"shop"}"#;
         let labels: Labels = serde_json::from_str(json).unwrap();
         assert_eq!(labels, [("app".into(), "shop".into()), ("tier".into(), "front".into())].into());
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_found_by_key() {
+    fn labels_are_found_by_key() {
         let labels: Labels = [("b", "2"), ("a", "1"), ("c", "3")]
             .map(|(key, value)| (key.into(), value.into()))
             .into();

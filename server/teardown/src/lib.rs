@@ -1,10 +1,10 @@
-//! What a teardown means, as plain functions: no input or output, no clock, no random source. The server decides with
-//! it, the browser folds and draws with it, and both agree because it is the same code.
+//! Plans and runs teardowns with pure functions: no input or output, no clock, no random source. The server decides
+//! with this crate, and the browser applies deltas and draws with it, so both follow the same rules.
 //!
-//! Reading order: [`object`] is what is known of one object, [`interner`] lets objects share what they have in common,
-//! [`index`] keeps up with the cluster, [`relation`] finds the
-//! edges between two objects, [`graph`] holds them all, [`mod@unit`] says what belongs together, [`plan`] orders
-//! it, [`run`] performs the plan one decision at a time, [`message`] is what a browser is told.
+//! Reading order: [`object`] has the known fields of one object, [`interner`] shares values between objects, [`index`]
+//! tracks the state of the cluster, [`relation`] finds the edges between two objects, [`graph`] has all edges,
+//! [`mod@unit`] groups objects into applications, [`plan`] orders the deletion of a unit, [`run`] executes a plan one
+//! decision at a time, and [`message`] has the messages to the browser.
 #![warn(missing_docs)]
 
 pub mod labels;

@@ -1,9 +1,10 @@
-//! What a browser is told: a view is a set of records, each under its key; a snapshot is all of them, a delta is what
-//! was put and removed since the revision before. Server and browser fold with the same function.
+//! The messages that a browser receives. A view is a set of records by key; a snapshot has all of them, and a delta has
+//! the records that were put or removed since the revision before. Server and browser apply them with the same
+//! function.
 //!
-//! A fold survives: a delta delivered twice (it is ignored), a delta that does not follow (refused, so that the reader
-//! asks for a snapshot), a late joiner (who gets a snapshot), and many changes of one record in one delta (only the last
-//! is sent). The tests below are that list.
+//! [`View::apply`] handles a delta that arrives twice (ignored), a delta that does not follow (refused, so that the
+//! reader requests a snapshot), a reader who joins late (receives a snapshot), and many changes of one record in one
+//! delta (only the last is sent). The tests below cover these cases.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -26,11 +27,11 @@ pub use crate::{
     state::{Counts, State},
 };
 
-/// What a stream is about. One stream per tab, one topic per stream.
+/// The subject of a stream. Each tab has one stream, and each stream one topic.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Topic {
-    /// All units, all runs, and what cannot be seen: `units`.
+    /// All units, all runs and all hidden kinds: `units`.
     Units,
     /// One unit with its graph: `unit:{id}`.
     Unit(UnitId),
@@ -68,18 +69,18 @@ impl std::str::FromStr for Topic {
     }
 }
 
-/// A view's number: `boot:count`. The count grows by one with each delta; the boot is another one after each start of
-/// the server, so that a number from before can never be taken for one of now.
+/// A view's revision: `boot:count`. The count grows by one with each delta. The boot is different after each start of
+/// the server, so that a revision of an earlier process never equals one of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revision {
     /// Chosen at random when the server starts.
     pub boot: u64,
-    /// Deltas published on this topic since its view was made.
+    /// The number of deltas published on this topic since its view was made.
     pub count: u64,
 }
 
 impl Revision {
-    /// The number after this one.
+    /// The next revision.
     pub fn next(self) -> Self {
         Self { count: self.count + 1, ..self }
     }
@@ -121,9 +122,9 @@ impl<'de> Deserialize<'de> for Revision {
     }
 }
 
-/// One thing a page shows.
+/// One entry on a page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "camelCase")]
 pub enum Record {
     /// The cluster as a whole; there is always exactly one.
     Cluster(ClusterCard),
@@ -135,7 +136,7 @@ pub enum Record {
     Object(ObjectCard),
     /// An edge between two objects of the same view.
     Edge(EdgeCard),
-    /// A kind that cannot be seen.
+    /// A hidden kind.
     HiddenKind(HiddenKindCard),
     /// A step of a run's plan.
     Step(StepCard),
@@ -143,11 +144,11 @@ pub enum Record {
     Event(FeedEntry),
 }
 
-/// What a record is kept under.
+/// The key of a record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Key {
-    /// The one cluster.
+    /// The only cluster.
     Cluster,
     /// By unit.
     Unit(UnitId),
@@ -186,22 +187,22 @@ impl Record {
     }
 }
 
-/// The cluster, as far as a page's frame needs it.
+/// The cluster, with the fields that a page's frame needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterCard {
     /// The context's or the server's name.
     pub name: String,
     /// The API server's version, once known.
     pub version: Option<String>,
-    /// Whether every kind that can be watched has been listed once.
+    /// Whether every visible kind has been listed once.
     pub synced: bool,
-    /// Kinds watched.
+    /// The number of watched kinds.
     pub kinds: usize,
-    /// Objects known.
+    /// The number of known objects.
     pub objects: usize,
-    /// Set while the API server cannot be reached: since when, and what it said.
+    /// Set while the API server is unreachable: since when, and the problem.
     pub unreachable: Option<Unreachable>,
-    /// How the game stands, where the cluster is only played.
+    /// The state of the simulation, if the cluster is simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<Demo>,
 }
@@ -211,33 +212,33 @@ pub struct ClusterCard {
 pub struct UnitCard {
     /// Its id, as in `/u/{id}`.
     pub id: UnitId,
-    /// How it was recognised.
+    /// The way it was recognised.
     pub origin: crate::unit::UnitOrigin,
     /// Namespaces its members live in, sorted.
     pub namespaces: Vec<String>,
-    /// Its members by state.
+    /// The number of its members in each state.
     pub counts: Counts,
-    /// How many of its members others use.
+    /// The number of its members that other units use.
     pub shared: usize,
     /// The newest creation among its members.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub newest: Option<Timestamp>,
-    /// The run that concerns it and has not ended.
+    /// The open run that concerns it.
     pub run: Option<RunId>,
-    /// For a namespace: the application that has exactly the same objects, apart from what the cluster makes.
+    /// For a namespace: the application that has exactly the same objects, apart from those that the cluster creates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<UnitId>,
 }
 
-/// Where an object stands towards the unit a page shows.
+/// The relation of an object to the unit that a page shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Membership {
-    /// It belongs to the unit, and a plan would take it.
+    /// It belongs to the unit, and a plan would delete it.
     Member,
-    /// It belongs to the unit and a plan would keep it; why.
+    /// It belongs to the unit, and a plan would keep it for this reason.
     Kept(KeptReason),
-    /// It belongs to something else and is drawn because an edge leads here.
+    /// It does not belong to the unit and is drawn because an edge leads to it.
     Outside,
 }
 
@@ -246,16 +247,16 @@ pub enum Membership {
 pub struct ObjectCard {
     /// Its identity.
     pub uid: Uid,
-    /// What a person calls it.
+    /// Its kind, namespace and name.
     pub object: ObjectRef,
     /// The version it is read in.
     pub version: String,
     /// Its state.
     pub state: State,
-    /// Since when it has been in that state, where the cluster says so.
+    /// The time since which it has been in that state, if the cluster records it.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub since: Option<Timestamp>,
-    /// Where it stands towards the unit.
+    /// Its relation to the unit.
     pub membership: Membership,
     /// `metadata.creationTimestamp`.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
@@ -266,22 +267,22 @@ pub struct ObjectCard {
     pub finalizers: Vec<String>,
     /// `metadata.labels`.
     pub labels: crate::selector::Labels,
-    /// What its kind adds: a fixed name and a value from the cluster, such as `node` and `worker-1`.
+    /// Details of its kind: a fixed name and a value from the cluster, such as `node` and `worker-1`.
     pub details: Vec<Detail>,
-    /// The rung of the ladder it has reached.
+    /// Its deletion phase.
     pub phase: DeletionPhase,
-    /// Its last rung: for what makes Pods, that none is left of it.
+    /// Its last deletion phase: for a workload, the phase in which no Pod of it is left.
     pub final_phase: DeletionPhase,
-    /// The step that takes it, in a run.
+    /// The step of the run that deletes it.
     pub step: Option<StepId>,
-    /// Its rank in the order of deletion, 1 first; none for what no plan would touch.
+    /// Its rank in the order of deletion, from 1; none if no plan would delete it.
     pub wave: Option<u32>,
 }
 
 /// One named value of an object card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detail {
-    /// Which.
+    /// The name of the detail.
     pub name: DetailName,
     /// The value, as the cluster has it.
     pub value: String,
@@ -295,7 +296,7 @@ pub enum DetailName {
     Phase,
     /// The node a Pod runs on.
     Node,
-    /// Ready replicas of wanted replicas.
+    /// Ready replicas and wanted replicas.
     Replicas,
     /// A claim's or volume's capacity.
     Capacity,
@@ -303,11 +304,11 @@ pub enum DetailName {
     Class,
     /// Reclaim policy of a volume.
     Reclaim,
-    /// Where a volume's bytes are.
+    /// The place where a volume's data is stored.
     Source,
-    /// What a Service, policy or budget selects.
+    /// The selector of a Service, policy or budget.
     Selector,
-    /// What an autoscaler scales.
+    /// The object that an autoscaler scales.
     Target,
     /// A Service's type, where it is LoadBalancer.
     LoadBalancer,
@@ -320,26 +321,26 @@ pub enum DetailName {
 /// An edge, as an arrow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeCard {
-    /// The object whose field says so.
+    /// The object whose field contains the reference.
     pub from: Uid,
     /// The object it points at.
     pub to: Uid,
-    /// What the edge means.
+    /// The meaning of the edge.
     pub kind: EdgeKind,
     /// The field and value it comes from.
     pub reason: Reason,
 }
 
-/// A kind that cannot be seen, so that every verdict which depends on it says "cannot tell".
+/// A hidden kind, so that every decision that depends on it is "unknown".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HiddenKindCard {
     /// The resource, such as `deployments.apps`, or a whole group version, such as `metrics.k8s.io/v1beta1`.
     pub resource: String,
-    /// Why.
+    /// The cause.
     pub cause: HiddenCause,
-    /// What is wrong.
+    /// The problem.
     pub message: ApiProblem,
-    /// Since when.
+    /// The time since which this holds.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub since: Timestamp,
 }
@@ -349,30 +350,30 @@ pub struct HiddenKindCard {
 pub struct RunCard {
     /// Its id, as in `/r/{id}`.
     pub id: RunId,
-    /// The unit it takes apart.
+    /// The unit that it tears down.
     pub unit: UnitId,
-    /// The plan it performs.
+    /// The plan that it executes.
     pub plan: PlanId,
-    /// Where it stands.
+    /// The state of the run.
     pub state: RunState,
-    /// Who started it.
+    /// The person who started it.
     pub by: String,
-    /// When it started.
+    /// The time when it started.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
-    pub started: Timestamp,
-    /// When it ended, if it has.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
+    pub started: Timestamp,
+    /// The time when it ended, if it has.
     pub ended: Option<Timestamp>,
-    /// Steps by state.
+    /// The number of steps in each state.
     pub counts: Counts,
-    /// Steps in all.
+    /// The number of all steps.
     pub total: usize,
-    /// Objects kept.
+    /// The number of objects kept.
     pub kept: usize,
-    /// Objects that the cluster removes by itself.
+    /// The number of objects that the cluster removes by itself.
     #[serde(default)]
     pub left_to_cluster: usize,
-    /// How often it went on after a restart of the server.
+    /// The number of times it continued after a restart of the server.
     pub recovered: u32,
 }
 
@@ -381,25 +382,25 @@ pub struct RunCard {
 pub struct StepCard {
     /// Its number in the plan.
     pub id: StepId,
-    /// The object it takes.
+    /// The object that it deletes.
     pub uid: Uid,
-    /// What a person calls that object.
+    /// That object's kind, namespace and name.
     pub object: ObjectRef,
     /// Its rank.
     pub wave: u32,
     /// Its state.
     pub state: State,
-    /// When its DELETE was first sent.
+    /// The time when its DELETE was first sent.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub requested: Option<Timestamp>,
-    /// When it was proven gone.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
+    /// The time when it was proven gone.
     pub gone: Option<Timestamp>,
     /// The steps it is waiting for now.
     pub waits_for: Vec<StepId>,
-    /// It goes with an owner, or with its claim, whose end was asked for: it cannot be taken back.
+    /// Whether its object goes with an owner or a claim whose deletion was requested. This cannot be undone.
     pub taken: bool,
-    /// Why it needs attention, where it does.
+    /// The problem that needs attention, if there is one.
     pub problem: Option<crate::run::StepProblem>,
 }
 
@@ -407,14 +408,14 @@ pub struct StepCard {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Message {
-    /// Everything, at a revision.
+    /// All records, at a revision.
     Snapshot {
-        /// The revision it is of.
+        /// The revision of the records.
         revision: Revision,
         /// All records, by key.
         records: Vec<Record>,
     },
-    /// What changed between two revisions.
+    /// The changes between two revisions.
     Delta {
         /// The revision it follows.
         previous: Revision,
@@ -422,13 +423,13 @@ pub enum Message {
         revision: Revision,
         /// New and changed records.
         put: Vec<Record>,
-        /// Keys of records that are no more.
+        /// Keys of records that no longer exist.
         remove: Vec<Key>,
     },
 }
 
 impl Message {
-    /// The revision a reader is at after this message.
+    /// The revision of a reader after this message.
     pub fn revision(&self) -> Revision {
         match self {
             Self::Snapshot { revision, .. } | Self::Delta { revision, .. } => *revision,
@@ -436,13 +437,13 @@ impl Message {
     }
 }
 
-/// A delta does not follow the view it was given to: something was lost, and a snapshot is needed.
+/// A delta does not follow the revision of the view: a message was lost, and a snapshot is needed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the delta follows {expected}, the view is at {actual}")]
 pub struct Gap {
-    /// The revision the delta follows.
+    /// The revision that the delta follows.
     pub expected: Revision,
-    /// The revision the view is at.
+    /// The revision of the view.
     pub actual: Revision,
 }
 
@@ -456,11 +457,16 @@ pub struct View {
 impl View {
     /// A view of these records.
     pub fn new(revision: Revision, records: impl IntoIterator<Item = Record>) -> Self {
-        let records = records.into_iter().map(|record| (record.key(), record)).collect();
-        Self { revision, records }
+        // The records are inserted one by one, because `collect` sorts, and sorting records adds four kilobytes to the
+        // browser's half.
+        let mut sorted = BTreeMap::new();
+        for record in records {
+            sorted.insert(record.key(), record);
+        }
+        Self { revision, records: sorted }
     }
 
-    /// The revision it is at.
+    /// The revision of the view.
     pub fn revision(&self) -> Revision {
         self.revision
     }
@@ -470,7 +476,7 @@ impl View {
         &self.records
     }
 
-    /// Everything, for somebody who has nothing.
+    /// A message with all records, for a reader who has none.
     pub fn snapshot(&self) -> Message {
         Message::Snapshot {
             revision: self.revision,
@@ -478,7 +484,7 @@ impl View {
         }
     }
 
-    /// Replaces the records and says what changed; `None` where nothing did, and then the revision stays.
+    /// Replaces the records and returns the changes; `None` if nothing changed, and then the revision stays.
     pub fn advance(&mut self, records: impl IntoIterator<Item = Record>) -> Option<Message> {
         let records: BTreeMap<Key, Record> =
             records.into_iter().map(|record| (record.key(), record)).collect();
@@ -508,10 +514,10 @@ impl View {
         Some(Message::Delta { previous, revision: self.revision, put, remove })
     }
 
-    /// Takes a message in. `Ok(changed)` names the keys that were put or removed.
+    /// Applies a message. `Ok(changed)` names the keys that were put or removed.
     ///
     /// # Errors
-    /// [`Gap`] where a delta follows a revision this view is not at and has not passed.
+    /// [`Gap`] if a delta follows a revision that the view has not reached.
     pub fn apply(&mut self, message: Message) -> Result<Vec<Key>, Gap> {
         match message {
             Message::Snapshot { revision, records } => {

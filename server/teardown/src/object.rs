@@ -1,5 +1,5 @@
-//! What is known of one object: its identity, what deletion needs of its metadata, and the few fields of its spec and
-//! status that edges and verdicts are made of.
+//! The stored fields of one object: its identity, the metadata that deletion needs, and the few fields of its spec and
+//! status from which edges and decisions are derived.
 
 mod uid;
 
@@ -12,7 +12,7 @@ pub use self::uid::Uid;
 
 use crate::{labels::Labels, selector::Selector};
 
-/// A kind as discovery names it. One value per kind is shared by all its objects.
+/// A kind as discovery names it. All objects of a kind share one value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Kind {
     /// API group; empty for the core group.
@@ -28,7 +28,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Whether this is the kind `kind` of the group `group`, in whatever version.
+    /// Whether this is the kind `kind` of the group `group`, in any version.
     pub fn is(&self, group: &str, kind: &str) -> bool {
         &*self.group == group && &*self.kind == kind
     }
@@ -43,7 +43,8 @@ impl Kind {
     }
 }
 
-/// The name a person uses: kind, namespace, name. It says where to look, never which object it was: that is the UID.
+/// An object's name for people: kind, namespace, name. It does not identify the object, because a name can be used
+/// again; the UID does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectRef {
     /// API group; empty for the core group.
@@ -68,7 +69,7 @@ impl fmt::Display for ObjectRef {
 /// One entry of `metadata.ownerReferences`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OwnerRef {
-    /// The owner's UID; what the garbage collector goes by.
+    /// The owner's UID, by which the garbage collector finds it.
     pub uid: Uid,
     /// The owner's group, from its apiVersion.
     pub group: Arc<str>,
@@ -85,7 +86,7 @@ pub struct OwnerRef {
 pub struct Seconds(NonZeroI64);
 
 impl From<Timestamp> for Seconds {
-    /// The first second of 1970 is kept as a number that is no moment.
+    /// `NonZeroI64` cannot represent the first second of 1970, so another value stands for it.
     fn from(at: Timestamp) -> Self {
         Self(NonZeroI64::new(at.as_second()).unwrap_or(NonZeroI64::MIN))
     }
@@ -97,10 +98,10 @@ impl From<Seconds> for Timestamp {
     }
 }
 
-/// `metadata.deletionTimestamp` and its grace: set once, never taken back.
+/// `metadata.deletionTimestamp` and its grace period: set once, never removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deletion {
-    /// `metadata.deletionTimestamp`. For a Pod the API server writes the moment its grace *ends*.
+    /// `metadata.deletionTimestamp`. For a Pod this is the time at which its grace period *ends*.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub at: Timestamp,
     /// `metadata.deletionGracePeriodSeconds`, in seconds.
@@ -108,17 +109,18 @@ pub struct Deletion {
 }
 
 impl Deletion {
-    /// When the DELETE was accepted: the timestamp less the grace that was added to it.
+    /// The time when the DELETE was accepted: the timestamp minus the grace period that was added to it.
     pub fn accepted(&self) -> Timestamp {
         let grace = jiff::SignedDuration::from_secs(self.grace.clamp(0, 31_536_000));
         self.at.checked_sub(grace).unwrap_or(self.at)
     }
 }
 
-/// What is kept of one object. Annotations, managed fields and the data of Secrets and ConfigMaps never get here.
+/// The stored fields of one object. Annotations, managed fields and the data of Secrets and ConfigMaps are never
+/// stored.
 ///
-/// There is one per object of the cluster: what is rare is behind a pointer, and what objects have in common can be
-/// shared between them.
+/// There is one value per object of the cluster, so rare fields are behind a pointer, and objects can share equal
+/// values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// Its identity.
@@ -139,7 +141,7 @@ pub struct Object {
     pub created: Option<Seconds>,
     /// Set once a DELETE was accepted.
     pub deletion: Option<Box<Deletion>>,
-    /// What its kind adds.
+    /// Fields of its kind.
     pub facts: Facts,
 }
 
@@ -154,12 +156,12 @@ impl Object {
         }
     }
 
-    /// The owner that manages it, if one does.
+    /// The owner that manages it, if it has one.
     pub fn controller(&self) -> Option<&OwnerRef> {
         self.owners.iter().find(|owner| owner.controller)
     }
 
-    /// Whether the cluster makes this object by itself and removes it with its namespace or its owner, so that it is
+    /// Whether the cluster creates this object by itself and removes it with its namespace or its owner, so that it is
     /// never a step of its own: the default ServiceAccount, the root certificate, endpoints, Events and Leases.
     pub fn is_made_by_cluster(&self) -> bool {
         let (group, kind) = (&*self.kind.group, &*self.kind.kind);
@@ -174,15 +176,15 @@ impl Object {
     }
 }
 
-/// What a kind adds to the metadata, where an edge or a verdict needs it.
+/// Fields of a kind that edges or decisions need in addition to the metadata.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Facts {
-    /// Metadata says all that is needed.
+    /// The metadata is sufficient.
     #[default]
     None,
     /// `v1 Pod`.
     Pod(Box<Pod>),
-    /// Whatever makes Pods from a template: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob,
+    /// Every kind with a Pod template: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob,
     /// ReplicationController.
     Workload(Box<Workload>),
     /// `v1 PersistentVolumeClaim`.
@@ -205,7 +207,7 @@ pub enum Facts {
     ServiceAccount(Box<ServiceAccount>),
     /// `admissionregistration.k8s.io` webhook configurations.
     Webhooks(Box<Webhooks>),
-    /// `apiregistration.k8s.io APIService`: the Service behind it; none for the API server's own groups.
+    /// `apiregistration.k8s.io APIService`: the Service that it delegates to; none for the API server's own groups.
     ApiService(Option<Box<ServiceRef>>),
     /// `apiextensions.k8s.io CustomResourceDefinition`.
     Definition(Box<Definition>),
@@ -221,7 +223,7 @@ pub enum Facts {
 /// A name that a Pod, a template or a ServiceAccount refers to in its own namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PodReference {
-    /// What is referred to.
+    /// The kind of the named object.
     pub what: PodReferenceKind,
     /// Its name.
     pub name: Arc<str>,
@@ -253,7 +255,7 @@ impl PodReferenceKind {
         }
     }
 
-    /// What is referred to as an object of that kind, if Pods refer to such by name.
+    /// The variant for a kind, if Pods can refer to objects of it by name.
     pub fn of(kind: &Kind) -> Option<Self> {
         [Self::Claim, Self::ConfigMap, Self::Secret, Self::ServiceAccount]
             .into_iter()
@@ -261,7 +263,7 @@ impl PodReferenceKind {
     }
 }
 
-/// What is kept of a Pod.
+/// The stored fields of a Pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pod {
     /// `spec.nodeName`.
@@ -279,25 +281,25 @@ pub struct Pod {
 pub enum Phase {
     /// Accepted; not all of its containers have been started.
     Pending,
-    /// On a node, and at least one container runs or is about to.
+    /// On a node, and at least one container runs or is about to run.
     Running,
-    /// All containers ended well, and none is started again.
+    /// All containers ended successfully, and none will be restarted.
     Succeeded,
-    /// All containers ended, at least one of them badly.
+    /// All containers ended, at least one of them with an error.
     Failed,
     /// Its node does not answer.
     Unknown,
 }
 
 impl Phase {
-    /// The phase of that name.
+    /// The phase with this name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Pending, Self::Running, Self::Succeeded, Self::Failed, Self::Unknown]
             .into_iter()
             .find(|phase| phase.name() == name)
     }
 
-    /// As the API writes it.
+    /// The phase as the API writes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
@@ -308,13 +310,13 @@ impl Phase {
         }
     }
 
-    /// Whether it has run to its end, and uses nothing any more.
+    /// Whether the Pod has run to completion, so that it no longer uses anything.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
 }
 
-/// What is kept of a workload.
+/// The stored fields of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
     /// `spec.replicas`; 1 where the kind has the field and it is absent.
@@ -323,9 +325,9 @@ pub struct Workload {
     pub ready: Option<i64>,
     /// `spec.selector`.
     pub selector: Option<Selector>,
-    /// Labels of the Pods it makes.
+    /// Labels of the Pods that it creates.
     pub template_labels: Labels,
-    /// Every name the Pods it makes will refer to.
+    /// Every name that its Pods will refer to.
     pub uses: Arc<[PodReference]>,
     /// Names of a StatefulSet's `volumeClaimTemplates`.
     pub claim_templates: Box<[Arc<str>]>,
@@ -333,7 +335,7 @@ pub struct Workload {
     pub claims_go_with_it: bool,
 }
 
-/// What is kept of a PersistentVolumeClaim.
+/// The stored fields of a PersistentVolumeClaim.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Claim {
     /// `spec.volumeName`.
@@ -346,7 +348,7 @@ pub struct Claim {
     pub phase: Option<Arc<str>>,
 }
 
-/// What is kept of a PersistentVolume.
+/// The stored fields of a PersistentVolume.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Volume {
     /// `spec.claimRef`.
@@ -355,7 +357,7 @@ pub struct Volume {
     pub reclaim: Reclaim,
     /// `spec.storageClassName`.
     pub class: Option<Arc<str>>,
-    /// Where the bytes are, in one line: `nfs server:/path`, `csi driver`.
+    /// The place where the data is stored, in one line: `nfs server:/path`, `csi driver`.
     pub source: Option<Arc<str>>,
     /// `spec.capacity.storage`, as written.
     pub capacity: Option<Arc<str>>,
@@ -377,7 +379,7 @@ pub struct ClaimRef {
 /// `persistentVolumeReclaimPolicy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reclaim {
-    /// The volume stays as `Released`, and its data with it.
+    /// The volume stays as `Released`, and its data is kept.
     #[default]
     Retain,
     /// The volume and its data are destroyed once the claim is gone.
@@ -386,19 +388,19 @@ pub enum Reclaim {
     Recycle,
 }
 
-/// What is kept of a Service.
+/// The stored fields of a Service.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Service {
-    /// `spec.selector`; none where endpoints are kept by hand.
+    /// `spec.selector`; none if its endpoints are managed by hand.
     pub selector: Option<Selector>,
-    /// `spec.type` is `LoadBalancer`: something outside the cluster was made for it.
+    /// `spec.type` is `LoadBalancer`: a load balancer outside the cluster was created for it.
     pub load_balancer: bool,
 }
 
-/// What is kept of an Ingress.
+/// The stored fields of an Ingress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ingress {
-    /// Services it routes to: field and name.
+    /// The Services to which it routes: field and name.
     pub backends: Box<[(Arc<str>, Arc<str>)]>,
     /// Secrets with its certificates.
     pub uses: Arc<[PodReference]>,
@@ -417,7 +419,7 @@ pub struct Target {
     pub name: Arc<str>,
 }
 
-/// What is kept of a RoleBinding or ClusterRoleBinding.
+/// The stored fields of a RoleBinding or ClusterRoleBinding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     /// `roleRef.kind`: Role or ClusterRole.
@@ -430,14 +432,14 @@ pub struct Binding {
     pub people: bool,
 }
 
-/// What is kept of a ServiceAccount.
+/// The stored fields of a ServiceAccount.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServiceAccount {
-    /// What it names in its own namespace.
+    /// The names that it refers to in its own namespace.
     pub uses: Arc<[PodReference]>,
 }
 
-/// What is kept of a webhook configuration.
+/// The stored fields of a webhook configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Webhooks {
     /// The Services it calls.
@@ -455,7 +457,7 @@ pub struct ServiceRef {
     pub field: Arc<str>,
 }
 
-/// What is kept of a CustomResourceDefinition.
+/// The stored fields of a CustomResourceDefinition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// `spec.group`.
@@ -469,7 +471,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_is_most_of_is_small() {
+    fn frequent_types_are_small() {
         assert!(size_of::<Facts>() <= 16, "{}", size_of::<Facts>());
         assert!(size_of::<Object>() <= 136, "{}", size_of::<Object>());
         assert!(size_of::<Pod>() <= 40, "{}", size_of::<Pod>());

@@ -1,4 +1,4 @@
-//! What the cluster's watches tell the index.
+//! The observations that the cluster's watches send to the index.
 
 use std::sync::Arc;
 
@@ -11,55 +11,55 @@ use crate::{
     object::{Kind, Object, Uid},
 };
 
-/// One thing a watch saw. Removal is only ever said by a stream that is known to be alive.
+/// One observation of a watch. Only a stream that is known to be alive reports removals.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observation {
-    /// Discovery found this kind and a watch of it begins; until it is [`Observation::Listed`] nothing is known of it.
+    /// Discovery found this kind and its watch begins; until [`Observation::Listed`] nothing is known of its objects.
     Watching(Arc<Kind>),
-    /// A complete, consistent list: whatever of this kind is not in it is gone.
+    /// A complete, consistent list: objects of this kind that are not in it are gone.
     Listed {
         /// The kind that was listed.
         kind: Arc<Kind>,
         /// All its objects.
         objects: Vec<Object>,
     },
-    /// The kind may not be listed as a whole. It is watched in these namespaces instead, each for itself; in any other
-    /// nothing of it can be seen. Said again when the namespaces change, and ended by the next
+    /// The kind may not be listed in the whole cluster. It is watched in each of these namespaces instead, and is
+    /// hidden in every other one. This is repeated when the namespaces change, and ends with the next
     /// [`Observation::Listed`] of the kind.
     PerNamespace {
         /// The kind.
         kind: Arc<Kind>,
-        /// Where it is watched: all namespaces that are known, or as many as are watched at once.
+        /// The namespaces in which it is watched: all known ones, up to a limit.
         namespaces: Vec<Arc<str>>,
-        /// What was said of the whole.
+        /// The problem with listing the whole cluster.
         message: ApiProblem,
     },
-    /// A complete, consistent list of one namespace of a divided kind: whatever of this kind is in that namespace and
-    /// not in the list is gone.
+    /// A complete, consistent list of one namespace of a kind that is watched namespace by namespace: objects of this
+    /// kind and namespace that are not in it are gone.
     ListedIn {
         /// The kind that was listed.
         kind: Arc<Kind>,
-        /// Where.
+        /// The namespace.
         namespace: Arc<str>,
-        /// All its objects there.
+        /// All its objects in the namespace.
         objects: Vec<Object>,
     },
-    /// A divided kind cannot be seen (any more) in this namespace.
+    /// A kind that is watched namespace by namespace is hidden in this namespace.
     HiddenIn {
         /// The kind.
         kind: Arc<Kind>,
-        /// Where.
+        /// The namespace.
         namespace: Arc<str>,
-        /// Why.
+        /// The cause.
         cause: HiddenCause,
-        /// What is wrong.
+        /// The problem.
         message: ApiProblem,
     },
-    /// A divided kind is seen again in this namespace.
+    /// A kind that is watched namespace by namespace is visible again in this namespace.
     VisibleIn {
         /// The kind.
         kind: Arc<Kind>,
-        /// Where.
+        /// The namespace.
         namespace: Arc<str>,
     },
     /// The object was added or changed.
@@ -71,43 +71,43 @@ pub enum Observation {
         /// The object's UID.
         uid: Uid,
     },
-    /// The kind is no longer served, after its definition went; so are its objects.
+    /// The kind is no longer served, because its definition is gone; so are its objects.
     Withdrawn(Arc<Kind>),
-    /// A resource, or a whole group version, cannot be seen (any more).
+    /// A resource, or a whole group version, is hidden.
     Hidden {
         /// The resource, such as `deployments.apps`, or the group version, such as `metrics.k8s.io/v1beta1`.
         resource: String,
-        /// Why.
+        /// The cause.
         cause: HiddenCause,
-        /// What is wrong.
+        /// The problem.
         message: ApiProblem,
     },
-    /// What was blind is seen again.
+    /// A hidden resource or group version is visible again.
     Visible {
-        /// As it was named in [`Observation::Hidden`].
+        /// The same name as in [`Observation::Hidden`].
         resource: String,
     },
-    /// The API server answers.
+    /// The API server is reachable.
     Reached {
         /// Its version, such as `v1.36.3`.
         version: String,
     },
-    /// What the API server's clock shows.
+    /// The time on the API server's clock.
     Time(Timestamp),
-    /// How fast the API server's clock goes: so many seconds in one of ours. One where nothing else is said.
+    /// The speed of the API server's clock, in its seconds per second of ours. The default is 1.
     Pace(u32),
-    /// The cluster is only played, and this is how the game stands.
+    /// The cluster is simulated, and this is the state of the simulation.
     Demo(Demo),
-    /// The API server does not answer, or not as it should.
+    /// The API server does not answer, or answers with an error.
     Unreachable {
-        /// In which way.
+        /// The kind of failure.
         cause: AwayCause,
-        /// What is wrong.
+        /// The problem.
         message: ApiProblem,
     },
 }
 
-/// Why a kind cannot be seen.
+/// The causes for which a kind is hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HiddenCause {
@@ -119,28 +119,28 @@ pub enum HiddenCause {
     Failing,
 }
 
-/// In which way the API server is away. What helps differs.
+/// The ways in which the API server can be unreachable. Each needs another remedy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AwayCause {
-    /// No answer: no connection, or none in time.
+    /// No answer: no connection, or a timeout.
     #[default]
     Silent,
-    /// It does not know who we are: 401.
+    /// It rejects our credentials: 401.
     Unauthorized,
-    /// It answers with an error, or something else answers in its place.
+    /// It answers with an error, or another server answers in its place.
     Failing,
 }
 
-/// Since when the API server has not answered.
+/// The API server is unreachable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreachable {
-    /// The first failure in a row.
+    /// The time of the first failure in a row.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub since: Timestamp,
-    /// In which way.
+    /// The kind of failure.
     #[serde(default)]
     pub cause: AwayCause,
-    /// What is wrong.
+    /// The problem.
     pub message: ApiProblem,
 }

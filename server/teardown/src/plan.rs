@@ -1,5 +1,5 @@
-//! What will be done: an immutable, hashed list of steps, each with the object's UID, the call, and every edge that puts
-//! something in front of it. Performing a plan leaves no choices.
+//! An immutable, hashed list of steps. Each step has the object's UID, the call, and every edge that makes it wait for
+//! another step, so a run has no choices left.
 
 mod data;
 mod difference;
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub(crate) use self::{data::volume_called, difference::is_made_in_passing};
+pub(crate) use self::{data::volume_named, difference::is_created_by_controllers};
 pub use self::{
     data::{DataFate, Fate},
     difference::{Difference, differences},
@@ -40,13 +40,13 @@ impl fmt::Display for StepId {
     }
 }
 
-/// A plan's name: the first 16 hexadecimal digits of its hash.
+/// A plan's id: the first 16 hexadecimal digits of its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PlanId(String);
 
 impl PlanId {
-    /// The id as it stands in a URL.
+    /// The id from its text in a URL.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -61,72 +61,73 @@ impl fmt::Display for PlanId {
 /// An immutable plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Its name.
+    /// The id.
     pub id: PlanId,
-    /// SHA-256 over the unit, what goes, what stays and the data, in hexadecimal; what a person confirms.
+    /// SHA-256 of the unit, the steps, the kept objects and the fate of the data, in hexadecimal. A person confirms
+    /// this hash.
     pub hash: String,
-    /// The unit it takes apart.
+    /// The unit that it tears down.
     pub unit: UnitId,
-    /// When it was made.
+    /// The time when it was made.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub made: Timestamp,
-    /// What will go, in an order that respects every edge.
+    /// The steps, in an order that respects every edge.
     pub steps: Vec<Step>,
-    /// What stays, and why.
+    /// The objects that stay, with the reasons.
     pub kept: Vec<Kept>,
-    /// Objects of the unit that neither go by a step nor stay: the cluster makes them and removes them by itself. They are
-    /// told so that the numbers add up; nothing is decided about them, so the hash leaves them out.
+    /// Objects of the unit that the cluster creates and removes by itself, so that they need no step and do not stay.
+    /// They are listed so that the numbers add up. The hash does not cover them, because nothing is decided about them.
     #[serde(default)]
     pub left_to_cluster: Vec<Kept>,
-    /// What happens to the data on the volumes that are concerned.
+    /// The fate of the data on every affected volume.
     pub data: Vec<DataFate>,
-    /// Kinds that cannot be seen: whatever is of them is in no step, and nothing that it may need goes before it is seen.
+    /// Hidden kinds. No step deletes an object of them, and an object that they may need waits until they are visible.
     pub hidden: Vec<String>,
 }
 
 impl Plan {
-    /// The step of that number.
+    /// The step with that number.
     pub fn step(&self, id: StepId) -> Option<&Step> {
         self.steps.get(id.0 as usize)
     }
 
-    /// Whether there may be claims that nobody sees, and with them data of which the plan says nothing.
+    /// Whether claims may be hidden, and with them data that the plan does not list.
     pub fn hides_claims(&self) -> bool {
         self.hidden.iter().any(|resource| resource == "persistentvolumeclaims")
     }
 
-    /// How many waves it is shown in.
+    /// The number of waves in which it is shown.
     pub fn waves(&self) -> u32 {
         self.steps.iter().map(|step| step.wave).max().unwrap_or_default()
     }
 }
 
-/// One object and what will be done with it.
+/// One object and the action on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Its number.
     pub id: StepId,
     /// The one object this step may touch.
     pub uid: Uid,
-    /// What a person calls it.
+    /// Its kind, namespace and name.
     pub object: ObjectRef,
     /// Its kind as discovery named it, for the request's path.
     pub kind: Kind,
-    /// What is done.
+    /// The action on the object.
     pub action: StepAction,
-    /// Rank on the longest path, from 1. A way of showing; nothing waits for a wave.
+    /// Rank on the longest path, from 1. It is for display only; no step waits for a wave.
     pub wave: u32,
-    /// What must be proven before it starts. Empty: it starts at once.
+    /// The steps that must be finished before this one starts. If there are none, it starts at once.
     pub after: Vec<Blocker>,
-    /// Finalizers at the time of planning: what else has to happen before it is gone.
+    /// Finalizers at the time of planning, which also have to be removed before the object is gone.
     pub finalizers: Vec<String>,
-    /// For what makes Pods: how its Pods are recognised once it is gone itself.
+    /// For a workload: the selector of its Pods, because they must be found even after the workload is gone.
     pub pods: Option<Selector>,
-    /// For a claim: its Pods must be absent from one consistent read before it is touched.
+    /// For a claim: a consistent read must show that no Pod uses it before it is deleted.
     pub holds_storage: bool,
 }
 
-/// What is done with a step's object.
+/// The action on a step's object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StepAction {
@@ -135,7 +136,8 @@ pub enum StepAction {
         /// `propagationPolicy`, always explicit.
         propagation: Propagation,
     },
-    /// Nothing: its controller removes it once what is in front of it is gone, and we wait for that.
+    /// No call: its controller removes the object once every step in front of it is finished, and the run waits for
+    /// that.
     Await,
 }
 
@@ -148,28 +150,28 @@ pub enum Propagation {
     Orphan,
 }
 
-/// Something in front of a step.
+/// A step that another step waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocker {
     /// The step that goes first.
     pub step: StepId,
-    /// How far it must have got.
+    /// The deletion phase that it must have reached.
     pub phase: DeletionPhase,
-    /// The kind of the edge that says so.
+    /// The kind of the edge that requires this.
     pub edge: EdgeKind,
-    /// Whether the edge's field is on the object that goes first; else it is on this step's.
+    /// Whether the edge's field is on the object that goes first. Otherwise it is on the object of this step.
     pub on_first: bool,
     /// The field and value the edge comes from.
     pub reason: Reason,
 }
 
-/// Why no plan can be made.
+/// The reasons why no plan can be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "refusal", rename_all = "camelCase")]
 pub enum PlanError {
-    /// The unit has no object that could go.
+    /// The unit has no object that can be deleted.
     Empty,
-    /// Hard edges close a circle; the path leads back to its first object.
+    /// Edges form a cycle; the path returns to its first object.
     Cycle {
         /// Each object goes before the next.
         path: Vec<ObjectRef>,
@@ -178,11 +180,11 @@ pub enum PlanError {
 
 /// Makes the plan of a unit.
 ///
-/// What something outside the unit still needs is kept, and so is whatever a kept object needs: an object may only go
-/// if everything that goes before it goes.
+/// An object that something outside the unit needs is kept, and so is every object that a kept object needs: an object
+/// may only be deleted if everything that has to go before it is deleted too.
 ///
 /// # Errors
-/// [`PlanError::Empty`] where nothing could go, [`PlanError::Cycle`] where edges close a circle.
+/// [`PlanError::Empty`] if no object can be deleted, [`PlanError::Cycle`] if edges form a cycle.
 pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result<Plan, PlanError> {
     let kept = kept::reasons(index, graph, unit, now);
     let going: BTreeSet<&Uid> =
@@ -224,7 +226,7 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
     })
 }
 
-/// Of all that a person was told: who starts a plan by its hash knows what could not be seen as well.
+/// Hashes everything that the person was shown, hidden kinds included, so that the hash confirms those as well.
 fn hash(
     unit: &UnitId,
     steps: &[Step],
@@ -241,7 +243,7 @@ fn hash(
     })
 }
 
-/// The objects that go, in an order that respects every edge, with their rank on the longest path.
+/// The objects to delete, in an order that respects every edge, with their rank on the longest path.
 struct Ordered<'a> {
     sequence: Vec<&'a Uid>,
     waves: HashMap<&'a Uid, u32>,
@@ -292,7 +294,7 @@ impl<'a> Ordered<'a> {
     }
 }
 
-/// One circle among objects of which each waits for another of them: walk backwards until one comes again.
+/// Finds one cycle among objects that wait for each other: walks backwards until an object occurs again.
 fn circle(
     index: &Index,
     before: &HashMap<&Uid, BTreeSet<&Uid>>,
@@ -335,7 +337,8 @@ fn step(
         })
         .collect();
     after.sort_by(|a, b| (a.step, a.edge, &a.reason).cmp(&(b.step, b.edge, &b.reason)));
-    // One object may be in front for several reasons; the first one explains, the highest rung binds.
+    // One object may be in front of a step for several reasons. The first reason is shown, and the latest deletion
+    // phase counts.
     let mut merged: Vec<Blocker> = Vec::with_capacity(after.len());
     for blocker in after {
         match merged.last_mut().filter(|last| last.step == blocker.step) {
@@ -367,14 +370,14 @@ fn action(
     numbers: &HashMap<&Uid, StepId>,
 ) -> StepAction {
     match &object.facts {
-        // The volume's own controller destroys the bytes and then the object; a DELETE of ours would change nothing.
+        // The volume's own controller destroys the data and then the object; a DELETE by the run would change nothing.
         Facts::Volume(volume)
             if volume.reclaim == Reclaim::Delete
                 && graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds) =>
         {
             StepAction::Await
         }
-        // Its claims may be there and not be seen.
+        // The workload may have claims that are hidden.
         Facts::Workload(workload) if workload.claims_go_with_it => {
             StepAction::Delete { propagation: Propagation::Orphan }
         }
@@ -387,17 +390,17 @@ fn action(
     }
 }
 
-/// Whether an operator's object may own claims that nobody sees: the garbage collector would take them under their Pods.
+/// Whether an operator's object may own hidden claims, which the garbage collector would delete while Pods use them.
 fn hides_its_claims(object: &Object, index: &Index) -> bool {
     let group = &*object.kind.group;
-    // Kubernetes' own end in `.k8s.io`; what its community defines elsewhere, in `.x-k8s.io`.
+    // The groups of Kubernetes end in `.k8s.io`; those that its community defines elsewhere end in `.x-k8s.io`.
     let is_an_operators =
         group.contains('.') && (!group.ends_with(".k8s.io") || group.ends_with(".x-k8s.io"));
     is_an_operators && index.check_claims_visible(object.namespace.as_deref()).is_err()
 }
 
-/// Whether the garbage collector, which takes whatever an object owns as soon as the object is gone, would take something
-/// that stays, or something that has to wait for more than its owners, as a claim waits for the Pods that mount it.
+/// Whether the garbage collector, which deletes an object's dependents as soon as the object is gone, would delete an
+/// object that stays, or one that has to wait for more than its owners, as a claim waits for the Pods that mount it.
 fn collects_too_much(
     object: &Object,
     index: &Index,
@@ -411,7 +414,7 @@ fn collects_too_much(
             .map(|(kind, (first, _, phase))| (kind, first, phase))
             .collect::<Vec<_>>()
     };
-    // What the object itself waits for is no more when the collector comes.
+    // Steps in front of the object itself are finished before the collector starts.
     let awaited = firsts(&object.uid);
     let is_over = |(kind, first, phase): &(EdgeKind, &Uid, DeletionPhase), line: &[&Uid]| {
         *kind == EdgeKind::Owns

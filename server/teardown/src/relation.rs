@@ -1,5 +1,5 @@
-//! The edges between objects: one function per kind of edge, each with the rule who goes first. Names match only within
-//! the right group and namespace.
+//! Finds the edges between objects: one function per kind of edge, each with the rule for its order. Names match only
+//! within the right group and namespace.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -14,34 +14,34 @@ use crate::{
     selector::Selector,
 };
 
-/// How far an object has got towards being gone; the ladder every object climbs.
+/// The deletion phases of an object, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DeletionPhase {
-    /// It is there.
+    /// It exists, and no DELETE was accepted.
     Present,
     /// DELETE was accepted: `deletionTimestamp` is set.
     Accepted,
     /// This UID is proven gone.
     Gone,
-    /// Absent, and no Pod is left of it: none whose chain of owners ends at its UID, none that its selector matches.
+    /// Gone, and no Pod of it is left: none whose chain of owners ends at its UID, and none that its selector matches.
     PodsGone,
 }
 
-/// What an edge means.
+/// The meaning of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EdgeKind {
     /// The object's `ownerReferences` name the target.
     Owns,
     /// The object lives in the target, a namespace.
     Contains,
-    /// A Pod, or what makes Pods, refers to the target: a claim, ConfigMap or Secret.
+    /// A Pod, or a workload with a Pod template, refers to the target: a claim, ConfigMap or Secret.
     Mounts,
     /// A StatefulSet made the target, a claim, from its template.
     Claims,
     /// The object, a claim, is bound to the target, a volume.
     Binds,
-    /// The object's selector matches the target, a Pod or what makes Pods.
+    /// The object's selector matches the target, a Pod or a workload.
     Selects,
     /// The object, an Ingress, sends traffic to the target, a Service.
     Routes,
@@ -51,15 +51,15 @@ pub enum EdgeKind {
     RunsOn,
     /// The object runs under the target: Pod under ServiceAccount, which a binding gives a Role.
     RunsAs,
-    /// The object, a webhook configuration, is answered by the target.
+    /// The object, a webhook configuration, calls the target.
     Admits,
-    /// The object, an APIService, is answered by the target.
+    /// The object, an APIService, delegates to the target.
     Serves,
     /// The object is of a kind that the target defines, a CustomResourceDefinition, or serves, an APIService.
     Defines,
 }
 
-/// Where an edge comes from.
+/// The field that an edge is derived from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Reason {
     /// The field, such as `spec.volumes[0].persistentVolumeClaim.claimName`.
@@ -68,34 +68,35 @@ pub struct Reason {
     pub value: Arc<str>,
 }
 
-/// Who goes first, and how far it must have got before the other may start.
+/// The order of two objects: the one that goes first, and the deletion phase it must reach before the other may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Precedence {
     /// The source goes first.
     FromFirst(DeletionPhase),
     /// The target goes first.
     ToFirst(DeletionPhase),
-    /// The edge explains, and orders nothing.
+    /// The edge is for information and orders nothing.
     Unordered,
 }
 
 /// An edge between two objects that exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The object whose field says so.
+    /// The object whose field contains the reference.
     pub from: Uid,
-    /// The object it points at.
+    /// The object that it refers to.
     pub to: Uid,
-    /// What it means.
+    /// The meaning of the edge.
     pub kind: EdgeKind,
-    /// Who goes first.
+    /// The order of the two objects.
     pub order: Precedence,
-    /// Where it comes from.
+    /// The field that the edge is derived from.
     pub reason: Reason,
 }
 
 impl Edge {
-    /// The edge as an order: who goes first, who follows, and the rung the first must reach.
+    /// The edge as an order: the object that goes first, the object that follows, and the deletion phase that the first
+    /// must reach.
     pub fn ordered(&self) -> Option<(&Uid, &Uid, DeletionPhase)> {
         match self.order {
             Precedence::FromFirst(phase) => Some((&self.from, &self.to, phase)),
@@ -105,7 +106,7 @@ impl Edge {
     }
 }
 
-/// All edges that leave this object.
+/// All edges that begin at this object.
 pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup) -> Vec<Edge> {
     let mut found = EdgeCollector { from: object, edges: Vec::new() };
     owns(&mut found, index);
@@ -124,7 +125,7 @@ pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup) -> Vec<Edge> 
     found.edges
 }
 
-/// Edges of one object while they are found.
+/// Collects the edges of one object.
 struct EdgeCollector<'a> {
     from: &'a Object,
     edges: Vec<Edge>,
@@ -157,18 +158,18 @@ impl EdgeCollector<'_> {
     }
 }
 
-/// Pods and what makes them by namespace, and the definitions: what selectors and kinds are compared with.
+/// Tables for the search of edges: Pods and workloads by namespace, and the definitions.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeLookup {
     by_namespace: HashMap<Arc<str>, Vec<Arc<Object>>>,
     definitions: HashMap<(Arc<str>, Arc<str>), Arc<Object>>,
-    /// APIServices behind which there is a Service, by name: `VERSION.GROUP`.
+    /// APIServices that delegate to a Service, by name: `VERSION.GROUP`.
     aggregated: HashMap<Arc<str>, Arc<Object>>,
     claims: HashMap<Arc<str>, Vec<Arc<Object>>>,
 }
 
 impl EdgeLookup {
-    /// Gathers them from the index, sorted so that edges come in a stable order.
+    /// Builds the tables from the index, sorted so that edges come in a stable order.
     pub fn of(index: &Index) -> Self {
         let mut lookup = Self::default();
         for object in index.objects() {
@@ -200,7 +201,7 @@ impl EdgeLookup {
         self.by_namespace.get(namespace).map_or(&[], Vec::as_slice)
     }
 
-    /// Pods that the selector matches and workloads whose Pods it will match.
+    /// Pods that the selector matches, and workloads whose Pods it will match.
     fn selected<'a>(
         &'a self,
         namespace: &str,
@@ -213,7 +214,7 @@ impl EdgeLookup {
         })
     }
 
-    /// What answers for a Service.
+    /// The Pods and workloads behind a Service.
     fn behind<'a>(&'a self, service: &'a Object) -> impl Iterator<Item = &'a Arc<Object>> {
         let selector = match &service.facts {
             Facts::Service(facts) => facts.selector.as_ref(),
@@ -224,8 +225,8 @@ impl EdgeLookup {
     }
 }
 
-/// Whether objects of this kind go after the Pods that need them while they run: what these name, what selects them, and
-/// their rights. A claim is one too.
+/// Whether objects of this kind go after the running Pods that need them: objects that Pods name, claims among them,
+/// objects that select Pods, and the Pods' rights.
 pub fn goes_after_pods(kind: &Kind) -> bool {
     match &*kind.group {
         "" => PodReferenceKind::of(kind).is_some() || &*kind.kind == "Service",
@@ -236,7 +237,7 @@ pub fn goes_after_pods(kind: &Kind) -> bool {
     }
 }
 
-/// Where there may be Pods that need an object.
+/// The namespaces whose Pods may need an object.
 pub(crate) fn served_namespaces(object: &Object) -> BTreeSet<&Arc<str>> {
     let accounts = match &object.facts {
         Facts::Binding(binding) => &binding.accounts[..],
@@ -245,8 +246,8 @@ pub(crate) fn served_namespaces(object: &Object) -> BTreeSet<&Arc<str>> {
     accounts.iter().map(|(namespace, _)| namespace).collect()
 }
 
-/// Whether a Pod in one of the namespaces an object serves needs it to run: refers to it, is selected by it, or has its
-/// rights.
+/// Whether a Pod in one of the namespaces that an object serves needs it to run: because it refers to it, is selected
+/// by it, or has rights through it.
 pub(crate) fn is_needed(object: &Object, pod: &Object) -> bool {
     let names = |what: PodReferenceKind, name: &str| {
         uses(pod).iter().any(|used| used.what == what && *used.name == *name)
@@ -264,12 +265,13 @@ pub(crate) fn is_needed(object: &Object, pod: &Object) -> bool {
         || PodReferenceKind::of(&object.kind).is_some_and(|what| names(what, &object.name))
 }
 
-/// A Pod is left behind by nothing once it is absent; what makes Pods only when its last Pod is.
+/// The deletion phase in which nothing of an object is left: for a Pod when it is gone, for a workload when its last
+/// Pod is gone.
 pub(crate) fn final_phase(object: &Object) -> DeletionPhase {
     final_phase_of(&object.kind)
 }
 
-/// The same by the kind alone, of what is gone.
+/// The same for a kind, because the object may be gone already.
 pub(crate) fn final_phase_of(kind: &Kind) -> DeletionPhase {
     let makes_pods = match &*kind.group {
         "" => &*kind.kind == "ReplicationController",
@@ -280,8 +282,9 @@ pub(crate) fn final_phase_of(kind: &Kind) -> DeletionPhase {
     if makes_pods { DeletionPhase::PodsGone } else { DeletionPhase::Gone }
 }
 
-/// An owner goes before what it owns: it would re-create it, or the garbage collector would take it out of order.
-/// An owner in another namespace is none (<https://kubernetes.io/docs/concepts/architecture/garbage-collection/>).
+/// An owner goes before its dependents: it would re-create them, or the garbage collector would delete them out of
+/// order. An owner in another namespace does not count
+/// (<https://kubernetes.io/docs/concepts/architecture/garbage-collection/>).
 fn owns(found: &mut EdgeCollector<'_>, index: &Index) {
     let object = found.from;
     for (i, reference) in object.owners.iter().enumerate() {
@@ -299,12 +302,12 @@ fn owns(found: &mut EdgeCollector<'_>, index: &Index) {
     }
 }
 
-/// Whether a reference to an owner counts: one to an object of another namespace does not.
+/// Whether a reference to an owner is valid: a reference to an object of another namespace is not.
 pub(crate) fn may_own(owner: &Object, object: &Object) -> bool {
     owner.namespace.is_none() || owner.namespace == object.namespace
 }
 
-/// Content goes before its namespace: the namespace's own deletion knows no order but Pods first (KEP-5080).
+/// Content goes before its namespace, because the deletion of a namespace orders nothing but Pods first (KEP-5080).
 fn contains(found: &mut EdgeCollector<'_>, index: &Index) {
     let Some(name) = &found.from.namespace else { return };
     if found.from.is_made_by_cluster() {
@@ -321,7 +324,7 @@ fn contains(found: &mut EdgeCollector<'_>, index: &Index) {
     );
 }
 
-/// What a Pod refers to by name goes after the Pod, and after the last Pod of what would make another one.
+/// An object that a Pod refers to by name goes after the Pod, and after the last Pod of its workload.
 fn mounts(found: &mut EdgeCollector<'_>, index: &Index) {
     let order = Precedence::FromFirst(final_phase(found.from));
     for used in uses(found.from).iter().filter(|used| used.what != PodReferenceKind::ServiceAccount)
@@ -342,8 +345,9 @@ fn uses(object: &Object) -> &[PodReference] {
     }
 }
 
-/// A StatefulSet's claims are named `TEMPLATE-SET-ORDINAL` and go after its last Pod; its own disappearance proves
-/// nothing about its Pods (<https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#limitations>).
+/// A StatefulSet's claims are named `TEMPLATE-SET-ORDINAL` and go after its last Pod. That the StatefulSet itself is
+/// gone does not prove that its Pods are
+/// (<https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#limitations>).
 fn claims(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     let Facts::Workload(workload) = &found.from.facts else { return };
     let Some(namespace) = found.from.namespace.clone() else { return };
@@ -368,7 +372,7 @@ fn claims(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     }
 }
 
-/// Whether a volume that a claim names is its own: one that names another claim is not, whatever the claim says.
+/// Whether a volume that a claim names belongs to the claim. A volume that names another claim does not.
 pub(crate) fn is_bound_pair(claim: &Object, volume: &Volume) -> bool {
     volume.claim.as_ref().is_none_or(|named| {
         Some(&named.namespace) == claim.namespace.as_ref()
@@ -377,7 +381,7 @@ pub(crate) fn is_bound_pair(claim: &Object, volume: &Volume) -> bool {
     })
 }
 
-/// A claim goes before the volume it is bound to. Both sides have to say so.
+/// A claim goes before the volume it is bound to. Both must refer to each other.
 fn binds(found: &mut EdgeCollector<'_>, index: &Index) {
     let Facts::Claim(claim) = &found.from.facts else { return };
     let Some(volume) = &claim.volume else { return };
@@ -395,8 +399,9 @@ fn binds(found: &mut EdgeCollector<'_>, index: &Index) {
     }
 }
 
-/// Services, budgets and network policies go after the Pods they select: a Pod must not lose its isolation while it
-/// runs (CVE-2024-7598). A load balancer goes first: clients are drained, and its finalizer needs its controller.
+/// Services, budgets and network policies go after the Pods they select, because a Pod must not lose its isolation
+/// while it runs (CVE-2024-7598). A load balancer goes first: clients are drained, and its finalizer needs its
+/// controller.
 fn selects(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
     let Some((selector, field)) = selection(&found.from.facts) else { return };
     let first = goes_before_its_pods(&found.from.facts);
@@ -411,7 +416,7 @@ fn selects(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
     }
 }
 
-/// What selects Pods, and in which field.
+/// An object's selector of Pods, and its field.
 fn selection(facts: &Facts) -> Option<(&Selector, &'static str)> {
     match facts {
         Facts::Service(service) => Some((service.selector.as_ref()?, "spec.selector")),
@@ -425,7 +430,7 @@ fn goes_before_its_pods(facts: &Facts) -> bool {
     matches!(facts, Facts::Service(service) if service.load_balancer)
 }
 
-/// Traffic stops before what answers it: an Ingress goes before its Services and before what is behind them.
+/// Traffic stops before its backends: an Ingress goes before its Services and before the Pods behind them.
 fn routes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     let Facts::Ingress(ingress) = &found.from.facts else { return };
     let order = Precedence::FromFirst(DeletionPhase::Gone);
@@ -453,7 +458,7 @@ fn routes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     }
 }
 
-/// An autoscaler goes before what it scales, or it would scale it up again.
+/// An autoscaler goes before the workload that it scales, because it would scale it up again.
 fn scales(found: &mut EdgeCollector<'_>, index: &Index) {
     let Facts::Autoscaler(target) = &found.from.facts else { return };
     let Some(scaled) = index.find(&target.group, &target.kind, found.namespace(), &target.name)
@@ -470,7 +475,7 @@ fn scales(found: &mut EdgeCollector<'_>, index: &Index) {
     );
 }
 
-/// Where a Pod runs explains who has to confirm its end; a node is never a step.
+/// The node of a Pod is shown because its kubelet confirms the Pod's deletion; a node is never a step.
 fn runs_on(found: &mut EdgeCollector<'_>, index: &Index) {
     let Facts::Pod(pod) = &found.from.facts else { return };
     let Some(name) = &pod.node else { return };
@@ -532,7 +537,7 @@ fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     }
 }
 
-/// Gatekeepers go before what answers for them: a webhook without a backend refuses every request it is asked about.
+/// A webhook goes before its backend: without one it would reject every request that matches it.
 fn admits(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     if let Facts::Webhooks(webhooks) = &found.from.facts {
         for service in &webhooks.services {
@@ -541,8 +546,7 @@ fn admits(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     }
 }
 
-/// An APIService goes before what answers for it: one without a backend breaks discovery, and with it the end of every
-/// namespace.
+/// An APIService goes before its backend: without one it breaks discovery, and so the deletion of every namespace.
 fn serves(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     if let Facts::ApiService(Some(service)) = &found.from.facts {
         answered_by(found, service, EdgeKind::Serves, index, lookup);
@@ -573,8 +577,8 @@ fn answered_by(
     }
 }
 
-/// Objects go before the definition of their kind, which would take them all at once, and before the aggregated API that
-/// serves them, without which nobody could tell whether they are gone.
+/// Objects go before the definition of their kind, whose deletion would delete them all at once, and before the
+/// aggregated API that serves them, because without it their deletion could not be proven.
 fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
     let kind = &found.from.kind;
     let order = Precedence::FromFirst(DeletionPhase::Gone);

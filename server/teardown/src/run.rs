@@ -1,14 +1,15 @@
-//! One performance of a plan.
+//! Executes a plan: the state of one run and the events that change it.
 //!
-//! [`Run::decide`] looks at what is known and says what happened and what to do: events and actions. The events are
-//! journaled, then taken in by [`Run::apply`], and only then are the actions performed. Apply is the only thing that
-//! changes a run, live and in replay, so that a crash anywhere leads back to a known state.
+//! [`Run::decide`] compares the plan with the index and returns events and actions. The events are written to the
+//! journal, then applied with [`Run::apply`], and only then are the actions executed. Only `apply` changes a run, both
+//! live and in replay, so that a restart after a crash always finds a known state.
 //!
 //! ```text
-//!             Asked(ReadPods)       Asked(Delete)        Accepted        Terminating           Gone
-//!  Waiting ──────────────────► … ─────────────────► … ───────────► … ─────────────────► … ──────────► …
-//!     ▲            │ Postponed: in use, refused, throttled, no answer        a name used again: CameBack
-//!     └────────────┘                                        a person's word: Skipped, and all behind it
+//!  Waiting ── CallStarted ──► Calling ── Accepted ──► Requested ── Terminating ──► Terminating ── Gone ──► Gone
+//!     ▲                          │
+//!     └──────── Postponed ───────┘  if the object is in use, the call refused or throttled, or there is no answer
+//!
+//!  From any stage: CameBack if the name is used again; Skipped by a person, with every step that waits for it.
 //! ```
 
 mod decide;
@@ -36,13 +37,13 @@ pub use self::{
     progress::{Progress, Skip, Stage},
 };
 
-/// A run's name, chosen by the server when it starts.
+/// A run's id, chosen by the server when the run starts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(String);
 
 impl RunId {
-    /// The id as it stands in a URL.
+    /// The id from its text in a URL.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -59,19 +60,19 @@ impl fmt::Display for RunId {
     }
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RunState {
-    /// It sends DELETEs as soon as what is in front of an object is proven gone.
+    /// It sends a DELETE as soon as every step in front of the object is finished.
     Running,
-    /// It sends nothing until it is resumed; what was requested goes on.
+    /// It sends nothing until it is resumed; deletions that were requested continue.
     Paused,
-    /// It sends nothing any more and waits for the answers of calls on their way.
+    /// It sends nothing more and waits for the answers of calls in flight.
     Stopping,
     /// Everything in the plan is proven gone, or was skipped by a person.
     Finished,
-    /// A person stopped it; what it had requested cannot be taken back.
+    /// A person stopped it; the deletions that it had requested cannot be undone.
     Stopped,
 }
 
@@ -82,17 +83,17 @@ impl RunState {
     }
 }
 
-/// An event of the journal names a step that the plan does not have: the two do not belong together.
+/// An event of the journal names a step that the plan does not have, so the journal does not belong to the plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the journal names step {0}, which the plan does not have")]
 pub struct ReplayError(pub StepId);
 
-/// One performance of a plan.
+/// One run of a plan.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Its name.
+    /// The id.
     pub id: RunId,
-    /// What it performs.
+    /// The plan that it executes.
     pub plan: Arc<Plan>,
     state: RunState,
     by: String,
@@ -125,32 +126,32 @@ impl Run {
         }
     }
 
-    /// Where it stands.
+    /// The state of the run.
     pub fn state(&self) -> RunState {
         self.state
     }
 
-    /// Who started it.
+    /// The person who started it.
     pub fn by(&self) -> &str {
         &self.by
     }
 
-    /// When it started.
+    /// The time when it started.
     pub fn started(&self) -> Timestamp {
         self.started
     }
 
-    /// When it ended, if it has.
+    /// The time when it ended, if it has.
     pub fn ended(&self) -> Option<Timestamp> {
         self.ended
     }
 
-    /// How often it went on after a restart.
+    /// The number of times it continued after a restart.
     pub fn recovered(&self) -> u32 {
         self.recovered
     }
 
-    /// Its name for the plan.
+    /// The id of its plan.
     pub fn plan_id(&self) -> &PlanId {
         &self.plan.id
     }
@@ -165,23 +166,24 @@ impl Run {
         self.steps.get(step.0 as usize)
     }
 
-    /// Everything that happened, for people.
+    /// Every event of the run, in the form that a page shows.
     pub fn event_log(&self) -> &[FeedEntry] {
         &self.event_log
     }
 
-    /// What would make anew what is in front of a step, where it is not in front of it itself: the owners of that, at
-    /// whatever distance. A custom resource has no template by which what its Pods use could be known as its own.
+    /// The owners, direct or indirect, that would re-create an object in front of a step, unless they are in front of
+    /// the step themselves. They are needed for custom resources, which have no Pod template: from their objects alone
+    /// it is not known what their Pods use.
     pub(super) fn recreating_owners(&self, step: StepId) -> &[StepId] {
         self.recreating_owners.get(step.0 as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// The steps whose objects go although nobody asks for them: with an owner, or with their claim, whose end was asked
-    /// for. That cannot be taken back either.
+    /// The steps whose objects go without a call of their own: with an owner or a claim whose deletion was requested.
+    /// This cannot be undone either.
     pub fn taken(&self) -> BTreeSet<StepId> {
-        let leaves = self.orphaning_owners();
+        let orphaning = self.orphaning_owners();
         let mut taken = BTreeSet::new();
-        // Whatever takes something along stands before it.
+        // Steps are ordered so that an owner or a claim is before the objects that go with it.
         for step in &self.plan.steps {
             let goes_with = |blocker: &Blocker| {
                 let Some(first) = self.plan.step(blocker.step) else { return false };
@@ -189,12 +191,12 @@ impl Run {
                     EdgeKind::Owns => {
                         first.action
                             == (StepAction::Delete { propagation: Propagation::Background })
-                            && !leaves.contains(&first.id)
+                            && !orphaning.contains(&first.id)
                     }
                     EdgeKind::Binds => step.action == StepAction::Await,
                     _ => false,
                 };
-                takes_along && (self.was_asked_for(first.id) || taken.contains(&first.id))
+                takes_along && (self.was_deletion_requested(first.id) || taken.contains(&first.id))
             };
             if step.after.iter().any(goes_with) {
                 taken.insert(step.id);
@@ -203,7 +205,7 @@ impl Run {
         taken
     }
 
-    fn was_asked_for(&self, step: StepId) -> bool {
+    fn was_deletion_requested(&self, step: StepId) -> bool {
         self.progress(step).is_some_and(|progress| match progress.furthest_stage() {
             Stage::Calling(Call::Delete)
             | Stage::Requested
@@ -214,23 +216,24 @@ impl Run {
         })
     }
 
-    /// The owners of something that was left out before anybody asked for its end: they leave all they own.
+    /// The owners of steps that were skipped before their deletion was requested. The DELETE of such an owner orphans
+    /// its dependents.
     fn orphaning_owners(&self) -> BTreeSet<StepId> {
-        let mut leaves = BTreeSet::new();
-        // Owners stand before what they own.
+        let mut orphaning = BTreeSet::new();
+        // Steps are ordered so that an owner is before its dependents.
         for (step, progress) in self.plan.steps.iter().zip(&self.steps).rev() {
             let skip = progress.skip.as_ref();
-            let is_left =
+            let is_untouched =
                 progress.requested.is_none() && skip.is_some_and(|skip| skip.at == Stage::Waiting);
-            if is_left || leaves.contains(&step.id) {
+            if is_untouched || orphaning.contains(&step.id) {
                 let owns = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
-                leaves.extend(owns.map(|blocker| blocker.step));
+                orphaning.extend(owns.map(|blocker| blocker.step));
             }
         }
-        leaves
+        orphaning
     }
 
-    /// The state a page shows for a step, as far as the run knows it.
+    /// The state that a page shows for a step, as far as the run knows it.
     pub fn shown(&self, step: &Step) -> State {
         let Some(progress) = self.progress(step.id) else { return State::Unknown };
         match (&progress.stage, &progress.problem) {
@@ -253,11 +256,10 @@ impl Run {
         }
     }
 
-    /// Takes an event in; the only thing that changes a run. What troubles a step in the same way as before is no news
-    /// to the feed.
+    /// Applies an event; nothing else changes a run. A problem that is the same as before adds no entry to the feed.
     ///
     /// # Errors
-    /// [`ReplayError`] where the event names a step of another plan.
+    /// [`ReplayError`] if the event names a step that the plan does not have.
     pub fn apply(&mut self, at: Timestamp, event: &RunEvent) -> Result<(), ReplayError> {
         if let Some(step) = event.step()
             && self.plan.step(step).is_none()
@@ -290,7 +292,7 @@ impl Run {
             RunEvent::Paused { .. } => self.state = RunState::Paused,
             RunEvent::Resumed { .. } => {
                 self.state = RunState::Running;
-                // Whoever says so wants it tried now, whatever an answer asked for.
+                // A person who resumes a run wants the next try now, even before `Retry-After` has passed.
                 self.steps.iter_mut().for_each(|progress| progress.retry_window = None);
             }
             RunEvent::Stopping { .. } => self.state = RunState::Stopping,
@@ -392,9 +394,9 @@ impl Run {
     }
 }
 
-/// By step, the owners of what is in front of it that are not in front of it themselves.
+/// For each step, the owners of its blockers, direct or indirect, that are not blockers themselves.
 fn recreating_owners(plan: &Plan) -> Vec<Vec<StepId>> {
-    // Owners stand before what they own.
+    // Steps are ordered so that an owner is before its dependents.
     let mut owners: Vec<BTreeSet<StepId>> = Vec::with_capacity(plan.steps.len());
     for step in &plan.steps {
         let own = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
@@ -413,63 +415,63 @@ fn recreating_owners(plan: &Plan) -> Vec<Vec<StepId>> {
     plan.steps.iter().map(of).collect()
 }
 
-/// A line of a run's feed: codes and parameters; the reader's language makes the sentence.
+/// An entry of a run's feed: codes and parameters, from which the page makes a sentence in the reader's language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedEntry {
     /// Its place in the feed, from 0.
     pub number: u64,
-    /// When.
+    /// The time of the event.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
     pub at: Timestamp,
-    /// What happened.
+    /// The event.
     pub event: FeedEvent,
 }
 
-/// Why a step needs a person's eye.
+/// The problems of a step that need a person's attention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StepProblem {
-    /// Longer than expected on its rung.
+    /// Its deletion phase takes longer than expected.
     Late {
-        /// Since when it has been there.
+        /// The time since which it has been in that phase.
         #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
         since: Timestamp,
         /// Finalizers that remain.
         finalizers: Vec<String>,
     },
-    /// The API server refused.
+    /// The API server refused the request.
     Refused {
         /// HTTP status code.
         code: u16,
-        /// What it said.
+        /// The reason that the API server gave.
         message: ApiProblem,
     },
-    /// The name is in use again by another object, which this run will not touch.
+    /// The name belongs to another object now, which this run will not delete.
     CameBack {
         /// The new object's UID.
         uid: Uid,
     },
-    /// It cannot be told whether it may go, or whether it is gone.
+    /// It is unknown whether the object may be deleted, or whether it is gone.
     Unknown {
-        /// Why.
+        /// The reason.
         reason: UnknownReason,
     },
-    /// A consistent read still shows Pods that use it.
+    /// A consistent read still returns Pods that use it.
     InUse {
         /// Those Pods, at most eight.
         pods: Vec<ObjectRef>,
     },
-    /// The API server did not answer, or answered that it is overloaded; it is tried again.
+    /// The API server did not answer, or is overloaded; the call is retried.
     Retrying {
         /// Attempts so far.
         attempts: u32,
-        /// What it said.
+        /// The problem with the last attempt.
         message: ApiProblem,
     },
 }
 
 impl StepProblem {
-    /// Whether the two tell a person the same: how often something was tried is no news.
+    /// Whether both are the same for a person: another attempt at the same call is not worth an entry.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -481,69 +483,69 @@ impl StepProblem {
     }
 }
 
-/// What a run's feed tells.
+/// The events that a run's feed shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FeedEvent {
     /// The run started.
     Started {
-        /// Who started it.
+        /// The person who started it.
         by: String,
     },
-    /// The server was restarted and the run goes on.
+    /// The server was restarted and the run continues.
     Recovered,
     /// A person paused it.
     Paused {
-        /// Who.
+        /// The person's name.
         by: String,
     },
     /// A person resumed it.
     Resumed {
-        /// Who.
+        /// The person's name.
         by: String,
     },
     /// A person stopped it.
     Stopping {
-        /// Who.
+        /// The person's name.
         by: String,
     },
     /// A step's DELETE was sent.
     Requested {
-        /// Which.
+        /// The step.
         step: StepId,
-        /// What a person calls the object.
+        /// The object's kind, namespace and name.
         object: ObjectRef,
     },
     /// A step's object is being deleted.
     Terminating {
-        /// Which.
+        /// The step.
         step: StepId,
-        /// What a person calls the object.
+        /// The object's kind, namespace and name.
         object: ObjectRef,
     },
     /// A step's object is proven gone.
     Gone {
-        /// Which.
+        /// The step.
         step: StepId,
-        /// What a person calls the object.
+        /// The object's kind, namespace and name.
         object: ObjectRef,
     },
-    /// A step got into trouble.
+    /// A step has a problem.
     Problem {
-        /// Which.
+        /// The step.
         step: StepId,
-        /// What a person calls the object.
+        /// The object's kind, namespace and name.
         object: ObjectRef,
-        /// The trouble.
+        /// The problem.
         problem: StepProblem,
     },
-    /// A person left a step out.
+    /// A person skipped a step.
     Skipped {
-        /// Which.
+        /// The step.
         step: StepId,
-        /// What a person calls the object.
+        /// The object's kind, namespace and name.
         object: ObjectRef,
-        /// Who.
+        /// The person's name.
         by: String,
     },
     /// Everything in the plan is gone.
@@ -555,9 +557,9 @@ pub enum FeedEvent {
         /// Objects whose deletion the run requested and that are not gone yet, those skipped later among them. It cannot be
         /// taken back.
         requested: usize,
-        /// Objects that somebody else had deleted and that are not gone yet.
+        /// Objects whose deletion somebody else requested and that are not gone yet.
         already_terminating: usize,
-        /// Objects whose DELETE was sent, and of which nobody can say whether it had an effect.
+        /// Objects whose DELETE was sent, but of which it is unknown whether it had an effect.
         effect_unknown: usize,
         /// Objects proven gone.
         gone: usize,

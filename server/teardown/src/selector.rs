@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::labels::Labels;
 
-/// `metav1.LabelSelector`: every requirement must hold. One without requirements matches everything; an object that
-/// has no selector at all is `None` where it is kept and matches nothing.
+/// `metav1.LabelSelector`: every requirement must hold. A selector without requirements matches everything. An object
+/// without a selector has `None` instead, and matches nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selector {
     /// `matchLabels`: the label is there with this value.
@@ -21,9 +21,9 @@ pub struct Selector {
 pub struct Requirement {
     /// The label's key.
     pub key: Arc<str>,
-    /// How its value is compared.
+    /// The comparison of its value.
     pub operator: Operator,
-    /// What it is compared with; empty for [`Operator::Exists`] and [`Operator::DoesNotExist`].
+    /// The values of the comparison; empty for [`Operator::Exists`] and [`Operator::DoesNotExist`].
     pub values: Box<[Arc<str>]>,
 }
 
@@ -41,7 +41,7 @@ pub enum Operator {
 }
 
 impl Selector {
-    /// A selector of `matchLabels` alone, as a Service has it.
+    /// A selector with `matchLabels` only, such as a Service's.
     pub fn of_labels(labels: Labels) -> Self {
         Self { labels, expressions: Box::default() }
     }
@@ -81,7 +81,7 @@ impl std::fmt::Display for Selector {
             Operator::Exists => r.key.to_string(),
             Operator::DoesNotExist => format!("!{}", r.key),
         }));
-        // As Kubernetes writes the one that selects everything.
+        // The empty selector in Kubernetes' notation.
         f.write_str(if parts.is_empty() { "{}" } else { "" })?;
         f.write_str(&parts.join(","))
     }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_must_all_be_there() {
+    fn all_labels_must_match() {
         let selector = Selector::of_labels(labels("app=web tier=front"));
         assert!(selector.matches(&labels("app=web tier=front more=yes")));
         assert!(!selector.matches(&labels("app=web")));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_follow_the_api() {
+    fn expressions_match_as_in_the_api() {
         let (front, back, none) = (labels("tier=front"), labels("tier=back"), labels("app=web"));
         let answers =
             |selector: Selector| [&front, &back, &none].map(|labels| selector.matches(labels));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_selector_matches_everything() {
+    fn empty_selector_matches_everything() {
         assert!(Selector::default().matches(&Labels::new()));
     }
 }

@@ -1,45 +1,45 @@
-//! The states an object is shown in.
+//! The states in which an object is shown.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The states of an object on a page. All but [`State::Present`] concern its deletion; front ends give each a shape, a
-/// glyph and a word of its own.
+/// The states of an object on a page. All but [`State::Present`] concern its deletion; front ends give each its own
+/// shape, glyph and word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum State {
     /// It is there, and no run concerns it.
     Present,
-    /// Protected, shared or out of scope: the run leaves it alone.
+    /// Protected, shared or out of scope: the run does not delete it.
     Kept,
-    /// In the plan of a run that has not reached it.
+    /// In the plan of a run that has not started.
     Planned,
-    /// Something in front of it is not proven gone.
+    /// A step in front of it is not finished.
     Waiting,
-    /// DELETE was sent or accepted, and the watch has not shown it yet.
+    /// The DELETE was sent or accepted, and the watch has not shown it yet.
     Requested,
     /// `deletionTimestamp` is set, within the expected time.
     Terminating,
     /// `deletionTimestamp` is set and finalizers remain.
     Finalizing,
-    /// Longer than expected for its rung.
+    /// Its deletion phase takes longer than expected.
     Slow,
-    /// Past the deadline of its rung.
+    /// Its deletion phase has exceeded the deadline.
     Stuck,
-    /// The API server said no.
+    /// The API server refused the request.
     Refused,
     /// This UID is proven gone.
     Gone,
-    /// Gone, and the name is in use again by another UID.
+    /// Gone, and the name belongs to an object with another UID.
     CameBack,
-    /// A person decided to leave it out.
+    /// A person decided to skip it.
     Skipped,
-    /// It cannot be told: no permission, no discovery, no answer.
+    /// Unknown: no permission, no discovery, or no answer.
     Unknown,
 }
 
 impl State {
-    /// All states, mildest first; a group is shown in the worst of its members' states.
+    /// All states, mildest first; a group is shown in the worst state of its members.
     pub const ALL: [Self; 14] = [
         Self::Present,
         Self::Kept,
@@ -57,11 +57,11 @@ impl State {
         Self::Stuck,
     ];
 
-    /// How much attention it asks for; higher is more.
+    /// The urgency of the state: a higher value needs attention sooner.
     pub fn severity(self) -> usize {
         Self::ALL.iter().position(|state| *state == self).unwrap_or_default()
     }
 }
 
-/// How many objects are in each state.
+/// The number of objects in each state.
 pub type Counts = BTreeMap<State, usize>;

@@ -1,10 +1,11 @@
-//! Which objects make up one application.
+//! Groups objects into units, each of which is one application or one namespace.
 //!
-//! An object belongs to a labelled unit by its own label, else by its owner's, else by that of the StatefulSet that made
-//! it (a claim), of the claim bound to it (a volume), of what it scales (an autoscaler), by its namespace's, and at last
-//! by that of all who mount it (a claim). The nearest answer wins, so that another application in one of the unit's
-//! namespaces keeps what is its own. Only a claim of which nothing but its users says whose it is, and the volume with
-//! it, can be in several units: in each that mounts it, and a plan keeps what others use.
+//! An object belongs to the labelled unit of the first of these that has one: its own label; its owner; for a claim,
+//! the StatefulSet that created it; for a volume, the claim bound to it; for an autoscaler, the workload it scales; its
+//! namespace; for a claim, all workloads that mount it. The nearest answer wins, so that another application in one of
+//! the unit's namespaces keeps its own objects. A claim can be in several units only if nothing but its users
+//! determines its unit. Then it is, with its volume, in each unit that mounts it, and a plan keeps it while others use
+//! it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -21,25 +22,26 @@ use crate::{
     relation::EdgeKind,
 };
 
-/// The label a unit is found by (<https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>).
+/// The label by which a unit is found
+/// (<https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>).
 pub const PART_OF: &str = "app.kubernetes.io/part-of";
 
-/// How far owners are followed; deeper chains do not occur and a circle of owners must not hold us.
+/// The longest chain of owners that is followed. Real chains are shorter, and a cycle must not loop forever.
 const DEPTH: usize = 16;
 
-/// A unit's name, unique in the cluster: the value of the label for one found by its label, `ns:NAME` for a namespace.
-/// A label's value has no colon, so the two cannot meet.
+/// A unit's id, unique in the cluster: the value of the label, or `ns:NAME` for a namespace. A label's value has no
+/// colon, so the two cannot collide.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnitId(String);
 
 impl UnitId {
-    /// The id as it stands in a URL.
+    /// The id from its text in a URL.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The id of the unit that is this namespace.
+    /// The id of the unit for this namespace.
     pub fn of_namespace(name: &str) -> Self {
         Self(format!("ns:{name}"))
     }
@@ -49,7 +51,7 @@ impl UnitId {
         &self.0
     }
 
-    /// The namespace this unit is, if it is one.
+    /// The namespace, if the unit is one.
     pub fn namespace(&self) -> Option<&str> {
         self.0.strip_prefix("ns:")
     }
@@ -61,33 +63,33 @@ impl fmt::Display for UnitId {
     }
 }
 
-/// How a unit was recognised.
+/// The ways to recognise a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum UnitOrigin {
     /// Its objects carry `app.kubernetes.io/part-of` with its name.
     PartOf,
-    /// It is a namespace with everything in it.
+    /// It is a namespace and everything in it.
     Namespace,
 }
 
-/// A unit: its name and its members.
+/// A unit: its id and its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Its name.
+    /// The id.
     pub id: UnitId,
-    /// How it was recognised.
+    /// The way it was recognised.
     pub origin: UnitOrigin,
     /// Its members.
     pub members: BTreeSet<Uid>,
 }
 
-/// Whether the namespace is one the cluster itself needs.
+/// Whether the cluster itself needs the namespace.
 pub fn is_protected(namespace: &str) -> bool {
     namespace == "default" || namespace.starts_with("kube-")
 }
 
-/// Every unit of the cluster, by name.
+/// Every unit of the cluster, by id.
 pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
     let mut units = BTreeMap::new();
     let belonging = belonging(index, graph);
@@ -123,7 +125,7 @@ fn is_namespace(object: &Object) -> bool {
     matches!(object.facts, Facts::Namespace)
 }
 
-/// The namespace an object is in, or the claim bound to it is.
+/// The namespace of an object, or of the claim bound to it.
 fn namespace_of(object: &Object, index: &Index, graph: &Graph) -> Option<Arc<str>> {
     match object.facts {
         Facts::Volume(_) => {
@@ -140,7 +142,7 @@ fn claim_of<'a>(volume: &Object, index: &'a Index, graph: &Graph) -> Option<&'a 
         .and_then(|edge| index.get(&edge.from))
 }
 
-/// The labelled unit of every object that belongs to one.
+/// The labelled unit of every object that has one.
 fn belonging(index: &Index, graph: &Graph) -> HashMap<Uid, Arc<str>> {
     let belonging = Belonging { index, graph };
     index
@@ -151,7 +153,7 @@ fn belonging(index: &Index, graph: &Graph) -> HashMap<Uid, Arc<str>> {
         .collect()
 }
 
-/// Every claim that belongs to nobody, and the volume behind it, with each unit that mounts it.
+/// Every claim without a unit of its own, and its volume, with the units that mount it.
 fn shared_storage(
     index: &Index,
     graph: &Graph,
@@ -172,7 +174,7 @@ fn shared_storage(
     shared
 }
 
-/// Whether a claim is a labelled unit's for no other reason than that the unit mounts it.
+/// Whether a claim belongs to a labelled unit only because the unit mounts it.
 pub(crate) fn belongs_by_use(object: &Object, index: &Index, graph: &Graph) -> bool {
     let belonging = Belonging { index, graph };
     matches!(object.facts, Facts::Claim(_)) && belonging.unit_of_itself(object, DEPTH).is_none()
@@ -230,8 +232,8 @@ impl Belonging<'_> {
         namespace.labels.get(PART_OF).filter(|name| !name.is_empty()).cloned()
     }
 
-    /// The one unit of all Pods and Pod templates that mount a claim: storage is the application's that alone uses it.
-    /// A single user that is another's, or nobody's, makes it nobody's.
+    /// The unit to which all Pods and Pod templates that mount a claim belong: storage belongs to the only application
+    /// that uses it. If the users belong to several units, or one of them to none, the claim belongs to no unit.
     fn unit_of_users(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
         if !matches!(object.facts, Facts::Claim(_)) {
             return None;

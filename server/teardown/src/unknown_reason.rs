@@ -1,62 +1,62 @@
-//! Why nobody can tell whether an object is gone, or whether something still needs it.
+//! Reasons why it is unknown whether an object is gone, or whether another object still needs it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{api_problem::ApiProblem, object::ObjectRef};
 
-/// What keeps a question open. None of these ever counts as "gone" or as "unused".
+/// A reason why a question has no answer yet. It never counts as "gone" or as "unused".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum UnknownReason {
-    /// A kind cannot be seen.
+    /// A kind is hidden.
     Hidden {
         /// The kind as a path names it: `pods`, `ingresses.networking.k8s.io`.
         resource: String,
-        /// Where, if it can be seen elsewhere.
+        /// The namespace, if the kind is visible in others.
         namespace: Option<String>,
-        /// What is wrong.
+        /// The problem.
         message: ApiProblem,
     },
-    /// The first list of a kind has not come yet.
+    /// The first list of a kind has not arrived yet.
     NotListed {
         /// The kind as a path names it.
         resource: String,
     },
-    /// The API server knows no such kind, and its definition is not known to be gone.
+    /// The API server does not serve the kind, and its definition is not known to be gone.
     NotServed {
         /// The kind as a path names it.
         resource: String,
     },
-    /// A Pod that the plan does not know is left of a workload that has to have none.
+    /// A Pod outside the plan is left of a workload that must have none.
     PodsLeft {
         /// The Pod.
         pod: ObjectRef,
         /// The workload.
         of: Box<ObjectRef>,
     },
-    /// Something that the plan does not know uses the object.
+    /// An object outside the plan uses the object.
     InUse {
-        /// What uses it.
+        /// The object that uses it.
         by: ObjectRef,
     },
-    /// The garbage collector would take something with the object that the plan does not know.
+    /// The garbage collector would delete an object outside the plan together with the object.
     WouldCollect {
-        /// What it would take.
+        /// The object that would be deleted.
         it: ObjectRef,
     },
-    /// Data would be lost with the object of which the plan says nothing, or that it stays.
+    /// The deletion would destroy data that the plan does not list, or lists as kept.
     WouldDestroyData {
         /// The volume.
         volume: ObjectRef,
     },
-    /// An object that the plan does not know is in the namespace.
+    /// The namespace contains an object that is not in the plan.
     NamespaceNotEmpty {
         /// The object.
         by: ObjectRef,
     },
-    /// The API server answered, and the answer says nothing about the object.
+    /// The API server's answer does not say whether the object exists.
     Inconclusive {
-        /// What is wrong with it.
+        /// The problem with the answer.
         message: ApiProblem,
     },
 }

@@ -1,4 +1,4 @@
-//! What each topic shows: records made of what is known, at one moment.
+//! Builds the records of each topic from the state at one moment.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,17 +19,17 @@ use crate::{
     unit::{Unit, UnitId, UnitOrigin},
 };
 
-/// The most objects outside a unit that are drawn beside it.
+/// The most objects outside a unit that its page shows.
 const OUTSIDE: usize = 300;
-/// The most lines of a feed that a page holds, the latest; the journal keeps them all.
+/// The most entries of a feed that a page shows, the latest ones; the journal has all of them.
 const FEED: usize = 400;
 
-/// Everything a view is made of.
+/// The inputs of a view.
 #[derive(Clone, Copy, Debug)]
 pub struct World<'a> {
     /// The cluster's name.
     pub cluster: &'a str,
-    /// What is known.
+    /// The index.
     pub index: &'a Index,
     /// Its edges.
     pub graph: &'a Graph,
@@ -37,12 +37,12 @@ pub struct World<'a> {
     pub units: &'a BTreeMap<UnitId, Unit>,
     /// Runs of this server, newest first.
     pub runs: &'a [&'a Run],
-    /// The moment.
+    /// The time of the view.
     pub now: Timestamp,
 }
 
 impl World<'_> {
-    /// All units and runs, and what cannot be seen.
+    /// All units, runs and hidden kinds.
     pub fn overview(&self) -> Vec<Record> {
         let mut records = self.frame();
         records.extend(self.units.values().map(|unit| Record::Unit(self.unit_card(unit))));
@@ -50,8 +50,8 @@ impl World<'_> {
         records
     }
 
-    /// One unit with its graph, and its runs. Of a unit that is gone only its runs are left; none where there never was
-    /// one, as far as is known.
+    /// One unit with its graph and its runs. If the unit is gone, its runs remain; `None` if no such unit was ever
+    /// known.
     pub fn unit(&self, id: &UnitId) -> Option<Vec<Record>> {
         let mut records = self.frame();
         let runs = self.runs.iter().filter(|run| run.plan.unit == *id);
@@ -102,7 +102,7 @@ impl World<'_> {
         for (step, _) in run.steps() {
             let card = match self.index.get(&step.uid) {
                 Some(object) => shown.card(object, Membership::Member, Some(step.wave)),
-                None => shown.card_of_the_gone(run, step),
+                None => shown.card_of_gone_object(run, step),
             };
             records.push(Record::Object(card));
         }
@@ -113,10 +113,10 @@ impl World<'_> {
                     drawn.insert(&kept.uid);
                     shown.card(object, Membership::Kept(kept.reason.clone()), None)
                 }
-                None => shown.card_of_the_lost(kept),
+                None => shown.card_of_missing_object(kept),
             }));
         }
-        // The plan's own edges stay when their objects have gone; those to what is kept come from the cluster.
+        // The plan's own edges remain when their objects are gone; edges to kept objects come from the cluster.
         for step in &run.plan.steps {
             records.extend(step.after.iter().filter_map(|blocker| {
                 let first = run.plan.step(blocker.step)?.uid.clone();
@@ -193,8 +193,8 @@ impl World<'_> {
         }
     }
 
-    /// The application that has the same objects as a namespace. What the cluster makes in every namespace, such as
-    /// `kube-root-ca.crt`, carries no label and makes no difference.
+    /// The application that has the same objects as a namespace. Objects that the cluster creates in every namespace,
+    /// such as `kube-root-ca.crt`, carry no label and are ignored.
     fn same_as(&self, namespace: &Unit) -> Option<UnitId> {
         namespace.id.namespace()?;
         let is_the_clusters =
@@ -211,7 +211,7 @@ impl World<'_> {
         applications.find(|unit| own(unit) == members).map(|unit| unit.id.clone())
     }
 
-    /// What an edge connects with the unit from outside it. What merely lives in one of its namespaces comes last.
+    /// Objects outside a unit that an edge connects with it. Objects that are only in one of its namespaces come last.
     fn outside(&self, unit: &Unit) -> BTreeSet<Uid> {
         let mut found: BTreeMap<(bool, &Uid), ()> = BTreeMap::new();
         for edge in unit.members.iter().flat_map(|uid| self.graph.around(uid)) {
@@ -234,8 +234,8 @@ impl World<'_> {
         })
     }
 
-    /// A step's state, with the finalizers its object has now rather than those it had when the plan was made. A run that
-    /// has ended looks no more: what it left open is shown as it is now.
+    /// A step's state, with the finalizers that its object has now rather than at the time of planning. A run that has
+    /// ended no longer reconciles, so its open steps are shown in the object's current state.
     fn step_state(&self, run: &Run, step: &Step) -> State {
         let finalizing =
             || self.index.get(&step.uid).is_some_and(|object| !object.finalizers.is_empty());
@@ -246,7 +246,7 @@ impl World<'_> {
             return match self.index.presence(&step.kind, namespace, &step.uid) {
                 Presence::Gone => State::Gone,
                 Presence::Unknown(_) => State::Unknown,
-                // What was requested, or refused, may look as it did before.
+                // An object whose deletion was requested or refused may look unchanged.
                 Presence::Present(object) => match (self.seen(object).0, state) {
                     (State::Present, State::Unknown) => State::Present,
                     (State::Present, known) => known,
@@ -260,7 +260,7 @@ impl World<'_> {
         }
     }
 
-    /// The state of an object that no run concerns, and since when.
+    /// The state of an object that no run concerns, and the time since which it has been in it.
     fn seen(&self, object: &Object) -> (State, Option<Timestamp>) {
         let Some(deletion) = &object.deletion else {
             return (State::Present, object.created.map(Timestamp::from));
@@ -320,7 +320,7 @@ impl World<'_> {
     }
 }
 
-/// What a plan would keep, and the wave of what it would take.
+/// The objects that a plan would keep, and the waves of those it would delete.
 struct Memberships {
     kept: BTreeMap<Uid, KeptReason>,
     waves: HashMap<Uid, u32>,
@@ -342,7 +342,7 @@ impl Memberships {
     }
 }
 
-/// How objects look while a run, or none, concerns them.
+/// The way objects are shown, with or without a run.
 struct Shown<'a> {
     world: &'a World<'a>,
     run: Option<&'a Run>,
@@ -393,8 +393,8 @@ impl Shown<'_> {
         }
     }
 
-    /// What was kept, and is not seen any more: somebody else took it away, or nobody can look.
-    fn card_of_the_lost(&self, kept: &Kept) -> ObjectCard {
+    /// The card of a kept object that is no longer in the index: somebody else deleted it, or it is hidden.
+    fn card_of_missing_object(&self, kept: &Kept) -> ObjectCard {
         let index = self.world.index;
         let check_kind_visible =
             index.is_synced() && index.unreachable().is_none() && index.hidden_kinds().is_empty();
@@ -417,7 +417,7 @@ impl Shown<'_> {
         }
     }
 
-    fn card_of_the_gone(&self, run: &Run, step: &Step) -> ObjectCard {
+    fn card_of_gone_object(&self, run: &Run, step: &Step) -> ObjectCard {
         ObjectCard {
             uid: step.uid.clone(),
             object: step.object.clone(),
@@ -430,19 +430,19 @@ impl Shown<'_> {
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
             details: Vec::new(),
-            phase: self.rung_of_the_gone(run, step),
+            phase: self.phase_of_gone_object(run, step),
             final_phase: relation::final_phase_of(&step.kind),
             step: Some(step.id),
             wave: Some(step.wave),
         }
     }
 
-    fn rung_of_the_gone(&self, run: &Run, step: &Step) -> DeletionPhase {
-        // What has come back is another object: this one is gone.
+    fn phase_of_gone_object(&self, run: &Run, step: &Step) -> DeletionPhase {
+        // The object that came back is another one; this one is gone.
         if !matches!(self.world.step_state(run, step), State::Gone | State::CameBack) {
             let progress = run.progress(step.id);
-            let asked = progress.is_some_and(|progress| progress.requested.is_some());
-            return if asked { DeletionPhase::Accepted } else { DeletionPhase::Present };
+            let is_requested = progress.is_some_and(|progress| progress.requested.is_some());
+            return if is_requested { DeletionPhase::Accepted } else { DeletionPhase::Present };
         }
         let namespace = step.object.namespace.as_deref();
         let pods = || self.world.index.pods_of(&step.uid, namespace, step.pods.as_ref());
@@ -459,7 +459,7 @@ impl Shown<'_> {
     }
 }
 
-/// The few values of a kind that a person looks for first.
+/// The most important fields of a kind.
 fn details(object: &Object) -> Vec<Detail> {
     let detail = |name, value: Option<String>| value.map(|value| Detail { name, value });
     let text = |value: &Option<std::sync::Arc<str>>| value.as_deref().map(str::to_owned);

@@ -1,8 +1,8 @@
-//! How often readers are told.
+//! Tests of how often readers receive messages.
 
 use super::*;
 
-/// Between two deltas of a topic; what a page may be behind.
+/// The range of the time between two deltas of a topic, in milliseconds.
 const APART: std::ops::RangeInclusive<u128> = 50..=51;
 
 fn objects(frame: &Frame) -> usize {
@@ -13,7 +13,7 @@ fn objects(frame: &Frame) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_burst_is_told_once_and_not_before_50_ms() {
+async fn burst_is_published_once_and_not_before_50_ms() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let topic = Topic::Unit(UnitId::new("shop"));
@@ -21,32 +21,32 @@ async fn a_burst_is_told_once_and_not_before_50_ms() {
     let add = async |number: u32| {
         let added = fixture::object(&format!("cm shop/c{number} of=shop"));
         process.see(vec![Observation::Applied(Box::new(added))]).await;
-        // Whoever asks for another page is answered when that has been taken in.
+        // A query for another topic is answered only after the observations before it were processed.
         process.records(Topic::Units).await;
     };
     tokio::time::sleep(Duration::from_millis(200)).await;
     let quiet = Instant::now();
     add(0).await;
     let alone = reader.rest.recv().await.unwrap();
-    assert_eq!(objects(&alone), 1, "what comes after silence is told at once");
+    assert_eq!(objects(&alone), 1, "a change after a quiet time is published at once");
     assert!(quiet.elapsed().as_millis() <= 1, "{:?}", quiet.elapsed());
 
     for burst in 0..3 {
-        let told = Instant::now();
+        let published = Instant::now();
         for number in 0..20 {
             tokio::time::sleep(Duration::from_millis(2)).await;
             add(1 + burst * 20 + number).await;
-            assert!(reader.rest.is_empty(), "{:?} after the last", told.elapsed());
+            assert!(reader.rest.is_empty(), "{:?} after the last", published.elapsed());
         }
         let frame = reader.rest.recv().await.unwrap();
-        assert!(APART.contains(&told.elapsed().as_millis()), "{:?}", told.elapsed());
-        assert_eq!(objects(&frame), 20, "all of it in one");
+        assert!(APART.contains(&published.elapsed().as_millis()), "{:?}", published.elapsed());
+        assert_eq!(objects(&frame), 20, "one delta for the whole burst");
         assert!(reader.rest.is_empty());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_told_is_written_once_for_all_who_read() {
+async fn frame_is_serialised_once_for_all_readers() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let topic = || Topic::Unit(UnitId::new("shop"));
@@ -62,9 +62,9 @@ async fn what_is_told_is_written_once_for_all_who_read() {
     assert!(Arc::ptr_eq(&one.json, &two.json));
 }
 
-/// Whoever read it sees its end; who asks for it now is told that it is not known, whoever else reads.
+/// A reader who had the topic open sees its end; a new reader is refused, even while others still read it.
 #[tokio::test(start_paused = true)]
-async fn what_is_gone_is_unknown_even_while_somebody_still_looks_at_its_page() {
+async fn gone_unit_is_unknown_to_new_readers_even_while_its_topic_has_one() {
     let process = Process::start(&Disk::default());
     let line = "cm shop/only of=shop";
     process.list(line).await;
@@ -72,15 +72,15 @@ async fn what_is_gone_is_unknown_even_while_somebody_still_looks_at_its_page() {
     let topic = || Topic::Unit(unit.clone());
     let mut reader = process.hub.subscribe(topic(), None).await.unwrap().unwrap();
     process.gone(line).await;
-    let told = reader.rest.recv().await.unwrap();
-    let Ok(Message::Delta { remove, .. }) = serde_json::from_str(&told.json) else {
-        panic!("{}", told.json)
+    let delta = reader.rest.recv().await.unwrap();
+    let Ok(Message::Delta { remove, .. }) = serde_json::from_str(&delta.json) else {
+        panic!("{}", delta.json)
     };
     assert!(!remove.is_empty());
-    let looked = process.hub.query(topic()).await.unwrap();
-    assert_eq!(looked.map(|_| ()), Err(Refusal::UnknownUnit(unit.clone())));
-    let newcomer = process.hub.subscribe(topic(), None).await.unwrap();
-    assert_eq!(newcomer.err(), Some(Refusal::UnknownUnit(unit.clone())));
-    let back = process.hub.subscribe(topic(), Some(told.revision)).await.unwrap();
-    assert!(back.is_ok_and(|back| back.first.is_empty()), "who read it goes on");
+    let queried = process.hub.query(topic()).await.unwrap();
+    assert_eq!(queried.map(|_| ()), Err(Refusal::UnknownUnit(unit.clone())));
+    let new_reader = process.hub.subscribe(topic(), None).await.unwrap();
+    assert_eq!(new_reader.err(), Some(Refusal::UnknownUnit(unit.clone())));
+    let back = process.hub.subscribe(topic(), Some(delta.revision)).await.unwrap();
+    assert!(back.is_ok_and(|back| back.first.is_empty()), "an earlier reader continues");
 }

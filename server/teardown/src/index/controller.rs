@@ -1,18 +1,18 @@
-//! Whether the controller of an object can be seen.
+//! Finds out whether an object's controller is hidden.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Index, Visibility, Watch};
 use crate::object::{Object, OwnerRef};
 
-/// Watches of two kinds do not keep step: for this long the controller of a new object may not have been seen yet. It is
-/// far longer than a watch is behind that is not about to be given up.
+/// The watches of two kinds are not synchronised: the controller of a new object may arrive in the index up to this
+/// much later. Any watch that lags further behind is about to be restarted.
 const BEHIND: SignedDuration = SignedDuration::from_secs(60);
 
 impl Index {
-    /// The controller of an object, where it is not known and may be there all the same: its kind is hidden, or the object
-    /// is so new that its controller's watch may be behind. One whose kind can be seen is gone, and the garbage collector
-    /// is about to see that.
+    /// The controller of an object, if it is not in the index but may still exist: either its kind is hidden, or the
+    /// object is so new that the watch of its controller may lag behind. A controller of a visible kind that is not in
+    /// the index is gone, and the garbage collector is about to remove the object.
     pub fn hidden_controller<'a>(
         &self,
         object: &'a Object,
@@ -30,7 +30,7 @@ impl Index {
         (self.may_hide(owner, object) || is_new()).then_some(owner)
     }
 
-    /// An owner is in the namespace of what it owns, or in none.
+    /// An owner is in the namespace of its dependent, or it is cluster-scoped.
     fn may_hide(&self, owner: &OwnerRef, owned: &Object) -> bool {
         let of_owner = |watch: &Watch| watch.of.0 == owner.group && watch.of.1 == owner.kind;
         let is_hidden = |(resource, watch): (&String, &Watch)| {
@@ -41,7 +41,7 @@ impl Index {
         self.kinds.iter().any(is_hidden)
             || self.hidden.keys().any(|hidden| match hidden.split_once('/') {
                 Some((group, _)) => *group == *owner.group,
-                // A kind that cannot be seen and was never watched is named by its plural alone.
+                // Of a hidden kind that was never watched, only the plural is known.
                 None => {
                     !is_watched && !self.kinds.contains_key(hidden) && is_of(hidden, &owner.group)
                 }
@@ -49,7 +49,7 @@ impl Index {
     }
 }
 
-/// Whether a resource, or a version of the core group, is of a group.
+/// Whether a resource, or a version of the core group, belongs to a group.
 fn is_of(hidden: &str, group: &str) -> bool {
     hidden.split_once('.').map_or("", |(_, group)| group) == group
 }

@@ -1,5 +1,5 @@
-//! By what an object is found. The tables of the index hold the object itself and compare what they need of it, so that
-//! no UID and no name is kept twice.
+//! Keys of the index's tables. A table contains the objects themselves and compares the fields it needs, so that no UID
+//! and no name is stored twice.
 
 use std::{
     borrow::Borrow,
@@ -11,7 +11,7 @@ use hashbrown::Equivalent;
 
 use crate::object::{Object, ObjectRef, Uid};
 
-/// An object, found by its UID.
+/// An object, hashed by its UID.
 #[derive(Clone, Debug)]
 pub(super) struct ByUid(pub(super) Arc<Object>);
 
@@ -35,7 +35,7 @@ impl Borrow<Uid> for ByUid {
     }
 }
 
-/// An object, found by its name.
+/// An object, hashed by its name.
 #[derive(Clone, Debug)]
 pub(super) struct ByName(pub(super) Arc<Object>);
 
@@ -53,7 +53,7 @@ impl Hash for ByName {
     }
 }
 
-/// The name of an object, borrowed: an [`ObjectRef`] that costs nothing.
+/// The name of an object, borrowed: an [`ObjectRef`] without an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Name<'a> {
     pub(super) group: &'a str,

@@ -1,4 +1,4 @@
-//! Which Pods there are, and whose.
+//! Finds Pods, and the workloads they belong to.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     unknown_reason::UnknownReason,
 };
 
-/// Pods, and every kind that has a template of them, with the versions under which a whole group may be hidden.
+/// Pods and every kind with a Pod template, each with the version under which its whole group may be hidden.
 const USERS: [(&str, &str); 8] = [
     ("pods", "v1"),
     ("replicationcontrollers", "v1"),
@@ -22,11 +22,11 @@ const USERS: [(&str, &str); 8] = [
 ];
 
 impl Index {
-    /// The Pods that are left of a workload: those whose chain of owners ends at its UID, and those its selector
-    /// matches that nothing else controls.
+    /// The remaining Pods of a workload: those whose chain of owners ends at its UID, and those that its selector
+    /// matches and that no other object controls.
     ///
     /// # Errors
-    /// The reason, where Pods cannot be seen.
+    /// The reason why Pods are not visible.
     pub fn pods_of(
         &self,
         workload: &Uid,
@@ -41,10 +41,10 @@ impl Index {
             .collect())
     }
 
-    /// Whether the Pods of a namespace can be seen.
+    /// Checks that the Pods of a namespace are visible.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason why they are not visible.
     pub fn check_pods_visible(&self, namespace: Option<&str>) -> Result<(), UnknownReason> {
         match self.visibility("pods", namespace) {
             Visibility::Visible => Ok(()),
@@ -55,8 +55,8 @@ impl Index {
         }
     }
 
-    /// The first kind of Pods and of what has a template of them that cannot be seen in a namespace: one of it may mount
-    /// what is there.
+    /// The first kind that is hidden in a namespace, among Pods and the kinds with a Pod template. An object of such a
+    /// kind may mount a claim of the namespace.
     pub fn hidden_pod_kind(&self, namespace: &str) -> Option<&'static str> {
         let is_unseen = |(resource, version): &&(&str, &str)| {
             let visibility = self.visibility(resource, Some(namespace));
@@ -66,7 +66,7 @@ impl Index {
         USERS.iter().find(is_unseen).map(|(resource, _)| *resource)
     }
 
-    /// The Pods of a namespace that have not run to their end, as far as they are known.
+    /// The known Pods of a namespace that have not run to completion.
     pub fn running_pods(&self, namespace: &str) -> impl Iterator<Item = &Object> {
         let has_ended = |pod: &Object| match &pod.facts {
             Facts::Pod(pod) => pod.phase.is_some_and(Phase::is_over),
@@ -77,7 +77,7 @@ impl Index {
             .map(|pod| &**pod)
     }
 
-    /// Whether a Pod with these owners and labels is (left) of this workload.
+    /// Whether a Pod with these owners and labels belongs to this workload, even if the workload is gone.
     pub fn is_pod_of(
         &self,
         owners: &[OwnerRef],
@@ -88,8 +88,8 @@ impl Index {
         if owners.iter().any(|owner| self.descends(&owner.uid, workload)) {
             return true;
         }
-        // A CronJob has no selector, and a Job that is gone is remembered by this process only: the Pod of a Job that
-        // nobody knows may be any CronJob's.
+        // A CronJob has no selector, and only this process remembers a Job that is gone. So the Pod of an unknown Job
+        // may belong to any CronJob.
         let is_unknown = |owner: &OwnerRef| {
             !self.objects.contains(&owner.uid) && !self.tombstones.contains_key(&owner.uid)
         };
@@ -101,7 +101,7 @@ impl Index {
         !controlled_by_another && selector.is_some_and(|selector| selector.matches(labels))
     }
 
-    /// Whether the chain of owners that begins at `from` reaches `ancestor`; graves are part of the chain.
+    /// Whether the chain of owners that begins at `from` reaches `ancestor`. Tombstones are part of the chain.
     pub fn descends(&self, from: &Uid, ancestor: &Uid) -> bool {
         let mut is_there = false;
         self.climb(from, |uid| {
@@ -111,7 +111,7 @@ impl Index {
         is_there
     }
 
-    /// Goes up the chain of owners, from its beginning, for as long as it is told to.
+    /// Walks up the chain of owners, beginning with `from`, for as long as `goes_on` returns true.
     fn climb(&self, from: &Uid, mut goes_on: impl FnMut(&Uid) -> bool) {
         let mut open = vec![from.clone()];
         let mut seen = HashSet::new();

@@ -5,13 +5,13 @@ use crate::{
     selector::Selector,
 };
 
-/// The presence of the object that a fixture would call so, in the namespace of that UID; `old` and `new` are in shop.
+/// The presence of a fixture's object, in the namespace of that UID; `old` and `new` are in `shop`.
 fn presence(index: &Index, word: &str, of: &str) -> &'static str {
     let namespace = of.split_once(':').map_or("shop", |(_, name)| name.split('/').next().unwrap());
     match index.presence(&kind(word), Some(namespace), &uid(of)) {
         Presence::Present(_) => "present",
         Presence::Gone => "gone",
-        Presence::Unknown(_) => "cannot tell",
+        Presence::Unknown(_) => "unknown",
     }
 }
 
@@ -20,13 +20,13 @@ fn apply(index: &mut Index, observation: Observation) {
 }
 
 #[test]
-fn absence_is_proven_by_a_deleted_event_or_a_complete_list() {
+fn deleted_event_or_complete_list_proves_absence() {
     let mut index = fixture::index("pod shop/a\n pod shop/b");
     apply(&mut index, Observation::Deleted { kind: kind("pod"), uid: uid("pod:shop/a") });
     assert_eq!(presence(&index, "pod", "pod:shop/a"), "gone");
     assert_eq!(presence(&index, "pod", "pod:shop/b"), "present");
 
-    // The DELETED event was lost with the connection; the list after it tells.
+    // The DELETED event was lost with the connection; the next list proves the deletion.
     apply(
         &mut index,
         Observation::Listed { kind: kind("pod"), objects: vec![object("pod shop/c")] },
@@ -36,11 +36,11 @@ fn absence_is_proven_by_a_deleted_event_or_a_complete_list() {
 }
 
 #[test]
-fn what_was_never_listed_cannot_be_told() {
+fn kind_that_was_never_listed_is_unknown() {
     let mut index = Index::default();
-    assert_eq!(presence(&index, "pod", "pod:shop/a"), "cannot tell");
+    assert_eq!(presence(&index, "pod", "pod:shop/a"), "unknown");
     apply(&mut index, Observation::Watching(kind("pod")));
-    assert_eq!(presence(&index, "pod", "pod:shop/a"), "cannot tell");
+    assert_eq!(presence(&index, "pod", "pod:shop/a"), "unknown");
     assert!(!index.is_synced());
     apply(&mut index, Observation::Listed { kind: kind("pod"), objects: vec![] });
     assert_eq!(presence(&index, "pod", "pod:shop/a"), "gone");
@@ -48,7 +48,7 @@ fn what_was_never_listed_cannot_be_told() {
 }
 
 #[test]
-fn a_blind_kind_cannot_be_told_and_keeps_its_objects() {
+fn hidden_kind_is_unknown_and_keeps_its_objects() {
     let mut index = fixture::index("pod shop/a");
     let hidden = |resource: &str| Observation::Hidden {
         resource: resource.into(),
@@ -56,26 +56,26 @@ fn a_blind_kind_cannot_be_told_and_keeps_its_objects() {
         message: "pods is forbidden".into(),
     };
     apply(&mut index, hidden("pods"));
-    assert_eq!(presence(&index, "pod", "pod:shop/a"), "cannot tell");
-    assert_eq!(presence(&index, "pod", "pod:shop/never"), "cannot tell");
+    assert_eq!(presence(&index, "pod", "pod:shop/a"), "unknown");
+    assert_eq!(presence(&index, "pod", "pod:shop/never"), "unknown");
     assert!(index.pods_of(&uid("deploy:shop/a"), Some("shop"), None).is_err());
     apply(&mut index, Observation::Visible { resource: "pods".into() });
     assert_eq!(presence(&index, "pod", "pod:shop/a"), "present");
 
-    // A whole group version is blind where its discovery is.
+    // A group version whose discovery fails is hidden as a whole.
     apply(&mut index, hidden("apps/v1"));
-    assert_eq!(presence(&index, "deploy", "deploy:shop/a"), "cannot tell");
+    assert_eq!(presence(&index, "deploy", "deploy:shop/a"), "unknown");
     assert_eq!(presence(&index, "pod", "pod:shop/a"), "present");
 }
 
 #[test]
-fn a_name_used_again_is_another_object() {
+fn reused_name_is_another_object() {
     let mut index = fixture::index("pvc shop/data uid=old");
-    // Its DELETED event was never seen.
+    // The DELETED event of the old object was never received.
     apply(&mut index, Observation::Applied(Box::new(object("pvc shop/data uid=new"))));
     assert_eq!(presence(&index, "pvc", "old"), "gone");
     assert_eq!(presence(&index, "pvc", "new"), "present");
-    // And comes late: it must not take the new one with it.
+    // The event arrives late, and must not remove the new object.
     apply(&mut index, Observation::Deleted { kind: kind("pvc"), uid: uid("old") });
     assert_eq!(
         index.find("", "PersistentVolumeClaim", Some("shop"), "data").unwrap().uid,
@@ -84,34 +84,31 @@ fn a_name_used_again_is_another_object() {
 }
 
 #[test]
-fn a_kind_that_goes_with_its_definition_takes_its_objects_along() {
+fn kind_without_definition_has_no_objects() {
     let mut index =
         fixture::index("crd widgets defines=Widget.example.com\n Widget.example.com shop/one");
     assert_eq!(presence(&index, "Widget.example.com", "Widget.example.com:shop/one"), "present");
     apply(&mut index, Observation::Withdrawn(kind("Widget.example.com")));
-    // The definition is still there: that the API does not serve the kind proves nothing.
-    assert_eq!(
-        presence(&index, "Widget.example.com", "Widget.example.com:shop/one"),
-        "cannot tell"
-    );
+    // The definition still exists: that the API does not serve the kind proves nothing.
+    assert_eq!(presence(&index, "Widget.example.com", "Widget.example.com:shop/one"), "unknown");
     let definition = kind("crd");
     apply(&mut index, Observation::Deleted { kind: definition, uid: uid("crd:widgets") });
     assert_eq!(presence(&index, "Widget.example.com", "Widget.example.com:shop/one"), "gone");
 }
 
 #[test]
-fn what_an_aggregated_api_served_is_not_gone_with_it() {
+fn objects_of_a_removed_aggregated_api_are_not_gone() {
     let mut index =
         fixture::index("apiservice v1.example.com service=shop/api\n Thing.example.com shop/one");
     apply(&mut index, Observation::Withdrawn(kind("Thing.example.com")));
     let service = kind("apiservice");
     let uid = uid("apiservice:v1.example.com");
     apply(&mut index, Observation::Deleted { kind: service, uid });
-    assert_eq!(presence(&index, "Thing.example.com", "Thing.example.com:shop/one"), "cannot tell");
+    assert_eq!(presence(&index, "Thing.example.com", "Thing.example.com:shop/one"), "unknown");
 }
 
 #[test]
-fn a_pod_of_a_job_that_nobody_remembers_may_be_a_lost_cron_jobs() {
+fn pod_of_an_unknown_job_may_belong_to_a_deleted_cron_job() {
     let mut index = fixture::index(
         "cronjob shop/other\n pod shop/a owner=job/a-1\n pod shop/b owner=rs/b-1\n pod shop/c",
     );
@@ -121,13 +118,13 @@ fn a_pod_of_a_job_that_nobody_remembers_may_be_a_lost_cron_jobs() {
     };
     assert_eq!(pods(&index), ["a"]);
     let left = index.pods_of(&uid("cronjob:shop/other"), Some("shop"), None).unwrap();
-    assert!(left.is_empty(), "one that is there would be known to own the Job");
+    assert!(left.is_empty(), "an existing CronJob is not the deleted owner of the Job");
     apply(&mut index, Observation::Applied(Box::new(object("job shop/a-1 owner=cronjob/other"))));
     assert!(pods(&index).is_empty());
 }
 
 #[test]
-fn pods_are_known_by_their_chain_of_owners_even_when_the_middle_is_gone() {
+fn pods_are_found_by_their_chain_of_owners_even_if_the_middle_is_gone() {
     let mut index = fixture::index(
         "deploy shop/web
          rs shop/web-1 owner=deploy/web
@@ -144,7 +141,7 @@ fn pods_are_known_by_their_chain_of_owners_even_when_the_middle_is_gone() {
         names
     };
     assert_eq!(names(&index, None), ["web-1-a"]);
-    // What the selector matches counts too, unless something else that is alive controls it.
+    // A Pod that the selector matches counts too, unless it has another controller that exists.
     assert_eq!(names(&index, Some(&selector)), ["other", "web-1-a"]);
     apply(&mut index, Observation::Deleted { kind: kind("deploy"), uid: uid("deploy:shop/web") });
     apply(&mut index, Observation::Deleted { kind: kind("rs"), uid: uid("rs:shop/web-1") });
@@ -152,12 +149,12 @@ fn pods_are_known_by_their_chain_of_owners_even_when_the_middle_is_gone() {
 }
 
 #[test]
-fn a_circle_of_owners_does_not_hold_us() {
+fn cycle_of_owners_terminates() {
     let index = fixture::index("cm shop/a owner=cm/b\n cm shop/b owner=cm/a");
     assert!(!index.descends(&uid("cm:shop/a"), &uid("deploy:shop/web")));
 }
 
-fn divided(namespaces: &[&str]) -> Observation {
+fn watched_in(namespaces: &[&str]) -> Observation {
     let namespaces = namespaces.iter().map(|namespace| (*namespace).into()).collect();
     Observation::PerNamespace {
         kind: kind("secret"),
@@ -174,7 +171,7 @@ fn listed_in(namespace: &str, objects: &str) -> Observation {
     }
 }
 
-fn blind_in(namespace: &str) -> Observation {
+fn hidden_in(namespace: &str) -> Observation {
     let (kind, cause) = (kind("secret"), HiddenCause::Forbidden);
     Observation::HiddenIn {
         kind,
@@ -184,21 +181,21 @@ fn blind_in(namespace: &str) -> Observation {
     }
 }
 
-/// Secrets may not be listed as a whole: shop is seen, bank is hidden, and of dark nobody has asked.
-fn divided_index() -> Index {
+/// Secrets may not be listed in the whole cluster: `shop` is visible, `bank` is hidden, and `dark` was not listed.
+fn per_namespace_index() -> Index {
     let mut index = fixture::index(
         "ns shop\n ns bank\n ns dark
          secret shop/a\n secret shop/b\n secret bank/a\n secret dark/a",
     );
-    apply(&mut index, divided(&["bank", "shop"]));
+    apply(&mut index, watched_in(&["bank", "shop"]));
     apply(&mut index, listed_in("shop", "secret shop/a"));
-    apply(&mut index, blind_in("bank"));
+    apply(&mut index, hidden_in("bank"));
     index
 }
 
 #[test]
-fn a_list_of_one_namespace_buries_only_its_own() {
-    let index = divided_index();
+fn list_of_one_namespace_removes_only_its_own_objects() {
+    let index = per_namespace_index();
     assert_eq!(presence(&index, "secret", "secret:shop/a"), "present");
     assert_eq!(presence(&index, "secret", "secret:shop/b"), "gone");
     for hidden in ["secret:bank/a", "secret:dark/a"] {
@@ -207,16 +204,16 @@ fn a_list_of_one_namespace_buries_only_its_own() {
 }
 
 #[test]
-fn gone_is_only_proven_where_it_would_be_seen() {
-    let mut index = divided_index();
+fn absence_is_proven_only_in_visible_namespaces() {
+    let mut index = per_namespace_index();
     assert_eq!(presence(&index, "secret", "secret:shop/never"), "gone");
     for hidden in ["secret:bank/never", "secret:bank/a", "secret:dark/never", "secret:dark/a"] {
-        assert_eq!(presence(&index, "secret", hidden), "cannot tell", "{hidden}");
+        assert_eq!(presence(&index, "secret", hidden), "unknown", "{hidden}");
     }
-    // A list of a namespace that is not watched for itself says nothing.
+    // A list of a namespace that is not watched proves nothing.
     apply(&mut index, listed_in("dark", ""));
-    assert_eq!(presence(&index, "secret", "secret:dark/a"), "cannot tell");
-    // As a whole again: one list answers everywhere.
+    assert_eq!(presence(&index, "secret", "secret:dark/a"), "unknown");
+    // Once the kind is listed in the whole cluster, one list answers for every namespace.
     apply(
         &mut index,
         Observation::Listed { kind: kind("secret"), objects: vec![object("secret bank/a")] },
@@ -227,8 +224,8 @@ fn gone_is_only_proven_where_it_would_be_seen() {
 }
 
 #[test]
-fn a_namespace_is_seen_into_although_another_is_hidden() {
-    let mut index = divided_index();
+fn namespace_is_visible_although_another_is_hidden() {
+    let mut index = per_namespace_index();
     assert_eq!(index.check_namespace_visible("shop"), Ok(()));
     let reason = UnknownReason::Hidden {
         resource: "secrets".to_owned(),
@@ -237,7 +234,7 @@ fn a_namespace_is_seen_into_although_another_is_hidden() {
     };
     assert_eq!(index.check_namespace_visible("bank"), Err(reason));
     assert!(index.check_namespace_visible("dark").is_err());
-    // A group that cannot be discovered could hold anything anywhere.
+    // A group whose discovery fails may have objects of any kind in any namespace.
     let resource = "wares.example.com/v1".to_owned();
     let (cause, message) = (HiddenCause::Discovery, ApiProblem::from(""));
     apply(&mut index, Observation::Hidden { resource, cause, message });
@@ -245,39 +242,39 @@ fn a_namespace_is_seen_into_although_another_is_hidden() {
 }
 
 #[test]
-fn a_namespace_that_becomes_hidden_later_cannot_be_told_there_alone() {
-    let mut index = divided_index();
+fn namespace_that_becomes_hidden_is_unknown_and_others_are_not() {
+    let mut index = per_namespace_index();
     let here = || (kind("secret"), Arc::from("bank"));
     let (kind, namespace) = here();
     apply(&mut index, Observation::VisibleIn { kind, namespace });
-    // It was never listed: to be seen again does not say what is there.
+    // The namespace was never listed, so its objects are still unknown when it is visible again.
     assert!(index.check_namespace_visible("bank").is_err());
     apply(&mut index, listed_in("bank", "secret bank/a"));
     assert_eq!(index.check_namespace_visible("bank"), Ok(()));
 
-    apply(&mut index, blind_in("shop"));
-    assert_eq!(presence(&index, "secret", "secret:shop/a"), "cannot tell");
-    assert_eq!(presence(&index, "secret", "secret:shop/b"), "cannot tell");
+    apply(&mut index, hidden_in("shop"));
+    assert_eq!(presence(&index, "secret", "secret:shop/a"), "unknown");
+    assert_eq!(presence(&index, "secret", "secret:shop/b"), "unknown");
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "present");
     assert_eq!(presence(&index, "secret", "secret:bank/never"), "gone");
-    // Its watch goes on where it was, so what was listed holds.
+    // The watch continues where it was, so the earlier list still holds.
     let namespace = "shop".into();
     apply(&mut index, Observation::VisibleIn { kind: here().0, namespace });
     assert_eq!(presence(&index, "secret", "secret:shop/b"), "gone");
 }
 
 #[test]
-fn a_divided_kind_is_synced_once_every_namespace_has_answered() {
+fn per_namespace_kind_is_synced_once_every_namespace_is_listed() {
     let mut index = fixture::index("ns shop\n ns bank");
-    apply(&mut index, divided(&["bank", "shop"]));
+    apply(&mut index, watched_in(&["bank", "shop"]));
     assert!(!index.is_synced());
     apply(&mut index, listed_in("shop", ""));
     assert!(!index.is_synced());
-    apply(&mut index, blind_in("bank"));
+    apply(&mut index, hidden_in("bank"));
     assert!(index.is_synced());
-    // A new namespace has not answered; the others have.
+    // The new namespace has not been listed; the others have.
     apply(&mut index, Observation::Applied(Box::new(object("ns new"))));
-    apply(&mut index, divided(&["bank", "new", "shop"]));
+    apply(&mut index, watched_in(&["bank", "new", "shop"]));
     assert!(!index.is_synced());
     assert_eq!(index.check_namespace_visible("shop"), Ok(()));
     apply(&mut index, listed_in("new", ""));
@@ -285,7 +282,7 @@ fn a_divided_kind_is_synced_once_every_namespace_has_answered() {
 }
 
 #[test]
-fn pods_are_seen_namespace_by_namespace() {
+fn pods_are_visible_namespace_by_namespace() {
     let mut index =
         fixture::index("ns shop\n ns bank\n deploy shop/web\n pod shop/web-a owner=deploy/web");
     let (pods, message) = (kind("pod"), ApiProblem::from(""));
@@ -308,34 +305,34 @@ fn pods_are_seen_namespace_by_namespace() {
 }
 
 #[test]
-fn what_was_in_a_namespace_that_is_gone_is_gone_with_it() {
-    let mut index = divided_index();
+fn objects_of_a_deleted_namespace_are_gone() {
+    let mut index = per_namespace_index();
     for namespace in ["bank", "dark"] {
         let uid = uid(&format!("ns:{namespace}"));
         apply(&mut index, Observation::Deleted { kind: kind("ns"), uid });
     }
-    // Nobody has asked of dark, and no longer asks of bank: a namespace goes when nothing is in it any more.
+    // `dark` was not listed, and `bank` is no longer watched. A namespace that is gone is empty.
     assert_eq!(presence(&index, "secret", "secret:dark/a"), "gone");
-    assert_eq!(presence(&index, "secret", "secret:bank/a"), "cannot tell");
-    apply(&mut index, divided(&["shop"]));
+    assert_eq!(presence(&index, "secret", "secret:bank/a"), "unknown");
+    apply(&mut index, watched_in(&["shop"]));
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "gone");
     assert!(
         index.get(&uid("secret:bank/a")).is_none() && index.get(&uid("secret:dark/a")).is_none()
     );
     assert_eq!(presence(&index, "secret", "secret:shop/a"), "present");
 
-    // Where namespaces themselves are hidden, none is known to be gone.
+    // If namespaces themselves are hidden, none of them is known to be gone.
     let resource = "namespaces".to_owned();
     let (cause, message) = (HiddenCause::Forbidden, ApiProblem::from(""));
     apply(&mut index, Observation::Hidden { resource, cause, message });
-    assert_eq!(presence(&index, "secret", "secret:bank/a"), "cannot tell");
+    assert_eq!(presence(&index, "secret", "secret:bank/a"), "unknown");
 }
 
 #[test]
-fn a_divided_kind_is_one_record_that_says_how_much_is_hidden() {
+fn per_namespace_kind_is_one_record_with_the_number_of_hidden_namespaces() {
     let message =
         |index: &Index| index.hidden_kinds().remove("secrets").map(|hidden| hidden.message);
-    let mut index = divided_index();
+    let mut index = per_namespace_index();
     let whole = Box::new(ApiProblem::from("secrets is forbidden"));
     let hidden = |hidden, of, named: &[&str]| ProblemCode::HiddenInNamespaces {
         hidden,
@@ -346,22 +343,22 @@ fn a_divided_kind_is_one_record_that_says_how_much_is_hidden() {
     assert_eq!(message(&index), Some(hidden(2, 3, &["bank", "dark"]).into()));
     let many: Vec<String> = (0..40).map(|number| format!("ns n{number:02}")).collect();
     let mut crowd = fixture::index(&many.join("\n"));
-    apply(&mut crowd, divided(&["n00"]));
+    apply(&mut crowd, watched_in(&["n00"]));
     assert_eq!(message(&crowd), Some(hidden(39, 40, &["n01", "n02", "n03"]).into()));
 
     for line in ["ns bank", "ns dark"] {
         let Object { kind, uid, .. } = object(line);
         apply(&mut index, Observation::Deleted { kind, uid });
     }
-    apply(&mut index, divided(&["shop"]));
-    assert_eq!(message(&index), None, "everything that is known is seen");
+    apply(&mut index, watched_in(&["shop"]));
+    assert_eq!(message(&index), None, "all known objects are visible");
 
     let resource = "namespaces".to_owned();
     let (cause, no) = (HiddenCause::Forbidden, ApiProblem::from(""));
     apply(&mut index, Observation::Hidden { resource, cause, message: no });
     assert_eq!(message(&index), Some(ProblemCode::NamespacesUnknown { seen: 1, whole }.into()));
 
-    // The whole fails otherwise: that is what is said, and nothing of the namespaces holds.
+    // Listing the whole cluster fails for another reason, which then applies to every namespace.
     let resource = "secrets".to_owned();
     let (cause, failing) = (HiddenCause::Failing, ApiProblem::from("boom"));
     apply(&mut index, Observation::Hidden { resource, cause, message: failing });

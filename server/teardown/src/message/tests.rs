@@ -18,7 +18,7 @@ fn now(records: &[(u64, &str)]) -> Vec<Record> {
 }
 
 #[test]
-fn only_the_last_state_of_what_changed_is_sent() {
+fn delta_contains_only_the_last_state_of_changed_records() {
     let mut server = view(0, &[(1, "a"), (2, "b"), (3, "c")]);
     let delta = server.advance(now(&[(1, "a"), (2, "B"), (4, "d")])).unwrap();
     let Message::Delta { put, remove, previous, revision } = &delta else { panic!("{delta:?}") };
@@ -33,7 +33,7 @@ fn only_the_last_state_of_what_changed_is_sent() {
 }
 
 #[test]
-fn a_delta_given_twice_is_ignored_and_a_gap_is_refused() {
+fn repeated_delta_is_ignored_and_gap_is_refused() {
     let mut server = view(0, &[]);
     let mut reader = server.clone();
     let first = server.advance(now(&[(1, "a")])).unwrap();
@@ -48,7 +48,7 @@ fn a_delta_given_twice_is_ignored_and_a_gap_is_refused() {
 }
 
 #[test]
-fn a_snapshot_replaces_everything_whatever_its_number() {
+fn snapshot_of_any_revision_replaces_all_records() {
     let mut reader = view(900, &[(1, "old"), (2, "old")]);
     let server = view(3, &[(2, "new")]);
     let changed = reader.apply(server.snapshot()).unwrap();
@@ -57,7 +57,7 @@ fn a_snapshot_replaces_everything_whatever_its_number() {
 }
 
 #[test]
-fn a_number_from_another_boot_never_fits() {
+fn delta_of_another_boot_is_refused() {
     let mut reader = view(0, &[]);
     let mut restarted = View::new(Revision { boot: 1, count: 0 }, []);
     let delta = restarted.advance(now(&[(1, "a")])).unwrap();
@@ -65,7 +65,7 @@ fn a_number_from_another_boot_never_fits() {
 }
 
 #[test]
-fn numbers_and_topics_are_read_as_they_are_written() {
+fn revisions_and_topics_parse_their_own_text() {
     let revision = Revision { boot: u64::MAX, count: 12 };
     assert_eq!(revision.to_string().parse(), Ok(revision));
     for bad in ["", ":", "x:1", "1:-1", "1", "1:2:3", "ffffffffffffffffff:1"] {

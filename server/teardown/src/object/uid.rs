@@ -5,13 +5,15 @@ use std::{borrow::Cow, fmt, sync::Arc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::{Uuid, fmt::Hyphenated};
 
-/// `metadata.uid`: the identity of an object. A name used again is another object with another UID.
+/// `metadata.uid`: the identity of an object. If a name is used again, the new object has another UID.
 ///
-/// Kubernetes makes them as UUIDs but promises no more than a string, so both are kept, each as it is written.
+/// Kubernetes creates UIDs as UUIDs but only promises a string, so both forms are supported, and each is written back
+/// unchanged.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Uid(Form);
 
-/// What is no UUID, or not written as one usually is, cannot be [`Form::Uuid`]: two that are equal are equal as text.
+/// A text that is not a UUID in its usual form must not become [`Form::Uuid`], because two equal UIDs must be equal as
+/// texts.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Form {
     Uuid(Uuid),
@@ -66,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_comes_back_as_it_was() {
+    fn every_text_is_written_back_unchanged() {
         let texts = [
             "0b51c9d1-77aa-4c1e-9f8a-1f2f3f4f5f6f",
             "0B51C9D1-77AA-4C1E-9F8A-1F2F3F4F5F6F",
@@ -77,7 +79,7 @@ mod tests {
             "",
         ];
         let all: std::collections::HashSet<Uid> = texts.into_iter().map(Uid::new).collect();
-        assert_eq!(all.len(), texts.len(), "none is taken for another");
+        assert_eq!(all.len(), texts.len(), "no two of them are equal");
         for text in texts {
             assert_eq!(Uid::new(text).to_string(), text);
             let json = serde_json::to_string(&Uid::new(text)).unwrap();
@@ -87,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_one_takes_no_memory_of_its_own() {
+    fn usual_uid_needs_no_allocation() {
         assert!(matches!(Uid::new("0b51c9d1-77aa-4c1e-9f8a-1f2f3f4f5f6f").0, Form::Uuid(_)));
         assert_eq!(size_of::<Uid>(), 24);
     }

@@ -1,4 +1,4 @@
-//! What becomes of the bytes on the volumes that a plan concerns.
+//! Determines the fate of the data on the volumes that a plan affects.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,39 +13,39 @@ use crate::{
     unit::Unit,
 };
 
-/// What happens to the data behind one volume.
+/// The fate of the data on one volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFate {
     /// The volume.
     pub volume: ObjectRef,
     /// The claim bound to it, if there is one.
     pub claim: Option<ObjectRef>,
-    /// Its capacity, as written.
+    /// Its capacity, as the API writes it.
     pub capacity: Option<String>,
-    /// Where the bytes are.
+    /// The place where the data is stored.
     pub source: Option<String>,
-    /// Its reclaim policy; none where the volume cannot be seen.
+    /// Its reclaim policy; none if the volume is hidden.
     pub reclaim: Option<Reclaim>,
-    /// What becomes of the bytes.
+    /// The fate of the data.
     pub fate: Fate,
 }
 
-/// What becomes of data.
+/// The possible fates of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Fate {
-    /// Destroyed: the volume goes, or is scrubbed.
+    /// Destroyed: the volume is deleted or scrubbed.
     Destroyed,
-    /// Nobody can tell: the volume cannot be seen.
+    /// Unknown: the volume is hidden.
     Unknown,
-    /// The volume object goes or is Released; the bytes stay where they are.
+    /// The volume object is deleted or becomes Released; the data stays in its place.
     LeftBehind,
     /// The volume stays in use.
     Kept,
 }
 
-/// What becomes of the bytes behind every volume of the unit, and behind every claim that goes: the claim decides over
-/// them, whosever the volume is, and whether or not it can be seen.
+/// The fate of the data on every volume of the unit, and behind every claim to delete. The claim decides over the data,
+/// even if the volume is hidden or belongs to another unit.
 pub(super) fn fates(
     index: &Index,
     graph: &Graph,
@@ -73,7 +73,7 @@ pub(super) fn fates(
         let Facts::Claim(claim) = &object.facts else { return None };
         let name = claim.volume.as_ref().filter(|_| !kept.contains_key(&object.uid))?;
         let Some(found) = index.find("", "PersistentVolume", None, name) else {
-            return unseen(object, claim, name, index);
+            return fate_of_hidden_volume(object, claim, name, index);
         };
         let Facts::Volume(volume) = &found.facts else { return None };
         let is_bound = claim_of(found).is_some_and(|bound| bound.uid == object.uid);
@@ -85,7 +85,7 @@ pub(super) fn fates(
     data
 }
 
-/// A volume that is recycled stays, and is scrubbed
+/// A recycled volume stays, but its data is scrubbed
 /// (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#recycle>).
 fn after_its_claim(reclaim: Reclaim) -> Fate {
     match reclaim {
@@ -105,8 +105,8 @@ fn data_fate(object: &Object, volume: &Volume, claim: Option<&Object>, fate: Fat
     }
 }
 
-/// The volume of a name, whether or not it can be seen.
-pub(crate) fn volume_called(name: &Arc<str>) -> ObjectRef {
+/// The name of a volume, which may be hidden.
+pub(crate) fn volume_named(name: &Arc<str>) -> ObjectRef {
     ObjectRef {
         group: "".into(),
         kind: "PersistentVolume".into(),
@@ -115,10 +115,15 @@ pub(crate) fn volume_called(name: &Arc<str>) -> ObjectRef {
     }
 }
 
-/// A claim whose volume is not known; nothing, where that proves that there is none.
-fn unseen(object: &Object, claim: &Claim, name: &Arc<str>, index: &Index) -> Option<DataFate> {
+/// The fate of a claim's data while its volume is not known; none if it is proven that the volume does not exist.
+fn fate_of_hidden_volume(
+    object: &Object,
+    claim: &Claim,
+    name: &Arc<str>,
+    index: &Index,
+) -> Option<DataFate> {
     (!index.can_see_volumes()).then(|| DataFate {
-        volume: volume_called(name),
+        volume: volume_named(name),
         claim: Some(object.reference()),
         capacity: claim.capacity.as_deref().map(str::to_owned),
         source: None,

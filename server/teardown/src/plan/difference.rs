@@ -1,4 +1,4 @@
-//! How a plan differs from one that was confirmed.
+//! Compares a plan with one that was confirmed earlier.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,43 +10,45 @@ use crate::{
     relation::{DeletionPhase, EdgeKind},
 };
 
-/// How the cluster differs from a plan that was made earlier.
+/// A difference between a new plan and one that was made earlier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Difference {
-    /// A new plan would take this object, the old one does not know it.
+    /// The new plan deletes this object, and the old plan does not know it.
     Added {
         /// The object.
         object: ObjectRef,
     },
-    /// The old plan takes this object, a new one would not: it is gone or kept.
+    /// The old plan deletes this object, and the new plan does not: it is gone or kept.
     Removed {
         /// The object.
         object: ObjectRef,
     },
-    /// The name is another object's now.
+    /// The name belongs to another object now.
     Recreated {
         /// The object.
         object: ObjectRef,
     },
-    /// The same object would be taken in another way or another place.
+    /// The new plan deletes the same object by another action or in another order.
     Changed {
         /// The object.
         object: ObjectRef,
     },
-    /// A kind cannot be seen any more, so that the new plan knows nothing of it.
+    /// A kind is hidden now, so the new plan has no objects of it.
     Hidden {
         /// The kind as a path names it, or the group version.
         resource: String,
     },
 }
 
-/// How a new plan of the same unit differs from what a person confirmed; empty where the old one may still be performed.
+/// The differences between a new plan of the same unit and the one that a person confirmed. If there are none, the old
+/// plan may still be executed.
 ///
-/// What a controller makes or removes on behalf of an object of both plans is no difference: the Job of a CronJob, the
-/// Pods of a rollout, what a network keeps of a Pod. The garbage collector takes it with its owner. Where it has to go before something else, it is none
-/// only if the old plan waits there until its owner has no Pods. Anything else that an owner brought along is one, as
-/// nobody has confirmed its end: a claim, a snapshot, whatever an operator makes. So is data that would now be lost.
+/// Objects that a controller creates or removes on behalf of an object of both plans are no difference: the Job of a
+/// CronJob, the Pods of a rollout, a network plugin's objects for a Pod. The garbage collector deletes them with their
+/// owner. If such an object has to go before another step, it is only ignored if that step of the old plan already
+/// waits until the owner has no Pods. Any other dependent is a difference, because nobody has confirmed its deletion: a
+/// claim, a snapshot, any other object of an operator. Data that would now be lost is a difference too.
 pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
     let olds: BTreeMap<&ObjectRef, &Step> =
         old.steps.iter().map(|step| (&step.object, step)).collect();
@@ -54,7 +56,8 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
         new.steps.iter().map(|step| (&step.object, step)).collect();
     let vanished = taken_by_owners(old, new, |_| true);
     let appeared = taken_by_owners(new, old, |step| {
-        is_made_in_passing(&step.kind) || owners(new, step).any(|owner| owner.kind.is("", "Pod"))
+        is_created_by_controllers(&step.kind)
+            || owners(new, step).any(|owner| owner.kind.is("", "Pod"))
     });
     let kept: BTreeSet<&Uid> = new.kept.iter().map(|kept| &kept.uid).collect();
     let gone = olds.iter().filter_map(|(object, before)| match news.get(object) {
@@ -84,16 +87,16 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
         .collect()
 }
 
-/// What controllers of Kubernetes make and remove all the time.
-pub(crate) fn is_made_in_passing(kind: &Kind) -> bool {
+/// Kinds that the controllers of Kubernetes create and remove all the time.
+pub(crate) fn is_created_by_controllers(kind: &Kind) -> bool {
     kind.is("", "Pod")
         || kind.is("apps", "ReplicaSet")
         || kind.is("apps", "ControllerRevision")
         || kind.is("batch", "Job")
 }
 
-/// The objects of a plan, of this sort, that the other one lacks and that the garbage collector takes with an owner
-/// both have.
+/// The objects with this role in a plan that the other plan lacks, and that the garbage collector deletes with an owner
+/// which is in both plans.
 fn taken_by_owners<'a>(
     plan: &'a Plan,
     other: &'a Plan,
@@ -103,7 +106,7 @@ fn taken_by_owners<'a>(
     let with_dependents =
         |step: &Step| step.action == StepAction::Delete { propagation: Propagation::Background };
     let mut taken = BTreeSet::new();
-    // Owners stand before what they own.
+    // Steps are ordered so that an owner is before its dependents.
     for step in &plan.steps {
         if others.contains_key(&step.uid) || step.holds_storage || !is_one(step) {
             continue;
@@ -126,9 +129,10 @@ fn owners<'a>(plan: &'a Plan, step: &'a Step) -> impl Iterator<Item = &'a Step> 
     blockers.filter_map(|blocker| plan.step(blocker.step))
 }
 
-/// Whether something is in front of a step that was not, or has to get further. Less in front changes nothing: what has
-/// gone is proven gone at once. Nor does what appeared and is gone anyway once the step waits no longer; a namespace
-/// waits for all that is in it. That a name is another object's now is said of that object.
+/// Whether a step waits for more than before: for a new step, or for a later deletion phase. Fewer blockers change
+/// nothing, because their objects are proven gone. A new object that is gone when the other blockers are gone changes
+/// nothing either, except for a namespace, which waits for everything in it. A name that belongs to another object now
+/// is reported for that object.
 fn waits_for_more(
     (old, before): (&Plan, &Step),
     (new, after): (&Plan, &Step),
@@ -155,7 +159,7 @@ fn waits_for_more(
     })
 }
 
-/// Whether one of these owns the step's object, or an owner of it.
+/// Whether one of these steps has an object that owns the step's object, directly or indirectly.
 fn descends_from(plan: &Plan, step: &Step, ancestors: &BTreeSet<&Uid>) -> bool {
     owners(plan, step)
         .any(|owner| ancestors.contains(&owner.uid) || descends_from(plan, owner, ancestors))

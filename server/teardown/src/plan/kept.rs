@@ -1,4 +1,4 @@
-//! What belongs to a unit and stays, and why.
+//! Finds the objects of a unit that stay, and the reasons.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,63 +18,63 @@ use crate::{
 pub struct Kept {
     /// Its identity.
     pub uid: Uid,
-    /// What a person calls it.
+    /// Its kind, namespace and name.
     pub object: ObjectRef,
-    /// Why it stays.
+    /// The reason why it stays.
     pub reason: KeptReason,
 }
 
-/// Why an object of the unit stays.
+/// The reasons why an object of the unit stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum KeptReason {
-    /// Something that is not part of the unit uses it.
+    /// An object outside the unit uses it.
     UsedBy {
-        /// What uses it.
+        /// The object that uses it.
         user: ObjectRef,
-        /// How.
+        /// The kind of the edge between them.
         edge: EdgeKind,
         /// The field and value the edge comes from.
         reason: Reason,
     },
-    /// Something that is kept itself needs it.
+    /// A kept object needs it.
     NeededBy {
-        /// What needs it.
+        /// The object that needs it.
         user: ObjectRef,
-        /// How.
+        /// The kind of the edge between them.
         edge: EdgeKind,
         /// The field and value the edge comes from.
         reason: Reason,
     },
-    /// A Retain volume that nobody declared part of the unit: it is left as Released, its data with it.
+    /// A Retain volume that is not declared part of the unit: it becomes Released, and its data is kept.
     RetainedVolume,
-    /// A volume that nobody declared part of the unit and that is scrubbed and offered again: it stays, its data does not.
+    /// A Recycle volume that is not declared part of the unit: it stays and is offered again, but its data is scrubbed.
     RecycledVolume,
     /// The cluster needs it: a node, or a namespace that is `default` or begins with `kube-`.
     Protected,
-    /// It gives people their rights in a namespace and is not declared part of the unit: it goes with the namespace,
-    /// for whoever takes the unit apart may hold their rights through it.
+    /// It gives people rights in a namespace and is not declared part of the unit. It goes with the namespace, because
+    /// the person who runs the teardown may have their rights through it.
     Access,
-    /// The cluster makes it and removes it by itself.
+    /// The cluster creates and removes it by itself.
     MadeByCluster,
-    /// What controls it cannot be seen and may be there: it would go before its owner, and be made again.
+    /// Its controller is hidden and may exist. The controller would re-create it after its deletion.
     HiddenController {
         /// The owner's kind, as the object names it.
         kind: Arc<str>,
         /// The owner's name.
         name: Arc<str>,
     },
-    /// Others may use it, and not all who could can be seen: what mounts a claim that says nothing of itself, the Pods of
-    /// an account that a binding gives rights, the claim that a volume names, the objects of a definition's kind.
+    /// It may have users of a kind that is hidden: Pods that mount a claim, Pods of a ServiceAccount that a binding
+    /// gives rights, the claim that a volume names, or objects of a definition's kind.
     HiddenUsers {
-        /// The kind that cannot be seen, as a path names it.
+        /// The hidden kind, as a path names it.
         resource: String,
-        /// Where it cannot; everywhere if none.
+        /// The namespace in which it is hidden; none if it is hidden everywhere.
         namespace: Option<Arc<str>>,
     },
 }
 
-/// Why each member of the unit that stays does so.
+/// The reason for each member of the unit that stays.
 pub(super) fn reasons(
     index: &Index,
     graph: &Graph,
@@ -82,7 +82,7 @@ pub(super) fn reasons(
     now: Timestamp,
 ) -> BTreeMap<Uid, KeptReason> {
     let mut kept = kept_from_the_start(index, graph, unit, now);
-    keep_what_is_needed(index, graph, unit, &mut kept);
+    keep_needed_objects(index, graph, unit, &mut kept);
     bind_volumes_whose_claims_stay(index, graph, unit, &mut kept);
     let volumes = unit.members.iter().filter(|uid| !kept.contains_key(*uid));
     let volumes = volumes.filter_map(|uid| index.get(uid));
@@ -96,10 +96,11 @@ pub(super) fn reasons(
     kept
 }
 
-/// How many objects of the unit a plan would keep because something outside the unit uses them.
+/// The number of objects of the unit that a plan would keep because an object outside the unit uses them.
 pub fn shared(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> usize {
     let kept = kept_from_the_start(index, graph, unit, now);
-    // Users outside come first among the reasons, so what is kept on the way changes no answer.
+    // Users outside the unit come first among the reasons, so the objects that are kept on the way do not change the
+    // result.
     let used = |uid: &&Uid| {
         let reason = users(uid, index, graph, unit, &kept);
         !kept.contains_key(*uid) && matches!(reason, Some(KeptReason::UsedBy { .. }))
@@ -129,7 +130,7 @@ fn kept_from_the_start(
             } else if let Some(owner) = index.hidden_controller(object, now) {
                 KeptReason::HiddenController { kind: owner.kind.clone(), name: owner.name.clone() }
             } else {
-                return hidden_pod_kind(object, index, graph, unit)
+                return hidden_users(object, index, graph, unit)
                     .or_else(|| reserved(object, index, |claim| !unit.members.contains(claim)))
                     .map(|reason| (object.uid.clone(), reason));
             };
@@ -138,13 +139,9 @@ fn kept_from_the_start(
         .collect()
 }
 
-/// Whether others may use an object that nobody sees. Where Pods of the unit's own are hidden, no run is started at all.
-fn hidden_pod_kind(
-    object: &Object,
-    index: &Index,
-    graph: &Graph,
-    unit: &Unit,
-) -> Option<KeptReason> {
+/// The reason to keep an object that may have hidden users. Hidden Pods of the unit itself do not matter here, because
+/// no run starts while they are hidden.
+fn hidden_users(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
     let (resource, namespace) = match &object.facts {
         Facts::Binding(_) => {
             let is_hidden = |namespace: &&Arc<str>| {
@@ -170,7 +167,7 @@ fn hidden_pod_kind(
     Some(KeptReason::HiddenUsers { resource: resource.to_owned(), namespace: namespace.cloned() })
 }
 
-/// The claim that stays for which a volume is reserved, though it is not bound to it yet.
+/// The claim that stays and for which a volume is reserved, although the two are not bound yet.
 fn reserved(object: &Object, index: &Index, stays: impl Fn(&Uid) -> bool) -> Option<KeptReason> {
     let Facts::Volume(volume) = &object.facts else { return None };
     let claim = index.claim_of(volume).ok()??;
@@ -183,7 +180,7 @@ fn reserved(object: &Object, index: &Index, stays: impl Fn(&Uid) -> bool) -> Opt
     Some(KeptReason::UsedBy { user: claim.reference(), edge: EdgeKind::Binds, reason })
 }
 
-/// A volume that came into the unit only because a claim of it is bound to it, and that does not go with the claim.
+/// Whether a volume is in the unit only because its claim is, and is not deleted with the claim.
 fn outlives_its_claim(object: &Object, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
     let Facts::Volume(volume) = &object.facts else { return None };
     let bound = graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds);
@@ -195,7 +192,8 @@ fn outlives_its_claim(object: &Object, graph: &Graph, unit: &Unit) -> Option<Kep
     (bound && !is_declared(object, unit)).then_some(reason)
 }
 
-/// A binding of people in a namespace, or a Role that only such bindings give, unless the unit claims it by its label.
+/// Whether an object is a binding of people in a namespace, or a Role that only such bindings refer to, unless its
+/// label declares it part of the unit.
 fn is_access(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> bool {
     if is_declared(object, unit) || object.namespace.is_none() {
         return false;
@@ -218,7 +216,7 @@ fn is_declared(object: &Object, unit: &Unit) -> bool {
     object.labels.get(PART_OF).is_some_and(|name| **name == *unit.id.as_str())
 }
 
-fn keep_what_is_needed(
+fn keep_needed_objects(
     index: &Index,
     graph: &Graph,
     unit: &Unit,
@@ -239,7 +237,7 @@ fn keep_what_is_needed(
     }
 }
 
-/// A volume that would outlive its claim is not released, nor scrubbed, where the claim stays.
+/// A volume that would outlive its claim is neither released nor scrubbed if the claim stays.
 fn bind_volumes_whose_claims_stay(
     index: &Index,
     graph: &Graph,
@@ -262,8 +260,8 @@ fn bind_volumes_whose_claims_stay(
     }
 }
 
-/// What stays and goes before this object, so that this object has to stay as well. Of several the one that a person
-/// knows best: what nothing owns, then by name.
+/// The object that stays and has to go before this one, so that this one stays too. Of several, the one that a person
+/// knows best: first those without an owner, then by name.
 fn users(
     uid: &Uid,
     index: &Index,
@@ -272,7 +270,7 @@ fn users(
     kept: &BTreeMap<Uid, KeptReason>,
 ) -> Option<KeptReason> {
     let staying = |first: &Uid| match kept.get(first) {
-        // It goes with its namespace and must not hold it.
+        // Such an object goes with its namespace and must not keep it.
         Some(KeptReason::Access) => false,
         Some(_) => true,
         None => !unit.members.contains(first),

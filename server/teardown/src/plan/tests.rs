@@ -46,7 +46,7 @@ fn plan_of(fixture: &str, unit: &str) -> Result<Plan, PlanError> {
     plan(&index, &graph, &units[&UnitId::new(unit)], fixture::now())
 }
 
-/// A plan as a person would note it down.
+/// A plan in a short notation.
 fn text(plan: &Plan) -> String {
     let mut lines = Vec::new();
     for step in &plan.steps {
@@ -94,7 +94,7 @@ fn text(plan: &Plan) -> String {
 }
 
 #[test]
-fn a_unit_is_taken_apart_in_order_and_what_others_need_stays() {
+fn plan_orders_the_unit_and_keeps_objects_that_others_need() {
     insta::assert_snapshot!(text(&plan_of(CONSORTIUM, "consortium").unwrap()), @r"
     1 sts:org1/couch
     1 hpa:org1/peer
@@ -125,7 +125,7 @@ fn a_unit_is_taken_apart_in_order_and_what_others_need_stays() {
 }
 
 #[test]
-fn a_circle_is_refused_with_its_path() {
+fn cycle_is_refused_with_its_path() {
     let circle = "
         cm shop/a of=shop owner=cm/c
         cm shop/b of=shop owner=cm/a
@@ -141,7 +141,7 @@ fn a_circle_is_refused_with_its_path() {
 }
 
 #[test]
-fn a_unit_of_which_nothing_may_go_has_no_plan() {
+fn unit_without_deletable_objects_has_no_plan() {
     let fixture = "
         cm shop/a of=shop
         pod shop/reader uses=config:a
@@ -164,7 +164,7 @@ fn namespaces_the_cluster_needs_are_never_steps() {
 }
 
 #[test]
-fn a_namespace_is_a_unit_with_everything_in_it() {
+fn namespace_unit_contains_everything_in_it() {
     insta::assert_snapshot!(text(&plan_of(CONSORTIUM, "ns:org2").unwrap()), @r"
     1 deploy:org2/reader
     2 pod:org2/reader-a < deploy:org2/reader
@@ -177,7 +177,7 @@ fn a_namespace_is_a_unit_with_everything_in_it() {
 }
 
 #[test]
-fn a_volume_whose_claim_stays_is_not_said_to_be_released() {
+fn volume_of_a_kept_claim_is_kept_and_not_released() {
     for reclaim in ["Retain", "Recycle", "Delete"] {
         let fixture = format!(
             "
@@ -191,7 +191,7 @@ fn a_volume_whose_claim_stays_is_not_said_to_be_released() {
         let needed = "keep pv:pv-data: needed by PersistentVolumeClaim shop/data (Binds)";
         assert!(plan.contains(needed), "{reclaim}: {plan}");
     }
-    // Whoever else is concerned with it does not hold its data.
+    // Other objects that refer to the volume do not keep its data.
     let owned = "
         deploy other/pool
         pvc shop/data of=shop volume=pv-data
@@ -202,7 +202,7 @@ fn a_volume_whose_claim_stays_is_not_said_to_be_released() {
 }
 
 #[test]
-fn claims_that_a_statefulset_owns_do_not_go_before_its_pods() {
+fn claims_owned_by_a_statefulset_go_after_its_pods() {
     let fixture = "
         sts shop/db of=shop selector=app:db template=app:db templates=data whenDeleted=Delete
         pod shop/db-0 owner=sts/db labels=app:db uses=claim:data-db-0
@@ -216,7 +216,7 @@ fn claims_that_a_statefulset_owns_do_not_go_before_its_pods() {
 }
 
 #[test]
-fn a_statefulset_whose_claims_go_with_it_leaves_them_where_they_cannot_be_seen() {
+fn statefulset_that_deletes_its_claims_orphans_them_while_claims_are_hidden() {
     let fixture = "
         sts shop/db of=shop selector=app:db template=app:db templates=data whenDeleted=Delete
         pod shop/db-0 owner=sts/db labels=app:db uses=claim:data-db-0
@@ -228,7 +228,7 @@ fn a_statefulset_whose_claims_go_with_it_leaves_them_where_they_cannot_be_seen()
 }
 
 #[test]
-fn what_is_kept_does_not_go_with_its_owner() {
+fn owner_of_a_kept_object_orphans_it() {
     let fixture = "
         Widget.example.com shop/main of=shop
         deploy shop/web owner=Widget.example.com/main of=shop template=app:web
@@ -250,7 +250,7 @@ fn what_is_kept_does_not_go_with_its_owner() {
 }
 
 #[test]
-fn what_an_operator_owns_waits_for_its_pods_nevertheless() {
+fn objects_of_an_operator_wait_for_its_pods() {
     let fixture = "
         Cluster.db.example shop/db of=shop
         sts shop/db owner=Cluster.db.example/db selector=app:db template=app:db uses=secret:login
@@ -274,7 +274,7 @@ fn what_an_operator_owns_waits_for_its_pods_nevertheless() {
 }
 
 #[test]
-fn what_waits_for_its_owners_alone_is_left_to_the_collector() {
+fn objects_that_wait_only_for_their_owners_are_left_to_the_collector() {
     let fixture = "
         cronjob shop/report of=shop template=app:report
         job shop/report-1 owner=cronjob/report template=app:report
@@ -296,7 +296,7 @@ fn what_waits_for_its_owners_alone_is_left_to_the_collector() {
 }
 
 #[test]
-fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
+fn plans_are_equal_only_for_equal_clusters() {
     let first = plan_of(CONSORTIUM, "consortium").unwrap();
     let again = plan_of(CONSORTIUM, "consortium").unwrap();
     assert_eq!(first, again);
@@ -305,16 +305,16 @@ fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
     let renewed = CONSORTIUM.replace("cm org1/core ", "cm org1/core uid=younger ");
     let moved = plan_of(&renewed, "consortium").unwrap();
     assert_ne!(first.hash, moved.hash);
-    assert_eq!(told(&first, &moved), ["recreated ConfigMap org1/core"]);
+    assert_eq!(changes(&first, &moved), ["recreated ConfigMap org1/core"]);
 
     let fewer = without("hpa ");
     assert_eq!(
-        told(&first, &plan_of(&fewer, "consortium").unwrap()),
+        changes(&first, &plan_of(&fewer, "consortium").unwrap()),
         ["removed HorizontalPodAutoscaler org1/peer"]
     );
-    // Whoever confirmed the plan without the autoscaler had nothing in front of the Deployment.
+    // The confirmed plan had no autoscaler in front of the Deployment.
     assert_eq!(
-        told(&plan_of(&fewer, "consortium").unwrap(), &first),
+        changes(&plan_of(&fewer, "consortium").unwrap(), &first),
         [
             "changed Namespace org1",
             "changed Deployment org1/peer",
@@ -323,12 +323,12 @@ fn a_plan_is_the_same_for_the_same_cluster_and_another_for_another() {
     );
 }
 
-/// The fixture without the lines that contain this.
+/// The fixture without the lines that contain this text.
 fn without(line: &str) -> String {
     CONSORTIUM.lines().filter(|text| !text.contains(line)).collect::<Vec<_>>().join("\n")
 }
 
-fn told(old: &Plan, new: &Plan) -> Vec<String> {
+fn changes(old: &Plan, new: &Plan) -> Vec<String> {
     differences(old, new)
         .into_iter()
         .map(|difference| match difference {
@@ -342,7 +342,7 @@ fn told(old: &Plan, new: &Plan) -> Vec<String> {
 }
 
 #[test]
-fn what_controllers_make_for_a_planned_object_is_no_difference() {
+fn objects_that_controllers_create_for_a_planned_object_are_no_difference() {
     let before = format!(
         "{CONSORTIUM}\n cronjob org1/report of=consortium template=app:report uses=config:core"
     );
@@ -354,43 +354,44 @@ fn what_controllers_make_for_a_planned_object_is_no_difference() {
     let old = plan_of(&before, "consortium").unwrap();
     let new = plan_of(&fired, "consortium").unwrap();
     assert_ne!(old.hash, new.hash);
-    assert_eq!(told(&old, &new), Vec::<String>::new());
-    assert_eq!(told(&new, &old), Vec::<String>::new(), "the Job was cleaned up");
+    assert_eq!(changes(&old, &new), Vec::<String>::new());
+    assert_eq!(changes(&new, &old), Vec::<String>::new(), "the Job was cleaned up");
 
     let rolled = CONSORTIUM.replace("peer-1", "peer-2");
     let old = plan_of(CONSORTIUM, "consortium").unwrap();
-    assert_eq!(told(&old, &plan_of(&rolled, "consortium").unwrap()), Vec::<String>::new());
+    assert_eq!(changes(&old, &plan_of(&rolled, "consortium").unwrap()), Vec::<String>::new());
 }
 
 #[test]
-fn what_its_owner_would_leave_behind_or_would_take_data_is_a_difference() {
+fn new_dependents_that_would_be_orphaned_or_hold_data_are_a_difference() {
     let old = plan_of(CONSORTIUM, "consortium").unwrap();
     // A claim, although the StatefulSet owns it.
     let scaled = format!("{CONSORTIUM}\n pvc org1/data-couch-1 owner=sts/couch volume=pv-couch-1");
     let scaled = plan_of(&scaled, "consortium").unwrap();
     assert!(
-        told(&old, &scaled).contains(&"added PersistentVolumeClaim org1/data-couch-1".to_owned())
+        changes(&old, &scaled)
+            .contains(&"added PersistentVolumeClaim org1/data-couch-1".to_owned())
     );
 
-    // A Pod of a workload that is deleted with its dependents orphaned.
+    // A Pod of a workload whose DELETE orphans its dependents.
     let owning =
         CONSORTIUM.replace("pvc org1/data-couch-0 ", "pvc org1/data-couch-0 owner=sts/couch ");
     let more = format!("{owning}\n pod org1/couch-1 owner=sts/couch labels=app:couch");
     let (owning, more) =
         (plan_of(&owning, "consortium").unwrap(), plan_of(&more, "consortium").unwrap());
-    assert!(told(&owning, &more).contains(&"added Pod org1/couch-1".to_owned()));
+    assert!(changes(&owning, &more).contains(&"added Pod org1/couch-1".to_owned()));
 
-    // One that is owned but stays now, because somebody else came to need it.
+    // A dependent that stays now, because an object outside the unit uses it.
     let owned = CONSORTIUM.replace("cm org1/core ", "cm org1/core owner=deploy/peer ");
     let used = format!("{owned}\n deploy org1/reader of=bystander template=app:r uses=config:core");
     let (owned, used) =
         (plan_of(&owned, "consortium").unwrap(), plan_of(&used, "consortium").unwrap());
-    assert!(told(&owned, &used).contains(&"removed ConfigMap org1/core".to_owned()));
+    assert!(changes(&owned, &used).contains(&"removed ConfigMap org1/core".to_owned()));
 }
 
 #[test]
-fn what_gives_people_their_rights_goes_with_its_namespace() {
-    // Whoever runs the plan may hold them through this very binding.
+fn bindings_of_people_go_with_their_namespace() {
+    // The person who runs the plan may have their rights through this binding.
     let fixture = "
         ns shop of=shop
         cm shop/a of=shop
@@ -410,33 +411,33 @@ fn what_gives_people_their_rights_goes_with_its_namespace() {
 }
 
 #[test]
-fn what_an_operator_made_meanwhile_and_has_to_go_first_is_a_difference() {
-    // K's operator makes Pods that nothing in the plan could have told of.
+fn new_objects_of_an_operator_that_go_first_are_a_difference() {
+    // K's operator creates Pods that the plan could not predict.
     let before = "ns shop of=shop\n Widget.example.com shop/k of=shop\n secret shop/key of=shop";
     let after = format!("{before}\n pod shop/k-1 owner=Widget.example.com/k uses=secret:key");
     let plan = |text: &str| plan_of(text, "shop").unwrap();
-    assert_eq!(told(&plan(before), &plan(&after)), ["changed Secret shop/key"]);
-    // A webhook gave the Pods a ConfigMap that their template does not know.
+    assert_eq!(changes(&plan(before), &plan(&after)), ["changed Secret shop/key"]);
+    // A webhook gave the Pods a ConfigMap that is not in their template.
     let before = "ns shop of=shop\n deploy shop/web of=shop selector=app:web template=app:web
         pod shop/web-1 owner=deploy/web labels=app:web uses=config:injected
         cm shop/injected of=shop";
     assert_eq!(
-        told(&plan(before), &plan(&before.replace("web-1", "web-2"))),
+        changes(&plan(before), &plan(&before.replace("web-1", "web-2"))),
         ["changed ConfigMap shop/injected"]
     );
 }
 
 #[test]
-fn what_an_operator_brought_along_that_is_more_than_pods_is_a_difference() {
+fn new_objects_of_an_operator_other_than_pods_are_a_difference() {
     let before = "ns shop of=shop\n Widget.example.com shop/k of=shop";
     let after = format!("{before}\n Snapshot.example.com shop/s owner=Widget.example.com/k");
     let plan = |text: &str| plan_of(text, "shop").unwrap();
-    let told = told(&plan(before), &plan(&after));
-    assert!(told.contains(&"added Snapshot shop/s".to_owned()), "{told:?}");
+    let found = changes(&plan(before), &plan(&after));
+    assert!(found.contains(&"added Snapshot shop/s".to_owned()), "{found:?}");
 }
 
 #[test]
-fn what_comes_and_goes_with_pods_is_no_difference() {
+fn objects_owned_by_pods_are_no_difference() {
     let plan = |pod: &str| {
         let fixture = format!(
             "ns shop of=shop\n deploy shop/web of=shop selector=app:web template=app:web
@@ -444,11 +445,11 @@ fn what_comes_and_goes_with_pods_is_no_difference() {
         );
         plan_of(&fixture, "shop").unwrap()
     };
-    assert_eq!(told(&plan("web-1"), &plan("web-2")), [""; 0]);
+    assert_eq!(changes(&plan("web-1"), &plan("web-2")), [""; 0]);
 }
 
 #[test]
-fn a_volume_stays_for_a_claim_that_stays_and_waits_for_it() {
+fn volume_reserved_for_a_kept_claim_stays() {
     let fixture = "
         ns shop
         pvc shop/data of=shop
@@ -464,7 +465,7 @@ fn a_volume_stays_for_a_claim_that_stays_and_waits_for_it() {
     ");
 }
 
-/// `fate volume (claim)` of every volume a plan of `shop` concerns.
+/// `fate volume (claim)` of every volume that a plan of `shop` affects.
 fn fates(index: &Index) -> Vec<String> {
     let graph = Graph::of(index);
     let plan =
@@ -473,7 +474,7 @@ fn fates(index: &Index) -> Vec<String> {
 }
 
 #[test]
-fn the_claim_decides_over_the_data_whosever_the_volume_is() {
+fn claim_decides_over_the_data_of_a_volume_of_any_unit() {
     for (volume, fate) in [
         ("reclaim=Delete of=storage", "Destroyed pv"),
         ("of=storage", "LeftBehind pv"),
@@ -488,7 +489,7 @@ fn the_claim_decides_over_the_data_whosever_the_volume_is() {
 }
 
 #[test]
-fn nobody_can_tell_what_becomes_of_data_on_a_volume_that_cannot_be_seen() {
+fn data_on_a_hidden_volume_has_an_unknown_fate() {
     let mut index =
         fixture::index("ns shop of=shop\n pvc shop/data of=shop volume=pv\n pvc shop/new of=shop");
     assert_eq!(fates(&index), Vec::<String>::new(), "there is no such volume");
@@ -503,11 +504,11 @@ fn data_that_would_now_be_lost_is_a_difference() {
         "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data of=storage";
     let [old, new] = [text.to_owned(), format!("{text} reclaim=Delete")]
         .map(|text| plan_of(&text, "shop").unwrap());
-    assert_eq!(told(&old, &new), ["changed PersistentVolume pv"]);
-    assert_eq!(told(&new, &old), Vec::<String>::new());
+    assert_eq!(changes(&old, &new), ["changed PersistentVolume pv"]);
+    assert_eq!(changes(&new, &old), Vec::<String>::new());
 }
 
-/// What stays of the unit `shop`, and what goes.
+/// The objects of the unit `shop` that stay, and those that go.
 fn kept_and_going(index: &Index) -> (Vec<String>, Vec<String>) {
     let graph = Graph::of(index);
     let unit = &units(index, &graph)[&UnitId::new("shop")];
@@ -529,7 +530,7 @@ const STORAGE: &str = "ns a\n deploy a/web of=shop uses=claim:data\n pvc a/data 
                        pv pv-1 claim=a/data reclaim=Delete";
 
 #[test]
-fn storage_that_others_mount_stays_and_is_named_with_its_data() {
+fn storage_that_others_mount_stays_and_is_listed_with_its_data() {
     let alone = plan_of(STORAGE, "shop").unwrap();
     insta::assert_snapshot!(text(&alone), @r"
     1 deploy:a/web
@@ -547,7 +548,7 @@ fn storage_that_others_mount_stays_and_is_named_with_its_data() {
 }
 
 #[test]
-fn a_node_is_never_a_step() {
+fn node_is_never_a_step() {
     let (kept, going) =
         kept_and_going(&fixture::index("node n1 of=shop\n cm shop/c of=shop\n pod lab/x node=n1"));
     assert_eq!(
@@ -560,7 +561,7 @@ const ORPHANED: &str =
     "ns shop of=shop\n cm shop/c of=shop\n rs shop/web-1 of=shop owner=deploy/web selector=app:web";
 
 #[test]
-fn what_a_hidden_object_controls_stays() {
+fn object_with_a_hidden_controller_stays() {
     let stays =
         ["ReplicaSet shop/web-1: Deployment web", "Namespace shop for ReplicaSet shop/web-1"];
     let goes = ["ConfigMap shop/c"];
@@ -580,7 +581,7 @@ fn what_a_hidden_object_controls_stays() {
         (stays.map(str::to_owned).to_vec(), goes.map(str::to_owned).to_vec())
     );
 
-    // Neither another kind says anything of Deployments, nor another group.
+    // A kind other than Deployment, or one of another group, does not hide Deployments.
     for resource in ["daemonsets.apps", "wares.example.com/v1", "deployments.example.com"] {
         let mut index = fixture::index(ORPHANED);
         index.apply([hidden(resource)], fixture::now());
@@ -592,9 +593,9 @@ fn what_a_hidden_object_controls_stays() {
 }
 
 #[test]
-fn what_is_controlled_by_a_kind_nobody_knows_stays_while_a_group_is_hidden() {
+fn object_with_a_controller_of_an_unknown_kind_stays_while_a_group_is_hidden() {
     let mut object = fixture::object("cm shop/c of=shop owner=deploy/web");
-    // A namesake of another group can be seen.
+    // A kind of the same name in another group is visible.
     let ware = ("wares.example.com".into(), "Deployment".into());
     object.owners = [OwnerRef { group: ware.0, kind: ware.1, ..object.owners[0].clone() }].into();
     let mut index = fixture::index("ns shop of=shop\n sa shop/a of=shop");
@@ -606,7 +607,7 @@ fn what_is_controlled_by_a_kind_nobody_knows_stays_while_a_group_is_hidden() {
 }
 
 #[test]
-fn what_is_new_waits_for_its_controller_to_be_seen() {
+fn new_object_stays_until_its_controller_is_visible() {
     let fresh = format!("{ORPHANED} age=59");
     let mut index = fixture::index(&fresh);
     assert!(kept_and_going(&index).0.contains(&"ReplicaSet shop/web-1: Deployment web".to_owned()));
@@ -615,11 +616,11 @@ fn what_is_new_waits_for_its_controller_to_be_seen() {
     assert_eq!(kept_and_going(&index).0, Vec::<String>::new());
     let (kind, uid) = (fixture::kind("deploy"), fixture::uid("deploy:shop/web"));
     index.apply([Observation::Deleted { kind, uid }], fixture::now());
-    assert_eq!(kept_and_going(&index).0, Vec::<String>::new(), "it was seen to go");
+    assert_eq!(kept_and_going(&index).0, Vec::<String>::new(), "its deletion was observed");
 }
 
 #[test]
-fn a_volume_that_stays_does_not_save_its_data_from_the_end_of_the_claim() {
+fn kept_volume_loses_its_data_with_its_claim() {
     let mut index = fixture::index(
         "ns shop of=shop\n pvc shop/data of=shop volume=pv
          pv pv claim=shop/data reclaim=Delete of=shop owner=deploy/pool",

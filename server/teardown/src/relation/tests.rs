@@ -1,8 +1,8 @@
-//! For each kind of edge: that it is found, and that a namesake elsewhere is not.
+//! For each kind of edge: it is found, and an object of the same name elsewhere is not the target.
 
 use crate::fixture;
 
-/// The edges of a fixture but those to namespaces, one a line: from, kind, to, who goes first, why.
+/// The edges of a fixture except those to namespaces, one per line: from, kind, to, order, reason.
 fn edges(text: &str) -> String {
     let mut lines: Vec<String> = fixture::graph(text)
         .edges()
@@ -36,13 +36,13 @@ fn owns() {
          rs shop/web-1 owner=deploy/web",
         "rs:shop/web-1 Owns deploy:shop/web; deploy:shop/web first, Gone; metadata.ownerReferences[0] = Deployment web",
     );
-    // The UID of an owner in another namespace: the API calls such an owner absent.
+    // The UID of an owner in another namespace: for the API, such an owner is absent.
     check(
         "deploy other/web
          rs shop/web-1 owner=deploy/web owner-uid=deploy:other/web",
         "",
     );
-    // The name is right and the UID is another object's.
+    // The name is right, but the UID belongs to another object.
     check(
         "deploy shop/web uid=younger
          rs shop/web-1 owner=deploy/web",
@@ -58,7 +58,7 @@ fn contains() {
          ns other",
         "cm:shop/settings Contains ns:shop; cm:shop/settings first, Gone; metadata.namespace = shop",
     );
-    // What the cluster makes by itself goes with the namespace and is not waited for.
+    // Objects that the cluster creates by itself go with the namespace, which does not wait for them.
     check(
         "ns shop
          cm shop/kube-root-ca.crt
@@ -66,7 +66,7 @@ fn contains() {
          endpoints shop/web-x",
         "",
     );
-    // Another group's, of the same name.
+    // A kind of the same name in another group.
     check("Namespace.example.com shop\n cm shop/settings", "");
 }
 
@@ -126,7 +126,7 @@ fn binds() {
          pv pv-1 claim=other/data",
         "",
     );
-    // Released by a claim of the same name that is no more.
+    // The volume was released by an earlier claim of the same name.
     check(
         "pvc shop/data volume=pv-1
          pv pv-1 claim=shop/data claim-uid=older",
@@ -183,7 +183,7 @@ fn routes() {
          svc other/web",
         "",
     );
-    // Another group's kinds of the same names, and a class that it does not name.
+    // Kinds of the same names in another group, and a class that the Ingress does not name.
     check(
         "ing shop/web routes=web class=nginx
          Service.serving.knative.dev shop/web
@@ -200,7 +200,7 @@ fn scales() {
          deploy shop/web",
         "hpa:shop/web Scales deploy:shop/web; hpa:shop/web first, Gone; spec.scaleTargetRef = Deployment web",
     );
-    // The same name in another namespace, of another kind, of the same kind's name in another group.
+    // The same name in another namespace, of another kind, and of a kind of the same name in another group.
     check(
         "hpa shop/web target=deploy/web
          deploy other/web
@@ -217,7 +217,7 @@ fn runs_on() {
          pod shop/web node=n1",
         "pod:shop/web RunsOn node:n1; free; spec.nodeName = n1",
     );
-    // A namesake that is no node, and one that is named by no Pod.
+    // An object of another kind with the same name, and a node that no Pod names.
     check("Node.example.com shop/n1\n pod shop/web node=n1", "");
     check("node n1\n pod shop/web node=n2", "");
 }
@@ -253,7 +253,7 @@ fn runs_as_a_role_of_the_whole_cluster() {
         "crb:reads RunsAs clusterrole:reader; crb:reads first, Gone; roleRef.name = reader
          rb:shop/web-reads RunsAs clusterrole:reader; rb:shop/web-reads first, Gone; roleRef.name = reader",
     );
-    // Namesakes: of other groups, one in a namespace, and one that nobody gives.
+    // Objects of the same names: of other groups, one in a namespace, and one that no binding refers to.
     check(
         "ClusterRole.example.com reader
          ClusterRole.authorization.openshift.io reader

@@ -1,4 +1,4 @@
-//! What a run does next.
+//! Decides the next events and actions of a run.
 
 mod ready;
 mod late_objects;
@@ -23,81 +23,83 @@ use crate::{
     unknown_reason::UnknownReason,
 };
 
-/// Between two consistent reads while a Pod nobody planned still uses a claim: doubled with each, from the first to the
-/// second; from the first on it is read as soon as none of those Pods is known any more.
+/// The first and the longest delay between two consistent reads while an unplanned Pod uses a claim; the delay doubles
+/// with each read. After the first delay, the claim is read at once when none of those Pods is left in the index.
 const REREAD_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(1), SignedDuration::from_secs(30));
-/// After a refusal: a person may have given the missing right, or mended the webhook.
+/// The delay after a refusal: a person may have granted the missing right, or repaired the webhook.
 const REFUSAL_RETRY: SignedDuration = SignedDuration::from_secs(20);
-/// After no answer: doubled with each try, from the first to the second.
+/// The first and the longest delay after no answer; the delay doubles with each try.
 const RETRY_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(250), SignedDuration::from_secs(30));
-/// The longest `Retry-After` that is honoured to the second: who names more does not mean this request.
+/// The longest `Retry-After` that is respected. A longer one is not a useful answer to a single request.
 const MAX_RETRY_AFTER: SignedDuration = SignedDuration::from_hours(1);
-/// The same where a DELETE may have had its effect: nobody can stop the run before that is known.
+/// The same while the effect of a DELETE is unknown, because the run cannot be stopped before it is known.
 const MAX_RETRY_AFTER_UNKNOWN: SignedDuration = SignedDuration::from_mins(2);
-/// The most Pods named in one trouble.
+/// The most Pods that one problem names.
 const NAMED: usize = 8;
 
-/// What can reach a run.
+/// The inputs of a run.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// What is known has changed, or time has passed.
+    /// The index has changed, or time has passed.
     Reconcile,
-    /// What came of a call.
+    /// A call was completed.
     CallCompleted {
         /// The call.
         action: Action,
-        /// What came of it.
+        /// Its outcome.
         outcome: Outcome,
     },
     /// The server was restarted, and the index is complete again.
     Recover,
-    /// A person wants no more calls until they say so.
+    /// A person pauses the run: no more calls until it is resumed.
     Pause {
-        /// Who.
+        /// The person's name.
         by: String,
     },
-    /// A person wants it to go on.
+    /// A person resumes the run.
     Resume {
-        /// Who.
+        /// The person's name.
         by: String,
     },
-    /// A person wants no more calls.
+    /// A person stops the run: no more calls.
     Stop {
-        /// Who.
+        /// The person's name.
         by: String,
     },
-    /// A person leaves a step out, and all that may not go while it stays.
+    /// A person skips a step, and with it every step that waits for it.
     Skip {
-        /// Which step.
+        /// The step.
         step: StepId,
-        /// Who.
+        /// The person's name.
         by: String,
     },
 }
 
-/// Why a person's word changes nothing.
+/// The reasons why a person's command has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SteerError {
-    /// The run is over, or about to be.
+    /// The run has ended or is stopping.
     #[error("the run is over")]
     Ended,
     /// The plan has no such step.
     #[error("the run has no step {0}")]
     UnknownStep(StepId),
-    /// The step is gone, left out already, or its call is on its way; or what it goes with was asked for.
-    #[error("step {0} can no longer be left out")]
+    /// The step is finished or skipped already, its call is in flight, or its object goes with one whose deletion was
+    /// requested.
+    #[error("step {0} can no longer be skipped")]
     TooLate(StepId),
 }
 
-/// What happened and what to do: journal the events, apply them, then perform the actions. In that order.
+/// The result of a decision. The caller writes the events to the journal, applies them, and then executes the actions,
+/// in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Decision {
-    /// What happened, in order.
+    /// The events, in order.
     pub events: Vec<RunEvent>,
-    /// What to do, in no order.
+    /// The actions, in no order.
     pub actions: Vec<Action>,
 }
 
@@ -111,7 +113,7 @@ impl Decision {
         Self { events: vec![event], actions: Vec::new() }
     }
 
-    fn ask(&mut self, step: &Step, call: Call, propagation: Propagation) {
+    fn add_call(&mut self, step: &Step, call: Call, propagation: Propagation) {
         let (id, object) = (step.id, step.object.clone());
         let action = match call {
             Call::ReadPods => {
@@ -133,24 +135,25 @@ impl Decision {
     }
 }
 
-/// What one look at everything shares: the moment, and per workload whether a Pod is left of it.
+/// Values that all steps of one reconciliation share: the time, and for each workload whether Pods of it are left.
 struct ReconcileContext<'a> {
     index: &'a Index,
     now: Timestamp,
     pods_gone: HashMap<StepId, Result<bool, UnknownReason>>,
-    /// By namespace: the Pods in it that run or will.
+    /// By namespace: its Pods that have not run to completion.
     users: HashMap<Arc<str>, Vec<&'a Object>>,
-    /// By owner: what names it.
+    /// By owner: the objects whose `ownerReferences` name it.
     owned: Option<HashMap<&'a Uid, Vec<&'a Object>>>,
     late_objects: Option<LateObjects<'a>>,
     decision: Decision,
 }
 
 impl Run {
-    /// Decides what follows from an input. Changes nothing: the caller journals and applies the events.
+    /// Decides the events and actions that follow from an input. It changes nothing: the caller journals and applies
+    /// the events.
     ///
     /// # Errors
-    /// [`SteerError`] where a person's word comes too late; every other input has an answer.
+    /// [`SteerError`] if a person's command comes too late; every other input succeeds.
     pub fn decide(
         &self,
         input: &Input,
@@ -186,7 +189,7 @@ impl Run {
         }
     }
 
-    /// A word that is said twice changes nothing; one to a run that is stopping comes too late.
+    /// A repeated command changes nothing; a command to a run that is stopping comes too late.
     fn steer(&self, from: RunState, event: RunEvent) -> Result<Decision, SteerError> {
         match self.state {
             RunState::Stopping => Err(SteerError::Ended),
@@ -195,8 +198,8 @@ impl Run {
         }
     }
 
-    /// Leaves out a step and everything that waits for it: what may not go before it may not go while it stays. A volume
-    /// is left out with its claim, which decides over the data.
+    /// Skips a step and every step that waits for it, because those must not go while its object stays. A volume is
+    /// skipped together with its claim, because the claim decides over the data.
     fn skip(&self, step: StepId, by: &str, index: &Index) -> Result<Decision, SteerError> {
         let progress = self.progress(step).ok_or(SteerError::UnknownStep(step))?;
         let is_late = progress.is_settled() || matches!(progress.stage, Stage::Calling(_));
@@ -205,9 +208,10 @@ impl Run {
             let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
                 return false;
             };
-            // One that was asked for by itself, and refused, a person may give up.
-            let was_never_asked = progress.stage == Stage::Waiting && progress.requested.is_none();
-            was_never_asked && step.action != StepAction::Await && taken.contains(&id)
+            // A step whose own request was refused can still be skipped.
+            let was_never_requested =
+                progress.stage == Stage::Waiting && progress.requested.is_none();
+            was_never_requested && step.action != StepAction::Await && taken.contains(&id)
         };
         if is_late || is_collected(step) {
             return Err(SteerError::TooLate(step));
@@ -239,11 +243,11 @@ impl Run {
         blockers.filter(|blocker| blocker.edge == EdgeKind::Binds).map(|blocker| blocker.step)
     }
 
-    /// What becomes of what a step's object owns: all is left by the garbage collector where something of it was left out
-    /// that nothing else has begun to end.
+    /// The propagation policy of a step's DELETE. It orphans the dependents if one of them was skipped, unless the
+    /// deletion of that dependent has already begun.
     fn propagation(&self, step: &Step, index: &Index) -> Propagation {
         let stays = |uid: &Uid| index.get(uid).is_some_and(|object| object.deletion.is_none());
-        let owns_what_was_left_out = || {
+        let owns_skipped_object = || {
             self.steps().any(|(it, progress)| {
                 progress.stage == Stage::Skipped
                     && it.id != step.id
@@ -253,12 +257,12 @@ impl Run {
         };
         match step.action {
             StepAction::Delete { propagation: Propagation::Orphan } => Propagation::Orphan,
-            StepAction::Delete { .. } if owns_what_was_left_out() => Propagation::Orphan,
+            StepAction::Delete { .. } if owns_skipped_object() => Propagation::Orphan,
             StepAction::Delete { .. } | StepAction::Await => Propagation::Background,
         }
     }
 
-    /// When, after now, something may follow from nothing but the passing of time. What lies before was looked at.
+    /// The next time, after now, at which the passing of time alone may lead to an event.
     pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
         if self.state.is_ended() {
             return None;
@@ -285,7 +289,7 @@ impl Run {
         }
     }
 
-    /// For a step that only waits for its controller: since when nothing is in front of it.
+    /// For a step that only waits for its controller: the time at which the last step in front of it was finished.
     fn awaited_since(&self, step: &Step) -> Option<Timestamp> {
         if step.action != StepAction::Await {
             return None;
@@ -324,7 +328,7 @@ impl Run {
         let again = context.index.named(&step.object).filter(|object| object.uid != step.uid);
         match (progress.stage, again) {
             (Stage::Skipped, _) | (Stage::Gone, None) => return,
-            // As long as what makes it, or needs it, stays, so does this.
+            // The object stays as long as one that re-creates or needs it.
             (Stage::CameBack, Some(_)) => {
                 if let Some(by) = self.prerequisite_skipped_by(step, context.index) {
                     let by = by.to_owned();
@@ -343,7 +347,7 @@ impl Run {
         }
         match context.index.presence(&step.kind, step.object.namespace.as_deref(), &step.uid) {
             Presence::Gone => context.decision.events.push(RunEvent::Gone { step: step.id }),
-            Presence::Unknown(reason) => context.reason(step, progress, reason),
+            Presence::Unknown(reason) => context.note_unknown(step, progress, reason),
             Presence::Present(object) => match object.deletion.as_deref() {
                 Some(deletion) => context.reconcile_terminating(step, progress, object, *deletion),
                 None => self.reconcile_present(step, progress, context),
@@ -351,7 +355,7 @@ impl Run {
         }
     }
 
-    /// The object is there, and the watch shows nobody who asked for its end.
+    /// Decides about an object that exists and is not terminating.
     fn reconcile_present(
         &self,
         step: &Step,
@@ -360,16 +364,17 @@ impl Run {
     ) {
         if progress.stage == Stage::Requested {
             context.note_visible_again(step, progress);
-            // Accepted, and the watch has not shown it: only time can tell whether it will.
+            // The DELETE was accepted, but the watch has not shown the object as terminating. Only the time limits
+            // apply.
             if let Some(since) = progress.requested {
-                context.overdue(step, progress, since, &[]);
+                context.note_overdue(step, progress, since, &[]);
             }
             return;
         }
         if progress.stage != Stage::Waiting {
             return;
         }
-        // Its call was on its way when what is in front of it was left out.
+        // The step in front of it was skipped while its own call was in flight.
         if let Some(by) = self.prerequisite_skipped_by(step, context.index) {
             return context
                 .decision
@@ -380,7 +385,11 @@ impl Run {
             return;
         }
         if self.state == RunState::Stopping && progress.effect_unknown {
-            return context.decision.ask(step, Call::Read, self.propagation(step, context.index));
+            return context.decision.add_call(
+                step,
+                Call::Read,
+                self.propagation(step, context.index),
+            );
         }
         if self.state != RunState::Running {
             return;
@@ -393,11 +402,11 @@ impl Run {
             context.decision.events.push(RunEvent::BecameKnown { step: step.id });
         }
         match free {
-            Err(reason) => context.reason(step, progress, reason),
+            Err(reason) => context.note_unknown(step, progress, reason),
             Ok(false) => {}
             Ok(true) if step.action == StepAction::Await => {
                 if let Some(since) = self.awaited_since(step) {
-                    context.overdue(step, progress, since, &step.finalizers);
+                    context.note_overdue(step, progress, since, &step.finalizers);
                 }
             }
             Ok(true) => {
@@ -406,7 +415,7 @@ impl Run {
                     (false, true) => Call::ReadPods,
                     (false, false) => Call::Delete,
                 };
-                context.decision.ask(step, call, self.propagation(step, context.index));
+                context.decision.add_call(step, call, self.propagation(step, context.index));
             }
         }
     }
@@ -418,8 +427,8 @@ impl Run {
         })
     }
 
-    /// Whether a step waits for another one: as one in front of it, as what would make that anew, or as a Pod of a workload
-    /// in front of it.
+    /// Whether a step waits for another one: as a blocker, as an owner that would re-create a blocker, or as a Pod of a
+    /// workload that is a blocker.
     fn depends_on(&self, behind: &Step, first: StepId, index: &Index) -> bool {
         self.recreating_owners(behind.id).contains(&first)
             || behind.after.iter().any(|blocker| {
@@ -441,8 +450,8 @@ impl Run {
             })
     }
 
-    /// The steps a waiting step waits for, in the plan's order: those in front of it that have not reached their rung, the
-    /// Pods that are left of what has to have none, and what would make anew what is in front of it.
+    /// The steps that a waiting step waits for, in the plan's order: blockers that have not reached their deletion
+    /// phase, Pods of workloads that must have none, and owners that would re-create a blocker.
     pub fn waits_for(&self, step: &Step, index: &Index) -> Vec<StepId> {
         let mut found = BTreeSet::new();
         for blocker in &step.after {
@@ -458,7 +467,7 @@ impl Run {
             let planned = self.plan.steps.iter().filter(|step| pods.contains(&step.uid));
             let before = found.len();
             found.extend(planned.map(|step| step.id));
-            // Of a workload that is gone the Pods say more, where the plan has them.
+            // If the workload is gone, the page names its remaining Pods instead, provided that they are in the plan.
             if !gone || !pods.is_empty() && found.len() == before {
                 found.insert(blocker.step);
             }
@@ -480,7 +489,7 @@ impl Run {
         let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
             return Decision::default();
         };
-        // The watch was faster than the answer, or the answer is to a call from before a restart.
+        // The watch was faster than the answer, or the answer belongs to a call before a restart.
         let Stage::Calling(call) = progress.stage else { return Decision::default() };
         let postpone = |after: SignedDuration, effect_unknown: bool, problem: StepProblem| {
             let until = now.checked_add(after).unwrap_or(now);
@@ -499,7 +508,7 @@ impl Run {
             Outcome::OtherUid { uid: Some(uid) } if *uid != step.uid => {
                 Decision::event(RunEvent::CameBack { step: id, uid: uid.clone() })
             }
-            // The name is another object's, so this UID is gone; the watch will show whose it is.
+            // The name belongs to another object, so this UID is gone; the watch will deliver the new object.
             Outcome::OtherUid { .. } => Decision::event(RunEvent::Gone { step: id }),
             Outcome::Refused { code, message } => postpone(
                 REFUSAL_RETRY,
@@ -541,7 +550,7 @@ impl Run {
                 }
                 let mut decision = Decision::default();
                 if self.state == RunState::Running {
-                    decision.ask(step, Call::Delete, self.propagation(step, index));
+                    decision.add_call(step, Call::Delete, self.propagation(step, index));
                 } else {
                     decision.events.push(RunEvent::NoEffect { step: id });
                 }
@@ -552,14 +561,14 @@ impl Run {
 }
 
 impl ReconcileContext<'_> {
-    fn reason(&mut self, step: &Step, progress: &Progress, reason: UnknownReason) {
+    fn note_unknown(&mut self, step: &Step, progress: &Progress, reason: UnknownReason) {
         let known = matches!(&progress.problem, Some(StepProblem::Unknown { reason: before }) if *before == reason);
         if !known {
             self.decision.events.push(RunEvent::BecameUnknown { step: step.id, reason });
         }
     }
 
-    /// What was asked for and could not be seen for a while can be seen again.
+    /// Records that the state of a requested deletion is known again.
     fn note_visible_again(&mut self, step: &Step, progress: &Progress) {
         if matches!(progress.problem, Some(StepProblem::Unknown { .. })) {
             self.decision.events.push(RunEvent::BecameKnown { step: step.id });
@@ -578,7 +587,7 @@ impl ReconcileContext<'_> {
             self.note_visible_again(step, progress);
             let finalizers: Vec<String> =
                 object.finalizers.iter().map(ToString::to_string).collect();
-            self.overdue(step, progress, since, &finalizers);
+            self.note_overdue(step, progress, since, &finalizers);
         } else {
             self.decision.events.push(RunEvent::Terminating {
                 step: step.id,
@@ -588,14 +597,14 @@ impl ReconcileContext<'_> {
         }
     }
 
-    fn overdue(
+    fn note_overdue(
         &mut self,
         step: &Step,
         progress: &Progress,
         since: Timestamp,
         finalizers: &[String],
     ) {
-        // Nobody can look: what is not seen to end may have ended.
+        // While the API server is unreachable, the object may have gone unnoticed.
         if self.index.unreachable().is_some() {
             return;
         }
@@ -609,11 +618,15 @@ impl ReconcileContext<'_> {
     }
 }
 
-/// For how long to wait after a try, of which there were so many, if its answer asked for patience, or did not.
-fn wait(asked: Option<SignedDuration>, attempts: u32, effect_unknown: bool) -> SignedDuration {
+/// The delay after a number of tries: exponential backoff, raised to `Retry-After` up to a limit.
+fn wait(
+    retry_after: Option<SignedDuration>,
+    attempts: u32,
+    effect_unknown: bool,
+) -> SignedDuration {
     let own = backoff(attempts - 1);
     let most = if effect_unknown { MAX_RETRY_AFTER_UNKNOWN } else { MAX_RETRY_AFTER };
-    asked.map_or(own, |asked| asked.min(most).max(own))
+    retry_after.map_or(own, |retry_after| retry_after.min(most).max(own))
 }
 
 fn backoff(attempts: u32) -> SignedDuration {
@@ -624,7 +637,7 @@ fn doubled((first, last): (SignedDuration, SignedDuration), tries: u32) -> Signe
     (first * 2_i32.pow(tries.min(10))).min(last)
 }
 
-/// Whether the step is put off. One that waits for Pods is so no longer once none of them is known.
+/// Whether the step is postponed. A step that waits for Pods no longer is once none of them is in the index.
 fn is_postponed(progress: &Progress, index: &Index, now: Timestamp) -> bool {
     let Some(span) = progress.retry_window.as_ref().filter(|span| span.contains(&now)) else {
         return false;

@@ -1,4 +1,4 @@
-//! What happens in a run, as its journal keeps it.
+//! The events of a run, as its journal stores them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,119 +6,119 @@ use serde::{Deserialize, Serialize};
 use super::StepProblem;
 use crate::{object::Uid, plan::StepId, unknown_reason::UnknownReason};
 
-/// What a run's journal keeps, in order. Whoever replays it is where the run was.
+/// An event of a run's journal. Replaying them in order restores the state of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum RunEvent {
     /// A person started the run.
     Started {
-        /// Who.
+        /// The person's name.
         by: String,
     },
-    /// The server was restarted: what was asked and not answered is observed anew.
+    /// The server was restarted: calls without an answer are followed by a read.
     Recovered,
     /// A person paused it.
     Paused {
-        /// Who.
+        /// The person's name.
         by: String,
     },
     /// A person resumed it.
     Resumed {
-        /// Who.
+        /// The person's name.
         by: String,
     },
     /// A person stopped it.
     Stopping {
-        /// Who.
+        /// The person's name.
         by: String,
     },
     /// The intent to make a call; journaled before the call is made.
     CallStarted {
-        /// For which step.
+        /// The step.
         step: StepId,
-        /// Which call.
+        /// The kind of call.
         call: Call,
     },
     /// The DELETE was accepted.
     Accepted {
-        /// Which step's.
+        /// The step.
         step: StepId,
     },
-    /// The call did not bring the step on; it is tried again, not before `until`.
+    /// The call did not advance the step; it is retried, but not before `until`.
     Postponed {
-        /// Which step's.
+        /// The step.
         step: StepId,
         /// The earliest time of the next try.
         until: Timestamp,
-        /// Whether the effect of a DELETE is open, so that a read comes first.
+        /// Whether the effect of a DELETE is unknown, so that a read comes first.
         effect_unknown: bool,
-        /// What was in the way.
+        /// The problem.
         problem: StepProblem,
     },
     /// A read showed the planned object still untouched: the DELETE had no effect.
     NoEffect {
-        /// Which step's.
+        /// The step.
         step: StepId,
     },
-    /// The call was not made, as the run was paused or stopped before its turn came.
+    /// The call was not made, because the run was paused or stopped while it waited in the queue.
     Recalled {
-        /// Which step's.
+        /// The step.
         step: StepId,
     },
-    /// Nobody can say whether the step may start.
+    /// It is unknown whether the step may start, or whether its object is gone.
     BecameUnknown {
-        /// Which step.
+        /// The step.
         step: StepId,
-        /// Why.
+        /// The reason.
         reason: UnknownReason,
     },
-    /// What could not be told can be told again.
+    /// The step's state is known again.
     BecameKnown {
-        /// Which step.
+        /// The step.
         step: StepId,
     },
-    /// `deletionTimestamp` was seen, whoever asked for it.
+    /// `deletionTimestamp` was observed, whether or not the run requested the deletion.
     Terminating {
-        /// Which step's.
+        /// The step.
         step: StepId,
-        /// When the DELETE was accepted.
+        /// The time when the DELETE was accepted.
         since: Timestamp,
         /// `deletionGracePeriodSeconds`, in seconds.
         grace: i64,
     },
-    /// It takes longer than expected on this rung.
+    /// The deletion phase takes longer than expected.
     Overdue {
-        /// Which step.
+        /// The step.
         step: StepId,
-        /// Since when it has been on the rung.
+        /// The time since which it has been in that phase.
         since: Timestamp,
-        /// Past the deadline, not merely slow.
+        /// Whether it counts as stuck rather than slow.
         stuck: bool,
         /// Finalizers that remain.
         finalizers: Vec<String>,
     },
     /// This UID is proven gone.
     Gone {
-        /// Which step's.
+        /// The step.
         step: StepId,
     },
-    /// The name is in use again by another object.
+    /// The name belongs to another object now.
     CameBack {
-        /// Which step's.
+        /// The step.
         step: StepId,
         /// The new object's UID.
         uid: Uid,
     },
-    /// A person left it out.
+    /// A person skipped the step.
     Skipped {
-        /// Which step.
+        /// The step.
         step: StepId,
-        /// Who.
+        /// The person's name.
         by: String,
     },
-    /// Every step is gone or left out.
+    /// Every step is gone or skipped.
     Finished,
-    /// Stopped, and nothing is on its way any more.
+    /// The run is stopped, and no call is in flight.
     Stopped,
 }
 

@@ -1,4 +1,4 @@
-//! How far one step of a run has got.
+//! The progress of one step of a run.
 
 use std::ops::Range;
 
@@ -7,59 +7,59 @@ use jiff::Timestamp;
 use super::{Call, RunEvent, StepProblem};
 use crate::{deadlines::Overdue, unknown_reason::UnknownReason};
 
-/// How far a step has got.
+/// The stages of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing was asked for it, or what was asked did not bring it on.
+    /// No call was made, or the last call did not advance the step.
     Waiting,
-    /// A call is on its way.
+    /// A call is in flight.
     Calling(Call),
     /// The DELETE was accepted.
     Requested,
-    /// `deletionTimestamp` was seen.
+    /// `deletionTimestamp` was observed.
     Terminating,
     /// Proven gone.
     Gone,
-    /// Gone, and the name is in use again.
+    /// Gone, and the name belongs to another object now.
     CameBack,
-    /// Left out.
+    /// Skipped by a person.
     Skipped,
 }
 
 /// A step's progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// How far it has got.
+    /// The stage.
     pub stage: Stage,
-    /// When its DELETE was first sent.
+    /// The time when its DELETE was first sent.
     pub requested: Option<Timestamp>,
-    /// Since when its object has been going.
+    /// The time since which its object has been terminating.
     pub terminating: Option<Timestamp>,
-    /// The grace its object was given, in seconds.
+    /// The grace period of its object, in seconds.
     pub grace: i64,
-    /// When it was proven gone.
+    /// The time when it was proven gone.
     pub gone: Option<Timestamp>,
-    /// Tries that did not bring it on, in a row.
+    /// The number of consecutive tries that did not advance it.
     pub attempts: u32,
-    /// It is not tried again within this span. A clock that is set back before its beginning ends it: nothing waits
-    /// longer than was meant.
+    /// The step is not retried within this span. If the clock is set back to a time before the span, the span no longer
+    /// applies, so that no step waits longer than intended.
     pub retry_window: Option<Range<Timestamp>>,
-    /// The effect of its DELETE is open: a read comes first.
+    /// The effect of its DELETE is unknown: a read comes first.
     pub effect_unknown: bool,
-    /// How overdue it is.
+    /// Whether it is overdue.
     pub overdue: Overdue,
-    /// What needs a person's eye.
+    /// The problem that needs a person's attention.
     pub problem: Option<StepProblem>,
-    /// Set once a person left it out.
+    /// Set when a person skipped it.
     pub skip: Option<Skip>,
 }
 
-/// A step that a person left out.
+/// A step that a person skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skip {
-    /// Who.
+    /// The person's name.
     pub by: String,
-    /// How far it had got: what was requested cannot be taken back.
+    /// The stage that it had reached: a requested deletion cannot be undone.
     pub at: Stage,
 }
 
@@ -80,18 +80,17 @@ impl Progress {
         }
     }
 
-    /// Whether nothing more will happen to it in this run.
+    /// Whether the run is finished with this step.
     pub fn is_settled(&self) -> bool {
         matches!(self.stage, Stage::Gone | Stage::Skipped)
     }
 
-    /// How far it has got, or had when it was left out.
+    /// The stage it has reached, or had reached when it was skipped.
     pub(super) fn furthest_stage(&self) -> Stage {
         self.skip.as_ref().map_or(self.stage, |skip| skip.at)
     }
 
-    /// The server was restarted. A DELETE that was on its way may have reached the API server, so the object is read
-    /// before anything else is said about it.
+    /// Applies a restart of the server. A DELETE in flight may have reached the API server, so a read comes first.
     pub(super) fn recover(&mut self) {
         if let Stage::Calling(call) = self.stage {
             self.stage = Stage::Waiting;
@@ -99,8 +98,8 @@ impl Progress {
         }
     }
 
-    /// Whether the run has to learn more before it can say that it has stopped: a call is on its way, or a DELETE may have
-    /// had its effect. An object that may not even be read stays unknown, so nothing is waited for.
+    /// Whether the run has to wait for this step before it can stop: a call is in flight, or a DELETE may have had an
+    /// effect. The run does not wait for an object that it may not read, because its state stays unknown.
     pub(super) fn is_open(&self) -> bool {
         match self.stage {
             Stage::Calling(_) => true,
@@ -123,7 +122,7 @@ impl Progress {
         }
     }
 
-    /// Takes in an event about this step.
+    /// Applies an event about this step.
     pub(super) fn take(&mut self, at: Timestamp, event: &RunEvent) {
         match event {
             RunEvent::CallStarted { call, .. } => {
@@ -149,13 +148,13 @@ impl Progress {
                 self.effect_unknown = false;
             }
             RunEvent::Recalled { .. } => {
-                // What was never sent was not requested either.
+                // A recalled DELETE was never sent, so it was not requested.
                 if self.attempts == 0 && self.stage == Stage::Calling(Call::Delete) {
                     self.requested = None;
                 }
                 self.stage = Stage::Waiting;
             }
-            // Whatever was late is so again once it can be told.
+            // An overdue step is reported again once its state is known.
             RunEvent::BecameUnknown { reason, .. } => {
                 self.overdue = Overdue::No;
                 self.problem = Some(StepProblem::Unknown { reason: reason.clone() });

@@ -11,7 +11,7 @@ fn members(fixture: &str, unit: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_unit_spans_namespaces_and_closes_over_what_is_its_own() {
+fn unit_spans_namespaces_and_contains_all_of_its_objects() {
     let fixture = "
         ns a
         ns b
@@ -23,7 +23,7 @@ fn a_unit_spans_namespaces_and_closes_over_what_is_its_own() {
         pv pv-1 claim=b/data-db-0
         hpa a/web target=deploy/web
         cm a/unlabelled
-        pod a/stranger
+        pod a/other
     ";
     assert_eq!(
         members(fixture, "shop"),
@@ -40,7 +40,7 @@ fn a_unit_spans_namespaces_and_closes_over_what_is_its_own() {
 }
 
 #[test]
-fn a_labelled_namespace_brings_its_content_but_not_another_units() {
+fn labelled_namespace_contributes_its_content_except_that_of_other_units() {
     let fixture = "
         ns a of=shop
         cm a/settings
@@ -57,7 +57,7 @@ fn a_labelled_namespace_brings_its_content_but_not_another_units() {
 }
 
 #[test]
-fn a_claim_is_in_each_unit_that_mounts_it_and_so_is_the_volume() {
+fn claim_and_its_volume_are_in_each_unit_that_mounts_the_claim() {
     let fixture = |more: &str| {
         format!(
             "
@@ -78,14 +78,14 @@ fn a_claim_is_in_each_unit_that_mounts_it_and_so_is_the_volume() {
     let tools = "job a/backup of=shop-tools uses=claim:data";
     assert_eq!(members(&fixture(""), "shop"), own);
     assert_eq!(members(&fixture("pod b/namesake uses=claim:data"), "shop"), own);
-    assert_eq!(members(&fixture("pod a/stranger uses=claim:data"), "shop"), own, "shared");
+    assert_eq!(members(&fixture("pod a/other uses=claim:data"), "shop"), own, "shared");
     assert_eq!(members(&fixture(tools), "shop"), own, "shared");
     assert_eq!(members(&fixture(tools), "shop-tools"), ["job:a/backup", "pv:pv-1", "pvc:a/data"]);
     assert_eq!(members(&fixture("pvc b/data of=other volume=pv-1"), "other"), ["pvc:b/data"]);
 }
 
 #[test]
-fn a_claim_in_a_labelled_namespace_is_that_units_whoever_mounts_it() {
+fn claim_in_a_labelled_namespace_belongs_only_to_that_unit() {
     let fixture = "
         ns a of=shop
         pvc a/data
@@ -96,7 +96,7 @@ fn a_claim_in_a_labelled_namespace_is_that_units_whoever_mounts_it() {
 }
 
 #[test]
-fn namespaces_the_cluster_needs_are_no_units() {
+fn namespaces_the_cluster_needs_are_not_units() {
     let index = fixture::index("ns default\n ns kube-system\n ns shop\n cm shop/a of=");
     let units = units(&index, &Graph::of(&index));
     let names: Vec<&str> = units.keys().map(UnitId::as_str).collect();
@@ -104,7 +104,7 @@ fn namespaces_the_cluster_needs_are_no_units() {
 }
 
 #[test]
-fn a_circle_of_owners_belongs_to_nobody() {
+fn cycle_of_owners_belongs_to_no_unit() {
     let index = fixture::index("cm shop/a owner=cm/b\n cm shop/b owner=cm/a");
     assert!(units(&index, &Graph::of(&index)).is_empty());
 }

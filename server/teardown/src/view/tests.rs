@@ -19,7 +19,7 @@ const SHOPS: &str = "
 ";
 
 #[test]
-fn a_unit_is_told_alike_among_others_and_alone() {
+fn unit_card_is_the_same_in_overview_and_unit_page() {
     let index = fixture::index(SHOPS);
     let graph = Graph::of(&index);
     let units = units(&index, &graph);
@@ -43,11 +43,11 @@ fn a_unit_is_told_alike_among_others_and_alone() {
         units.keys().filter_map(|id| world.unit(id)).flat_map(cards).collect();
     assert_eq!(together, alone);
     let shop = together.iter().find(|card| *card.id.as_str() == *"shop").unwrap();
-    // The prices, the photos and the namespace that the report's Pod lives in; the volume only follows its claim.
+    // The prices, the photos and the namespace of the report's Pod are shared. The volume only follows its claim.
     assert_eq!(shop.shared, 3);
 }
 
-/// The run page of the unit `shop`: its run, played by the test up to here, in the cluster as it is now.
+/// The run page of the unit `shop` in the current cluster.
 fn run_page(run: &Run, index: &Index) -> Vec<Record> {
     let graph = Graph::of(index);
     let units = units(index, &graph);
@@ -84,7 +84,7 @@ fn states(records: &[Record]) -> Vec<String> {
 }
 
 #[test]
-fn what_a_stopped_run_left_open_is_shown_as_it_is_now() {
+fn open_steps_of_a_stopped_run_show_their_current_state() {
     let text = "
         ns shop of=shop
         pod shop/gone of=shop uses=config:prices
@@ -123,7 +123,7 @@ fn what_a_stopped_run_left_open_is_shown_as_it_is_now() {
             "Namespace shop Present"
         ]
     );
-    // The head counts what the rows say.
+    // The counts in the head match the rows.
     let counts = run_page(&run, &later).into_iter().find_map(|record| match record {
         Record::Run(card) => Some(card.counts),
         _ => None,
@@ -133,7 +133,7 @@ fn what_a_stopped_run_left_open_is_shown_as_it_is_now() {
 }
 
 #[test]
-fn what_is_finalized_is_counted_as_such() {
+fn object_with_finalizers_counts_as_finalizing() {
     let index = fixture::index("ns shop of=shop\n cm shop/a of=shop finalizers=x");
     let mut run = run_of(&index);
     let id = run.plan.steps[0].id;
@@ -150,7 +150,7 @@ fn what_is_finalized_is_counted_as_such() {
 }
 
 #[test]
-fn what_was_kept_is_told_whether_or_not_it_can_be_seen() {
+fn kept_object_is_shown_even_if_it_is_hidden() {
     let index = fixture::index(SHOPS);
     let run = run_of(&index);
     let kept = |index: &Index| {
@@ -250,7 +250,7 @@ fn every_object_of_a_unit_is_deleted_or_kept_or_left_to_the_cluster() {
         _ => None,
     });
     assert_eq!(card, Some((plan.steps.len(), plan.kept.len(), 2)));
-    // The page of the unit says so of each.
+    // The page of the unit shows each with that membership.
     let memberships = world_of(&index, &graph, &units, &[]).unit(&UnitId::new("shop")).unwrap();
     let count = |is: fn(&Membership) -> bool| {
         let cards = memberships.iter().filter_map(|record| match record {

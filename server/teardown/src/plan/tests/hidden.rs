@@ -1,4 +1,4 @@
-//! What stays because not all can be seen.
+//! Tests of objects that stay because a kind is hidden.
 
 use super::*;
 use crate::observation::Observation;
@@ -17,8 +17,8 @@ fn plan_without(resource: &str, fixture: &str) -> Plan {
     plan(&index, &graph, &units(&index, &graph)[&UnitId::new("shop")], fixture::now()).unwrap()
 }
 
-/// What is kept for the sake of others that may be hidden, and who they are.
-fn kept_for_the_unseen(plan: &Plan) -> Vec<String> {
+/// The objects that are kept because they may have hidden users, with the hidden kinds.
+fn kept_for_hidden_users(plan: &Plan) -> Vec<String> {
     let kept = plan.kept.iter().filter_map(|kept| match &kept.reason {
         KeptReason::HiddenUsers { resource, namespace } => {
             let within = namespace.as_ref().map(|it| format!(" in {it}")).unwrap_or_default();
@@ -30,12 +30,12 @@ fn kept_for_the_unseen(plan: &Plan) -> Vec<String> {
 }
 
 #[test]
-fn storage_stays_while_one_who_may_mount_it_cannot_be_seen() {
+fn storage_stays_while_a_kind_that_may_mount_it_is_hidden() {
     for (hidden, named) in
         [("cronjobs.batch", "cronjobs.batch"), ("pods", "pods"), ("apps/v1", "daemonsets.apps")]
     {
         let plan = plan_without(hidden, STORAGE);
-        let kept = kept_for_the_unseen(&plan);
+        let kept = kept_for_hidden_users(&plan);
         assert_eq!(kept, [format!("PersistentVolumeClaim a/data: {named} in a")]);
         assert_eq!(plan.data[0].fate, Fate::Kept, "{hidden}");
     }
@@ -50,7 +50,7 @@ fn storage_stays_while_one_who_may_mount_it_cannot_be_seen() {
 }
 
 #[test]
-fn a_binding_stays_while_the_pods_of_a_foreign_account_cannot_be_seen() {
+fn binding_stays_while_pods_of_a_foreign_account_are_hidden() {
     let fixture = "ns shop of=shop\n ns watchers\n role shop/reads of=shop\n cm shop/c of=shop\n \
                    rb shop/reads of=shop accounts=watchers/prometheus role=role/reads";
     let mut index = fixture::index(fixture);
@@ -60,9 +60,9 @@ fn a_binding_stays_while_the_pods_of_a_foreign_account_cannot_be_seen() {
     let pods = fixture::object("pod shop/none").kind;
     let namespace: std::sync::Arc<str> = "shop".into();
     let (namespaces, message) = (vec![namespace.clone()], "no".into());
-    let divided = Observation::PerNamespace { kind: pods.clone(), namespaces, message };
+    let per_namespace = Observation::PerNamespace { kind: pods.clone(), namespaces, message };
     let listed = Observation::ListedIn { kind: pods, namespace, objects: vec![] };
-    index.apply([divided, listed], fixture::now());
+    index.apply([per_namespace, listed], fixture::now());
     let (kept, going) = kept_and_going(&index);
     assert_eq!(going, ["ConfigMap shop/c"]);
     let stay = [
@@ -74,21 +74,21 @@ fn a_binding_stays_while_the_pods_of_a_foreign_account_cannot_be_seen() {
 }
 
 #[test]
-fn a_definition_stays_while_objects_of_its_kind_may_be_hidden() {
+fn definition_stays_while_objects_of_its_kind_may_be_hidden() {
     let fixture = "cm shop/c of=shop\n crd widgets.example.com of=shop defines=Widget.example.com
                    Widget.example.com shop/w of=shop";
     for hidden in ["widgets.example.com", "example.com/v1"] {
-        let kept = kept_for_the_unseen(&plan_without(hidden, fixture));
+        let kept = kept_for_hidden_users(&plan_without(hidden, fixture));
         assert_eq!(kept, ["CustomResourceDefinition widgets.example.com: widgets.example.com"]);
     }
-    assert!(kept_for_the_unseen(&plan_without("gadgets.example.com", fixture)).is_empty());
+    assert!(kept_for_hidden_users(&plan_without("gadgets.example.com", fixture)).is_empty());
 }
 
 #[test]
-fn a_volume_stays_while_a_claim_it_names_is_there_or_may_be() {
+fn volume_stays_while_its_claim_exists_or_may_exist() {
     let fixture = "cm shop/c of=shop\n pv pv of=shop claim=lab/data reclaim=Delete";
     assert!(plan_of(fixture, "shop").unwrap().kept.is_empty(), "its claim is gone");
-    let kept = kept_for_the_unseen(&plan_without("persistentvolumeclaims", fixture));
+    let kept = kept_for_hidden_users(&plan_without("persistentvolumeclaims", fixture));
     assert_eq!(kept, ["PersistentVolume pv: persistentvolumeclaims in lab"]);
     let reserved = plan_of(&format!("{fixture}\n pvc lab/data"), "shop").unwrap();
     insta::assert_snapshot!(text(&reserved), @r"
@@ -99,7 +99,7 @@ fn a_volume_stays_while_a_claim_it_names_is_there_or_may_be() {
 }
 
 #[test]
-fn an_operators_object_whose_claims_nobody_sees_does_not_take_them() {
+fn operators_object_orphans_its_claims_while_claims_are_hidden() {
     let fixture = "Cluster.db.example shop/db of=shop\n pod shop/db-0 owner=Cluster.db.example/db
                    deploy shop/web of=shop\n pod shop/web-a owner=deploy/web";
     let orphaning = |hidden: &str| {
@@ -113,7 +113,7 @@ fn an_operators_object_whose_claims_nobody_sees_does_not_take_them() {
 }
 
 #[test]
-fn what_can_be_seen_no_more_is_a_difference() {
+fn newly_hidden_kind_is_a_difference() {
     let seen = plan_of("cm shop/c of=shop", "shop").unwrap();
     let hidden = plan_without("secrets", "cm shop/c of=shop");
     let resource = "secrets".to_owned();
@@ -123,13 +123,13 @@ fn what_can_be_seen_no_more_is_a_difference() {
 }
 
 #[test]
-fn whoever_starts_a_plan_by_its_hash_was_told_what_is_hidden() {
+fn plan_hash_covers_hidden_kinds() {
     let fixture = "ns shop of=shop\n cm shop/c of=shop";
     assert_ne!(plan_without("jobs.batch", fixture).hash, plan_of(fixture, "shop").unwrap().hash);
 }
 
 #[test]
-fn what_the_community_of_kubernetes_defines_may_own_claims_that_nobody_sees() {
+fn kinds_of_x_k8s_io_groups_may_own_hidden_claims() {
     for (kind, orphans) in [("Sandbox.agents.x-k8s.io", true), ("Gateway.networking.k8s.io", false)]
     {
         let fixture = format!("ns shop of=shop\n {kind} shop/s of=shop");

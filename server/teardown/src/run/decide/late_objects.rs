@@ -1,4 +1,4 @@
-//! What came after the plan was made, and nobody confirmed the end of.
+//! Finds objects that are newer than the plan, so that nobody has confirmed their deletion.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -11,14 +11,14 @@ use crate::{
     relation::{Edge, EdgeKind, EdgeLookup, edges_of},
 };
 
-/// What was made so long before the plan and was in no watch yet is new to it all the same.
+/// An object created this long before the plan still counts as late, because no watch may have delivered it yet.
 const BEHIND: SignedDuration = SignedDuration::from_secs(60);
 
-/// Objects that are younger than a plan and in none of its steps, with their edges. Pods are asked for by themselves.
+/// Objects that are newer than a plan and in none of its steps, with their edges. Pods are checked elsewhere.
 pub(super) struct LateObjects<'a> {
     index: &'a Index,
     objects: HashMap<&'a Uid, &'a Arc<Object>>,
-    /// Those of their edges that order something, by what goes after.
+    /// The edges that order something, by the object that goes after.
     edges: HashMap<Uid, Vec<Edge>>,
     lookup: EdgeLookup,
 }
@@ -52,7 +52,8 @@ impl<'a> LateObjects<'a> {
         Self { index, objects, edges, lookup }
     }
 
-    /// One that would have to go before an object, and does not go with it. What is in a namespace is asked for by itself.
+    /// A late object that would have to go before this object and is not deleted with it. The content of a namespace is
+    /// checked elsewhere.
     pub(super) fn before(&self, object: &Object) -> Option<&'a Object> {
         if self.objects.is_empty() {
             return None;

@@ -1,4 +1,5 @@
-//! Whether a step may start: what is in front of it, and what the plan does not know.
+//! Checks whether a step may start: whether its blockers are finished, and whether objects outside the plan need its
+//! object.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,7 +14,7 @@ use crate::{
     deadlines::{Deadlines, Overdue},
     index::Index,
     object::{Claim, Deletion, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
-    plan::{Fate, Propagation, Step, StepId, is_made_in_passing, volume_called},
+    plan::{Fate, Propagation, Step, StepId, is_created_by_controllers, volume_named},
     relation::{
         DeletionPhase, goes_after_pods, is_bound_pair, is_needed, may_own, served_namespaces,
     },
@@ -21,8 +22,8 @@ use crate::{
 };
 
 impl Run {
-    /// Whether everything in front of a step is proven to have reached its rung, nothing is left that would make it anew,
-    /// and nothing that came after the plan was made holds it.
+    /// Whether every blocker of a step is proven to have reached its deletion phase, no owner is left that would
+    /// re-create one, and no late object needs the step's object.
     pub(super) fn check_ready(
         &self,
         step: &Step,
@@ -47,7 +48,7 @@ impl Run {
         }
         if step.kind.is("", "Namespace") {
             context.index.check_namespace_visible(&step.object.name)?;
-            self.is_empty(&step.object.name, context.index)?;
+            self.check_empty(&step.object.name, context.index)?;
         }
         Ok(true)
     }
@@ -55,8 +56,8 @@ impl Run {
     /// Whether no Pod is left of a workload that is gone.
     ///
     /// # Errors
-    /// Where that cannot be told, or a Pod is left that no step ends as it was made after the plan: if its workload's
-    /// DELETE orphaned it, no garbage collector brings its end; else it is named only if its end takes long.
+    /// If this is unknown, or if a Pod is left that is not in the plan. A Pod that the workload's DELETE orphaned is
+    /// reported at once, because no garbage collector deletes it; any other only if its deletion takes long.
     fn check_pods_gone(
         &self,
         workload: &Step,
@@ -96,8 +97,9 @@ impl Run {
         !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long())
     }
 
-    /// Whether nothing that the plan does not know needs what the step ends, or what the garbage collector then takes. The
-    /// plan has what there was when it was made; for a claim, Pods are looked at in a consistent read instead.
+    /// Checks that no object outside the plan needs the step's object, or an object that the garbage collector then
+    /// deletes. The plan only knows the objects that existed when it was made. For a claim, a consistent read of Pods
+    /// follows instead.
     fn check_unused(
         &self,
         step: &Step,
@@ -153,7 +155,8 @@ impl Run {
         users.into_iter().min().map_or(Ok(()), |pod| Err(UnknownReason::InUse { by: pod }))
     }
 
-    /// Whether no more data goes with a claim than the plan says: its volume may have come, or changed its policy, since.
+    /// Checks that the deletion of a claim destroys only data that the plan lists: since then, a volume may have been
+    /// bound, or its reclaim policy changed.
     fn check_data_loss(
         &self,
         object: &Object,
@@ -166,17 +169,18 @@ impl Run {
             Some(Facts::Volume(volume)) => {
                 volume.reclaim == Reclaim::Retain || !is_bound_pair(object, volume)
             }
-            // One that is not known is not there, or cannot be seen.
+            // A volume that is not in the index either does not exist or is hidden.
             _ => index.can_see_volumes(),
         };
-        let volume = volume_called(name);
-        let said = self.plan.data.iter().find(|data| data.volume == volume);
-        let is_said = said.is_some_and(|data| matches!(data.fate, Fate::Destroyed | Fate::Unknown));
-        if is_kept || is_said { Ok(()) } else { Err(UnknownReason::WouldDestroyData { volume }) }
+        let volume = volume_named(name);
+        let listed = self.plan.data.iter().find(|data| data.volume == volume);
+        let is_listed =
+            listed.is_some_and(|data| matches!(data.fate, Fate::Destroyed | Fate::Unknown));
+        if is_kept || is_listed { Ok(()) } else { Err(UnknownReason::WouldDestroyData { volume }) }
     }
 
-    /// Whether no claim is left that a volume belongs to, but those that go before it. One that has another volume is not
-    /// waiting for this one.
+    /// Checks that no claim outside the plan belongs to a volume. A claim with another volume does not wait for this
+    /// one.
     fn check_volume_unclaimed(
         &self,
         object: &Object,
@@ -197,9 +201,9 @@ impl Run {
         self.plan.steps.iter().any(|step| step.uid == *uid)
     }
 
-    /// Whether nothing is in a namespace but what goes with it. What came after the plan was made is in no step, and
-    /// nobody confirmed its end.
-    fn is_empty(&self, namespace: &str, index: &Index) -> Result<(), UnknownReason> {
+    /// Checks that a namespace contains only objects that go with it. Late objects are in no step, and nobody has
+    /// confirmed their deletion.
+    fn check_empty(&self, namespace: &str, index: &Index) -> Result<(), UnknownReason> {
         let goes_with_it = |object: &Object| {
             object.is_made_by_cluster()
                 || matches!(&object.facts, Facts::Binding(binding) if binding.people)
@@ -207,13 +211,13 @@ impl Run {
         };
         let content =
             index.objects().filter(|object| object.namespace.as_deref() == Some(namespace));
-        let newcomer =
+        let late_object =
             content.filter(|object| !goes_with_it(object)).map(|object| object.reference()).min();
-        newcomer.map_or(Ok(()), |object| Err(UnknownReason::NamespaceNotEmpty { by: object }))
+        late_object.map_or(Ok(()), |object| Err(UnknownReason::NamespaceNotEmpty { by: object }))
     }
 
-    /// The Pods of a consistent read that forbid that this claim is touched: those that mount it, and those that are
-    /// left of a workload which has to be childless first.
+    /// The Pods of a consistent read that block the deletion of a claim: those that mount it, and those of a workload
+    /// that must have no Pods first.
     pub(super) fn blocking_pods(
         &self,
         step: &Step,
@@ -245,7 +249,7 @@ impl Run {
 }
 
 impl<'a> ReconcileContext<'a> {
-    /// The Pods of a namespace that use something: those that have run to their end use nothing any more.
+    /// The Pods of a namespace that may use something. Pods that have run to completion use nothing.
     fn users(&mut self, namespace: &Arc<str>) -> &[&'a Object] {
         let index = self.index;
         self.users
@@ -253,8 +257,8 @@ impl<'a> ReconcileContext<'a> {
             .or_insert_with(|| index.running_pods(namespace).collect())
     }
 
-    /// What the garbage collector takes with an owner: what names it, and nobody else that stays, at whatever distance. An
-    /// owner that is not known keeps nothing.
+    /// The objects that the garbage collector deletes with an owner, directly or indirectly: those whose owners are all
+    /// deleted with it. An owner that is not in the index does not count.
     fn owned_by(&mut self, owner: &Uid) -> Vec<&'a Object> {
         let index = self.index;
         let owned = self.owned.get_or_insert_with(|| {
@@ -290,16 +294,17 @@ impl<'a> ReconcileContext<'a> {
     }
 }
 
-/// Whether a person has to have confirmed that an object goes with its owner: controllers of Kubernetes make and remove
-/// some all the time, and what a Pod owns comes and goes with it: its storage, what its network keeps of it.
+/// Whether a person must have confirmed that an object is deleted with its owner. This is not needed for objects that
+/// the controllers of Kubernetes create and remove all the time, nor for objects that a Pod owns, such as its ephemeral
+/// claims and the objects of its network plugin.
 fn needs_confirmation(object: &Object, index: &Index) -> bool {
     let mut owners = object.owners.iter().filter_map(|owner| index.get(&owner.uid));
     let is_a_pods_own = owners.any(|owner| matches!(owner.facts, Facts::Pod(_)));
-    !object.is_made_by_cluster() && !is_made_in_passing(&object.kind) && !is_a_pods_own
+    !object.is_made_by_cluster() && !is_created_by_controllers(&object.kind) && !is_a_pods_own
 }
 
-/// Whether a Pod that needs an object is collected with the step's owner as well, and so would wait for the owner that
-/// waits for it. For storage that is right, unless it is the Pod's own.
+/// Whether a Pod that needs an object is deleted with the step's owner too, so that the step would wait for itself.
+/// This does not apply to storage, unless the Pod owns the claim.
 fn goes_with(pod: &Object, step: &Step, object: &Object, index: &Index) -> bool {
     let is_its_own_or_no_storage =
         !matches!(object.facts, Facts::Claim(_)) || index.descends(&object.uid, &pod.uid);
