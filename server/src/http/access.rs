@@ -22,7 +22,11 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, trace::printable};
+use super::{
+    Failure,
+    hex::{hex, random_hex},
+    printable::printable,
+};
 
 /// How long a session is good without being used; an open page uses it.
 const IDLE: SignedDuration = SignedDuration::from_hours(12);
@@ -52,25 +56,6 @@ const FILE: &str = "sessions.json";
 
 /// The version of the file.
 const VERSION: u32 = 2;
-
-/// `N` bytes from the operating system, in hexadecimal.
-///
-/// # Panics
-/// Where the operating system has no randomness: nothing here would be safe then.
-pub(super) fn random_hex<const N: usize>() -> String {
-    let mut bytes = [0; N];
-    #[expect(clippy::expect_used, reason = "there is no safe way to go on without randomness")]
-    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
-    hex(&bytes)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
-        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
-        text
-    })
-}
 
 /// A secret that was just made. It is shown once and never kept.
 pub struct Token(String);
