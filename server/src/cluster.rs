@@ -17,16 +17,16 @@ mod discovery;
 mod fake;
 mod interner;
 mod namespaces;
-mod perform;
-mod pulse;
+mod execute;
+mod health;
 mod report;
 mod request;
-mod roster;
+mod kinds;
 mod status;
 mod text;
-mod told;
+mod fair_watch;
 mod watch;
-mod window;
+mod concurrency;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -44,7 +44,7 @@ use tower::{BoxError, Service, ServiceExt};
 
 pub use self::connect::{Access, ConnectError};
 use self::{
-    interner::Interner, namespaces::Namespaces, pulse::Pulse, report::Report, watch::Shared,
+    health::HealthCheck, interner::Interner, namespaces::Namespaces, report::Report, watch::Shared,
 };
 use crate::{
     chance::Chance,
@@ -52,10 +52,10 @@ use crate::{
 };
 
 /// Lists under way at once: the first sight of a cluster is a list of each of its hundred kinds.
-const LISTS: usize = 8;
+const MAX_LISTS: usize = 8;
 /// Watches of single namespaces open at once, over all kinds: each is a connection, and a process can often have no
 /// more than 1,024.
-const PARTS: usize = 512;
+const MAX_NAMESPACE_WATCHES: usize = 512;
 
 /// The body of a request to an API server in this process.
 pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -118,7 +118,7 @@ impl Cluster {
         &self.name
     }
 
-    /// Watches everything and performs orders until told to drain: then what has left is waited for, and no order is
+    /// Watches everything and performs calls until told to drain: then what has left is waited for, and no order is
     /// begun any more.
     ///
     /// # Errors
@@ -126,20 +126,21 @@ impl Cluster {
     pub async fn run(
         self,
         mailbox: mpsc::Sender<Incoming>,
-        orders: mpsc::Receiver<CallRequest>,
+        calls: mpsc::Receiver<CallRequest>,
         drain: CancellationToken,
     ) -> Result<(), RunError> {
         let names = Arc::new(Interner::default());
         let (report, observations) = Report::channel();
-        let pulse = Pulse::new(self.client.clone(), report.clone(), self.chance.clone());
+        let health_check =
+            HealthCheck::new(self.client.clone(), report.clone(), self.chance.clone());
         let shared = Shared {
             client: self.client.clone(),
             report,
             chance: self.chance,
             names: names.clone(),
-            suspicion: pulse.suspicion(),
-            lists: Arc::new(Semaphore::new(LISTS)),
-            parts: Arc::new(Semaphore::new(PARTS)),
+            health: health_check.health(),
+            lists: Arc::new(Semaphore::new(MAX_LISTS)),
+            namespace_watches: Arc::new(Semaphore::new(MAX_NAMESPACE_WATCHES)),
             refused: Arc::default(),
             namespaces: Arc::new(Namespaces::new(self.client.default_namespace())),
             streams_lists: Arc::new(AtomicBool::new(true)),
@@ -148,10 +149,15 @@ impl Cluster {
 
         let mut watching = JoinSet::new();
         watching.spawn(async move {
-            pulse.run().await.map_or(RunError::HubGone, |()| RunError::Ended("the pulse"))
+            health_check
+                .run()
+                .await
+                .map_or(RunError::HubGone, |()| RunError::Ended("the health check"))
         });
         watching.spawn(async move {
-            roster::run(shared).await.map_or(RunError::HubGone, |()| RunError::Ended("the roster"))
+            kinds::run(shared)
+                .await
+                .map_or(RunError::HubGone, |()| RunError::Ended("watching kinds"))
         });
         watching.spawn({
             let mailbox = mailbox.clone();
@@ -160,19 +166,19 @@ impl Cluster {
                 RunError::HubGone
             }
         });
-        let mut performing = JoinSet::new();
-        performing.spawn(perform::perform(self.client, names, mailbox, orders, drain.clone()));
+        let mut executing = JoinSet::new();
+        executing.spawn(execute::execute(self.client, names, mailbox, calls, drain.clone()));
 
         tokio::select! {
             biased;
             () = drain.cancelled() => {}
             Some(ended) = watching.join_next() => return Err(ended.unwrap_or_else(RunError::Failed)),
-            Some(ended) = performing.join_next() => {
-                return Err(ended.map_or_else(RunError::Failed, |()| RunError::Ended("performing")));
+            Some(ended) = executing.join_next() => {
+                return Err(ended.map_or_else(RunError::Failed, |()| RunError::Ended("executing calls")));
             }
         }
         // The watches go on while calls are answered: their effects are seen until the end.
-        match performing.join_next().await {
+        match executing.join_next().await {
             Some(Err(error)) => Err(RunError::Failed(error)),
             Some(Ok(())) | None => Ok(()),
         }
@@ -260,13 +266,13 @@ mod tests {
             ),
         });
         let (mailbox, mut incoming) = mpsc::channel(4);
-        let (orders, receiver) = mpsc::channel(4);
+        let (calls, receiver) = mpsc::channel(4);
         let action = teardown::action::Action::ReadPods {
             step: teardown::plan::StepId(0),
             namespace: "shop".into(),
         };
         let (run, recall) = (teardown::run::RunId::new("r"), CancellationToken::new());
-        orders.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
+        calls.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
         let cluster = Cluster { client, name: "fake".into(), chance: Chance::default() };
         let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
         let lines = || std::fs::read_to_string(file.path()).unwrap();
@@ -286,19 +292,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_hub_that_is_gone_ends_it_with_an_error() {
         let (mailbox, incoming) = mpsc::channel(4);
-        let (orders, receiver) = mpsc::channel(4);
+        let (calls, receiver) = mpsc::channel(4);
         drop(incoming);
         let ended = cluster().run(mailbox, receiver, CancellationToken::new()).await;
         assert!(matches!(ended, Err(RunError::HubGone)), "{ended:?}");
-        drop(orders);
+        drop(calls);
     }
 
     #[tokio::test(start_paused = true)]
     async fn orders_that_end_end_it_with_an_error() {
         let (mailbox, _incoming) = mpsc::channel(4);
-        let (orders, receiver) = mpsc::channel(4);
-        drop(orders);
+        let (calls, receiver) = mpsc::channel(4);
+        drop(calls);
         let ended = cluster().run(mailbox, receiver, CancellationToken::new()).await;
-        assert!(matches!(ended, Err(RunError::Ended("performing"))), "{ended:?}");
+        assert!(matches!(ended, Err(RunError::Ended("executing calls"))), "{ended:?}");
     }
 }

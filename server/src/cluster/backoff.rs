@@ -5,14 +5,14 @@ use std::time::Duration;
 use crate::chance::Chance;
 
 /// The first wait, as client-go's reflector has it.
-const FIRST: Duration = Duration::from_millis(800);
+const INITIAL: Duration = Duration::from_millis(800);
 /// The longest.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX: Duration = Duration::from_secs(30);
 
 /// The wait after this many failures in a row: doubled for each, at most half a minute, and spread so that a hundred
 /// watches that failed together do not come back together.
 pub(super) fn backoff(failures: u32, chance: &Chance) -> Duration {
-    chance.spread((FIRST * 2_u32.saturating_pow(failures.saturating_sub(1).min(10))).min(LONGEST))
+    chance.spread((INITIAL * 2_u32.saturating_pow(failures.saturating_sub(1).min(10))).min(MAX))
 }
 
 #[cfg(test)]

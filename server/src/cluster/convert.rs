@@ -33,7 +33,7 @@ pub(super) type Unreadable = serde_json::Error;
 /// Aggregated API servers need not know `PartialObjectMetadata`, so whole objects are accepted in its stead (as
 /// client-go's metadata client does), except for Secrets and ConfigMaps: their data is not even to be sent.
 pub(super) fn media_type(kind: &Kind) -> &'static str {
-    if reader(kind).is_some() { super::request::JSON } else { sight_media_type(kind) }
+    if reader(kind).is_some() { super::request::JSON } else { metadata_media_type(kind) }
 }
 
 /// `meta.k8s.io/v1 PartialObjectMetadata`, and its list and watch events.
@@ -47,7 +47,7 @@ const METADATA_LIST_IF_POSSIBLE: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 /// As [`media_type`], for a read or a DELETE of one object of which only its metadata matters, whatever its kind.
-pub(super) fn sight_media_type(kind: &Kind) -> &'static str {
+pub(super) fn metadata_media_type(kind: &Kind) -> &'static str {
     match (&*kind.group, &*kind.kind) {
         ("", "Secret" | "ConfigMap") => METADATA,
         _ => METADATA_IF_POSSIBLE,
@@ -119,15 +119,15 @@ pub(super) fn pod_sight(
 
 /// What a read of one object is judged by.
 #[derive(Debug)]
-pub(super) struct Sight {
+pub(super) struct Metadata {
     pub(super) uid: Option<Uid>,
     pub(super) terminating: bool,
 }
 
 /// Reads what a GET showed.
-pub(super) fn sight(json: &[u8]) -> Result<Sight, Unreadable> {
+pub(super) fn metadata(json: &[u8]) -> Result<Metadata, Unreadable> {
     let Envelope { metadata } = serde_json::from_slice(json)?;
-    Ok(Sight {
+    Ok(Metadata {
         uid: metadata.uid.map(Uid::new),
         terminating: metadata.deletion_timestamp.is_some(),
     })

@@ -32,13 +32,13 @@ pub(super) struct Found {
     pub(super) kinds: BTreeMap<(String, String), Vec<Kind>>,
     /// Group versions that could not be asked, such as `metrics.k8s.io/v1beta1`, and what was said of them. What they
     /// serve is unknown: a kind that is missing because of them is not withdrawn.
-    pub(super) blind: BTreeMap<String, ApiProblem>,
+    pub(super) hidden: BTreeMap<String, ApiProblem>,
 }
 
 impl Found {
     /// Whether a kind of this group may be missing only because a version of its group could not be asked.
-    pub(super) fn is_blind_to(&self, group: &str) -> bool {
-        self.blind
+    pub(super) fn has_hidden_version(&self, group: &str) -> bool {
+        self.hidden
             .keys()
             .any(|version| version.rsplit_once('/').map_or("", |(group, _)| group) == group)
     }
@@ -113,7 +113,7 @@ fn aggregated(groups: GroupDiscoveryList, found: &mut Found) {
         let name = group.metadata.name;
         for version in group.versions {
             if version.freshness.as_deref() == Some("Stale") {
-                blind(found, &name, &version.version, ProblemCode::Stale.into());
+                hide(found, &name, &version.version, ProblemCode::Stale.into());
                 continue;
             }
             for resource in version.resources {
@@ -135,7 +135,7 @@ fn aggregated(groups: GroupDiscoveryList, found: &mut Found) {
     }
 }
 
-/// Asks each group version for its resources. One that fails is blind and the others go on; a connection that breaks
+/// Asks each group version for its resources. One that fails is hidden and the others go on; a connection that breaks
 /// ends it all.
 async fn plain(
     client: &Client,
@@ -151,7 +151,7 @@ async fn plain(
         let answer = match document(client, &path, request::JSON).await {
             Ok(answer) => answer,
             Err(DiscoveryError::Refused { message, .. }) => {
-                blind(found, &group, &version, message);
+                hide(found, &group, &version, message);
                 continue;
             }
             Err(error @ DiscoveryError::Failure(_)) => return Err(error),
@@ -160,7 +160,7 @@ async fn plain(
             Ok(list) => list,
             Err(error) => {
                 let why = bounded(&error.to_string());
-                blind(found, &group, &version, ProblemCode::NotDiscovery { path, why }.into());
+                hide(found, &group, &version, ProblemCode::NotDiscovery { path, why }.into());
                 continue;
             }
         };
@@ -183,9 +183,9 @@ async fn plain(
     Ok(())
 }
 
-fn blind(found: &mut Found, group: &str, version: &str, message: ApiProblem) {
+fn hide(found: &mut Found, group: &str, version: &str, message: ApiProblem) {
     let name = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    found.blind.insert(bounded(&name), message);
+    found.hidden.insert(bounded(&name), message);
 }
 
 fn offer(
@@ -212,7 +212,7 @@ fn offer(
         });
     } else {
         let name = bounded(plural);
-        blind(found, group, version, ProblemCode::InvalidName { name }.into());
+        hide(found, group, version, ProblemCode::InvalidName { name }.into());
     }
 }
 
@@ -382,7 +382,7 @@ mod tests {
             let scope = if versions[0].namespaced { "in namespaces" } else { "in the cluster" };
             format!("{} {} {} {scope}", versions[0].kind, versions[0].resource(), served.join(" "))
         });
-        kinds.chain(found.blind.keys().map(|version| format!("blind {version}"))).collect()
+        kinds.chain(found.hidden.keys().map(|version| format!("hidden {version}"))).collect()
     }
 
     const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
@@ -415,14 +415,14 @@ mod tests {
                 "Node nodes v1 in the cluster",
                 "Pod pods v1 in namespaces",
                 "HorizontalPodAutoscaler horizontalpodautoscalers.autoscaling v2 v1 in namespaces",
-                "blind wares.example.com/v1",
-                "blind wares.example.com/v1beta1",
+                "hidden wares.example.com/v1",
+                "hidden wares.example.com/v1beta1",
             ]
         );
         assert!(
-            found.is_blind_to("wares.example.com")
-                && !found.is_blind_to("")
-                && !found.is_blind_to("example.com")
+            found.has_hidden_version("wares.example.com")
+                && !found.has_hidden_version("")
+                && !found.has_hidden_version("example.com")
         );
         assert_eq!(log.lock().unwrap().len(), 2);
     }
@@ -440,7 +440,7 @@ mod tests {
         let found = discover(&client).await.unwrap();
         assert_eq!(
             lines(&found)[2..],
-            ["Z zs.example.com v1 in the cluster", "blind example.com/v1"]
+            ["Z zs.example.com v1 in the cluster", "hidden example.com/v1"]
         );
     }
 
@@ -475,7 +475,7 @@ mod tests {
                 "Pod pods v1 in namespaces",
                 "A as.example.com v1 v1beta1 in the cluster",
                 "B bs.example.com v1beta1 in the cluster",
-                "blind dead.example.com/v1",
+                "hidden dead.example.com/v1",
             ]
         );
     }

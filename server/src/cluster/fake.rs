@@ -72,12 +72,12 @@ pub(super) fn client(
     let service = service_fn(move |request: Request<kube::client::Body>| {
         let (answer, log) = (answer.clone(), seen_so_far.clone());
         async move {
-            let (parts, body) = request.into_parts();
+            let (namespace_watches, body) = request.into_parts();
             let body = body.collect().await.unwrap().to_bytes();
             let seen = Seen {
-                method: parts.method.to_string(),
-                path: parts.uri.to_string(),
-                accept: parts.headers["accept"].to_str().unwrap().to_owned(),
+                method: namespace_watches.method.to_string(),
+                path: namespace_watches.uri.to_string(),
+                accept: namespace_watches.headers["accept"].to_str().unwrap().to_owned(),
                 body: String::from_utf8(body.to_vec()).unwrap(),
             };
             log.lock().unwrap().push(seen.clone());

@@ -10,24 +10,24 @@ use std::{
 use teardown::{object::Uid, observation::Observation};
 use tokio::time::timeout;
 
-use super::told::{Hearer, Teller};
+use super::fair_watch::{FairReceiver, FairSender};
 
 /// Namespaces that one kind is watched in at once. Whoever may not list a kind as a whole has rights in a handful of
 /// namespaces; each one more is a request that is refused, for each of a hundred kinds, again and again.
-const MOST: usize = 64;
+const MAX_WATCHED: usize = 64;
 /// How long the first list of Namespaces is waited for. Without it, what is seen elsewhere has to do.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the watches know; each tells it what it sees.
 #[derive(Debug)]
 pub(super) struct Namespaces {
-    known: Teller<Known>,
+    known: FairSender<Known>,
 }
 
 /// What is known, and when it changes.
 #[derive(Clone, Debug)]
 pub(super) struct View {
-    known: Hearer<Known>,
+    known: FairReceiver<Known>,
 }
 
 #[derive(Debug)]
@@ -47,17 +47,17 @@ impl Namespaces {
     pub(super) fn new(own: &str) -> Self {
         let own: Arc<str> = own.into();
         let named = [own.clone()].into();
-        Self { known: Teller::new(Known { own, listed: None, hidden: false, named }) }
+        Self { known: FairSender::new(Known { own, listed: None, hidden: false, named }) }
     }
 
     /// Takes in what a watch saw.
     pub(super) fn observe(&self, observation: &Observation) {
-        self.known.change(|known| known.observe(observation));
+        self.known.send_if_modified(|known| known.observe(observation));
     }
 
     /// A view of them.
     pub(super) fn view(&self) -> View {
-        View { known: self.known.hearer() }
+        View { known: self.known.subscribe() }
     }
 }
 
@@ -66,7 +66,7 @@ impl View {
     pub(super) async fn answered(&mut self) {
         let answer =
             self.known.wait_for(|known| (known.listed.is_some() || known.hidden).then_some(()));
-        if timeout(PATIENCE, answer).await.is_err() {
+        if timeout(TIMEOUT, answer).await.is_err() {
             tracing::debug!("namespaces were not listed in time");
         }
     }
@@ -74,7 +74,7 @@ impl View {
     /// Those to watch a kind in: of those it is watched in, all that are left; then others as long as there is room,
     /// the system's own last.
     pub(super) fn chosen(&mut self, before: &BTreeSet<Arc<str>>) -> BTreeSet<Arc<str>> {
-        self.known.look(|known| known.chosen(before))
+        self.known.borrow_and_update(|known| known.chosen(before))
     }
 
     /// Waits until they have changed since they were chosen from. Cancelling it loses nothing.
@@ -92,7 +92,7 @@ impl Known {
         let mut chosen: BTreeSet<Arc<str>> = before.intersection(&names).cloned().collect();
         let mut others: Vec<&Arc<str>> = names.difference(before).collect();
         others.sort_by_key(|name| (**name != self.own, name.starts_with("kube-")));
-        let room = MOST.saturating_sub(chosen.len());
+        let room = MAX_WATCHED.saturating_sub(chosen.len());
         chosen.extend(others.into_iter().take(room).cloned());
         chosen
     }
@@ -199,7 +199,7 @@ mod tests {
         let text: Vec<_> = (0..100).map(|number| format!("ns n{number:02}")).collect();
         namespaces.observe(&listed(&(text.join("\n") + "\nns kube-system\nns zoo")));
         let before = view.chosen(&BTreeSet::new());
-        assert_eq!(before.len(), MOST);
+        assert_eq!(before.len(), MAX_WATCHED);
         assert!(before.contains("zoo") && before.contains("n62") && !before.contains("n63"));
         assert!(!before.contains("kube-system"));
         namespaces.observe(&Observation::Applied(Box::new(fixture::object("ns a-new-one"))));

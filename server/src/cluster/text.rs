@@ -3,7 +3,7 @@
 use std::error::Error;
 
 /// The most characters of a foreign message that are kept: enough for a webhook's denial, too few to fill a page.
-const MOST: usize = 512;
+const MAX_CHARS: usize = 512;
 
 /// The text in one line, without control or direction-changing characters, and at most 512 characters long.
 pub(super) fn bounded(text: &str) -> String {
@@ -18,7 +18,7 @@ pub(super) fn bounded(text: &str) -> String {
         if is_invisible(c) {
             continue;
         }
-        if length + 2 > MOST {
+        if length + 2 > MAX_CHARS {
             line.push('…');
             break;
         }
@@ -65,7 +65,7 @@ mod tests {
         );
         assert_eq!(bounded(""), "");
         let long = bounded(&"ä ".repeat(1_000));
-        assert!(long.chars().count() <= MOST, "{}", long.chars().count());
+        assert!(long.chars().count() <= MAX_CHARS, "{}", long.chars().count());
         assert!(long.ends_with('…'));
     }
 }

@@ -12,16 +12,16 @@
 //! everything that happened since, in order. A stream that ends, falls silent or breaks is resumed where it was, so
 //! a lost connection loses no deletion; where that is not possible everything is listed anew.
 //!
-//! Where a namespaced kind may not be listed as a whole, the same is done in each namespace; see [`division`].
+//! Where a namespaced kind may not be listed as a whole, the same is done in each namespace; see [`per_namespace`].
 //!
 //! This is not kube-runtime's watcher, for four reasons found in its source (5.0): it lists from resource version 0,
 //! which may be older than what was already seen; it passes over an event that it cannot decode and goes on; it does
 //! not say that a watch works again until something changes; and its requests wait for an answer without a limit.
 
-mod division;
+mod per_namespace;
 mod event;
 mod refusals;
-mod trouble;
+mod error;
 
 use std::{
     collections::BTreeMap,
@@ -45,16 +45,16 @@ use tokio::{
 };
 
 use self::{
+    error::{OpenError, WatchError},
     event::Event,
     refusals::{Refusals, Waiting},
-    trouble::{Opening, Trouble},
 };
 use super::{
     backoff::backoff,
     convert::{self, Page},
+    health::Health,
     interner::Interner,
     namespaces::Namespaces,
-    pulse::Suspicion,
     report::{HubGone, Report},
     request::{self, Lines},
 };
@@ -76,14 +76,14 @@ const PACE: Duration = Duration::from_secs(1);
 const FORBIDDEN: Duration = Duration::from_secs(30);
 /// Watches in a row that told nothing and did not last, before the wait for the next grows; one more, and the kind is
 /// listed anew each time: it is seen as it is every half minute, if not as it changes.
-const BARREN: u32 = 2;
+const MAX_EMPTY_WATCHES: u32 = 2;
 /// Refusals in a row before a kind is watched namespace by namespace: an API server that starts does not know its own
 /// rules at first.
-const DIVIDED_AFTER: u32 = 2;
+const PER_NAMESPACE_AFTER: u32 = 2;
 /// Objects per page; what client-go's pager uses.
 const PAGE: usize = 500;
-/// Failures in a row before a kind is called blind: one may be a restart.
-const BLIND_AFTER: u32 = 2;
+/// Failures in a row before a kind is called hidden: one may be a restart.
+const HIDDEN_AFTER: u32 = 2;
 
 /// What all watches share.
 #[derive(Clone)]
@@ -97,11 +97,11 @@ pub(super) struct Shared {
     /// Strings kept once.
     pub(super) names: Arc<Interner>,
     /// Whether the API server answers.
-    pub(super) suspicion: Suspicion,
+    pub(super) health: Health,
     /// Lists under way at once: each holds a page in memory and is the dearest thing to ask an API server for.
     pub(super) lists: Arc<Semaphore>,
     /// Watches of single namespaces that may be open: each is a connection.
-    pub(super) parts: Arc<Semaphore>,
+    pub(super) namespace_watches: Arc<Semaphore>,
     /// Single namespaces that may not be seen, and wait to be tried again.
     pub(super) refused: Arc<Refusals>,
     /// Which namespaces there are.
@@ -113,13 +113,14 @@ pub(super) struct Shared {
 }
 
 /// Watches a kind until the hub is gone. `successor` says that the kind was watched before in another version: the
-/// hub may have been told that it is blind, and is told that it is seen.
+/// hub may have been told that it is hidden, and is told that it is seen.
 pub(super) async fn watch(kind: Arc<Kind>, shared: Shared, successor: bool) -> Result<(), HubGone> {
-    let mut blind = successor.then_some(HiddenCause::Discovery);
+    let mut hidden = successor.then_some(HiddenCause::Discovery);
     loop {
-        let whole = Watch { blind: blind.take(), ..Watch::new(kind.clone(), None, shared.clone()) };
+        let whole =
+            Watch { hidden: hidden.take(), ..Watch::new(kind.clone(), None, shared.clone()) };
         let refused = whole.run().await?;
-        division::run(&Watch::new(kind.clone(), None, shared.clone()), refused).await?;
+        per_namespace::run(&Watch::new(kind.clone(), None, shared.clone()), refused).await?;
     }
 }
 
@@ -138,17 +139,17 @@ struct Watch {
     /// How often the whole of a namespaced kind was forbidden, in a row.
     refusals: u32,
     /// Watches in a row that told nothing and did not last.
-    barren: u32,
+    empty_watches: u32,
     /// What the hub was told, or may have been.
-    blind: Option<HiddenCause>,
+    hidden: Option<HiddenCause>,
     /// When a request was last begun.
     begun: Option<Instant>,
     /// The right to a connection of its own, for a single namespace.
-    place: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The whole of a namespaced kind may not be seen, and what the API server said.
-struct Refused(ApiProblem);
+struct WholeForbidden(ApiProblem);
 
 /// Where a watch goes on: after this resource version, on this stream if there is one open.
 struct Position {
@@ -168,52 +169,53 @@ impl Watch {
             pages_only: false,
             failures: 0,
             refusals: 0,
-            barren: 0,
-            blind: None,
+            empty_watches: 0,
+            hidden: None,
             begun: None,
-            place: None,
+            permit: None,
         }
     }
 
     /// Goes on until nobody listens, or the whole of a namespaced kind turns out to be forbidden.
-    async fn run(mut self) -> Result<Refused, HubGone> {
+    async fn run(mut self) -> Result<WholeForbidden, HubGone> {
         let mut position = None;
         loop {
-            let times = self.shared.suspicion.reached().await;
+            let connects = self.shared.health.reached().await;
             self.pace().await;
             let result = match position.take() {
-                None => self.list(times).await,
+                None => self.list(connects).await,
                 Some(at) => {
-                    let (begun, barren) = (Instant::now(), self.barren);
-                    let end = self.follow(at, times, &mut position).await;
+                    let (begun, empty_watches) = (Instant::now(), self.empty_watches);
+                    let end = self.follow(at, connects, &mut position).await;
                     if end.is_ok() && begun.elapsed() >= PACE {
-                        self.barren = 0;
+                        self.empty_watches = 0;
                     }
-                    if self.barren > BARREN {
+                    if self.empty_watches > MAX_EMPTY_WATCHES {
                         position = None;
                     }
                     // What did not even begin has waits of its own.
-                    if self.barren > barren && self.barren >= BARREN {
-                        sleep(backoff(self.barren, &self.shared.chance)).await;
+                    if self.empty_watches > empty_watches && self.empty_watches >= MAX_EMPTY_WATCHES
+                    {
+                        sleep(backoff(self.empty_watches, &self.shared.chance)).await;
                     }
                     end.map(|()| position.take())
                 }
             };
             match result {
                 Ok(next) => position = next,
-                Err(Trouble::HubGone) => return Err(HubGone),
-                Err(Trouble::Forbidden(message)) if self.is_divisible() => {
+                Err(WatchError::HubGone) => return Err(HubGone),
+                Err(WatchError::Forbidden(message)) if self.can_watch_per_namespace() => {
                     self.refusals += 1;
-                    if self.refusals == DIVIDED_AFTER {
-                        return Ok(Refused(message));
+                    if self.refusals == PER_NAMESPACE_AFTER {
+                        return Ok(WholeForbidden(message));
                     }
                 }
-                Err(trouble) => self.troubled(trouble, &mut position).await?,
+                Err(error) => self.handle(error, &mut position).await?,
             }
         }
     }
 
-    fn is_divisible(&self) -> bool {
+    fn can_watch_per_namespace(&self) -> bool {
         self.kind.namespaced && self.namespace.is_none()
     }
 
@@ -226,22 +228,22 @@ impl Watch {
 
     /// Lists everything; no position where the API server went away and came back meanwhile: what was asked of it
     /// before may never be answered.
-    async fn list(&mut self, times: u64) -> Result<Option<Position>, Trouble> {
+    async fn list(&mut self, connects: u64) -> Result<Option<Position>, WatchError> {
         let lists = self.shared.lists.clone();
         let _permit = lists.acquire_owned().await;
-        let place = self.place()?;
+        let permit = self.acquire_permit()?;
         self.begun = Some(Instant::now());
-        let mut suspicion = self.shared.suspicion.clone();
+        let mut health = self.shared.health.clone();
         let (objects, position) = tokio::select! {
             biased;
-            () = suspicion.came_back(times) => return Ok(None),
-            listed = self.list_by_any_means() => listed?,
+            () = health.reconnected(connects) => return Ok(None),
+            listed = self.list_by_stream_or_pages() => listed?,
         };
-        self.place = place;
-        self.seen().await?;
+        self.permit = permit;
+        self.report_visible().await?;
         let (kind, namespace) = (self.kind.clone(), self.namespace.as_deref());
         tracing::debug!(resource = %kind.resource(), namespace, objects = objects.len(), "listed");
-        self.tell(match self.namespace.clone() {
+        self.report(match self.namespace.clone() {
             None => Observation::Listed { kind, objects },
             Some(namespace) => Observation::ListedIn { kind, namespace, objects },
         })
@@ -254,20 +256,20 @@ impl Watch {
         Ok(Some(position))
     }
 
-    /// A place among the watches of single namespaces, if it needs one.
-    fn place(&mut self) -> Result<Option<OwnedSemaphorePermit>, Trouble> {
+    /// A permit among the watches of single namespaces, if it needs one.
+    fn acquire_permit(&mut self) -> Result<Option<OwnedSemaphorePermit>, WatchError> {
         if self.namespace.is_none() {
             return Ok(None);
         }
-        if let Some(place) = self.place.take() {
-            return Ok(Some(place));
+        if let Some(permit) = self.permit.take() {
+            return Ok(Some(permit));
         }
         self.shared
-            .parts
+            .namespace_watches
             .clone()
             .try_acquire_owned()
             .map(Some)
-            .map_err(|_| Trouble::Failing(None, ProblemCode::TooManyNamespaces.into()))
+            .map_err(|_| WatchError::Failing(None, ProblemCode::TooManyNamespaces.into()))
     }
 
     /// Whether it may be listed and watched now.
@@ -280,21 +282,21 @@ impl Watch {
                 return Err(answer.into());
             }
             let Page { metadata, .. } = serde_json::from_slice(&answer.body)
-                .map_err(|error| Trouble::unreadable(&error))?;
+                .map_err(|error| WatchError::unreadable(&error))?;
             let version = segment(&metadata.resource_version)?;
             let path = format!("{}&resourceVersion={version}", self.watch_path(PACE)?);
-            Ok::<_, Trouble>(self.open(&path).await?)
+            Ok::<_, WatchError>(self.open(&path).await?)
         };
         position.await.is_ok()
     }
 
     /// Streamed if possible.
-    async fn list_by_any_means(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+    async fn list_by_stream_or_pages(&mut self) -> Result<(Vec<Object>, Position), WatchError> {
         if !self.pages_only && self.shared.streams_lists.load(Ordering::Relaxed) {
             match self.list_by_stream().await {
                 // Where the cache of a kind cannot be filled, a stream says no more than that it is behind; why, a list does.
-                Err(Trouble::NoStream) => {}
-                Err(Trouble::Failing(_, why)) => {
+                Err(WatchError::NoStream) => {}
+                Err(WatchError::Failing(_, why)) => {
                     tracing::debug!(resource = %self.kind.resource(), ?why, "cannot be streamed");
                 }
                 result => return result,
@@ -305,17 +307,17 @@ impl Watch {
 
     /// A list as the beginning of a watch (KEP-3157): without a resource version it is consistent, and its end is a
     /// bookmark that says so.
-    async fn list_by_stream(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+    async fn list_by_stream(&mut self) -> Result<(Vec<Object>, Position), WatchError> {
         let path = format!(
             "{}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
             self.watch_path(WATCH)?
         );
         let mut stream = match self.open(&path).await {
             Ok(stream) => stream,
-            Err(Opening::Refused(answer)) if matches!(answer.code, 400 | 422) => {
+            Err(OpenError::Refused(answer)) if matches!(answer.code, 400 | 422) => {
                 // "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
                 self.shared.streams_lists.store(false, Ordering::Relaxed);
-                return Err(Trouble::NoStream);
+                return Err(WatchError::NoStream);
             }
             Err(opening) => return Err(opening.into()),
         };
@@ -323,11 +325,11 @@ impl Watch {
         loop {
             let Ok(line) = timeout(STREAMED, stream.next()).await else {
                 self.pages_only = true;
-                return Err(Trouble::NoStream);
+                return Err(WatchError::NoStream);
             };
             let Some(line) = line? else {
                 self.pages_only = true;
-                return Err(Trouble::NoStream);
+                return Err(WatchError::NoStream);
             };
             match Event::read(&line, &self.kind, &self.shared.names)? {
                 Event::Applied(object, _) => {
@@ -346,7 +348,7 @@ impl Watch {
     }
 
     /// A list page by page, without a resource version: all pages are of the moment of the first.
-    async fn list_by_pages(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+    async fn list_by_pages(&mut self) -> Result<(Vec<Object>, Position), WatchError> {
         let path = self.path()?;
         let mut objects = Vec::new();
         let mut next = String::new();
@@ -358,17 +360,17 @@ impl Watch {
                 return Err(answer.into());
             }
             let page: Page<'_> = serde_json::from_slice(&answer.body)
-                .map_err(|error| Trouble::unreadable(&error))?;
+                .map_err(|error| WatchError::unreadable(&error))?;
             for item in page.items.unwrap_or_default() {
                 objects.extend(
                     convert::object(&self.kind, item.get(), &self.shared.names)
-                        .map_err(|error| Trouble::unreadable(&error))?,
+                        .map_err(|error| WatchError::unreadable(&error))?,
                 );
             }
             if page.metadata.next.is_empty() {
                 let version = page.metadata.resource_version;
                 if version.is_empty() {
-                    return Err(Trouble::Failing(None, ProblemCode::NoResourceVersion.into()));
+                    return Err(WatchError::Failing(None, ProblemCode::NoResourceVersion.into()));
                 }
                 return Ok((objects, Position { version, stream: None }));
             }
@@ -381,11 +383,11 @@ impl Watch {
     async fn follow(
         &mut self,
         Position { version, stream }: Position,
-        times: u64,
+        connects: u64,
         resume: &mut Option<Position>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), WatchError> {
         *resume = Some(Position { version: version.clone(), stream: None });
-        let mut suspicion = self.shared.suspicion.clone();
+        let mut health = self.shared.health.clone();
         let mut stream = match stream {
             Some(stream) => stream,
             None => {
@@ -398,18 +400,18 @@ impl Watch {
                 );
                 tokio::select! {
                     biased;
-                    () = suspicion.came_back(times) => return Ok(()),
+                    () = health.reconnected(connects) => return Ok(()),
                     stream = self.open(&path) => stream?,
                 }
             }
         };
-        self.seen().await?;
-        self.barren = self.barren.saturating_add(1);
+        self.report_visible().await?;
+        self.empty_watches = self.empty_watches.saturating_add(1);
         loop {
             let line = tokio::select! {
                 biased;
                 // The API server was away meanwhile, so this connection may be to one that is gone.
-                () = suspicion.came_back(times) => return Ok(()),
+                () = health.reconnected(connects) => return Ok(()),
                 line = timeout(WATCH.mul_f64(1.25) + MARGIN, stream.next()) => match line {
                     Ok(line) => line?,
                     // The API server's own end of the watch did not arrive: nothing would.
@@ -418,8 +420,8 @@ impl Watch {
             };
             let Some(line) = line else { return Ok(()) };
             let event =
-                Event::read(&line, &self.kind, &self.shared.names).inspect_err(|trouble| {
-                    if !matches!(trouble, Trouble::Connection(_)) {
+                Event::read(&line, &self.kind, &self.shared.names).inspect_err(|error| {
+                    if !matches!(error, WatchError::Connection(_)) {
                         *resume = None;
                     }
                 })?;
@@ -433,30 +435,30 @@ impl Watch {
             };
             if version.is_empty() {
                 *resume = None;
-                return Err(Trouble::Failing(None, ProblemCode::NoResourceVersion.into()));
+                return Err(WatchError::Failing(None, ProblemCode::NoResourceVersion.into()));
             }
             if let Some(observation) = observation {
-                self.tell(observation).await?;
+                self.report(observation).await?;
                 if self.defines_kinds {
                     self.shared.served_changed.notify_one();
                 }
             }
-            self.barren = 0;
+            self.empty_watches = 0;
             *resume = Some(Position { version, stream: None });
         }
     }
 
-    async fn open(&self, path: &str) -> Result<Lines, Opening> {
+    async fn open(&self, path: &str) -> Result<Lines, OpenError> {
         let request = request::get(path, convert::media_type(&self.kind))?;
-        request::open(&self.shared.client, request, CALL).await?.map_err(Opening::Refused)
+        request::open(&self.shared.client, request, CALL).await?.map_err(OpenError::Refused)
     }
 
-    fn path(&self) -> Result<String, Trouble> {
+    fn path(&self) -> Result<String, WatchError> {
         request::path(&self.kind, self.namespace.as_deref())
-            .ok_or_else(|| Trouble::Failing(None, ProblemCode::NoPath.into()))
+            .ok_or_else(|| WatchError::Failing(None, ProblemCode::NoPath.into()))
     }
 
-    fn watch_path(&self, lasting: Duration) -> Result<String, Trouble> {
+    fn watch_path(&self, lasting: Duration) -> Result<String, WatchError> {
         let path = self.path()?;
         Ok(format!(
             "{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}",
@@ -465,16 +467,16 @@ impl Watch {
     }
 
     /// Tells the hub, and whoever has to know which namespaces there are.
-    async fn tell(&self, observation: Observation) -> Result<(), HubGone> {
+    async fn report(&self, observation: Observation) -> Result<(), HubGone> {
         self.shared.namespaces.observe(&observation);
         self.shared.report.tell(observation).await
     }
 
     /// It is seen, whatever was said before.
-    async fn seen(&mut self) -> Result<(), HubGone> {
+    async fn report_visible(&mut self) -> Result<(), HubGone> {
         self.failures = 0;
         self.refusals = 0;
-        if self.blind.take().is_none() {
+        if self.hidden.take().is_none() {
             return Ok(());
         }
         let kind = self.kind.clone();
@@ -482,69 +484,73 @@ impl Watch {
             None => {
                 let resource = kind.resource();
                 tracing::info!(%resource, "seen again");
-                self.tell(Observation::Visible { resource }).await
+                self.report(Observation::Visible { resource }).await
             }
-            Some(namespace) => self.tell(Observation::VisibleIn { kind, namespace }).await,
+            Some(namespace) => self.report(Observation::VisibleIn { kind, namespace }).await,
         }
     }
 
     /// Says what has to be said of a failure, and waits.
-    async fn troubled(
+    async fn handle(
         &mut self,
-        trouble: Trouble,
+        error: WatchError,
         position: &mut Option<Position>,
     ) -> Result<(), HubGone> {
-        let (message, wait) = match trouble {
-            Trouble::HubGone => return Err(HubGone),
-            Trouble::TooOld | Trouble::NoStream => {
+        let (message, wait) = match error {
+            WatchError::HubGone => return Err(HubGone),
+            WatchError::TooOld | WatchError::NoStream => {
                 *position = None;
                 return Ok(());
             }
-            Trouble::Forbidden(message) => {
+            WatchError::Forbidden(message) => {
                 self.failures = 0;
-                self.blind(HiddenCause::Forbidden, message).await?;
-                self.place = None;
+                self.report_hidden(HiddenCause::Forbidden, message).await?;
+                self.permit = None;
                 let waiting = self.namespace.is_some().then(|| self.shared.refused.wait());
                 let wait = waiting.as_ref().map_or(FORBIDDEN, Waiting::share);
                 sleep(self.shared.chance.spread(wait)).await;
                 return Ok(());
             }
-            Trouble::Connection(message) => {
-                self.shared.suspicion.raise();
+            WatchError::Connection(message) => {
+                self.shared.health.check();
                 let wait = backoff(self.failures + 1, &self.shared.chance);
                 sleep(wait).await;
-                if self.shared.suspicion.is_reached() {
-                    self.fail(message).await?;
+                if self.shared.health.is_reached() {
+                    self.count_failure(message).await?;
                 }
                 return Ok(());
             }
-            Trouble::NotServed(message) => {
+            WatchError::NotServed(message) => {
                 self.shared.served_changed.notify_one();
                 (message, backoff(self.failures + 1, &self.shared.chance))
             }
-            Trouble::Throttled(after, message) | Trouble::Failing(after, message) => {
+            WatchError::Throttled(after, message) | WatchError::Failing(after, message) => {
                 let wait = backoff(self.failures + 1, &self.shared.chance);
                 let asked = after.map(|after| self.shared.chance.spread(after.min(FORBIDDEN)));
                 (message, asked.map_or(wait, |asked| asked.max(wait)))
             }
         };
-        self.fail(message).await?;
+        self.count_failure(message).await?;
         sleep(wait).await;
         Ok(())
     }
 
     /// One more failure in a row.
-    async fn fail(&mut self, message: ApiProblem) -> Result<(), HubGone> {
+    async fn count_failure(&mut self, message: ApiProblem) -> Result<(), HubGone> {
         self.failures = self.failures.saturating_add(1);
-        if self.failures >= BLIND_AFTER {
-            self.blind(HiddenCause::Failing, message).await
+        if self.failures >= HIDDEN_AFTER {
+            self.report_hidden(HiddenCause::Failing, message).await
         } else {
             Ok(())
         }
     }
 
-    async fn blind(&mut self, cause: HiddenCause, message: ApiProblem) -> Result<(), HubGone> {
-        if self.blind.replace(cause) == Some(cause) {
+    async fn report_hidden(
+        &mut self,
+        cause: HiddenCause,
+        message: ApiProblem,
+    ) -> Result<(), HubGone> {
+        if self.hidden.replace(cause) == Some(cause) {
             return Ok(());
         }
         let kind = self.kind.clone();
@@ -552,21 +558,21 @@ impl Watch {
         match self.namespace.clone() {
             None => {
                 tracing::warn!(%resource, ?cause, "cannot be seen");
-                self.tell(Observation::Hidden { resource, cause, message }).await
+                self.report(Observation::Hidden { resource, cause, message }).await
             }
             // Where rights are given by namespace these are many, and nothing is wrong.
             Some(namespace) => {
                 tracing::debug!(%resource, %namespace, ?cause, "cannot be seen");
-                self.tell(Observation::HiddenIn { kind, namespace, cause, message }).await
+                self.report(Observation::HiddenIn { kind, namespace, cause, message }).await
             }
         }
     }
 }
 
 /// A resource version in a query; it is opaque, and today a number.
-fn segment(version: &str) -> Result<String, Trouble> {
+fn segment(version: &str) -> Result<String, WatchError> {
     request::segment(version)
-        .ok_or_else(|| Trouble::Failing(None, ProblemCode::NoResourceVersion.into()))
+        .ok_or_else(|| WatchError::Failing(None, ProblemCode::NoResourceVersion.into()))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use teardown::object::{Kind, Object, Uid};
 
-use super::trouble::Trouble;
+use super::error::WatchError;
 use crate::cluster::{convert, interner::Interner, status::Status, text::bounded};
 
 /// What one line of a watch says.
@@ -25,8 +25,12 @@ pub(super) enum Event {
 
 impl Event {
     /// Reads a line; an ERROR is the trouble it stands for.
-    pub(super) fn read(line: &[u8], kind: &Arc<Kind>, names: &Interner) -> Result<Self, Trouble> {
-        let unreadable = |error| Trouble::unreadable(&error);
+    pub(super) fn read(
+        line: &[u8],
+        kind: &Arc<Kind>,
+        names: &Interner,
+    ) -> Result<Self, WatchError> {
+        let unreadable = |error| WatchError::unreadable(&error);
         let Line { kind: of, object } = serde_json::from_slice(line).map_err(unreadable)?;
         let json = object.get();
         match of {
@@ -48,9 +52,9 @@ impl Event {
             LineKind::Error => {
                 let status: Status = serde_json::from_str(json).map_err(unreadable)?;
                 Err(match status.code {
-                    410 => Trouble::TooOld,
-                    403 => Trouble::Forbidden(bounded(&status.message).into()),
-                    _ => Trouble::Failing(None, bounded(&status.message).into()),
+                    410 => WatchError::TooOld,
+                    403 => WatchError::Forbidden(bounded(&status.message).into()),
+                    _ => WatchError::Failing(None, bounded(&status.message).into()),
                 })
             }
         }

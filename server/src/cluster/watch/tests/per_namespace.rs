@@ -3,34 +3,34 @@
 use super::*;
 
 /// The namespaces that are known.
-fn namespaces(scene: &Scene, names: &str) {
+fn namespaces(setup: &Setup, names: &str) {
     let of = |name| teardown::fixture::object(&format!("ns {name}"));
     let objects = names.split_whitespace().map(of).collect();
-    scene.namespaces.observe(&Observation::Listed { kind: teardown::fixture::kind("ns"), objects });
+    setup.namespaces.observe(&Observation::Listed { kind: teardown::fixture::kind("ns"), objects });
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_forbidden_as_a_whole_is_watched_in_each_namespace() {
-    let mut scene = scene_by(pods(), false, |seen| {
+    let mut setup = setup_with(pods(), false, |seen| {
         Some(match seen.bare() {
             "/api/v1/namespaces/shop/pods" => quiet(&seen, &[object("a", 1)]),
             "/api/v1/namespaces/new/pods" => quiet(&seen, &[]),
             _ => Reply::Answer(403, "no".into()),
         })
     });
-    namespaces(&scene, "shop bank");
-    scene.expect(&["divided [bank shop]: no"]).await;
-    scene.expect_all(&["blind in bank Forbidden: no", "listed in shop [a@1]"]).await;
-    namespaces(&scene, "shop bank new");
-    scene.expect(&["divided [bank new shop]: no", "listed in new []"]).await;
-    namespaces(&scene, "bank");
-    scene.expect(&["divided [bank]: no"]).await;
+    namespaces(&setup, "shop bank");
+    setup.expect(&["per namespace [bank shop]: no"]).await;
+    setup.expect_all(&["hidden in bank Forbidden: no", "listed in shop [a@1]"]).await;
+    namespaces(&setup, "shop bank new");
+    setup.expect(&["per namespace [bank new shop]: no", "listed in new []"]).await;
+    namespaces(&setup, "bank");
+    setup.expect(&["per namespace [bank]: no"]).await;
 
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let before = scene.asked().len();
+    let before = setup.asked().len();
     tokio::time::sleep(Duration::from_secs(3_600)).await;
-    assert!(scene.told.try_recv().is_err(), "what is known is not said again");
-    let asked = scene.asked().split_off(before);
+    assert!(setup.reported.try_recv().is_err(), "what is known is not said again");
+    let asked = setup.asked().split_off(before);
     // The whole, and one namespace.
     assert!(asked.len() < 2 * 2 * 60, "an hour of refusals: {}", asked.len());
     assert!(asked.iter().all(|path| !path.contains("/shop/")), "its watch has ended: {asked:?}");
@@ -38,9 +38,9 @@ async fn what_is_forbidden_as_a_whole_is_watched_in_each_namespace() {
 
 #[tokio::test(start_paused = true)]
 async fn a_right_that_comes_back_after_an_hour_is_noticed_within_a_minute() {
-    for (whole, told) in [(true, "listed [a@1]"), (false, "sighted in shop")] {
+    for (whole, reported) in [(true, "listed [a@1]"), (false, "visible in shop")] {
         let allowed = Arc::new(AtomicBool::new(false));
-        let mut scene = scene_by(pods(), false, {
+        let mut setup = setup_with(pods(), false, {
             let allowed = allowed.clone();
             move |seen| {
                 let may = (seen.bare() == "/api/v1/pods") == whole;
@@ -51,20 +51,20 @@ async fn a_right_that_comes_back_after_an_hour_is_noticed_within_a_minute() {
                 })
             }
         });
-        namespaces(&scene, "shop");
-        scene.expect(&["divided [shop]: no", "blind in shop Forbidden: no"]).await;
+        namespaces(&setup, "shop");
+        setup.expect(&["per namespace [shop]: no", "hidden in shop Forbidden: no"]).await;
         tokio::time::sleep(Duration::from_secs(3_600)).await;
         allowed.store(true, Ordering::SeqCst);
         let began = Instant::now();
-        scene.expect(&[told]).await;
-        assert!(began.elapsed() < Duration::from_secs(60), "{told}: {:?}", began.elapsed());
+        setup.expect(&[reported]).await;
+        assert!(began.elapsed() < Duration::from_secs(60), "{reported}: {:?}", began.elapsed());
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_whole_is_watched_again_once_it_may_be() {
     let allowed = Arc::new(AtomicBool::new(false));
-    let mut scene = scene_by(pods(), false, {
+    let mut setup = setup_with(pods(), false, {
         let allowed = allowed.clone();
         move |seen| {
             let whole = seen.bare() == "/api/v1/pods";
@@ -75,24 +75,24 @@ async fn the_whole_is_watched_again_once_it_may_be() {
             })
         }
     });
-    namespaces(&scene, "shop");
-    scene.expect(&["divided [shop]: no", "listed in shop [a@1]"]).await;
+    namespaces(&setup, "shop");
+    setup.expect(&["per namespace [shop]: no", "listed in shop [a@1]"]).await;
     allowed.store(true, Ordering::SeqCst);
     let began = Instant::now();
-    scene.expect(&["listed [a@1]"]).await;
+    setup.expect(&["listed [a@1]"]).await;
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
-    let before = scene.asked().len();
+    let before = setup.asked().len();
     tokio::time::sleep(Duration::from_secs(600)).await;
-    assert!(scene.told.try_recv().is_err());
-    assert!(scene.asked().split_off(before).iter().all(|path| path.starts_with("/api/v1/pods?")));
+    assert!(setup.reported.try_recv().is_err());
+    assert!(setup.asked().split_off(before).iter().all(|path| path.starts_with("/api/v1/pods?")));
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_refusal_of_the_whole_divides_nothing() {
     let lists = vec![Reply::Answer(403, "no".into()), list("1", "", &[])];
-    let mut scene = scene(pods(), false, lists, vec![]);
-    namespaces(&scene, "shop");
-    scene.expect(&["listed []"]).await;
+    let mut setup = setup(pods(), false, lists, vec![]);
+    namespaces(&setup, "shop");
+    setup.expect(&["listed []"]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,27 +101,27 @@ async fn a_namespace_that_is_forbidden_later_goes_on_where_it_was() {
     let (_open, again) = stream(&[line("DELETED", &object("a", 12))]);
     let no = || Reply::Answer(403, "no".into());
     let watches = Mutex::new(VecDeque::from([watch, no(), again]));
-    let mut scene = scene_by(pods(), false, move |seen| match seen.bare() {
+    let mut setup = setup_with(pods(), false, move |seen| match seen.bare() {
         "/api/v1/pods" => Some(Reply::Answer(403, "no".into())),
         _ if seen.is_watch() => watches.lock().unwrap().pop_front(),
         _ => Some(list("10", "", &[object("a", 1)])),
     });
-    namespaces(&scene, "shop");
-    scene.expect(&["divided [shop]: no", "listed in shop [a@1]"]).await;
+    namespaces(&setup, "shop");
+    setup.expect(&["per namespace [shop]: no", "listed in shop [a@1]"]).await;
     drop(sender);
-    scene.expect(&["blind in shop Forbidden: no", "sighted in shop", "deleted u-a"]).await;
+    setup.expect(&["hidden in shop Forbidden: no", "visible in shop", "deleted u-a"]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn connections_for_single_namespaces_are_so_many() {
-    let mut scene = scene_by(pods(), false, |seen| {
+    let mut setup = setup_with(pods(), false, |seen| {
         let whole = seen.bare() == "/api/v1/pods";
         Some(if whole { Reply::Answer(403, "no".into()) } else { quiet(&seen, &[]) })
     });
-    namespaces(&scene, "a b c");
-    scene.expect(&["divided [a b c]: no"]).await;
-    let told = [scene.next().await, scene.next().await, scene.next().await];
-    let listed = told.iter().filter(|line| line.starts_with("listed in")).count();
+    namespaces(&setup, "a b c");
+    setup.expect(&["per namespace [a b c]: no"]).await;
+    let reported = [setup.next().await, setup.next().await, setup.next().await];
+    let listed = reported.iter().filter(|line| line.starts_with("listed in")).count();
     let full = "Failing: TooManyNamespaces";
-    assert!(listed == 2 && told.iter().any(|line| line.ends_with(full)), "{told:?}");
+    assert!(listed == 2 && reported.iter().any(|line| line.ends_with(full)), "{reported:?}");
 }

@@ -36,36 +36,36 @@ const DISCOVERY: &str = "discovery";
 
 /// Watches whatever is served, until the hub is gone.
 pub(super) async fn run(shared: Shared) -> Result<(), HubGone> {
-    let mut roster = Roster {
+    let mut kinds = KindWatches {
         shared,
         watches: JoinSet::new(),
         watched: BTreeMap::new(),
-        blind: BTreeMap::new(),
+        hidden: BTreeMap::new(),
         failures: 0,
     };
     let mut rounds = VecDeque::new();
     loop {
-        let times = roster.shared.suspicion.reached().await;
-        let next = match discover(&roster.shared.client).await {
+        let connects = kinds.shared.health.reached().await;
+        let next = match discover(&kinds.shared.client).await {
             Ok(found) => {
-                roster.failures = 0;
-                roster.update(found).await?;
-                rounds.pop_front().unwrap_or_else(|| roster.shared.chance.spread(EVERY))
+                kinds.failures = 0;
+                kinds.update(found).await?;
+                rounds.pop_front().unwrap_or_else(|| kinds.shared.chance.spread(EVERY))
             }
-            Err(error) => roster.failed(&error).await?,
+            Err(error) => kinds.failed(&error).await?,
         };
         let mut due = Instant::now() + next;
-        let mut suspicion = roster.shared.suspicion.clone();
+        let mut health = kinds.shared.health.clone();
         loop {
             tokio::select! {
                 biased;
                 () = sleep_until(due) => break,
-                () = suspicion.came_back(times) => break,
-                () = roster.shared.served_changed.notified() => {
+                () = health.reconnected(connects) => break,
+                () = kinds.shared.served_changed.notified() => {
                     rounds = PROMPTED[1..].iter().copied().collect();
                     due = due.min(Instant::now() + PROMPTED[0]);
                 }
-                Some(ended) = roster.watches.join_next() => ended_well(ended)?,
+                Some(ended) = kinds.watches.join_next() => ended_well(ended)?,
             }
         }
     }
@@ -80,22 +80,22 @@ fn ended_well(ended: Result<Result<(), HubGone>, JoinError>) -> Result<(), HubGo
     }
 }
 
-struct Roster {
+struct KindWatches {
     shared: Shared,
     watches: JoinSet<Result<(), HubGone>>,
     /// By group and plural.
     watched: BTreeMap<(String, String), (Arc<Kind>, AbortHandle)>,
     /// Group versions the hub was told of.
-    blind: BTreeMap<String, ApiProblem>,
+    hidden: BTreeMap<String, ApiProblem>,
     /// Failures of discovery as a whole, in a row.
     failures: u32,
 }
 
-impl Roster {
+impl KindWatches {
     /// Makes the watches those of what was found. All beginnings are told before the first watch begins, so that a
     /// reader who waits for every list knows what to wait for.
     async fn update(&mut self, found: Found) -> Result<(), HubGone> {
-        self.update_blind(&found).await?;
+        self.update_hidden(&found).await?;
         let mut begin = Vec::new();
         for (key, versions) in &found.kinds {
             // A version that is no longer preferred but still served does as well: changing it would list anew.
@@ -124,7 +124,7 @@ impl Roster {
             .watched
             .iter()
             .filter(|(key, (kind, _))| {
-                !found.kinds.contains_key(*key) && !found.is_blind_to(&kind.group)
+                !found.kinds.contains_key(*key) && !found.has_hidden_version(&kind.group)
             })
             .map(|(key, (kind, _))| (key.clone(), kind.clone()))
             .collect();
@@ -155,20 +155,20 @@ impl Roster {
         Ok(())
     }
 
-    async fn update_blind(&mut self, found: &Found) -> Result<(), HubGone> {
+    async fn update_hidden(&mut self, found: &Found) -> Result<(), HubGone> {
         let report = &self.shared.report;
-        for (version, message) in &found.blind {
-            if !self.blind.contains_key(version) {
+        for (version, message) in &found.hidden {
+            if !self.hidden.contains_key(version) {
                 tracing::warn!(version, "cannot be discovered");
                 let (resource, cause, message) =
                     (version.clone(), HiddenCause::Discovery, message.clone());
                 report.tell(Observation::Hidden { resource, cause, message }).await?;
             }
         }
-        for version in self.blind.keys().filter(|version| !found.blind.contains_key(*version)) {
+        for version in self.hidden.keys().filter(|version| !found.hidden.contains_key(*version)) {
             report.tell(Observation::Visible { resource: version.clone() }).await?;
         }
-        self.blind.clone_from(&found.blind);
+        self.hidden.clone_from(&found.hidden);
         Ok(())
     }
 
@@ -178,15 +178,15 @@ impl Roster {
         let message = ApiProblem::from(error);
         let refused = match error {
             DiscoveryError::Failure(_) => {
-                self.shared.suspicion.raise();
+                self.shared.health.check();
                 false
             }
             DiscoveryError::Refused { .. } => true,
         };
         // A connection that fails is the pulse's to tell, unless everything else goes through.
-        if (refused || self.failures > 2) && !self.blind.contains_key(DISCOVERY) {
+        if (refused || self.failures > 2) && !self.hidden.contains_key(DISCOVERY) {
             tracing::warn!("discovery fails");
-            self.blind.insert(DISCOVERY.to_owned(), message.clone());
+            self.hidden.insert(DISCOVERY.to_owned(), message.clone());
             let resource = DISCOVERY.to_owned();
             self.shared
                 .report

@@ -10,11 +10,11 @@ use tokio::sync::Notify;
 
 /// Where it is told. Whoever waits goes on waiting when this is gone.
 #[derive(Debug)]
-pub(super) struct Teller<T>(Arc<Shared<T>>);
+pub(super) struct FairSender<T>(Arc<Shared<T>>);
 
 /// Where it is heard.
 #[derive(Debug)]
-pub(super) struct Hearer<T> {
+pub(super) struct FairReceiver<T> {
     shared: Arc<Shared<T>>,
     /// The change that was looked at last.
     seen: u64,
@@ -33,30 +33,30 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T> Clone for Hearer<T> {
+impl<T> Clone for FairReceiver<T> {
     fn clone(&self) -> Self {
         Self { shared: self.shared.clone(), seen: self.seen }
     }
 }
 
-impl<T: Default> Default for Teller<T> {
+impl<T: Default> Default for FairSender<T> {
     fn default() -> Self {
         Self::new(T::default())
     }
 }
 
-impl<T> Teller<T> {
+impl<T> FairSender<T> {
     pub(super) fn new(value: T) -> Self {
         Self(Arc::new(Shared { value: Mutex::new((0, value)), waiters: Notify::new() }))
     }
 
     /// Somebody who has looked at it as it is now.
-    pub(super) fn hearer(&self) -> Hearer<T> {
-        Hearer { seen: self.0.lock().0, shared: self.0.clone() }
+    pub(super) fn subscribe(&self) -> FairReceiver<T> {
+        FairReceiver { seen: self.0.lock().0, shared: self.0.clone() }
     }
 
     /// Changes it; the change says whether it is one.
-    pub(super) fn change(&self, change: impl FnOnce(&mut T) -> bool) {
+    pub(super) fn send_if_modified(&self, change: impl FnOnce(&mut T) -> bool) {
         let mut value = self.0.lock();
         if change(&mut value.1) {
             value.0 += 1;
@@ -65,14 +65,14 @@ impl<T> Teller<T> {
     }
 }
 
-impl<T> Hearer<T> {
+impl<T> FairReceiver<T> {
     /// Reads it, without having looked.
-    pub(super) fn peek<R>(&self, read: impl FnOnce(&T) -> R) -> R {
+    pub(super) fn borrow<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         read(&self.shared.lock().1)
     }
 
     /// Looks at it.
-    pub(super) fn look<R>(&mut self, read: impl FnOnce(&T) -> R) -> R {
+    pub(super) fn borrow_and_update<R>(&mut self, read: impl FnOnce(&T) -> R) -> R {
         let value = self.shared.lock();
         self.seen = value.0;
         read(&value.1)
@@ -107,26 +107,26 @@ mod tests {
 
     #[tokio::test]
     async fn waiters_wake_in_their_order_and_miss_nothing() {
-        let teller = Teller::new(0);
+        let sender = FairSender::new(0);
         let order = Arc::new(Mutex::new(vec![]));
         let tasks: Vec<_> = (0..20)
             .map(|number| {
-                let (mut hearer, order) = (teller.hearer(), order.clone());
+                let (mut receiver, order) = (sender.subscribe(), order.clone());
                 tokio::spawn(async move {
-                    hearer.changed().await;
+                    receiver.changed().await;
                     order.lock().unwrap().push(number);
-                    hearer.wait_for(|value| (*value == 2).then_some(())).await;
+                    receiver.wait_for(|value| (*value == 2).then_some(())).await;
                 })
             })
             .collect();
         tokio::task::yield_now().await;
-        teller.change(|_| false);
-        teller.change(|value| {
+        sender.send_if_modified(|_| false);
+        sender.send_if_modified(|value| {
             *value = 1;
             true
         });
         tokio::task::yield_now().await;
-        teller.change(|value| {
+        sender.send_if_modified(|value| {
             *value = 2;
             true
         });
@@ -134,12 +134,12 @@ mod tests {
             task.await.unwrap();
         }
         assert!(order.lock().unwrap().iter().copied().eq(0..20));
-        let mut hearer = teller.hearer();
-        teller.change(|value| {
+        let mut receiver = sender.subscribe();
+        sender.send_if_modified(|value| {
             *value = 3;
             true
         });
-        hearer.changed().await;
-        assert_eq!(hearer.look(|value| *value), hearer.peek(|value| *value));
+        receiver.changed().await;
+        assert_eq!(receiver.borrow_and_update(|value| *value), receiver.borrow(|value| *value));
     }
 }

@@ -16,7 +16,7 @@ use futures::{
 use teardown::{api_problem::ApiProblem, observation::Observation};
 use tokio::time::sleep;
 
-use super::{Refused, Watch};
+use super::{Watch, WholeForbidden};
 use crate::cluster::report::HubGone;
 
 /// How soon the whole is asked for again, doubled for each time up to [`LONGEST`]: an API server that has just started
@@ -25,31 +25,38 @@ const FIRST: Duration = Duration::from_secs(15);
 /// Rights change by hand, and a run that stands still because of one goes on within a minute.
 const LONGEST: Duration = Duration::from_secs(40);
 
-/// Watches the parts until the whole may be seen. Nothing is said of a part after that, or after this is dropped.
-pub(super) async fn run(whole: &Watch, Refused(message): Refused) -> Result<(), HubGone> {
+/// Watches the namespace_watches until the whole may be seen. Nothing is said of a part after that, or after this is dropped.
+pub(super) async fn run(
+    whole: &Watch,
+    WholeForbidden(message): WholeForbidden,
+) -> Result<(), HubGone> {
     let mut namespaces = whole.shared.namespaces.view();
     namespaces.answered().await;
     tracing::warn!(
         resource = %whole.kind.resource(),
         "may not be listed as a whole, so it is watched in each namespace"
     );
-    let mut division =
-        Division { whole, message, watched: BTreeMap::new(), parts: FuturesUnordered::new() };
-    division.update(namespaces.chosen(&BTreeSet::new())).await?;
+    let mut per_namespace = PerNamespace {
+        whole,
+        message,
+        watched: BTreeMap::new(),
+        namespace_watches: FuturesUnordered::new(),
+    };
+    per_namespace.update(namespaces.chosen(&BTreeSet::new())).await?;
     let mut permitted = pin!(permitted(whole));
     loop {
         tokio::select! {
             biased;
             () = &mut permitted => return Ok(()),
             () = namespaces.changed() => {
-                let before = division.watched.keys().cloned().collect();
+                let before = per_namespace.watched.keys().cloned().collect();
                 let chosen = namespaces.chosen(&before);
                 if chosen != before {
-                    division.update(chosen).await?;
+                    per_namespace.update(chosen).await?;
                 }
             }
             // Any other end is that of a namespace.
-            Some(ended) = division.parts.next() => if let Ok(Err(HubGone)) = ended {
+            Some(ended) = per_namespace.namespace_watches.next() => if let Ok(Err(HubGone)) = ended {
                 return Err(HubGone);
             },
         }
@@ -69,17 +76,18 @@ async fn permitted(whole: &Watch) {
     }
 }
 
-struct Division<'a> {
+struct PerNamespace<'a> {
     whole: &'a Watch,
     /// What was said of the whole.
     message: ApiProblem,
     watched: BTreeMap<Arc<str>, AbortHandle>,
     /// All in the task of the whole, so that what is aborted is never polled again, and ends with it.
-    parts: FuturesUnordered<Abortable<BoxFuture<'static, Result<Refused, HubGone>>>>,
+    namespace_watches:
+        FuturesUnordered<Abortable<BoxFuture<'static, Result<WholeForbidden, HubGone>>>>,
 }
 
-impl Division<'_> {
-    /// Makes the parts those of these namespaces; what they are is told before the first of them says something.
+impl PerNamespace<'_> {
+    /// Makes the namespace_watches those of these namespaces; what they are is told before the first of them says something.
     async fn update(&mut self, namespaces: BTreeSet<Arc<str>>) -> Result<(), HubGone> {
         self.watched.retain(|namespace, watch| {
             let stays = namespaces.contains(namespace);
@@ -99,7 +107,7 @@ impl Division<'_> {
             if !self.watched.contains_key(&namespace) {
                 let part = Watch::new(kind.clone(), Some(namespace.clone()), shared.clone());
                 let (part, handle) = abortable(async move { part.run().await }.boxed());
-                self.parts.push(part);
+                self.namespace_watches.push(part);
                 self.watched.insert(namespace, handle);
             }
         }

@@ -41,7 +41,7 @@ fn read_action() -> Action {
 async fn answered(action: Action, code: u16, body: &str) -> Outcome {
     let body = body.to_owned();
     let (client, _) = fake::client(move |_| now(code, body.clone()));
-    call(&client, &Interner::default(), &action).await
+    call_api(&client, &Interner::default(), &action).await
 }
 
 fn status(code: u16, reason: &str, message: &str, details: &str) -> String {
@@ -53,7 +53,7 @@ fn status(code: u16, reason: &str, message: &str, details: &str) -> String {
 #[tokio::test]
 async fn a_delete_names_uid_and_propagation() {
     let (client, log) = fake::client(|_| now(200, r#"{"kind":"Status","status":"Success"}"#));
-    assert_eq!(call(&client, &Interner::default(), &delete_action()).await, Outcome::Accepted);
+    assert_eq!(call_api(&client, &Interner::default(), &delete_action()).await, Outcome::Accepted);
     let Seen { method, path, body, .. } = log.lock().unwrap()[0].clone();
     assert_eq!(
         (method.as_str(), path.as_str()),
@@ -91,11 +91,11 @@ async fn odd_names_are_escaped_and_impossible_ones_not_sent() {
         propagation: Propagation::Orphan,
     };
     assert_eq!(
-        call(&client, &Interner::default(), &delete("system:a b?c")).await,
+        call_api(&client, &Interner::default(), &delete("system:a b?c")).await,
         Outcome::Accepted
     );
     assert!(matches!(
-        call(&client, &Interner::default(), &delete("..")).await,
+        call_api(&client, &Interner::default(), &delete("..")).await,
         Outcome::Unknown { .. }
     ));
     let log = log.lock().unwrap();
@@ -205,7 +205,8 @@ async fn a_429_carries_its_patience() {
         });
         client
     };
-    let check = async |client: Client| call(&client, &Interner::default(), &delete_action()).await;
+    let check =
+        async |client: Client| call_api(&client, &Interner::default(), &delete_action()).await;
     let seconds = |n| Outcome::Throttled { after: Some(SignedDuration::from_secs(n)) };
     assert_eq!(check(later("7", String::new())).await, seconds(7));
     let details = status(429, "TooManyRequests", "slow down", r#"{"retryAfterSeconds":3}"#);
@@ -217,7 +218,7 @@ async fn a_429_carries_its_patience() {
 async fn silence_and_breakage_leave_the_effect_open() {
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Silence)));
     let began = Instant::now();
-    let outcome = call(&client, &Interner::default(), &delete_action()).await;
+    let outcome = call_api(&client, &Interner::default(), &delete_action()).await;
     assert_eq!(
         outcome,
         Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 10 }.into(), after: None }
@@ -225,11 +226,11 @@ async fn silence_and_breakage_leave_the_effect_open() {
     assert_eq!(began.elapsed(), CALL);
     let pods = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
     assert_eq!(
-        call(&client, &Interner::default(), &pods).await,
+        call_api(&client, &Interner::default(), &pods).await,
         Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 30 }.into(), after: None }
     );
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Broken)));
-    let outcome = call(&client, &Interner::default(), &delete_action()).await;
+    let outcome = call_api(&client, &Interner::default(), &delete_action()).await;
     assert!(
         matches!(&outcome, Outcome::Unanswered { message, .. } if fake::words(message).contains("refused")),
         "{outcome:?}"
@@ -255,7 +256,7 @@ async fn a_read_tells_the_planned_object_from_a_namesake() {
     );
     assert!(matches!(answered(read_action(), 200, "{}").await, Outcome::Unknown { .. }));
     let (client, log) = fake::client(move |_| now(200, "{}"));
-    call(&client, &Interner::default(), &read_action()).await;
+    call_api(&client, &Interner::default(), &read_action()).await;
     assert!(log.lock().unwrap()[0].accept.starts_with("application/json;as=PartialObjectMetadata"));
 }
 
@@ -273,7 +274,9 @@ async fn pods_are_read_to_the_last_page_and_without_a_resource_version() {
         Some(other) => now(400, other),
     });
     let action = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
-    let Outcome::Pods(pods) = call(&client, &Interner::default(), &action).await else { panic!() };
+    let Outcome::Pods(pods) = call_api(&client, &Interner::default(), &action).await else {
+        panic!()
+    };
     let found: Vec<_> =
         pods.iter().map(|pod| format!("{} {}", pod.object, pod.claims[0])).collect();
     assert_eq!(found, ["Pod shop/a data", "Pod shop/b data"]);
@@ -298,7 +301,7 @@ async fn pods_that_cannot_be_read_completely_are_not_reported() {
     );
 }
 
-fn order() -> CallRequest {
+fn call_request() -> CallRequest {
     CallRequest { run: RunId::new("r"), action: delete_action(), recall: CancellationToken::new() }
 }
 
@@ -315,10 +318,10 @@ async fn no_more_calls_than_the_window_and_all_are_answered() {
         })
     });
     let (mailbox, mut incoming) = mpsc::channel(4);
-    let (sender, drain, task) = performing(client, mailbox);
-    // Nobody reads the mailbox yet: taking orders in must not depend on it.
+    let (sender, drain, task) = executing(client, mailbox);
+    // Nobody reads the mailbox yet: taking calls in must not depend on it.
     for _ in 0..100 {
-        sender.send(order()).await.unwrap();
+        sender.send(call_request()).await.unwrap();
     }
     for _ in 0..100 {
         let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
@@ -348,9 +351,9 @@ async fn retry_after_holds_the_next_calls_back() {
             }
         });
         let (mailbox, mut incoming) = mpsc::channel(4);
-        let (sender, drain, task) = performing(client, mailbox);
+        let (sender, drain, task) = executing(client, mailbox);
         for _ in 0..2 {
-            sender.send(order()).await.unwrap();
+            sender.send(call_request()).await.unwrap();
             incoming.recv().await.unwrap();
             tokio::task::yield_now().await;
         }
@@ -379,8 +382,8 @@ async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
         }
     });
     let (mailbox, mut incoming) = mpsc::channel(16);
-    let (sender, drain, task) = performing(client, mailbox);
-    sender.send(order()).await.unwrap();
+    let (sender, drain, task) = executing(client, mailbox);
+    sender.send(call_request()).await.unwrap();
     incoming.recv().await.unwrap();
     tokio::task::yield_now().await;
     let claim = |name: &str| {
@@ -396,11 +399,11 @@ async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
             uid: Uid::new("u"),
             propagation: Propagation::Background,
         };
-        CallRequest { action, ..order() }
+        CallRequest { action, ..call_request() }
     };
     sender.send(claim("old")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(4)).await;
-    sender.send(order()).await.unwrap();
+    sender.send(call_request()).await.unwrap();
     sender.send(claim("new")).await.unwrap();
     let mut outcomes = Vec::new();
     for _ in 0..3 {
@@ -433,13 +436,13 @@ fn slow() -> (Client, fake::Log) {
     })
 }
 
-fn performing(
+fn executing(
     client: Client,
     mailbox: mpsc::Sender<Incoming>,
 ) -> (mpsc::Sender<CallRequest>, CancellationToken, tokio::task::JoinHandle<()>) {
-    let (sender, orders) = mpsc::channel(64);
+    let (sender, calls) = mpsc::channel(64);
     let drain = CancellationToken::new();
-    let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    let task = tokio::spawn(execute(client, Arc::default(), mailbox, calls, drain.clone()));
     (sender, drain, task)
 }
 
@@ -447,9 +450,9 @@ fn performing(
 async fn draining_waits_for_what_has_left_and_drops_the_rest() {
     let (client, log) = slow();
     let (mailbox, mut incoming) = mpsc::channel(64);
-    let (sender, drain, task) = performing(client, mailbox);
+    let (sender, drain, task) = executing(client, mailbox);
     for _ in 0..20 {
-        sender.send(order()).await.unwrap();
+        sender.send(call_request()).await.unwrap();
     }
     sleep(Duration::from_secs(1)).await;
     drain.cancel();
@@ -465,12 +468,12 @@ async fn draining_waits_for_what_has_left_and_drops_the_rest() {
 async fn what_is_recalled_while_it_waits_does_not_leave() {
     let (client, log) = slow();
     let (mailbox, mut incoming) = mpsc::channel(64);
-    let (sender, drain, task) = performing(client, mailbox);
+    let (sender, drain, task) = executing(client, mailbox);
     let recall = CancellationToken::new();
     for _ in 0..20 {
-        sender.send(CallRequest { recall: recall.clone(), ..order() }).await.unwrap();
+        sender.send(CallRequest { recall: recall.clone(), ..call_request() }).await.unwrap();
     }
-    sender.send(order()).await.unwrap();
+    sender.send(call_request()).await.unwrap();
     sleep(Duration::from_secs(1)).await;
     recall.cancel();
     let mut outcomes = Vec::new();
@@ -478,7 +481,7 @@ async fn what_is_recalled_while_it_waits_does_not_leave() {
         let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
         outcomes.push(outcome);
     }
-    // At once, and before those that have left are answered; the order of another run leaves after them.
+    // At once, and before those that have left are answered; the call of another run leaves after them.
     assert!(outcomes[..12].iter().all(|outcome| *outcome == Outcome::Recalled), "{outcomes:?}");
     assert!(outcomes[12..].iter().all(|outcome| *outcome == Outcome::Accepted), "{outcomes:?}");
     assert_eq!(log.lock().unwrap().len(), 9);
@@ -486,12 +489,12 @@ async fn what_is_recalled_while_it_waits_does_not_leave() {
     task.await.unwrap();
 }
 
-fn order_of_a_claim() -> CallRequest {
+fn claim_delete_request() -> CallRequest {
     let (_, object, uid) = deployment();
     let kind = kind("", "PersistentVolumeClaim", "persistentvolumeclaims", true);
     let propagation = Propagation::Background;
     let action = Action::Delete { step: StepId(2), kind, object, uid, propagation };
-    CallRequest { action, ..order() }
+    CallRequest { action, ..call_request() }
 }
 
 fn is_of_a_claim(seen: &Seen) -> bool {
@@ -502,11 +505,11 @@ fn is_of_a_claim(seen: &Seen) -> bool {
 async fn a_claims_delete_waits_for_no_other_call() {
     let (client, log) = slow();
     let (mailbox, mut incoming) = mpsc::channel(64);
-    let (sender, drain, task) = performing(client, mailbox);
+    let (sender, drain, task) = executing(client, mailbox);
     for _ in 0..20 {
-        sender.send(order()).await.unwrap();
+        sender.send(call_request()).await.unwrap();
     }
-    sender.send(order_of_a_claim()).await.unwrap();
+    sender.send(claim_delete_request()).await.unwrap();
     sleep(Duration::from_millis(100)).await;
     let sent = log.lock().unwrap().iter().map(is_of_a_claim).collect::<Vec<_>>();
     assert_eq!((sent.len(), sent.last()), (9, Some(&true)));
@@ -519,11 +522,11 @@ async fn a_claims_delete_waits_for_no_other_call() {
 async fn a_claims_delete_that_had_to_wait_is_sent_back() {
     let (client, log) = fake::client(|_| Box::pin(async { Reply::Later(429, "5", String::new()) }));
     let (mailbox, mut incoming) = mpsc::channel(64);
-    let (sender, drain, task) = performing(client, mailbox);
-    sender.send(order()).await.unwrap();
+    let (sender, drain, task) = executing(client, mailbox);
+    sender.send(call_request()).await.unwrap();
     let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
     assert_ne!(outcome, Outcome::Recalled);
-    sender.send(order_of_a_claim()).await.unwrap();
+    sender.send(claim_delete_request()).await.unwrap();
     let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
     assert_eq!(outcome, Outcome::Recalled, "what was read five seconds ago is old");
     assert!(!log.lock().unwrap().iter().any(is_of_a_claim));

@@ -8,7 +8,7 @@ use teardown::{
     object::{Kind, ObjectRef, Uid},
 };
 
-use super::patience;
+use super::to_signed;
 use crate::cluster::{
     request::{Answer, Failure},
     status::Status,
@@ -29,7 +29,7 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
         let said = status.as_ref()?.details.as_ref()?.retry_after_seconds;
         (said > 0).then(|| Duration::from_secs(said.into()))
     };
-    let after = answer.retry_after.or_else(after).and_then(patience);
+    let after = answer.retry_after.or_else(after).and_then(to_signed);
     match answer.code {
         404 => match (status, about) {
             (Some(status), Some((kind, object))) if is_about(&status, kind, object) => {

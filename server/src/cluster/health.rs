@@ -1,6 +1,6 @@
-//! Whether the API server answers at all: asked in one place, so that its absence is told once and not once per watch.
+//! Whether the API server answers at all: asked in one place, so that its absence is reported once and not once per watch.
 //!
-//! A watch whose connection fails raises a [`Suspicion`]; the pulse then asks `/version`, and only its verdict counts.
+//! A watch whose connection fails raises a [`Health`]; the pulse then asks `/version`, and only its verdict counts.
 //! While the API server is away every watch waits here, and when it is back each resumes where it was: a stream from
 //! before may be half-dead without knowing it.
 
@@ -19,71 +19,71 @@ use tokio::{
 };
 
 use super::{
+    fair_watch::{FairReceiver, FairSender},
     report::{HubGone, Report},
     request,
     text::bounded,
-    told::{Hearer, Teller},
 };
 use crate::chance::Chance;
 
 /// How often it is asked unprompted: a cable that was pulled breaks no connection by itself.
-const EVERY: Duration = Duration::from_secs(10);
+const INTERVAL: Duration = Duration::from_secs(10);
 /// How long `/version` may take; the API server answers it from memory.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// A single failure may be one lost packet or one replica behind a load balancer that restarts.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY: Duration = Duration::from_millis(500);
 /// The longest wait while it is away.
-const LONGEST: Duration = Duration::from_secs(5);
+const MAX_RETRY: Duration = Duration::from_secs(5);
 
 /// What is known of the API server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Reach {
+struct Reachability {
     reached: bool,
     /// How often it came (back).
-    times: u64,
+    connects: u64,
 }
 
 /// Asks, and tells.
-pub(super) struct Pulse {
+pub(super) struct HealthCheck {
     client: Client,
     report: Report,
-    reach: Teller<Reach>,
-    suspicion: Arc<Notify>,
+    reachability: FairSender<Reachability>,
+    health: Arc<Notify>,
     chance: Chance,
 }
 
 /// A watch's view of the pulse.
 #[derive(Clone, Debug)]
-pub(super) struct Suspicion {
-    reach: Hearer<Reach>,
-    raised: Arc<Notify>,
+pub(super) struct Health {
+    reachability: FairReceiver<Reachability>,
+    check_now: Arc<Notify>,
 }
 
-impl Pulse {
+impl HealthCheck {
     /// A pulse that has not been felt yet.
     pub(super) fn new(client: Client, report: Report, chance: Chance) -> Self {
-        let (reach, suspicion) = (Teller::default(), Arc::default());
-        Self { client, report, reach, suspicion, chance }
+        let (reachability, health) = (FairSender::default(), Arc::default());
+        Self { client, report, reachability, health, chance }
     }
 
     /// A view of it.
-    pub(super) fn suspicion(&self) -> Suspicion {
-        Suspicion { reach: self.reach.hearer(), raised: self.suspicion.clone() }
+    pub(super) fn health(&self) -> Health {
+        Health { reachability: self.reachability.subscribe(), check_now: self.health.clone() }
     }
 
     /// Asks for ever.
     pub(super) async fn run(self) -> Result<(), HubGone> {
         let mut version: Option<String> = None;
-        let mut told: Option<AwayCause> = None;
+        let mut reported: Option<AwayCause> = None;
         let mut failures = 0;
-        let mut time = Reading::default();
+        let mut time = ClockReading::default();
         loop {
             match self.ask().await {
                 Ok((answer, date)) => {
                     failures = 0;
                     let back = version.is_none();
                     if let Some(date) = date.filter(|date| !time.is_expected(*date)) {
-                        time = Reading { date, at: Some(Instant::now()) };
+                        time = ClockReading { date, at: Some(Instant::now()) };
                         self.report.tell(Observation::Time(date)).await?;
                     }
                     // An answer without a version does not make a known one unknown.
@@ -94,30 +94,33 @@ impl Pulse {
                         version = Some(answer);
                     }
                     if back {
-                        told = None;
+                        reported = None;
                         tracing::info!("the API server answers");
-                        self.reach.change(|reach| {
-                            *reach = Reach { reached: true, times: reach.times + 1 };
+                        self.reachability.send_if_modified(|reachability| {
+                            *reachability =
+                                Reachability { reached: true, connects: reachability.connects + 1 };
                             true
                         });
                     }
                     tokio::select! {
                         biased;
-                        () = sleep(EVERY) => {}
+                        () = sleep(INTERVAL) => {}
                         // Many watches fail at once: one question answers them all.
-                        () = self.suspicion.notified() => sleep(Duration::from_millis(100)).await,
+                        () = self.health.notified() => sleep(Duration::from_millis(100)).await,
                     }
                 }
-                Err(Away { cause, message }) => {
+                Err(Failed { cause, message }) => {
                     failures += 1;
-                    if failures > 1 && told != Some(cause) {
-                        told = Some(cause);
+                    if failures > 1 && reported != Some(cause) {
+                        reported = Some(cause);
                         version = None;
                         tracing::warn!(?cause, "the API server does not answer");
-                        self.reach.change(|reach| std::mem::take(&mut reach.reached));
+                        self.reachability.send_if_modified(|reachability| {
+                            std::mem::take(&mut reachability.reached)
+                        });
                         self.report.tell(Observation::Unreachable { cause, message }).await?;
                     }
-                    sleep(self.chance.spread((AGAIN * failures).min(LONGEST))).await;
+                    sleep(self.chance.spread((RETRY * failures).min(MAX_RETRY))).await;
                 }
             }
         }
@@ -125,20 +128,22 @@ impl Pulse {
 
     /// The version and what its clock shows, or why there is no answer. An API server that does not tell its version is
     /// there all the same.
-    async fn ask(&self) -> Result<(Option<String>, Option<Timestamp>), Away> {
+    async fn ask(&self) -> Result<(Option<String>, Option<Timestamp>), Failed> {
         let request = request::get("/version", request::JSON)?;
-        let answer = request::ask(&self.client, request, PATIENCE).await?;
+        let answer = request::ask(&self.client, request, TIMEOUT).await?;
         match answer.code {
             200 => {
-                let version = serde_json::from_slice::<Version>(&answer.body).map_err(|_| {
-                    Away { cause: AwayCause::Failing, message: ProblemCode::NotAnApiServer.into() }
-                })?;
+                let version =
+                    serde_json::from_slice::<Version>(&answer.body).map_err(|_| Failed {
+                        cause: AwayCause::Failing,
+                        message: ProblemCode::NotAnApiServer.into(),
+                    })?;
                 Ok((Some(bounded(&version.git_version)), answer.date))
             }
             403 | 404 | 429 => Ok((None, answer.date)),
-            401 => Err(Away { cause: AwayCause::Unauthorized, message: answer.message() }),
+            401 => Err(Failed { cause: AwayCause::Unauthorized, message: answer.message() }),
             code => {
-                Err(Away { cause: AwayCause::Failing, message: answered(code, answer.message()) })
+                Err(Failed { cause: AwayCause::Failing, message: answered(code, answer.message()) })
             }
         }
     }
@@ -154,12 +159,12 @@ fn answered(code: u16, message: ApiProblem) -> ApiProblem {
 
 /// What the API server's clock showed, and when.
 #[derive(Clone, Copy, Debug, Default)]
-struct Reading {
+struct ClockReading {
     date: Timestamp,
     at: Option<Instant>,
 }
 
-impl Reading {
+impl ClockReading {
     /// Whether this date is what the clock must show by now. Dates have whole seconds and have been under way.
     fn is_expected(self, date: Timestamp) -> bool {
         self.at.is_some_and(|at| {
@@ -171,12 +176,12 @@ impl Reading {
 
 /// Why the API server counts as away.
 #[derive(Debug)]
-struct Away {
+struct Failed {
     cause: AwayCause,
     message: ApiProblem,
 }
 
-impl From<request::Failure> for Away {
+impl From<request::Failure> for Failed {
     fn from(failure: request::Failure) -> Self {
         let cause = match failure {
             request::Failure::Silence(_) | request::Failure::Connection(_) => AwayCause::Silent,
@@ -193,25 +198,31 @@ struct Version {
     git_version: String,
 }
 
-impl Suspicion {
+impl Health {
     /// The API server may be away: a connection failed.
-    pub(super) fn raise(&self) {
-        self.raised.notify_one();
+    pub(super) fn check(&self) {
+        self.check_now.notify_one();
     }
 
     /// Whether it answers, as far as is known.
     pub(super) fn is_reached(&self) -> bool {
-        self.reach.peek(|reach| reach.reached)
+        self.reachability.borrow(|reachability| reachability.reached)
     }
 
     /// Waits until it answers, and says how often it has come back by then. Never returns once the pulse has ended.
     pub(super) async fn reached(&mut self) -> u64 {
-        self.reach.wait_for(|reach| reach.reached.then_some(reach.times)).await
+        self.reachability
+            .wait_for(|reachability| reachability.reached.then_some(reachability.connects))
+            .await
     }
 
-    /// Waits until it has been away and is back again, since it came back for the `times`th time.
-    pub(super) async fn came_back(&mut self, times: u64) {
-        self.reach.wait_for(|reach| (reach.reached && reach.times > times).then_some(())).await;
+    /// Waits until it has been away and is back again, since it came back for the `connects`th time.
+    pub(super) async fn reconnected(&mut self, connects: u64) {
+        self.reachability
+            .wait_for(|reachability| {
+                (reachability.reached && reachability.connects > connects).then_some(())
+            })
+            .await;
     }
 }
 
@@ -234,13 +245,13 @@ mod tests {
                 code => Reply::Answer(code, r#"{"gitVersion":"v1.36.3"}"#.into()),
             }))
         });
-        let (report, mut told) = Report::channel();
-        let pulse = Pulse::new(client, report, Chance::default());
-        let mut view = pulse.suspicion();
-        let task = tokio::spawn(pulse.run());
+        let (report, mut reported) = Report::channel();
+        let health_check = HealthCheck::new(client, report, Chance::default());
+        let mut view = health_check.health();
+        let task = tokio::spawn(health_check.run());
         let reached = Observation::Reached { version: "v1.36.3".into() };
         assert_eq!(view.reached().await, 1);
-        assert_eq!(told.recv().await, Some(reached.clone()));
+        assert_eq!(reported.recv().await, Some(reached.clone()));
 
         let ways = [
             (0, AwayCause::Silent),
@@ -248,26 +259,29 @@ mod tests {
             (401, AwayCause::Unauthorized),
             (503, AwayCause::Failing),
         ];
-        for (times, (away, why)) in (1..).zip(ways) {
+        for (connects, (away, why)) in (1..).zip(ways) {
             let back = tokio::spawn({
                 let mut view = view.clone();
-                async move { view.came_back(times).await }
+                async move { view.reconnected(connects).await }
             });
             CODE.store(away, Ordering::SeqCst);
             for _ in 0..100 {
-                view.raise();
+                view.check();
             }
             let began = Instant::now();
-            let said = told.recv().await;
+            let said = reported.recv().await;
             assert!(
                 matches!(&said, Some(Observation::Unreachable { cause, .. }) if *cause == why),
                 "{said:?}"
             );
             assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
-            assert!(timeout(Duration::from_secs(60), told.recv()).await.is_err(), "told once");
+            assert!(
+                timeout(Duration::from_secs(60), reported.recv()).await.is_err(),
+                "reported once"
+            );
             assert!(!view.is_reached() && !back.is_finished());
             CODE.store(200, Ordering::SeqCst);
-            assert_eq!(told.recv().await, Some(reached.clone()));
+            assert_eq!(reported.recv().await, Some(reached.clone()));
             back.await.unwrap();
         }
         task.abort();
@@ -282,10 +296,10 @@ mod tests {
                 _ => Reply::Answer(200, r#"{"gitVersion":"v1.36.3"}"#.into()),
             }))
         });
-        let (report, mut told) = Report::channel();
-        let task = tokio::spawn(Pulse::new(client, report, Chance::default()).run());
-        assert!(matches!(told.recv().await, Some(Observation::Reached { .. })));
-        assert!(timeout(Duration::from_secs(60), told.recv()).await.is_err());
+        let (report, mut reported) = Report::channel();
+        let task = tokio::spawn(HealthCheck::new(client, report, Chance::default()).run());
+        assert!(matches!(reported.recv().await, Some(Observation::Reached { .. })));
+        assert!(timeout(Duration::from_secs(60), reported.recv()).await.is_err());
         task.abort();
     }
 
@@ -303,13 +317,13 @@ mod tests {
             let reply = Reply::Dated(date, r#"{"gitVersion":"v1.36.3"}"#.into());
             Box::pin(std::future::ready(reply))
         });
-        let (report, mut told) = Report::channel();
-        let task = tokio::spawn(Pulse::new(client, report, Chance::default()).run());
+        let (report, mut reported) = Report::channel();
+        let task = tokio::spawn(HealthCheck::new(client, report, Chance::default()).run());
         let time = |text: &str| Some(Observation::Time(text.parse().unwrap()));
-        assert_eq!(told.recv().await, time("2027-01-15T08:00:00Z"));
-        assert!(matches!(told.recv().await, Some(Observation::Reached { .. })));
+        assert_eq!(reported.recv().await, time("2027-01-15T08:00:00Z"));
+        assert!(matches!(reported.recv().await, Some(Observation::Reached { .. })));
         let begin = Instant::now();
-        assert_eq!(told.recv().await, time("2027-01-15T07:30:00Z"));
+        assert_eq!(reported.recv().await, time("2027-01-15T07:30:00Z"));
         assert_eq!(begin.elapsed().as_secs(), 30);
         task.abort();
     }

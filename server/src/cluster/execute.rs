@@ -1,16 +1,16 @@
-//! The calls a run asks for: orders in, outcomes out, as many at once as the [`Window`] allows. Nothing is retried and
+//! The in_flight a run asks for: calls in, outcomes out, as many at once as the [`ConcurrencyLimit`] allows. Nothing is retried and
 //! nothing is decided here: an answer is judged ([`outcome`]) and sent to the hub.
 //!
 //! ```text
-//! hub ─Order─► queue ─(window)─► call ─► API server
+//! hub ─Order─► queue ─(concurrency)─► call ─► API server
 //!  ▲                              │
 //!  └────── Incoming::CallCompleted ◄──┘
 //! ```
 //!
 //! Orders are taken in at once and wait here, so that the hub never waits for the cluster. What waits can be recalled:
-//! no order leaves once its run is paused or stopped. A claim's DELETE follows a read of Pods, which the window has let
-//! through already: it stands first and waits for no other call, or reads would keep each other's DELETEs waiting for
-//! ever. One that has to wait all the same, as the API server asks for patience, is sent back, and Pods are read anew. On
+//! no call leaves once its run is paused or stopped. A claim's DELETE follows a read of Pods, which the concurrency has let
+//! through already: it stands first and waits for no other call, or reads would keep each other's DELETEs queued for
+//! ever. One that has to wait all the same, as the API server asks for to_signed, is sent back, and Pods are read anew. On
 //! drain what waits is dropped (its intent is journaled and will be observed anew) and what has left is waited for.
 
 mod outcome;
@@ -34,10 +34,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    concurrency::ConcurrencyLimit,
     convert::{self, Page},
     interner::Interner,
     request::{self, Failure},
-    window::Window,
 };
 use crate::hub::{CallRequest, Incoming};
 
@@ -47,41 +47,42 @@ const CALL: Duration = Duration::from_secs(10);
 /// For all pages of a list.
 const LIST: Duration = Duration::from_secs(30);
 /// How long a claim's DELETE may wait here after the read of Pods that it follows.
-const FRESH: Duration = Duration::from_secs(2);
+const MAX_READ_AGE: Duration = Duration::from_secs(2);
 /// Pods per page; what client-go's pager uses.
 const PAGE: usize = 500;
 
-/// Performs orders until told to drain or the hub is gone; a panic in a call is passed on.
-pub(super) async fn perform(
+/// Performs calls until told to drain or the hub is gone; a panic in a call is passed on.
+pub(super) async fn execute(
     client: Client,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
-    mut orders: mpsc::Receiver<CallRequest>,
+    mut calls: mpsc::Receiver<CallRequest>,
     drain: CancellationToken,
 ) {
     let start = Instant::now();
-    let mut window = Window::new();
+    let mut concurrency = ConcurrencyLimit::new();
     let mut queue = VecDeque::new();
-    let mut calls = JoinSet::new();
+    let mut in_flight = JoinSet::new();
     loop {
         let mut hold = None;
         send_back_recalled(&mut queue, &mailbox).await;
         while !queue.is_empty() {
-            let follows = queue.front().is_some_and(|next| follows_a_read(&next.order.action));
-            let under_way = if follows { 0 } else { calls.len() };
-            match window.wait(under_way, start.elapsed()) {
+            let follows = queue.front().is_some_and(|next| follows_pod_read(&next.call.action));
+            let under_way = if follows { 0 } else { in_flight.len() };
+            match concurrency.wait(under_way, start.elapsed()) {
                 Some(Duration::ZERO) => {
-                    if let Some(Waiting { order, since }) = queue.pop_front() {
-                        let is_stale = follows_a_read(&order.action) && since.elapsed() > FRESH;
-                        if order.recall.is_cancelled() || is_stale {
-                            send_back(&mailbox, order).await;
+                    if let Some(Queued { call, since }) = queue.pop_front() {
+                        let is_stale =
+                            follows_pod_read(&call.action) && since.elapsed() > MAX_READ_AGE;
+                        if call.recall.is_cancelled() || is_stale {
+                            send_back(&mailbox, call).await;
                             continue;
                         }
-                        calls.spawn(carry_out(
+                        in_flight.spawn(execute_call(
                             client.clone(),
                             names.clone(),
                             mailbox.clone(),
-                            order,
+                            call,
                             start,
                         ));
                     }
@@ -95,57 +96,57 @@ pub(super) async fn perform(
         tokio::select! {
             biased;
             () = drain.cancelled() => break,
-            Some(done) = calls.join_next() => account(&mut window, done),
-            order = orders.recv() => match order {
-                Some(order) => take_in(&mut queue, order),
+            Some(done) = in_flight.join_next() => adjust(&mut concurrency, done),
+            call = calls.recv() => match call {
+                Some(call) => enqueue(&mut queue, call),
                 None => break,
             },
             () = first_recall(&queue), if !queue.is_empty() => {}
             () = sleep(hold.unwrap_or_default()), if hold.is_some() => {}
         }
     }
-    while let Some(done) = calls.join_next().await {
-        account(&mut window, done);
+    while let Some(done) = in_flight.join_next().await {
+        adjust(&mut concurrency, done);
     }
 }
 
-/// An order that has not had its turn.
-struct Waiting {
-    order: CallRequest,
+/// An call that has not had its turn.
+struct Queued {
+    call: CallRequest,
     since: Instant,
 }
 
-fn take_in(queue: &mut VecDeque<Waiting>, order: CallRequest) {
-    let place = if follows_a_read(&order.action) {
-        queue.iter().take_while(|waiting| follows_a_read(&waiting.order.action)).count()
+fn enqueue(queue: &mut VecDeque<Queued>, call: CallRequest) {
+    let place = if follows_pod_read(&call.action) {
+        queue.iter().take_while(|queued| follows_pod_read(&queued.call.action)).count()
     } else {
         queue.len()
     };
-    queue.insert(place, Waiting { order, since: Instant::now() });
+    queue.insert(place, Queued { call, since: Instant::now() });
 }
 
-fn follows_a_read(action: &Action) -> bool {
+fn follows_pod_read(action: &Action) -> bool {
     matches!(action, Action::Delete { kind, .. } if kind.is("", "PersistentVolumeClaim"))
 }
 
-/// Until the order that is next is recalled.
-async fn first_recall(queue: &VecDeque<Waiting>) {
+/// Until the call that is next is recalled.
+async fn first_recall(queue: &VecDeque<Queued>) {
     match queue.front() {
-        Some(waiting) => waiting.order.recall.cancelled().await,
+        Some(queued) => queued.call.recall.cancelled().await,
         None => std::future::pending().await,
     }
 }
 
-/// Answers for every order that is recalled. They are looked for when the next one is: others wait their turn anyway.
-async fn send_back_recalled(queue: &mut VecDeque<Waiting>, mailbox: &mpsc::Sender<Incoming>) {
-    let is_recalled = |waiting: &Waiting| waiting.order.recall.is_cancelled();
+/// Answers for every call that is recalled. They are looked for when the next one is: others wait their turn anyway.
+async fn send_back_recalled(queue: &mut VecDeque<Queued>, mailbox: &mpsc::Sender<Incoming>) {
+    let is_recalled = |queued: &Queued| queued.call.recall.is_cancelled();
     if !queue.front().is_some_and(is_recalled) {
         return;
     }
     let (recalled, left): (VecDeque<_>, VecDeque<_>) = queue.drain(..).partition(is_recalled);
     *queue = left;
-    for waiting in recalled {
-        send_back(mailbox, waiting.order).await;
+    for queued in recalled {
+        send_back(mailbox, queued.call).await;
     }
 }
 
@@ -159,42 +160,42 @@ async fn send_back(
 
 /// What a call says of the API server's load.
 enum Load {
-    /// Answered in good order by a call whose latency can be compared with its likes'.
-    Light,
-    /// 429, or another answer that asks for patience.
+    /// Answered in good call by a call whose latency can be compared with its likes'.
+    Normal,
+    /// 429, or another answer that asks for to_signed.
     Throttled(Option<Duration>),
     /// No answer, or 5xx.
     Unanswered,
     /// Nothing: its latency depends on how much was asked for.
-    Silent,
+    Unknown,
 }
 
 /// A call that is over: its load, and when it began and ended.
-type Done = (Load, Duration, Duration);
+type Completed = (Load, Duration, Duration);
 
-fn account(window: &mut Window, done: Result<Done, tokio::task::JoinError>) {
+fn adjust(concurrency: &mut ConcurrencyLimit, done: Result<Completed, tokio::task::JoinError>) {
     let (load, began, ended) = match done {
         Ok(done) => done,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Err(_) => return,
     };
     match load {
-        Load::Light => window.answered(began, ended),
-        Load::Throttled(after) => window.throttled(began, ended, after),
-        Load::Unanswered => window.unanswered(began, ended),
-        Load::Silent => {}
+        Load::Normal => concurrency.answered(began, ended),
+        Load::Throttled(after) => concurrency.throttled(began, ended, after),
+        Load::Unanswered => concurrency.unanswered(began, ended),
+        Load::Unknown => {}
     }
 }
 
-async fn carry_out(
+async fn execute_call(
     client: Client,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
     CallRequest { run, action, recall: _ }: CallRequest,
     start: Instant,
-) -> Done {
+) -> Completed {
     let began = start.elapsed();
-    let outcome = call(&client, &names, &action).await;
+    let outcome = call_api(&client, &names, &action).await;
     let ended = start.elapsed();
     tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "performed");
     let load = match (&outcome, &action) {
@@ -202,8 +203,8 @@ async fn carry_out(
             Load::Throttled(after.and_then(|after| Duration::try_from(after).ok()))
         }
         (Outcome::Unanswered { .. }, _) => Load::Unanswered,
-        (_, Action::ReadPods { .. }) => Load::Silent,
-        (_, Action::Delete { .. } | Action::Read { .. }) => Load::Light,
+        (_, Action::ReadPods { .. }) => Load::Unknown,
+        (_, Action::Delete { .. } | Action::Read { .. }) => Load::Normal,
     };
     // A closed mailbox means that the process ends; nobody is left to tell.
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome }).await;
@@ -211,7 +212,7 @@ async fn carry_out(
 }
 
 /// Performs one action.
-async fn call(client: &Client, names: &Interner, action: &Action) -> Outcome {
+async fn call_api(client: &Client, names: &Interner, action: &Action) -> Outcome {
     match action {
         Action::Delete { step: _, kind, object, uid, propagation } => {
             delete(client, kind, object, uid, *propagation).await
@@ -232,7 +233,7 @@ async fn delete(
     uid: &Uid,
     propagation: Propagation,
 ) -> Outcome {
-    let Some(path) = object_path(kind, object) else { return nameless() };
+    let Some(path) = object_path(kind, object) else { return no_path() };
     // Explicit, because the default is Orphan for Jobs and ReplicationControllers. `v1` is understood by every group.
     let options = json!({
         "kind": "DeleteOptions",
@@ -243,7 +244,7 @@ async fn delete(
             Propagation::Orphan => "Orphan",
         },
     });
-    let accept = convert::sight_media_type(kind);
+    let accept = convert::metadata_media_type(kind);
     let request = match request::delete(&path, accept, options.to_string().into_bytes()) {
         Ok(request) => request,
         Err(failure) => return outcome::of_failure(&failure),
@@ -256,13 +257,13 @@ async fn delete(
 }
 
 async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Outcome {
-    let Some(path) = object_path(kind, object) else { return nameless() };
-    let answer = match request::get(&path, convert::sight_media_type(kind)) {
+    let Some(path) = object_path(kind, object) else { return no_path() };
+    let answer = match request::get(&path, convert::metadata_media_type(kind)) {
         Ok(request) => request::ask(client, request, CALL).await,
         Err(failure) => Err(failure),
     };
     match answer {
-        Ok(answer) if answer.is_success() => match convert::sight(&answer.body) {
+        Ok(answer) if answer.is_success() => match convert::metadata(&answer.body) {
             Ok(sight) => match sight.uid {
                 Some(found) if found == *uid => Outcome::Present { terminating: sight.terminating },
                 Some(found) => Outcome::OtherUid { uid: Some(found) },
@@ -323,12 +324,12 @@ fn object_path(kind: &Kind, object: &ObjectRef) -> Option<String> {
 }
 
 /// A name that no path can hold belongs to no object: nothing was sent.
-fn nameless() -> Outcome {
+fn no_path() -> Outcome {
     Outcome::Unknown { message: ProblemCode::NoPath.into() }
 }
 
 /// `after` as the journal keeps it.
-fn patience(after: Duration) -> Option<SignedDuration> {
+fn to_signed(after: Duration) -> Option<SignedDuration> {
     SignedDuration::try_from(after).ok()
 }
 

@@ -12,7 +12,7 @@ use crate::cluster::{
 
 /// Why a list or a watch did not go on.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum WatchError {
     /// 403.
     Forbidden(ApiProblem),
     /// 410, on an answer or in the stream: the position is too old.
@@ -31,13 +31,13 @@ pub(super) enum Trouble {
     HubGone,
 }
 
-impl From<HubGone> for Trouble {
+impl From<HubGone> for WatchError {
     fn from(HubGone: HubGone) -> Self {
         Self::HubGone
     }
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for WatchError {
     fn from(failure: Failure) -> Self {
         let message = ApiProblem::from(&failure);
         match failure {
@@ -49,7 +49,7 @@ impl From<Failure> for Trouble {
     }
 }
 
-impl From<Answer> for Trouble {
+impl From<Answer> for WatchError {
     fn from(answer: Answer) -> Self {
         let message = answer.message();
         match answer.code {
@@ -64,7 +64,7 @@ impl From<Answer> for Trouble {
     }
 }
 
-impl Trouble {
+impl WatchError {
     /// Something that was sent cannot be read.
     pub(super) fn unreadable(error: &serde_json::Error) -> Self {
         Self::Failing(None, ProblemCode::Unreadable { why: chain(error) }.into())
@@ -72,22 +72,22 @@ impl Trouble {
 }
 
 /// Why a watch did not begin.
-pub(super) enum Opening {
+pub(super) enum OpenError {
     Refused(Answer),
     Failed(Failure),
 }
 
-impl From<Failure> for Opening {
+impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<Opening> for Trouble {
-    fn from(opening: Opening) -> Self {
+impl From<OpenError> for WatchError {
+    fn from(opening: OpenError) -> Self {
         match opening {
-            Opening::Refused(answer) => answer.into(),
-            Opening::Failed(failure) => failure.into(),
+            OpenError::Refused(answer) => answer.into(),
+            OpenError::Failed(failure) => failure.into(),
         }
     }
 }
