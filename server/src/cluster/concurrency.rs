@@ -1,40 +1,41 @@
-//! How many calls may be under way at once: more while the API server keeps up, half as many when it does not.
+//! The limit on concurrent API calls. It grows while the API server keeps up and is halved when it does not.
 
 use std::time::Duration;
 
-/// The concurrency a run begins with.
+/// The limit at the start.
 const START: usize = 8;
-/// One call is always allowed, or nothing would ever show that the API server has recovered.
+/// One call is always allowed. Without any call nothing would show that the API server has recovered.
 const MIN: usize = 1;
-/// Each call has a connection of its own (HTTP/1.1) and a seat of the API server's priority level: more would crowd
-/// out the people it also serves.
+/// Each call has a connection of its own (HTTP/1.1) and takes a seat of the API server's priority level. More calls would
+/// crowd out other clients.
 const MAX: usize = 64;
-/// Latency below this is never a sign of overload, however small the smallest was: a local API server answers in 2 ms
-/// and doubles that at every hiccup.
+/// Latency below this is never a sign of overload, whatever the lowest latency was. A local API server answers in 2 ms
+/// and often takes twice that.
 const NORMAL_LATENCY: Duration = Duration::from_millis(50);
-/// What the smallest latency is raised by, per clean concurrency: a minimum from an idle minute must not bind for ever.
+/// The factor by which the lowest latency grows each time the limit does. A minimum from an idle minute must not count
+/// for ever.
 const DECAY: f64 = 1.05;
-/// The longest `Retry-After` that holds everything back; a proxy may say an hour.
+/// The longest `Retry-After` that is obeyed; a proxy may send an hour.
 const MAX_HOLD: Duration = Duration::from_secs(30);
-/// How long to hold back when the API server asks for patience without saying how much.
+/// The delay after a 429 without `Retry-After`.
 const DEFAULT_HOLD: Duration = Duration::from_secs(1);
 
-/// Additive increase, multiplicative decrease over the calls of all runs. Times are since any fixed moment.
+/// Additive increase, multiplicative decrease, over the calls of all runs. Times are relative to any fixed moment.
 #[derive(Clone, Debug)]
 pub(super) struct ConcurrencyLimit {
     limit: usize,
-    /// Answers without a sign of overload since the concurrency last changed.
+    /// Answers without a sign of overload since the limit last changed.
     clean: usize,
-    /// The smallest latency seen lately.
+    /// The lowest recent latency.
     min_latency: Option<Duration>,
-    /// Nothing begins before this.
+    /// No call starts before this.
     held_until: Duration,
-    /// Signs of overload from calls that began before this say nothing new: the concurrency was halved after they left.
+    /// The time of the last halving. A sign of overload from a call that began earlier does not halve the limit again.
     halved_at: Option<Duration>,
 }
 
 impl ConcurrencyLimit {
-    /// A concurrency of eight.
+    /// Starts with a limit of eight.
     pub(super) fn new() -> Self {
         Self {
             limit: START,
@@ -45,12 +46,12 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// How long to wait before another call may begin; none while as many are under way as may be.
+    /// The delay before another call may start; `None` while the limit is reached.
     pub(super) fn wait(&self, under_way: usize, now: Duration) -> Option<Duration> {
         (under_way < self.limit).then(|| self.held_until.saturating_sub(now))
     }
 
-    /// A call that began at `began` was answered in good order.
+    /// Counts a call that began at `began` and was answered without an error of the server.
     pub(super) fn answered(&mut self, began: Duration, now: Duration) {
         let latency = now.saturating_sub(began);
         let min_latency = self.min_latency.map_or(latency, |min_latency| min_latency.min(latency));
@@ -67,13 +68,13 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// A call that began at `began` was answered with 429, or otherwise asked for patience: nothing begins for `after`.
+    /// Counts a call that began at `began` and was answered with 429 or `Retry-After`. No call starts for `after`.
     pub(super) fn throttled(&mut self, began: Duration, now: Duration, after: Option<Duration>) {
         self.held_until = self.held_until.max(now + after.unwrap_or(DEFAULT_HOLD).min(MAX_HOLD));
         self.halve(began, now);
     }
 
-    /// A call that began at `began` was not answered in time, or with 5xx.
+    /// Counts a call that began at `began` and was answered with 5xx or not in time.
     pub(super) fn unanswered(&mut self, began: Duration, now: Duration) {
         self.halve(began, now);
     }
@@ -96,7 +97,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// One full concurrency of calls that all begin at `at` and take `latency`.
+    /// As many calls as the limit allows, which all begin at `at` and take `latency`.
     fn round(concurrency: &mut ConcurrencyLimit, at: Duration, latency: Duration) {
         for _ in 0..concurrency.limit {
             concurrency.answered(at, at + latency);
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clean_window_adds_one() {
+    fn limit_grows_by_one_after_as_many_clean_answers() {
         let mut concurrency = ConcurrencyLimit::new();
         round(&mut concurrency, ms(0), ms(10));
         assert_eq!(concurrency.limit, START + 1);
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_429_halves_and_holds_back() {
+    fn answer_429_halves_the_limit_and_delays_calls() {
         let mut concurrency = ConcurrencyLimit::new();
         concurrency.throttled(ms(0), ms(100), Some(ms(3_000)));
         assert_eq!(concurrency.limit, 4);
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn one_burst_halves_once() {
+    fn burst_of_429_halves_the_limit_once() {
         let mut concurrency = ConcurrencyLimit::new();
         for n in 0..8 {
             concurrency.throttled(ms(n), ms(100 + n), None);
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_far_above_the_least_halves() {
+    fn latency_far_above_the_lowest_halves_the_limit() {
         let mut concurrency = ConcurrencyLimit::new();
         round(&mut concurrency, ms(0), ms(40));
         concurrency.answered(ms(1_000), ms(1_045));
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn hiccups_of_a_fast_server_are_no_overload() {
+    fn low_latency_that_doubles_is_not_overload() {
         let mut concurrency = ConcurrencyLimit::new();
         concurrency.answered(ms(0), ms(1));
         concurrency.answered(ms(10), ms(40));

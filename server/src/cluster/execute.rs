@@ -1,17 +1,18 @@
-//! The in_flight a run asks for: calls in, outcomes out, as many at once as the [`ConcurrencyLimit`] allows. Nothing is retried and
-//! nothing is decided here: an answer is judged ([`outcome`]) and sent to the hub.
+//! Executes the API calls that runs request, as many at once as [`ConcurrencyLimit`] allows. This module never retries
+//! and never decides: it translates each answer to an [`Outcome`] ([`outcome`]) and sends that to the hub.
 //!
 //! ```text
-//! hub ─Order─► queue ─(concurrency)─► call ─► API server
-//!  ▲                              │
-//!  └────── Incoming::CallCompleted ◄──┘
+//! hub ──CallRequest──► queue ──(concurrency limit)──► call ──► API server
+//!  ▲                                                   │
+//!  └───────────── Incoming::CallCompleted ◄────────────┘
 //! ```
 //!
-//! Orders are taken in at once and wait here, so that the hub never waits for the cluster. What waits can be recalled:
-//! no call leaves once its run is paused or stopped. A claim's DELETE follows a read of Pods, which the concurrency has let
-//! through already: it stands first and waits for no other call, or reads would keep each other's DELETEs queued for
-//! ever. One that has to wait all the same, as the API server asks for to_signed, is sent back, and Pods are read anew. On
-//! drain what waits is dropped (its intent is journaled and will be observed anew) and what has left is waited for.
+//! The queue accepts every request at once, so that the hub never waits for the cluster. Queued calls can be recalled:
+//! no call is sent after its run was paused or stopped. The DELETE of a PersistentVolumeClaim follows a read of Pods that
+//! has already passed the limit. It goes to the front of the queue and ignores the number of calls in flight; otherwise
+//! reads could delay each other's DELETEs for ever. If it has to wait nevertheless, because the API server answered with
+//! `Retry-After`, it is sent back and Pods are read again. On drain, queued calls are dropped (their intents are in the
+//! journal, and the next process observes the objects) and the calls in flight are awaited.
 
 mod outcome;
 
@@ -41,17 +42,17 @@ use super::{
 };
 use crate::hub::{CallRequest, Incoming};
 
-/// For a DELETE or a GET: webhooks may take up to 10 s each by default, but what has not answered by then is better
-/// observed than waited for.
+/// The deadline of a DELETE or a GET. Webhooks may take 10 s each by default. After that it is better to observe the
+/// object than to wait.
 const CALL: Duration = Duration::from_secs(10);
-/// For all pages of a list.
+/// The deadline for all pages of a list.
 const LIST: Duration = Duration::from_secs(30);
-/// How long a claim's DELETE may wait here after the read of Pods that it follows.
+/// The longest time that a claim's DELETE may be queued after the read of Pods that it follows.
 const MAX_READ_AGE: Duration = Duration::from_secs(2);
-/// Pods per page; what client-go's pager uses.
+/// Pods per page, as in client-go's pager.
 const PAGE: usize = 500;
 
-/// Performs calls until told to drain or the hub is gone; a panic in a call is passed on.
+/// Executes calls until `drain` is cancelled or the hub is gone. A panic in a call is propagated.
 pub(super) async fn execute(
     client: Client,
     names: Arc<Interner>,
@@ -110,7 +111,7 @@ pub(super) async fn execute(
     }
 }
 
-/// An call that has not had its turn.
+/// A call that has not been sent.
 struct Queued {
     call: CallRequest,
     since: Instant,
@@ -129,7 +130,7 @@ fn follows_pod_read(action: &Action) -> bool {
     matches!(action, Action::Delete { kind, .. } if kind.is("", "PersistentVolumeClaim"))
 }
 
-/// Until the call that is next is recalled.
+/// Waits until the first call of the queue is recalled.
 async fn first_recall(queue: &VecDeque<Queued>) {
     match queue.front() {
         Some(queued) => queued.call.recall.cancelled().await,
@@ -137,7 +138,8 @@ async fn first_recall(queue: &VecDeque<Queued>) {
     }
 }
 
-/// Answers for every call that is recalled. They are looked for when the next one is: others wait their turn anyway.
+/// Answers every recalled call. It searches the queue only once the first call is recalled, because the others wait
+/// anyway.
 async fn send_back_recalled(queue: &mut VecDeque<Queued>, mailbox: &mpsc::Sender<Incoming>) {
     let is_recalled = |queued: &Queued| queued.call.recall.is_cancelled();
     if !queue.front().is_some_and(is_recalled) {
@@ -154,23 +156,23 @@ async fn send_back(
     mailbox: &mpsc::Sender<Incoming>,
     CallRequest { run, action, recall: _ }: CallRequest,
 ) {
-    // A closed mailbox means that the process ends; nobody is left to tell.
+    // A closed mailbox means that the process ends.
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome: Outcome::Recalled }).await;
 }
 
-/// What a call says of the API server's load.
+/// The API server's load, as far as the outcome of a call shows it.
 enum Load {
-    /// Answered in good call by a call whose latency can be compared with its likes'.
+    /// An answer without a server error, to a call whose latency can be compared with that of others.
     Normal,
-    /// 429, or another answer that asks for to_signed.
+    /// 429, or another answer with `Retry-After`.
     Throttled(Option<Duration>),
     /// No answer, or 5xx.
     Unanswered,
-    /// Nothing: its latency depends on how much was asked for.
+    /// The latency shows nothing, because it depends on the size of the list.
     Unknown,
 }
 
-/// A call that is over: its load, and when it began and ended.
+/// A completed call: the load, the start and the end.
 type Completed = (Load, Duration, Duration);
 
 fn adjust(concurrency: &mut ConcurrencyLimit, done: Result<Completed, tokio::task::JoinError>) {
@@ -197,7 +199,7 @@ async fn execute_call(
     let began = start.elapsed();
     let outcome = call_api(&client, &names, &action).await;
     let ended = start.elapsed();
-    tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "performed");
+    tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "call completed");
     let load = match (&outcome, &action) {
         (Outcome::Throttled { after } | Outcome::Unanswered { after: after @ Some(_), .. }, _) => {
             Load::Throttled(after.and_then(|after| Duration::try_from(after).ok()))
@@ -206,12 +208,12 @@ async fn execute_call(
         (_, Action::ReadPods { .. }) => Load::Unknown,
         (_, Action::Delete { .. } | Action::Read { .. }) => Load::Normal,
     };
-    // A closed mailbox means that the process ends; nobody is left to tell.
+    // A closed mailbox means that the process ends.
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome }).await;
     (load, began, ended)
 }
 
-/// Performs one action.
+/// Makes the API call of one action.
 async fn call_api(client: &Client, names: &Interner, action: &Action) -> Outcome {
     match action {
         Action::Delete { step: _, kind, object, uid, propagation } => {
@@ -234,7 +236,8 @@ async fn delete(
     propagation: Propagation,
 ) -> Outcome {
     let Some(path) = object_path(kind, object) else { return no_path() };
-    // Explicit, because the default is Orphan for Jobs and ReplicationControllers. `v1` is understood by every group.
+    // The policy is explicit, because the default is Orphan for Jobs and ReplicationControllers. Every group accepts
+    // DeleteOptions of `v1`.
     let options = json!({
         "kind": "DeleteOptions",
         "apiVersion": "v1",
@@ -264,8 +267,10 @@ async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Ou
     };
     match answer {
         Ok(answer) if answer.is_success() => match convert::metadata(&answer.body) {
-            Ok(sight) => match sight.uid {
-                Some(found) if found == *uid => Outcome::Present { terminating: sight.terminating },
+            Ok(metadata) => match metadata.uid {
+                Some(found) if found == *uid => {
+                    Outcome::Present { terminating: metadata.terminating }
+                }
                 Some(found) => Outcome::OtherUid { uid: Some(found) },
                 None => Outcome::Unknown { message: ProblemCode::NoUid.into() },
             },
@@ -276,7 +281,7 @@ async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Ou
     }
 }
 
-/// All Pods of the namespace, page by page; every page is of the same moment, so one that has expired ends the read.
+/// Reads all Pods of the namespace, page by page. All pages show the same moment, so an expired page ends the read.
 async fn read_pods(client: &Client, names: &Interner, namespace: &str) -> Outcome {
     let kind = Arc::new(Kind {
         group: "".into(),
@@ -323,12 +328,12 @@ fn object_path(kind: &Kind, object: &ObjectRef) -> Option<String> {
     Some(format!("{}/{}", request::path(kind, namespace)?, request::segment(&object.name)?))
 }
 
-/// A name that no path can hold belongs to no object: nothing was sent.
+/// The outcome for a name that no path can hold. No request was sent.
 fn no_path() -> Outcome {
     Outcome::Unknown { message: ProblemCode::NoPath.into() }
 }
 
-/// `after` as the journal keeps it.
+/// Converts a delay to the type of the journal.
 fn to_signed(after: Duration) -> Option<SignedDuration> {
     SignedDuration::try_from(after).ok()
 }

@@ -1,5 +1,5 @@
-//! A value that many look at and wait for. As a watch channel, but its waiters wake in the order in which they began to
-//! wait, so that the same game can be played again.
+//! A watch channel whose receivers wake in the order in which they began to wait. Tokio's watch channel wakes them in a
+//! random order, and a simulation run could then not be repeated.
 
 use std::{
     pin::pin,
@@ -8,21 +8,21 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Where it is told. Whoever waits goes on waiting when this is gone.
+/// The sending half. Receivers continue to wait after it is dropped.
 #[derive(Debug)]
 pub(super) struct FairSender<T>(Arc<Shared<T>>);
 
-/// Where it is heard.
+/// A receiving half.
 #[derive(Debug)]
 pub(super) struct FairReceiver<T> {
     shared: Arc<Shared<T>>,
-    /// The change that was looked at last.
+    /// The version of the value that this receiver saw last.
     seen: u64,
 }
 
 #[derive(Debug)]
 struct Shared<T> {
-    /// With the number of its changes.
+    /// The version, which counts the changes, and the value.
     value: Mutex<(u64, T)>,
     waiters: Notify,
 }
@@ -50,15 +50,15 @@ impl<T> FairSender<T> {
         Self(Arc::new(Shared { value: Mutex::new((0, value)), waiters: Notify::new() }))
     }
 
-    /// Somebody who has looked at it as it is now.
+    /// A receiver that has seen the current value.
     pub(super) fn subscribe(&self) -> FairReceiver<T> {
         FairReceiver { seen: self.0.lock().0, shared: self.0.clone() }
     }
 
-    /// Changes it; the change says whether it is one.
-    pub(super) fn send_if_modified(&self, change: impl FnOnce(&mut T) -> bool) {
+    /// Modifies the value and wakes the receivers if `modify` returns `true`.
+    pub(super) fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) {
         let mut value = self.0.lock();
-        if change(&mut value.1) {
+        if modify(&mut value.1) {
             value.0 += 1;
             self.0.waiters.notify_waiters();
         }
@@ -66,37 +66,37 @@ impl<T> FairSender<T> {
 }
 
 impl<T> FairReceiver<T> {
-    /// Reads it, without having looked.
+    /// Reads the value without marking it as seen.
     pub(super) fn borrow<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         read(&self.shared.lock().1)
     }
 
-    /// Looks at it.
+    /// Reads the value and marks it as seen.
     pub(super) fn borrow_and_update<R>(&mut self, read: impl FnOnce(&T) -> R) -> R {
         let value = self.shared.lock();
         self.seen = value.0;
         read(&value.1)
     }
 
-    /// Waits until it is another than was looked at, and looks. Cancelling it loses nothing.
+    /// Waits until the value differs from the one seen last, and marks it as seen. Cancelling it loses no change.
     pub(super) async fn changed(&mut self) {
         let seen = self.seen;
         self.seen = self.until(|(changes, _)| (*changes != seen).then_some(*changes)).await;
     }
 
-    /// Waits until it says something, and gives that.
-    pub(super) async fn wait_for<R>(&self, says: impl Fn(&T) -> Option<R>) -> R {
-        self.until(|(_, value)| says(value)).await
+    /// Waits until `find` returns a result for the value, and returns that.
+    pub(super) async fn wait_for<R>(&self, find: impl Fn(&T) -> Option<R>) -> R {
+        self.until(|(_, value)| find(value)).await
     }
 
-    async fn until<R>(&self, says: impl Fn(&(u64, T)) -> Option<R>) -> R {
+    async fn until<R>(&self, find: impl Fn(&(u64, T)) -> Option<R>) -> R {
         loop {
-            let mut told = pin!(self.shared.waiters.notified());
-            told.as_mut().enable();
-            if let Some(said) = says(&self.shared.lock()) {
-                return said;
+            let mut notified = pin!(self.shared.waiters.notified());
+            notified.as_mut().enable();
+            if let Some(found) = find(&self.shared.lock()) {
+                return found;
             }
-            told.await;
+            notified.await;
         }
     }
 }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn waiters_wake_in_their_order_and_miss_nothing() {
+    async fn receivers_wake_in_the_order_they_waited_and_miss_no_change() {
         let sender = FairSender::new(0);
         let order = Arc::new(Mutex::new(vec![]));
         let tasks: Vec<_> = (0..20)

@@ -1,8 +1,9 @@
-//! Whether the API server answers at all: asked in one place, so that its absence is reported once and not once per watch.
+//! The health check: one task asks whether the API server answers, so that an outage is reported once and not once per
+//! watch.
 //!
-//! A watch whose connection fails raises a [`Health`]; the pulse then asks `/version`, and only its verdict counts.
-//! While the API server is away every watch waits here, and when it is back each resumes where it was: a stream from
-//! before may be half-dead without knowing it.
+//! A watch whose connection fails calls [`Health::check`]. The health check then asks `/version`, and only that answer
+//! counts. During an outage every watch waits here. Afterwards each watch opens a new stream at its last position,
+//! because a stream from before the outage may be dead without an error.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,33 +27,33 @@ use super::{
 };
 use crate::chance::Chance;
 
-/// How often it is asked unprompted: a cable that was pulled breaks no connection by itself.
+/// The time between two checks. A pulled cable breaks no connection by itself, so waiting for an error is not enough.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// How long `/version` may take; the API server answers it from memory.
+/// The deadline of `/version`; the API server answers it from memory.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// A single failure may be one lost packet or one replica behind a load balancer that restarts.
+/// The first retry delay. A single failure may be a lost packet, or one replica behind a load balancer that restarts.
 const RETRY: Duration = Duration::from_millis(500);
-/// The longest wait while it is away.
+/// The longest retry delay during an outage.
 const MAX_RETRY: Duration = Duration::from_secs(5);
 
-/// What is known of the API server.
+/// The state that watches wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reachability {
     reached: bool,
-    /// How often it came (back).
+    /// The number of times that the API server became reachable.
     connects: u64,
 }
 
-/// Asks, and tells.
+/// The task that asks the API server and reports its state.
 pub(super) struct HealthCheck {
     client: Client,
     report: Report,
     reachability: FairSender<Reachability>,
-    health: Arc<Notify>,
+    check_now: Arc<Notify>,
     chance: Chance,
 }
 
-/// A watch's view of the pulse.
+/// A watch's handle to the health check.
 #[derive(Clone, Debug)]
 pub(super) struct Health {
     reachability: FairReceiver<Reachability>,
@@ -60,18 +61,18 @@ pub(super) struct Health {
 }
 
 impl HealthCheck {
-    /// A pulse that has not been felt yet.
+    /// A health check that has not asked yet.
     pub(super) fn new(client: Client, report: Report, chance: Chance) -> Self {
-        let (reachability, health) = (FairSender::default(), Arc::default());
-        Self { client, report, reachability, health, chance }
+        let (reachability, check_now) = (FairSender::default(), Arc::default());
+        Self { client, report, reachability, check_now, chance }
     }
 
-    /// A view of it.
+    /// A handle for a watch.
     pub(super) fn health(&self) -> Health {
-        Health { reachability: self.reachability.subscribe(), check_now: self.health.clone() }
+        Health { reachability: self.reachability.subscribe(), check_now: self.check_now.clone() }
     }
 
-    /// Asks for ever.
+    /// Checks until the hub is gone.
     pub(super) async fn run(self) -> Result<(), HubGone> {
         let mut version: Option<String> = None;
         let mut reported: Option<AwayCause> = None;
@@ -86,7 +87,7 @@ impl HealthCheck {
                         time = ClockReading { date, at: Some(Instant::now()) };
                         self.report.tell(Observation::Time(date)).await?;
                     }
-                    // An answer without a version does not make a known one unknown.
+                    // An answer without a version does not replace a known version.
                     let answer =
                         answer.or_else(|| version.clone()).unwrap_or_else(|| "unknown".to_owned());
                     if version.as_deref() != Some(&answer) {
@@ -105,8 +106,8 @@ impl HealthCheck {
                     tokio::select! {
                         biased;
                         () = sleep(INTERVAL) => {}
-                        // Many watches fail at once: one question answers them all.
-                        () = self.health.notified() => sleep(Duration::from_millis(100)).await,
+                        // Many watches fail at once, and one check serves them all.
+                        () = self.check_now.notified() => sleep(Duration::from_millis(100)).await,
                     }
                 }
                 Err(Failed { cause, message }) => {
@@ -126,8 +127,8 @@ impl HealthCheck {
         }
     }
 
-    /// The version and what its clock shows, or why there is no answer. An API server that does not tell its version is
-    /// there all the same.
+    /// Asks for the version and the time of the API server's clock. An API server that refuses to tell its version is
+    /// reachable too.
     async fn ask(&self) -> Result<(Option<String>, Option<Timestamp>), Failed> {
         let request = request::get("/version", request::JSON)?;
         let answer = request::ask(&self.client, request, TIMEOUT).await?;
@@ -149,7 +150,7 @@ impl HealthCheck {
     }
 }
 
-/// What it said, with the code it said it with.
+/// Adds the HTTP status code to the message.
 fn answered(code: u16, message: ApiProblem) -> ApiProblem {
     match message {
         ApiProblem::Quoted(said) => ProblemCode::Status { code, said }.into(),
@@ -157,7 +158,7 @@ fn answered(code: u16, message: ApiProblem) -> ApiProblem {
     }
 }
 
-/// What the API server's clock showed, and when.
+/// A time that the API server's clock showed, and the instant of the answer.
 #[derive(Clone, Copy, Debug, Default)]
 struct ClockReading {
     date: Timestamp,
@@ -165,7 +166,7 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Whether this date is what the clock must show by now. Dates have whole seconds and have been under way.
+    /// Whether the clock must show this date by now. Dates have whole seconds and arrive late, so 2 s are tolerated.
     fn is_expected(self, date: Timestamp) -> bool {
         self.at.is_some_and(|at| {
             let passed = SignedDuration::try_from(at.elapsed()).unwrap_or(SignedDuration::MAX);
@@ -174,7 +175,7 @@ impl ClockReading {
     }
 }
 
-/// Why the API server counts as away.
+/// The reason why a check failed.
 #[derive(Debug)]
 struct Failed {
     cause: AwayCause,
@@ -199,24 +200,25 @@ struct Version {
 }
 
 impl Health {
-    /// The API server may be away: a connection failed.
+    /// Asks for a check now, because a connection failed.
     pub(super) fn check(&self) {
         self.check_now.notify_one();
     }
 
-    /// Whether it answers, as far as is known.
+    /// Whether the last check succeeded.
     pub(super) fn is_reached(&self) -> bool {
         self.reachability.borrow(|reachability| reachability.reached)
     }
 
-    /// Waits until it answers, and says how often it has come back by then. Never returns once the pulse has ended.
+    /// Waits until the API server is reachable, and returns how many times it became so. Never returns once the health
+    /// check has ended.
     pub(super) async fn reached(&mut self) -> u64 {
         self.reachability
             .wait_for(|reachability| reachability.reached.then_some(reachability.connects))
             .await
     }
 
-    /// Waits until it has been away and is back again, since it came back for the `connects`th time.
+    /// Waits for an outage and its end, after the API server became reachable for the `connects`th time.
     pub(super) async fn reconnected(&mut self, connects: u64) {
         self.reachability
             .wait_for(|reachability| {
@@ -236,7 +238,7 @@ mod tests {
     use crate::cluster::fake::{self, Reply};
 
     #[tokio::test(start_paused = true)]
-    async fn absence_and_return_are_told_once() {
+    async fn outage_and_its_end_are_reported_once_each() {
         static CODE: AtomicU16 = AtomicU16::new(200);
         let (client, _) = fake::client(|_| {
             Box::pin(std::future::ready(match CODE.load(Ordering::SeqCst) {
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_lost_packet_is_no_absence() {
+    async fn single_failed_check_is_not_reported() {
         static NUMBER: AtomicU16 = AtomicU16::new(0);
         let (client, _) = fake::client(|_| {
             Box::pin(std::future::ready(match NUMBER.fetch_add(1, Ordering::SeqCst) {
@@ -304,12 +306,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_is_told_once_and_when_it_is_another_than_expected() {
+    async fn time_is_reported_once_and_after_the_clock_jumps() {
         static NUMBER: AtomicU16 = AtomicU16::new(0);
         let (client, _) = fake::client(|_| {
             let date = match NUMBER.fetch_add(1, Ordering::SeqCst) {
                 0 => "Fri, 15 Jan 2027 08:00:00 GMT",
-                // Ten seconds later, as far as whole seconds can tell.
+                // Ten seconds later, within the tolerance.
                 1 => "Fri, 15 Jan 2027 08:00:11 GMT",
                 2 => "not a date",
                 _ => "Fri, 15 Jan 2027 07:30:00 GMT",

@@ -1,27 +1,27 @@
-//! The watch of one kind: one for the whole process, whoever looks.
+//! The watch of one kind. The process has one for each kind, however many browsers look.
 //!
 //! ```text
-//!            ┌────────── ──── 410, or unreadable ───────────────────┐
+//!            ┌─────────────── 410, or unreadable ────────────────────┐
 //!            ▼                                                       │
 //!   ┌─► no position ──list──► position ──watch──► following ─────────┤
 //!   │        │                   ▲                    │              │
 //!   └─ wait ─┘ failed            └── ended, silent ───┘              │
 //! ```
 //!
-//! What holds: a [`Observation::Listed`] is complete and no older than its request, and what comes after it is
-//! everything that happened since, in order. A stream that ends, falls silent or breaks is resumed where it was, so
-//! a lost connection loses no deletion; where that is not possible everything is listed anew.
+//! Invariants: an [`Observation::Listed`] is complete and no older than its request. The observations after it are all
+//! later changes, in order. A stream that ends, falls silent or breaks is resumed at its last position, so that a lost
+//! connection loses no deletion. If that is not possible, everything is listed again.
 //!
-//! Where a namespaced kind may not be listed as a whole, the same is done in each namespace; see [`per_namespace`].
+//! A namespaced kind that may not be listed in the whole cluster is watched in each namespace; see [`per_namespace`].
 //!
-//! This is not kube-runtime's watcher, for four reasons found in its source (5.0): it lists from resource version 0,
-//! which may be older than what was already seen; it passes over an event that it cannot decode and goes on; it does
-//! not say that a watch works again until something changes; and its requests wait for an answer without a limit.
+//! This module does not use kube-runtime's watcher, for four reasons found in its source (5.0). It lists from resource
+//! version 0, which may be older than an object that was already seen. It skips an event that it cannot decode. It does
+//! not say that a watch works again until something changes. Its requests wait for an answer without a limit.
 
-mod per_namespace;
-mod event;
-mod refusals;
 mod error;
+mod event;
+mod per_namespace;
+mod refusals;
 
 use std::{
     collections::BTreeMap,
@@ -60,60 +60,58 @@ use super::{
 };
 use crate::chance::Chance;
 
-/// For one page of a list, or the beginning of a watch.
+/// The deadline of one page of a list, or of the start of a watch.
 const CALL: Duration = Duration::from_secs(30);
-/// How long a watch lasts before the API server ends it. Together with [`MARGIN`] this bounds how long a connection
-/// that died without a word can hide a change.
+/// The duration after which the API server ends a watch. Together with [`MARGIN`] it bounds the time for which a dead
+/// connection can hide a change.
 const WATCH: Duration = Duration::from_secs(45);
-/// How long after that the end may take to arrive.
+/// The time that the end of a watch may take to arrive.
 const MARGIN: Duration = Duration::from_secs(5);
-/// The longest silence while a list is being streamed. A server that ignores `sendInitialEvents` never ends its list.
+/// The longest silence of a streamed list. A server that ignores `sendInitialEvents` never ends its list.
 const STREAMED: Duration = Duration::from_secs(10);
-/// A watch is not begun more often than this, whatever ends it.
+/// The least time between two starts of a watch, whatever ended it.
 const PACE: Duration = Duration::from_secs(1);
-/// How soon what may not be seen is tried again: rights change by hand, and a run that stands still because of one goes on
-/// within a minute.
+/// The delay before a forbidden kind is tried again. A person grants rights by hand, and a run that waits for them
+/// should continue within a minute.
 const FORBIDDEN: Duration = Duration::from_secs(30);
-/// Watches in a row that told nothing and did not last, before the wait for the next grows; one more, and the kind is
-/// listed anew each time: it is seen as it is every half minute, if not as it changes.
+/// The number of short watches without an event in a row from which on the delay grows. After one more, the kind is
+/// listed again each time, so that it is at most half a minute out of date.
 const MAX_EMPTY_WATCHES: u32 = 2;
-/// Refusals in a row before a kind is watched namespace by namespace: an API server that starts does not know its own
-/// rules at first.
+/// Refusals in a row before a kind is watched per namespace. An API server that starts refuses requests until it has
+/// loaded its RBAC rules.
 const PER_NAMESPACE_AFTER: u32 = 2;
-/// Objects per page; what client-go's pager uses.
+/// Objects per page, as in client-go's pager.
 const PAGE: usize = 500;
-/// Failures in a row before a kind is called hidden: one may be a restart.
+/// Failures in a row before a kind is reported as hidden. A single one may be a restart.
 const HIDDEN_AFTER: u32 = 2;
 
-/// What all watches share.
+/// The resources that all watches share.
 #[derive(Clone)]
 pub(super) struct Shared {
-    /// The client.
     pub(super) client: Client,
-    /// The way to the hub.
     pub(super) report: Report,
-    /// For waits that are spread.
+    /// The jitter of waits.
     pub(super) chance: Chance,
-    /// Strings kept once.
+    /// The strings that objects share.
     pub(super) names: Arc<Interner>,
-    /// Whether the API server answers.
+    /// The health check of the API server.
     pub(super) health: Health,
-    /// Lists under way at once: each holds a page in memory and is the dearest thing to ask an API server for.
+    /// Limits concurrent lists. Each holds a page in memory and is the most expensive request for an API server.
     pub(super) lists: Arc<Semaphore>,
-    /// Watches of single namespaces that may be open: each is a connection.
+    /// Limits open watches of single namespaces. Each is a connection.
     pub(super) namespace_watches: Arc<Semaphore>,
-    /// Single namespaces that may not be seen, and wait to be tried again.
+    /// Counts the forbidden watches of single namespaces.
     pub(super) refused: Arc<Refusals>,
-    /// Which namespaces there are.
+    /// The known namespaces.
     pub(super) namespaces: Arc<Namespaces>,
-    /// Whether the API server streams lists, as far as is known. One refusal settles it for all kinds.
+    /// Whether the API server may stream lists. One refusal counts for all kinds.
     pub(super) streams_lists: Arc<AtomicBool>,
-    /// Raised when what is served may have changed.
+    /// Asks for discovery, because the served kinds may have changed.
     pub(super) served_changed: Arc<Notify>,
 }
 
-/// Watches a kind until the hub is gone. `successor` says that the kind was watched before in another version: the
-/// hub may have been told that it is hidden, and is told that it is seen.
+/// Watches a kind until the hub is gone. `successor` says that the kind was watched in another version before. The hub
+/// may regard the kind as hidden then, so the first success reports it as visible.
 pub(super) async fn watch(kind: Arc<Kind>, shared: Shared, successor: bool) -> Result<(), HubGone> {
     let mut hidden = successor.then_some(HiddenCause::Discovery);
     loop {
@@ -124,34 +122,34 @@ pub(super) async fn watch(kind: Arc<Kind>, shared: Shared, successor: bool) -> R
     }
 }
 
-/// The watch of a kind, or of the kind in one namespace.
+/// The watch of a kind in the whole cluster or in one namespace.
 struct Watch {
     kind: Arc<Kind>,
-    /// None for all of them.
+    /// The namespace; `None` for the whole cluster.
     namespace: Option<Arc<str>>,
     shared: Shared,
-    /// Its objects decide what is served.
+    /// Whether its objects define the served kinds.
     defines_kinds: bool,
-    /// Its server does not end streamed lists.
+    /// Whether to list by pages only, because its server does not end streamed lists.
     pages_only: bool,
     /// Failures in a row.
     failures: u32,
-    /// How often the whole of a namespaced kind was forbidden, in a row.
+    /// Refusals in a row to list a namespaced kind in the whole cluster.
     refusals: u32,
-    /// Watches in a row that told nothing and did not last.
+    /// Short watches without an event in a row.
     empty_watches: u32,
-    /// What the hub was told, or may have been.
+    /// The cause that the hub was told, or may have been told.
     hidden: Option<HiddenCause>,
-    /// When a request was last begun.
+    /// The start of the last request.
     begun: Option<Instant>,
-    /// The right to a connection of its own, for a single namespace.
+    /// The permit for the connection, if this watches a single namespace.
     permit: Option<OwnedSemaphorePermit>,
 }
 
-/// The whole of a namespaced kind may not be seen, and what the API server said.
+/// A namespaced kind may not be listed in the whole cluster; holds the API server's message.
 struct WholeForbidden(ApiProblem);
 
-/// Where a watch goes on: after this resource version, on this stream if there is one open.
+/// The point where a watch continues: after this resource version, on this stream if one is open.
 struct Position {
     version: String,
     stream: Option<Lines>,
@@ -176,7 +174,7 @@ impl Watch {
         }
     }
 
-    /// Goes on until nobody listens, or the whole of a namespaced kind turns out to be forbidden.
+    /// Watches until the hub is gone, or until listing a namespaced kind in the whole cluster is forbidden.
     async fn run(mut self) -> Result<WholeForbidden, HubGone> {
         let mut position = None;
         loop {
@@ -193,7 +191,7 @@ impl Watch {
                     if self.empty_watches > MAX_EMPTY_WATCHES {
                         position = None;
                     }
-                    // What did not even begin has waits of its own.
+                    // A watch that did not start has retry delays of its own.
                     if self.empty_watches > empty_watches && self.empty_watches >= MAX_EMPTY_WATCHES
                     {
                         sleep(backoff(self.empty_watches, &self.shared.chance)).await;
@@ -219,15 +217,15 @@ impl Watch {
         self.kind.namespaced && self.namespace.is_none()
     }
 
-    /// Waits until a second has passed since the last beginning. A first list and its watch count as one.
+    /// Waits until [`PACE`] has passed since the last start. A list and the watch after it count as one start.
     async fn pace(&mut self) {
         if let Some(begun) = self.begun {
             sleep_until(begun + PACE).await;
         }
     }
 
-    /// Lists everything; no position where the API server went away and came back meanwhile: what was asked of it
-    /// before may never be answered.
+    /// Lists all objects. Returns no position if an outage of the API server passed meanwhile, because a request from
+    /// before it may never be answered.
     async fn list(&mut self, connects: u64) -> Result<Option<Position>, WatchError> {
         let lists = self.shared.lists.clone();
         let _permit = lists.acquire_owned().await;
@@ -251,12 +249,12 @@ impl Watch {
         if self.defines_kinds {
             self.shared.served_changed.notify_one();
         }
-        // The list was the beginning; its watch may follow at once.
+        // The list counted as the start, so its watch may follow at once.
         self.begun = None;
         Ok(Some(position))
     }
 
-    /// A permit among the watches of single namespaces, if it needs one.
+    /// The permit for a watch of a single namespace; `None` for the whole cluster.
     fn acquire_permit(&mut self) -> Result<Option<OwnedSemaphorePermit>, WatchError> {
         if self.namespace.is_none() {
             return Ok(None);
@@ -272,7 +270,7 @@ impl Watch {
             .map_err(|_| WatchError::Failing(None, ProblemCode::TooManyNamespaces.into()))
     }
 
-    /// Whether it may be listed and watched now.
+    /// Whether the kind may be listed and watched now.
     async fn is_permitted(&self) -> bool {
         let position = async {
             let page = request::page(&self.path()?, 1, "");
@@ -290,14 +288,15 @@ impl Watch {
         position.await.is_ok()
     }
 
-    /// Streamed if possible.
+    /// Lists by a stream if possible, else by pages.
     async fn list_by_stream_or_pages(&mut self) -> Result<(Vec<Object>, Position), WatchError> {
         if !self.pages_only && self.shared.streams_lists.load(Ordering::Relaxed) {
             match self.list_by_stream().await {
-                // Where the cache of a kind cannot be filled, a stream says no more than that it is behind; why, a list does.
+                // If the API server's cache of a kind cannot be filled, a stream only fails with a timeout; a list names
+                // the cause.
                 Err(WatchError::NoStream) => {}
                 Err(WatchError::Failing(_, why)) => {
-                    tracing::debug!(resource = %self.kind.resource(), ?why, "cannot be streamed");
+                    tracing::debug!(resource = %self.kind.resource(), ?why, "cannot list by a stream; listing by pages");
                 }
                 result => return result,
             }
@@ -305,8 +304,8 @@ impl Watch {
         self.list_by_pages().await
     }
 
-    /// A list as the beginning of a watch (KEP-3157): without a resource version it is consistent, and its end is a
-    /// bookmark that says so.
+    /// Lists by the start of a watch (KEP-3157). Without a resource version the list is consistent, and a bookmark marks
+    /// its end.
     async fn list_by_stream(&mut self) -> Result<(Vec<Object>, Position), WatchError> {
         let path = format!(
             "{}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
@@ -347,7 +346,7 @@ impl Watch {
         }
     }
 
-    /// A list page by page, without a resource version: all pages are of the moment of the first.
+    /// Lists page by page, without a resource version, so that all pages show the moment of the first.
     async fn list_by_pages(&mut self) -> Result<(Vec<Object>, Position), WatchError> {
         let path = self.path()?;
         let mut objects = Vec::new();
@@ -378,8 +377,8 @@ impl Watch {
         }
     }
 
-    /// Follows the watch to the end of its stream. `resume` is where to go on, also after an error, unless the
-    /// position is lost.
+    /// Follows the watch to the end of its stream. `resume` becomes the position to continue from, also after an error;
+    /// it becomes `None` if the position is lost.
     async fn follow(
         &mut self,
         Position { version, stream }: Position,
@@ -392,7 +391,7 @@ impl Watch {
             Some(stream) => stream,
             None => {
                 self.begun = Some(Instant::now());
-                // Spread, so that all watches do not end and begin in the same second.
+                // The jitter keeps all watches from ending and starting in the same second.
                 let path = format!(
                     "{}&resourceVersion={}",
                     self.watch_path(self.shared.chance.spread(WATCH))?,
@@ -410,11 +409,11 @@ impl Watch {
         loop {
             let line = tokio::select! {
                 biased;
-                // The API server was away meanwhile, so this connection may be to one that is gone.
+                // An outage passed meanwhile, so this connection may lead to an API server that is gone.
                 () = health.reconnected(connects) => return Ok(()),
                 line = timeout(WATCH.mul_f64(1.25) + MARGIN, stream.next()) => match line {
                     Ok(line) => line?,
-                    // The API server's own end of the watch did not arrive: nothing would.
+                    // The end of the watch did not arrive in time, so the connection is dead.
                     Err(_) => return Ok(()),
                 },
             };
@@ -466,13 +465,13 @@ impl Watch {
         ))
     }
 
-    /// Tells the hub, and whoever has to know which namespaces there are.
+    /// Reports an observation to the hub and to the known namespaces.
     async fn report(&self, observation: Observation) -> Result<(), HubGone> {
         self.shared.namespaces.observe(&observation);
         self.shared.report.tell(observation).await
     }
 
-    /// It is seen, whatever was said before.
+    /// Resets the failures, and reports that the kind is visible if it was reported as hidden.
     async fn report_visible(&mut self) -> Result<(), HubGone> {
         self.failures = 0;
         self.refusals = 0;
@@ -483,14 +482,14 @@ impl Watch {
         match self.namespace.clone() {
             None => {
                 let resource = kind.resource();
-                tracing::info!(%resource, "seen again");
+                tracing::info!(%resource, "can be listed and watched again");
                 self.report(Observation::Visible { resource }).await
             }
             Some(namespace) => self.report(Observation::VisibleIn { kind, namespace }).await,
         }
     }
 
-    /// Says what has to be said of a failure, and waits.
+    /// Reports an error if necessary, and waits before the next try.
     async fn handle(
         &mut self,
         error: WatchError,
@@ -507,7 +506,7 @@ impl Watch {
                 self.report_hidden(HiddenCause::Forbidden, message).await?;
                 self.permit = None;
                 let waiting = self.namespace.is_some().then(|| self.shared.refused.wait());
-                let wait = waiting.as_ref().map_or(FORBIDDEN, Waiting::share);
+                let wait = waiting.as_ref().map_or(FORBIDDEN, Waiting::delay);
                 sleep(self.shared.chance.spread(wait)).await;
                 return Ok(());
             }
@@ -535,7 +534,7 @@ impl Watch {
         Ok(())
     }
 
-    /// One more failure in a row.
+    /// Counts a failure, and reports the kind as hidden from [`HIDDEN_AFTER`] failures in a row on.
     async fn count_failure(&mut self, message: ApiProblem) -> Result<(), HubGone> {
         self.failures = self.failures.saturating_add(1);
         if self.failures >= HIDDEN_AFTER {
@@ -557,19 +556,19 @@ impl Watch {
         let resource = kind.resource();
         match self.namespace.clone() {
             None => {
-                tracing::warn!(%resource, ?cause, "cannot be seen");
+                tracing::warn!(%resource, ?cause, "cannot be listed or watched; its objects are unknown until it can");
                 self.report(Observation::Hidden { resource, cause, message }).await
             }
-            // Where rights are given by namespace these are many, and nothing is wrong.
+            // This is normal and frequent for users with rights in a few namespaces.
             Some(namespace) => {
-                tracing::debug!(%resource, %namespace, ?cause, "cannot be seen");
+                tracing::debug!(%resource, %namespace, ?cause, "cannot be listed or watched in this namespace");
                 self.report(Observation::HiddenIn { kind, namespace, cause, message }).await
             }
         }
     }
 }
 
-/// A resource version in a query; it is opaque, and today a number.
+/// A resource version, escaped for a query. It is opaque, although it is a number today.
 fn segment(version: &str) -> Result<String, WatchError> {
     request::segment(version)
         .ok_or_else(|| WatchError::Failing(None, ProblemCode::NoResourceVersion.into()))

@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// What the fake serves under `/apis`, as `group/version plural Kind` or `stale group/version`, and what it lists.
+/// The kinds that the fake serves under `/apis` and lists, as `group/version plural Kind` or `stale group/version`.
 type Served = Arc<Mutex<Vec<&'static str>>>;
 
 fn documents(served: &[&str]) -> String {
@@ -45,7 +45,7 @@ fn documents(served: &[&str]) -> String {
     format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{}]}}"#, items.join(","))
 }
 
-/// A roster against a fake: its observations, what is served, the signal that it changed, and its tasks.
+/// The observations, the served kinds, the signal that they changed, and the tasks.
 type Setup = (mpsc::Receiver<Observation>, Served, Arc<Notify>, JoinSet<Result<(), HubGone>>);
 
 fn kinds(served: &[&'static str]) -> Setup {
@@ -59,7 +59,7 @@ fn kinds(served: &[&'static str]) -> Setup {
             "/apis" => now(200, documents(&served.lock().unwrap())),
             _ if seen.is_watch() => {
                 let (sender, receiver) = mpsc::unbounded_channel();
-                // Open for ever.
+                // The watch stays open.
                 std::mem::forget(sender);
                 Box::pin(std::future::ready(fake::Reply::Stream(receiver)))
             }
@@ -96,7 +96,7 @@ fn kinds(served: &[&'static str]) -> Setup {
     (reported, served, served_changed, tasks)
 }
 
-/// The next observation, in short.
+/// The next observation in short form.
 async fn next(reported: &mut mpsc::Receiver<Observation>) -> String {
     let resource = |kind: &Kind| format!("{} {}", kind.resource(), kind.version);
     match tokio::time::timeout(Duration::from_secs(300), reported.recv())
@@ -121,7 +121,7 @@ async fn expect(reported: &mut mpsc::Receiver<Observation>, lines: &[&str]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_beginnings_are_told_before_the_first_list() {
+async fn all_kinds_are_reported_before_the_first_list() {
     let (mut reported, _served, _changed, _tasks) = kinds(&["a.io/v1 as A", "b.io/v1 bs B"]);
     expect(&mut reported, &["reached v1.36.3", "watching as.a.io v1", "watching bs.b.io v1"]).await;
     let mut lists = [next(&mut reported).await, next(&mut reported).await];
@@ -130,7 +130,7 @@ async fn all_beginnings_are_told_before_the_first_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kinds_come_and_go_while_it_runs() {
+async fn kinds_that_appear_or_vanish_are_watched_or_withdrawn() {
     let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1 as A"]);
     expect(&mut reported, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
     served.lock().unwrap().push("b.io/v1 bs B");
@@ -141,11 +141,11 @@ async fn kinds_come_and_go_while_it_runs() {
     served.lock().unwrap().remove(0);
     let began = Instant::now();
     expect(&mut reported, &["withdrawn as.a.io v1"]).await;
-    assert!(began.elapsed() <= Duration::from_secs(76), "without a signal too");
+    assert!(began.elapsed() <= Duration::from_secs(76), "withdrawn without a signal");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_behind_a_stale_group_is_kept_and_the_group_is_blind() {
+async fn kind_of_a_stale_group_is_kept_and_the_group_is_hidden() {
     let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1 as A"]);
     expect(&mut reported, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
     *served.lock().unwrap() = vec!["stale a.io/v1"];
@@ -159,7 +159,7 @@ async fn a_kind_behind_a_stale_group_is_kept_and_the_group_is_blind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_is_changed_only_when_it_is_no_longer_served() {
+async fn watched_version_changes_only_when_it_is_no_longer_served() {
     let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1beta1 as A"]);
     expect(
         &mut reported,
@@ -171,17 +171,17 @@ async fn a_version_is_changed_only_when_it_is_no_longer_served() {
     tokio::time::sleep(Duration::from_secs(100)).await;
     assert!(reported.try_recv().is_err());
     *served.lock().unwrap() = vec!["a.io/v1 as A"];
-    // Its last word may have been that it fails, so the new one says that it does not.
+    // The old watch may have reported the kind as hidden, so the new one reports it as visible.
     expect(&mut reported, &["watching as.a.io v1", "visible as.a.io", "listed as.a.io v1"]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_only_discovery_misses_is_not_withdrawn() {
+async fn kind_missing_from_discovery_but_still_listed_is_not_withdrawn() {
     let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1 as A", "b.io/v1 bs B"]);
     for _ in 0..5 {
         next(&mut reported).await;
     }
-    // A replica whose document lacks the kind, though it lists it.
+    // The document of this replica lacks the kind, although the replica lists it.
     *served.lock().unwrap() = vec!["b.io/v1 bs B", "c.io/v1 as C"];
     changed.notify_one();
     expect(&mut reported, &["watching as.c.io v1", "listed as.c.io v1"]).await;
@@ -190,7 +190,7 @@ async fn a_kind_that_only_discovery_misses_is_not_withdrawn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn discovery_that_fails_blinds_and_keeps_everything() {
+async fn failed_discovery_is_reported_and_all_watches_continue() {
     let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1 as A"]);
     expect(&mut reported, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
     served.lock().unwrap().push("broken");

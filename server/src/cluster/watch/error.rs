@@ -1,4 +1,4 @@
-//! Why a watch did not go on, and what an answer or a failure says of that.
+//! The errors of a list or a watch, and the translation of answers and failures to them.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use crate::cluster::{
     text::chain,
 };
 
-/// Why a list or a watch did not go on.
+/// The reason why a list or a watch ended with an error.
 #[derive(Debug)]
 pub(super) enum WatchError {
-    /// 403.
+    /// 403: the list or watch is forbidden.
     Forbidden(ApiProblem),
-    /// 410, on an answer or in the stream: the position is too old.
+    /// 410, as an answer or in the stream: the position is too old.
     TooOld,
-    /// The server will not stream a list, or not this one.
+    /// The server does not stream lists, or not this one.
     NoStream,
-    /// 404 or 405: the kind is perhaps no longer served.
+    /// 404 or 405: the kind may no longer be served.
     NotServed(ApiProblem),
-    /// 429.
+    /// 429: too many requests.
     Throttled(Option<Duration>, ApiProblem),
-    /// The connection.
+    /// The connection failed.
     Connection(ApiProblem),
-    /// Anything else.
+    /// Any other failure.
     Failing(Option<Duration>, ApiProblem),
-    /// Nobody is left to tell.
+    /// The hub is gone, so the watch ends.
     HubGone,
 }
 
@@ -53,7 +53,7 @@ impl From<Answer> for WatchError {
     fn from(answer: Answer) -> Self {
         let message = answer.message();
         match answer.code {
-            // 401 concerns every kind alike, so the pulse looks into it.
+            // 401 concerns every kind alike, so the health check handles it.
             401 => Self::Connection(message),
             403 => Self::Forbidden(message),
             404 | 405 => Self::NotServed(message),
@@ -65,13 +65,13 @@ impl From<Answer> for WatchError {
 }
 
 impl WatchError {
-    /// Something that was sent cannot be read.
+    /// An answer or event that cannot be read.
     pub(super) fn unreadable(error: &serde_json::Error) -> Self {
         Self::Failing(None, ProblemCode::Unreadable { why: chain(error) }.into())
     }
 }
 
-/// Why a watch did not begin.
+/// The reason why a watch did not start.
 pub(super) enum OpenError {
     Refused(Answer),
     Failed(Failure),

@@ -1,4 +1,4 @@
-//! One line of a watch.
+//! The events of a watch, one per line.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use teardown::object::{Kind, Object, Uid};
 use super::error::WatchError;
 use crate::cluster::{convert, interner::Interner, status::Status, text::bounded};
 
-/// What one line of a watch says.
+/// One event of a watch.
 pub(super) enum Event {
-    /// The object, and its resource version.
+    /// The object and its resource version.
     Applied(Box<Object>, String),
-    /// The UID, and the resource version of its end.
+    /// The UID of the deleted object and the resource version of the deletion.
     Deleted(Uid, String),
     Bookmark {
         version: String,
         ends_list: bool,
     },
-    /// An object that is stored nowhere.
+    /// An object without a UID, which is stored nowhere.
     Nothing,
 }
 
 impl Event {
-    /// Reads a line; an ERROR is the trouble it stands for.
+    /// Reads a line. An ERROR event becomes the error that it stands for.
     pub(super) fn read(
         line: &[u8],
         kind: &Arc<Kind>,

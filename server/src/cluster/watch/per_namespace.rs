@@ -1,5 +1,5 @@
-//! A kind that may not be listed as a whole, watched namespace by namespace: a developer often has rights in their own
-//! namespaces alone.
+//! Watches a kind in each namespace, if it may not be listed in the whole cluster. A developer often has rights only in
+//! their own namespaces.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,29 +19,26 @@ use tokio::time::sleep;
 use super::{Watch, WholeForbidden};
 use crate::cluster::report::HubGone;
 
-/// How soon the whole is asked for again, doubled for each time up to [`LONGEST`]: an API server that has just started
-/// refuses what it allows a moment later.
-const FIRST: Duration = Duration::from_secs(15);
-/// Rights change by hand, and a run that stands still because of one goes on within a minute.
-const LONGEST: Duration = Duration::from_secs(40);
+/// The first delay before the list of the whole cluster is tried again; it doubles up to [`MAX_RETRY`]. An API server
+/// that has just started refuses requests that it allows a moment later.
+const RETRY: Duration = Duration::from_secs(15);
+/// The longest delay. A person grants rights by hand, and a run that waits for them should continue within a minute.
+const MAX_RETRY: Duration = Duration::from_secs(40);
 
-/// Watches the namespace_watches until the whole may be seen. Nothing is said of a part after that, or after this is dropped.
+/// Watches the kind in each namespace until it may be listed in the whole cluster. Afterwards, or if this future is
+/// dropped, no namespace reports anything.
 pub(super) async fn run(
     whole: &Watch,
     WholeForbidden(message): WholeForbidden,
 ) -> Result<(), HubGone> {
     let mut namespaces = whole.shared.namespaces.view();
-    namespaces.answered().await;
+    namespaces.listed_or_hidden().await;
     tracing::warn!(
         resource = %whole.kind.resource(),
-        "may not be listed as a whole, so it is watched in each namespace"
+        "may not be listed in the whole cluster, so it is watched in each namespace"
     );
-    let mut per_namespace = PerNamespace {
-        whole,
-        message,
-        watched: BTreeMap::new(),
-        namespace_watches: FuturesUnordered::new(),
-    };
+    let mut per_namespace =
+        PerNamespace { whole, message, watched: BTreeMap::new(), watches: FuturesUnordered::new() };
     per_namespace.update(namespaces.chosen(&BTreeSet::new())).await?;
     let mut permitted = pin!(permitted(whole));
     loop {
@@ -55,39 +52,38 @@ pub(super) async fn run(
                     per_namespace.update(chosen).await?;
                 }
             }
-            // Any other end is that of a namespace.
-            Some(ended) = per_namespace.namespace_watches.next() => if let Ok(Err(HubGone)) = ended {
+            // Any other end concerns a single namespace.
+            Some(ended) = per_namespace.watches.next() => if let Ok(Err(HubGone)) = ended {
                 return Err(HubGone);
             },
         }
     }
 }
 
-/// Waits until the whole may be seen.
+/// Waits until the kind may be listed in the whole cluster.
 async fn permitted(whole: &Watch) {
-    let mut wait = FIRST;
+    let mut wait = RETRY;
     loop {
         sleep(whole.shared.chance.spread(wait)).await;
         if whole.is_permitted().await {
-            tracing::info!(resource = %whole.kind.resource(), "may be listed as a whole");
+            tracing::info!(resource = %whole.kind.resource(), "may be listed in the whole cluster again");
             return;
         }
-        wait = (wait * 2).min(LONGEST);
+        wait = (wait * 2).min(MAX_RETRY);
     }
 }
 
 struct PerNamespace<'a> {
     whole: &'a Watch,
-    /// What was said of the whole.
+    /// The API server's answer to the list of the whole cluster.
     message: ApiProblem,
     watched: BTreeMap<Arc<str>, AbortHandle>,
-    /// All in the task of the whole, so that what is aborted is never polled again, and ends with it.
-    namespace_watches:
-        FuturesUnordered<Abortable<BoxFuture<'static, Result<WholeForbidden, HubGone>>>>,
+    /// The watches all run in this task, so that an aborted one is never polled again and all end with it.
+    watches: FuturesUnordered<Abortable<BoxFuture<'static, Result<WholeForbidden, HubGone>>>>,
 }
 
 impl PerNamespace<'_> {
-    /// Makes the namespace_watches those of these namespaces; what they are is told before the first of them says something.
+    /// Starts and stops watches to match these namespaces. It reports the namespaces before their first observation.
     async fn update(&mut self, namespaces: BTreeSet<Arc<str>>) -> Result<(), HubGone> {
         self.watched.retain(|namespace, watch| {
             let stays = namespaces.contains(namespace);
@@ -105,9 +101,9 @@ impl PerNamespace<'_> {
         shared.report.tell(observation).await?;
         for namespace in namespaces {
             if !self.watched.contains_key(&namespace) {
-                let part = Watch::new(kind.clone(), Some(namespace.clone()), shared.clone());
-                let (part, handle) = abortable(async move { part.run().await }.boxed());
-                self.namespace_watches.push(part);
+                let watch = Watch::new(kind.clone(), Some(namespace.clone()), shared.clone());
+                let (watch, handle) = abortable(async move { watch.run().await }.boxed());
+                self.watches.push(watch);
                 self.watched.insert(namespace, handle);
             }
         }

@@ -13,13 +13,13 @@ use crate::{
     },
 };
 
-/// Replies for lists and watches in the order they are used up; when none is left nothing ever comes.
+/// Replies for lists and watches, in their order. Requests after the last reply are never answered.
 struct Script {
     lists: Mutex<VecDeque<Reply>>,
     watches: Mutex<VecDeque<Reply>>,
 }
 
-/// A watch of this kind against a script, its observations, and the requests it made.
+/// A watch against a fake API server, its observations, and the requests it made.
 struct Setup {
     reported: tokio::sync::mpsc::Receiver<Observation>,
     log: Log,
@@ -47,7 +47,7 @@ fn setup(kind: Arc<Kind>, streams: bool, lists: Vec<Reply>, watches: Vec<Reply>)
     })
 }
 
-/// A watch against whatever answers so; nothing ever comes where there is no reply.
+/// A watch against a server that answers with `answer`. A request without a reply is never answered.
 fn setup_with(
     kind: Arc<Kind>,
     streams: bool,
@@ -91,12 +91,12 @@ fn setup_with(
 }
 
 impl Setup {
-    /// The next observation, in short.
+    /// The next observation in short form.
     async fn next(&mut self) -> String {
         loop {
             let reported = timeout(Duration::from_secs(600), self.reported.recv())
                 .await
-                .expect("nothing is reported")
+                .expect("no observation arrives")
                 .unwrap();
             return match reported {
                 Observation::Reached { .. }
@@ -150,13 +150,13 @@ impl Setup {
         assert_eq!(reported, lines);
     }
 
-    /// Paths and queries so far, without the pulse's.
+    /// Paths and queries so far, without those of the health check.
     fn asked(&self) -> Vec<String> {
         let log = self.log.lock().unwrap();
         log.iter().filter(|seen| seen.path != "/version").map(|seen| seen.path.clone()).collect()
     }
 
-    /// The resource versions that watches began from.
+    /// The resource versions that watches started from.
     fn positions(&self) -> Vec<String> {
         let log = self.log.lock().unwrap();
         let watches = log.iter().filter(|seen| seen.is_watch());
@@ -170,7 +170,7 @@ fn all_in_short(objects: &[Object]) -> String {
     objects.join(" ")
 }
 
-/// Its name, and its label that tells which sight of it this is.
+/// The object's name, and the label that holds its version.
 fn in_short(object: &Object) -> String {
     format!("{}@{}", object.name, object.labels.get("version").map_or("none", |version| version))
 }
@@ -218,13 +218,13 @@ fn pods() -> Arc<Kind> {
     kind("", "Pod", "pods")
 }
 
-/// A kind that is in no namespace.
+/// A cluster-scoped kind.
 fn nodes() -> Arc<Kind> {
     Arc::new(Kind { namespaced: false, ..(*kind("", "Node", "nodes")).clone() })
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_of_pages_then_a_watch_from_where_it_ends() {
+async fn watch_starts_at_the_resource_version_of_the_last_page() {
     let (sender, watch) = stream(&[line("ADDED", &object("c", 11)), bookmark(12, "{}")]);
     let lists = vec![list("", "t", &[object("a", 3)]), list("10", "", &[object("b", 4)])];
     let mut setup = setup(pods(), false, lists, vec![watch]);
@@ -244,7 +244,7 @@ async fn a_list_of_pages_then_a_watch_from_where_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_may_come_in_pieces() {
+async fn event_that_arrives_in_pieces_is_read() {
     let (sender, watch) = stream(&[]);
     let mut setup = setup(pods(), false, vec![list("1", "", &[])], vec![watch]);
     setup.expect(&["listed []"]).await;
@@ -258,7 +258,7 @@ async fn an_event_may_come_in_pieces() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_or_breaks_goes_on_where_it_was() {
+async fn watch_that_ends_or_breaks_resumes_at_its_position() {
     let (first, one) = stream(&[line("ADDED", &object("a", 11))]);
     let (second, two) = stream(&[bookmark(15, "{}")]);
     let (_third, three) = stream(&[line("DELETED", &object("a", 16))]);
@@ -272,7 +272,7 @@ async fn a_watch_that_ends_or_breaks_goes_on_where_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_watch_is_given_up_and_resumed() {
+async fn silent_watch_is_closed_and_resumed() {
     let (_open, one) = stream(&[]);
     let (_too, two) = stream(&[line("DELETED", &object("a", 11))]);
     let mut setup = setup(pods(), false, vec![list("10", "", &[object("a", 1)])], vec![one, two]);
@@ -284,7 +284,7 @@ async fn a_silent_watch_is_given_up_and_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_position_that_is_too_old_is_listed_anew() {
+async fn position_that_is_too_old_is_listed_again() {
     let gone =
         r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}"#;
     let (_one, in_stream) = stream(&[line("ERROR", gone)]);
@@ -301,7 +301,7 @@ async fn a_position_that_is_too_old_is_listed_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_expired_begins_the_list_again() {
+async fn expired_page_restarts_the_list() {
     let lists = vec![
         list("", "t", &[object("a", 1)]),
         Reply::Answer(410, String::new()),
@@ -312,7 +312,7 @@ async fn a_page_that_expired_begins_the_list_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_forbidden_is_blind_until_it_is_not() {
+async fn forbidden_kind_is_hidden_until_it_is_permitted() {
     let no = || {
         Reply::Answer(
             403,
@@ -329,7 +329,7 @@ async fn what_is_forbidden_is_blind_until_it_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_forbidden_later_loses_nothing() {
+async fn watch_that_is_forbidden_later_loses_no_event() {
     let no = || Reply::Answer(403, "no".into());
     let (_open, watch) = stream(&[line("DELETED", &object("a", 12))]);
     let mut setup =
@@ -340,7 +340,7 @@ async fn a_watch_that_is_forbidden_later_loses_nothing() {
     assert_eq!(setup.positions(), ["10", "10", "10"]);
 }
 
-/// A list, or a watch on which nothing happens.
+/// A list, or a watch without events.
 fn quiet(seen: &Seen, objects: &[String]) -> Reply {
     if !seen.is_watch() {
         return list("10", "", objects);
@@ -351,7 +351,7 @@ fn quiet(seen: &Seen, objects: &[String]) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_failure_is_not_blindness_and_two_are() {
+async fn kind_is_hidden_after_two_failures_and_not_after_one() {
     let fails = || Reply::Answer(500, "boom".into());
     let mut once = setup(pods(), false, vec![fails(), list("1", "", &[])], vec![]);
     once.expect(&["listed []"]).await;
@@ -364,14 +364,14 @@ async fn one_failure_is_not_blindness_and_two_are() {
     twice.expect(&["hidden pods Failing: busy", "visible pods", "listed []"]).await;
 }
 
-/// What a stream says of a kind whose cache cannot be filled.
+/// The error of a stream whose kind has a cache that cannot be filled.
 const BEHIND: &str =
     r#"{"code":504,"reason":"Timeout","message":"Timeout: Too large resource version"}"#;
 
-/// Seen of a kind whose conversion webhook is away (Kubernetes 1.36): the cache cannot be filled, and what streams from it
-/// only says that it is behind.
+/// Observed with Kubernetes 1.36 for a kind whose conversion webhook is down: the cache cannot be filled, and its
+/// streams end with a timeout.
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_fails_is_asked_for_the_cause_as_a_list() {
+async fn failed_stream_is_followed_by_a_list_that_names_the_cause() {
     let mut setup = setup_with(pods(), true, move |seen| {
         if seen.is_watch() {
             let (_, watch) = stream(&[line("ERROR", BEHIND)]);
@@ -386,7 +386,7 @@ async fn a_stream_that_fails_is_asked_for_the_cause_as_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_can_be_listed_and_not_watched_is_listed_now_and_then() {
+async fn kind_that_cannot_be_watched_is_listed_periodically() {
     let (fails, ends) = (line("ERROR", BEHIND), String::new());
     for (how, said) in [("fails", fails), ("ends", ends)] {
         let mut setup = setup_with(pods(), true, move |seen| {
@@ -407,7 +407,7 @@ async fn what_can_be_listed_and_not_watched_is_listed_now_and_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_is_never_passed_over() {
+async fn unreadable_object_is_never_skipped() {
     let odd =
         r#"{"metadata":{"name":"a","uid":"u-a","resourceVersion":"11"},"spec":{"volumes":"none"}}"#;
     let (_open, watch) = stream(&[line("MODIFIED", odd), line("ADDED", &object("b", 12))]);
@@ -425,7 +425,7 @@ async fn what_cannot_be_read_is_never_passed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_streamed_list_ends_with_its_bookmark_and_goes_on_as_the_watch() {
+async fn streamed_list_ends_with_its_bookmark_and_continues_as_the_watch() {
     let (sender, watch) = stream(&[
         line("ADDED", &object("a", 3)),
         bookmark(5, "{}"),
@@ -452,7 +452,7 @@ async fn a_streamed_list_ends_with_its_bookmark_and_goes_on_as_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_stream_lists_is_asked_for_pages() {
+async fn server_that_does_not_stream_lists_is_asked_for_pages() {
     let refused = Reply::Answer(
         422,
         r#"{"kind":"Status","message":"sendInitialEvents is forbidden","code":422}"#.into(),
@@ -471,7 +471,7 @@ async fn a_server_that_does_not_stream_lists_is_asked_for_pages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_went_away_is_told_once_and_every_stream_is_resumed() {
+async fn outage_is_reported_once_and_every_stream_is_resumed() {
     let (_half_dead, one) = stream(&[]);
     let (_alive, two) = stream(&[line("DELETED", &object("a", 12))]);
     let mut setup = setup(pods(), false, vec![list("10", "", &[object("a", 1)])], vec![one, two]);
@@ -486,7 +486,7 @@ async fn an_api_server_that_went_away_is_told_once_and_every_stream_is_resumed()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_not_answered_is_begun_again() {
+async fn watch_without_an_answer_is_started_again() {
     let (_open, watch) = stream(&[line("ADDED", &object("a", 11))]);
     let mut setup = setup(
         pods(),
@@ -500,7 +500,7 @@ async fn a_watch_that_is_not_answered_is_begun_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn definitions_and_kinds_that_are_not_served_prompt_discovery() {
+async fn definitions_and_kinds_not_served_trigger_discovery() {
     let definitions =
         kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions");
     let (sender, watch) = stream(&[]);
@@ -521,7 +521,7 @@ async fn definitions_and_kinds_that_are_not_served_prompt_discovery() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_when_nobody_listens() {
+async fn watch_ends_when_the_hub_is_gone() {
     let mut setup = setup(pods(), false, vec![list("1", "", &[])], vec![]);
     drop(setup.reported);
     assert_eq!(setup.tasks.join_next().await.unwrap().unwrap(), Err(HubGone));

@@ -1,8 +1,8 @@
-//! A kind that may not be listed as a whole.
+//! Watches of a kind that may not be listed in the whole cluster.
 
 use super::*;
 
-/// The namespaces that are known.
+/// Lists these namespaces.
 fn namespaces(setup: &Setup, names: &str) {
     let of = |name| teardown::fixture::object(&format!("ns {name}"));
     let objects = names.split_whitespace().map(of).collect();
@@ -10,7 +10,7 @@ fn namespaces(setup: &Setup, names: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_forbidden_as_a_whole_is_watched_in_each_namespace() {
+async fn kind_forbidden_in_the_whole_cluster_is_watched_in_each_namespace() {
     let mut setup = setup_with(pods(), false, |seen| {
         Some(match seen.bare() {
             "/api/v1/namespaces/shop/pods" => quiet(&seen, &[object("a", 1)]),
@@ -29,15 +29,15 @@ async fn what_is_forbidden_as_a_whole_is_watched_in_each_namespace() {
     tokio::time::sleep(Duration::from_secs(5)).await;
     let before = setup.asked().len();
     tokio::time::sleep(Duration::from_secs(3_600)).await;
-    assert!(setup.reported.try_recv().is_err(), "what is known is not said again");
+    assert!(setup.reported.try_recv().is_err(), "a known refusal is not reported again");
     let asked = setup.asked().split_off(before);
-    // The whole, and one namespace.
+    // Requests for the whole cluster and for one namespace.
     assert!(asked.len() < 2 * 2 * 60, "an hour of refusals: {}", asked.len());
     assert!(asked.iter().all(|path| !path.contains("/shop/")), "its watch has ended: {asked:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_right_that_comes_back_after_an_hour_is_noticed_within_a_minute() {
+async fn right_granted_after_an_hour_is_noticed_within_a_minute() {
     for (whole, reported) in [(true, "listed [a@1]"), (false, "visible in shop")] {
         let allowed = Arc::new(AtomicBool::new(false));
         let mut setup = setup_with(pods(), false, {
@@ -62,7 +62,7 @@ async fn a_right_that_comes_back_after_an_hour_is_noticed_within_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_whole_is_watched_again_once_it_may_be() {
+async fn whole_cluster_is_watched_again_once_it_is_permitted() {
     let allowed = Arc::new(AtomicBool::new(false));
     let mut setup = setup_with(pods(), false, {
         let allowed = allowed.clone();
@@ -88,7 +88,7 @@ async fn the_whole_is_watched_again_once_it_may_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_refusal_of_the_whole_divides_nothing() {
+async fn single_refusal_does_not_start_watches_per_namespace() {
     let lists = vec![Reply::Answer(403, "no".into()), list("1", "", &[])];
     let mut setup = setup(pods(), false, lists, vec![]);
     namespaces(&setup, "shop");
@@ -96,7 +96,7 @@ async fn one_refusal_of_the_whole_divides_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_is_forbidden_later_goes_on_where_it_was() {
+async fn namespace_that_is_forbidden_later_resumes_at_its_position() {
     let (sender, watch) = stream(&[]);
     let (_open, again) = stream(&[line("DELETED", &object("a", 12))]);
     let no = || Reply::Answer(403, "no".into());
@@ -113,7 +113,7 @@ async fn a_namespace_that_is_forbidden_later_goes_on_where_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connections_for_single_namespaces_are_so_many() {
+async fn watches_of_single_namespaces_are_limited() {
     let mut setup = setup_with(pods(), false, |seen| {
         let whole = seen.bare() == "/api/v1/pods";
         Some(if whole { Reply::Answer(403, "no".into()) } else { quiet(&seen, &[]) })
