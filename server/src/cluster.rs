@@ -92,8 +92,8 @@ impl Cluster {
         Ok(Self { client, name, chance: Chance::default() })
     }
 
-    /// A cluster whose API server is a service in this process. It gets the same requests as any other API server, without
-    /// a socket and without credentials.
+    /// A cluster whose API server is a service in this process. It gets the same requests as any other API server,
+    /// without a socket and without credentials.
     pub fn served_by<S, B>(service: S, name: impl Into<String>) -> Self
     where
         S: Service<Request<RequestBody>, Response = Response<B>> + Send + 'static,
@@ -119,8 +119,8 @@ impl Cluster {
         &self.name
     }
 
-    /// Watches all kinds and executes calls until `drain` is cancelled. Then it starts no more calls and waits for those in
-    /// flight.
+    /// Watches all kinds and executes calls until `drain` is cancelled. Then it starts no more calls and waits for
+    /// those in flight.
     ///
     /// # Errors
     /// Returns a [`RunError`] if a task ends before that.
@@ -280,8 +280,8 @@ mod tests {
         let awaited =
             ["cannot discover the kinds", "cannot be listed or watched", "call completed"];
         while !awaited.iter().all(|message| lines().contains(message)) {
-            let told = tokio::time::timeout(Duration::from_secs(300), incoming.recv()).await;
-            assert!(matches!(told, Ok(Some(_))), "{}", lines());
+            let received = tokio::time::timeout(Duration::from_secs(300), incoming.recv()).await;
+            assert!(matches!(received, Ok(Some(_))), "{}", lines());
         }
         task.abort();
         for line in lines().lines() {

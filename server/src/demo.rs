@@ -1,5 +1,5 @@
-//! The dashboard without a cluster: the sandbox in this process in place of one, and the game that is played with it.
-//! Nothing else of the server knows that it is not a real one.
+//! The demo: the dashboard with a simulated cluster in this process, and the faults that can be switched on in it. No
+//! other module of the server knows that the cluster is not real, except for the demo's controls on the page.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,43 +26,43 @@ use tokio::{
 
 use crate::{cluster::Cluster, hub::Incoming};
 
-/// What begins by itself, such as the end of an incident's script, is told this soon.
+/// The time between two reports of changes that the simulation makes by itself, such as the end of an incident.
 const LOOK: Duration = Duration::from_millis(500);
-/// The seed of all chance: everybody plays the same game.
+/// The seed of the simulation, so that every demo is the same.
 const SEED: u64 = 1;
-/// The name of the cluster.
+/// The cluster's name.
 const NAME: &str = "sandbox";
 
-/// Why there is no sandbox.
+/// The reason why the demo cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// It is neither a world nor a file.
+    /// The argument is neither a world nor a file.
     #[error("--sandbox {0:?} is neither a world ({known}) nor a file", known = World::names().collect::<Vec<_>>().join(", "))]
     Unknown(String),
     /// The file cannot be read.
     #[error("{path} cannot be read")]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The file is there, and is no world.
+    /// The file is not a world.
     #[error(
-        "{world} is no world of the sandbox: it is a JSON list of objects, or what `kubectl get -o json` prints; beside it may lie a script of faults with the ending .faults"
+        "{world} cannot be read as a world of the sandbox; give a JSON list of objects as `kubectl get -o json` prints it, and optionally a file of faults beside it with the ending .faults"
     )]
     Broken {
-        /// Its name or path.
+        /// The name or path of the world.
         world: String,
-        /// What is wrong with it.
+        /// The problem in the file.
         source: BadWorld,
     },
-    /// There is no port for kubectl.
-    #[error("the sandbox finds no port to listen on")]
+    /// The operating system gives no port for kubectl.
+    #[error("the sandbox cannot listen on a port of this machine for kubectl")]
     Port(#[source] std::io::Error),
 }
 
-/// A sandbox and the game that is played with it. Clones play the same one.
+/// A simulated cluster and its fault switches. Clones share both.
 #[derive(Clone)]
 pub struct Demo {
     sandbox: Sandbox,
@@ -71,10 +71,10 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// Sets a world up: of this name, of this file, or all worlds side by side.
+    /// Starts a world by its name or from a file, or all worlds together.
     ///
     /// # Errors
-    /// [`DemoError`].
+    /// Returns a [`DemoError`] if the world is unknown or cannot be read.
     pub fn open(world: Option<&str>) -> Result<Self, DemoError> {
         let name = world.unwrap_or("the sandbox");
         let broken = |source| DemoError::Broken { world: name.to_owned(), source };
@@ -86,7 +86,7 @@ impl Demo {
             },
         };
         let mut world = World::new(Timestamp::now(), SEED, Timing::default());
-        // It would grow for as long as this runs, and nobody asks for it.
+        // The log would grow as long as the process runs, and nothing reads it.
         world.cluster.log.stop();
         world.turn();
         game.set_up(&mut world).map_err(broken)?;
@@ -102,10 +102,10 @@ impl Demo {
         Cluster::served_by(self.sandbox.clone(), NAME)
     }
 
-    /// Listens for kubectl on a free port of this machine, and writes the kubeconfig that leads there.
+    /// Listens for kubectl on a free port of this machine, and writes a kubeconfig for it.
     ///
     /// # Errors
-    /// [`DemoError::Port`], [`DemoError::Unreadable`] where the kubeconfig cannot be written.
+    /// Returns [`DemoError::Port`] without a port, or [`DemoError::Unreadable`] if the kubeconfig cannot be written.
     pub async fn listen(&self, path: &Path) -> Result<impl Future<Output = ()> + use<>, DemoError> {
         let port = Port::bind(0).await.map_err(DemoError::Port)?;
         let address = port.address().map_err(DemoError::Port)?;
@@ -115,9 +115,9 @@ impl Demo {
         Ok(async move { port.serve(&sandbox).await })
     }
 
-    /// Tells the hub how the game stands, now and whenever that changes, for ever or until the hub has ended.
+    /// Reports the state of the demo to the hub now and after each change, until the hub ends.
     pub async fn tell(self, mailbox: mpsc::Sender<Incoming>) {
-        let mut told = None;
+        let mut reported = None;
         let mut looks = tokio::time::interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -126,16 +126,16 @@ impl Demo {
                 () = self.changed.notified() => {}
             }
             for failure in self.sandbox.with(World::take_failures) {
-                tracing::error!(what = ?failure.happening, why = ?failure.why, "a happening of the sandbox could not happen");
+                tracing::error!(what = ?failure.happening, why = ?failure.why, "an event of the sandbox's fault script failed");
             }
             for fall in self.sandbox.with(|world| world.controllers.take_falls()) {
                 tracing::error!(controller = fall.controller, why = ?fall.message, "a controller of the sandbox panicked");
             }
             let card = self.card();
-            if told.as_ref() == Some(&card) {
+            if reported.as_ref() == Some(&card) {
                 continue;
             }
-            told = Some(card.clone());
+            reported = Some(card.clone());
             let seen = vec![Observation::Pace(card.speed), Observation::Demo(card)];
             if mailbox.send(Incoming::Observed(seen)).await.is_err() {
                 return;
@@ -143,10 +143,10 @@ impl Demo {
         }
     }
 
-    /// Plays.
+    /// Executes a command of the demo's controls.
     ///
     /// # Errors
-    /// [`NoSuchPlay`] where there is nothing of that name.
+    /// Returns [`NoSuchPlay`] if the command names an unknown subject.
     pub fn play(&self, play: &DemoCommand) -> Result<(), NoSuchPlay> {
         let mut game = self.game();
         let played = self.sandbox.with(|world| match play {
@@ -210,7 +210,7 @@ fn mishap(what: DemoFault, subject: &str) -> Result<play::Mishap, NoSuchPlay> {
         DemoFault::Metrics => play::Mishap::Metrics,
         DemoFault::Nfs => play::Mishap::Nfs(owned()),
         DemoFault::Volume => play::Mishap::Volume(owned()),
-        // What has happened has happened.
+        // An incident cannot be undone.
         DemoFault::Incident => return Err(NoSuchPlay::Mishap),
     })
 }

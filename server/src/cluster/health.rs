@@ -205,7 +205,7 @@ impl Health {
         self.check_now.notify_one();
     }
 
-    /// Whether the last check succeeded.
+    /// Whether the API server counts as reachable.
     pub(super) fn is_reached(&self) -> bool {
         self.reachability.borrow(|reachability| reachability.reached)
     }

@@ -92,13 +92,13 @@ struct KindWatches {
 }
 
 impl KindWatches {
-    /// Starts and stops watches to match the kinds found. Every new kind is reported before the first watch starts, so
-    /// that a reader who waits for all lists knows their kinds.
+    /// Starts and stops watches to match the kinds found. Every new kind is reported before the first watch starts,
+    /// so that a reader who waits for all lists knows their kinds.
     async fn update(&mut self, found: Found) -> Result<(), HubGone> {
         self.update_hidden(&found).await?;
         let mut begin = Vec::new();
         for (key, versions) in &found.kinds {
-            // A version that is still served is kept even if it is no longer preferred, because a change needs a new list.
+            // A served version is kept even if it is no longer preferred, because a change needs a new list.
             let served = |kind: &Kind| versions.iter().any(|version| version == kind);
             if self.watched.get(key).is_some_and(|(kind, _)| served(kind)) {
                 continue;

@@ -3,7 +3,8 @@
 /// The most characters of a text from outside that are logged.
 const LOGGED_CHARS: usize = 200;
 
-/// Escapes control characters, so that the text can neither end its line nor colour it, and cuts it off after 200 characters.
+/// Escapes control characters, so that the text can neither end its line nor colour it, and truncates it to
+/// [`LOGGED_CHARS`] characters.
 pub(super) fn printable(text: &str) -> String {
     let mut printable: String =
         text.chars().take(LOGGED_CHARS).flat_map(char::escape_debug).collect();

@@ -51,7 +51,7 @@ fn status(code: u16, reason: &str, message: &str, details: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_delete_names_uid_and_propagation() {
+async fn delete_sends_uid_and_propagation_policy() {
     let (client, log) = fake::client(|_| now(200, r#"{"kind":"Status","status":"Success"}"#));
     assert_eq!(call_api(&client, &Interner::default(), &delete_action()).await, Outcome::Accepted);
     let Seen { method, path, body, .. } = log.lock().unwrap()[0].clone();
@@ -65,9 +65,9 @@ async fn a_delete_names_uid_and_propagation() {
     );
 }
 
-/// The answer to the DELETE of an object that does not go at once is the object.
+/// The API server answers a DELETE with the object if the object is not removed at once.
 #[tokio::test]
-async fn a_delete_asks_for_no_more_than_metadata() {
+async fn delete_accepts_only_metadata_for_a_secret() {
     let (client, log) = fake::client(|_| now(200, "{}"));
     let (_, object, uid) = deployment();
     let secret = kind("", "Secret", "secrets", true);
@@ -76,7 +76,7 @@ async fn a_delete_asks_for_no_more_than_metadata() {
 }
 
 #[tokio::test]
-async fn odd_names_are_escaped_and_impossible_ones_not_sent() {
+async fn name_with_special_characters_is_escaped_and_an_impossible_one_is_not_sent() {
     let (client, log) = fake::client(|_| now(200, "{}"));
     let delete = |name: &str| Action::Delete {
         step: StepId(0),
@@ -104,7 +104,7 @@ async fn odd_names_are_escaped_and_impossible_ones_not_sent() {
 }
 
 #[tokio::test]
-async fn a_404_is_gone_only_if_it_names_the_object() {
+async fn answer_404_means_not_found_only_if_it_names_the_object() {
     let named = status(
         404,
         "NotFound",
@@ -128,7 +128,7 @@ async fn a_404_is_gone_only_if_it_names_the_object() {
 }
 
 #[tokio::test]
-async fn a_409_for_the_uid_says_whose_name_it_is_now() {
+async fn answer_409_for_the_uid_returns_the_new_uid() {
     let new = "6f1b2c3d-0000-4000-8000-000000000001";
     let check = async |message: &str| {
         answered(delete_action(), 409, &status(409, "Conflict", message, "{}")).await
@@ -161,7 +161,7 @@ async fn a_409_for_the_uid_says_whose_name_it_is_now() {
 }
 
 #[tokio::test]
-async fn codes() {
+async fn status_code_decides_the_outcome() {
     for code in [400, 403, 405, 422] {
         let outcome = answered(delete_action(), code, &status(code, "X", "no", "{}")).await;
         assert_eq!(outcome, Outcome::Refused { code, message: "no".into() });
@@ -198,7 +198,7 @@ async fn codes() {
 }
 
 #[tokio::test]
-async fn a_429_carries_its_patience() {
+async fn answer_429_carries_its_retry_after() {
     let later = |after: &'static str, body: String| {
         let (client, _) = fake::client(move |_| {
             Box::pin(std::future::ready(Reply::Later(429, after, body.clone())))
@@ -215,7 +215,7 @@ async fn a_429_carries_its_patience() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_and_breakage_leave_the_effect_open() {
+async fn timeout_or_broken_connection_is_unanswered() {
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Silence)));
     let began = Instant::now();
     let outcome = call_api(&client, &Interner::default(), &delete_action()).await;
@@ -238,7 +238,7 @@ async fn silence_and_breakage_leave_the_effect_open() {
 }
 
 #[tokio::test]
-async fn a_read_tells_the_planned_object_from_a_namesake() {
+async fn read_distinguishes_the_planned_object_from_one_of_the_same_name() {
     let object =
         |uid: &str, more: &str| format!(r#"{{"metadata":{{"name":"web","uid":"{uid}"{more}}}}}"#);
     assert_eq!(
@@ -261,7 +261,7 @@ async fn a_read_tells_the_planned_object_from_a_namesake() {
 }
 
 #[tokio::test]
-async fn pods_are_read_to_the_last_page_and_without_a_resource_version() {
+async fn read_of_pods_takes_all_pages_without_a_resource_version() {
     let page = |name: &str, next: &str| {
         format!(
             r#"{{"metadata":{{"resourceVersion":"9","continue":"{next}"}},"items":[{{"metadata":{{"name":"{name}","namespace":"shop","uid":"u-{name}"}},
@@ -286,7 +286,7 @@ async fn pods_are_read_to_the_last_page_and_without_a_resource_version() {
 }
 
 #[tokio::test]
-async fn pods_that_cannot_be_read_completely_are_not_reported() {
+async fn incomplete_read_of_pods_reports_no_pods() {
     let action = || Action::ReadPods { step: StepId(0), namespace: "shop".into() };
     let unreadable =
         r#"{"metadata":{},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{"volumes":7}}]}"#;
@@ -306,7 +306,7 @@ fn call_request() -> CallRequest {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_calls_than_the_window_and_all_are_answered() {
+async fn concurrent_calls_stay_within_the_limit_and_all_are_answered() {
     static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
     static MOST: AtomicUsize = AtomicUsize::new(0);
     let (client, _) = fake::client(|_| {
@@ -319,7 +319,7 @@ async fn no_more_calls_than_the_window_and_all_are_answered() {
     });
     let (mailbox, mut incoming) = mpsc::channel(4);
     let (sender, drain, task) = executing(client, mailbox);
-    // Nobody reads the mailbox yet: taking calls in must not depend on it.
+    // Nothing reads the mailbox yet, and the queue accepts calls nevertheless.
     for _ in 0..100 {
         sender.send(call_request()).await.unwrap();
     }
@@ -334,7 +334,7 @@ async fn no_more_calls_than_the_window_and_all_are_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn retry_after_holds_the_next_calls_back() {
+async fn retry_after_delays_the_next_calls() {
     for code in [429, 503] {
         let times = Arc::new(Mutex::new(Vec::new()));
         let (client, _) = fake::client({
@@ -366,7 +366,7 @@ async fn retry_after_holds_the_next_calls_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
+async fn delete_of_a_claim_is_sent_first_and_recalled_if_its_read_is_old() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (client, _) = fake::client({
         let asked = asked.clone();
@@ -417,16 +417,12 @@ async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
     let expected =
         [("new", Outcome::Accepted), ("old", Outcome::Recalled), ("web", Outcome::Accepted)];
     assert_eq!(outcomes, expected.map(|(name, outcome)| (name.to_owned(), outcome)));
-    assert_eq!(
-        *asked.lock().unwrap(),
-        ["web", "new", "web"],
-        "nothing left for the one that is old"
-    );
+    assert_eq!(*asked.lock().unwrap(), ["web", "new", "web"], "the old one is not sent");
     drain.cancel();
     task.await.unwrap();
 }
 
-/// An API server that takes three seconds.
+/// An API server that answers after three seconds.
 fn slow() -> (Client, fake::Log) {
     fake::client(|_| {
         Box::pin(async {
@@ -447,7 +443,7 @@ fn executing(
 }
 
 #[tokio::test(start_paused = true)]
-async fn draining_waits_for_what_has_left_and_drops_the_rest() {
+async fn drain_waits_for_calls_in_flight_and_drops_the_queue() {
     let (client, log) = slow();
     let (mailbox, mut incoming) = mpsc::channel(64);
     let (sender, drain, task) = executing(client, mailbox);
@@ -465,7 +461,7 @@ async fn draining_waits_for_what_has_left_and_drops_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_recalled_while_it_waits_does_not_leave() {
+async fn recalled_call_in_the_queue_is_not_sent() {
     let (client, log) = slow();
     let (mailbox, mut incoming) = mpsc::channel(64);
     let (sender, drain, task) = executing(client, mailbox);
@@ -481,7 +477,7 @@ async fn what_is_recalled_while_it_waits_does_not_leave() {
         let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
         outcomes.push(outcome);
     }
-    // At once, and before those that have left are answered; the call of another run leaves after them.
+    // The recalled calls are answered at once, before those in flight. The call of another run is sent after them.
     assert!(outcomes[..12].iter().all(|outcome| *outcome == Outcome::Recalled), "{outcomes:?}");
     assert!(outcomes[12..].iter().all(|outcome| *outcome == Outcome::Accepted), "{outcomes:?}");
     assert_eq!(log.lock().unwrap().len(), 9);
@@ -502,7 +498,7 @@ fn is_of_a_claim(seen: &Seen) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claims_delete_waits_for_no_other_call() {
+async fn delete_of_a_claim_ignores_the_calls_in_flight() {
     let (client, log) = slow();
     let (mailbox, mut incoming) = mpsc::channel(64);
     let (sender, drain, task) = executing(client, mailbox);
@@ -519,7 +515,7 @@ async fn a_claims_delete_waits_for_no_other_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claims_delete_that_had_to_wait_is_sent_back() {
+async fn delete_of_a_claim_that_waited_is_sent_back() {
     let (client, log) = fake::client(|_| Box::pin(async { Reply::Later(429, "5", String::new()) }));
     let (mailbox, mut incoming) = mpsc::channel(64);
     let (sender, drain, task) = executing(client, mailbox);
@@ -528,7 +524,7 @@ async fn a_claims_delete_that_had_to_wait_is_sent_back() {
     assert_ne!(outcome, Outcome::Recalled);
     sender.send(claim_delete_request()).await.unwrap();
     let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
-    assert_eq!(outcome, Outcome::Recalled, "what was read five seconds ago is old");
+    assert_eq!(outcome, Outcome::Recalled, "a read is old after five seconds");
     assert!(!log.lock().unwrap().iter().any(is_of_a_claim));
     drain.cancel();
     task.await.unwrap();
