@@ -82,6 +82,6 @@ mod tests {
         };
         let event = FeedEvent::Gone { step: StepId(0), object };
         let event = FeedEntry { number: 0, at: Timestamp::UNIX_EPOCH, event };
-        insta::assert_snapshot!(line(&event, 0), @"1970-01-01 00:00:00 UTC Widget shop/one⟨U+000A⟩1970-01-01 00:00:00 UTC⟨U+001B⟩[2J is gone");
+        insta::assert_snapshot!(line(&event, 0), @"1970-01-01 00:00:00 UTC Widget shop/one⟨U+000A⟩1970-01-01 00:00:00 UTC⟨U+001B⟩[2J⟨U+202E⟩⟨U+2028⟩ is gone");
     }
 }
