@@ -9,9 +9,9 @@ use std::{
 use clap::Parser;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Takes a Kubernetes application apart in proven order, and shows it to everybody who watches.
+/// Tears a Kubernetes application down in order, and shows the progress in the browser.
 ///
-/// Prints a link that signs one browser in. Whoever is signed in can make another link on the page. Only programs on
+/// Prints a link that signs one browser in. A person who is signed in can make more links on the page. Only programs on
 /// this machine can connect.
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(name = "unwind", version, max_term_width = 100)]
@@ -29,15 +29,15 @@ pub struct Args {
     #[arg(long, value_name = "WORLD", num_args = 0..=1, conflicts_with_all = ["context", "kubeconfig"])]
     pub sandbox: Option<Option<String>>,
 
-    /// Loopback address to listen on; any other is refused
+    /// Loopback address to listen on; other addresses are refused
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_parser = loopback)]
     pub address: IpAddr,
 
-    /// Port to listen on [default: the one of the last start if it is free, so that open pages find the server again]
+    /// Port to listen on [default: the port of the last start if it is free, so that open pages reconnect]
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
 
-    /// Directory of the journal, made if it is missing [default: $XDG_STATE_HOME/unwind or ~/.local/state/unwind]
+    /// Directory of the journal, created if it is missing [default: $XDG_STATE_HOME/unwind or ~/.local/state/unwind]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 
@@ -45,11 +45,11 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = "target/site")]
     pub site: PathBuf,
 
-    /// Who you are, as it will stand in the record of every run you start
+    /// Your name for the record of every run that you start
     #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "somebody", value_parser = name)]
     pub name: String,
 
-    /// What to log: a level, or a list such as `info,server::http=debug`
+    /// Log filter: a level, or a list such as `info,server::http=debug`
     #[arg(
         long,
         value_name = "FILTER",
@@ -62,29 +62,29 @@ pub struct Args {
 
 fn loopback(text: &str) -> Result<IpAddr, String> {
     let address: IpAddr =
-        text.parse().map_err(|_| "not an IP address; 127.0.0.1 and ::1 are possible".to_owned())?;
+        text.parse().map_err(|_| "not an IP address; use 127.0.0.1 or ::1".to_owned())?;
     if address.is_loopback() {
         Ok(address)
     } else {
-        Err("not a loopback address: whoever reaches the server can delete with your credentials, so it listens on \
-             127.0.0.1 or ::1 only; from another machine use `ssh -L`"
+        Err("not a loopback address: everybody who reaches the server can delete with your credentials, so it listens only \
+             on 127.0.0.1 or ::1; from another machine use `ssh -L`"
             .to_owned())
     }
 }
 
-/// The longest name a person can have.
+/// The longest name of a person.
 pub const NAME_LIMIT: usize = 64;
 
-/// The most combining marks after one letter. Hebrew with all its points needs four; a heap of them would cover the
-/// lines above and below.
+/// The most combining marks after one letter. Hebrew with all its points needs four; many more would cover the lines
+/// above and below.
 const MARKS_LIMIT: usize = 4;
 
-/// A person's name as it may stand in records and logs: not empty, at most [`NAME_LIMIT`] characters of any script, none
-/// of them a control, bidirectional or other invisible character. Joiners are allowed between letters: Persian and
-/// Indic names are spelled with them.
+/// Checks a person's name for records and logs. It must have 1 to [`NAME_LIMIT`] characters of any script, without
+/// control, bidirectional or other invisible characters. Joiners are allowed between letters, because Persian and Indic
+/// names are spelled with them.
 ///
 /// # Errors
-/// Says which of these it is not.
+/// Names the rule that the name breaks.
 pub fn name(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -132,21 +132,21 @@ fn has_bases(text: &str) -> bool {
     })
 }
 
-/// Why there is no directory to keep state in.
+/// The reason why there is no usable state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateDirError {
-    /// Neither `--state` nor a home directory.
+    /// Neither `--state` nor a home directory is given.
     #[error("neither $XDG_STATE_HOME nor $HOME is set; name a directory with --state")]
     Homeless,
-    /// It cannot be made or looked at.
+    /// The directory cannot be created or read.
     #[error("cannot use {path:?} as the state directory; choose another one with --state")]
     Unusable {
         /// The directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// Other users can write into it.
+    /// Other users can write into the directory.
     #[error(
         "other users can write into {path:?}, so its journal could not be trusted; run `chmod go-w {path:?}`"
     )]
@@ -156,11 +156,11 @@ pub enum StateDirError {
     },
 }
 
-/// The directory that keeps the journal and the sessions: `chosen`, or the user's state directory. Made readable to
-/// the user alone where it is missing.
+/// The directory of the journal and the sessions: `chosen`, or the user's state directory. If it is missing, it is
+/// created for this user only.
 ///
 /// # Errors
-/// [`StateDirError`] where it cannot be had or could not be trusted.
+/// Returns a [`StateDirError`] if the directory cannot be created or read, or if other users can write into it.
 pub fn state_dir(chosen: Option<PathBuf>) -> Result<PathBuf, StateDirError> {
     let from = |name, rest: &str| {
         std::env::var_os(name)
@@ -197,13 +197,13 @@ mod tests {
     }
 
     #[test]
-    fn help_reads() {
+    fn help_matches_snapshot() {
         let help = Args::command().render_long_help().to_string();
         let help: Vec<_> = help.lines().map(str::trim_end).collect();
         insta::assert_snapshot!(help.join("\n"), @r"
-        Takes a Kubernetes application apart in proven order, and shows it to everybody who watches.
+        Tears a Kubernetes application down in order, and shows the progress in the browser.
 
-        Prints a link that signs one browser in. Whoever is signed in can make another link on the page. Only programs on this machine can connect.
+        Prints a link that signs one browser in. A person who is signed in can make more links on the page. Only programs on this machine can connect.
 
         Usage: unwind [OPTIONS]
 
@@ -218,15 +218,15 @@ mod tests {
                   Serve a cluster in memory instead of a real one: consortium, shop, s1 to s5, or a file of objects as `kubectl get -o json` prints them [without a value: all of them side by side]
 
               --address <ADDRESS>
-                  Loopback address to listen on; any other is refused
+                  Loopback address to listen on; other addresses are refused
 
                   [default: 127.0.0.1]
 
               --port <PORT>
-                  Port to listen on [default: the one of the last start if it is free, so that open pages find the server again]
+                  Port to listen on [default: the port of the last start if it is free, so that open pages reconnect]
 
               --state <DIR>
-                  Directory of the journal, made if it is missing [default: $XDG_STATE_HOME/unwind or ~/.local/state/unwind]
+                  Directory of the journal, created if it is missing [default: $XDG_STATE_HOME/unwind or ~/.local/state/unwind]
 
               --site <DIR>
                   Directory of the built page
@@ -234,13 +234,13 @@ mod tests {
                   [default: target/site]
 
               --name <NAME>
-                  Who you are, as it will stand in the record of every run you start
+                  Your name for the record of every run that you start
 
                   [env: USER]
                   [default: somebody]
 
               --log <FILTER>
-                  What to log: a level, or a list such as `info,server::http=debug`
+                  Log filter: a level, or a list such as `info,server::http=debug`
 
                   [env: RUST_LOG]
                   [default: info]
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_is_listened_on() {
+    fn address_that_is_not_loopback_is_refused() {
         for address in ["127.0.0.1", "127.0.0.53", "::1"] {
             assert!(parse(&format!("unwind --address {address}")).is_ok(), "{address}");
         }
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_directory_is_private() {
+    fn state_directory_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b");
         assert_eq!(state_dir(Some(path.clone())).unwrap(), path);

@@ -1,32 +1,32 @@
-//! The only room that knows Kubernetes' API: what the cluster says becomes observations, what a run asks for becomes
-//! calls. Nothing from the cluster is logged or passed on raw.
+//! The only module that talks to the Kubernetes API. It turns watches into observations and a run's call requests into
+//! API calls. Text from the cluster is bounded and escaped before it is logged or passed on.
 //!
 //! ```text
-//!            ┌─ pulse: does the API server answer?
-//! API server ┼─ roster: which kinds are there? ─► watch, one per kind ─► report ─► Incoming::Observed
-//!            └─ perform: Order ─► call ─────────────────────────────────────────► Incoming::CallCompleted
+//!            ┌─ health: does the API server answer?
+//! API server ┼─ kinds: which kinds are served? ─► watch, one per kind ─► report ─► Incoming::Observed
+//!            └─ execute: CallRequest ─► API call ─────────────────────────────► Incoming::CallCompleted
 //! ```
 //!
-//! Where a kind may not be listed as a whole it is watched in each namespace; `namespaces` says which there are.
+//! A kind that may not be listed in the whole cluster is watched in each namespace; `namespaces` knows their names.
 
 mod backoff;
+mod concurrency;
 mod connect;
 mod convert;
 mod discovery;
+mod execute;
+mod fair_watch;
 #[cfg(test)]
 mod fake;
+mod health;
 mod interner;
+mod kinds;
 mod namespaces;
-mod perform;
-mod pulse;
 mod report;
 mod request;
-mod roster;
 mod status;
 mod text;
-mod told;
 mod watch;
-mod window;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -44,55 +44,56 @@ use tower::{BoxError, Service, ServiceExt};
 
 pub use self::connect::{Access, ConnectError};
 use self::{
-    interner::Interner, namespaces::Namespaces, pulse::Pulse, report::Report, watch::Shared,
+    health::HealthCheck, interner::Interner, namespaces::Namespaces, report::Report, watch::Shared,
 };
 use crate::{
     chance::Chance,
     hub::{CallRequest, Incoming},
 };
 
-/// Lists under way at once: the first sight of a cluster is a list of each of its hundred kinds.
-const LISTS: usize = 8;
-/// Watches of single namespaces open at once, over all kinds: each is a connection, and a process can often have no
+/// Lists in flight at once. On connecting, each of the cluster's hundred kinds is listed.
+const MAX_LISTS: usize = 8;
+/// Watches of single namespaces open at once, over all kinds. Each is a connection, and a process can often have no
 /// more than 1,024.
-const PARTS: usize = 512;
+const MAX_NAMESPACE_WATCHES: usize = 512;
 
 /// The body of a request to an API server in this process.
 pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// A cluster we have an address and credentials of.
+/// A cluster whose address and credentials are known.
 pub struct Cluster {
     client: Client,
     name: String,
     chance: Chance,
 }
 
-/// Why [`Cluster::run`] ended although nobody asked it to.
+/// The reason why [`Cluster::run`] ended without being asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The hub takes no more messages.
+    /// The hub accepts no more messages.
     #[error("the hub has ended")]
     HubGone,
-    /// A part of it is over.
-    #[error("{0} ended by itself")]
+    /// A task returned without being asked to.
+    #[error("the task for {0} ended although the server still runs; restart the server")]
     Ended(&'static str),
-    /// A part of it panicked.
-    #[error("a task of the cluster failed")]
+    /// A task panicked.
+    #[error("a task of the cluster connection panicked; restart the server")]
     Failed(#[source] tokio::task::JoinError),
 }
 
 impl Cluster {
-    /// Reads the kubeconfig (the one named, `KUBECONFIG`, `~/.kube/config`) or, in a Pod, its ServiceAccount. Nothing
-    /// is sent: an API server that does not answer is observed, not an error.
+    /// Reads the kubeconfig (the given one, `KUBECONFIG`, `~/.kube/config`) or, in a Pod, its ServiceAccount. It sends
+    /// no request: an API server that does not answer becomes an observation, not an error.
     ///
     /// # Errors
-    /// [`ConnectError`], each with advice.
+    /// Returns a [`ConnectError`] with advice if the configuration is missing or cannot be used.
     pub async fn connect(access: Access) -> Result<Self, ConnectError> {
         let (client, name) = connect::connect(&access).await?;
         Ok(Self { client, name, chance: Chance::default() })
     }
 
-    /// An API server in this process: it is asked as any other, without a socket in between and without credentials.
+    /// A cluster whose API server is a service in this process. It gets the same requests as any other API server,
+    /// without a socket and without credentials.
     pub fn served_by<S, B>(service: S, name: impl Into<String>) -> Self
     where
         S: Service<Request<RequestBody>, Response = Response<B>> + Send + 'static,
@@ -108,38 +109,39 @@ impl Cluster {
         Self { client, name: name.into(), chance: Chance::default() }
     }
 
-    /// The same game again: waits are spread by this chance.
+    /// Draws the jitter of all waits from `chance`, so that a simulation run can be repeated.
     pub fn repeatable(self, chance: Chance) -> Self {
         Self { chance, ..self }
     }
 
-    /// What a person calls it: the context, or the API server's host.
+    /// The name for people: the context's name, or the API server's host.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Watches everything and performs orders until told to drain: then what has left is waited for, and no order is
-    /// begun any more.
+    /// Watches all kinds and executes calls until `drain` is cancelled. Then it starts no more calls and waits for
+    /// those in flight.
     ///
     /// # Errors
-    /// [`RunError`] if any part ends before that.
+    /// Returns a [`RunError`] if a task ends before that.
     pub async fn run(
         self,
         mailbox: mpsc::Sender<Incoming>,
-        orders: mpsc::Receiver<CallRequest>,
+        calls: mpsc::Receiver<CallRequest>,
         drain: CancellationToken,
     ) -> Result<(), RunError> {
         let names = Arc::new(Interner::default());
         let (report, observations) = Report::channel();
-        let pulse = Pulse::new(self.client.clone(), report.clone(), self.chance.clone());
+        let health_check =
+            HealthCheck::new(self.client.clone(), report.clone(), self.chance.clone());
         let shared = Shared {
             client: self.client.clone(),
             report,
             chance: self.chance,
             names: names.clone(),
-            suspicion: pulse.suspicion(),
-            lists: Arc::new(Semaphore::new(LISTS)),
-            parts: Arc::new(Semaphore::new(PARTS)),
+            health: health_check.health(),
+            lists: Arc::new(Semaphore::new(MAX_LISTS)),
+            namespace_watches: Arc::new(Semaphore::new(MAX_NAMESPACE_WATCHES)),
             refused: Arc::default(),
             namespaces: Arc::new(Namespaces::new(self.client.default_namespace())),
             streams_lists: Arc::new(AtomicBool::new(true)),
@@ -148,10 +150,15 @@ impl Cluster {
 
         let mut watching = JoinSet::new();
         watching.spawn(async move {
-            pulse.run().await.map_or(RunError::HubGone, |()| RunError::Ended("the pulse"))
+            health_check
+                .run()
+                .await
+                .map_or(RunError::HubGone, |()| RunError::Ended("health checks"))
         });
         watching.spawn(async move {
-            roster::run(shared).await.map_or(RunError::HubGone, |()| RunError::Ended("the roster"))
+            kinds::run(shared)
+                .await
+                .map_or(RunError::HubGone, |()| RunError::Ended("watching kinds"))
         });
         watching.spawn({
             let mailbox = mailbox.clone();
@@ -160,19 +167,19 @@ impl Cluster {
                 RunError::HubGone
             }
         });
-        let mut performing = JoinSet::new();
-        performing.spawn(perform::perform(self.client, names, mailbox, orders, drain.clone()));
+        let mut executing = JoinSet::new();
+        executing.spawn(execute::execute(self.client, names, mailbox, calls, drain.clone()));
 
         tokio::select! {
             biased;
             () = drain.cancelled() => {}
             Some(ended) = watching.join_next() => return Err(ended.unwrap_or_else(RunError::Failed)),
-            Some(ended) = performing.join_next() => {
-                return Err(ended.map_or_else(RunError::Failed, |()| RunError::Ended("performing")));
+            Some(ended) = executing.join_next() => {
+                return Err(ended.map_or_else(RunError::Failed, |()| RunError::Ended("executing calls")));
             }
         }
-        // The watches go on while calls are answered: their effects are seen until the end.
-        match performing.join_next().await {
+        // The watches continue until the last call is answered, so that its effects are still observed.
+        match executing.join_next().await {
             Some(Err(error)) => Err(RunError::Failed(error)),
             Some(Ok(())) | None => Ok(()),
         }
@@ -198,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_runs_until_it_is_drained() {
+    async fn cluster_runs_until_it_is_drained() {
         let (mailbox, mut incoming) = mpsc::channel(4);
         let (_orders, receiver) = mpsc::channel(4);
         let drain = CancellationToken::new();
@@ -209,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_service_takes_the_place_of_a_socket() {
+    async fn service_in_this_process_answers_like_an_api_server() {
         let service = tower::service_fn(async |request: Request<RequestBody>| {
             let known = request.uri().path() == "/version";
             let answer = if known { r#"{"gitVersion":"v1.36.3"}"# } else { "{}" };
@@ -227,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_cluster_says_in_its_own_words_makes_no_line_of_the_log() {
+    async fn text_from_the_cluster_cannot_forge_a_line_of_the_log() {
         const FORGED: &str =
             "no\\n2026-01-01T00:00:00Z ERROR \\u001b[31mforged: all volumes are gone";
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -260,45 +267,46 @@ mod tests {
             ),
         });
         let (mailbox, mut incoming) = mpsc::channel(4);
-        let (orders, receiver) = mpsc::channel(4);
+        let (calls, receiver) = mpsc::channel(4);
         let action = teardown::action::Action::ReadPods {
             step: teardown::plan::StepId(0),
             namespace: "shop".into(),
         };
         let (run, recall) = (teardown::run::RunId::new("r"), CancellationToken::new());
-        orders.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
+        calls.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
         let cluster = Cluster { client, name: "fake".into(), chance: Chance::default() };
         let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
         let lines = || std::fs::read_to_string(file.path()).unwrap();
-        let awaited = ["cannot be discovered", "cannot be seen", "performed"];
+        let awaited =
+            ["cannot discover the kinds", "cannot be listed or watched", "call completed"];
         while !awaited.iter().all(|message| lines().contains(message)) {
-            let told = tokio::time::timeout(Duration::from_secs(300), incoming.recv()).await;
-            assert!(matches!(told, Ok(Some(_))), "{}", lines());
+            let received = tokio::time::timeout(Duration::from_secs(300), incoming.recv()).await;
+            assert!(matches!(received, Ok(Some(_))), "{}", lines());
         }
         task.abort();
         for line in lines().lines() {
             assert!(!line.contains(char::is_control), "{line:?}");
-            // A version that is missing has to be called something; of a message nothing is repeated.
+            // The name of a hidden group version is logged; no part of a message is.
             assert!(!line.contains("forged") || line.contains("version="), "{line:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hub_that_is_gone_ends_it_with_an_error() {
+    async fn cluster_whose_hub_is_gone_ends_with_an_error() {
         let (mailbox, incoming) = mpsc::channel(4);
-        let (orders, receiver) = mpsc::channel(4);
+        let (calls, receiver) = mpsc::channel(4);
         drop(incoming);
         let ended = cluster().run(mailbox, receiver, CancellationToken::new()).await;
         assert!(matches!(ended, Err(RunError::HubGone)), "{ended:?}");
-        drop(orders);
+        drop(calls);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn orders_that_end_end_it_with_an_error() {
+    async fn cluster_whose_call_requests_end_ends_with_an_error() {
         let (mailbox, _incoming) = mpsc::channel(4);
-        let (orders, receiver) = mpsc::channel(4);
-        drop(orders);
+        let (calls, receiver) = mpsc::channel(4);
+        drop(calls);
         let ended = cluster().run(mailbox, receiver, CancellationToken::new()).await;
-        assert!(matches!(ended, Err(RunError::Ended("performing"))), "{ended:?}");
+        assert!(matches!(ended, Err(RunError::Ended("executing calls"))), "{ended:?}");
     }
 }

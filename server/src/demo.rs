@@ -1,5 +1,5 @@
-//! The dashboard without a cluster: the sandbox in this process in place of one, and the game that is played with it.
-//! Nothing else of the server knows that it is not a real one.
+//! The demo: the dashboard with a simulated cluster in this process, and the faults that can be switched on in it. No
+//! other module of the server knows that the cluster is not real, except for the demo's controls on the page.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,43 +27,43 @@ use tokio::{
 
 use crate::{cluster::Cluster, hub::Incoming};
 
-/// What begins by itself, such as the end of an incident's script, is told this soon.
+/// The time between two reports of changes that the simulation makes by itself, such as the end of an incident.
 const LOOK: Duration = Duration::from_millis(500);
-/// The seed of all chance: everybody plays the same game.
+/// The seed of the simulation, so that every demo is the same.
 const SEED: u64 = 1;
-/// The name of the cluster.
+/// The cluster's name.
 const NAME: &str = "sandbox";
 
-/// Why there is no sandbox.
+/// The reason why the demo cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoClusterError {
-    /// It is neither a world nor a file.
+    /// The argument is neither a world nor a file.
     #[error("--sandbox {0:?} is neither a world ({known}) nor a file", known = world::names().collect::<Vec<_>>().join(", "))]
     Unknown(String),
     /// The file cannot be read.
     #[error("{path} cannot be read")]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The file is there, and is no world.
+    /// The file is not a world.
     #[error(
-        "{world} is no world of the sandbox: it is a JSON list of objects, or what `kubectl get -o json` prints; beside it may lie a script of faults with the ending .faults"
+        "{world} cannot be read as a world of the sandbox; give a JSON list of objects as `kubectl get -o json` prints it, and optionally a file of faults beside it with the ending .faults"
     )]
     Broken {
-        /// Its name or path.
+        /// The name or path of the world.
         world: String,
-        /// What is wrong with it.
+        /// The problem in the file.
         source: WorldError,
     },
-    /// There is no port for kubectl.
-    #[error("the sandbox finds no port to listen on")]
+    /// The operating system gives no port for kubectl.
+    #[error("the sandbox cannot listen on a port of this machine for kubectl")]
     Port(#[source] std::io::Error),
 }
 
-/// A sandbox and the game that is played with it. Clones play the same one.
+/// A simulated cluster and its fault switches. Clones share both.
 #[derive(Clone)]
 pub struct DemoCluster {
     sandbox: Sandbox,
@@ -72,7 +72,7 @@ pub struct DemoCluster {
 }
 
 impl DemoCluster {
-    /// Sets a world up: of this name, of this file, or all worlds side by side.
+    /// Starts a world by its name or from a file, or all worlds together.
     ///
     /// # Errors
     /// [`DemoClusterError`].
@@ -87,7 +87,7 @@ impl DemoCluster {
             },
         };
         let mut control_plane = ControlPlane::new(Timestamp::now(), SEED, Timing::default());
-        // It would grow for as long as this runs, and nobody asks for it.
+        // The log would grow as long as the process runs, and nothing reads it.
         control_plane.cluster.log.stop();
         control_plane.run_until_idle();
         game.set_up(&mut control_plane).map_err(broken)?;
@@ -103,7 +103,7 @@ impl DemoCluster {
         Cluster::served_by(self.sandbox.clone(), NAME)
     }
 
-    /// Listens for kubectl on a free port of this machine, and writes the kubeconfig that leads there.
+    /// Listens for kubectl on a free port of this machine, and writes a kubeconfig for it.
     ///
     /// # Errors
     /// [`DemoClusterError::Port`], [`DemoClusterError::Unreadable`] where the kubeconfig cannot be written.
@@ -118,9 +118,9 @@ impl DemoCluster {
         Ok(async move { port.serve(&sandbox).await })
     }
 
-    /// Tells the hub how the game stands, now and whenever that changes, for ever or until the hub has ended.
+    /// Reports the state of the demo to the hub now and after each change, until the hub ends.
     pub async fn tell(self, mailbox: mpsc::Sender<Incoming>) {
-        let mut told = None;
+        let mut reported = None;
         let mut looks = tokio::time::interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -135,10 +135,10 @@ impl DemoCluster {
                 tracing::error!(controller = panic.controller, why = ?panic.message, "a controller of the sandbox panicked");
             }
             let card = self.card();
-            if told.as_ref() == Some(&card) {
+            if reported.as_ref() == Some(&card) {
                 continue;
             }
-            told = Some(card.clone());
+            reported = Some(card.clone());
             let seen = vec![Observation::Pace(card.speed), Observation::Demo(card)];
             if mailbox.send(Incoming::Observed(seen)).await.is_err() {
                 return;
@@ -146,7 +146,7 @@ impl DemoCluster {
         }
     }
 
-    /// Plays.
+    /// Executes a command of the demo's controls.
     ///
     /// # Errors
     /// [`DemoError`] where there is nothing of that name.

@@ -103,16 +103,18 @@
 
 mod access;
 mod body;
+mod demo;
 mod error;
 mod events;
 mod feed;
 mod guard;
 mod guarded_stream;
 mod headers;
+mod hex;
 mod page;
 mod plain;
 mod plans;
-mod demo;
+mod printable;
 mod runs;
 mod serve;
 mod session;

@@ -1,4 +1,5 @@
-//! The process: what the cluster says goes to the hub, what the hub decides goes to the cluster and to every browser.
+//! The server process. The cluster's observations go to the hub; the hub's decisions go to the cluster and to every
+//! browser.
 #![warn(missing_docs)]
 
 pub mod args;
@@ -28,24 +29,25 @@ use crate::{
     shutdown::Signals,
 };
 
-/// Runs until a signal comes or something that should not end has ended.
+/// Runs until a signal arrives or a task ends unexpectedly.
 ///
 /// # Errors
-/// What kept it from starting or from going on, with what to do about it.
+/// Returns the reason why the server cannot start or continue, with advice.
 pub fn run(args: Args) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(start(args))
 }
 
 async fn start(args: Args) -> anyhow::Result<()> {
     let Args { context, kubeconfig, sandbox, address, port, state, site, name, log } = args;
-    let filter = EnvFilter::try_new(&log).context("--log is no filter; see its help")?;
+    let filter = EnvFilter::try_new(&log).context("--log is not a filter; use a level such as `info`, or a list such as `info,server::http=debug`")?;
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(colours)
         .init();
-    let signals = Signals::listen().context("cannot listen to signals")?;
+    let signals =
+        Signals::listen().context("cannot install the handlers for SIGINT and SIGTERM")?;
 
     let site = Site::open(&site)?;
     let mut asides = JoinSet::new();
@@ -65,7 +67,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
                 "kubectl --kubeconfig {} get pods -A looks at the sandbox.",
                 kubeconfig.display()
             );
-            // Its objects end with it, and so do the runs that took them apart.
+            // The sandbox's objects end with the process, so its runs need no journal on disk.
             (state, Journal::in_memory(), demo.cluster(), Some(demo))
         }
     };
@@ -79,8 +81,8 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let (out, calls) = mpsc::channel(hub::CALLS);
     let hub = Hub::open(cluster.name().to_owned(), inbox, out, journal)
         .context(
-        "the journal cannot be read. The runs that are open are in it, so mend its disk first if that fails or is full; \
-         only if the file itself is damaged, move it away to start without them",
+        "the journal cannot be read. It holds the open runs, so first repair its disk or make room on it. \
+         Only if the file itself is damaged, move it away to start without these runs",
     )?;
     if let Some(demo) = demo.clone() {
         asides.spawn(demo.tell(mailbox.clone()));
@@ -90,7 +92,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let router = http::router(app);
 
     eprintln!("unwind serves {} on this machine. Open, once:", cluster.name());
-    // The one line a program that starts us reads.
+    // A program that starts the server reads this line.
     #[expect(clippy::print_stdout, reason = "the URL is the program's output")]
     {
         println!("{}", link.url());
@@ -114,7 +116,7 @@ async fn connect(access: Access) -> anyhow::Result<Cluster> {
     })
 }
 
-/// Everything at once. Whatever ends without having been asked to ends the rest.
+/// Runs all tasks. A task that ends without being asked to ends the others.
 async fn supervise(
     cluster: Cluster,
     hub: Hub,
@@ -133,14 +135,16 @@ async fn supervise(
             ended
         };
         let (watched, ()) = tokio::join!(watching, serving);
-        watched.context("lost the cluster")?;
-        // Last of all: answers that came while the rest drained are journaled.
+        watched.context(
+            "the connection to the cluster ended, so nothing more is observed or deleted",
+        )?;
+        // The hub ends last, so that it journals the answers that arrive during shutdown.
         hub_drain.cancel();
         Ok(())
     };
     let hub = async {
-        let ended = hub.await.context("the hub failed")?.context(
-            "the hub cannot go on: nothing more is deleted. What was begun is in the journal and goes on at the next start; \
+        let ended = hub.await.context("the hub panicked; restart the server")?.context(
+            "the hub ended, so nothing more is deleted. Open runs are in the journal and continue at the next start; \
              if the journal cannot be written, make room on its disk first",
         );
         drain.cancel();

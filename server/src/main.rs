@@ -1,4 +1,4 @@
-//! `unwind`: takes a Kubernetes application apart in proven order.
+//! `unwind` tears a Kubernetes application down in order.
 
 use std::process::ExitCode;
 

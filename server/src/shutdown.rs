@@ -1,18 +1,18 @@
-//! How the process ends: the first signal asks everybody to finish, the second does not wait for them.
+//! Shutdown by signals. The first signal asks all tasks to finish; the second ends the process at once.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// A second signal came before everybody had finished.
+/// A second signal arrived before all tasks had finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a second signal came before everything had ended; open runs go on from the journal at the next start"
+    "a second signal ended the process before all calls were answered; open runs continue from the journal at the next start"
 )]
 pub struct Aborted;
 
-/// The signals that end the process, listened to from the moment it is made.
+/// Handlers for the signals that end the process.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: Signal,
@@ -20,10 +20,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Listens to SIGINT and SIGTERM.
+    /// Installs handlers for SIGINT and SIGTERM.
     ///
     /// # Errors
-    /// Where the operating system refuses a handler.
+    /// Returns the operating system's error if it refuses a handler.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -31,17 +31,17 @@ impl Signals {
         })
     }
 
-    /// Cancels `drain` at the first signal and ends at the second. Its caller waits for whatever ends first: this, or
-    /// everything that the drain token ends.
+    /// Cancels `drain` at the first signal and returns at the second. The caller waits for this future or for the tasks
+    /// that `drain` ends, whichever comes first.
     pub async fn drain_then_abort(mut self, drain: CancellationToken) -> Aborted {
         let name = self.next().await;
         tracing::info!(
             signal = name,
-            "ending: streams are told to reconnect, calls on their way are awaited"
+            "shutting down: streams end, and calls in flight are awaited"
         );
         drain.cancel();
         let name = self.next().await;
-        tracing::warn!(signal = name, "ending at once");
+        tracing::warn!(signal = name, "shutting down at once, without waiting for calls in flight");
         Aborted
     }
 

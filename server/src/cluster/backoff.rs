@@ -1,18 +1,18 @@
-//! How long to wait before trying again.
+//! Retry delay: exponential backoff with jitter.
 
 use std::time::Duration;
 
 use crate::chance::Chance;
 
-/// The first wait, as client-go's reflector has it.
-const FIRST: Duration = Duration::from_millis(800);
-/// The longest.
-const LONGEST: Duration = Duration::from_secs(30);
+/// The first delay, as in client-go's reflector.
+const INITIAL: Duration = Duration::from_millis(800);
+/// The longest delay.
+const MAX: Duration = Duration::from_secs(30);
 
-/// The wait after this many failures in a row: doubled for each, at most half a minute, and spread so that a hundred
-/// watches that failed together do not come back together.
+/// The delay after this many failures in a row. It doubles with each failure, up to 30 s. The jitter keeps a hundred
+/// watches that failed together from retrying together.
 pub(super) fn backoff(failures: u32, chance: &Chance) -> Duration {
-    chance.spread((FIRST * 2_u32.saturating_pow(failures.saturating_sub(1).min(10))).min(LONGEST))
+    chance.spread((INITIAL * 2_u32.saturating_pow(failures.saturating_sub(1).min(10))).min(MAX))
 }
 
 #[cfg(test)]
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_doubles_up_to_half_a_minute() {
+    fn backoff_doubles_up_to_30_seconds() {
         for (failures, about) in
             [(0, 0.8), (1, 0.8), (2, 1.6), (5, 12.8), (7, 30.0), (u32::MAX, 30.0)]
         {

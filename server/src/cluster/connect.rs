@@ -1,5 +1,5 @@
-//! Where the cluster is and who we are to it: a kubeconfig, or the Pod we run in. Nothing is sent here, so an API
-//! server that does not answer is no error yet.
+//! Finds the cluster's address and credentials in a kubeconfig, or in the Pod that the server runs in. This module sends
+//! no request, so an API server that does not answer is not an error here.
 
 use std::{
     error::Error,
@@ -17,86 +17,86 @@ use super::text::bounded;
 
 /// A TCP and TLS handshake that takes longer will not succeed either; kube's default is 30 s.
 const CONNECT: Duration = Duration::from_secs(5);
-/// For writing a request of at most a few hundred bytes; kube's default is 295 s.
+/// The deadline to write a request of at most a few hundred bytes; kube's default is 295 s.
 const WRITE: Duration = Duration::from_secs(10);
 
-/// Which cluster, and as whom.
+/// The choice of cluster and user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// The kubeconfig; none for `KUBECONFIG`, then `~/.kube/config`, then the Pod's own ServiceAccount.
+    /// The kubeconfig; `None` for `KUBECONFIG`, then `~/.kube/config`, then the Pod's ServiceAccount.
     pub kubeconfig: Option<PathBuf>,
-    /// The context; none for the current one.
+    /// The context; `None` for the current one.
     pub context: Option<String>,
 }
 
-/// Why there is no way to the cluster.
+/// The reason why there is no connection to the cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Neither a kubeconfig nor a ServiceAccount is there.
+    /// There is neither a kubeconfig nor a ServiceAccount.
     #[error("no kubeconfig found, and this is not a Pod")]
     NoKubeconfig,
-    /// A kubeconfig was named that is not there.
+    /// The named kubeconfig does not exist.
     #[error("kubeconfig {0} does not exist")]
     Missing(PathBuf),
     /// The kubeconfig cannot be read.
     #[error("kubeconfig {path} cannot be read")]
     Unreadable {
-        /// Its path.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The kubeconfig is no kubeconfig. What is wrong is told without quoting the file: it holds credentials.
+    /// The file is not a kubeconfig. The message does not quote the file, because it holds credentials.
     #[error("kubeconfig is not valid YAML of kind Config")]
     Broken,
-    /// Files in `KUBECONFIG` do not go together.
-    #[error("the files in KUBECONFIG do not go together")]
+    /// The files in `KUBECONFIG` cannot be merged.
+    #[error("the files in KUBECONFIG cannot be merged")]
     Unmergeable(#[source] KubeconfigError),
-    /// No context is current and none was named.
-    #[error("no context is current in the kubeconfig")]
+    /// There is no current context and none was named.
+    #[error("the kubeconfig has no current context")]
     NoContext {
-        /// The contexts there are.
+        /// The contexts in the kubeconfig.
         known: Vec<String>,
     },
     /// The context is not in the kubeconfig.
     #[error("no context is called {context:?} in the kubeconfig")]
     UnknownContext {
-        /// The context.
+        /// The name of the context.
         context: String,
-        /// The contexts there are.
+        /// The contexts in the kubeconfig.
         known: Vec<String>,
     },
     /// The context names a cluster that is not in the kubeconfig.
     #[error("context {context:?} names a cluster that is not in the kubeconfig")]
     UnknownCluster {
-        /// The context.
+        /// The name of the context.
         context: String,
     },
     /// The context names a user that is not in the kubeconfig.
     #[error("context {context:?} names a user that is not in the kubeconfig")]
     UnknownUser {
-        /// The context.
+        /// The name of the context.
         context: String,
     },
-    /// The cluster's address is missing or none.
+    /// The cluster's address is missing or not a URL.
     #[error("the cluster's server address is missing or not a URL")]
     BadServer,
-    /// A certificate or key is missing or broken.
+    /// A certificate or key is missing or invalid.
     #[error("a certificate or key of the kubeconfig cannot be used: {0}")]
     Certificates(String),
-    /// The way leads through a proxy that we cannot use.
+    /// The kubeconfig or `HTTPS_PROXY` names a proxy of an unsupported kind.
     #[error("the proxy of the kubeconfig or of HTTPS_PROXY cannot be used")]
     Proxy,
     /// The user's credentials are incomplete.
     #[error("the user's credentials cannot be used: {0}")]
     Credentials(String),
-    /// We run in a Pod whose ServiceAccount is not mounted.
+    /// The server runs in a Pod whose ServiceAccount is not mounted.
     #[error("the Pod's ServiceAccount cannot be used: {0}")]
     InCluster(String),
 }
 
 impl ConnectError {
-    /// What a person can do about it, in a sentence.
+    /// Advice for the person, in one sentence.
     pub fn advice(&self) -> String {
         let choose = |known: &[String]| match known {
             [] => "The kubeconfig has no contexts at all: point --kubeconfig at another file."
@@ -111,7 +111,7 @@ impl ConnectError {
             Self::Unreadable { path, .. } => {
                 format!("Make {} a file that this user may read.", path.display())
             }
-            Self::Broken => "Check it with `kubectl config view`, which says the line.".to_owned(),
+            Self::Broken => "Check it with `kubectl config view`, which names the line.".to_owned(),
             Self::Unmergeable(_) => "Name a single file with --kubeconfig.".to_owned(),
             Self::NoContext { known } | Self::UnknownContext { known, .. } => choose(known),
             Self::UnknownCluster { context } | Self::UnknownUser { context } => {
@@ -119,7 +119,7 @@ impl ConnectError {
             }
             Self::BadServer => "Set it with `kubectl config set-cluster NAME --server=https://HOST:PORT`.".to_owned(),
             Self::Certificates(_) => {
-                "Check that the files the kubeconfig names exist and hold PEM; fetch the kubeconfig anew if they expired.".to_owned()
+                "Check that the files the kubeconfig names exist and hold PEM; fetch the kubeconfig again if they expired.".to_owned()
             }
             Self::Proxy => {
                 "Unset HTTPS_PROXY or remove proxy-url from the kubeconfig's cluster, and make the API server reachable directly.".to_owned()
@@ -132,10 +132,10 @@ impl ConnectError {
     }
 }
 
-/// The client and the cluster's name.
+/// Returns the client and the cluster's name.
 pub(super) async fn connect(access: &Access) -> Result<(Client, String), ConnectError> {
     let (mut config, name) = config(access).await?;
-    // Its own loop would hide 429 from the window and spend minutes inside one call.
+    // kube's own retries would hide 429 from the concurrency limit and spend minutes inside one call.
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT);
     config.write_timeout = Some(WRITE);
@@ -169,7 +169,7 @@ async fn config(access: &Access) -> Result<(Config, String), ConnectError> {
     else {
         return Err(ConnectError::UnknownContext { context, known });
     };
-    // kube takes a missing user for an anonymous one; everything would then be forbidden without a word of why.
+    // kube treats a missing user as anonymous. Every request would then be forbidden without a reason.
     if let Some(user) = found.user.as_ref().filter(|user| !user.is_empty())
         && kubeconfig.auth_infos.iter().all(|named| named.name != *user)
     {
@@ -181,7 +181,7 @@ async fn config(access: &Access) -> Result<(Config, String), ConnectError> {
         .await
         .map_err(|error| incomplete(error, &context, known))?;
     let host = config.cluster_url.host().ok_or(ConnectError::BadServer)?;
-    // kube takes HTTPS_PROXY for every address; what listens on this machine is not behind a proxy.
+    // kube uses HTTPS_PROXY for every address, but an address of this machine is never behind a proxy.
     if is_loopback(host) {
         config.proxy_url = None;
     }
@@ -194,8 +194,8 @@ fn is_loopback(host: &str) -> bool {
         || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The kubeconfig that applies; none where there is none and none was asked for. As kubectl does, files in
-/// `KUBECONFIG` that do not exist are skipped.
+/// Reads the kubeconfig; `None` if there is none and none was named. Files in `KUBECONFIG` that do not exist are
+/// skipped, as kubectl does.
 fn kubeconfig(access: &Access) -> Result<Option<Kubeconfig>, ConnectError> {
     if let Some(path) = &access.kubeconfig {
         return read(path).map(Some);
@@ -255,7 +255,7 @@ fn unusable(error: kube::Error) -> ConnectError {
     match error {
         kube::Error::ProxyProtocolUnsupported { .. }
         | kube::Error::ProxyProtocolDisabled { .. } => ConnectError::Proxy,
-        // What an exec plugin printed may hold a token.
+        // The output of an exec plugin may hold a token.
         kube::Error::Auth(kube::client::AuthError::AuthExecRun { cmd, .. }) => {
             ConnectError::Credentials(bounded(&format!("{cmd} failed")))
         }
@@ -267,7 +267,7 @@ fn unusable(error: kube::Error) -> ConnectError {
     }
 }
 
-/// The cause at the bottom: kube's errors repeat theirs.
+/// The innermost cause, because kube's errors repeat their causes.
 fn innermost(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(cause) = error.source() {
@@ -290,7 +290,7 @@ mod tests {
 
     use super::*;
 
-    /// Connects by a kubeconfig of this text and context.
+    /// Connects with a kubeconfig of this text and context.
     async fn connected(
         text: &str,
         context: Option<&str>,
@@ -306,7 +306,7 @@ mod tests {
         connected
     }
 
-    /// The name of the cluster that it leads to.
+    /// The name of the cluster that the kubeconfig leads to.
     async fn check(text: &str, context: Option<&str>) -> Result<String, ConnectError> {
         connected(text, context).await.map(|(_, name)| name)
     }
@@ -334,12 +334,12 @@ users:
 ";
 
     #[tokio::test]
-    async fn the_current_context_is_the_name() {
+    async fn current_context_is_the_clusters_name() {
         assert_eq!(check(WHOLE, None).await.unwrap(), "dev");
     }
 
     #[tokio::test]
-    async fn every_fault_has_a_name_and_advice() {
+    async fn every_invalid_kubeconfig_has_an_error_with_advice() {
         let cases: [(&str, Option<&str>, &str, &str); 9] = [
             (
                 WHOLE,
@@ -374,7 +374,12 @@ users:
                 "hold PEM",
             ),
             ("token: [very-secret", None, "kubeconfig is not valid YAML", "kubectl config view"),
-            ("apiVersion: v1\nkind: Config\n", None, "no context is current", "no contexts at all"),
+            (
+                "apiVersion: v1\nkind: Config\n",
+                None,
+                "the kubeconfig has no current context",
+                "no contexts at all",
+            ),
         ];
         for (text, context, message, advice) in cases {
             let error = check(text, context).await.unwrap_err();
@@ -384,7 +389,8 @@ users:
         }
     }
 
-    /// An API server that answers its first request with this status, every other one with 200; and how many came.
+    /// An API server that answers its first request with this status and every other one with 200, and the number of
+    /// requests.
     async fn busy_once(status: &'static str) -> (std::net::SocketAddr, Arc<AtomicU32>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -408,7 +414,7 @@ users:
     }
 
     #[tokio::test]
-    async fn a_busy_api_server_is_asked_once() {
+    async fn request_to_a_busy_api_server_is_not_retried() {
         for status in ["429 Too Many Requests", "503 Service Unavailable", "504 Gateway Timeout"] {
             let (address, asked) = busy_once(status).await;
             let text = WHOLE.replace("https://127.0.0.1:6443", &format!("http://{address}"));
@@ -421,7 +427,7 @@ users:
     }
 
     #[tokio::test]
-    async fn a_named_file_must_be_there_and_readable() {
+    async fn named_kubeconfig_that_is_missing_or_unreadable_is_an_error() {
         let at = |path: &str| Access { kubeconfig: Some(path.into()), context: None };
         let missing = connect(&at("/nowhere/config")).await.err().unwrap();
         assert!(matches!(missing, ConnectError::Missing(_)), "{missing:?}");

@@ -1,9 +1,9 @@
-//! From what the API server sends to what is kept: slim structs that name only the fields edges and verdicts need, so
-//! that all else (managed fields, annotations, the data of Secrets and ConfigMaps) is skipped while it is being read.
+//! Converts the API server's JSON to objects. The structs have only the fields that edges and diagnoses need. All other
+//! fields (managed fields, annotations, the data of Secrets and ConfigMaps) are skipped while the JSON is read.
 //!
-//! Kinds whose metadata says enough are asked for as `PartialObjectMetadata`, Secrets and ConfigMaps among them: their
-//! data never leaves the API server. An object that cannot be read is an error, never a half-read object: a Pod whose
-//! volumes went unnoticed would make its claim look unused.
+//! Kinds whose metadata is enough are requested as `PartialObjectMetadata`. Secrets and ConfigMaps are among them, so
+//! that their data never leaves the API server. An object that cannot be read is an error, never a partial object: a Pod
+//! without its volumes would make its claim look unused.
 
 mod access;
 mod extension;
@@ -25,20 +25,20 @@ use teardown::{
 
 use super::interner::Interner;
 
-/// Why an object could not be read; says where in it, never what it holds.
+/// The reason why an object cannot be read. It names the position, never the content.
 pub(super) type Unreadable = serde_json::Error;
 
-/// The media type a kind is asked for in: the whole object where its fields matter, its metadata alone everywhere else.
+/// The media type of requests for a kind: the whole object if its fields matter, else only its metadata.
 ///
-/// Aggregated API servers need not know `PartialObjectMetadata`, so whole objects are accepted in its stead (as
-/// client-go's metadata client does), except for Secrets and ConfigMaps: their data is not even to be sent.
+/// Aggregated API servers need not know `PartialObjectMetadata`, so whole objects are accepted too, as client-go's
+/// metadata client does. Secrets and ConfigMaps are the exception, because their data must not be sent.
 pub(super) fn media_type(kind: &Kind) -> &'static str {
-    if reader(kind).is_some() { super::request::JSON } else { sight_media_type(kind) }
+    if reader(kind).is_some() { super::request::JSON } else { metadata_media_type(kind) }
 }
 
-/// `meta.k8s.io/v1 PartialObjectMetadata`, and its list and watch events.
+/// `PartialObjectMetadata` of `meta.k8s.io/v1`, for objects and for watch events.
 pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-/// The same for a list.
+/// `PartialObjectMetadataList` of `meta.k8s.io/v1`.
 pub(super) const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const METADATA_IF_POSSIBLE: &str =
@@ -46,15 +46,15 @@ const METADATA_IF_POSSIBLE: &str =
 const METADATA_LIST_IF_POSSIBLE: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
-/// As [`media_type`], for a read or a DELETE of one object of which only its metadata matters, whatever its kind.
-pub(super) fn sight_media_type(kind: &Kind) -> &'static str {
+/// The media type for a GET or DELETE of one object, of which only the metadata is used.
+pub(super) fn metadata_media_type(kind: &Kind) -> &'static str {
     match (&*kind.group, &*kind.kind) {
         ("", "Secret" | "ConfigMap") => METADATA,
         _ => METADATA_IF_POSSIBLE,
     }
 }
 
-/// As [`media_type`], for a list.
+/// The media type for a list; see [`media_type`].
 pub(super) fn list_media_type(kind: &Kind) -> &'static str {
     match media_type(kind) {
         METADATA => METADATA_LIST,
@@ -63,8 +63,8 @@ pub(super) fn list_media_type(kind: &Kind) -> &'static str {
     }
 }
 
-/// Reads one object of this kind. None for an object without a UID: some aggregated API servers serve projections that
-/// are stored nowhere and cannot be deleted.
+/// Reads one object of this kind. Returns `None` for an object without a UID: some aggregated API servers serve
+/// projections that are stored nowhere and cannot be deleted.
 pub(super) fn object(
     kind: &Arc<Kind>,
     json: &str,
@@ -73,7 +73,7 @@ pub(super) fn object(
     Ok(object_and_version(kind, json, names)?.map(|(object, _)| object))
 }
 
-/// As [`object`], with its resource version, which nobody needs once its watch has gone on.
+/// Like [`object`], with the resource version, which only the watch needs.
 pub(super) fn object_and_version(
     kind: &Arc<Kind>,
     json: &str,
@@ -94,7 +94,7 @@ pub(super) fn uid_and_version(json: &str) -> Result<(Option<Uid>, String), Unrea
     Ok((meta.uid.map(Uid::new), meta.resource_version))
 }
 
-/// Reads a Pod as a consistent read reports it.
+/// Reads a Pod of a consistent list.
 pub(super) fn pod_sight(
     kind: &Arc<Kind>,
     json: &str,
@@ -117,28 +117,28 @@ pub(super) fn pod_sight(
     }))
 }
 
-/// What a read of one object is judged by.
+/// The metadata that decides the outcome of a read of one object.
 #[derive(Debug)]
-pub(super) struct Sight {
+pub(super) struct Metadata {
     pub(super) uid: Option<Uid>,
     pub(super) terminating: bool,
 }
 
-/// Reads what a GET showed.
-pub(super) fn sight(json: &[u8]) -> Result<Sight, Unreadable> {
+/// Reads the metadata in the answer to a GET.
+pub(super) fn metadata(json: &[u8]) -> Result<Metadata, Unreadable> {
     let Envelope { metadata } = serde_json::from_slice(json)?;
-    Ok(Sight {
+    Ok(Metadata {
         uid: metadata.uid.map(Uid::new),
         terminating: metadata.deletion_timestamp.is_some(),
     })
 }
 
-/// One page of a list, its objects not read yet.
+/// One page of a list, with the JSON of its objects.
 #[derive(Debug, Deserialize)]
 pub(super) struct Page<'a> {
     /// `metadata`.
     pub(super) metadata: PageMeta,
-    /// The objects; `null` from servers that write an empty Go slice so.
+    /// The objects; a Go server may write `null` for an empty list.
     #[serde(borrow, default)]
     pub(super) items: Option<Vec<&'a RawValue>>,
 }
@@ -147,17 +147,17 @@ pub(super) struct Page<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PageMeta {
-    /// Where a watch goes on from.
+    /// The position where a watch continues.
     pub(super) resource_version: String,
-    /// For the next page; empty on the last.
+    /// The token of the next page; empty on the last page.
     #[serde(rename = "continue")]
     pub(super) next: String,
 }
 
 type Reader = fn(&str) -> Result<(Meta, Facts), Unreadable>;
 
-/// How a kind with facts is read; none where its metadata is all that is asked for. What is not served any more
-/// (`extensions`, the beta groups before 1.25) is not here.
+/// The function that reads a kind with facts; `None` if only its metadata is used. Groups that are no longer served
+/// (`extensions`, the beta groups before 1.25) are not listed.
 fn reader(kind: &Kind) -> Option<Reader> {
     Some(match (&*kind.group, &*kind.kind) {
         ("", "Pod") => pod::read,
@@ -261,7 +261,7 @@ fn meta(json: &str) -> Result<Meta, Unreadable> {
     serde_json::from_str(json).map(|Envelope { metadata }| metadata)
 }
 
-/// An object of the usual shape.
+/// An object with `metadata`, `spec` and `status`.
 #[derive(Deserialize)]
 #[serde(bound = "S: DeserializeOwned + Default, T: DeserializeOwned + Default")]
 struct Whole<S, T> {
@@ -272,7 +272,7 @@ struct Whole<S, T> {
     status: T,
 }
 
-/// A part of an object that is not read.
+/// A field that is skipped.
 #[derive(Debug, Default)]
 struct Unread;
 
@@ -282,14 +282,14 @@ impl<'de> Deserialize<'de> for Unread {
     }
 }
 
-/// `null` is the default: Go writes a nil slice or map so where the field has no `omitempty`.
+/// Reads `null` as the default. Go writes `null` for a nil slice or map without `omitempty`.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// A reference that has only a name: `v1.LocalObjectReference` and its likes.
+/// A reference with only a name, such as `v1.LocalObjectReference`.
 #[derive(Debug, Default, Deserialize)]
 struct Named {
     #[serde(default)]
@@ -297,7 +297,7 @@ struct Named {
 }
 
 impl Named {
-    /// The name, if it is one.
+    /// The name, unless it is empty.
     fn get(&self) -> Option<&str> {
         self.name.as_deref().filter(|name| !name.is_empty())
     }

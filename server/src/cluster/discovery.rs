@@ -1,7 +1,8 @@
-//! Which kinds the API server serves, and which of its groups it cannot speak for.
+//! Discovery: finds the served kinds, and the group versions whose kinds are unknown.
 //!
-//! Aggregated discovery is two requests and says which group versions are stale. Where it is not offered (before 1.26,
-//! or behind some proxies) the same media type list falls back to plain discovery, one request per group version.
+//! Aggregated discovery takes two requests and names the stale group versions. If the API server does not offer it
+//! (before 1.26, or behind some proxies), the same `Accept` header falls back to plain discovery with one request per
+//! group version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,27 +19,27 @@ use super::{
     text::bounded,
 };
 
-/// For each discovery document. The API server answers from memory; a dead aggregated server costs it 5 s.
+/// The deadline of each document. The API server answers from memory; a dead aggregated server delays it by 5 s.
 const DOCUMENT: Duration = Duration::from_secs(10);
 
-/// `apidiscovery.k8s.io`, its beta for 1.26 to 1.29, and plain discovery.
+/// The `Accept` header: `apidiscovery.k8s.io`, its beta for 1.26 to 1.29, and plain discovery.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
-/// What discovery found. The order of versions is the API server's, the preferred first.
+/// The result of discovery. Versions are in the API server's order, the preferred one first.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Every kind that is worth watching, by group and plural, in each version that serves it.
+    /// The kinds to watch by group and plural, each with all its served versions.
     pub(super) kinds: BTreeMap<(String, String), Vec<Kind>>,
-    /// Group versions that could not be asked, such as `metrics.k8s.io/v1beta1`, and what was said of them. What they
-    /// serve is unknown: a kind that is missing because of them is not withdrawn.
-    pub(super) blind: BTreeMap<String, ApiProblem>,
+    /// Group versions that gave no answer, such as `metrics.k8s.io/v1beta1`, and the reason. Their kinds are unknown, so
+    /// a kind that is missing because of them is not withdrawn.
+    pub(super) hidden: BTreeMap<String, ApiProblem>,
 }
 
 impl Found {
-    /// Whether a kind of this group may be missing only because a version of its group could not be asked.
-    pub(super) fn is_blind_to(&self, group: &str) -> bool {
-        self.blind
+    /// Whether a kind of this group may be missing only because a version of the group is hidden.
+    pub(super) fn has_hidden_version(&self, group: &str) -> bool {
+        self.hidden
             .keys()
             .any(|version| version.rsplit_once('/').map_or("", |(group, _)| group) == group)
     }
@@ -48,14 +49,14 @@ impl Found {
     }
 }
 
-/// Why nothing at all was found.
+/// The reason why discovery as a whole failed.
 #[derive(Debug)]
 pub(super) enum DiscoveryError {
-    /// No answer.
+    /// The API server did not answer.
     Failure(Failure),
-    /// An answer, but no document.
+    /// The answer was not a discovery document.
     Refused {
-        /// What was wrong with it.
+        /// The problem with the answer.
         message: ApiProblem,
     },
 }
@@ -75,7 +76,7 @@ impl From<&DiscoveryError> for ApiProblem {
     }
 }
 
-/// Asks which kinds there are.
+/// Finds the served kinds.
 pub(super) async fn discover(client: &Client) -> Result<Found, DiscoveryError> {
     let mut found = Found::default();
     for root in ["/api", "/apis"] {
@@ -107,17 +108,18 @@ async fn document(client: &Client, path: &str, accept: &str) -> Result<Answer, D
     }
 }
 
-/// Reads the aggregated documents. A stale version may list nothing, or what it served before: neither is trusted.
+/// Reads an aggregated document. A stale version may list nothing, or the kinds it served before, so it is hidden.
 fn aggregated(groups: GroupDiscoveryList, found: &mut Found) {
     for group in groups.items {
         let name = group.metadata.name;
         for version in group.versions {
             if version.freshness.as_deref() == Some("Stale") {
-                blind(found, &name, &version.version, ProblemCode::Stale.into());
+                hide(found, &name, &version.version, ProblemCode::Stale.into());
                 continue;
             }
             for resource in version.resources {
-                // An aggregated server may serve kinds of another group under its path; the path is what is asked.
+                // An aggregated server may serve kinds of another group under its path. Requests go by the path, so the
+                // path's group counts.
                 let Some(kind) = resource.response_kind else { continue };
                 let verbs = &resource.verbs;
                 let namespaced = resource.scope.as_deref() == Some("Namespaced");
@@ -135,8 +137,8 @@ fn aggregated(groups: GroupDiscoveryList, found: &mut Found) {
     }
 }
 
-/// Asks each group version for its resources. One that fails is blind and the others go on; a connection that breaks
-/// ends it all.
+/// Asks each group version for its resources. A version that fails is hidden and the others continue; a connection that
+/// breaks ends discovery.
 async fn plain(
     client: &Client,
     versions: Vec<(String, String)>,
@@ -151,7 +153,7 @@ async fn plain(
         let answer = match document(client, &path, request::JSON).await {
             Ok(answer) => answer,
             Err(DiscoveryError::Refused { message, .. }) => {
-                blind(found, &group, &version, message);
+                hide(found, &group, &version, message);
                 continue;
             }
             Err(error @ DiscoveryError::Failure(_)) => return Err(error),
@@ -160,12 +162,12 @@ async fn plain(
             Ok(list) => list,
             Err(error) => {
                 let why = bounded(&error.to_string());
-                blind(found, &group, &version, ProblemCode::NotDiscovery { path, why }.into());
+                hide(found, &group, &version, ProblemCode::NotDiscovery { path, why }.into());
                 continue;
             }
         };
         for resource in list.resources {
-            // `pods/log` and its likes are subresources.
+            // A name with a slash, such as `pods/log`, is a subresource.
             if !resource.name.contains('/') {
                 let verbs = &resource.verbs;
                 offer(
@@ -183,9 +185,9 @@ async fn plain(
     Ok(())
 }
 
-fn blind(found: &mut Found, group: &str, version: &str, message: ApiProblem) {
+fn hide(found: &mut Found, group: &str, version: &str, message: ApiProblem) {
     let name = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    found.blind.insert(bounded(&name), message);
+    found.hidden.insert(bounded(&name), message);
 }
 
 fn offer(
@@ -201,7 +203,7 @@ fn offer(
     if !watchable || kind.is_empty() || is_noise(group, plural) {
         return;
     }
-    // They are part of paths and of lines in the log, and what an aggregated server says of itself nobody checks.
+    // These names become part of paths and of log lines, and an aggregated server can send any text.
     if [group, version, plural, kind].into_iter().all(is_plain) {
         found.add(Kind {
             group: group.into(),
@@ -212,35 +214,34 @@ fn offer(
         });
     } else {
         let name = bounded(plural);
-        blind(found, group, version, ProblemCode::InvalidName { name }.into());
+        hide(found, group, version, ProblemCode::InvalidName { name }.into());
     }
 }
 
-/// Letters, digits, and what stands between them in DNS names; empty for the core group.
+/// Whether the name has only letters, digits, `-` and `.`; the core group's name is empty.
 fn is_plain(name: &str) -> bool {
     name.len() <= 253 && name.bytes().all(|it| it.is_ascii_alphanumeric() || b"-.".contains(&it))
 }
 
-/// Kinds that no teardown ever turns on.
+/// Whether no teardown ever depends on the kind.
 fn is_noise(group: &str, plural: &str) -> bool {
     match (group, plural) {
-        // What happened, not what is: the busiest kinds of a cluster, and gone by themselves within the hour.
+        // Events are the busiest kinds of a cluster, and the API server removes them within the hour.
         ("" | "events.k8s.io", "events") => true,
-        // Heartbeats: every Node and every elected leader writes one every few seconds. What matters of them is asked
-        // for when a verdict needs it.
+        // Leases are heartbeats: every Node and every elected leader writes one every few seconds.
         ("coordination.k8s.io", "leases" | "leasecandidates") => true,
-        // Made from Services and Pods by the endpoint controllers, which also remove them; they change with every
-        // readiness probe and hold nothing up.
+        // The endpoint controllers create endpoints from Services and Pods, and remove them. They change with every
+        // readiness probe and block nothing.
         ("", "endpoints") | ("discovery.k8s.io", "endpointslices") => true,
-        // One per cluster IP, made and removed with its Service by the API server itself.
+        // The API server creates and removes an IPAddress with its Service.
         ("networking.k8s.io", "ipaddresses") => true,
-        // Free space as a storage driver reports it, again and again.
+        // Storage drivers report their free space here again and again.
         ("storage.k8s.io", "csistoragecapacities") => true,
-        // Which API server can read which version: one per kind, about the control plane alone.
+        // StorageVersions concern only the control plane: they say which API server can read which version.
         ("internal.apiserver.k8s.io", "storageversions") => true,
         // Measurements, not objects.
         ("metrics.k8s.io" | "custom.metrics.k8s.io" | "external.metrics.k8s.io", _) => true,
-        // Projections of other objects under the UIDs of those: seen twice, each would look like the other's end.
+        // These are projections of other objects with the same UIDs. Each would look like the end of the other.
         (
             "project.openshift.io" | "authorization.openshift.io" | "packages.operators.coreos.com",
             _,
@@ -249,7 +250,7 @@ fn is_noise(group: &str, plural: &str) -> bool {
     }
 }
 
-/// A discovery document in either shape; `kind` tells them apart.
+/// A discovery document of any form; `kind` distinguishes them.
 #[derive(Deserialize)]
 #[serde(tag = "kind")]
 enum Document {
@@ -337,7 +338,7 @@ struct GroupVersion {
 }
 
 impl GroupList {
-    /// Group and version of all, each group's preferred version first.
+    /// All pairs of group and version, each group's preferred version first.
     fn versions(self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for group in self.groups {
@@ -375,14 +376,14 @@ mod tests {
     use super::*;
     use crate::cluster::fake::{self, Reply, now};
 
-    /// What was found, as lines.
+    /// The result as lines.
     fn lines(found: &Found) -> Vec<String> {
         let kinds = found.kinds.values().map(|versions| {
             let served: Vec<_> = versions.iter().map(|kind| &*kind.version).collect();
             let scope = if versions[0].namespaced { "in namespaces" } else { "in the cluster" };
             format!("{} {} {} {scope}", versions[0].kind, versions[0].resource(), served.join(" "))
         });
-        kinds.chain(found.blind.keys().map(|version| format!("blind {version}"))).collect()
+        kinds.chain(found.hidden.keys().map(|version| format!("hidden {version}"))).collect()
     }
 
     const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
@@ -405,7 +406,7 @@ mod tests {
             {"version":"v1beta1","freshness":"Stale"}]}]}"#;
 
     #[tokio::test]
-    async fn aggregated_documents_are_two_requests() {
+    async fn aggregated_discovery_takes_two_requests() {
         let (client, log) =
             fake::client(|seen| now(200, if seen.path == "/api" { CORE } else { GROUPS }));
         let found = discover(&client).await.unwrap();
@@ -415,21 +416,21 @@ mod tests {
                 "Node nodes v1 in the cluster",
                 "Pod pods v1 in namespaces",
                 "HorizontalPodAutoscaler horizontalpodautoscalers.autoscaling v2 v1 in namespaces",
-                "blind wares.example.com/v1",
-                "blind wares.example.com/v1beta1",
+                "hidden wares.example.com/v1",
+                "hidden wares.example.com/v1beta1",
             ]
         );
         assert!(
-            found.is_blind_to("wares.example.com")
-                && !found.is_blind_to("")
-                && !found.is_blind_to("example.com")
+            found.has_hidden_version("wares.example.com")
+                && !found.has_hidden_version("")
+                && !found.has_hidden_version("example.com")
         );
         assert_eq!(log.lock().unwrap().len(), 2);
     }
 
-    /// Paths are made of names, and lines of the log.
+    /// Names become part of paths and of log lines.
     #[tokio::test]
-    async fn what_no_kind_may_be_called_is_not_watched() {
+    async fn kind_with_an_invalid_name_is_not_watched() {
         const FORGED: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[
             {"version":"v1","freshness":"Current","resources":[
                 {"resource":"x\nERROR forged","responseKind":{"kind":"X"},"scope":"Cluster","verbs":["list","watch"]},
@@ -440,12 +441,12 @@ mod tests {
         let found = discover(&client).await.unwrap();
         assert_eq!(
             lines(&found)[2..],
-            ["Z zs.example.com v1 in the cluster", "blind example.com/v1"]
+            ["Z zs.example.com v1 in the cluster", "hidden example.com/v1"]
         );
     }
 
     #[tokio::test]
-    async fn plain_documents_are_read_version_by_version() {
+    async fn plain_discovery_reads_each_group_version() {
         let (client, _) = fake::client(|seen| match &*seen.path {
             "/api" => now(200, r#"{"kind":"APIVersions","versions":["v1"]}"#),
             "/api/v1" => now(
@@ -475,13 +476,13 @@ mod tests {
                 "Pod pods v1 in namespaces",
                 "A as.example.com v1 v1beta1 in the cluster",
                 "B bs.example.com v1beta1 in the cluster",
-                "blind dead.example.com/v1",
+                "hidden dead.example.com/v1",
             ]
         );
     }
 
     #[tokio::test]
-    async fn no_document_is_an_error_and_nothing_is_found() {
+    async fn answer_without_a_document_is_an_error() {
         for reply in [
             || Reply::Broken,
             || Reply::Answer(403, "no".into()),

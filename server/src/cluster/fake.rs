@@ -1,4 +1,4 @@
-//! An API server in a closure, for tests: a request in, a response out, no socket and no clock.
+//! An API server in a closure, for tests. It maps a request to a response, without a socket and without a clock.
 
 use std::sync::{Arc, Mutex};
 
@@ -43,7 +43,7 @@ impl Seen {
     }
 }
 
-/// What the fake does with a request.
+/// The fake's reaction to a request.
 pub(super) enum Reply {
     /// A code and a body.
     Answer(u16, String),
@@ -53,9 +53,9 @@ pub(super) enum Reply {
     Dated(&'static str, String),
     /// The connection breaks.
     Broken,
-    /// Nothing ever comes.
+    /// The request is never answered.
     Silence,
-    /// 200 and whatever is sent here, until the sender is dropped; an error breaks the connection.
+    /// 200 with the chunks of this channel until the sender is dropped; an error breaks the connection.
     Stream(mpsc::UnboundedReceiver<Result<String, &'static str>>),
 }
 
@@ -72,12 +72,12 @@ pub(super) fn client(
     let service = service_fn(move |request: Request<kube::client::Body>| {
         let (answer, log) = (answer.clone(), seen_so_far.clone());
         async move {
-            let (parts, body) = request.into_parts();
+            let (namespace_watches, body) = request.into_parts();
             let body = body.collect().await.unwrap().to_bytes();
             let seen = Seen {
-                method: parts.method.to_string(),
-                path: parts.uri.to_string(),
-                accept: parts.headers["accept"].to_str().unwrap().to_owned(),
+                method: namespace_watches.method.to_string(),
+                path: namespace_watches.uri.to_string(),
+                accept: namespace_watches.headers["accept"].to_str().unwrap().to_owned(),
                 body: String::from_utf8(body.to_vec()).unwrap(),
             };
             log.lock().unwrap().push(seen.clone());
@@ -116,10 +116,10 @@ pub(super) fn now(code: u16, body: impl Into<String>) -> BoxFuture<'static, Repl
     Box::pin(std::future::ready(reply))
 }
 
-/// What was said, or what was found, as a test writes it.
+/// The quoted text or the code, in the form that tests compare.
 pub(super) fn words(problem: &ApiProblem) -> String {
     match problem {
-        ApiProblem::Quoted(said) => said.clone(),
-        ApiProblem::Code(fault) => format!("{fault:?}"),
+        ApiProblem::Quoted(text) => text.clone(),
+        ApiProblem::Code(code) => format!("{code:?}"),
     }
 }

@@ -1,5 +1,5 @@
-//! Which namespaces there are, as far as the watches know. Where a kind may not be listed as a whole it is watched in
-//! each of them.
+//! The namespaces that the watches know of. A kind that may not be listed in the whole cluster is watched in each of
+//! them.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -10,74 +10,76 @@ use std::{
 use teardown::{object::Uid, observation::Observation};
 use tokio::time::timeout;
 
-use super::told::{Hearer, Teller};
+use super::fair_watch::{FairReceiver, FairSender};
 
-/// Namespaces that one kind is watched in at once. Whoever may not list a kind as a whole has rights in a handful of
-/// namespaces; each one more is a request that is refused, for each of a hundred kinds, again and again.
-const MOST: usize = 64;
-/// How long the first list of Namespaces is waited for. Without it, what is seen elsewhere has to do.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The most namespaces that one kind is watched in at once. A user who may not list a kind in the whole cluster usually
+/// has rights in a few namespaces. Each further one costs a request per kind that is refused again and again.
+const MAX_WATCHED: usize = 64;
+/// The longest wait for the first list of Namespaces. After that the namespaces of other objects are used.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the watches know; each tells it what it sees.
+/// The shared knowledge, to which every watch adds its observations.
 #[derive(Debug)]
 pub(super) struct Namespaces {
-    known: Teller<Known>,
+    known: FairSender<Known>,
 }
 
-/// What is known, and when it changes.
+/// A reader's handle, which also waits for changes.
 #[derive(Clone, Debug)]
 pub(super) struct View {
-    known: Hearer<Known>,
+    known: FairReceiver<Known>,
 }
 
 #[derive(Debug)]
 struct Known {
-    /// The one that the credentials name, the likeliest to have rights in.
+    /// The namespace of the credentials, where rights are most likely.
     own: Arc<str>,
-    /// The names of all, by the UIDs of the Namespaces; none before they were listed.
+    /// All names by the UIDs of the Namespaces; `None` before they were listed.
     listed: Option<HashMap<Uid, Arc<str>>>,
-    /// Whether Namespaces cannot be seen.
+    /// Whether Namespaces cannot be listed.
     hidden: bool,
-    /// Those that objects are in: all there is to go by where Namespaces may not be listed.
+    /// The namespaces of the objects seen so far, used if Namespaces may not be listed.
     named: BTreeSet<Arc<str>>,
 }
 
 impl Namespaces {
-    /// None is known but that of the credentials.
+    /// Starts with the namespace of the credentials only.
     pub(super) fn new(own: &str) -> Self {
         let own: Arc<str> = own.into();
         let named = [own.clone()].into();
-        Self { known: Teller::new(Known { own, listed: None, hidden: false, named }) }
+        Self { known: FairSender::new(Known { own, listed: None, hidden: false, named }) }
     }
 
-    /// Takes in what a watch saw.
+    /// Adds an observation of a watch.
     pub(super) fn observe(&self, observation: &Observation) {
-        self.known.change(|known| known.observe(observation));
+        self.known.send_if_modified(|known| known.observe(observation));
     }
 
-    /// A view of them.
+    /// A handle for a reader.
     pub(super) fn view(&self) -> View {
-        View { known: self.known.hearer() }
+        View { known: self.known.subscribe() }
     }
 }
 
 impl View {
-    /// Waits until Namespaces were listed, cannot be, or have not been for long.
-    pub(super) async fn answered(&mut self) {
-        let answer =
+    /// Waits until Namespaces are listed or hidden, at most [`TIMEOUT`].
+    pub(super) async fn listed_or_hidden(&mut self) {
+        let listed =
             self.known.wait_for(|known| (known.listed.is_some() || known.hidden).then_some(()));
-        if timeout(PATIENCE, answer).await.is_err() {
-            tracing::debug!("namespaces were not listed in time");
+        if timeout(TIMEOUT, listed).await.is_err() {
+            tracing::debug!(
+                "namespaces were not listed in time; the namespaces of other objects are used"
+            );
         }
     }
 
-    /// Those to watch a kind in: of those it is watched in, all that are left; then others as long as there is room,
-    /// the system's own last.
+    /// Chooses the namespaces to watch a kind in: first those of `before` that still exist, then others up to
+    /// [`MAX_WATCHED`], with the `kube-` namespaces last.
     pub(super) fn chosen(&mut self, before: &BTreeSet<Arc<str>>) -> BTreeSet<Arc<str>> {
-        self.known.look(|known| known.chosen(before))
+        self.known.borrow_and_update(|known| known.chosen(before))
     }
 
-    /// Waits until they have changed since they were chosen from. Cancelling it loses nothing.
+    /// Waits until the namespaces have changed since the last choice. Cancelling it loses no change.
     pub(super) async fn changed(&mut self) {
         self.known.changed().await;
     }
@@ -92,12 +94,12 @@ impl Known {
         let mut chosen: BTreeSet<Arc<str>> = before.intersection(&names).cloned().collect();
         let mut others: Vec<&Arc<str>> = names.difference(before).collect();
         others.sort_by_key(|name| (**name != self.own, name.starts_with("kube-")));
-        let room = MOST.saturating_sub(chosen.len());
+        let room = MAX_WATCHED.saturating_sub(chosen.len());
         chosen.extend(others.into_iter().take(room).cloned());
         chosen
     }
 
-    /// Says whether it is other namespaces now.
+    /// Adds an observation. Returns whether the namespaces to choose from changed.
     fn observe(&mut self, observation: &Observation) -> bool {
         match observation {
             Observation::Listed { kind, objects } if kind.is("", "Namespace") => {
@@ -160,13 +162,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn they_are_what_the_watch_of_namespaces_lists() {
+    async fn namespaces_follow_the_watch_of_namespaces() {
         let namespaces = Namespaces::new("own");
         let mut view = namespaces.view();
         namespaces.observe(&listed("cm dark/a"));
-        assert_eq!(names(&view.chosen(&BTreeSet::new())), ["dark", "own"], "for want of better");
+        assert_eq!(
+            names(&view.chosen(&BTreeSet::new())),
+            ["dark", "own"],
+            "before Namespaces are listed"
+        );
         namespaces.observe(&listed("ns shop\n ns bank"));
-        view.answered().await;
+        view.listed_or_hidden().await;
         let before = view.chosen(&BTreeSet::new());
         assert_eq!(names(&before), ["bank", "shop"]);
         namespaces.observe(&Observation::Applied(Box::new(fixture::object("ns new"))));
@@ -177,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn where_they_are_hidden_the_names_that_are_seen_have_to_do() {
+    async fn hidden_namespaces_are_taken_from_other_objects() {
         let namespaces = Namespaces::new("own");
         let mut view = namespaces.view();
         namespaces.observe(&Observation::Hidden {
@@ -185,7 +191,7 @@ mod tests {
             cause: HiddenCause::Forbidden,
             message: "".into(),
         });
-        view.answered().await;
+        view.listed_or_hidden().await;
         assert_eq!(names(&view.chosen(&BTreeSet::new())), ["own"]);
         namespaces.observe(&Observation::Applied(Box::new(fixture::object("pod shop/a"))));
         view.changed().await;
@@ -193,16 +199,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn they_are_so_many_and_stay_the_same() {
+    async fn chosen_namespaces_are_limited_and_stay_chosen() {
         let namespaces = Namespaces::new("zoo");
         let mut view = namespaces.view();
         let text: Vec<_> = (0..100).map(|number| format!("ns n{number:02}")).collect();
         namespaces.observe(&listed(&(text.join("\n") + "\nns kube-system\nns zoo")));
         let before = view.chosen(&BTreeSet::new());
-        assert_eq!(before.len(), MOST);
+        assert_eq!(before.len(), MAX_WATCHED);
         assert!(before.contains("zoo") && before.contains("n62") && !before.contains("n63"));
         assert!(!before.contains("kube-system"));
         namespaces.observe(&Observation::Applied(Box::new(fixture::object("ns a-new-one"))));
-        assert_eq!(view.chosen(&before), before, "who is watched stays watched");
+        assert_eq!(view.chosen(&before), before, "a watched namespace stays watched");
     }
 }

@@ -1,41 +1,41 @@
-//! The one way from the watches to the hub: observations in the order they are sent, all that is ready at once.
+//! The channel from the watches to the hub. It keeps the order of observations and batches those that are ready.
 
 use teardown::observation::Observation;
 use tokio::sync::mpsc;
 
 use crate::hub::Incoming;
 
-/// Observations under way between the watches and the hub. Full, it slows the watches down, and through them the API
-/// server; nothing is dropped.
+/// Observations queued between the watches and the hub. A full queue slows the watches down, and through them the API
+/// server; no observation is dropped.
 const UNDER_WAY: usize = 1_024;
 
 /// The most observations in one message, so that the hub can publish between two of them.
 const TOGETHER: usize = 1_024;
 
-/// A watch's end of the way.
+/// The sending half, one for each watch.
 #[derive(Clone, Debug)]
 pub(super) struct Report {
     sender: mpsc::Sender<Observation>,
 }
 
-/// The hub is gone, and the process about to end.
+/// The hub is gone, so the process is about to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HubGone;
 
 impl Report {
-    /// Both ends.
+    /// Creates both halves of the channel.
     pub(super) fn channel() -> (Self, mpsc::Receiver<Observation>) {
         let (sender, receiver) = mpsc::channel(UNDER_WAY);
         (Self { sender }, receiver)
     }
 
-    /// Tells the hub.
+    /// Sends an observation to the hub.
     pub(super) async fn tell(&self, observation: Observation) -> Result<(), HubGone> {
         self.sender.send(observation).await.map_err(|_| HubGone)
     }
 }
 
-/// Carries observations to the mailbox until one side is gone.
+/// Forwards observations to the mailbox until one side is closed.
 pub(super) async fn carry(
     mut observations: mpsc::Receiver<Observation>,
     mailbox: mpsc::Sender<Incoming>,

@@ -1,5 +1,5 @@
-//! One request to the API server with its own deadline, and its answer as it came: code, headers and body. Nothing is
-//! retried here and nothing is logged; whoever asked judges the answer.
+//! Sends one request to the API server with a deadline, and returns the code, headers and body of the answer. This
+//! module does not retry and does not log; the caller judges the answer.
 
 use std::time::Duration;
 
@@ -16,43 +16,43 @@ use super::{
     text::{bounded, chain},
 };
 
-/// The largest body or line that is read: above a full page of the largest objects etcd stores (1.5 MiB) that is still
-/// plausible, below what would take the process down.
+/// The largest body or line that is read. It is above a plausible page of the largest objects in etcd (1.5 MiB), and
+/// below the size that would exhaust the memory.
 const LARGEST: usize = 256 << 20;
 
-/// An answer, whatever its code.
+/// An answer with any status code.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// HTTP status code.
+    /// The HTTP status code.
     pub(super) code: u16,
-    /// `Retry-After`, where it was given in seconds, as the API server gives it.
+    /// `Retry-After`, if it is in seconds, as the API server sends it.
     pub(super) retry_after: Option<Duration>,
-    /// `Date`: what the clock at the other end showed.
+    /// `Date`: the time of the API server's clock.
     pub(super) date: Option<Timestamp>,
-    /// The body, complete.
+    /// The complete body.
     pub(super) body: Bytes,
 }
 
 impl Answer {
-    /// Whether the request was fulfilled.
+    /// Whether the request succeeded.
     pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.code)
     }
 
-    /// What it said.
+    /// The message in the body.
     pub(super) fn message(&self) -> ApiProblem {
         status::message(self.code, &self.body)
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// Nothing came in time.
+    /// No answer arrived in time.
     Silence(Duration),
     /// The connection could not be made or broke.
     Connection(String),
-    /// The credentials could not be obtained. What the plugin printed is left out: it may hold a token.
+    /// The credentials could not be obtained. The plugin's output is left out, because it may hold a token.
     Credentials,
     /// A body or a line is larger than anything the API server sends.
     TooLarge,
@@ -69,12 +69,12 @@ impl From<&Failure> for ApiProblem {
     }
 }
 
-/// A GET of `path`, asking for this media type.
+/// A GET of `path` that accepts this media type.
 pub(super) fn get(path: &str, accept: &str) -> Result<Request<Body>, Failure> {
     build(Method::GET, path, accept, Body::empty())
 }
 
-/// A DELETE of `path` with a JSON body, asking for this media type: the answer may hold the object.
+/// A DELETE of `path` with a JSON body that accepts this media type, because the answer may hold the object.
 pub(super) fn delete(path: &str, accept: &str, body: Vec<u8>) -> Result<Request<Body>, Failure> {
     build(Method::DELETE, path, accept, Body::from(body))
 }
@@ -92,7 +92,7 @@ fn build(method: Method, path: &str, accept: &str, body: Body) -> Result<Request
         .map_err(|error| Failure::Connection(chain(&error)))
 }
 
-/// Sends the request and reads the whole answer, all within `deadline`.
+/// Sends the request and reads the whole answer within `deadline`.
 pub(super) async fn ask(
     client: &Client,
     request: Request<Body>,
@@ -103,8 +103,8 @@ pub(super) async fn ask(
         .unwrap_or(Err(Failure::Silence(deadline)))
 }
 
-/// Sends the request and gives its answer's lines as they come; `deadline` is for its beginning. An answer that is no
-/// success is read to its end instead.
+/// Sends the request and returns the lines of the answer as a stream; `deadline` limits its start. An answer that is not
+/// a success is read to its end instead.
 pub(super) async fn open(
     client: &Client,
     request: Request<Body>,
@@ -125,7 +125,7 @@ pub(super) async fn open(
 async fn send(client: &Client, request: Request<Body>) -> Result<Response<Body>, Failure> {
     client.send(request).await.map_err(|error| match error {
         kube::Error::Auth(_) => Failure::Credentials,
-        // The two that occur; what they wrap says all there is.
+        // These two wrap the error that matters, so only that is kept.
         kube::Error::Service(error) => Failure::Connection(chain(&*error)),
         kube::Error::HyperError(error) => Failure::Connection(chain(&error)),
         error => Failure::Connection(chain(&error)),
@@ -140,7 +140,7 @@ async fn read(response: Response<Body>) -> Result<Answer, Failure> {
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.trim().parse::<u32>().ok())
         .map(|seconds| Duration::from_secs(seconds.into()));
-    // RFC 2822 has what HTTP's dates are: a weekday, a day, a time, GMT.
+    // HTTP's dates are valid dates of RFC 2822: a weekday, a day, a time, GMT.
     let date = response
         .headers()
         .get(header::DATE)
@@ -156,18 +156,18 @@ async fn read(response: Response<Body>) -> Result<Answer, Failure> {
     Ok(Answer { code, retry_after, date, body: body.to_bytes() })
 }
 
-/// The lines of an answer that does not end by itself: a watch.
+/// The lines of an answer that does not end by itself, which is a watch.
 #[derive(Debug)]
 pub(super) struct Lines {
     body: Body,
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no line's end.
+    /// The length of the start of the buffer that has no line break.
     searched: usize,
 }
 
 impl Lines {
-    /// The next complete line; none at the end of the answer. What is left without a line's end was cut off and is
-    /// dropped: whoever resumes gets it again. Cancelling it loses nothing.
+    /// Returns the next complete line, or `None` at the end of the answer. An incomplete last line is dropped, because a
+    /// resumed watch sends it again. Cancelling it loses no data.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         loop {
             if let Some(end) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') {
@@ -196,8 +196,8 @@ impl Lines {
     }
 }
 
-/// One segment of a path. Names in RBAC groups may hold nearly anything but `/` and `%`, so all that is not plainly
-/// safe is escaped; `.` and `..` would be another path and are no legal names.
+/// Escapes a name as one segment of a path. Names in RBAC groups may hold nearly any character but `/` and `%`. Returns
+/// `None` for `.` and `..`, which are not valid names and would change the path.
 pub(super) fn segment(name: &str) -> Option<String> {
     if matches!(name, "" | "." | "..") {
         return None;
@@ -213,16 +213,16 @@ pub(super) fn segment(name: &str) -> Option<String> {
     Some(segment)
 }
 
-/// One page of a list: `next` is empty for the first. Without `resourceVersion` the list is no older than its answer.
+/// The path of one page of a list; `next` is empty for the first page. Without `resourceVersion` the list is consistent.
 pub(super) fn page(path: &str, limit: usize, next: &str) -> String {
     if next.is_empty() {
         return format!("{path}?limit={limit}");
     }
-    // The token is opaque; what it holds today is URL-safe base64, which stays as it is.
+    // The token is opaque. Today it is URL-safe base64, which escaping does not change.
     format!("{path}?limit={limit}&continue={}", segment(next).unwrap_or_default())
 }
 
-/// The path of a kind's objects, everywhere or in one namespace.
+/// The path of a kind's objects, in the whole cluster or in one namespace.
 pub(super) fn path(kind: &teardown::object::Kind, namespace: Option<&str>) -> Option<String> {
     let version = segment(&kind.version)?;
     let base = if kind.group.is_empty() {
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_names_stay_one_segment() {
+    fn name_with_special_characters_becomes_one_segment() {
         assert_eq!(segment("system:node"), Some("system:node".to_owned()));
         assert_eq!(segment("a b/ü?#"), Some("a%20b%2F%C3%BC%3F%23".to_owned()));
         assert_eq!(segment(".."), None);

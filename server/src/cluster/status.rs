@@ -1,23 +1,23 @@
-//! `metav1.Status`, as much of it as an answer is judged by.
+//! The fields of `metav1.Status` that decide what an answer means.
 
 use serde::Deserialize;
 use teardown::api_problem::{ApiProblem, ProblemCode};
 
 use super::text::bounded;
 
-/// What the API server says of a request that it did not fulfil.
+/// The API server's answer to a request that failed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Status {
-    /// `Status`, where it is one.
+    /// `Status`, if the body is one.
     pub(super) kind: String,
-    /// In words; not bounded yet.
+    /// The message for people; not bounded yet.
     pub(super) message: String,
-    /// In one word, such as `NotFound`.
+    /// The reason for programs, such as `NotFound`.
     pub(super) reason: String,
-    /// HTTP status code; what a watch's ERROR event goes by.
+    /// The HTTP status code; an ERROR event of a watch is judged by it.
     pub(super) code: u16,
-    /// About which object.
+    /// The object that the request was about.
     pub(super) details: Option<Details>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Status {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Details {
-    /// The object's name; absent where the kind as a whole is not served.
+    /// The object's name; empty if the kind as a whole is not served.
     pub(super) name: String,
     /// The resource, such as `pods`.
     pub(super) kind: String,
@@ -34,12 +34,12 @@ pub(super) struct Details {
 }
 
 impl Status {
-    /// The Status in a body; none where it is something else, such as a proxy's HTML page.
+    /// Reads the Status in a body; `None` if the body is something else, such as a proxy's HTML page.
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         serde_json::from_slice::<Self>(body).ok().filter(|status| status.kind == "Status")
     }
 
-    /// Whether the answer is an admission webhook's or policy's own word, whose code says nothing of the object.
+    /// Whether an admission webhook or policy denied the request. Its code says nothing about the object.
     /// The prefixes are fixed in `k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go` and in
     /// `…/plugin/policy/validating/plugin.go`.
     pub(super) fn is_denial(&self) -> bool {
@@ -48,11 +48,11 @@ impl Status {
     }
 }
 
-/// What an answer said: the Status' message, else the body's beginning, else that it said nothing.
+/// The message of an answer: the Status' message, else the start of the body, else only the code.
 pub(super) fn message(code: u16, body: &[u8]) -> ApiProblem {
     let text = match Status::read(body) {
         Some(status) if !status.message.is_empty() => bounded(&status.message),
-        // A body that is no Status can be long; a line of it is enough to recognise a proxy by.
+        // A body that is not a Status can be long; one line of it is enough to recognise a proxy.
         _ => bounded(&String::from_utf8_lossy(&body[..body.len().min(2_048)])),
     };
     if text.is_empty() { ProblemCode::Status { code, said: text }.into() } else { text.into() }

@@ -1,11 +1,12 @@
-//! Text that came from outside, made fit to be shown and kept.
+//! Text from outside, made safe to show and to keep.
 
 use std::error::Error;
 
-/// The most characters of a foreign message that are kept: enough for a webhook's denial, too few to fill a page.
-const MOST: usize = 512;
+/// The most characters that are kept of a message from outside: enough for a webhook's denial, too few to fill a page.
+const MAX_CHARS: usize = 512;
 
-/// The text in one line, without control or direction-changing characters, and at most 512 characters long.
+/// Puts the text on one line of at most 512 characters, without control characters and without characters that change
+/// the direction of writing.
 pub(super) fn bounded(text: &str) -> String {
     let mut line = String::new();
     let mut length = 0;
@@ -18,7 +19,7 @@ pub(super) fn bounded(text: &str) -> String {
         if is_invisible(c) {
             continue;
         }
-        if length + 2 > MOST {
+        if length + 2 > MAX_CHARS {
             line.push('…');
             break;
         }
@@ -33,7 +34,7 @@ pub(super) fn bounded(text: &str) -> String {
     line
 }
 
-/// An error and its causes in one line. A cause that the error before it already spells out is not said twice.
+/// An error and its causes on one line. A cause that the previous error already includes is not repeated.
 pub(super) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -48,7 +49,7 @@ pub(super) fn chain(error: &dyn Error) -> String {
     bounded(&text)
 }
 
-/// Characters that change how their neighbours are read and are not seen themselves.
+/// Whether the character is invisible, or changes how its neighbours are read.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -58,14 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_text_becomes_one_short_line() {
+    fn text_from_outside_becomes_one_short_line() {
         assert_eq!(
             bounded("  denied:\r\n\tno\u{1b}[31m way \u{202e}back\n"),
             "denied: no [31m way back"
         );
         assert_eq!(bounded(""), "");
         let long = bounded(&"ä ".repeat(1_000));
-        assert!(long.chars().count() <= MOST, "{}", long.chars().count());
+        assert!(long.chars().count() <= MAX_CHARS, "{}", long.chars().count());
         assert!(long.ends_with('…'));
     }
 }

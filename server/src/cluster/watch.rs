@@ -1,27 +1,27 @@
-//! The watch of one kind: one for the whole process, whoever looks.
+//! The watch of one kind. The process has one for each kind, however many browsers look.
 //!
 //! ```text
-//!            ┌────────── ──── 410, or unreadable ───────────────────┐
+//!            ┌─────────────── 410, or unreadable ────────────────────┐
 //!            ▼                                                       │
 //!   ┌─► no position ──list──► position ──watch──► following ─────────┤
 //!   │        │                   ▲                    │              │
 //!   └─ wait ─┘ failed            └── ended, silent ───┘              │
 //! ```
 //!
-//! What holds: a [`Observation::Listed`] is complete and no older than its request, and what comes after it is
-//! everything that happened since, in order. A stream that ends, falls silent or breaks is resumed where it was, so
-//! a lost connection loses no deletion; where that is not possible everything is listed anew.
+//! Invariants: an [`Observation::Listed`] is complete and no older than its request. The observations after it are all
+//! later changes, in order. A stream that ends, falls silent or breaks is resumed at its last position, so that a lost
+//! connection loses no deletion. If that is not possible, everything is listed again.
 //!
-//! Where a namespaced kind may not be listed as a whole, the same is done in each namespace; see [`division`].
+//! A namespaced kind that may not be listed in the whole cluster is watched in each namespace; see [`per_namespace`].
 //!
-//! This is not kube-runtime's watcher, for four reasons found in its source (5.0): it lists from resource version 0,
-//! which may be older than what was already seen; it passes over an event that it cannot decode and goes on; it does
-//! not say that a watch works again until something changes; and its requests wait for an answer without a limit.
+//! This module does not use kube-runtime's watcher, for four reasons found in its source (5.0). It lists from resource
+//! version 0, which may be older than an object that was already seen. It skips an event that it cannot decode. It does
+//! not say that a watch works again until something changes. Its requests wait for an answer without a limit.
 
-mod division;
+mod error;
 mod event;
+mod per_namespace;
 mod refusals;
-mod trouble;
 
 use std::{
     collections::BTreeMap,
@@ -45,112 +45,111 @@ use tokio::{
 };
 
 use self::{
+    error::{OpenError, WatchError},
     event::Event,
     refusals::{Refusals, Waiting},
-    trouble::{Opening, Trouble},
 };
 use super::{
     backoff::backoff,
     convert::{self, Page},
+    health::Health,
     interner::Interner,
     namespaces::Namespaces,
-    pulse::Suspicion,
     report::{HubGone, Report},
     request::{self, Lines},
 };
 use crate::chance::Chance;
 
-/// For one page of a list, or the beginning of a watch.
+/// The deadline of one page of a list, or of the start of a watch.
 const CALL: Duration = Duration::from_secs(30);
-/// How long a watch lasts before the API server ends it. Together with [`MARGIN`] this bounds how long a connection
-/// that died without a word can hide a change.
+/// The duration after which the API server ends a watch. Together with [`MARGIN`] it bounds the time for which a dead
+/// connection can hide a change.
 const WATCH: Duration = Duration::from_secs(45);
-/// How long after that the end may take to arrive.
+/// The time that the end of a watch may take to arrive.
 const MARGIN: Duration = Duration::from_secs(5);
-/// The longest silence while a list is being streamed. A server that ignores `sendInitialEvents` never ends its list.
+/// The longest silence of a streamed list. A server that ignores `sendInitialEvents` never ends its list.
 const STREAMED: Duration = Duration::from_secs(10);
-/// A watch is not begun more often than this, whatever ends it.
+/// The least time between two starts of a watch, whatever ended it.
 const PACE: Duration = Duration::from_secs(1);
-/// How soon what may not be seen is tried again: rights change by hand, and a run that stands still because of one goes on
-/// within a minute.
+/// The delay before a forbidden kind is tried again. A person grants rights by hand, and a run that waits for them
+/// should continue within a minute.
 const FORBIDDEN: Duration = Duration::from_secs(30);
-/// Watches in a row that told nothing and did not last, before the wait for the next grows; one more, and the kind is
-/// listed anew each time: it is seen as it is every half minute, if not as it changes.
-const BARREN: u32 = 2;
-/// Refusals in a row before a kind is watched namespace by namespace: an API server that starts does not know its own
-/// rules at first.
-const DIVIDED_AFTER: u32 = 2;
-/// Objects per page; what client-go's pager uses.
+/// The number of short watches without an event in a row from which on the delay grows. After one more, the kind is
+/// listed again each time, so that it is at most half a minute out of date.
+const MAX_EMPTY_WATCHES: u32 = 2;
+/// Refusals in a row before a kind is watched per namespace. An API server that starts refuses requests until it has
+/// loaded its RBAC rules.
+const PER_NAMESPACE_AFTER: u32 = 2;
+/// Objects per page, as in client-go's pager.
 const PAGE: usize = 500;
-/// Failures in a row before a kind is called blind: one may be a restart.
-const BLIND_AFTER: u32 = 2;
+/// Failures in a row before a kind is reported as hidden. A single one may be a restart.
+const HIDDEN_AFTER: u32 = 2;
 
-/// What all watches share.
+/// The resources that all watches share.
 #[derive(Clone)]
 pub(super) struct Shared {
-    /// The client.
     pub(super) client: Client,
-    /// The way to the hub.
     pub(super) report: Report,
-    /// For waits that are spread.
+    /// The jitter of waits.
     pub(super) chance: Chance,
-    /// Strings kept once.
+    /// The strings that objects share.
     pub(super) names: Arc<Interner>,
-    /// Whether the API server answers.
-    pub(super) suspicion: Suspicion,
-    /// Lists under way at once: each holds a page in memory and is the dearest thing to ask an API server for.
+    /// The health check of the API server.
+    pub(super) health: Health,
+    /// Limits concurrent lists. Each holds a page in memory and is the most expensive request for an API server.
     pub(super) lists: Arc<Semaphore>,
-    /// Watches of single namespaces that may be open: each is a connection.
-    pub(super) parts: Arc<Semaphore>,
-    /// Single namespaces that may not be seen, and wait to be tried again.
+    /// Limits open watches of single namespaces. Each is a connection.
+    pub(super) namespace_watches: Arc<Semaphore>,
+    /// Counts the forbidden watches of single namespaces.
     pub(super) refused: Arc<Refusals>,
-    /// Which namespaces there are.
+    /// The known namespaces.
     pub(super) namespaces: Arc<Namespaces>,
-    /// Whether the API server streams lists, as far as is known. One refusal settles it for all kinds.
+    /// Whether the API server may stream lists. One refusal counts for all kinds.
     pub(super) streams_lists: Arc<AtomicBool>,
-    /// Raised when what is served may have changed.
+    /// Asks for discovery, because the served kinds may have changed.
     pub(super) served_changed: Arc<Notify>,
 }
 
-/// Watches a kind until the hub is gone. `successor` says that the kind was watched before in another version: the
-/// hub may have been told that it is blind, and is told that it is seen.
+/// Watches a kind until the hub is gone. `successor` says that the kind was watched in another version before. The hub
+/// may regard the kind as hidden then, so the first success reports it as visible.
 pub(super) async fn watch(kind: Arc<Kind>, shared: Shared, successor: bool) -> Result<(), HubGone> {
-    let mut blind = successor.then_some(HiddenCause::Discovery);
+    let mut hidden = successor.then_some(HiddenCause::Discovery);
     loop {
-        let whole = Watch { blind: blind.take(), ..Watch::new(kind.clone(), None, shared.clone()) };
+        let whole =
+            Watch { hidden: hidden.take(), ..Watch::new(kind.clone(), None, shared.clone()) };
         let refused = whole.run().await?;
-        division::run(&Watch::new(kind.clone(), None, shared.clone()), refused).await?;
+        per_namespace::run(&Watch::new(kind.clone(), None, shared.clone()), refused).await?;
     }
 }
 
-/// The watch of a kind, or of the kind in one namespace.
+/// The watch of a kind in the whole cluster or in one namespace.
 struct Watch {
     kind: Arc<Kind>,
-    /// None for all of them.
+    /// The namespace; `None` for the whole cluster.
     namespace: Option<Arc<str>>,
     shared: Shared,
-    /// Its objects decide what is served.
+    /// Whether its objects define the served kinds.
     defines_kinds: bool,
-    /// Its server does not end streamed lists.
+    /// Whether to list by pages only, because its server does not end streamed lists.
     pages_only: bool,
     /// Failures in a row.
     failures: u32,
-    /// How often the whole of a namespaced kind was forbidden, in a row.
+    /// Refusals in a row to list a namespaced kind in the whole cluster.
     refusals: u32,
-    /// Watches in a row that told nothing and did not last.
-    barren: u32,
-    /// What the hub was told, or may have been.
-    blind: Option<HiddenCause>,
-    /// When a request was last begun.
+    /// Short watches without an event in a row.
+    empty_watches: u32,
+    /// The cause that the hub was told, or may have been told.
+    hidden: Option<HiddenCause>,
+    /// The start of the last request.
     begun: Option<Instant>,
-    /// The right to a connection of its own, for a single namespace.
-    place: Option<OwnedSemaphorePermit>,
+    /// The permit for the connection, if this watches a single namespace.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
-/// The whole of a namespaced kind may not be seen, and what the API server said.
-struct Refused(ApiProblem);
+/// A namespaced kind may not be listed in the whole cluster; holds the API server's message.
+struct WholeForbidden(ApiProblem);
 
-/// Where a watch goes on: after this resource version, on this stream if there is one open.
+/// The point where a watch continues: after this resource version, on this stream if one is open.
 struct Position {
     version: String,
     stream: Option<Lines>,
@@ -168,80 +167,81 @@ impl Watch {
             pages_only: false,
             failures: 0,
             refusals: 0,
-            barren: 0,
-            blind: None,
+            empty_watches: 0,
+            hidden: None,
             begun: None,
-            place: None,
+            permit: None,
         }
     }
 
-    /// Goes on until nobody listens, or the whole of a namespaced kind turns out to be forbidden.
-    async fn run(mut self) -> Result<Refused, HubGone> {
+    /// Watches until the hub is gone, or until listing a namespaced kind in the whole cluster is forbidden.
+    async fn run(mut self) -> Result<WholeForbidden, HubGone> {
         let mut position = None;
         loop {
-            let times = self.shared.suspicion.reached().await;
+            let connects = self.shared.health.reached().await;
             self.pace().await;
             let result = match position.take() {
-                None => self.list(times).await,
+                None => self.list(connects).await,
                 Some(at) => {
-                    let (begun, barren) = (Instant::now(), self.barren);
-                    let end = self.follow(at, times, &mut position).await;
+                    let (begun, empty_watches) = (Instant::now(), self.empty_watches);
+                    let end = self.follow(at, connects, &mut position).await;
                     if end.is_ok() && begun.elapsed() >= PACE {
-                        self.barren = 0;
+                        self.empty_watches = 0;
                     }
-                    if self.barren > BARREN {
+                    if self.empty_watches > MAX_EMPTY_WATCHES {
                         position = None;
                     }
-                    // What did not even begin has waits of its own.
-                    if self.barren > barren && self.barren >= BARREN {
-                        sleep(backoff(self.barren, &self.shared.chance)).await;
+                    // A watch that did not start has retry delays of its own.
+                    if self.empty_watches > empty_watches && self.empty_watches >= MAX_EMPTY_WATCHES
+                    {
+                        sleep(backoff(self.empty_watches, &self.shared.chance)).await;
                     }
                     end.map(|()| position.take())
                 }
             };
             match result {
                 Ok(next) => position = next,
-                Err(Trouble::HubGone) => return Err(HubGone),
-                Err(Trouble::Forbidden(message)) if self.is_divisible() => {
+                Err(WatchError::HubGone) => return Err(HubGone),
+                Err(WatchError::Forbidden(message)) if self.can_watch_per_namespace() => {
                     self.refusals += 1;
-                    if self.refusals == DIVIDED_AFTER {
-                        return Ok(Refused(message));
+                    if self.refusals == PER_NAMESPACE_AFTER {
+                        return Ok(WholeForbidden(message));
                     }
                 }
-                Err(trouble) => self.troubled(trouble, &mut position).await?,
+                Err(error) => self.handle(error, &mut position).await?,
             }
         }
     }
 
-    fn is_divisible(&self) -> bool {
+    fn can_watch_per_namespace(&self) -> bool {
         self.kind.namespaced && self.namespace.is_none()
     }
 
-    /// Waits until a second has passed since the last beginning. A first list and its watch count as one.
+    /// Waits until [`PACE`] has passed since the last start. A list and the watch after it count as one start.
     async fn pace(&mut self) {
         if let Some(begun) = self.begun {
             sleep_until(begun + PACE).await;
         }
     }
 
-    /// Lists everything; no position where the API server went away and came back meanwhile: what was asked of it
-    /// before may never be answered.
-    async fn list(&mut self, times: u64) -> Result<Option<Position>, Trouble> {
+    /// Lists all objects. Returns no position if an outage of the API server passed meanwhile, because a request from
+    /// before it may never be answered.
+    async fn list(&mut self, connects: u64) -> Result<Option<Position>, WatchError> {
         let lists = self.shared.lists.clone();
         let _permit = lists.acquire_owned().await;
-        let place = self.place()?;
+        let permit = self.acquire_permit()?;
         self.begun = Some(Instant::now());
-        let mut suspicion = self.shared.suspicion.clone();
+        let mut health = self.shared.health.clone();
         let (objects, position) = tokio::select! {
             biased;
-            () = suspicion.came_back(times) => return Ok(None),
-            listed = self.list_by_any_means() => listed?,
+            () = health.reconnected(connects) => return Ok(None),
+            listed = self.list_by_stream_or_pages() => listed?,
         };
-        self.place = place;
-        self.seen().await?;
+        self.permit = permit;
+        self.report_visible().await?;
         let (kind, namespace) = (self.kind.clone(), self.namespace.as_deref());
         tracing::debug!(resource = %kind.resource(), namespace, objects = objects.len(), "listed");
-        self.tell(match self.namespace.clone() {
+        self.report(match self.namespace.clone() {
             None => Observation::Listed { kind, objects },
             Some(namespace) => Observation::ListedIn { kind, namespace, objects },
         })
@@ -249,28 +249,28 @@ impl Watch {
         if self.defines_kinds {
             self.shared.served_changed.notify_one();
         }
-        // The list was the beginning; its watch may follow at once.
+        // The list counted as the start, so its watch may follow at once.
         self.begun = None;
         Ok(Some(position))
     }
 
-    /// A place among the watches of single namespaces, if it needs one.
-    fn place(&mut self) -> Result<Option<OwnedSemaphorePermit>, Trouble> {
+    /// The permit for a watch of a single namespace; `None` for the whole cluster.
+    fn acquire_permit(&mut self) -> Result<Option<OwnedSemaphorePermit>, WatchError> {
         if self.namespace.is_none() {
             return Ok(None);
         }
-        if let Some(place) = self.place.take() {
-            return Ok(Some(place));
+        if let Some(permit) = self.permit.take() {
+            return Ok(Some(permit));
         }
         self.shared
-            .parts
+            .namespace_watches
             .clone()
             .try_acquire_owned()
             .map(Some)
-            .map_err(|_| Trouble::Failing(None, ProblemCode::TooManyNamespaces.into()))
+            .map_err(|_| WatchError::Failing(None, ProblemCode::TooManyNamespaces.into()))
     }
 
-    /// Whether it may be listed and watched now.
+    /// Whether the kind may be listed and watched now.
     async fn is_permitted(&self) -> bool {
         let position = async {
             let page = request::page(&self.path()?, 1, "");
@@ -280,22 +280,23 @@ impl Watch {
                 return Err(answer.into());
             }
             let Page { metadata, .. } = serde_json::from_slice(&answer.body)
-                .map_err(|error| Trouble::unreadable(&error))?;
+                .map_err(|error| WatchError::unreadable(&error))?;
             let version = segment(&metadata.resource_version)?;
             let path = format!("{}&resourceVersion={version}", self.watch_path(PACE)?);
-            Ok::<_, Trouble>(self.open(&path).await?)
+            Ok::<_, WatchError>(self.open(&path).await?)
         };
         position.await.is_ok()
     }
 
-    /// Streamed if possible.
-    async fn list_by_any_means(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+    /// Lists by a stream if possible, else by pages.
+    async fn list_by_stream_or_pages(&mut self) -> Result<(Vec<Object>, Position), WatchError> {
         if !self.pages_only && self.shared.streams_lists.load(Ordering::Relaxed) {
             match self.list_by_stream().await {
-                // Where the cache of a kind cannot be filled, a stream says no more than that it is behind; why, a list does.
-                Err(Trouble::NoStream) => {}
-                Err(Trouble::Failing(_, why)) => {
-                    tracing::debug!(resource = %self.kind.resource(), ?why, "cannot be streamed");
+                // If the API server's cache of a kind cannot be filled, a stream only fails with a timeout; a list names
+                // the cause.
+                Err(WatchError::NoStream) => {}
+                Err(WatchError::Failing(_, why)) => {
+                    tracing::debug!(resource = %self.kind.resource(), ?why, "cannot list by a stream; listing by pages");
                 }
                 result => return result,
             }
@@ -303,19 +304,19 @@ impl Watch {
         self.list_by_pages().await
     }
 
-    /// A list as the beginning of a watch (KEP-3157): without a resource version it is consistent, and its end is a
-    /// bookmark that says so.
-    async fn list_by_stream(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+    /// Lists by the start of a watch (KEP-3157). Without a resource version the list is consistent, and a bookmark marks
+    /// its end.
+    async fn list_by_stream(&mut self) -> Result<(Vec<Object>, Position), WatchError> {
         let path = format!(
             "{}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
             self.watch_path(WATCH)?
         );
         let mut stream = match self.open(&path).await {
             Ok(stream) => stream,
-            Err(Opening::Refused(answer)) if matches!(answer.code, 400 | 422) => {
+            Err(OpenError::Refused(answer)) if matches!(answer.code, 400 | 422) => {
                 // "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
                 self.shared.streams_lists.store(false, Ordering::Relaxed);
-                return Err(Trouble::NoStream);
+                return Err(WatchError::NoStream);
             }
             Err(opening) => return Err(opening.into()),
         };
@@ -323,11 +324,11 @@ impl Watch {
         loop {
             let Ok(line) = timeout(STREAMED, stream.next()).await else {
                 self.pages_only = true;
-                return Err(Trouble::NoStream);
+                return Err(WatchError::NoStream);
             };
             let Some(line) = line? else {
                 self.pages_only = true;
-                return Err(Trouble::NoStream);
+                return Err(WatchError::NoStream);
             };
             match Event::read(&line, &self.kind, &self.shared.names)? {
                 Event::Applied(object, _) => {
@@ -345,8 +346,8 @@ impl Watch {
         }
     }
 
-    /// A list page by page, without a resource version: all pages are of the moment of the first.
-    async fn list_by_pages(&mut self) -> Result<(Vec<Object>, Position), Trouble> {
+    /// Lists page by page, without a resource version, so that all pages show the moment of the first.
+    async fn list_by_pages(&mut self) -> Result<(Vec<Object>, Position), WatchError> {
         let path = self.path()?;
         let mut objects = Vec::new();
         let mut next = String::new();
@@ -358,17 +359,17 @@ impl Watch {
                 return Err(answer.into());
             }
             let page: Page<'_> = serde_json::from_slice(&answer.body)
-                .map_err(|error| Trouble::unreadable(&error))?;
+                .map_err(|error| WatchError::unreadable(&error))?;
             for item in page.items.unwrap_or_default() {
                 objects.extend(
                     convert::object(&self.kind, item.get(), &self.shared.names)
-                        .map_err(|error| Trouble::unreadable(&error))?,
+                        .map_err(|error| WatchError::unreadable(&error))?,
                 );
             }
             if page.metadata.next.is_empty() {
                 let version = page.metadata.resource_version;
                 if version.is_empty() {
-                    return Err(Trouble::Failing(None, ProblemCode::NoResourceVersion.into()));
+                    return Err(WatchError::Failing(None, ProblemCode::NoResourceVersion.into()));
                 }
                 return Ok((objects, Position { version, stream: None }));
             }
@@ -376,21 +377,21 @@ impl Watch {
         }
     }
 
-    /// Follows the watch to the end of its stream. `resume` is where to go on, also after an error, unless the
-    /// position is lost.
+    /// Follows the watch to the end of its stream. `resume` becomes the position to continue from, also after an error;
+    /// it becomes `None` if the position is lost.
     async fn follow(
         &mut self,
         Position { version, stream }: Position,
-        times: u64,
+        connects: u64,
         resume: &mut Option<Position>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), WatchError> {
         *resume = Some(Position { version: version.clone(), stream: None });
-        let mut suspicion = self.shared.suspicion.clone();
+        let mut health = self.shared.health.clone();
         let mut stream = match stream {
             Some(stream) => stream,
             None => {
                 self.begun = Some(Instant::now());
-                // Spread, so that all watches do not end and begin in the same second.
+                // The jitter keeps all watches from ending and starting in the same second.
                 let path = format!(
                     "{}&resourceVersion={}",
                     self.watch_path(self.shared.chance.spread(WATCH))?,
@@ -398,28 +399,28 @@ impl Watch {
                 );
                 tokio::select! {
                     biased;
-                    () = suspicion.came_back(times) => return Ok(()),
+                    () = health.reconnected(connects) => return Ok(()),
                     stream = self.open(&path) => stream?,
                 }
             }
         };
-        self.seen().await?;
-        self.barren = self.barren.saturating_add(1);
+        self.report_visible().await?;
+        self.empty_watches = self.empty_watches.saturating_add(1);
         loop {
             let line = tokio::select! {
                 biased;
-                // The API server was away meanwhile, so this connection may be to one that is gone.
-                () = suspicion.came_back(times) => return Ok(()),
+                // An outage passed meanwhile, so this connection may lead to an API server that is gone.
+                () = health.reconnected(connects) => return Ok(()),
                 line = timeout(WATCH.mul_f64(1.25) + MARGIN, stream.next()) => match line {
                     Ok(line) => line?,
-                    // The API server's own end of the watch did not arrive: nothing would.
+                    // The end of the watch did not arrive in time, so the connection is dead.
                     Err(_) => return Ok(()),
                 },
             };
             let Some(line) = line else { return Ok(()) };
             let event =
-                Event::read(&line, &self.kind, &self.shared.names).inspect_err(|trouble| {
-                    if !matches!(trouble, Trouble::Connection(_)) {
+                Event::read(&line, &self.kind, &self.shared.names).inspect_err(|error| {
+                    if !matches!(error, WatchError::Connection(_)) {
                         *resume = None;
                     }
                 })?;
@@ -433,30 +434,30 @@ impl Watch {
             };
             if version.is_empty() {
                 *resume = None;
-                return Err(Trouble::Failing(None, ProblemCode::NoResourceVersion.into()));
+                return Err(WatchError::Failing(None, ProblemCode::NoResourceVersion.into()));
             }
             if let Some(observation) = observation {
-                self.tell(observation).await?;
+                self.report(observation).await?;
                 if self.defines_kinds {
                     self.shared.served_changed.notify_one();
                 }
             }
-            self.barren = 0;
+            self.empty_watches = 0;
             *resume = Some(Position { version, stream: None });
         }
     }
 
-    async fn open(&self, path: &str) -> Result<Lines, Opening> {
+    async fn open(&self, path: &str) -> Result<Lines, OpenError> {
         let request = request::get(path, convert::media_type(&self.kind))?;
-        request::open(&self.shared.client, request, CALL).await?.map_err(Opening::Refused)
+        request::open(&self.shared.client, request, CALL).await?.map_err(OpenError::Refused)
     }
 
-    fn path(&self) -> Result<String, Trouble> {
+    fn path(&self) -> Result<String, WatchError> {
         request::path(&self.kind, self.namespace.as_deref())
-            .ok_or_else(|| Trouble::Failing(None, ProblemCode::NoPath.into()))
+            .ok_or_else(|| WatchError::Failing(None, ProblemCode::NoPath.into()))
     }
 
-    fn watch_path(&self, lasting: Duration) -> Result<String, Trouble> {
+    fn watch_path(&self, lasting: Duration) -> Result<String, WatchError> {
         let path = self.path()?;
         Ok(format!(
             "{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}",
@@ -464,109 +465,113 @@ impl Watch {
         ))
     }
 
-    /// Tells the hub, and whoever has to know which namespaces there are.
-    async fn tell(&self, observation: Observation) -> Result<(), HubGone> {
+    /// Reports an observation to the hub and to the known namespaces.
+    async fn report(&self, observation: Observation) -> Result<(), HubGone> {
         self.shared.namespaces.observe(&observation);
         self.shared.report.tell(observation).await
     }
 
-    /// It is seen, whatever was said before.
-    async fn seen(&mut self) -> Result<(), HubGone> {
+    /// Resets the failures, and reports that the kind is visible if it was reported as hidden.
+    async fn report_visible(&mut self) -> Result<(), HubGone> {
         self.failures = 0;
         self.refusals = 0;
-        if self.blind.take().is_none() {
+        if self.hidden.take().is_none() {
             return Ok(());
         }
         let kind = self.kind.clone();
         match self.namespace.clone() {
             None => {
                 let resource = kind.resource();
-                tracing::info!(%resource, "seen again");
-                self.tell(Observation::Visible { resource }).await
+                tracing::info!(%resource, "can be listed and watched again");
+                self.report(Observation::Visible { resource }).await
             }
-            Some(namespace) => self.tell(Observation::VisibleIn { kind, namespace }).await,
+            Some(namespace) => self.report(Observation::VisibleIn { kind, namespace }).await,
         }
     }
 
-    /// Says what has to be said of a failure, and waits.
-    async fn troubled(
+    /// Reports an error if necessary, and waits before the next try.
+    async fn handle(
         &mut self,
-        trouble: Trouble,
+        error: WatchError,
         position: &mut Option<Position>,
     ) -> Result<(), HubGone> {
-        let (message, wait) = match trouble {
-            Trouble::HubGone => return Err(HubGone),
-            Trouble::TooOld | Trouble::NoStream => {
+        let (message, wait) = match error {
+            WatchError::HubGone => return Err(HubGone),
+            WatchError::TooOld | WatchError::NoStream => {
                 *position = None;
                 return Ok(());
             }
-            Trouble::Forbidden(message) => {
+            WatchError::Forbidden(message) => {
                 self.failures = 0;
-                self.blind(HiddenCause::Forbidden, message).await?;
-                self.place = None;
+                self.report_hidden(HiddenCause::Forbidden, message).await?;
+                self.permit = None;
                 let waiting = self.namespace.is_some().then(|| self.shared.refused.wait());
-                let wait = waiting.as_ref().map_or(FORBIDDEN, Waiting::share);
+                let wait = waiting.as_ref().map_or(FORBIDDEN, Waiting::delay);
                 sleep(self.shared.chance.spread(wait)).await;
                 return Ok(());
             }
-            Trouble::Connection(message) => {
-                self.shared.suspicion.raise();
+            WatchError::Connection(message) => {
+                self.shared.health.check();
                 let wait = backoff(self.failures + 1, &self.shared.chance);
                 sleep(wait).await;
-                if self.shared.suspicion.is_reached() {
-                    self.fail(message).await?;
+                if self.shared.health.is_reached() {
+                    self.count_failure(message).await?;
                 }
                 return Ok(());
             }
-            Trouble::NotServed(message) => {
+            WatchError::NotServed(message) => {
                 self.shared.served_changed.notify_one();
                 (message, backoff(self.failures + 1, &self.shared.chance))
             }
-            Trouble::Throttled(after, message) | Trouble::Failing(after, message) => {
+            WatchError::Throttled(after, message) | WatchError::Failing(after, message) => {
                 let wait = backoff(self.failures + 1, &self.shared.chance);
                 let asked = after.map(|after| self.shared.chance.spread(after.min(FORBIDDEN)));
                 (message, asked.map_or(wait, |asked| asked.max(wait)))
             }
         };
-        self.fail(message).await?;
+        self.count_failure(message).await?;
         sleep(wait).await;
         Ok(())
     }
 
-    /// One more failure in a row.
-    async fn fail(&mut self, message: ApiProblem) -> Result<(), HubGone> {
+    /// Counts a failure, and reports the kind as hidden from [`HIDDEN_AFTER`] failures in a row on.
+    async fn count_failure(&mut self, message: ApiProblem) -> Result<(), HubGone> {
         self.failures = self.failures.saturating_add(1);
-        if self.failures >= BLIND_AFTER {
-            self.blind(HiddenCause::Failing, message).await
+        if self.failures >= HIDDEN_AFTER {
+            self.report_hidden(HiddenCause::Failing, message).await
         } else {
             Ok(())
         }
     }
 
-    async fn blind(&mut self, cause: HiddenCause, message: ApiProblem) -> Result<(), HubGone> {
-        if self.blind.replace(cause) == Some(cause) {
+    async fn report_hidden(
+        &mut self,
+        cause: HiddenCause,
+        message: ApiProblem,
+    ) -> Result<(), HubGone> {
+        if self.hidden.replace(cause) == Some(cause) {
             return Ok(());
         }
         let kind = self.kind.clone();
         let resource = kind.resource();
         match self.namespace.clone() {
             None => {
-                tracing::warn!(%resource, ?cause, "cannot be seen");
-                self.tell(Observation::Hidden { resource, cause, message }).await
+                tracing::warn!(%resource, ?cause, "cannot be listed or watched; its objects are unknown until it can");
+                self.report(Observation::Hidden { resource, cause, message }).await
             }
-            // Where rights are given by namespace these are many, and nothing is wrong.
+            // This is normal and frequent for users with rights in a few namespaces.
             Some(namespace) => {
-                tracing::debug!(%resource, %namespace, ?cause, "cannot be seen");
-                self.tell(Observation::HiddenIn { kind, namespace, cause, message }).await
+                tracing::debug!(%resource, %namespace, ?cause, "cannot be listed or watched in this namespace");
+                self.report(Observation::HiddenIn { kind, namespace, cause, message }).await
             }
         }
     }
 }
 
-/// A resource version in a query; it is opaque, and today a number.
-fn segment(version: &str) -> Result<String, Trouble> {
+/// A resource version, escaped for a query. It is opaque, although it is a number today.
+fn segment(version: &str) -> Result<String, WatchError> {
     request::segment(version)
-        .ok_or_else(|| Trouble::Failing(None, ProblemCode::NoResourceVersion.into()))
+        .ok_or_else(|| WatchError::Failing(None, ProblemCode::NoResourceVersion.into()))
 }
 
 #[cfg(test)]

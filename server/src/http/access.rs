@@ -1,8 +1,8 @@
-//! Who is signed in, on this machine: one-time links and the sessions they were exchanged for.
+//! Access control for browsers on this machine: one-time links, and the sessions that they are exchanged for.
 //!
-//! A link's token and a session's id are 256 bits from the operating system. Only their SHA-256 is kept, so that nobody
-//! who reads the memory or the file can sign in with it. Sessions outlive the process: a server that is killed and
-//! started again on the same port is found again by every open page.
+//! A link's token and a session's id are 256 random bits from the operating system. Only their SHA-256 is kept, so that
+//! the contents of the memory or of the file are not enough to sign in. Sessions outlive the process: every open page
+//! reconnects to a server that was killed and started again on the same port.
 
 use std::{
     collections::BTreeMap,
@@ -22,57 +22,41 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, trace::printable};
+use super::{
+    Failure,
+    hex::{hex, random_hex},
+    printable::printable,
+};
 
-/// How long a session is good without being used; an open page uses it.
+/// The time after which an unused session expires. An open page uses its session.
 const IDLE: SignedDuration = SignedDuration::from_hours(12);
 
-/// How long a link made on the page is good. The one that is printed at the start is good until it is used.
+/// The time for which a link made on the page is valid. The link printed at the start is valid until it is used.
 const LINK_LIFE: SignedDuration = SignedDuration::from_hours(1);
 
-/// Links that wait to be used. A new one takes the place of the oldest.
+/// The most unused links. A new link replaces the oldest.
 const LINKS: usize = 16;
 
-/// Sessions at a time. A new one takes the place of the one that was used longest ago.
+/// The most sessions. A new session replaces the one that was used longest ago.
 const SESSIONS: usize = 64;
 
-/// Wrong tokens per [`STRIKE_WINDOW`] before further wrong ones are told to wait. The right token is always accepted:
-/// nobody guesses 256 bits, so wrong tries must not lock out the person who holds the link.
+/// The wrong tokens per [`STRIKE_WINDOW`] after which further wrong tokens get 429. The right token is always accepted:
+/// 256 bits cannot be guessed, so wrong tries must not lock out the person who holds the link.
 const STRIKES: usize = 10;
 
-/// The time over which wrong tokens are counted.
+/// The period in which wrong tokens are counted.
 const STRIKE_WINDOW: SignedDuration = SignedDuration::from_mins(1);
 
-/// How much older than the truth the file's times of last use may be. A session is at most this much shorter after
-/// a restart.
+/// The longest delay before a session's last use is saved. After a restart, a session may expire earlier by this time.
 const SAVE_EVERY: SignedDuration = SignedDuration::from_mins(5);
 
-/// The name of the file in the state directory.
+/// The file's name in the state directory.
 const FILE: &str = "sessions.json";
 
-/// The version of the file.
+/// The version of the file's format.
 const VERSION: u32 = 2;
 
-/// `N` bytes from the operating system, in hexadecimal.
-///
-/// # Panics
-/// Where the operating system has no randomness: nothing here would be safe then.
-pub(super) fn random_hex<const N: usize>() -> String {
-    let mut bytes = [0; N];
-    #[expect(clippy::expect_used, reason = "there is no safe way to go on without randomness")]
-    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
-    hex(&bytes)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
-        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
-        text
-    })
-}
-
-/// A secret that was just made. It is shown once and never kept.
+/// A new secret. It is shown once and never stored.
 pub struct Token(String);
 
 impl Token {
@@ -87,7 +71,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// SHA-256 of a secret, in hexadecimal: what is kept of it.
+/// The SHA-256 of a secret in hexadecimal, which is stored instead of the secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Mark(Arc<str>);
@@ -98,12 +82,12 @@ impl Mark {
     }
 }
 
-/// Somebody who is signed in.
+/// A person who is signed in.
 #[derive(Clone, Debug)]
 pub(super) struct Person {
     /// The name and the inviter.
     pub(super) guest: Guest,
-    /// Their session.
+    /// The person's session.
     pub(super) session: Mark,
     /// Cancelled when the session ends.
     pub(super) ended: CancellationToken,
@@ -113,12 +97,12 @@ pub(super) struct Person {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Guest {
     pub(super) name: String,
-    /// The person who made the link for another name; none for the person who started the server.
+    /// The person who made the link for another name; `None` for the person who started the server.
     pub(super) invited_by: Option<String>,
 }
 
 impl Guest {
-    /// The name as it stands in the record of a run, so that a name that an inviter chose is never read as proof.
+    /// The name for the record of a run. It includes the inviter, because an inviter can choose any name for a guest.
     pub(super) fn recorded(&self) -> String {
         match &self.invited_by {
             Some(inviter) => format!("{} (invited by {inviter})", self.name),
@@ -127,24 +111,24 @@ impl Guest {
     }
 }
 
-/// A link that signs one browser in, once.
+/// A link that signs one browser in once.
 #[derive(Debug)]
 pub struct Link {
     address: SocketAddr,
     path: String,
     token: Token,
-    /// Until when it is good; for as long as the process lives if there is no end.
+    /// The time at which the link expires; `None` if it is valid until the process ends.
     pub expires: Option<Timestamp>,
 }
 
 impl Link {
-    /// The address to open. The token is behind the `#`, so it reaches no log and no other site.
+    /// The address to open. The token is in the fragment, so it reaches no log and no other site.
     pub fn url(&self) -> String {
         format!("http://{}{}#k={}", self.address, self.path, self.token.0)
     }
 }
 
-/// Who may come in through a listener on this machine.
+/// The access control of a listener on this machine.
 pub struct LocalAccess {
     address: SocketAddr,
     names: [String; 3],
@@ -154,8 +138,8 @@ pub struct LocalAccess {
 }
 
 impl LocalAccess {
-    /// Access through a listener at `address`, with the sessions that are kept in `state`, if it is given. Answers with
-    /// the first link, which is for `name`.
+    /// Creates the access control for a listener at `address`, with the sessions stored in `state`, if given. Returns it
+    /// with the first link, which is for `name`.
     pub fn open(
         address: SocketAddr,
         state: Option<&Path>,
@@ -183,12 +167,12 @@ impl LocalAccess {
         (access, Link { address, path: "/".to_owned(), token, expires: None })
     }
 
-    /// Whether this server goes by that name, port included.
+    /// Whether `authority`, a host with its port, names this server.
     pub(super) fn is_called(&self, authority: &str) -> bool {
         self.names.iter().any(|name| name == authority)
     }
 
-    /// Exchanges a link's token for a session; answers with the person and the cookie.
+    /// Exchanges a link's token for a session. Returns the person and the cookie.
     pub(super) fn sign_in(
         &self,
         token: &str,
@@ -204,7 +188,7 @@ impl LocalAccess {
         Ok((Person { guest: open.guest, session, ended: open.ended }, cookie))
     }
 
-    /// Ends a session and its streams; answers with the cookie that makes the browser forget it.
+    /// Ends a session and its streams. Returns the cookie that clears the browser's cookie.
     pub(super) fn sign_out(&self, session: &Mark, now: Timestamp) -> Result<HeaderValue, Failure> {
         self.with(|ledger| ledger.end(session));
         self.save(now);
@@ -220,7 +204,7 @@ impl LocalAccess {
         Link { address: self.address, path, token, expires }
     }
 
-    /// Who sends these headers, if they are signed in; their session counts as used.
+    /// The person whose session these headers name, if signed in. The session counts as used.
     pub(super) fn admit(&self, headers: &HeaderMap, now: Timestamp) -> Option<Person> {
         let cookies =
             headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -229,7 +213,7 @@ impl LocalAccess {
             .filter_map(|pair| pair.trim().split_once('='))
             .filter(|(name, _)| *name == self.cookie)
             .map(|(_, id)| Mark::of(id));
-        // More than one only where something else on this host wrote our cookie's name.
+        // There is more than one only if another program on this host set a cookie of the same name.
         let person = ours.take(4).find_map(|session| self.touch(&session, now));
         if person.is_some() && self.with(|ledger| ledger.is_due(now)) {
             self.save(now);
@@ -247,27 +231,27 @@ impl LocalAccess {
         act(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Writes the sessions down. Not being able to is no reason to stop serving: only a restart would notice.
+    /// Saves the sessions. A failure does not stop the server, because only a restart needs the file.
     fn save(&self, now: Timestamp) {
         let Some(path) = &self.file else { return };
-        // The lock is held while the few kilobytes are written, so that two writers do not meet in the file.
+        // The lock is held during the write of a few kilobytes, so that two writes cannot interleave.
         let kept = self.with(|ledger| {
             ledger.saved = Some(now);
             let sessions = ledger.sessions.clone();
             store(path, &Kept { v: VERSION, port: self.address.port(), sessions })
         });
         if let Err(error) = kept {
-            tracing::warn!(error = %error, path = ?path, "cannot keep the sessions; after a restart all must sign in again");
+            tracing::warn!(error = %error, path = ?path, "cannot save the sessions; after a restart everybody must sign in again");
         }
     }
 }
 
-/// The port of the last start, which open pages look for.
+/// The port of the last start, to which open pages reconnect.
 pub(super) fn last_port(state: &Path) -> Option<u16> {
     Some(load(&state.join(FILE)).port).filter(|port| *port != 0)
 }
 
-/// Links, sessions and wrong attempts; a plain value, so that its tests need no clock.
+/// Links, sessions and wrong attempts. Its methods take the time as an argument, so that tests need no clock.
 #[derive(Debug, Default)]
 struct Ledger {
     links: Vec<(Mark, Guest, Option<Timestamp>)>,
@@ -301,7 +285,7 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Session, Failure> {
         self.links.retain(|(_, _, expires)| expires.is_none_or(|expires| now < expires));
-        // All of them are compared, each in constant time, so that the time says nothing.
+        // Every link is compared in constant time, so that the duration reveals nothing.
         let same = |link: &Mark| bool::from(link.0.as_bytes().ct_eq(token.0.as_bytes()));
         let found = (0..)
             .zip(&self.links)
@@ -367,7 +351,7 @@ impl Session {
     }
 }
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
     v: u32,
@@ -375,13 +359,14 @@ struct Kept {
     sessions: BTreeMap<Mark, Session>,
 }
 
-/// Reads the file. One that is missing, damaged or writable by others counts as empty: everybody signs in again.
+/// Reads the file. A missing or damaged file, or one that others can write, counts as empty, so that everybody signs in
+/// again.
 fn load(path: &Path) -> Kept {
     match read(path) {
         Ok(kept) => kept,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::default(),
         Err(error) => {
-            tracing::warn!(error = %printable(&error.to_string()), path = ?path, "the kept sessions are not used; all must sign in again");
+            tracing::warn!(error = %printable(&error.to_string()), path = ?path, "cannot use the saved sessions; everybody must sign in again");
             Kept::default()
         }
     }
@@ -405,7 +390,7 @@ fn read(path: &Path) -> io::Result<Kept> {
     Ok(kept)
 }
 
-/// Replaces the file as a whole, so that a crash leaves the old one or the new one.
+/// Replaces the file atomically, so that a crash leaves either the old or the new one.
 fn store(path: &Path, kept: &Kept) -> io::Result<()> {
     let next = path.with_extension("next");
     match fs::remove_file(&next) {
@@ -452,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_good_once() {
+    fn link_is_accepted_once() {
         let mut ledger = ledger(&[("a", None), ("b", None)]);
         assert_eq!(exchange(&mut ledger, "b", "1", at(0)), Ok("holder of b".into()));
         assert_eq!(exchange(&mut ledger, "b", "2", at(0)), Err(Failure::WrongToken));
@@ -462,13 +447,13 @@ mod tests {
     }
 
     #[test]
-    fn a_link_expires() {
+    fn link_expires_after_its_lifetime() {
         let mut ledger = ledger(&[("a", Some(60))]);
         assert_eq!(exchange(&mut ledger, "a", "1", at(60)), Err(Failure::WrongToken));
     }
 
     #[test]
-    fn a_session_ends_when_it_is_not_used() {
+    fn unused_session_expires() {
         let mut ledger = ledger(&[("a", None)]);
         ledger.exchange(&mark("a"), mark("1"), at(0)).unwrap();
         assert!(ledger.touch(&mark("1"), at(11 * 60)).is_some());
@@ -481,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_tokens_are_slowed_down_and_the_right_one_is_accepted() {
+    fn many_wrong_tokens_get_429_and_the_right_one_is_accepted() {
         let mut ledger = ledger(&[("a", None)]);
         for _ in 0..STRIKES {
             assert_eq!(exchange(&mut ledger, "x", "1", at(0)), Err(Failure::WrongToken));
@@ -493,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn links_and_sessions_are_bounded() {
+    fn number_of_links_and_sessions_is_limited() {
         let mut ledger = Ledger::default();
         for number in 0..LINKS + 3 {
             ledger.issue(mark(&number.to_string()), guest(""), None);
@@ -527,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_outlive_the_process_and_links_do_not() {
+    fn restart_keeps_sessions_and_drops_links() {
         let dir = tempfile::tempdir().unwrap();
         let (access, link) = open(dir.path(), at(0));
         let (person, value) = access.sign_in(&token(&link), at(0)).unwrap();
@@ -544,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_holds_no_secret_and_is_private() {
+    fn sessions_file_is_private_and_holds_no_secret() {
         let dir = tempfile::tempdir().unwrap();
         let (access, link) = open(dir.path(), at(0));
         let (_, value) = access.sign_in(&token(&link), at(0)).unwrap();
@@ -558,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_trusted_is_empty() {
+    fn untrusted_sessions_file_counts_as_empty() {
         let dir = tempfile::tempdir().unwrap();
         let (access, link) = open(dir.path(), at(0));
         let (_, value) = access.sign_in(&token(&link), at(0)).unwrap();
@@ -576,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_exact() {
+    fn host_must_match_exactly() {
         let (access, _) =
             LocalAccess::open(SocketAddr::from(([127, 0, 0, 1], 7433)), None, "Li", at(0));
         for name in ["127.0.0.1:7433", "localhost:7433", "[::1]:7433"] {

@@ -14,13 +14,13 @@ use serde::{
 
 use super::Failure;
 
-/// How long a body may take to arrive.
+/// The deadline for the body to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest part of a parser's complaint that is told.
+/// The longest part of a parser's message that is shown.
 const COMPLAINT_CHARS: usize = 300;
 
-/// A body of the shape `T`, refused in the words of [`Failure`].
+/// A body of the shape `T`. A body of another shape becomes a [`Failure`].
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {

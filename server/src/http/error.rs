@@ -1,5 +1,5 @@
-//! The one error of this room: every refusal has a stable code, one status, and says what happened, what it means and
-//! what to do.
+//! The error type of the HTTP API. Every error has a stable code and one status, and says what happened, what it means
+//! and what to do.
 
 mod refusal;
 
@@ -23,46 +23,46 @@ use self::refusal::Words;
 use super::{plain, trace::RequestId};
 use crate::hub::{HubClosed, Refusal};
 
-/// Why a request was not done.
+/// The reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The hub says no.
+    /// The hub refused the command.
     Refused(Refusal),
-    /// The process ends.
+    /// The process is shutting down.
     ShuttingDown,
 
-    /// As many connections are open as may be.
+    /// The limit of open connections is reached.
     TooManyConnections,
 
-    /// The request names another host: perhaps another site's name that leads here.
+    /// The request names another host, perhaps another site's name that resolves to this machine.
     WrongHost,
     /// The request comes from another site's page.
     ForeignOrigin,
-    /// There is no session.
+    /// The request has no valid session.
     NotSignedIn,
     /// The link's token is unknown, used or expired.
     WrongToken,
     /// Too many wrong tokens.
     TooManyAttempts {
-        /// When the next may be tried.
+        /// The time until the next token may be tried.
         after: Duration,
     },
 
-    /// Nothing is there.
+    /// The path does not exist.
     UnknownPath,
-    /// Something is there, which answers other methods.
+    /// The path exists, but not for this method.
     WrongMethod,
     /// The address is too long.
     LongAddress,
-    /// A part of the address or of its query is not what it should be.
+    /// A part of the path or of the query is malformed.
     Malformed(String),
-    /// A write without `Content-Type: application/json`.
+    /// The write has no `Content-Type: application/json`.
     NotJson,
-    /// The body is no JSON.
+    /// The body is not JSON.
     Syntax(String),
     /// The body is JSON of another shape.
     Shape(String),
-    /// The body is too long.
+    /// The body is too large.
     TooLarge,
     /// The body did not arrive in time.
     TooSlow,
@@ -96,21 +96,21 @@ impl From<QueryRejection> for Failure {
 }
 
 impl Failure {
-    /// Its stable code.
+    /// The stable code.
     pub fn code(&self) -> &'static str {
-        self.told().1
+        self.describe().1
     }
 
-    /// Its status.
+    /// The HTTP status.
     pub fn status(&self) -> StatusCode {
-        self.told().0
+        self.describe().0
     }
 
-    /// How it is told: to clients, to programs, to people.
-    fn told(&self) -> (StatusCode, &'static str, Words) {
+    /// The status, the code and the text.
+    fn describe(&self) -> (StatusCode, &'static str, Words) {
         use StatusCode as S;
         match self {
-            Self::Refused(refusal) => told(refusal),
+            Self::Refused(refusal) => describe(refusal),
             Self::ShuttingDown => (S::SERVICE_UNAVAILABLE, "shuttingDown", refusal::SHUTTING_DOWN),
             Self::TooManyConnections => {
                 (S::SERVICE_UNAVAILABLE, "tooManyConnections", refusal::TOO_MANY_CONNECTIONS)
@@ -147,9 +147,9 @@ impl Failure {
         }
     }
 
-    /// As the JSON that the API answers with.
+    /// The JSON that the API answers with.
     fn json(&self, request: &str) -> Value {
-        let (_, code, Words { what, means, advice }) = self.told();
+        let (_, code, Words { what, means, advice }) = self.describe();
         let mut error = Map::new();
         error.insert("code".into(), code.into());
         error.insert("what".into(), what.into());
@@ -173,7 +173,7 @@ impl Failure {
     }
 }
 
-fn told(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
+fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
     use StatusCode as S;
     match refusal {
         Refusal::UnknownUnit(unit) => (S::NOT_FOUND, "unknownUnit", refusal::unknown_unit(unit)),
@@ -200,7 +200,7 @@ fn told(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
     }
 }
 
-/// A failure on its way out: status and headers; `render` writes the body, which depends on who asked.
+/// Sets the status and the headers. [`render`] writes the body, because it depends on the path.
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
@@ -214,7 +214,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// Gives every failure its body: JSON under `/api`, a small page elsewhere.
+/// Writes the body of every failure: JSON under `/api`, a small page elsewhere.
 pub(super) async fn render(request: Request, next: Next) -> Response {
     let api = request.uri().path() == "/api" || request.uri().path().starts_with("/api/");
     let id = request.extensions().get::<RequestId>().cloned().unwrap_or_default();
@@ -222,7 +222,7 @@ pub(super) async fn render(request: Request, next: Next) -> Response {
     let status = response.status();
     let failure = match response.extensions_mut().remove::<Arc<Failure>>() {
         Some(failure) => failure,
-        // What a layer or the file service refused without a word.
+        // A layer or the file service refused the request without a body.
         None if bare(&response) => match status {
             StatusCode::NOT_FOUND => Arc::new(Failure::UnknownPath),
             StatusCode::METHOD_NOT_ALLOWED => Arc::new(Failure::WrongMethod),
@@ -242,7 +242,7 @@ pub(super) async fn render(request: Request, next: Next) -> Response {
     } else if *failure == Failure::NotSignedIn {
         plain::sign_in_page().into_response()
     } else {
-        let (.., Words { what, means, advice }) = failure.told();
+        let (.., Words { what, means, advice }) = failure.describe();
         plain::failure_page(app::text::LANGUAGE, &what, means, advice).into_response()
     };
     let (content, body) = rendered.into_parts();
@@ -256,17 +256,17 @@ fn bare(response: &Response<Body>) -> bool {
         && !response.headers().contains_key(header::CONTENT_TYPE)
 }
 
-/// Where nothing is.
+/// The fallback for unknown paths.
 pub(super) async fn unknown_path() -> Failure {
     Failure::UnknownPath
 }
 
-/// Where something is, but not for this method.
+/// The fallback for a known path with another method.
 pub(super) async fn wrong_method() -> Failure {
     Failure::WrongMethod
 }
 
-/// What is left of a request whose handler panicked; the panic hook has logged where.
+/// The answer to a request whose handler panicked. The panic hook has logged the position.
 pub(super) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
     Failure::Internal.into_response()
 }
@@ -292,9 +292,9 @@ mod tests {
         }
     }
 
-    /// The table that clients rely on.
+    /// Clients rely on this table.
     #[test]
-    fn every_refusal_has_its_code_and_status() {
+    fn every_failure_has_its_code_and_status() {
         let refusals = [
             Refusal::UnknownUnit(UnitId::new("u")),
             Refusal::UnknownPlan(PlanId::new("p")),
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_needs_travels_with_it() {
+    fn failure_carries_its_details_as_json() {
         let stale = Failure::from(Refusal::Stale(vec![Difference::Added { object: object() }]));
         insta::assert_snapshot!(serde_json::to_string_pretty(&stale.json("7f")).unwrap(), @r#"
         {
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_becomes_an_answer() {
+    async fn panic_becomes_an_answer_with_500() {
         use axum::{Router, middleware::from_fn, routing::get};
         use tower::ServiceExt;
         use tower_http::catch_panic::CatchPanicLayer;

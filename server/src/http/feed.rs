@@ -1,4 +1,4 @@
-//! All that a run's feed tells: a page holds the end of it alone.
+//! The whole feed of a run. A page holds only the last lines.
 
 use app::text;
 use axum::{
@@ -19,7 +19,7 @@ pub(super) struct Feed {
     events: Vec<FeedEntry>,
 }
 
-/// Its lines as codes and parameters, oldest first.
+/// The lines as codes and parameters, oldest first.
 pub(super) async fn read(
     State(state): State<AppState>,
     run: Result<Path<RunId>, PathRejection>,
@@ -28,7 +28,7 @@ pub(super) async fn read(
     Ok(Json(Feed { events: state.hub.feed(run).await?? }))
 }
 
-/// Its lines as sentences, oldest first: to be kept with the papers of an incident.
+/// The lines as sentences, oldest first, to archive after an incident.
 pub(super) async fn written(
     State(state): State<AppState>,
     run: Result<Path<RunId>, PathRejection>,
@@ -45,11 +45,11 @@ fn line(event: &FeedEntry, skipped: usize) -> String {
     format!("{} {}\n", text::absolute(event.at), in_one_line(&sentence))
 }
 
-/// The longest line; a name of an object is much shorter.
+/// The longest line. Names of objects are much shorter.
 const LINE_CHARS: usize = 2_000;
 
-/// Names of some objects may hold any character, also one that moves a terminal's cursor, breaks a line or turns the
-/// direction of the text after it. Such characters are replaced.
+/// Replaces characters that move a terminal's cursor, break a line or change the direction of the text. Names of some
+/// kinds of objects may hold them.
 fn in_one_line(text: &str) -> String {
     let readable = |char: char| match char.general_category() {
         GeneralCategory::Control
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_one_line_whatever_an_object_is_called() {
+    fn name_with_control_characters_stays_on_one_line() {
         let object = ObjectRef {
             group: "example.com".into(),
             kind: "Widget".into(),
@@ -82,6 +82,6 @@ mod tests {
         };
         let event = FeedEvent::Gone { step: StepId(0), object };
         let event = FeedEntry { number: 0, at: Timestamp::UNIX_EPOCH, event };
-        insta::assert_snapshot!(line(&event, 0), @"1970-01-01 00:00:00 UTC Widget shop/one⟨U+000A⟩1970-01-01 00:00:00 UTC⟨U+001B⟩[2J is gone");
+        insta::assert_snapshot!(line(&event, 0), @"1970-01-01 00:00:00 UTC Widget shop/one⟨U+000A⟩1970-01-01 00:00:00 UTC⟨U+001B⟩[2J⟨U+202E⟩⟨U+2028⟩ is gone");
     }
 }

@@ -1,5 +1,5 @@
-//! Who may ask at all: requests to our own name, from our own pages or from no page, and past the door only with
-//! a session.
+//! Checks each request before its handler: it must name this server as its host, must not come from another site's page,
+//! and needs a session except to sign in.
 
 use axum::{
     extract::{Request, State},
@@ -12,7 +12,7 @@ use tower_http::csrf::ProtectionError;
 
 use super::{AppState, Failure};
 
-/// The longest address; the page's own keep what is selected and filtered in the query.
+/// The longest address. The page keeps its selection and its filters in the query.
 const ADDRESS_LIMIT: usize = 8 * 1024;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -21,8 +21,8 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OneTooMany;
 
-/// Lets through what is addressed to this server by its own name and does not come from another site, reads and streams
-/// included: a name that was rebound to this machine must not read, and a page elsewhere must not do.
+/// Accepts requests, reads and streams included, that name this server as their host and do not come from another site.
+/// This stops DNS rebinding and cross-site requests.
 pub(super) async fn same_origin(
     State(state): State<AppState>,
     request: Request,
@@ -32,7 +32,7 @@ pub(super) async fn same_origin(
         return Err(Failure::TooManyConnections);
     }
     let address = request.uri();
-    // A proxy's CONNECT names a host and no path, and `OPTIONS *` names neither; nothing here answers them.
+    // CONNECT has a host and no path, and `OPTIONS *` has neither; no handler answers them.
     if *request.method() == Method::CONNECT || !address.path().starts_with('/') {
         return Err(Failure::Malformed("the request names no path of this server".to_owned()));
     }
@@ -40,7 +40,7 @@ pub(super) async fn same_origin(
     if whole.len() > ADDRESS_LIMIT {
         return Err(Failure::LongAddress);
     }
-    // The parser lets other bytes pass; layers further in would log them as they are.
+    // The parser accepts other bytes too, and inner layers would log them unescaped.
     if !whole.is_ascii() {
         return Err(Failure::Malformed(
             "the address has characters that must be percent-encoded".to_owned(),
@@ -68,7 +68,7 @@ pub(super) async fn same_origin(
     Ok(next.run(request).await)
 }
 
-/// The value of a header that stands there once and is text.
+/// The value of a header that occurs once and is text.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -77,7 +77,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     }
 }
 
-/// Lets through who has a session, and tells the handler who it is.
+/// Accepts requests with a session, and passes the person to the handler.
 pub(super) async fn signed_in(
     State(state): State<AppState>,
     mut request: Request,
@@ -89,7 +89,7 @@ pub(super) async fn signed_in(
     Ok(next.run(request).await)
 }
 
-/// Lets through reads, and writes that declare a JSON body: no form on another site can.
+/// Accepts reads, and writes that declare a JSON body, because a form on another site cannot declare one.
 pub(super) async fn json_only(request: Request, next: Next) -> Result<Response, Failure> {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     let declared = only(request.headers(), &header::CONTENT_TYPE)
@@ -98,7 +98,7 @@ pub(super) async fn json_only(request: Request, next: Next) -> Result<Response, 
     if reads || declared { Ok(next.run(request).await) } else { Err(Failure::NotJson) }
 }
 
-/// What a write from another site gets, should it have passed [`same_origin`].
+/// The failure of a write from another site that passed [`same_origin`].
 pub(super) fn foreign_write(_: ProtectionError) -> Response {
     Failure::ForeignOrigin.into_response()
 }

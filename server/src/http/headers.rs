@@ -1,5 +1,5 @@
-//! What every answer carries, errors and files too: nothing but our own script runs, nobody frames us, nobody guesses
-//! types, no address leaks.
+//! Security headers of every answer, including errors and files: only this server's script runs, no site can frame the
+//! page, browsers do not guess types, and no address leaks.
 
 use axum::{extract::Request, middleware::Next, response::Response};
 use http::{HeaderName, HeaderValue, header};
@@ -10,11 +10,11 @@ const FIXED: [(HeaderName, &str); 5] = [
     (header::REFERRER_POLICY, "no-referrer"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-    // For browsers that do not know frame-ancestors.
+    // This is for browsers that do not support frame-ancestors.
     (header::X_FRAME_OPTIONS, "DENY"),
 ];
 
-/// Mints the nonce of the answer's inline script, which the page finds in the request, and adds the headers.
+/// Creates the nonce of the answer's inline script, which the page finds in the request, and adds the headers.
 pub(super) async fn protect(mut request: Request, next: Next) -> Response {
     let nonce = Nonce::new();
     request.extensions_mut().insert(nonce.clone());
@@ -26,12 +26,12 @@ pub(super) async fn protect(mut request: Request, next: Next) -> Response {
     for (name, value) in FIXED {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // Files and streams say it themselves.
+    // Files and streams set this header themselves.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
-/// The headers as lines, for an answer that the router does not give: it has no body, so its policy allows nothing.
+/// The headers as lines, for an answer that bypasses the router. It has no body, so its policy allows nothing.
 pub(super) fn lines() -> String {
     let fixed = FIXED.into_iter().map(|(name, value)| format!("{name}: {value}\r\n"));
     let policy = "content-security-policy: default-src 'none'; base-uri 'none'; form-action 'none'; \

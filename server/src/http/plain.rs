@@ -1,10 +1,10 @@
-//! The two pages that need nothing of the app: signing in, and being refused before the app is reached. No inline
-//! script and no inline style; the texts are ours, so no text from outside is shown.
+//! The two pages that do not need the app: the sign-in page, and the page of a failed request. They have no inline script
+//! and no inline style, and show no text from outside.
 
 use axum::response::{Html, IntoResponse};
 use http::header;
 
-/// What reads the token from the address and exchanges it.
+/// The script that reads the token from the address and exchanges it.
 const SIGN_IN_SCRIPT: &str = include_str!("sign_in.js");
 
 const SIGN_IN_PAGE: &str = r##"<!DOCTYPE html>
@@ -36,12 +36,12 @@ for another one. Each link signs one browser in, once.</p>
 </html>
 "##;
 
-/// What whoever has no session sees, at every address.
+/// The page that every address shows without a session.
 pub(super) fn sign_in_page() -> impl IntoResponse {
     Html(SIGN_IN_PAGE)
 }
 
-/// The script of that page.
+/// The script of the sign-in page.
 pub(super) async fn sign_in_script() -> impl IntoResponse {
     (
         [
@@ -52,7 +52,7 @@ pub(super) async fn sign_in_script() -> impl IntoResponse {
     )
 }
 
-/// A refusal as a page, in a language as HTML names it.
+/// The page of a failed request; `language` is the value of HTML's `lang` attribute.
 pub(super) fn failure_page(
     language: &str,
     what: &str,

@@ -1,5 +1,5 @@
-//! Listening and serving: HTTP/1.1 with limits on what a connection may hold up, and an end that waits for answers on
-//! their way but not for ever.
+//! Listens and serves HTTP/1.1. Limits bound the resources of a connection, and shutdown waits for answers in progress
+//! for a limited time.
 
 use std::{
     io,
@@ -25,41 +25,40 @@ use tokio_util::sync::CancellationToken;
 
 use super::{access, guard::OneTooMany, guarded_stream::GuardedStream};
 
-/// How long the head of a request may take to arrive; also how long a connection may wait for its next request.
+/// The deadline for the head of a request, and the longest time that a connection may be idle.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Header lines in a request; browsers send about 20.
+/// The most header lines of a request; browsers send about 20.
 const HEADERS: usize = 100;
 
-/// Bytes of a request's head, give or take one read.
+/// The most bytes of a request's head, up to the size of one read.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// Connections at a time, where the process may open enough files: more than one session's streams for every session
-/// there can be.
+/// The most connections, if the process may open enough files. It exceeds the number of streams of all sessions.
 const CONNECTIONS: usize = 2048;
 
-/// Connections beyond the limit that are being told so. The next one waits to be accepted.
+/// The most connections beyond the limit that get an answer at once. The next one waits to be accepted.
 const REFUSED: usize = 16;
 
-/// How long a connection beyond the limit may take to hear that it is.
+/// The deadline for the refusal of a connection beyond the limit.
 const REFUSAL: Duration = Duration::from_secs(2);
 
-/// How long an answer may wait for its reader before the connection ends. A reader that is merely slow reads something
-/// in that time.
+/// The longest time without progress on an answer before the connection is closed. A slow reader reads some bytes in
+/// that time.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// How many connections there may be, and for how long one may hold an answer up.
+/// The limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at a time. Those beyond are answered with 503.
+    /// The most connections. Connections beyond it get 503.
     pub connections: usize,
-    /// How long nothing may be written to a reader that reads nothing.
+    /// The longest time for which a reader may read nothing.
     pub stalled: Duration,
 }
 
 impl Limits {
-    /// The limits that fit this process. Its soft limit of open files is raised to the hard one first. A quarter of the
-    /// files are connections: each may send a file, and the other half is for the cluster's watches and the journal.
+    /// The limits that fit this process. It first raises the soft limit of open files to the hard one. A quarter of the
+    /// files are for connections, and each may send a file; the other half is for the cluster's watches and the journal.
     pub fn of_process() -> Self {
         let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or_else(|error| {
             tracing::warn!(error = %error, "cannot raise the limit of open files");
@@ -73,35 +72,35 @@ fn connections(files: u64) -> usize {
     usize::try_from(files / 4).unwrap_or(usize::MAX).clamp(REFUSED, CONNECTIONS)
 }
 
-/// How long answers on their way are waited for at the end. Streams end by themselves at once.
+/// The longest wait for answers in progress at shutdown. Streams end at once.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// Why the server cannot listen.
+/// The reason why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Other machines could reach it.
+    /// Other machines could reach the address.
     #[error(
-        "{0} is not a loopback address; whoever reaches the server can delete with your credentials"
+        "{0} is not a loopback address; everybody who reaches the server can delete with your credentials, so use 127.0.0.1 or ::1"
     )]
     NotLoopback(IpAddr),
-    /// Another program listens there.
+    /// Another program listens on the port.
     #[error("port {} of {} is taken; end the program that uses it, or choose another one with --port", .0.port(), .0.ip())]
     Taken(SocketAddr),
-    /// Another reason.
-    #[error("cannot listen on {address}")]
+    /// The operating system refused for another reason.
+    #[error("cannot listen on {address}; choose another address or port with --address or --port")]
     Other {
-        /// Where.
+        /// The address to listen on.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
-/// Listens on `port`, or without one on the port of the last start as `state` has it, so that open pages find the server
-/// again; where that is taken, on a free one.
+/// Listens on `port`. Without one it uses the port of the last start from `state`, so that open pages reconnect, or a
+/// free port if that is taken.
 ///
 /// # Errors
-/// [`ListenError`].
+/// Returns a [`ListenError`] if the address is not loopback or cannot be used.
 pub async fn listen(
     address: IpAddr,
     port: Option<u16>,
@@ -128,7 +127,7 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
     })
 }
 
-/// Serves until `drain` is cancelled and the answers on their way are given.
+/// Serves until `drain` is cancelled and the answers in progress are sent.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -140,7 +139,7 @@ pub async fn serve(
     let refusals = Arc::new(Semaphore::new(REFUSED));
     let refusing = router.clone().layer(Extension(OneTooMany));
     loop {
-        // Whichever way the next connection goes, there is a place for it.
+        // The next connection is accepted or refused; both have a permit now.
         let refusal = tokio::select! {
             () = drain.cancelled() => break,
             refusal = refusals.clone().acquire_owned() => refusal,
@@ -151,7 +150,7 @@ pub async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Out of file descriptors, mostly: connections that end give some back.
+                    // Usually the process is out of file descriptors, and connections that end free some.
                     tracing::warn!(error = %error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
@@ -169,9 +168,9 @@ pub async fn serve(
         } else {
             let refusing = refusing.clone();
             connections.spawn(async move {
-                let told = converse(stream, refusing, stalled, false, drain);
-                // A client that says nothing is not told.
-                let _ = tokio::time::timeout(REFUSAL, told).await;
+                let answered = converse(stream, refusing, stalled, false, drain);
+                // A client that sends no request gets no answer.
+                let _ = tokio::time::timeout(REFUSAL, answered).await;
                 drop(refusal);
             });
         }
@@ -181,11 +180,14 @@ pub async fn serve(
         while connections.join_next().await.is_some() {}
     });
     if rest.await.is_err() {
-        tracing::warn!(connections = connections.len(), "answers on their way are given up");
+        tracing::warn!(
+            connections = connections.len(),
+            "shutdown does not wait longer; connections are closed before their answers are complete"
+        );
     }
 }
 
-/// One connection, to its end; for more than one request if `keep_alive`.
+/// Serves one connection to its end, with more than one request if `keep_alive`.
 async fn converse(
     stream: TcpStream,
     router: Router,
@@ -193,9 +195,9 @@ async fn converse(
     keep_alive: bool,
     drain: CancellationToken,
 ) {
-    // Events are small and each is to be seen at once.
+    // Events are small, and each must arrive at once.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(error = %error, "cannot send without delay");
+        tracing::debug!(error = %error, "cannot set TCP_NODELAY; events may arrive late");
     }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

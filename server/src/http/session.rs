@@ -1,4 +1,4 @@
-//! Signing in, and letting somebody else sign in.
+//! Signing in and out, and inviting another browser.
 
 use axum::{
     Extension, Json,
@@ -36,7 +36,7 @@ pub(super) async fn sign_in(
 ) -> Result<Response, Failure> {
     let now = Timestamp::now();
     let (Person { guest, .. }, cookie) = state.access.sign_in(&token, now)?;
-    // The browser forgets the cookie that it had, so nobody could end that session any more.
+    // The browser replaces its old cookie, so this is the last chance to end the old session.
     if let Some(replaced) = state.access.admit(&headers, now) {
         state.access.sign_out(&replaced.session, now)?;
     }
@@ -68,7 +68,7 @@ pub(super) struct Invitation {
     expires: Option<Timestamp>,
 }
 
-/// Makes a link for another browser; the link opens `path`.
+/// Creates a link for another browser; the link opens `path`.
 pub(super) async fn link(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
@@ -88,10 +88,10 @@ pub(super) async fn link(
     Ok((StatusCode::CREATED, Json(Invitation { url: link.url(), expires: link.expires })))
 }
 
-/// The longest path of a link, as long as an address may be.
+/// The longest path of a link, equal to the longest address.
 const PATH_LIMIT: usize = 8 * 1024;
 
-/// A path of this server, with its query and without a fragment. `//host` and `/\host` are other hosts to a browser.
+/// A path of this server with its query and without a fragment. Browsers read `//host` and `/\host` as other hosts.
 fn own_path(path: &str) -> Result<&str, Failure> {
     let is_path = path.parse::<PathAndQuery>().is_ok_and(|parsed| parsed.as_str() == path);
     let is_own = path.starts_with('/') && !path.starts_with("//") && !path.contains('\\');

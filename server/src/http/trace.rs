@@ -7,6 +7,8 @@ use axum::{extract::Request, middleware::Next, response::Response};
 use http::{HeaderName, HeaderValue};
 use tracing::Instrument;
 
+use super::{hex::random_hex, printable::printable};
+
 /// Names a request in the log, in its answer's header and in what a person reads. Always made here: one that came from
 /// outside could be anything.
 #[derive(Clone, Debug, Default)]
@@ -20,12 +22,9 @@ impl fmt::Display for RequestId {
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The longest part of a text from outside that is logged.
-const LOGGED_CHARS: usize = 200;
-
 /// Gives a request its id and its span.
 pub(super) async fn record(mut request: Request, next: Next) -> Response {
-    let id = RequestId(super::access::random_hex::<8>().into());
+    let id = RequestId(random_hex::<8>().into());
     request.extensions_mut().insert(id.clone());
     let span = tracing::info_span!(
         "request",
@@ -48,26 +47,4 @@ pub(super) async fn record(mut request: Request, next: Next) -> Response {
     }
     .instrument(span)
     .await
-}
-
-/// A text from outside as it may stand in a log line.
-pub(super) fn printable(text: &str) -> String {
-    let mut printable: String =
-        text.chars().take(LOGGED_CHARS).flat_map(char::escape_debug).collect();
-    if text.chars().nth(LOGGED_CHARS).is_some() {
-        printable.push('…');
-    }
-    printable
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn logged_text_cannot_forge_a_line_or_colour_it() {
-        assert_eq!(printable("/u/shop"), "/u/shop");
-        assert_eq!(printable("a\nb\u{1b}[31m\u{202e}"), r"a\nb\u{1b}[31m\u{202e}");
-        assert_eq!(printable(&"x".repeat(500)).chars().count(), 201);
-    }
 }

@@ -1,4 +1,4 @@
-//! Who may do what: bindings and ServiceAccounts.
+//! Access control: role bindings and ServiceAccounts.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use teardown::object::{Binding, Facts, PodReference, PodReferenceKind, ServiceAc
 
 use super::{Meta, Named, Unreadable, or_default};
 
-/// Reads a RoleBinding or ClusterRoleBinding. Users and groups among its subjects are no objects: that there are some
-/// is all that is kept of them.
+/// Reads a RoleBinding or ClusterRoleBinding. Users and groups among its subjects are not objects, so only their presence
+/// is kept.
 pub(super) fn read_binding(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let read: BindingObject = serde_json::from_str(json)?;
     let own = read.metadata.namespace.clone().unwrap_or_default();

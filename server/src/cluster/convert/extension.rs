@@ -1,4 +1,4 @@
-//! What extends the API or carries it: webhook configurations, APIServices, definitions, Nodes.
+//! Extensions of the API and its infrastructure: webhook configurations, APIServices, CustomResourceDefinitions, Nodes.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) fn read_webhooks(json: &str) -> Result<(Meta, Facts), Unreadable> {
     Ok((read.metadata, Facts::Webhooks(Box::new(Webhooks { services }))))
 }
 
-/// Reads an APIService; the API server's own groups have no Service behind them.
+/// Reads an APIService. The API server's own groups have no Service.
 pub(super) fn read_api_service(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<ApiServiceSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
     let service = spec.service.map(|service| Box::new(service.reference("spec.service")));

@@ -10,8 +10,8 @@ use teardown::{
 
 use super::{LabelSelector, Meta, Named, Unread, Unreadable, Whole, or_default};
 
-/// Reads a Service. One without a selector selects nothing (its endpoints are kept by hand), and so does one of type
-/// ExternalName, whatever its selector.
+/// Reads a Service. A Service without a selector selects no Pod, because its endpoints are maintained by hand. One of
+/// type ExternalName selects no Pod either, whatever its selector.
 pub(super) fn read_service(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<ServiceSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
     let kind = spec.kind.as_deref();
@@ -55,7 +55,7 @@ pub(super) fn read_ingress(json: &str) -> Result<(Meta, Facts), Unreadable> {
     Ok((metadata, Facts::Ingress(Box::new(ingress))))
 }
 
-/// Reads a NetworkPolicy; an empty `podSelector` is every Pod of its namespace.
+/// Reads a NetworkPolicy. An empty `podSelector` selects every Pod of its namespace.
 pub(super) fn read_policy(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<PolicySpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
     Ok((metadata, Facts::NetworkPolicy(Box::new(spec.pod_selector.into()))))
@@ -100,7 +100,7 @@ struct Path {
     backend: Backend,
 }
 
-/// A backend. One that is a `resource` instead of a Service is no edge we know.
+/// A backend. A `resource` backend has no Service and gives no edge.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Backend {

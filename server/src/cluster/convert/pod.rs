@@ -1,4 +1,4 @@
-//! Pods and Pod templates: every name they refer to in their namespace.
+//! Pods and Pod templates: the names that they refer to in their namespace.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ struct Status {
 struct Volume {
     name: Box<str>,
     persistent_volume_claim: Option<ClaimSource>,
-    /// Present or not is all that matters: its claim's name follows from the Pod's and the volume's.
+    /// Only its presence matters, because the claim's name follows from the names of the Pod and the volume.
     ephemeral: Option<super::Unread>,
     config_map: Option<Named>,
     secret: Option<SecretSource>,
@@ -137,14 +137,14 @@ struct VariableSource {
     secret_ref: Option<Named>,
 }
 
-/// The volume the ServiceAccount admission plugin adds to every Pod, and the ConfigMap it takes from each namespace
-/// (`plugin/pkg/admission/serviceaccount/admission.go`). The cluster makes both by itself, so neither is an edge.
+/// The volume that the ServiceAccount admission plugin adds to every Pod, and the ConfigMap that it takes from each
+/// namespace (`plugin/pkg/admission/serviceaccount/admission.go`). The cluster creates both, so neither is an edge.
 const INJECTED_VOLUME: &str = "kube-api-access-";
 const INJECTED_CONFIG_MAP: &str = "kube-root-ca.crt";
 
 impl Spec {
-    /// Every name it refers to, once, with the first field that names it. `prefix` is the path of this spec in its
-    /// object; `pod` is the Pod's name, which no template knows.
+    /// Every name that the spec refers to, once, with the first field that names it. `prefix` is the path of this spec
+    /// in its object. `pod` is the Pod's name; `None` for a template.
     pub(super) fn uses(&self, prefix: &str, pod: Option<&str>) -> Arc<[PodReference]> {
         let mut uses = Uses { found: Vec::new(), prefix };
         if let Some(account) = &self.service_account_name {
@@ -260,14 +260,14 @@ impl Container {
     }
 }
 
-/// The uses found so far.
+/// The references found so far.
 struct Uses<'a> {
     found: Vec<PodReference>,
     prefix: &'a str,
 }
 
 impl Uses<'_> {
-    /// Adds a use unless the name is absent or already there: one field is evidence enough, and a container may take
+    /// Adds a reference unless the name is absent or known. One field is enough evidence, and a container may take
     /// hundreds of variables from one Secret.
     fn add(&mut self, what: PodReferenceKind, name: Option<&str>, field: impl FnOnce() -> String) {
         let Some(name) = name.filter(|name| !name.is_empty()) else { return };

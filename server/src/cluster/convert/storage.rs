@@ -1,4 +1,4 @@
-//! Claims and volumes.
+//! PersistentVolumeClaims and PersistentVolumes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -21,7 +21,7 @@ pub(super) fn read_claim(json: &str) -> Result<(Meta, Facts), Unreadable> {
     Ok((metadata, Facts::Claim(Box::new(claim))))
 }
 
-/// Reads a PersistentVolume. Without a reclaim policy it is kept, as the API server's default says.
+/// Reads a PersistentVolume. The default reclaim policy is Retain, as in the API server.
 pub(super) fn read_volume(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<VolumeSpec, VolumeStatus> { metadata, spec, status } = serde_json::from_str(json)?;
     let volume = Volume {
@@ -72,7 +72,7 @@ struct VolumeSpec {
     storage_class_name: Option<Arc<str>>,
     #[serde(deserialize_with = "or_default")]
     capacity: Capacity,
-    /// The source is the one of these that is there; its fields differ too much for a struct each.
+    /// One of these fields is the volume source. Sources differ too much for a struct each.
     nfs: Option<Source>,
     csi: Option<Source>,
     host_path: Option<Source>,
@@ -95,7 +95,7 @@ struct VolumeSpec {
 type Source = BTreeMap<String, Value>;
 
 impl VolumeSpec {
-    /// Where the bytes are, in one line. CSI attributes are left out: drivers keep credentials there.
+    /// The location of the data in one line. CSI attributes are left out, because drivers keep credentials there.
     fn source(&self) -> Option<String> {
         let field = |source: &Source, name: &str| match source.get(name) {
             Some(Value::String(text)) => text.clone(),

@@ -4,7 +4,7 @@ use teardown::object::{Claim, Facts, Kind, Object, Phase, PodReference, Reclaim}
 
 use super::*;
 
-/// `group/version Kind`, namespaced; the plural is not looked at here.
+/// A namespaced kind from `group/version Kind`; these tests do not use the plural.
 fn kind(text: &str) -> Arc<Kind> {
     let (api, kind) = text.split_once(' ').unwrap();
     let (group, version) = api.rsplit_once('/').unwrap_or(("", api));
@@ -17,7 +17,7 @@ fn kind(text: &str) -> Arc<Kind> {
     })
 }
 
-/// Reads an object given as everything but its metadata.
+/// Reads an object with standard metadata and the given other fields.
 fn read(of: &str, rest: &str) -> Object {
     let json = format!(
         r#"{{"metadata": {{"name": "it", "namespace": "shop", "uid": "u-1", "resourceVersion": "7"}}{}{rest}}}"#,
@@ -64,7 +64,7 @@ fn metadata_is_kept_without_annotations_and_managed_fields() {
 }
 
 #[test]
-fn secrets_and_config_maps_are_never_asked_for_whole() {
+fn secrets_and_config_maps_are_requested_as_metadata_only() {
     for of in ["v1 Secret", "v1 ConfigMap"] {
         assert_eq!(media_type(&kind(of)), METADATA);
         assert_eq!(list_media_type(&kind(of)), METADATA_LIST);
@@ -444,7 +444,7 @@ fn extensions() {
     assert_eq!(read("v1 Namespace", "").facts, Facts::Namespace);
 }
 
-/// Any JSON, made of the words that are looked for as often as of others.
+/// Any JSON, which often holds the field names that are read.
 fn any_json() -> impl proptest::strategy::Strategy<Value = serde_json::Value> {
     use proptest::prelude::*;
     let word = prop_oneof![
@@ -543,7 +543,7 @@ proptest::proptest! {
         let _ = object(&kind(of), &json, &names);
         let _ = object(&kind(of), &other.to_string(), &names);
         let _ = pod_sight(&kind("v1 Pod"), &json, &names);
-        let _ = sight(json.as_bytes());
+        let _ = metadata(json.as_bytes());
         crate::cluster::status::message(500, other.to_string().as_bytes());
     }
 }

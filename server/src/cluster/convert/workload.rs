@@ -1,4 +1,4 @@
-//! What makes Pods, and what scales and protects them.
+//! Controllers that create Pods, and the objects that scale and protect them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use teardown::{
 
 use super::{LabelSelector, Meta, Unread, Unreadable, Whole, or_default, pod};
 
-/// Reads a Deployment, ReplicaSet or StatefulSet: one replica where nothing is said, and `readyReplicas` is left out
+/// Reads a Deployment, ReplicaSet or StatefulSet. `replicas` defaults to one, and the API server omits `readyReplicas`
 /// while it is zero.
 pub(super) fn read_replicated(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let (meta, mut workload) = templated::<LabelSelector>(json)?;
@@ -33,7 +33,7 @@ pub(super) fn read(json: &str) -> Result<(Meta, Facts), Unreadable> {
     Ok((meta, Facts::Workload(Box::new(workload))))
 }
 
-/// Reads a CronJob: its Pods are those of the Jobs it makes.
+/// Reads a CronJob. Its Pods are those of the Jobs that it creates.
 pub(super) fn read_cron_job(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<CronSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
     let template = spec.job_template.spec.template;

@@ -1,4 +1,4 @@
-//! One line of a watch.
+//! The events of a watch, one per line.
 
 use std::sync::Arc;
 
@@ -6,27 +6,31 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use teardown::object::{Kind, Object, Uid};
 
-use super::trouble::Trouble;
+use super::error::WatchError;
 use crate::cluster::{convert, interner::Interner, status::Status, text::bounded};
 
-/// What one line of a watch says.
+/// One event of a watch.
 pub(super) enum Event {
-    /// The object, and its resource version.
+    /// The object and its resource version.
     Applied(Box<Object>, String),
-    /// The UID, and the resource version of its end.
+    /// The UID of the deleted object and the resource version of the deletion.
     Deleted(Uid, String),
     Bookmark {
         version: String,
         ends_list: bool,
     },
-    /// An object that is stored nowhere.
+    /// An object without a UID, which is stored nowhere.
     Nothing,
 }
 
 impl Event {
-    /// Reads a line; an ERROR is the trouble it stands for.
-    pub(super) fn read(line: &[u8], kind: &Arc<Kind>, names: &Interner) -> Result<Self, Trouble> {
-        let unreadable = |error| Trouble::unreadable(&error);
+    /// Reads a line. An ERROR event becomes the error that it stands for.
+    pub(super) fn read(
+        line: &[u8],
+        kind: &Arc<Kind>,
+        names: &Interner,
+    ) -> Result<Self, WatchError> {
+        let unreadable = |error| WatchError::unreadable(&error);
         let Line { kind: of, object } = serde_json::from_slice(line).map_err(unreadable)?;
         let json = object.get();
         match of {
@@ -48,9 +52,9 @@ impl Event {
             LineKind::Error => {
                 let status: Status = serde_json::from_str(json).map_err(unreadable)?;
                 Err(match status.code {
-                    410 => Trouble::TooOld,
-                    403 => Trouble::Forbidden(bounded(&status.message).into()),
-                    _ => Trouble::Failing(None, bounded(&status.message).into()),
+                    410 => WatchError::TooOld,
+                    403 => WatchError::Forbidden(bounded(&status.message).into()),
+                    _ => WatchError::Failing(None, bounded(&status.message).into()),
                 })
             }
         }

@@ -1,5 +1,5 @@
-//! Watches of single namespaces that may not see, and how long each waits so that all of them together do not ask too
-//! often.
+//! The retry delay of forbidden watches of single namespaces. It grows with their number, so that together they do not
+//! send too many requests.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -8,17 +8,17 @@ use std::{
 
 use super::FORBIDDEN;
 
-/// What each single namespace that may not be seen adds to [`FORBIDDEN`] where they are many: together they ask no more than five
-/// times a second, up to the 1,200 for which that is [`FORBIDDEN_HERE`].
+/// The delay that each forbidden namespace adds once there are many of them. Together they send at most five requests
+/// a second, until the delay reaches [`FORBIDDEN_MAX`] at 1,200 namespaces.
 const FORBIDDEN_EACH: Duration = Duration::from_millis(200);
-/// The longest wait for a single namespace, however many there are.
-const FORBIDDEN_HERE: Duration = Duration::from_secs(240);
+/// The longest delay, however many namespaces are forbidden.
+const FORBIDDEN_MAX: Duration = Duration::from_secs(240);
 
-/// How many watches of single namespaces wait to be tried again because they may not see.
+/// The number of forbidden watches of single namespaces that wait for their next try.
 #[derive(Default)]
 pub(in crate::cluster) struct Refusals(AtomicUsize);
 
-/// One that waits.
+/// A watch that waits; it counts until it is dropped.
 pub(super) struct Waiting<'a>(&'a Refusals);
 
 impl Refusals {
@@ -29,10 +29,10 @@ impl Refusals {
 }
 
 impl Waiting<'_> {
-    /// How long, so that all of them together do not ask too often.
-    pub(super) fn share(&self) -> Duration {
+    /// The delay of each watch that waits.
+    pub(super) fn delay(&self) -> Duration {
         let all = u32::try_from(self.0.0.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
-        FORBIDDEN_EACH.saturating_mul(all).clamp(FORBIDDEN, FORBIDDEN_HERE)
+        FORBIDDEN_EACH.saturating_mul(all).clamp(FORBIDDEN, FORBIDDEN_MAX)
     }
 }
 
@@ -47,12 +47,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_are_refused_share_five_requests_a_second_up_to_four_minutes() {
+    fn forbidden_namespaces_send_five_requests_a_second_with_delays_up_to_four_minutes() {
         let refused = Refusals::default();
         for (many, seconds) in [(1, 30), (150, 30), (500, 100), (1_200, 240), (30_000, 240)] {
             let waiting: Vec<_> = (0..many).map(|_| refused.wait()).collect();
-            assert_eq!(waiting[0].share(), Duration::from_secs(seconds), "{many}");
+            assert_eq!(waiting[0].delay(), Duration::from_secs(seconds), "{many}");
         }
-        assert_eq!(refused.wait().share(), FORBIDDEN, "who does not wait any more does not count");
+        assert_eq!(refused.wait().delay(), FORBIDDEN, "a dropped wait does not count");
     }
 }

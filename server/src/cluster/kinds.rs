@@ -1,4 +1,4 @@
-//! Which kinds are watched: discovery again and again, and a watch for each kind it finds.
+//! Runs discovery periodically and keeps one watch for each kind that it finds.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -23,56 +23,56 @@ use super::{
     watch::{Shared, watch},
 };
 
-/// How often discovery runs unprompted.
-const EVERY: Duration = Duration::from_secs(60);
-/// How soon after a definition changed, and how soon again: the API server publishes a new kind a moment after its
-/// definition is established, and an aggregated one at its next round.
-const PROMPTED: [Duration; 3] =
+/// The time between two rounds of discovery.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// The delays of the rounds after a CustomResourceDefinition or APIService changed. The API server publishes a new kind
+/// a moment after its definition is established, and an aggregated kind only with its next refresh.
+const AFTER_CHANGE: [Duration; 3] =
     [Duration::from_millis(300), Duration::from_millis(1_500), Duration::from_secs(4)];
-/// For asking whether a kind is really gone.
+/// The deadline of the request that confirms that a kind is no longer served.
 const CONFIRM: Duration = Duration::from_secs(10);
-/// What discovery as a whole is called where it fails.
+/// The name of the hidden resource while discovery as a whole fails.
 const DISCOVERY: &str = "discovery";
 
-/// Watches whatever is served, until the hub is gone.
+/// Watches all served kinds until the hub is gone.
 pub(super) async fn run(shared: Shared) -> Result<(), HubGone> {
-    let mut roster = Roster {
+    let mut kinds = KindWatches {
         shared,
         watches: JoinSet::new(),
         watched: BTreeMap::new(),
-        blind: BTreeMap::new(),
+        hidden: BTreeMap::new(),
         failures: 0,
     };
     let mut rounds = VecDeque::new();
     loop {
-        let times = roster.shared.suspicion.reached().await;
-        let next = match discover(&roster.shared.client).await {
+        let connects = kinds.shared.health.reached().await;
+        let next = match discover(&kinds.shared.client).await {
             Ok(found) => {
-                roster.failures = 0;
-                roster.update(found).await?;
-                rounds.pop_front().unwrap_or_else(|| roster.shared.chance.spread(EVERY))
+                kinds.failures = 0;
+                kinds.update(found).await?;
+                rounds.pop_front().unwrap_or_else(|| kinds.shared.chance.spread(INTERVAL))
             }
-            Err(error) => roster.failed(&error).await?,
+            Err(error) => kinds.failed(&error).await?,
         };
         let mut due = Instant::now() + next;
-        let mut suspicion = roster.shared.suspicion.clone();
+        let mut health = kinds.shared.health.clone();
         loop {
             tokio::select! {
                 biased;
                 () = sleep_until(due) => break,
-                () = suspicion.came_back(times) => break,
-                () = roster.shared.served_changed.notified() => {
-                    rounds = PROMPTED[1..].iter().copied().collect();
-                    due = due.min(Instant::now() + PROMPTED[0]);
+                () = health.reconnected(connects) => break,
+                () = kinds.shared.served_changed.notified() => {
+                    rounds = AFTER_CHANGE[1..].iter().copied().collect();
+                    due = due.min(Instant::now() + AFTER_CHANGE[0]);
                 }
-                Some(ended) = roster.watches.join_next() => ended_well(ended)?,
+                Some(ended) = kinds.watches.join_next() => check_end(ended)?,
             }
         }
     }
 }
 
-/// A watch ends when it is withdrawn or the hub is gone; a panic is passed on.
-fn ended_well(ended: Result<Result<(), HubGone>, JoinError>) -> Result<(), HubGone> {
+/// A watch ends if its kind is withdrawn or the hub is gone. A panic is propagated.
+fn check_end(ended: Result<Result<(), HubGone>, JoinError>) -> Result<(), HubGone> {
     match ended {
         Ok(result) => result,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -80,25 +80,25 @@ fn ended_well(ended: Result<Result<(), HubGone>, JoinError>) -> Result<(), HubGo
     }
 }
 
-struct Roster {
+struct KindWatches {
     shared: Shared,
     watches: JoinSet<Result<(), HubGone>>,
-    /// By group and plural.
+    /// The kinds by group and plural.
     watched: BTreeMap<(String, String), (Arc<Kind>, AbortHandle)>,
-    /// Group versions the hub was told of.
-    blind: BTreeMap<String, ApiProblem>,
-    /// Failures of discovery as a whole, in a row.
+    /// The hidden group versions that were reported to the hub.
+    hidden: BTreeMap<String, ApiProblem>,
+    /// Failures of discovery as a whole in a row.
     failures: u32,
 }
 
-impl Roster {
-    /// Makes the watches those of what was found. All beginnings are told before the first watch begins, so that a
-    /// reader who waits for every list knows what to wait for.
+impl KindWatches {
+    /// Starts and stops watches to match the kinds found. Every new kind is reported before the first watch starts,
+    /// so that a reader who waits for all lists knows their kinds.
     async fn update(&mut self, found: Found) -> Result<(), HubGone> {
-        self.update_blind(&found).await?;
+        self.update_hidden(&found).await?;
         let mut begin = Vec::new();
         for (key, versions) in &found.kinds {
-            // A version that is no longer preferred but still served does as well: changing it would list anew.
+            // A served version is kept even if it is no longer preferred, because a change needs a new list.
             let served = |kind: &Kind| versions.iter().any(|version| version == kind);
             if self.watched.get(key).is_some_and(|(kind, _)| served(kind)) {
                 continue;
@@ -111,7 +111,7 @@ impl Roster {
             self.shared.report.tell(Observation::Watching(kind.clone())).await?;
         }
         for (key, kind) in begin {
-            // A kind whose version is not served any more is watched in its new one; its objects are the same.
+            // If the watched version is no longer served, the watch continues in another; the objects are the same.
             let before = self.watched.remove(&key);
             if let Some((_, before)) = &before {
                 self.stop(before).await?;
@@ -124,13 +124,13 @@ impl Roster {
             .watched
             .iter()
             .filter(|(key, (kind, _))| {
-                !found.kinds.contains_key(*key) && !found.is_blind_to(&kind.group)
+                !found.kinds.contains_key(*key) && !found.has_hidden_version(&kind.group)
             })
             .map(|(key, (kind, _))| (key.clone(), kind.clone()))
             .collect();
         for (key, kind) in missing {
-            // To be withdrawn is to be gone with all objects, so discovery's word alone is not enough: behind a load
-            // balancer it may be that of a replica that has not heard of a new definition yet.
+            // Withdrawing a kind removes all its objects, so discovery alone is not enough: behind a load balancer it
+            // may come from a replica that does not know a new definition yet.
             if self.is_unserved(&kind).await
                 && let Some((kind, handle)) = self.watched.remove(&key)
             {
@@ -142,12 +142,12 @@ impl Roster {
         Ok(())
     }
 
-    /// Ends a watch and waits until it has: nothing it says may come after what is said next of its kind.
+    /// Ends a watch and waits for its end, so that none of its observations arrives after the next one of its kind.
     async fn stop(&mut self, watch: &AbortHandle) -> Result<(), HubGone> {
         watch.abort();
         while let Some(ended) = self.watches.join_next_with_id().await {
             let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
-            ended_well(ended.map(|(_, result)| result))?;
+            check_end(ended.map(|(_, result)| result))?;
             if id == watch.id() {
                 break;
             }
@@ -155,38 +155,38 @@ impl Roster {
         Ok(())
     }
 
-    async fn update_blind(&mut self, found: &Found) -> Result<(), HubGone> {
+    async fn update_hidden(&mut self, found: &Found) -> Result<(), HubGone> {
         let report = &self.shared.report;
-        for (version, message) in &found.blind {
-            if !self.blind.contains_key(version) {
-                tracing::warn!(version, "cannot be discovered");
+        for (version, message) in &found.hidden {
+            if !self.hidden.contains_key(version) {
+                tracing::warn!(version, "cannot discover the kinds of this group version");
                 let (resource, cause, message) =
                     (version.clone(), HiddenCause::Discovery, message.clone());
                 report.tell(Observation::Hidden { resource, cause, message }).await?;
             }
         }
-        for version in self.blind.keys().filter(|version| !found.blind.contains_key(*version)) {
+        for version in self.hidden.keys().filter(|version| !found.hidden.contains_key(*version)) {
             report.tell(Observation::Visible { resource: version.clone() }).await?;
         }
-        self.blind.clone_from(&found.blind);
+        self.hidden.clone_from(&found.hidden);
         Ok(())
     }
 
-    /// Discovery as a whole failed; what is watched stays watched. Gives the time to the next try.
+    /// Handles a failure of discovery as a whole and returns the retry delay. Existing watches continue.
     async fn failed(&mut self, error: &DiscoveryError) -> Result<Duration, HubGone> {
         self.failures = self.failures.saturating_add(1);
         let message = ApiProblem::from(error);
         let refused = match error {
             DiscoveryError::Failure(_) => {
-                self.shared.suspicion.raise();
+                self.shared.health.check();
                 false
             }
             DiscoveryError::Refused { .. } => true,
         };
-        // A connection that fails is the pulse's to tell, unless everything else goes through.
-        if (refused || self.failures > 2) && !self.blind.contains_key(DISCOVERY) {
-            tracing::warn!("discovery fails");
-            self.blind.insert(DISCOVERY.to_owned(), message.clone());
+        // The health check reports a failed connection, unless all other requests succeed.
+        if (refused || self.failures > 2) && !self.hidden.contains_key(DISCOVERY) {
+            tracing::warn!("discovery fails; new kinds are not seen until it succeeds");
+            self.hidden.insert(DISCOVERY.to_owned(), message.clone());
             let resource = DISCOVERY.to_owned();
             self.shared
                 .report
@@ -196,7 +196,7 @@ impl Roster {
         Ok(backoff(self.failures, &self.shared.chance))
     }
 
-    /// Whether a list of this kind is answered with 404.
+    /// Whether the API server answers a list of this kind with 404.
     async fn is_unserved(&self, kind: &Kind) -> bool {
         let Some(path) = request::path(kind, None) else { return false };
         let Ok(request) =

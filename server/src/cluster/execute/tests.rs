@@ -41,7 +41,7 @@ fn read_action() -> Action {
 async fn answered(action: Action, code: u16, body: &str) -> Outcome {
     let body = body.to_owned();
     let (client, _) = fake::client(move |_| now(code, body.clone()));
-    call(&client, &Interner::default(), &action).await
+    call_api(&client, &Interner::default(), &action).await
 }
 
 fn status(code: u16, reason: &str, message: &str, details: &str) -> String {
@@ -51,9 +51,9 @@ fn status(code: u16, reason: &str, message: &str, details: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_delete_names_uid_and_propagation() {
+async fn delete_sends_uid_and_propagation_policy() {
     let (client, log) = fake::client(|_| now(200, r#"{"kind":"Status","status":"Success"}"#));
-    assert_eq!(call(&client, &Interner::default(), &delete_action()).await, Outcome::Accepted);
+    assert_eq!(call_api(&client, &Interner::default(), &delete_action()).await, Outcome::Accepted);
     let Seen { method, path, body, .. } = log.lock().unwrap()[0].clone();
     assert_eq!(
         (method.as_str(), path.as_str()),
@@ -65,9 +65,9 @@ async fn a_delete_names_uid_and_propagation() {
     );
 }
 
-/// The answer to the DELETE of an object that does not go at once is the object.
+/// The API server answers a DELETE with the object if the object is not removed at once.
 #[tokio::test]
-async fn a_delete_asks_for_no_more_than_metadata() {
+async fn delete_accepts_only_metadata_for_a_secret() {
     let (client, log) = fake::client(|_| now(200, "{}"));
     let (_, object, uid) = deployment();
     let secret = kind("", "Secret", "secrets", true);
@@ -76,7 +76,7 @@ async fn a_delete_asks_for_no_more_than_metadata() {
 }
 
 #[tokio::test]
-async fn odd_names_are_escaped_and_impossible_ones_not_sent() {
+async fn name_with_special_characters_is_escaped_and_an_impossible_one_is_not_sent() {
     let (client, log) = fake::client(|_| now(200, "{}"));
     let delete = |name: &str| Action::Delete {
         step: StepId(0),
@@ -91,11 +91,11 @@ async fn odd_names_are_escaped_and_impossible_ones_not_sent() {
         propagation: Propagation::Orphan,
     };
     assert_eq!(
-        call(&client, &Interner::default(), &delete("system:a b?c")).await,
+        call_api(&client, &Interner::default(), &delete("system:a b?c")).await,
         Outcome::Accepted
     );
     assert!(matches!(
-        call(&client, &Interner::default(), &delete("..")).await,
+        call_api(&client, &Interner::default(), &delete("..")).await,
         Outcome::Unknown { .. }
     ));
     let log = log.lock().unwrap();
@@ -104,7 +104,7 @@ async fn odd_names_are_escaped_and_impossible_ones_not_sent() {
 }
 
 #[tokio::test]
-async fn a_404_is_gone_only_if_it_names_the_object() {
+async fn answer_404_means_not_found_only_if_it_names_the_object() {
     let named = status(
         404,
         "NotFound",
@@ -128,7 +128,7 @@ async fn a_404_is_gone_only_if_it_names_the_object() {
 }
 
 #[tokio::test]
-async fn a_409_for_the_uid_says_whose_name_it_is_now() {
+async fn answer_409_for_the_uid_returns_the_new_uid() {
     let new = "6f1b2c3d-0000-4000-8000-000000000001";
     let check = async |message: &str| {
         answered(delete_action(), 409, &status(409, "Conflict", message, "{}")).await
@@ -161,7 +161,7 @@ async fn a_409_for_the_uid_says_whose_name_it_is_now() {
 }
 
 #[tokio::test]
-async fn codes() {
+async fn status_code_decides_the_outcome() {
     for code in [400, 403, 405, 422] {
         let outcome = answered(delete_action(), code, &status(code, "X", "no", "{}")).await;
         assert_eq!(outcome, Outcome::Refused { code, message: "no".into() });
@@ -198,14 +198,15 @@ async fn codes() {
 }
 
 #[tokio::test]
-async fn a_429_carries_its_patience() {
+async fn answer_429_carries_its_retry_after() {
     let later = |after: &'static str, body: String| {
         let (client, _) = fake::client(move |_| {
             Box::pin(std::future::ready(Reply::Later(429, after, body.clone())))
         });
         client
     };
-    let check = async |client: Client| call(&client, &Interner::default(), &delete_action()).await;
+    let check =
+        async |client: Client| call_api(&client, &Interner::default(), &delete_action()).await;
     let seconds = |n| Outcome::Throttled { after: Some(SignedDuration::from_secs(n)) };
     assert_eq!(check(later("7", String::new())).await, seconds(7));
     let details = status(429, "TooManyRequests", "slow down", r#"{"retryAfterSeconds":3}"#);
@@ -214,10 +215,10 @@ async fn a_429_carries_its_patience() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_and_breakage_leave_the_effect_open() {
+async fn timeout_or_broken_connection_is_unanswered() {
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Silence)));
     let began = Instant::now();
-    let outcome = call(&client, &Interner::default(), &delete_action()).await;
+    let outcome = call_api(&client, &Interner::default(), &delete_action()).await;
     assert_eq!(
         outcome,
         Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 10 }.into(), after: None }
@@ -225,11 +226,11 @@ async fn silence_and_breakage_leave_the_effect_open() {
     assert_eq!(began.elapsed(), CALL);
     let pods = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
     assert_eq!(
-        call(&client, &Interner::default(), &pods).await,
+        call_api(&client, &Interner::default(), &pods).await,
         Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 30 }.into(), after: None }
     );
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Broken)));
-    let outcome = call(&client, &Interner::default(), &delete_action()).await;
+    let outcome = call_api(&client, &Interner::default(), &delete_action()).await;
     assert!(
         matches!(&outcome, Outcome::Unanswered { message, .. } if fake::words(message).contains("refused")),
         "{outcome:?}"
@@ -237,7 +238,7 @@ async fn silence_and_breakage_leave_the_effect_open() {
 }
 
 #[tokio::test]
-async fn a_read_tells_the_planned_object_from_a_namesake() {
+async fn read_distinguishes_the_planned_object_from_one_of_the_same_name() {
     let object =
         |uid: &str, more: &str| format!(r#"{{"metadata":{{"name":"web","uid":"{uid}"{more}}}}}"#);
     assert_eq!(
@@ -255,12 +256,12 @@ async fn a_read_tells_the_planned_object_from_a_namesake() {
     );
     assert!(matches!(answered(read_action(), 200, "{}").await, Outcome::Unknown { .. }));
     let (client, log) = fake::client(move |_| now(200, "{}"));
-    call(&client, &Interner::default(), &read_action()).await;
+    call_api(&client, &Interner::default(), &read_action()).await;
     assert!(log.lock().unwrap()[0].accept.starts_with("application/json;as=PartialObjectMetadata"));
 }
 
 #[tokio::test]
-async fn pods_are_read_to_the_last_page_and_without_a_resource_version() {
+async fn read_of_pods_takes_all_pages_without_a_resource_version() {
     let page = |name: &str, next: &str| {
         format!(
             r#"{{"metadata":{{"resourceVersion":"9","continue":"{next}"}},"items":[{{"metadata":{{"name":"{name}","namespace":"shop","uid":"u-{name}"}},
@@ -273,7 +274,9 @@ async fn pods_are_read_to_the_last_page_and_without_a_resource_version() {
         Some(other) => now(400, other),
     });
     let action = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
-    let Outcome::Pods(pods) = call(&client, &Interner::default(), &action).await else { panic!() };
+    let Outcome::Pods(pods) = call_api(&client, &Interner::default(), &action).await else {
+        panic!()
+    };
     let found: Vec<_> =
         pods.iter().map(|pod| format!("{} {}", pod.object, pod.claims[0])).collect();
     assert_eq!(found, ["Pod shop/a data", "Pod shop/b data"]);
@@ -283,7 +286,7 @@ async fn pods_are_read_to_the_last_page_and_without_a_resource_version() {
 }
 
 #[tokio::test]
-async fn pods_that_cannot_be_read_completely_are_not_reported() {
+async fn incomplete_read_of_pods_reports_no_pods() {
     let action = || Action::ReadPods { step: StepId(0), namespace: "shop".into() };
     let unreadable =
         r#"{"metadata":{},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{"volumes":7}}]}"#;
@@ -298,12 +301,12 @@ async fn pods_that_cannot_be_read_completely_are_not_reported() {
     );
 }
 
-fn order() -> CallRequest {
+fn call_request() -> CallRequest {
     CallRequest { run: RunId::new("r"), action: delete_action(), recall: CancellationToken::new() }
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_calls_than_the_window_and_all_are_answered() {
+async fn concurrent_calls_stay_within_the_limit_and_all_are_answered() {
     static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
     static MOST: AtomicUsize = AtomicUsize::new(0);
     let (client, _) = fake::client(|_| {
@@ -315,10 +318,10 @@ async fn no_more_calls_than_the_window_and_all_are_answered() {
         })
     });
     let (mailbox, mut incoming) = mpsc::channel(4);
-    let (sender, drain, task) = performing(client, mailbox);
-    // Nobody reads the mailbox yet: taking orders in must not depend on it.
+    let (sender, drain, task) = executing(client, mailbox);
+    // Nothing reads the mailbox yet, and the queue accepts calls nevertheless.
     for _ in 0..100 {
-        sender.send(order()).await.unwrap();
+        sender.send(call_request()).await.unwrap();
     }
     for _ in 0..100 {
         let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
@@ -331,7 +334,7 @@ async fn no_more_calls_than_the_window_and_all_are_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn retry_after_holds_the_next_calls_back() {
+async fn retry_after_delays_the_next_calls() {
     for code in [429, 503] {
         let times = Arc::new(Mutex::new(Vec::new()));
         let (client, _) = fake::client({
@@ -348,9 +351,9 @@ async fn retry_after_holds_the_next_calls_back() {
             }
         });
         let (mailbox, mut incoming) = mpsc::channel(4);
-        let (sender, drain, task) = performing(client, mailbox);
+        let (sender, drain, task) = executing(client, mailbox);
         for _ in 0..2 {
-            sender.send(order()).await.unwrap();
+            sender.send(call_request()).await.unwrap();
             incoming.recv().await.unwrap();
             tokio::task::yield_now().await;
         }
@@ -363,7 +366,7 @@ async fn retry_after_holds_the_next_calls_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
+async fn delete_of_a_claim_is_sent_first_and_recalled_if_its_read_is_old() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (client, _) = fake::client({
         let asked = asked.clone();
@@ -379,8 +382,8 @@ async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
         }
     });
     let (mailbox, mut incoming) = mpsc::channel(16);
-    let (sender, drain, task) = performing(client, mailbox);
-    sender.send(order()).await.unwrap();
+    let (sender, drain, task) = executing(client, mailbox);
+    sender.send(call_request()).await.unwrap();
     incoming.recv().await.unwrap();
     tokio::task::yield_now().await;
     let claim = |name: &str| {
@@ -396,11 +399,11 @@ async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
             uid: Uid::new("u"),
             propagation: Propagation::Background,
         };
-        CallRequest { action, ..order() }
+        CallRequest { action, ..call_request() }
     };
     sender.send(claim("old")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(4)).await;
-    sender.send(order()).await.unwrap();
+    sender.send(call_request()).await.unwrap();
     sender.send(claim("new")).await.unwrap();
     let mut outcomes = Vec::new();
     for _ in 0..3 {
@@ -414,16 +417,12 @@ async fn a_claims_delete_leaves_first_and_not_long_after_its_read() {
     let expected =
         [("new", Outcome::Accepted), ("old", Outcome::Recalled), ("web", Outcome::Accepted)];
     assert_eq!(outcomes, expected.map(|(name, outcome)| (name.to_owned(), outcome)));
-    assert_eq!(
-        *asked.lock().unwrap(),
-        ["web", "new", "web"],
-        "nothing left for the one that is old"
-    );
+    assert_eq!(*asked.lock().unwrap(), ["web", "new", "web"], "the old one is not sent");
     drain.cancel();
     task.await.unwrap();
 }
 
-/// An API server that takes three seconds.
+/// An API server that answers after three seconds.
 fn slow() -> (Client, fake::Log) {
     fake::client(|_| {
         Box::pin(async {
@@ -433,23 +432,23 @@ fn slow() -> (Client, fake::Log) {
     })
 }
 
-fn performing(
+fn executing(
     client: Client,
     mailbox: mpsc::Sender<Incoming>,
 ) -> (mpsc::Sender<CallRequest>, CancellationToken, tokio::task::JoinHandle<()>) {
-    let (sender, orders) = mpsc::channel(64);
+    let (sender, calls) = mpsc::channel(64);
     let drain = CancellationToken::new();
-    let task = tokio::spawn(perform(client, Arc::default(), mailbox, orders, drain.clone()));
+    let task = tokio::spawn(execute(client, Arc::default(), mailbox, calls, drain.clone()));
     (sender, drain, task)
 }
 
 #[tokio::test(start_paused = true)]
-async fn draining_waits_for_what_has_left_and_drops_the_rest() {
+async fn drain_waits_for_calls_in_flight_and_drops_the_queue() {
     let (client, log) = slow();
     let (mailbox, mut incoming) = mpsc::channel(64);
-    let (sender, drain, task) = performing(client, mailbox);
+    let (sender, drain, task) = executing(client, mailbox);
     for _ in 0..20 {
-        sender.send(order()).await.unwrap();
+        sender.send(call_request()).await.unwrap();
     }
     sleep(Duration::from_secs(1)).await;
     drain.cancel();
@@ -462,15 +461,15 @@ async fn draining_waits_for_what_has_left_and_drops_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_recalled_while_it_waits_does_not_leave() {
+async fn recalled_call_in_the_queue_is_not_sent() {
     let (client, log) = slow();
     let (mailbox, mut incoming) = mpsc::channel(64);
-    let (sender, drain, task) = performing(client, mailbox);
+    let (sender, drain, task) = executing(client, mailbox);
     let recall = CancellationToken::new();
     for _ in 0..20 {
-        sender.send(CallRequest { recall: recall.clone(), ..order() }).await.unwrap();
+        sender.send(CallRequest { recall: recall.clone(), ..call_request() }).await.unwrap();
     }
-    sender.send(order()).await.unwrap();
+    sender.send(call_request()).await.unwrap();
     sleep(Duration::from_secs(1)).await;
     recall.cancel();
     let mut outcomes = Vec::new();
@@ -478,7 +477,7 @@ async fn what_is_recalled_while_it_waits_does_not_leave() {
         let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
         outcomes.push(outcome);
     }
-    // At once, and before those that have left are answered; the order of another run leaves after them.
+    // The recalled calls are answered at once, before those in flight. The call of another run is sent after them.
     assert!(outcomes[..12].iter().all(|outcome| *outcome == Outcome::Recalled), "{outcomes:?}");
     assert!(outcomes[12..].iter().all(|outcome| *outcome == Outcome::Accepted), "{outcomes:?}");
     assert_eq!(log.lock().unwrap().len(), 9);
@@ -486,12 +485,12 @@ async fn what_is_recalled_while_it_waits_does_not_leave() {
     task.await.unwrap();
 }
 
-fn order_of_a_claim() -> CallRequest {
+fn claim_delete_request() -> CallRequest {
     let (_, object, uid) = deployment();
     let kind = kind("", "PersistentVolumeClaim", "persistentvolumeclaims", true);
     let propagation = Propagation::Background;
     let action = Action::Delete { step: StepId(2), kind, object, uid, propagation };
-    CallRequest { action, ..order() }
+    CallRequest { action, ..call_request() }
 }
 
 fn is_of_a_claim(seen: &Seen) -> bool {
@@ -499,14 +498,14 @@ fn is_of_a_claim(seen: &Seen) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claims_delete_waits_for_no_other_call() {
+async fn delete_of_a_claim_ignores_the_calls_in_flight() {
     let (client, log) = slow();
     let (mailbox, mut incoming) = mpsc::channel(64);
-    let (sender, drain, task) = performing(client, mailbox);
+    let (sender, drain, task) = executing(client, mailbox);
     for _ in 0..20 {
-        sender.send(order()).await.unwrap();
+        sender.send(call_request()).await.unwrap();
     }
-    sender.send(order_of_a_claim()).await.unwrap();
+    sender.send(claim_delete_request()).await.unwrap();
     sleep(Duration::from_millis(100)).await;
     let sent = log.lock().unwrap().iter().map(is_of_a_claim).collect::<Vec<_>>();
     assert_eq!((sent.len(), sent.last()), (9, Some(&true)));
@@ -516,16 +515,16 @@ async fn a_claims_delete_waits_for_no_other_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claims_delete_that_had_to_wait_is_sent_back() {
+async fn delete_of_a_claim_that_waited_is_sent_back() {
     let (client, log) = fake::client(|_| Box::pin(async { Reply::Later(429, "5", String::new()) }));
     let (mailbox, mut incoming) = mpsc::channel(64);
-    let (sender, drain, task) = performing(client, mailbox);
-    sender.send(order()).await.unwrap();
+    let (sender, drain, task) = executing(client, mailbox);
+    sender.send(call_request()).await.unwrap();
     let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
     assert_ne!(outcome, Outcome::Recalled);
-    sender.send(order_of_a_claim()).await.unwrap();
+    sender.send(claim_delete_request()).await.unwrap();
     let Some(Incoming::CallCompleted { outcome, .. }) = incoming.recv().await else { panic!() };
-    assert_eq!(outcome, Outcome::Recalled, "what was read five seconds ago is old");
+    assert_eq!(outcome, Outcome::Recalled, "a read is old after five seconds");
     assert!(!log.lock().unwrap().iter().any(is_of_a_claim));
     drain.cancel();
     task.await.unwrap();

@@ -7,13 +7,13 @@ use crate::{
     chance::Chance,
     cluster::{
         fake::{self, Seen, now},
+        health::HealthCheck,
         namespaces::Namespaces,
-        pulse::Pulse,
         report::Report,
     },
 };
 
-/// What the fake serves under `/apis`, as `group/version plural Kind` or `stale group/version`, and what it lists.
+/// The kinds that the fake serves under `/apis` and lists, as `group/version plural Kind` or `stale group/version`.
 type Served = Arc<Mutex<Vec<&'static str>>>;
 
 fn documents(served: &[&str]) -> String {
@@ -45,10 +45,10 @@ fn documents(served: &[&str]) -> String {
     format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{}]}}"#, items.join(","))
 }
 
-/// A roster against a fake: its observations, what is served, the signal that it changed, and its tasks.
-type Scene = (mpsc::Receiver<Observation>, Served, Arc<Notify>, JoinSet<Result<(), HubGone>>);
+/// The observations, the served kinds, the signal that they changed, and the tasks.
+type Setup = (mpsc::Receiver<Observation>, Served, Arc<Notify>, JoinSet<Result<(), HubGone>>);
 
-fn roster(served: &[&'static str]) -> Scene {
+fn kinds(served: &[&'static str]) -> Setup {
     let served: Served = Arc::new(Mutex::new(served.to_vec()));
     let (client, _) = fake::client({
         let served = served.clone();
@@ -59,7 +59,7 @@ fn roster(served: &[&'static str]) -> Scene {
             "/apis" => now(200, documents(&served.lock().unwrap())),
             _ if seen.is_watch() => {
                 let (sender, receiver) = mpsc::unbounded_channel();
-                // Open for ever.
+                // The watch stays open.
                 std::mem::forget(sender);
                 Box::pin(std::future::ready(fake::Reply::Stream(receiver)))
             }
@@ -74,127 +74,130 @@ fn roster(served: &[&'static str]) -> Scene {
             }
         }
     });
-    let (report, told) = Report::channel();
-    let pulse = Pulse::new(client.clone(), report.clone(), Chance::default());
+    let (report, reported) = Report::channel();
+    let health_check = HealthCheck::new(client.clone(), report.clone(), Chance::default());
     let served_changed = Arc::new(Notify::new());
     let shared = Shared {
         client,
         report,
         chance: Chance::default(),
         names: Arc::default(),
-        suspicion: pulse.suspicion(),
+        health: health_check.health(),
         lists: Arc::new(Semaphore::new(8)),
-        parts: Arc::new(Semaphore::new(2)),
+        namespace_watches: Arc::new(Semaphore::new(2)),
         refused: Arc::default(),
         namespaces: Arc::new(Namespaces::new("own")),
         streams_lists: Arc::new(AtomicBool::new(false)),
         served_changed: served_changed.clone(),
     };
     let mut tasks = JoinSet::new();
-    tasks.spawn(pulse.run());
+    tasks.spawn(health_check.run());
     tasks.spawn(run(shared));
-    (told, served, served_changed, tasks)
+    (reported, served, served_changed, tasks)
 }
 
-/// The next observation, in short.
-async fn next(told: &mut mpsc::Receiver<Observation>) -> String {
+/// The next observation in short form.
+async fn next(reported: &mut mpsc::Receiver<Observation>) -> String {
     let resource = |kind: &Kind| format!("{} {}", kind.resource(), kind.version);
-    match tokio::time::timeout(Duration::from_secs(300), told.recv())
+    match tokio::time::timeout(Duration::from_secs(300), reported.recv())
         .await
-        .expect("nothing is told")
+        .expect("nothing is reported")
         .unwrap()
     {
         Observation::Watching(kind) => format!("watching {}", resource(&kind)),
         Observation::Listed { kind, .. } => format!("listed {}", resource(&kind)),
         Observation::Withdrawn(kind) => format!("withdrawn {}", resource(&kind)),
-        Observation::Hidden { resource, cause, .. } => format!("blind {resource} {cause:?}"),
-        Observation::Visible { resource } => format!("sighted {resource}"),
+        Observation::Hidden { resource, cause, .. } => format!("hidden {resource} {cause:?}"),
+        Observation::Visible { resource } => format!("visible {resource}"),
         Observation::Reached { version } => format!("reached {version}"),
         other => format!("{other:?}"),
     }
 }
 
-async fn expect(told: &mut mpsc::Receiver<Observation>, lines: &[&str]) {
+async fn expect(reported: &mut mpsc::Receiver<Observation>, lines: &[&str]) {
     for line in lines {
-        assert_eq!(next(told).await, *line);
+        assert_eq!(next(reported).await, *line);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_beginnings_are_told_before_the_first_list() {
-    let (mut told, _served, _changed, _tasks) = roster(&["a.io/v1 as A", "b.io/v1 bs B"]);
-    expect(&mut told, &["reached v1.36.3", "watching as.a.io v1", "watching bs.b.io v1"]).await;
-    let mut lists = [next(&mut told).await, next(&mut told).await];
+async fn all_kinds_are_reported_before_the_first_list() {
+    let (mut reported, _served, _changed, _tasks) = kinds(&["a.io/v1 as A", "b.io/v1 bs B"]);
+    expect(&mut reported, &["reached v1.36.3", "watching as.a.io v1", "watching bs.b.io v1"]).await;
+    let mut lists = [next(&mut reported).await, next(&mut reported).await];
     lists.sort();
     assert_eq!(lists, ["listed as.a.io v1", "listed bs.b.io v1"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn kinds_come_and_go_while_it_runs() {
-    let (mut told, served, changed, _tasks) = roster(&["a.io/v1 as A"]);
-    expect(&mut told, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
+async fn kinds_that_appear_or_vanish_are_watched_or_withdrawn() {
+    let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1 as A"]);
+    expect(&mut reported, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
     served.lock().unwrap().push("b.io/v1 bs B");
     changed.notify_one();
     let began = Instant::now();
-    expect(&mut told, &["watching bs.b.io v1", "listed bs.b.io v1"]).await;
+    expect(&mut reported, &["watching bs.b.io v1", "listed bs.b.io v1"]).await;
     assert!(began.elapsed() < Duration::from_secs(2));
     served.lock().unwrap().remove(0);
     let began = Instant::now();
-    expect(&mut told, &["withdrawn as.a.io v1"]).await;
-    assert!(began.elapsed() <= Duration::from_secs(76), "without a signal too");
+    expect(&mut reported, &["withdrawn as.a.io v1"]).await;
+    assert!(began.elapsed() <= Duration::from_secs(76), "withdrawn without a signal");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_behind_a_stale_group_is_kept_and_the_group_is_blind() {
-    let (mut told, served, changed, _tasks) = roster(&["a.io/v1 as A"]);
-    expect(&mut told, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
+async fn kind_of_a_stale_group_is_kept_and_the_group_is_hidden() {
+    let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1 as A"]);
+    expect(&mut reported, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
     *served.lock().unwrap() = vec!["stale a.io/v1"];
     changed.notify_one();
-    expect(&mut told, &["blind a.io/v1 Discovery"]).await;
+    expect(&mut reported, &["hidden a.io/v1 Discovery"]).await;
     tokio::time::sleep(Duration::from_secs(200)).await;
-    assert!(told.try_recv().is_err(), "neither withdrawn nor told again");
+    assert!(reported.try_recv().is_err(), "neither withdrawn nor reported again");
     *served.lock().unwrap() = vec!["a.io/v1 as A"];
-    expect(&mut told, &["sighted a.io/v1"]).await;
-    assert!(told.try_recv().is_err(), "its watch was never given up");
+    expect(&mut reported, &["visible a.io/v1"]).await;
+    assert!(reported.try_recv().is_err(), "its watch was never given up");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_is_changed_only_when_it_is_no_longer_served() {
-    let (mut told, served, changed, _tasks) = roster(&["a.io/v1beta1 as A"]);
-    expect(&mut told, &["reached v1.36.3", "watching as.a.io v1beta1", "listed as.a.io v1beta1"])
-        .await;
+async fn watched_version_changes_only_when_it_is_no_longer_served() {
+    let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1beta1 as A"]);
+    expect(
+        &mut reported,
+        &["reached v1.36.3", "watching as.a.io v1beta1", "listed as.a.io v1beta1"],
+    )
+    .await;
     *served.lock().unwrap() = vec!["a.io/v1 as A", "a.io/v1beta1 as A"];
     changed.notify_one();
     tokio::time::sleep(Duration::from_secs(100)).await;
-    assert!(told.try_recv().is_err());
+    assert!(reported.try_recv().is_err());
     *served.lock().unwrap() = vec!["a.io/v1 as A"];
-    // Its last word may have been that it fails, so the new one says that it does not.
-    expect(&mut told, &["watching as.a.io v1", "sighted as.a.io", "listed as.a.io v1"]).await;
+    // The old watch may have reported the kind as hidden, so the new one reports it as visible.
+    expect(&mut reported, &["watching as.a.io v1", "visible as.a.io", "listed as.a.io v1"]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_only_discovery_misses_is_not_withdrawn() {
-    let (mut told, served, changed, _tasks) = roster(&["a.io/v1 as A", "b.io/v1 bs B"]);
+async fn kind_missing_from_discovery_but_still_listed_is_not_withdrawn() {
+    let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1 as A", "b.io/v1 bs B"]);
     for _ in 0..5 {
-        next(&mut told).await;
+        next(&mut reported).await;
     }
-    // A replica whose document lacks the kind, though it lists it.
+    // The document of this replica lacks the kind, although the replica lists it.
     *served.lock().unwrap() = vec!["b.io/v1 bs B", "c.io/v1 as C"];
     changed.notify_one();
-    expect(&mut told, &["watching as.c.io v1", "listed as.c.io v1"]).await;
+    expect(&mut reported, &["watching as.c.io v1", "listed as.c.io v1"]).await;
     tokio::time::sleep(Duration::from_secs(200)).await;
-    assert!(told.try_recv().is_err());
+    assert!(reported.try_recv().is_err());
 }
 
 #[tokio::test(start_paused = true)]
-async fn discovery_that_fails_blinds_and_keeps_everything() {
-    let (mut told, served, changed, _tasks) = roster(&["a.io/v1 as A"]);
-    expect(&mut told, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
+async fn failed_discovery_is_reported_and_all_watches_continue() {
+    let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1 as A"]);
+    expect(&mut reported, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
     served.lock().unwrap().push("broken");
     changed.notify_one();
-    expect(&mut told, &["blind discovery Discovery"]).await;
+    expect(&mut reported, &["hidden discovery Discovery"]).await;
     tokio::time::sleep(Duration::from_secs(100)).await;
-    assert!(told.try_recv().is_err());
+    assert!(reported.try_recv().is_err());
     served.lock().unwrap().pop();
-    expect(&mut told, &["sighted discovery"]).await;
+    expect(&mut reported, &["visible discovery"]).await;
 }

@@ -1,4 +1,5 @@
-//! What an answer proves. Where it proves nothing it says so: "gone" is never concluded from a code alone.
+//! Translates answers of the API server to outcomes. An answer that proves nothing becomes `Unknown` or `Unanswered`; a
+//! code alone never means that an object is gone.
 
 use std::time::Duration;
 
@@ -8,28 +9,28 @@ use teardown::{
     object::{Kind, ObjectRef, Uid},
 };
 
-use super::patience;
+use super::to_signed;
 use crate::cluster::{
     request::{Answer, Failure},
     status::Status,
     text::chain,
 };
 
-/// The outcome of a request that was not fulfilled; `about` is the object it was for, if it was for one.
+/// The outcome of a failed request. `about` is the object of the request, unless it was for a list.
 ///
 /// Reasons and codes as in `k8s.io/apimachinery/pkg/api/errors`.
 pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> Outcome {
     let message = answer.message();
     let status = Status::read(&answer.body);
     if status.as_ref().is_some_and(Status::is_denial) {
-        // A webhook chooses its code freely; even its 404 or 409 only says that it denied the request.
+        // A webhook chooses its code freely. Even 404 or 409 only means that it denied the request.
         return Outcome::Refused { code: answer.code, message };
     }
     let after = || {
         let said = status.as_ref()?.details.as_ref()?.retry_after_seconds;
         (said > 0).then(|| Duration::from_secs(said.into()))
     };
-    let after = answer.retry_after.or_else(after).and_then(patience);
+    let after = answer.retry_after.or_else(after).and_then(to_signed);
     match answer.code {
         404 => match (status, about) {
             (Some(status), Some((kind, object))) if is_about(&status, kind, object) => {
@@ -39,14 +40,14 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
         },
         409 => match status.as_ref().and_then(|status| other_uid(&status.message)) {
             Some(uid) => Outcome::OtherUid { uid },
-            // The object changed while it was being deleted, or its storage was busy: the same call may succeed.
+            // The object changed while it was being deleted, or its storage was busy. The same call may succeed.
             None => Outcome::Unanswered { message, after: None },
         },
         429 => Outcome::Throttled { after },
-        // 410: a page of a list has expired; asked anew it succeeds.
+        // 410 means that a page of a list has expired; a new list succeeds.
         408 | 410 | 500.. => Outcome::Unanswered { message, after },
         400 | 402 | 403 | 405..=499 => Outcome::Refused { code: answer.code, message },
-        // 401, and whatever is no answer of an API server: a proxy's redirect.
+        // 401, and answers that are not from an API server, such as a proxy's redirect.
         _ => Outcome::Unknown { message },
     }
 }
@@ -55,7 +56,7 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
 pub(super) fn of_failure(failure: &Failure) -> Outcome {
     let message = failure.into();
     match failure {
-        // It never left.
+        // The request was never sent.
         Failure::Credentials => Outcome::Unknown { message },
         Failure::Silence(_) | Failure::Connection(_) | Failure::TooLarge => {
             Outcome::Unanswered { message, after: None }
@@ -63,12 +64,12 @@ pub(super) fn of_failure(failure: &Failure) -> Outcome {
     }
 }
 
-/// An answer that is no JSON, or not of the shape asked for.
+/// The outcome of an answer that is not JSON, or not of the requested shape.
 pub(super) fn unreadable(error: &serde_json::Error) -> Outcome {
     Outcome::Unknown { message: ProblemCode::Unreadable { why: chain(error) }.into() }
 }
 
-/// The outcome in a word; the only part of it that is logged.
+/// The name of the outcome; no other part of it is logged.
 pub(super) fn name(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Accepted => "accepted",
@@ -78,14 +79,14 @@ pub(super) fn name(outcome: &Outcome) -> &'static str {
         Outcome::Refused { .. } => "refused",
         Outcome::Throttled { .. } => "throttled",
         Outcome::Unanswered { .. } => "unanswered",
-        Outcome::Unknown { .. } => "cannot tell",
+        Outcome::Unknown { .. } => "unknown",
         Outcome::Pods(_) => "pods",
         Outcome::Recalled => "recalled",
     }
 }
 
-/// Whether a 404 is about this very object: it names it, and its resource. Where the kind as a whole is not served
-/// there is no Status, or one without a name.
+/// Whether a 404 names this object and its resource. If the whole kind is not served, the answer has no Status, or one
+/// without a name.
 fn is_about(status: &Status, kind: &Kind, object: &ObjectRef) -> bool {
     status.reason == "NotFound"
         && status
@@ -94,7 +95,7 @@ fn is_about(status: &Status, kind: &Kind, object: &ObjectRef) -> bool {
             .is_some_and(|details| *details.name == *object.name && *details.kind == *kind.plural)
 }
 
-/// The UID the object has now, if a precondition on the UID failed; `Some(None)` if it failed without saying so.
+/// The UID that the object has now, if a precondition on the UID failed; `Some(None)` if the message does not name it.
 ///
 /// The two sentences are those of `rest.BeforeDelete` (`k8s.io/apiserver/pkg/registry/rest/delete.go`) and of
 /// `Preconditions.Check` (`…/pkg/storage/interfaces.go`).
@@ -112,7 +113,7 @@ fn other_uid(message: &str) -> Option<Option<Uid>> {
     None
 }
 
-/// Whether it looks like a UID: those the API server makes are UUIDs of version 4.
+/// Whether the text looks like a UID. The API server's UIDs are UUIDs of version 4.
 fn is_uid(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')

@@ -1,4 +1,4 @@
-//! Why a watch did not go on, and what an answer or a failure says of that.
+//! The errors of a list or a watch, and the translation of answers and failures to them.
 
 use std::time::Duration;
 
@@ -10,34 +10,34 @@ use crate::cluster::{
     text::chain,
 };
 
-/// Why a list or a watch did not go on.
+/// The reason why a list or a watch ended with an error.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    /// 403.
+pub(super) enum WatchError {
+    /// 403: the list or watch is forbidden.
     Forbidden(ApiProblem),
-    /// 410, on an answer or in the stream: the position is too old.
+    /// 410, as an answer or in the stream: the position is too old.
     TooOld,
-    /// The server will not stream a list, or not this one.
+    /// The server does not stream lists, or not this one.
     NoStream,
-    /// 404 or 405: the kind is perhaps no longer served.
+    /// 404 or 405: the kind may no longer be served.
     NotServed(ApiProblem),
-    /// 429.
+    /// 429: too many requests.
     Throttled(Option<Duration>, ApiProblem),
-    /// The connection.
+    /// The connection failed.
     Connection(ApiProblem),
-    /// Anything else.
+    /// Any other failure.
     Failing(Option<Duration>, ApiProblem),
-    /// Nobody is left to tell.
+    /// The hub is gone, so the watch ends.
     HubGone,
 }
 
-impl From<HubGone> for Trouble {
+impl From<HubGone> for WatchError {
     fn from(HubGone: HubGone) -> Self {
         Self::HubGone
     }
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for WatchError {
     fn from(failure: Failure) -> Self {
         let message = ApiProblem::from(&failure);
         match failure {
@@ -49,11 +49,11 @@ impl From<Failure> for Trouble {
     }
 }
 
-impl From<Answer> for Trouble {
+impl From<Answer> for WatchError {
     fn from(answer: Answer) -> Self {
         let message = answer.message();
         match answer.code {
-            // 401 concerns every kind alike, so the pulse looks into it.
+            // 401 concerns every kind alike, so the health check handles it.
             401 => Self::Connection(message),
             403 => Self::Forbidden(message),
             404 | 405 => Self::NotServed(message),
@@ -64,30 +64,30 @@ impl From<Answer> for Trouble {
     }
 }
 
-impl Trouble {
-    /// Something that was sent cannot be read.
+impl WatchError {
+    /// An answer or event that cannot be read.
     pub(super) fn unreadable(error: &serde_json::Error) -> Self {
         Self::Failing(None, ProblemCode::Unreadable { why: chain(error) }.into())
     }
 }
 
-/// Why a watch did not begin.
-pub(super) enum Opening {
+/// The reason why a watch did not start.
+pub(super) enum OpenError {
     Refused(Answer),
     Failed(Failure),
 }
 
-impl From<Failure> for Opening {
+impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<Opening> for Trouble {
-    fn from(opening: Opening) -> Self {
+impl From<OpenError> for WatchError {
+    fn from(opening: OpenError) -> Self {
         match opening {
-            Opening::Refused(answer) => answer.into(),
-            Opening::Failed(failure) => failure.into(),
+            OpenError::Refused(answer) => answer.into(),
+            OpenError::Failed(failure) => failure.into(),
         }
     }
 }

@@ -1,17 +1,18 @@
-//! The calls a run asks for: orders in, outcomes out, as many at once as the [`Window`] allows. Nothing is retried and
-//! nothing is decided here: an answer is judged ([`outcome`]) and sent to the hub.
+//! Executes the API calls that runs request, as many at once as [`ConcurrencyLimit`] allows. This module never retries
+//! and never decides: it translates each answer to an [`Outcome`] ([`outcome`]) and sends that to the hub.
 //!
 //! ```text
-//! hub ─Order─► queue ─(window)─► call ─► API server
-//!  ▲                              │
-//!  └────── Incoming::CallCompleted ◄──┘
+//! hub ──CallRequest──► queue ──(concurrency limit)──► call ──► API server
+//!  ▲                                                   │
+//!  └───────────── Incoming::CallCompleted ◄────────────┘
 //! ```
 //!
-//! Orders are taken in at once and wait here, so that the hub never waits for the cluster. What waits can be recalled:
-//! no order leaves once its run is paused or stopped. A claim's DELETE follows a read of Pods, which the window has let
-//! through already: it stands first and waits for no other call, or reads would keep each other's DELETEs waiting for
-//! ever. One that has to wait all the same, as the API server asks for patience, is sent back, and Pods are read anew. On
-//! drain what waits is dropped (its intent is journaled and will be observed anew) and what has left is waited for.
+//! The queue accepts every request at once, so that the hub never waits for the cluster. Queued calls can be recalled:
+//! no call is sent after its run was paused or stopped. The DELETE of a PersistentVolumeClaim follows a read of Pods that
+//! has already passed the limit. It goes to the front of the queue and ignores the number of calls in flight; otherwise
+//! reads could delay each other's DELETEs for ever. If it has to wait nevertheless, because the API server answered with
+//! `Retry-After`, it is sent back and Pods are read again. On drain, queued calls are dropped (their intents are in the
+//! journal, and the next process observes the objects) and the calls in flight are awaited.
 
 mod outcome;
 
@@ -34,54 +35,55 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    concurrency::ConcurrencyLimit,
     convert::{self, Page},
     interner::Interner,
     request::{self, Failure},
-    window::Window,
 };
 use crate::hub::{CallRequest, Incoming};
 
-/// For a DELETE or a GET: webhooks may take up to 10 s each by default, but what has not answered by then is better
-/// observed than waited for.
+/// The deadline of a DELETE or a GET. Webhooks may take 10 s each by default. After that it is better to observe the
+/// object than to wait.
 const CALL: Duration = Duration::from_secs(10);
-/// For all pages of a list.
+/// The deadline for all pages of a list.
 const LIST: Duration = Duration::from_secs(30);
-/// How long a claim's DELETE may wait here after the read of Pods that it follows.
-const FRESH: Duration = Duration::from_secs(2);
-/// Pods per page; what client-go's pager uses.
+/// The longest time that a claim's DELETE may be queued after the read of Pods that it follows.
+const MAX_READ_AGE: Duration = Duration::from_secs(2);
+/// Pods per page, as in client-go's pager.
 const PAGE: usize = 500;
 
-/// Performs orders until told to drain or the hub is gone; a panic in a call is passed on.
-pub(super) async fn perform(
+/// Executes calls until `drain` is cancelled or the hub is gone. A panic in a call is propagated.
+pub(super) async fn execute(
     client: Client,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
-    mut orders: mpsc::Receiver<CallRequest>,
+    mut calls: mpsc::Receiver<CallRequest>,
     drain: CancellationToken,
 ) {
     let start = Instant::now();
-    let mut window = Window::new();
+    let mut concurrency = ConcurrencyLimit::new();
     let mut queue = VecDeque::new();
-    let mut calls = JoinSet::new();
+    let mut in_flight = JoinSet::new();
     loop {
         let mut hold = None;
         send_back_recalled(&mut queue, &mailbox).await;
         while !queue.is_empty() {
-            let follows = queue.front().is_some_and(|next| follows_a_read(&next.order.action));
-            let under_way = if follows { 0 } else { calls.len() };
-            match window.wait(under_way, start.elapsed()) {
+            let follows = queue.front().is_some_and(|next| follows_pod_read(&next.call.action));
+            let under_way = if follows { 0 } else { in_flight.len() };
+            match concurrency.wait(under_way, start.elapsed()) {
                 Some(Duration::ZERO) => {
-                    if let Some(Waiting { order, since }) = queue.pop_front() {
-                        let is_stale = follows_a_read(&order.action) && since.elapsed() > FRESH;
-                        if order.recall.is_cancelled() || is_stale {
-                            send_back(&mailbox, order).await;
+                    if let Some(Queued { call, since }) = queue.pop_front() {
+                        let is_stale =
+                            follows_pod_read(&call.action) && since.elapsed() > MAX_READ_AGE;
+                        if call.recall.is_cancelled() || is_stale {
+                            send_back(&mailbox, call).await;
                             continue;
                         }
-                        calls.spawn(carry_out(
+                        in_flight.spawn(execute_call(
                             client.clone(),
                             names.clone(),
                             mailbox.clone(),
-                            order,
+                            call,
                             start,
                         ));
                     }
@@ -95,57 +97,58 @@ pub(super) async fn perform(
         tokio::select! {
             biased;
             () = drain.cancelled() => break,
-            Some(done) = calls.join_next() => account(&mut window, done),
-            order = orders.recv() => match order {
-                Some(order) => take_in(&mut queue, order),
+            Some(done) = in_flight.join_next() => adjust(&mut concurrency, done),
+            call = calls.recv() => match call {
+                Some(call) => enqueue(&mut queue, call),
                 None => break,
             },
             () = first_recall(&queue), if !queue.is_empty() => {}
             () = sleep(hold.unwrap_or_default()), if hold.is_some() => {}
         }
     }
-    while let Some(done) = calls.join_next().await {
-        account(&mut window, done);
+    while let Some(done) = in_flight.join_next().await {
+        adjust(&mut concurrency, done);
     }
 }
 
-/// An order that has not had its turn.
-struct Waiting {
-    order: CallRequest,
+/// A call that has not been sent.
+struct Queued {
+    call: CallRequest,
     since: Instant,
 }
 
-fn take_in(queue: &mut VecDeque<Waiting>, order: CallRequest) {
-    let place = if follows_a_read(&order.action) {
-        queue.iter().take_while(|waiting| follows_a_read(&waiting.order.action)).count()
+fn enqueue(queue: &mut VecDeque<Queued>, call: CallRequest) {
+    let place = if follows_pod_read(&call.action) {
+        queue.iter().take_while(|queued| follows_pod_read(&queued.call.action)).count()
     } else {
         queue.len()
     };
-    queue.insert(place, Waiting { order, since: Instant::now() });
+    queue.insert(place, Queued { call, since: Instant::now() });
 }
 
-fn follows_a_read(action: &Action) -> bool {
+fn follows_pod_read(action: &Action) -> bool {
     matches!(action, Action::Delete { kind, .. } if kind.is("", "PersistentVolumeClaim"))
 }
 
-/// Until the order that is next is recalled.
-async fn first_recall(queue: &VecDeque<Waiting>) {
+/// Waits until the first call of the queue is recalled.
+async fn first_recall(queue: &VecDeque<Queued>) {
     match queue.front() {
-        Some(waiting) => waiting.order.recall.cancelled().await,
+        Some(queued) => queued.call.recall.cancelled().await,
         None => std::future::pending().await,
     }
 }
 
-/// Answers for every order that is recalled. They are looked for when the next one is: others wait their turn anyway.
-async fn send_back_recalled(queue: &mut VecDeque<Waiting>, mailbox: &mpsc::Sender<Incoming>) {
-    let is_recalled = |waiting: &Waiting| waiting.order.recall.is_cancelled();
+/// Answers every recalled call. It searches the queue only once the first call is recalled, because the others wait
+/// anyway.
+async fn send_back_recalled(queue: &mut VecDeque<Queued>, mailbox: &mpsc::Sender<Incoming>) {
+    let is_recalled = |queued: &Queued| queued.call.recall.is_cancelled();
     if !queue.front().is_some_and(is_recalled) {
         return;
     }
     let (recalled, left): (VecDeque<_>, VecDeque<_>) = queue.drain(..).partition(is_recalled);
     *queue = left;
-    for waiting in recalled {
-        send_back(mailbox, waiting.order).await;
+    for queued in recalled {
+        send_back(mailbox, queued.call).await;
     }
 }
 
@@ -153,65 +156,65 @@ async fn send_back(
     mailbox: &mpsc::Sender<Incoming>,
     CallRequest { run, action, recall: _ }: CallRequest,
 ) {
-    // A closed mailbox means that the process ends; nobody is left to tell.
+    // A closed mailbox means that the process ends.
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome: Outcome::Recalled }).await;
 }
 
-/// What a call says of the API server's load.
+/// The API server's load, as far as the outcome of a call shows it.
 enum Load {
-    /// Answered in good order by a call whose latency can be compared with its likes'.
-    Light,
-    /// 429, or another answer that asks for patience.
+    /// An answer without a server error, to a call whose latency can be compared with that of others.
+    Normal,
+    /// 429, or another answer with `Retry-After`.
     Throttled(Option<Duration>),
     /// No answer, or 5xx.
     Unanswered,
-    /// Nothing: its latency depends on how much was asked for.
-    Silent,
+    /// The latency shows nothing, because it depends on the size of the list.
+    Unknown,
 }
 
-/// A call that is over: its load, and when it began and ended.
-type Done = (Load, Duration, Duration);
+/// A completed call: the load, the start and the end.
+type Completed = (Load, Duration, Duration);
 
-fn account(window: &mut Window, done: Result<Done, tokio::task::JoinError>) {
+fn adjust(concurrency: &mut ConcurrencyLimit, done: Result<Completed, tokio::task::JoinError>) {
     let (load, began, ended) = match done {
         Ok(done) => done,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Err(_) => return,
     };
     match load {
-        Load::Light => window.answered(began, ended),
-        Load::Throttled(after) => window.throttled(began, ended, after),
-        Load::Unanswered => window.unanswered(began, ended),
-        Load::Silent => {}
+        Load::Normal => concurrency.answered(began, ended),
+        Load::Throttled(after) => concurrency.throttled(began, ended, after),
+        Load::Unanswered => concurrency.unanswered(began, ended),
+        Load::Unknown => {}
     }
 }
 
-async fn carry_out(
+async fn execute_call(
     client: Client,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
     CallRequest { run, action, recall: _ }: CallRequest,
     start: Instant,
-) -> Done {
+) -> Completed {
     let began = start.elapsed();
-    let outcome = call(&client, &names, &action).await;
+    let outcome = call_api(&client, &names, &action).await;
     let ended = start.elapsed();
-    tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "performed");
+    tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "call completed");
     let load = match (&outcome, &action) {
         (Outcome::Throttled { after } | Outcome::Unanswered { after: after @ Some(_), .. }, _) => {
             Load::Throttled(after.and_then(|after| Duration::try_from(after).ok()))
         }
         (Outcome::Unanswered { .. }, _) => Load::Unanswered,
-        (_, Action::ReadPods { .. }) => Load::Silent,
-        (_, Action::Delete { .. } | Action::Read { .. }) => Load::Light,
+        (_, Action::ReadPods { .. }) => Load::Unknown,
+        (_, Action::Delete { .. } | Action::Read { .. }) => Load::Normal,
     };
-    // A closed mailbox means that the process ends; nobody is left to tell.
+    // A closed mailbox means that the process ends.
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome }).await;
     (load, began, ended)
 }
 
-/// Performs one action.
-async fn call(client: &Client, names: &Interner, action: &Action) -> Outcome {
+/// Makes the API call of one action.
+async fn call_api(client: &Client, names: &Interner, action: &Action) -> Outcome {
     match action {
         Action::Delete { step: _, kind, object, uid, propagation } => {
             delete(client, kind, object, uid, *propagation).await
@@ -232,8 +235,9 @@ async fn delete(
     uid: &Uid,
     propagation: Propagation,
 ) -> Outcome {
-    let Some(path) = object_path(kind, object) else { return nameless() };
-    // Explicit, because the default is Orphan for Jobs and ReplicationControllers. `v1` is understood by every group.
+    let Some(path) = object_path(kind, object) else { return no_path() };
+    // The policy is explicit, because the default is Orphan for Jobs and ReplicationControllers. Every group accepts
+    // DeleteOptions of `v1`.
     let options = json!({
         "kind": "DeleteOptions",
         "apiVersion": "v1",
@@ -243,7 +247,7 @@ async fn delete(
             Propagation::Orphan => "Orphan",
         },
     });
-    let accept = convert::sight_media_type(kind);
+    let accept = convert::metadata_media_type(kind);
     let request = match request::delete(&path, accept, options.to_string().into_bytes()) {
         Ok(request) => request,
         Err(failure) => return outcome::of_failure(&failure),
@@ -256,15 +260,17 @@ async fn delete(
 }
 
 async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Outcome {
-    let Some(path) = object_path(kind, object) else { return nameless() };
-    let answer = match request::get(&path, convert::sight_media_type(kind)) {
+    let Some(path) = object_path(kind, object) else { return no_path() };
+    let answer = match request::get(&path, convert::metadata_media_type(kind)) {
         Ok(request) => request::ask(client, request, CALL).await,
         Err(failure) => Err(failure),
     };
     match answer {
-        Ok(answer) if answer.is_success() => match convert::sight(&answer.body) {
-            Ok(sight) => match sight.uid {
-                Some(found) if found == *uid => Outcome::Present { terminating: sight.terminating },
+        Ok(answer) if answer.is_success() => match convert::metadata(&answer.body) {
+            Ok(metadata) => match metadata.uid {
+                Some(found) if found == *uid => {
+                    Outcome::Present { terminating: metadata.terminating }
+                }
                 Some(found) => Outcome::OtherUid { uid: Some(found) },
                 None => Outcome::Unknown { message: ProblemCode::NoUid.into() },
             },
@@ -275,7 +281,7 @@ async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Ou
     }
 }
 
-/// All Pods of the namespace, page by page; every page is of the same moment, so one that has expired ends the read.
+/// Reads all Pods of the namespace, page by page. All pages show the same moment, so an expired page ends the read.
 async fn read_pods(client: &Client, names: &Interner, namespace: &str) -> Outcome {
     let kind = Arc::new(Kind {
         group: "".into(),
@@ -322,13 +328,13 @@ fn object_path(kind: &Kind, object: &ObjectRef) -> Option<String> {
     Some(format!("{}/{}", request::path(kind, namespace)?, request::segment(&object.name)?))
 }
 
-/// A name that no path can hold belongs to no object: nothing was sent.
-fn nameless() -> Outcome {
+/// The outcome for a name that no path can hold. No request was sent.
+fn no_path() -> Outcome {
     Outcome::Unknown { message: ProblemCode::NoPath.into() }
 }
 
-/// `after` as the journal keeps it.
-fn patience(after: Duration) -> Option<SignedDuration> {
+/// Converts a delay to the type of the journal.
+fn to_signed(after: Duration) -> Option<SignedDuration> {
     SignedDuration::try_from(after).ok()
 }
 
