@@ -360,9 +360,9 @@ pub struct RunCard {
     pub by: String,
     /// The time when it started.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub started: Timestamp,
     /// The time when it ended, if it has.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub ended: Option<Timestamp>,
     /// The number of steps in each state.
     pub counts: Counts,
@@ -392,9 +392,9 @@ pub struct StepCard {
     pub state: State,
     /// The time when its DELETE was first sent.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub requested: Option<Timestamp>,
     /// The time when it was proven gone.
+    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub gone: Option<Timestamp>,
     /// The steps it is waiting for now.
     pub waits_for: Vec<StepId>,
