@@ -1,5 +1,5 @@
 //! Every sentence the page says. [`en`] is the catalogue; a second language is another file with the same names.
-//! What is here is the same in all languages: numbers, sizes of time, and timestamps as the API server writes them.
+//! This file holds the texts that are the same in all languages: numbers, durations, and timestamps as the API server writes them.
 
 pub mod en;
 

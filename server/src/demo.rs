@@ -217,7 +217,7 @@ fn fault_switch(what: DemoFault, subject: &str) -> Result<demo::FaultSwitch, Dem
         DemoFault::Metrics => demo::FaultSwitch::Metrics,
         DemoFault::Nfs => demo::FaultSwitch::Nfs(owned()),
         DemoFault::Volume => demo::FaultSwitch::Volume(owned()),
-        // What has happened has happened.
+        // An incident that has begun cannot be taken back.
         DemoFault::Incident => return Err(DemoError::FaultSwitch),
     })
 }

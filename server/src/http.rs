@@ -150,7 +150,7 @@ const BODY_LIMIT: usize = 256 * 1024;
 /// How hard pages are compressed: a fifth smaller than with the least effort, for a tenth of a millisecond.
 const PAGE_QUALITY: CompressionLevel = CompressionLevel::Precise(5);
 
-/// What every handler can reach.
+/// The state that every handler can reach.
 #[derive(Clone)]
 pub struct AppState {
     hub: HubHandle,

@@ -245,7 +245,7 @@ async fn a_fifth_stream_of_a_session_takes_the_place_of_the_oldest() {
     for stream in &mut open {
         assert_eq!(stream.names(1).await, ["snapshot 5f3a:9"]);
     }
-    // What is given back is free again: nobody has to go for the next.
+    // A place that was given back is free again, so the next reader displaces nobody.
     drop(open.pop());
     open.push(server.follow("topic=units", &[]).await);
     // Nobody has to go for who is not let in either.

@@ -1,4 +1,4 @@
-//! What is promised to whoever asks with curl: the lines of the API's documentation work, and no field is renamed.
+//! The promises to programs that use the API: the lines of the API's documentation work, and no field is renamed.
 
 mod test_server;
 
@@ -176,7 +176,7 @@ const SORTS: [(&str, &str); 5] = [
     ("problem", "problem"),
     ("differences", "difference"),
 ];
-/// What has no fields but values under names that come from the cluster.
+/// Maps whose keys come from the cluster, so that they have no fields.
 const MAPS: [&str; 2] = ["counts", "labels"];
 
 /// The names of the fields of everything in an answer, by where it stands: below the answer, or below an object of a sort.
@@ -267,7 +267,7 @@ impl Kept {
     }
 }
 
-/// What of the cluster is as bad as it can be: something is hidden, something is going, nothing answers.
+/// Everything that can be wrong with a cluster: a kind is hidden, an object terminates, the API server does not answer.
 fn problems() -> Vec<Observation> {
     let going = Deletion { at: fixture::now(), grace: 30 };
     let held = fixture::object("cm shop/held of=shop finalizers=example.com/hold");
@@ -352,15 +352,15 @@ async fn no_field_is_renamed() {
     difference added.object: group kind name namespace
     event gone: object step
     event gone.object: group kind name namespace
+    event problem: object problem step
+    event problem.object: group kind name namespace
     event requested: object step
     event requested.object: group kind name namespace
     event started: by
     event terminating: object step
     event terminating.object: group kind name namespace
-    event problem: object problem step
-    event problem.object: group kind name namespace
     ping: now
-    plan: data hash hidden id kept made steps unit
+    plan: data hash hidden id kept left_to_cluster made steps unit
     plan.data: capacity claim fate reclaim source volume
     plan.data.claim: group kind name namespace
     plan.data.volume: group kind name namespace
@@ -371,30 +371,33 @@ async fn no_field_is_renamed() {
     plan.kept.reason.usedBy.reason: field value
     plan.kept.reason.usedBy.user: group kind name namespace
     plan.steps: action after finalizers holds_storage id kind object pods uid wave
+    plan.steps.action: delete
+    plan.steps.action.delete: propagation
     plan.steps.after: edge on_first phase reason step
     plan.steps.after.reason: field value
     plan.steps.kind: group kind namespaced plural version
     plan.steps.object: group kind name namespace
     plan.steps.pods: expressions labels
-    record hiddenKind: cause message resource since
-    record hiddenKind.message: quoted
+    problem refused: code message
+    problem refused.message: quoted
     record cluster: kinds name objects synced unreachable version
     record cluster.unreachable: cause message since
-    record cluster.unreachable.message: said
+    record cluster.unreachable.message: quoted
     record edge: from kind reason to
     record edge.reason: field value
     record event: at event number
+    record hiddenKind: cause message resource since
+    record hiddenKind.message: quoted
     record object: created deletion details final_phase finalizers labels membership object phase since state step uid version wave
     record object.deletion: at grace
     record object.details: name value
-    record object.membership: kept
-    record object.object: group kind name namespace
     record object.membership: kept
     record object.membership.kept: usedBy
     record object.membership.kept.usedBy: edge reason user
     record object.membership.kept.usedBy.reason: field value
     record object.membership.kept.usedBy.user: group kind name namespace
-    record run: by counts ended id kept plan recovered started state total unit
+    record object.object: group kind name namespace
+    record run: by counts ended id kept left_to_cluster plan recovered started state total unit
     record step: gone id object problem requested state taken uid waits_for wave
     record step.object: group kind name namespace
     record unit: counts id namespaces newest origin run shared
@@ -408,8 +411,6 @@ async fn no_field_is_renamed() {
     stale: error
     stale.error: code differences do means request what
     started: run
-    problem refused: code message
-    problem refused.message: quoted
     unit: snapshot
     unit.snapshot: records revision
     units: snapshot

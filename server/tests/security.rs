@@ -1,4 +1,4 @@
-//! Who gets in, from where, and what every answer carries: asked through the router, and over a real connection where
+//! Access to the server, and the headers of every answer: tested through the router, and over a real connection where
 //! the connection is the point.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -521,7 +521,7 @@ async fn no_secret_is_logged_and_no_line_is_forged() {
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
 }
 
-/// What a stream says after its session has ended, apart from pings.
+/// The events of a stream after its session has ended, apart from pings.
 async fn rest_of(events: &mut test_server::Events) -> Vec<String> {
     let mut said = vec![];
     let read = async {

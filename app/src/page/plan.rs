@@ -17,12 +17,8 @@ use crate::{
     },
     text,
     view::{
-        banner,
-        confirm::Confirm,
-        empty,
-        guard::Guarded,
-        moment::moment,
-        plan::{Terminating, plan_view},
+        banner, confirm::Confirm, empty, guard::Guarded, moment::moment, plan::plan_view,
+        step::Terminating,
     },
 };
 

@@ -16,7 +16,7 @@ pub enum Link {
     Reconnecting {
         /// The last moment of which the page knows.
         since: i64,
-        /// How long ago that was.
+        /// The time since then, in seconds.
         seconds: i64,
     },
     /// The browser has no network.

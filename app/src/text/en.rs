@@ -118,7 +118,7 @@ pub fn objects(count: usize) -> String {
     many(count, "object", "objects")
 }
 
-/// How long, in the largest two units that matter.
+/// A duration in the largest two units that matter.
 pub fn duration(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match seconds {
@@ -247,7 +247,7 @@ pub fn away(cause: AwayCause) -> &'static str {
     }
 }
 
-/// What to do about it.
+/// The advice about it.
 pub fn away_do(cause: AwayCause) -> &'static str {
     match cause {
         AwayCause::Silent => {
@@ -262,7 +262,7 @@ pub fn away_do(cause: AwayCause) -> &'static str {
     }
 }
 
-/// What to do about kinds that cannot be seen.
+/// The advice about kinds that cannot be listed.
 pub fn blind_do(cause: HiddenCause) -> &'static str {
     match cause {
         HiddenCause::Forbidden => {
@@ -308,7 +308,7 @@ pub fn state(state: State) -> &'static str {
     }
 }
 
-/// What a state means.
+/// The meaning of a state.
 pub fn state_means(state: State) -> &'static str {
     match state {
         State::Present => "It exists, and no run is deleting it.",
@@ -574,7 +574,7 @@ pub fn skip_title(object: &ObjectRef) -> String {
     format!("Stop waiting for {}?", named(object))
 }
 
-/// What it means for the object.
+/// The consequence for the object.
 pub fn skip_means(reach: Progress) -> &'static str {
     match reach {
         Progress::Untouched => {
@@ -593,7 +593,7 @@ pub fn skip_means(reach: Progress) -> &'static str {
     }
 }
 
-/// What this run then leaves in place.
+/// The objects that this run then leaves in place.
 pub fn skip_behind(count: usize) -> String {
     match count {
         0 => "Nothing else waits for it.".to_owned(),
@@ -602,17 +602,17 @@ pub fn skip_behind(count: usize) -> String {
     }
 }
 
-/// What a stop does not decide.
+/// The objects whose deletion a stop does not decide.
 pub fn stop_open(count: usize) -> String {
     format!("{}: a DELETE was sent, but its effect is not known.", objects(count))
 }
 
-/// What was on its way before the run.
+/// The objects that were terminating before the run.
 pub fn stop_foreign(count: usize) -> String {
     format!("{} terminating already, not through this run.", objects(count))
 }
 
-/// What stopping leaves.
+/// The counts after a stop.
 pub fn stop_counts(untouched: usize, irrevocable: usize, gone: usize) -> String {
     format!("{untouched} untouched · {irrevocable} requested, which cannot be undone · {gone} gone")
 }

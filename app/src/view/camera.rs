@@ -22,7 +22,7 @@ const SCALE: f64 = 1.0;
 const SCALES: (f64, f64) = (0.05, 2.0);
 /// Below these, cards have one line, and cards are blocks.
 pub(super) const DETAIL: (f64, f64) = (0.99, 0.25);
-/// How long a scale has to stay before the address holds it: browsers refuse more than some hundred changes of an address
+/// A scale has to stay this long before the address holds it: browsers refuse more than some hundred changes of an address
 /// in ten seconds.
 const STILL: Duration = Duration::from_millis(250);
 /// Room below the drawing for the note and the buttons.

@@ -88,7 +88,7 @@ pub fn Confirm(
     let connection = expect_context::<Connection>();
     let tick = move || {
         let Phase::Holding(left) = phase.get_untracked() else { return };
-        // What a person looks at is not what is: the seconds wait until it is again.
+        // The page is not up to date, so the countdown waits until it is again.
         if left == 0 || !connection.is_live_untracked() {
             return;
         }

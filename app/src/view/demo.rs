@@ -44,7 +44,7 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(DemoCommand)) -> impl IntoView {
     }
 }
 
-/// What can be pulled, without whether it is: a lever's button stays while it is pulled and let go.
+/// The switches without their position: the button of a switch stays the same while it is flipped.
 fn switches(game: Memo<Option<Demo>>) -> Vec<(DemoFault, String)> {
     let switches =
         game.with(|game| game.as_ref().map(|game| game.switches.clone()).unwrap_or_default());

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use crate::{state::clock::Clock, text};
 
-/// How long ago the moment was.
+/// The age of the moment.
 pub fn moment(at: Timestamp) -> impl IntoView {
     let clock = expect_context::<Clock>();
     let shown = clock.since_untracked(at).map_or_else(|| text::absolute(at), text::ago);

@@ -1,24 +1,18 @@
 //! A plan: totals, data, order, and what is kept.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use leptos::prelude::*;
-use teardown::{
-    object::Uid,
-    plan::{DataFate, Fate, Plan},
-};
+use teardown::plan::{DataFate, Fate, Plan};
 
 use super::{
     icon::icon,
     kept::{kept_list, names},
     object_name::object_name,
+    step::Terminating,
     wave::wave,
 };
 use crate::text;
-
-/// The moment since which an object has been terminating, by UID.
-pub type Terminating = HashMap<Uid, Timestamp>;
 
 /// All of it. What is terminating already when the plan is shown is said to be so.
 pub fn plan_view(plan: &Plan, terminating: &Terminating) -> impl IntoView + use<> {

@@ -1,10 +1,19 @@
 //! A step of a plan: the object, the exception to a plain DELETE, and the objects that go first.
 
-use leptos::prelude::*;
-use teardown::plan::{Blocker, Plan, Step, StepAction};
+use std::collections::HashMap;
 
-use super::{icon::icon, moment::moment, object_name::object_name_short, plan::Terminating};
+use jiff::Timestamp;
+use leptos::prelude::*;
+use teardown::{
+    object::Uid,
+    plan::{Blocker, Plan, Step, StepAction},
+};
+
+use super::{icon::icon, moment::moment, object_name::object_name_short};
 use crate::text;
+
+/// The moment since which an object has been terminating, by UID.
+pub type Terminating = HashMap<Uid, Timestamp>;
 
 /// The step.
 pub fn step(plan: &Plan, step: &Step, terminating: &Terminating) -> impl IntoView + use<> {

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use teardown::plan::Plan;
 
-use super::{plan::Terminating, step::step};
+use super::step::{Terminating, step};
 use crate::text;
 
 /// The column.

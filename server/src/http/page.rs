@@ -27,7 +27,7 @@ use crate::hub::{HubClosed, HubHandle, Refusal};
 
 /// A route for every page that the app has.
 pub(super) fn routes(state: &AppState) -> Router<AppState> {
-    // What a page starts while it is rendered runs here; that somebody has said so before is fine.
+    // Tasks that a page starts while it is rendered run here. A second initialisation is refused and does no harm.
     let _ = Executor::init_tokio();
     generate_route_list(App)
         .iter()
@@ -101,7 +101,7 @@ fn provide() {
     }
 }
 
-/// What a page is about.
+/// The subject of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
     Units,
@@ -123,7 +123,7 @@ impl Subject {
     }
 }
 
-/// What the hub knows of a subject.
+/// The hub's records of a subject.
 #[derive(Default)]
 struct Sight {
     message: Option<Message>,

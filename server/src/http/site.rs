@@ -47,7 +47,7 @@ pub enum SiteError {
     Unreadable {
         /// The directory.
         directory: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A file of the page is missing, or there are several of it.

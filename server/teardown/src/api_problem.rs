@@ -119,10 +119,10 @@ mod tests {
             whole: Box::new(ProblemCode::Timeout { seconds: 10 }.into()),
         });
         for (problem, json) in [
-            (said, r#"{"said":"denied"}"#),
+            (said, r#"{"quoted":"denied"}"#),
             (
                 found,
-                r#"{"found":{"partly":{"hidden":1,"of":3,"named":["a"],"whole":{"found":{"silence":{"seconds":10}}}}}}"#,
+                r#"{"code":{"hiddenInNamespaces":{"hidden":1,"of":3,"named":["a"],"whole":{"code":{"timeout":{"seconds":10}}}}}}"#,
             ),
         ] {
             assert_eq!(serde_json::to_string(&problem).unwrap(), json);

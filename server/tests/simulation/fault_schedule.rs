@@ -77,9 +77,9 @@ pub(crate) struct FaultSchedule {
     pub(crate) actions: Vec<(Duration, ScheduledAction)>,
     /// The time at which all faults are repaired.
     pub(crate) heal_after: Duration,
-    /// How long the process stays down after each crash.
+    /// The time for which the process stays down after each crash.
     pub(crate) downtime: Duration,
-    /// How long the operator reads the plan before they confirm it.
+    /// The time for which the operator reads the plan before they confirm it.
     pub(crate) review_time: Duration,
     /// The change of the cluster while the operator reads the plan.
     pub(crate) churn: Option<Churn>,

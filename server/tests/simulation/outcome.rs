@@ -27,6 +27,6 @@ pub(crate) struct Outcome {
     pub(crate) late_objects: usize,
     /// The generated faults and features that took effect.
     pub(crate) effects: BTreeSet<&'static str>,
-    /// How long it took in the time of the sandbox.
+    /// The time it took in the time of the sandbox.
     pub(crate) lasted: Duration,
 }

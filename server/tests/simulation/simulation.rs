@@ -56,14 +56,14 @@ use crate::{
     transport::Arrivals,
 };
 
-/// How long an application gets to settle.
+/// The time that an application gets to settle.
 const SETTLE_TIME: Duration = Duration::from_secs(20);
-/// How long a run may take once all faults are repaired. It is long because controllers retry with exponential backoff,
+/// The longest time that a run may take once all faults are repaired. It is long because controllers retry with exponential backoff,
 /// which reaches minutes.
 const MAX_RUN_TIME: Duration = Duration::from_secs(30 * 60);
-/// How long a late object stays after all faults are repaired.
+/// The time for which a late object stays after all faults are repaired.
 const LATE_OBJECT_LIFETIME: Duration = Duration::from_secs(60);
-/// How long the hub may take to answer.
+/// The longest time that the hub may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Simulates the run of a seed.

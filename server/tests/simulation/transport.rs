@@ -22,10 +22,10 @@ use crate::{
     transcript::Transcript,
 };
 
-/// How long the network delays a call, with the mutant whose calls outlive the server.
+/// The time for which the network delays a call, with the mutant whose calls outlive the server.
 const CALL_DELAY: Duration = Duration::from_secs(5);
 
-/// How long a DELETE waits before it leaves, with the mutant that ignores commands.
+/// The time for which a DELETE waits before it leaves, with the mutant that ignores commands.
 const SEND_DELAY: Duration = Duration::from_secs(3);
 
 /// The collection of namespaces, whose deletions one of the mutants drops.

@@ -28,6 +28,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "server/src/http/page.rs",
             "server/src/http/site.rs",
             "server/src/http/error.rs",
+            "server/src/http/error/refusal.rs",
             "server/src/http/feed.rs",
         ],
     ),
@@ -282,7 +283,8 @@ fn files_depend_on_each_other_in_no_circle() {
 #[test]
 fn comments_begin_with_no_bare_interrogative() {
     let mut violations = vec![];
-    for source in sources() {
+    // The sandbox is not held to it yet.
+    for source in sources().iter().filter(|source| !source.is_under("server/sandbox")) {
         let mut is_inside = false;
         for (number, line) in (1..).zip(source.text.lines()) {
             let comment = line.trim_start().strip_prefix("//");

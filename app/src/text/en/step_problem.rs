@@ -47,7 +47,7 @@ pub fn step_problem(problem: &StepProblem) -> String {
     }
 }
 
-/// What a person can do about it.
+/// The advice to a person about it.
 pub fn trouble_do(problem: &StepProblem) -> &'static str {
     match problem {
         StepProblem::Late { finalizers, .. } => late_do(finalizers),
@@ -84,7 +84,7 @@ pub fn trouble_do(problem: &StepProblem) -> &'static str {
     }
 }
 
-/// What a person can do about a deletion that takes long. The finalizers of Kubernetes itself have a cause of their own.
+/// The advice about a deletion that takes long. The finalizers of Kubernetes itself have a cause of their own.
 fn late_do(finalizers: &[String]) -> &'static str {
     let has = |name: &str| finalizers.iter().any(|finalizer| finalizer == name);
     if finalizers.is_empty() {

@@ -12,7 +12,7 @@ use crate::{
     state::{State, list, namespace, owners, text, title, uid},
 };
 
-/// How long a run may stand still while a step can start, in milliseconds.
+/// The time for which a run may stand still while a step can start, in milliseconds.
 pub(crate) const MAX_STALL: u64 = 60_000;
 
 /// The steps that could have started and did not.

@@ -16,7 +16,7 @@ use crate::{
     state::{list, text, uid},
 };
 
-/// How long a page may take to show the end, in milliseconds.
+/// The longest time that a page may take to show the end, in milliseconds.
 pub(crate) const MAX_SILENCE: u64 = 60_000;
 
 /// The violations in how runs ended.

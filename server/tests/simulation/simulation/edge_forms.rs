@@ -12,7 +12,7 @@ use tokio::time::{Duration, sleep, timeout};
 use super::{ANSWER_TIMEOUT, Simulation, runtime};
 use crate::{application::UNIT, server_log::ServerLog};
 
-/// How long an application runs before its edges are read. A CronJob of every minute has started a Job by then.
+/// The time for which an application runs before its edges are read. A CronJob of every minute has started a Job by then.
 const MINUTE: Duration = Duration::from_secs(60);
 /// How many seconds the server gets to read the cluster.
 const SYNC_SECONDS: u32 = 60;

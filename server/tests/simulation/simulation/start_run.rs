@@ -24,7 +24,7 @@ use crate::{
 
 /// How often the operator tries to start a run, once a second.
 const MAX_TRIES: u32 = 120;
-/// How long the operator goes on trying once all faults are repaired and the server sees all kinds again.
+/// The time for which the operator goes on trying once all faults are repaired and the server sees all kinds again.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Simulation {
@@ -111,7 +111,7 @@ impl Simulation {
         self.faults_began.map(|faults_began| faults_began + self.schedule.heal_after)
     }
 
-    /// How long the server may take to see all kinds again after the repair, and to start a run.
+    /// The longest time that the server may take to see all kinds again after the repair, and to start a run.
     fn recovery_time(&self) -> Duration {
         Duration::from_millis(MAX_STALL) + START_TIMEOUT
     }
