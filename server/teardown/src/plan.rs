@@ -1,5 +1,16 @@
 //! An immutable, hashed list of steps. Each step has the object's UID, the call, and every edge that makes it wait for
 //! another step, so a run has no choices left.
+//!
+//! # Decisions
+//! - Nodes are never steps, whatever their labels say.
+//! - An owner is deleted with `Orphan` if the garbage collector would take too much with it: an object that stays, or one
+//!   that waits for more than its owners, as a claim waits for its Pods. So is a StatefulSet whose claims go with it, because
+//!   the claims may exist and be hidden. Steps of their own delete the orphans.
+//! - A binding of people (User, Group) that does not carry the unit's label is no step: it goes with its namespace. The
+//!   person who runs the plan may hold their rights through it.
+//! - A load balancer of the unit goes first even if it selects Pods of another application: the Service is the unit's.
+//! - A plan does not know what a hidden kind would have kept or ordered; it names those kinds. An object that a hidden
+//!   controller owns is kept, and so is one younger than a minute whose controller has not been seen.
 
 mod data;
 mod difference;

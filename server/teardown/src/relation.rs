@@ -1,5 +1,11 @@
 //! Finds the edges between objects: one function per kind of edge, each with the rule for its order. Names match only
 //! within the right group and namespace.
+//!
+//! # Decisions
+//! - Edges of Ingresses, webhook configurations, APIServices and role bindings lead to the Pods behind the named object as
+//!   well: an edge to the Service alone would let the Pods go first.
+//! - Role bindings go after the Pods that run as their accounts, not after the accounts: an account such as `default` may
+//!   stay although all its Pods go.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},

@@ -11,6 +11,21 @@
 //!
 //!  From any stage: CameBack if the name is used again; Skipped by a person, with every step that waits for it.
 //! ```
+//!
+//! # Decisions
+//! - A namespace waits until every namespaced kind is visible in it, because an empty namespace and one with hidden content
+//!   look alike. It also waits while it contains an object that the plan does not know.
+//! - Everything that waits for a Pod also waits for the Pod's owners: a custom resource has no template that names what its
+//!   Pods use, and its operator would create another Pod.
+//! - `Retry-After` is honoured for the step that it answered, up to an hour, or up to two minutes if a DELETE may have had
+//!   its effect. Resuming a run retries at once. Other steps are held back for at most 30 s, because a proxy may mean one
+//!   request only.
+//! - A skipped object stays: its owner is then deleted with `Orphan`, and a volume is skipped with its claim.
+//! - After a restart the complete lists of the new index replace single reads, except for a DELETE that was on its way: it
+//!   may have reached the API server, so its object is read first.
+//! - A run that has ended decides nothing. Its page shows the objects that it left open as they are now.
+//! - Only Pods and late objects are checked again while a run goes on. An older object that is changed after the start, so
+//!   that it needs what the plan takes, holds nothing.
 
 mod decide;
 mod event;

@@ -6,6 +6,10 @@
 //! the unit's namespaces keeps its own objects. A claim can be in several units only if nothing but its users
 //! determines its unit. Then it is, with its volume, in each unit that mounts it, and a plan keeps it while others use
 //! it.
+//!
+//! # Decisions
+//! A claim without a label, in a namespace without a label, is a member of each unit that mounts it, and its volume too. It
+//! is deleted if all Pods that mount it are that unit's and every kind that could mount it is visible; otherwise it is kept.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
