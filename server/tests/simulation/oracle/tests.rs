@@ -440,5 +440,5 @@ fn unplanned_object_deleted_by_name_is_a_violation() {
     history.event(Change::Added, "b", "");
     history.entry("delete", None, "b", true);
     let violations = check(&history.evidence);
-    assert_eq!(violations[0].text, "DELETE of configmaps b ended an object of no confirmed plan");
+    assert_eq!(violations[0].text, "DELETE of configmaps b deleted an object of no confirmed plan");
 }
