@@ -154,7 +154,7 @@ test('page whose session has ended says so and stops asking until somebody signs
 
 test('page that fails to start, or crashes, says so', async ({ unwind, visit }) => {
 	const page = await visit({ breaks: true });
-	const stopped = page.getByRole('alert').filter({ hasText: 'in this page has stopped' });
+	const stopped = page.getByRole('alert').filter({ hasText: 'This page has stopped working' });
 	await signIn(page, unwind.link);
 	await expect(live(page)).toBeVisible();
 	await expect(stopped).toBeHidden();

@@ -2,7 +2,7 @@
  * Defects that people met on the page: each test fails on the page as it was.
  */
 import { Unwind } from './unwind.mjs';
-import { expect, hold, signIn, tearDown, test, tickAll } from './world.mjs';
+import { expect, hold, signIn, tearDown, test, tickAll } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 

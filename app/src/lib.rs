@@ -30,7 +30,12 @@ use leptos_router::{
     path,
 };
 pub use state::seed::PageSeed;
-use state::{clock, connection::Connection, live, seed::InitialData};
+use state::{
+    clock,
+    connection::Connection,
+    live,
+    seed::{InitialData, PackedSeed},
+};
 use view::frame::Frame;
 
 /// The path of the sprite with all icons; it holds a hash of the content.
@@ -54,6 +59,7 @@ pub struct Assets {
 pub fn shell() -> impl IntoView {
     let Assets { script, module, style } = use_context().unwrap_or_default();
     let nonce = leptos::nonce::use_nonce();
+    provide_context(PackedSeed::new(&use_context::<PageSeed>().unwrap_or_default()));
     view! {
         <!DOCTYPE html>
         <html lang=text::LANGUAGE>

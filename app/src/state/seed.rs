@@ -37,9 +37,22 @@ impl Default for PageSeed {
 }
 
 impl PageSeed {
-    /// The seed that the server puts in context; in the browser the one that is inside the HTML.
+    /// The seed that the server packed; in the browser the one that is inside the HTML.
     pub fn load() -> Self {
-        SharedValue::new(|| use_context::<Self>().unwrap_or_default()).into_inner()
+        let packed = SharedValue::new(|| use_context::<PackedSeed>().unwrap_or_default());
+        serde_json::from_str(&packed.into_inner().0).unwrap_or_default()
+    }
+}
+
+/// The seed as JSON. Only the server packs it, so that the browser's module has no code that writes records.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PackedSeed(String);
+
+impl PackedSeed {
+    /// Packs a seed.
+    pub fn new(seed: &PageSeed) -> Self {
+        Self(serde_json::to_string(seed).unwrap_or_default())
     }
 }
 

@@ -14,7 +14,6 @@ const SIGN_IN_PAGE: &str = r##"<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Unwind: sign in</title>
 <link rel="icon" href="/favicon.svg">
-<script src="/theme.js"></script>
 <link rel="stylesheet" href="/pkg/unwind.css">
 <script type="module" src="/sign-in.js"></script>
 </head>
@@ -68,7 +67,6 @@ pub(super) fn failure_page(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Unwind: {what}</title>
 <link rel="icon" href="/favicon.svg">
-<script src="/theme.js"></script>
 <link rel="stylesheet" href="/pkg/unwind.css">
 </head>
 <body class="plain-page">
