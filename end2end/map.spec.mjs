@@ -110,12 +110,13 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 	expect(await outside()).toBeGreaterThan(100);
 	await page.getByRole('button', { name: 'Fit the whole graph' }).click();
 	await expect.poll(outside).toBeLessThanOrEqual(near);
-	expect(await cards.count()).toBe(count);
+	// A card that lay too far outside to be in the document is there now.
+	expect(await cards.count()).toBeGreaterThanOrEqual(count);
 });
 
 /** The cards of a map by name, and where each of them lies. @param {import('@playwright/test').Page} page */
 const cards = (page) =>
-	page.locator('.graph [data-uid].node, .graph .block').evaluateAll((cards) => cards.map((card) => card.getAttribute('aria-label') ?? '').sort());
+	page.locator('.graph [data-uid].node, .graph .graph-block').evaluateAll((cards) => cards.map((card) => card.getAttribute('aria-label') ?? '').sort());
 
 for (const incident of ['S1', 'S2', 'S3', 'S4']) {
 	test(`the map shows what a reloaded map shows after incident ${incident}`, async ({ visit }) => {
