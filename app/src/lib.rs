@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`state`] has the records of a topic as signals, the connection that keeps them at the server's revision
 //! and the requests that a person sets off; [`navigation`] has the addresses of the pages; [`layout`] turns a graph into
-//! positions; [`text`] has every sentence; [`page`] has one file per route and [`view`] one per thing seen. Nothing in
+//! positions; [`text`] has every sentence; [`page`] has one file per route and [`mod@view`] one per thing seen. Nothing in
 //! `view` asks the network for anything, and nothing that the first render shows differs between server and browser.
 
 // The type of a view holds the types of all it contains.
