@@ -53,8 +53,8 @@
 //!
 //! A session has at most four streams: a fifth ends the oldest, with `bye` and `{"reason":"crowded"}`.
 //!
-//! Where a record has a `message` that says what is wrong, it is `{"said":…}` if somebody else said so, and else
-//! `{"found":…}` with a code and what belongs to it ([`teardown::problem`]). All times are in milliseconds since 1970.
+//! Where a record has a `message` that says what is wrong, it is `{"quoted":…}` if somebody else said so, and else
+//! `{"code":…}` with a code and its parameters ([`teardown::api_problem`]). All times are in milliseconds since 1970.
 //!
 //! `after` is the last id that was read; the header `Last-Event-ID` goes before it. What is no id counts as none.
 //!

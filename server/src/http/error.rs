@@ -200,7 +200,7 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
     }
 }
 
-/// Sets the status and the headers. [`render`] writes the body, because it depends on the path.
+/// Sets the status and the headers. `render` writes the body, because it depends on the path.
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
