@@ -96,7 +96,7 @@ test('served page is no larger than the first-load budget assumes', async ({ vis
 		expect(sent).toMatchObject({ status: 200, 'content-encoding': 'br' });
 		expect(sent.bytes).toBeGreaterThan(3000);
 		// As in app/build.
-		expect(sent.bytes).toBeLessThanOrEqual(4500);
+		expect(sent.bytes).toBeLessThanOrEqual(4000);
 	});
 });
 

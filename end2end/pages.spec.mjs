@@ -67,7 +67,7 @@ test('theme switch goes from system to light to dark and survives a reload witho
 	await signIn(first, unwind.link);
 	const storageState = await first.context().storageState();
 	for (const colorScheme of schemes) {
-		const page = await visit({ colorScheme, storageState, breaks: true });
+		const page = await visit({ colorScheme, storageState });
 		await page.goto(unwind.origin);
 		await expect(page.getByText('Live', { exact: true })).toBeVisible();
 		const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
