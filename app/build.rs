@@ -1,11 +1,16 @@
-//! Gives the pictures of `public/` names with hashes of their contents, so that a browser can keep them for ever.
+//! Gives the pictures of `public/` names with hashes of their contents, so that a browser can keep them for ever, and takes
+//! the comments out of the scripts that every page carries.
 
-use std::{fs, io, path::Path};
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+};
 
 use sha2::{Digest, Sha256};
 
 fn main() -> io::Result<()> {
-    let public = Path::new(env!("CARGO_MANIFEST_DIR")).join("../public");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let public = package.join("../public");
     for (variable, name) in [("UNWIND_ICONS", "icons"), ("UNWIND_FAVICON", "favicon")] {
         let path = public.join(name).with_extension("svg");
         println!("cargo::rerun-if-changed={}", path.display());
@@ -13,5 +18,20 @@ fn main() -> io::Result<()> {
         let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         println!("cargo::rustc-env={variable}=/{name}.{hash}.svg");
     }
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
+    for name in ["theme.js", "start.js"] {
+        let path = package.join(name);
+        println!("cargo::rerun-if-changed={}", path.display());
+        fs::write(out.join(name), without_comments(&fs::read_to_string(path)?))?;
+    }
     Ok(())
+}
+
+/// The script without indentation and without the lines that are comments.
+fn without_comments(script: &str) -> String {
+    let lines = script.lines().map(str::trim);
+    let mut code: Vec<_> =
+        lines.filter(|line| !line.is_empty() && !line.starts_with("//")).collect();
+    code.push("");
+    code.join("\n")
 }

@@ -81,10 +81,11 @@ test('theme switch goes from system to light to dark and survives a reload witho
 		expect(light).not.toBe(dark);
 		expect(own).toBe(colorScheme === 'dark' ? dark : light);
 		// Whatever is kept is there before anything is painted, and before the page is alive.
-		await page.route('**/*.wasm', (route) => route.abort());
+		await page.route('**/*.wasm', () => {});
 		await page.reload({ waitUntil: 'domcontentloaded' });
 		expect(await scheme()).toBe('dark');
 		expect(await ground()).toBe(dark);
+		await expect(page.getByText('Live', { exact: true })).toBeHidden();
 		await page.unroute('**/*.wasm');
 		await page.reload();
 		await expect(page.getByText('Live', { exact: true })).toBeVisible();

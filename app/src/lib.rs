@@ -68,12 +68,12 @@ pub fn shell() -> impl IntoView {
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>
                 <meta name="color-scheme" content="light dark"/>
                 <meta name="robots" content="noindex"/>
-                <script nonce=nonce.clone()>{include_str!("../theme.js")}</script>
+                <script nonce=nonce.clone()>{include_str!(concat!(env!("OUT_DIR"), "/theme.js"))}</script>
                 <link rel="stylesheet" href=style/>
                 <link rel="icon" type="image/svg+xml" href=FAVICON/>
                 <link rel="modulepreload" href=script nonce=nonce.clone()/>
                 <link rel="preload" href=module r#as="fetch" r#type="application/wasm" crossorigin="anonymous"/>
-                <script type="module" nonce=nonce>{include_str!("../start.js")}</script>
+                <script type="module" nonce=nonce>{include_str!(concat!(env!("OUT_DIR"), "/start.js"))}</script>
                 <MetaTags/>
             </head>
             <body>

@@ -39,14 +39,14 @@ impl Default for PageSeed {
 impl PageSeed {
     /// The seed that the server packed; in the browser the one that is inside the HTML.
     pub fn load() -> Self {
-        let packed = SharedValue::new(|| use_context::<PackedSeed>().unwrap_or_default());
-        serde_json::from_str(&packed.into_inner().0).unwrap_or_default()
+        // As it is: a string that is written as JSON once more would have every quotation mark escaped twice.
+        let packed = SharedValue::new_str(|| use_context::<PackedSeed>().unwrap_or_default().0);
+        serde_json::from_str(&packed.into_inner()).unwrap_or_default()
     }
 }
 
 /// The seed as JSON. Only the server packs it, so that the browser's module has no code that writes records.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default)]
 pub struct PackedSeed(String);
 
 impl PackedSeed {

@@ -8,7 +8,10 @@ use teardown::{
 };
 
 use super::{
-    attention::is_trouble, icon::icon, moment::moment, object_name::object_name,
+    attention::is_trouble,
+    icon::icon,
+    moment::moment,
+    object_name::{object_name, object_name_whole},
     state_badge::state_badge,
 };
 use crate::{
@@ -181,7 +184,7 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
         view! { <details><summary>{text::LABELS} <span class="count">{card.labels.len()}</span></summary><ul class="drawer-codes">{rows}</ul></details> }
     });
     view! {
-        <h2 class="drawer-title">{object_name(&card.object)}</h2>
+        <h2 class="drawer-title">{object_name_whole(&card.object)}</h2>
         <p class="drawer-state">
             {state_badge(card.state)} " " <span class="quiet">{card.since.map(moment)}</span>
         </p>

@@ -1,12 +1,15 @@
 //! Keeps the focus in the page. When the focused element vanishes, the browser gives the focus to nobody, and a keyboard
-//! starts again at the top. Here the focus returns to what opened the drawer, or goes to the nearest heading.
+//! starts again at the top. Here the focus returns to what opened the drawer, or goes to the nearest heading. An element that
+//! is taken out and put back in another place loses the focus too, and gets it back.
 
 use std::{cell::RefCell, rc::Rc};
 
+use js_sys::Array;
 use leptos::prelude::*;
 use wasm_bindgen::{JsCast, JsValue, closure::Closure};
 use web_sys::{
-    Element, FocusOptions, HtmlElement, MutationObserver, MutationObserverInit, SvgElement,
+    Element, FocusOptions, HtmlElement, MutationObserver, MutationObserverInit, MutationRecord,
+    Node, SvgElement,
 };
 
 /// The element that had the focus last, and what is around it.
@@ -31,10 +34,14 @@ impl Last {
         self.element = Some(element);
     }
 
-    /// Where the focus goes once the element is gone; nothing while it is there.
-    fn successor(&self) -> Option<Element> {
-        if self.element.as_ref()?.is_connected() || has_focus() {
+    /// Where the focus goes once these changes took it from the element; nothing where they did not.
+    fn successor(&self, changes: &Array) -> Option<Element> {
+        let element = self.element.as_ref()?;
+        if has_focus() {
             return None;
+        }
+        if element.is_connected() {
+            return took_out(changes, element).then(|| element.clone());
         }
         let opener = self.opener.as_ref().filter(|opener| self.in_drawer && opener.is_connected());
         let part = self.part.as_ref().filter(|part| part.is_connected());
@@ -59,9 +66,9 @@ pub fn keep_focus() {
                 seen.borrow_mut().take(element);
             }
         });
-        let changed = Closure::<dyn FnMut(JsValue, JsValue)>::new(move |_, _| {
+        let changed = Closure::<dyn FnMut(Array, JsValue)>::new(move |changes, _| {
             // Released before the focus moves, for that calls the listener above.
-            let successor = last.borrow().successor();
+            let successor = last.borrow().successor(&changes);
             if let Some(successor) = successor {
                 focus(&successor);
             }
@@ -82,6 +89,16 @@ pub fn keep_focus() {
             }
         });
     });
+}
+
+/// Whether the element was taken out. Without a change it lost the focus by a click beside it, and stays without.
+fn took_out(changes: &Array, element: &Element) -> bool {
+    changes.iter().any(|change| {
+        let removed = change.unchecked_into::<MutationRecord>().removed_nodes();
+        (0..removed.length())
+            .filter_map(|index| removed.get(index))
+            .any(|node: Node| node.contains(Some(element)))
+    })
 }
 
 fn has_focus() -> bool {

@@ -8,12 +8,17 @@ use crate::{navigation::address::Address, state::subscription, text};
 
 /// Icon, kind, and path.
 pub fn object_name(object: &ObjectRef) -> impl IntoView + use<> {
-    named(object, &text::path(object))
+    named(object, &text::path(object), text::LONGEST)
+}
+
+/// Icon, kind, and path, however long: a tooltip can neither be copied nor opened on a phone.
+pub fn object_name_whole(object: &ObjectRef) -> impl IntoView + use<> {
+    named(object, &text::path(object), usize::MAX)
 }
 
 /// Icon, kind, and name without the namespace, where that is said elsewhere.
 pub fn object_name_short(object: &ObjectRef) -> impl IntoView + use<> {
-    named(object, &object.name)
+    named(object, &object.name, text::LONGEST)
 }
 
 /// A name that selects its object.
@@ -34,10 +39,10 @@ pub fn object_link(name: AnyView, uid: &Uid, address: Address) -> impl IntoView 
     }
 }
 
-fn named(object: &ObjectRef, name: &str) -> impl IntoView + use<> {
+fn named(object: &ObjectRef, name: &str, most: usize) -> impl IntoView + use<> {
     let kind = text::visible(&object.kind);
     let whole = text::visible(name);
-    let name = text::shortened(&whole, text::LONGEST);
+    let name = text::shortened(&whole, most);
     let title = (name != whole).then_some(whole);
     view! {
         <span class="object" title=title>

@@ -30,11 +30,15 @@ pub fn state_bar(counts: &Counts) -> impl IntoView + use<> {
     }
 }
 
-/// The words alone.
+/// The words alone; no list where there is no word for it.
 pub fn state_words(counts: &Counts) -> impl IntoView + use<> {
-    let words = worst_first(counts)
+    let mut named = worst_first(counts);
+    named.retain(|(state, _)| *state != State::Present);
+    if named.is_empty() {
+        return None;
+    }
+    let words = named
         .into_iter()
-        .filter(|(state, _)| *state != State::Present)
         .map(|(state, count)| {
             let name = icon::of_state(state);
             view! {
@@ -45,7 +49,7 @@ pub fn state_words(counts: &Counts) -> impl IntoView + use<> {
             }
         })
         .collect_view();
-    view! { <ul class="state-words">{words}</ul> }
+    Some(view! { <ul class="state-words">{words}</ul> })
 }
 
 /// The words as links that filter by a state; `say` is what a link says of its state and number.

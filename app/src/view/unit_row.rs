@@ -9,9 +9,12 @@ use crate::{navigation::address, text};
 /// The row.
 pub fn unit_row(card: &UnitCard) -> impl IntoView + use<> {
     let total: usize = card.counts.values().sum();
-    let namespaces = match card.namespaces.len() {
-        0..=3 => card.namespaces.join(", "),
-        more => format!("{} {}", card.namespaces[..2].join(", "), text::more(more - 2)),
+    let (namespaces, all) = match card.namespaces.len() {
+        0..=3 => (card.namespaces.join(", "), None),
+        more => (
+            format!("{} {}", card.namespaces[..2].join(", "), text::more(more - 2)),
+            Some(card.namespaces.join(", ")),
+        ),
     };
     let run = card
         .run
@@ -22,7 +25,7 @@ pub fn unit_row(card: &UnitCard) -> impl IntoView + use<> {
         <tr>
             <th scope="row" class="unit-name"><a href=address::unit(&card.id)><bdi>{text::isolated(card.id.as_str())}</bdi></a></th>
             <td class="found" title=text::found_hint(card.origin)>{text::found(card.origin)}</td>
-            <td class="namespaces" title=card.namespaces.join(", ")>{namespaces}</td>
+            <td class="namespaces" title=all>{namespaces}</td>
             <td class="number" data-label=text::COLUMN_OBJECTS>{total}</td>
             <td class="wide">{state_bar(&card.counts)}</td>
             <td class="number" data-label=text::COLUMN_SHARED title=text::SHARED_HINT>{shared}</td>
