@@ -69,10 +69,10 @@ proptest! {
         let mut fixture = String::new();
         for i in 0..size {
             let owner = (i + size - 1) % size;
-            fixture += &format!("cm shop/c{i} of=shop owner=cm/c{owner}\n");
+            fixture += &format!("Widget shop/c{i} of=shop owner=Widget/c{owner}\n");
         }
         for i in 0..extra {
-            fixture += &format!("cm shop/x{i} of=shop owner=cm/c{}\n", i % size);
+            fixture += &format!("Widget shop/x{i} of=shop owner=Widget/c{}\n", i % size);
         }
         let index = fixture::index(&fixture);
         let Err(PlanError::Cycle { path }) = plan_of(&index) else { panic!("a plan of a circle") };
