@@ -17,7 +17,7 @@ use teardown::{
     message::{EdgeCard, Membership, Message, ObjectCard, Record, State},
     object::{Deletion, Uid},
     plan::KeptReason,
-    relation::{EdgeKind, Reason},
+    relation::{EdgeKind, Reason, Strength},
     run::RunId,
     unit::UnitId,
 };
@@ -451,6 +451,7 @@ fn pod_does_not_go_before_its_node() {
             from: Uid::new(pod),
             to: Uid::new("node-a"),
             kind: EdgeKind::RunsOn,
+            strength: Strength::Hard,
             reason: Reason { field: "spec.nodeName".into(), value: "node-a".into() },
         }));
     });

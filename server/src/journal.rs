@@ -409,6 +409,7 @@ mod tests {
             kept: vec![],
             data: vec![],
             left_to_cluster: vec![],
+            given_up: vec![],
             hidden: vec![],
         }
     }

@@ -360,7 +360,7 @@ async fn no_field_is_renamed() {
     event terminating: object step
     event terminating.object: group kind name namespace
     ping: now
-    plan: data hash hidden id kept left_to_cluster made steps unit
+    plan: data given_up hash hidden id kept left_to_cluster made steps unit
     plan.data: capacity claim fate reclaim source volume
     plan.data.claim: group kind name namespace
     plan.data.volume: group kind name namespace
@@ -373,8 +373,9 @@ async fn no_field_is_renamed() {
     plan.steps: action after finalizers holds_storage id kind object pods uid wave
     plan.steps.action: delete
     plan.steps.action.delete: propagation
-    plan.steps.after: edge on_first phase reason step
-    plan.steps.after.reason: field value
+    plan.steps.after: edges phase step
+    plan.steps.after.edges: kind on_first reason strength
+    plan.steps.after.edges.reason: field value
     plan.steps.kind: group kind namespaced plural version
     plan.steps.object: group kind name namespace
     plan.steps.pods: expressions labels
@@ -383,7 +384,7 @@ async fn no_field_is_renamed() {
     record cluster: kinds name objects synced unreachable version
     record cluster.unreachable: cause message since
     record cluster.unreachable.message: quoted
-    record edge: from kind reason to
+    record edge: from kind reason strength to
     record edge.reason: field value
     record event: at event number
     record hiddenKind: cause message resource since

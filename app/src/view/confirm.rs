@@ -32,7 +32,7 @@ enum Phase {
 fn user_of<'a>(plan: &'a Plan, data: &DataFate) -> Option<&'a ObjectRef> {
     let claim = data.claim.as_ref()?;
     let step = plan.steps.iter().find(|step| step.object == *claim)?;
-    let by = |kind: EdgeKind| step.after.iter().find(|blocker| blocker.edge == kind);
+    let by = |kind: EdgeKind| step.after.iter().find(|blocker| blocker.has(kind));
     let blocker = by(EdgeKind::Claims).or_else(|| by(EdgeKind::Mounts))?;
     plan.step(blocker.step).map(|step| &step.object)
 }

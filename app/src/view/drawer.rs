@@ -263,11 +263,8 @@ fn side(title: &'static str, edges: &[Seen], address: Address) -> impl IntoView 
 
 fn one(seen: Seen, address: Address) -> impl IntoView {
     let uid = seen.other_uid;
-    let verb = if seen.from_here {
-        text::edge(seen.edge.kind)
-    } else {
-        text::edge_reversed(seen.edge.kind)
-    };
+    let verb =
+        if seen.from_here { text::edge(&seen.edge) } else { text::edge_reversed(&seen.edge) };
     view! {
         <li>
             <span class="drawer-verb">{verb}</span>

@@ -21,9 +21,7 @@ pub fn edge(
     let name =
         |uid: &Uid| scene.object(uid).map(|card| card.with_untracked(|card| card.object.clone()));
     let said = match (name(&arrow.edge.from), name(&arrow.edge.to)) {
-        (Some(from), Some(to)) => {
-            text::edge_sentence(&from, arrow.edge.kind, &to, &arrow.edge.reason)
-        }
+        (Some(from), Some(to)) => text::edge_sentence(&from, &arrow.edge, &to),
         _ => text::reason(&arrow.edge.reason),
     };
     let (first, later) = (arrow.first.clone(), arrow.later.clone());

@@ -65,6 +65,18 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> impl IntoView + use<
             </section>
         }
     });
+    let given_up = (!plan.given_up.is_empty()).then(|| {
+        let rows = plan.given_up.iter().map(|it| {
+            view! { <li>{text::given_up(it)} " " <span class="quote">{text::reason(&it.reason)}</span></li> }
+        });
+        view! {
+            <section aria-labelledby="given-up-title">
+                <h2 id="given-up-title">{text::GIVEN_UP_TITLE} " " <span class="count">{plan.given_up.len()}</span></h2>
+                <p class="lead">{text::GIVEN_UP_LEAD}</p>
+                <ul class="kept-names">{rows.collect_view()}</ul>
+            </section>
+        }
+    });
     view! {
         <div class="totals">
             {total(plan.steps.len().to_string(), text::WILL_DELETE, text::waves(plan.waves()), "")}
@@ -82,6 +94,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> impl IntoView + use<
             {nothing}
             <div class="waves" tabindex="0" role="group" aria-labelledby="order-title">{waves}</div>
         </section>
+        {given_up}
         <section aria-labelledby="kept-title">
             <h2 id="kept-title">{text::KEPT_TITLE}</h2>
             {kept_list(&plan.kept)}

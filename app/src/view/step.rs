@@ -56,10 +56,15 @@ fn blocker(plan: &Plan, blocker: &Blocker) -> impl IntoView + use<> {
         .step(blocker.step)
         .map(|before| text::blocker(&before.object, blocker))
         .unwrap_or_default();
+    let reasons = blocker
+        .edges
+        .iter()
+        .map(|edge| view! { <span class="quote">{text::reason(&edge.reason)}</span> })
+        .collect_view();
     view! {
         <p class="step-reason">
             <a href=format!("#step-{}", blocker.step) rel="external">{said}</a>
-            <span class="quote">{text::reason(&blocker.reason)}</span>
+            {reasons}
         </p>
     }
 }

@@ -16,7 +16,7 @@ use teardown::{
     },
     object::{Deletion, ObjectRef, Uid},
     plan::{KeptReason, Plan, PlanId},
-    relation::{DeletionPhase, EdgeKind, Reason},
+    relation::{DeletionPhase, EdgeKind, Reason, Strength},
     run::{FeedEvent, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
     unknown_reason::UnknownReason,
@@ -112,7 +112,8 @@ impl World {
 
     fn edge(&mut self, from: &Uid, kind: EdgeKind, to: &Uid, field: &str, value: &str) {
         let reason = Reason { field: field.into(), value: value.into() };
-        self.edges.push(EdgeCard { from: from.clone(), to: to.clone(), kind, reason });
+        let strength = Strength::Hard;
+        self.edges.push(EdgeCard { from: from.clone(), to: to.clone(), kind, strength, reason });
     }
 
     fn object(&mut self, uid: &Uid) -> &mut ObjectCard {

@@ -3,7 +3,10 @@
 use teardown::{
     message::{Membership, ObjectCard},
     object::{Kind, Reclaim, Uid},
-    plan::{Blocker, DataFate, Fate, Kept, Plan, PlanId, Propagation, Step, StepAction, StepId},
+    plan::{
+        Blocker, BlockingEdge, DataFate, Fate, Kept, Plan, PlanId, Propagation, Step, StepAction,
+        StepId,
+    },
     relation::{DeletionPhase, EdgeKind},
     unit::UnitId,
 };
@@ -35,9 +38,12 @@ pub(super) fn steps(world: &World) -> Vec<Step> {
                     Some(Blocker {
                         step: number(other)?,
                         phase: DeletionPhase::Gone,
-                        edge: edge.kind,
-                        on_first,
-                        reason: edge.reason.clone(),
+                        edges: vec![BlockingEdge {
+                            kind: edge.kind,
+                            strength: edge.strength,
+                            on_first,
+                            reason: edge.reason.clone(),
+                        }],
                     })
                 })
                 .collect();
@@ -108,6 +114,7 @@ pub(super) fn plan() -> Plan {
         steps: steps(&world),
         kept,
         left_to_cluster: vec![],
+        given_up: vec![],
         data,
         hidden: vec!["pods.metrics.k8s.io".to_owned()],
     }

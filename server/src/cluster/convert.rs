@@ -173,6 +173,7 @@ fn reader(kind: &Kind) -> Option<Reader> {
         ("autoscaling", "HorizontalPodAutoscaler") => workload::read_autoscaler,
         ("policy", "PodDisruptionBudget") => workload::read_disruption_budget,
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => access::read_binding,
+        ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => access::read_role,
         ("", "ServiceAccount") => access::read_account,
         (
             "admissionregistration.k8s.io",

@@ -19,14 +19,14 @@ use jiff::Timestamp;
 use crate::{
     graph::Graph,
     index::Index,
+    labels::PART_OF,
     object::{
         Binding, Claim, ClaimRef, Definition, Deletion, Facts, Ingress, Kind, Object, OwnerRef,
-        Phase, Pod, PodReference, PodReferenceKind, Reclaim, Service, ServiceAccount, ServiceRef,
-        Target, Uid, Volume, Webhooks, Workload,
+        Phase, Pod, PodReference, PodReferenceKind, Reclaim, ResourceRule, Role, Service,
+        ServiceAccount, ServiceRef, Target, Uid, Volume, Webhooks, Workload,
     },
     observation::Observation,
     selector::Selector,
-    unit::PART_OF,
 };
 
 /// Short word, group, kind, plural, whether the kind is namespaced.
@@ -345,6 +345,16 @@ impl<'a> Fields<'a> {
                         .collect(),
                 }))
             }
+            "Role" | "ClusterRole" => {
+                let rule = |word: &str| {
+                    let (resource, group) = word.split_once('.').unwrap_or((word, ""));
+                    ResourceRule {
+                        groups: [group.into()].into(),
+                        resources: [resource.into()].into(),
+                    }
+                };
+                Facts::Role(Box::new(Role { updates: self.list("updates").map(rule).collect() }))
+            }
             "ServiceAccount" => {
                 Facts::ServiceAccount(Box::new(ServiceAccount { uses: self.uses("spec") }))
             }
@@ -355,7 +365,11 @@ impl<'a> Fields<'a> {
             "CustomResourceDefinition" => {
                 let (kind, group) =
                     self.get("defines").and_then(|kind| kind.split_once('.')).unwrap_or(("", ""));
-                Facts::Definition(Box::new(Definition { group: group.into(), kind: kind.into() }))
+                Facts::Definition(Box::new(Definition {
+                    group: group.into(),
+                    kind: kind.into(),
+                    converter: self.services().into_iter().next().map(Box::new),
+                }))
             }
             "Node" => Facts::Node { ready: self.get("ready") != Some("no") },
             "Namespace" => Facts::Namespace,

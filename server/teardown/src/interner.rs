@@ -80,11 +80,17 @@ impl Interner {
                     binding.accounts.iter_mut().flat_map(|(namespace, name)| [namespace, name]),
                 );
             }
+            Facts::Role(role) => {
+                for rule in &mut role.updates {
+                    self.share_texts(rule.groups.iter_mut().chain(&mut rule.resources));
+                }
+            }
             Facts::ServiceAccount(account) => self.share_uses(&mut account.uses),
             Facts::Webhooks(webhooks) => self.share_services(&mut webhooks.services),
             Facts::ApiService(service) => self.share_services(service.as_deref_mut()),
             Facts::Definition(definition) => {
                 self.share_texts([&mut definition.group, &mut definition.kind]);
+                self.share_services(definition.converter.as_deref_mut());
             }
             Facts::None | Facts::Node { .. } | Facts::Namespace => {}
         }

@@ -7,6 +7,10 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 
+/// The label by which a unit is found
+/// (<https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>).
+pub const PART_OF: &str = "app.kubernetes.io/part-of";
+
 /// An object's labels: few, immutable, and often the same for many objects. They are stored as one sorted list that
 /// clones share, and [`Interner`](crate::interner::Interner) lets objects with equal labels share it too.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]

@@ -15,7 +15,7 @@ use crate::{
     api_problem::ApiProblem,
     object::{ObjectRef, Uid},
     plan::{KeptReason, PlanId, StepId},
-    relation::{DeletionPhase, EdgeKind, Reason},
+    relation::{DeletionPhase, EdgeKind, Reason, Strength},
     run::{RunId, RunState},
     unit::UnitId,
 };
@@ -327,6 +327,8 @@ pub struct EdgeCard {
     pub to: Uid,
     /// The meaning of the edge.
     pub kind: EdgeKind,
+    /// Whether a plan may give its order up.
+    pub strength: Strength,
     /// The field and value it comes from.
     pub reason: Reason,
 }

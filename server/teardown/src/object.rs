@@ -33,6 +33,13 @@ impl Kind {
         &*self.group == group && &*self.kind == kind
     }
 
+    /// Whether an operator, and not Kubernetes, defines the kind. The groups of Kubernetes have no dot or end in `.k8s.io`;
+    /// those that its community defines elsewhere end in `.x-k8s.io`.
+    pub fn is_an_operators(&self) -> bool {
+        self.group.contains('.')
+            && (!self.group.ends_with(".k8s.io") || self.group.ends_with(".x-k8s.io"))
+    }
+
     /// `pods` or `deployments.apps`, as kubectl writes a resource.
     pub fn resource(&self) -> String {
         if self.group.is_empty() {
@@ -203,6 +210,8 @@ pub enum Facts {
     NetworkPolicy(Box<Selector>),
     /// `rbac.authorization.k8s.io` RoleBinding or ClusterRoleBinding.
     Binding(Box<Binding>),
+    /// `rbac.authorization.k8s.io` Role or ClusterRole.
+    Role(Box<Role>),
     /// `v1 ServiceAccount`.
     ServiceAccount(Box<ServiceAccount>),
     /// `admissionregistration.k8s.io` webhook configurations.
@@ -432,6 +441,22 @@ pub struct Binding {
     pub people: bool,
 }
 
+/// The stored fields of a Role or ClusterRole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Role {
+    /// The rules that let its holders update or patch something, which is how a finalizer is removed.
+    pub updates: Box<[ResourceRule]>,
+}
+
+/// The groups and resources of one rule, `*` included, without its verbs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceRule {
+    /// `apiGroups`.
+    pub groups: Box<[Arc<str>]>,
+    /// `resources`, with subresources as `topics/finalizers`.
+    pub resources: Box<[Arc<str>]>,
+}
+
 /// The stored fields of a ServiceAccount.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServiceAccount {
@@ -464,6 +489,8 @@ pub struct Definition {
     pub group: Arc<str>,
     /// `spec.names.kind`.
     pub kind: Arc<str>,
+    /// The Service of `spec.conversion.webhook`, which converts its objects between versions.
+    pub converter: Option<Box<ServiceRef>>,
 }
 
 #[cfg(test)]

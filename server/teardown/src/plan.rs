@@ -9,15 +9,18 @@
 //! - A binding of people (User, Group) that does not carry the unit's label is no step: it goes with its namespace. The
 //!   person who runs the plan may hold their rights through it.
 //! - A load balancer of the unit goes first even if it selects Pods of another application: the Service is the unit's.
+//! - A workload that clears finalizers goes after the objects that have them, and so does an owner of it. Edges that are
+//!   only inferred yield where they would close a cycle; the plan names those that it gave up.
 //! - A plan does not know what a hidden kind would have kept or ordered; it names those kinds. An object that a hidden
 //!   controller owns is kept, and so is one younger than a minute whose controller has not been seen.
 
 mod data;
 mod difference;
 mod kept;
+mod order;
 
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt::{self, Write},
 };
 
@@ -25,17 +28,19 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use self::order::Ordered;
 pub(crate) use self::{data::volume_named, difference::is_created_by_controllers};
 pub use self::{
     data::{DataFate, Fate},
     difference::{Difference, differences},
     kept::{Kept, KeptReason, shared},
+    order::GivenUp,
 };
 use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Kind, Object, ObjectRef, Reclaim, Uid},
-    relation::{DeletionPhase, Edge, EdgeKind, Reason},
+    relation::{DeletionPhase, EdgeKind, Reason, Strength},
     selector::Selector,
     unit::{Unit, UnitId},
 };
@@ -74,8 +79,8 @@ impl fmt::Display for PlanId {
 pub struct Plan {
     /// The id.
     pub id: PlanId,
-    /// SHA-256 of the unit, the steps, the kept objects and the fate of the data, in hexadecimal. A person confirms
-    /// this hash.
+    /// SHA-256 of the unit, the steps, the kept objects, the fate of the data, what was given up and what is hidden, in
+    /// hexadecimal. A person confirms this hash.
     pub hash: String,
     /// The unit that it tears down.
     pub unit: UnitId,
@@ -92,6 +97,9 @@ pub struct Plan {
     pub left_to_cluster: Vec<Kept>,
     /// The fate of the data on every affected volume.
     pub data: Vec<DataFate>,
+    /// Edges whose order is not kept, because they would close a cycle of harder ones.
+    #[serde(default)]
+    pub given_up: Vec<GivenUp>,
     /// Hidden kinds. No step deletes an object of them, and an object that they may need waits until they are visible.
     pub hidden: Vec<String>,
 }
@@ -168,9 +176,25 @@ pub struct Blocker {
     pub step: StepId,
     /// The deletion phase that it must have reached.
     pub phase: DeletionPhase,
-    /// The kind of the edge that requires this.
-    pub edge: EdgeKind,
-    /// Whether the edge's field is on the object that goes first. Otherwise it is on the object of this step.
+    /// The edges that require this, at least one, the strongest first.
+    pub edges: Vec<BlockingEdge>,
+}
+
+impl Blocker {
+    /// Whether an edge of this kind is among the reasons.
+    pub fn has(&self, kind: EdgeKind) -> bool {
+        self.edges.iter().any(|edge| edge.kind == kind)
+    }
+}
+
+/// An edge that puts one step in front of another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockingEdge {
+    /// Its kind.
+    pub kind: EdgeKind,
+    /// Whether its order could have been given up.
+    pub strength: Strength,
+    /// Whether its field is on the object that goes first. Otherwise it is on the object of the step that waits.
     pub on_first: bool,
     /// The field and value the edge comes from.
     pub reason: Reason,
@@ -222,7 +246,8 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
     let (left_to_cluster, kept): (Vec<Kept>, Vec<Kept>) =
         kept.into_iter().partition(|kept| kept.reason == KeptReason::MadeByCluster);
     let hidden: Vec<String> = index.hidden_kinds().into_keys().collect();
-    let hash = hash(&unit.id, &steps, &kept, &data, &hidden);
+    let given_up = order.given_up(index, graph);
+    let hash = hash(&unit.id, &steps, &kept, &data, &given_up, &hidden);
     let id = PlanId::new(&hash[..16]);
     Ok(Plan {
         id,
@@ -233,6 +258,7 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
         kept,
         left_to_cluster,
         data,
+        given_up,
         hidden,
     })
 }
@@ -243,86 +269,17 @@ fn hash(
     steps: &[Step],
     kept: &[Kept],
     data: &[DataFate],
+    given_up: &[GivenUp],
     hidden: &[String],
 ) -> String {
-    let content = serde_json::to_vec(&(unit, steps, kept, data, hidden)).unwrap_or_default();
+    let content =
+        serde_json::to_vec(&(unit, steps, kept, data, given_up, hidden)).unwrap_or_default();
     let digest = Sha256::digest(&content);
     digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
         // Writing into a String cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex
     })
-}
-
-/// The objects to delete, in an order that respects every edge, with their rank on the longest path.
-struct Ordered<'a> {
-    sequence: Vec<&'a Uid>,
-    waves: HashMap<&'a Uid, u32>,
-}
-
-impl<'a> Ordered<'a> {
-    fn of(index: &Index, graph: &'a Graph, going: &BTreeSet<&'a Uid>) -> Result<Self, PlanError> {
-        let mut before: HashMap<&Uid, BTreeSet<&Uid>> =
-            going.iter().map(|uid| (*uid, BTreeSet::new())).collect();
-        let mut after: HashMap<&Uid, BTreeSet<&Uid>> = HashMap::new();
-        for (first, then, _) in graph.edges().iter().filter_map(Edge::ordered) {
-            if going.contains(first) && going.contains(then) {
-                before.entry(then).or_default().insert(first);
-                after.entry(first).or_default().insert(then);
-            }
-        }
-        let mut waves: HashMap<&Uid, u32> = HashMap::new();
-        let mut open: HashMap<&Uid, usize> =
-            before.iter().map(|(uid, firsts)| (*uid, firsts.len())).collect();
-        let mut ready: VecDeque<&Uid> =
-            going.iter().copied().filter(|uid| open[uid] == 0).collect();
-        while let Some(uid) = ready.pop_front() {
-            let wave = 1 + before[uid]
-                .iter()
-                .filter_map(|first| waves.get(first))
-                .max()
-                .copied()
-                .unwrap_or(0);
-            waves.insert(uid, wave);
-            for then in after.get(uid).into_iter().flatten() {
-                if let Some(left) = open.get_mut(then) {
-                    *left -= 1;
-                    if *left == 0 {
-                        ready.push_back(then);
-                    }
-                }
-            }
-        }
-        if waves.len() < going.len() {
-            let stuck = going.iter().copied().filter(|uid| !waves.contains_key(uid)).collect();
-            return Err(PlanError::Cycle { path: circle(index, &before, &stuck) });
-        }
-        let mut sequence: Vec<&Uid> = going.iter().copied().collect();
-        sequence.sort_by_cached_key(|uid| {
-            (waves[uid], index.get(uid).map(|object| object.reference()), (*uid).clone())
-        });
-        Ok(Self { sequence, waves })
-    }
-}
-
-/// Finds one cycle among objects that wait for each other: walks backwards until an object occurs again.
-fn circle(
-    index: &Index,
-    before: &HashMap<&Uid, BTreeSet<&Uid>>,
-    stuck: &BTreeSet<&Uid>,
-) -> Vec<ObjectRef> {
-    let mut path: Vec<&Uid> = Vec::new();
-    let mut at = stuck.iter().next().copied();
-    while let Some(uid) = at {
-        if let Some(start) = path.iter().position(|seen| *seen == uid) {
-            path.drain(..start);
-            path.push(uid);
-            break;
-        }
-        path.push(uid);
-        at = before[uid].iter().copied().find(|first| stuck.contains(first));
-    }
-    path.iter().rev().filter_map(|uid| index.get(uid)).map(|object| object.reference()).collect()
 }
 
 fn step(
@@ -332,39 +289,37 @@ fn step(
     order: &Ordered<'_>,
     numbers: &HashMap<&Uid, StepId>,
 ) -> Step {
-    let mut after: Vec<Blocker> = graph
-        .around(&object.uid)
-        .filter_map(|edge| {
-            let (first, then, phase) = edge.ordered()?;
-            let step = numbers.get(first).filter(|_| *then == object.uid)?;
-            let on_first = edge.from == *first;
-            Some(Blocker {
-                step: *step,
-                phase,
-                edge: edge.kind,
-                on_first,
-                reason: edge.reason.clone(),
-            })
-        })
-        .collect();
-    after.sort_by(|a, b| (a.step, a.edge, &a.reason).cmp(&(b.step, b.edge, &b.reason)));
-    // One object may be in front of a step for several reasons. The first reason is shown, and the latest deletion
-    // phase counts.
-    let mut merged: Vec<Blocker> = Vec::with_capacity(after.len());
-    for blocker in after {
-        match merged.last_mut().filter(|last| last.step == blocker.step) {
-            Some(last) => last.phase = last.phase.max(blocker.phase),
-            None => merged.push(blocker),
+    let mut after: BTreeMap<StepId, Blocker> = BTreeMap::new();
+    for edge in graph.around(&object.uid) {
+        let Some((first, then, phase)) = edge.ordered() else { continue };
+        let Some(step) = numbers.get(first).filter(|_| *then == object.uid) else { continue };
+        if !order.keeps(first, then) {
+            continue;
         }
+        let blocker =
+            after.entry(*step).or_insert_with(|| Blocker { step: *step, phase, edges: Vec::new() });
+        blocker.phase = blocker.phase.max(phase);
+        blocker.edges.push(BlockingEdge {
+            kind: edge.kind,
+            strength: edge.strength,
+            on_first: edge.from == *first,
+            reason: edge.reason.clone(),
+        });
+    }
+    let mut after: Vec<Blocker> = after.into_values().collect();
+    for blocker in &mut after {
+        blocker
+            .edges
+            .sort_by(|a, b| (b.strength, a.kind, &a.reason).cmp(&(a.strength, b.kind, &b.reason)));
     }
     Step {
         id: numbers[&object.uid],
         uid: object.uid.clone(),
         object: object.reference(),
         kind: (*object.kind).clone(),
-        action: action(object, index, graph, numbers),
+        action: action(object, index, graph, order, numbers),
         wave: order.waves[&object.uid],
-        after: merged,
+        after,
         finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
         pods: match &object.facts {
             Facts::Workload(workload) => workload.selector.clone(),
@@ -378,6 +333,7 @@ fn action(
     object: &Object,
     index: &Index,
     graph: &Graph,
+    order: &Ordered<'_>,
     numbers: &HashMap<&Uid, StepId>,
 ) -> StepAction {
     match &object.facts {
@@ -393,7 +349,7 @@ fn action(
             StepAction::Delete { propagation: Propagation::Orphan }
         }
         _ if hides_its_claims(object, index)
-            || collects_too_much(object, index, graph, numbers) =>
+            || collects_too_much(object, index, graph, order, numbers) =>
         {
             StepAction::Delete { propagation: Propagation::Orphan }
         }
@@ -403,11 +359,8 @@ fn action(
 
 /// Whether an operator's object may own hidden claims, which the garbage collector would delete while Pods use them.
 fn hides_its_claims(object: &Object, index: &Index) -> bool {
-    let group = &*object.kind.group;
-    // The groups of Kubernetes end in `.k8s.io`; those that its community defines elsewhere end in `.x-k8s.io`.
-    let is_an_operators =
-        group.contains('.') && (!group.ends_with(".k8s.io") || group.ends_with(".x-k8s.io"));
-    is_an_operators && index.check_claims_visible(object.namespace.as_deref()).is_err()
+    object.kind.is_an_operators()
+        && index.check_claims_visible(object.namespace.as_deref()).is_err()
 }
 
 /// Whether the garbage collector, which deletes an object's dependents as soon as the object is gone, would delete an
@@ -416,12 +369,15 @@ fn collects_too_much(
     object: &Object,
     index: &Index,
     graph: &Graph,
+    order: &Ordered<'_>,
     numbers: &HashMap<&Uid, StepId>,
 ) -> bool {
     let firsts = |uid: &Uid| {
         let orders = graph.around(uid).filter_map(|edge| Some((edge.kind, edge.ordered()?)));
         orders
-            .filter(|(_, (first, then, _))| *then == uid && numbers.contains_key(first))
+            .filter(|(_, (first, then, _))| {
+                *then == uid && numbers.contains_key(first) && order.keeps(first, then)
+            })
             .map(|(kind, (first, _, phase))| (kind, first, phase))
             .collect::<Vec<_>>()
     };

@@ -6,6 +6,12 @@
 //!   well: an edge to the Service alone would let the Pods go first.
 //! - Role bindings go after the Pods that run as their accounts, not after the accounts: an account such as `default` may
 //!   stay although all its Pods go.
+//! - A finalizer is cleared by a program, so its object goes before the workload that runs the program, and before the owners
+//!   of that workload, whose deletion would take it along.
+
+mod finalizer;
+mod finish;
+mod rights;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -14,6 +20,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use self::{finish::Finishers, rights::Rights};
 use crate::{
     index::Index,
     object::{Facts, Kind, Object, PodReference, PodReferenceKind, ServiceRef, Uid, Volume},
@@ -63,6 +70,24 @@ pub enum EdgeKind {
     Serves,
     /// The object is of a kind that the target defines, a CustomResourceDefinition, or serves, an APIService.
     Defines,
+    /// The object's finalizer is cleared by the target, a workload, or by one that the target owns.
+    Finishes,
+    /// The object, a CustomResourceDefinition, has its objects converted between versions by the target.
+    Converts,
+    /// The object, a workload or a Pod, uses something that the target, an operator's object, owns.
+    Refers,
+}
+
+/// The strength of an edge: whether its order may be given up where edges form a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Strength {
+    /// Its order is kept where that costs nothing.
+    Hint,
+    /// Its order is kept unless that closes a cycle of harder edges.
+    Yielding,
+    /// To break its order is wrong.
+    Hard,
 }
 
 /// The field that an edge is derived from.
@@ -96,6 +121,8 @@ pub struct Edge {
     pub kind: EdgeKind,
     /// The order of the two objects.
     pub order: Precedence,
+    /// Whether the order may be given up.
+    pub strength: Strength,
     /// The field that the edge is derived from.
     pub reason: Reason,
 }
@@ -109,6 +136,12 @@ impl Edge {
             Precedence::ToFirst(phase) => Some((&self.to, &self.from, phase)),
             Precedence::Unordered => None,
         }
+    }
+
+    /// Whether the object that goes first, while it stays, keeps the other. A workload that is only a possible finisher of an
+    /// object is not kept for it.
+    pub fn keeps(&self) -> bool {
+        self.kind != EdgeKind::Finishes || self.strength == Strength::Hard
     }
 }
 
@@ -128,6 +161,9 @@ pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup) -> Vec<Edge> 
     admits(&mut found, index, pods);
     serves(&mut found, index, pods);
     defines(&mut found, pods);
+    finish::finishes(&mut found, index, pods);
+    converts(&mut found, index, pods);
+    refers(&mut found, index);
     found.edges
 }
 
@@ -146,6 +182,18 @@ impl EdgeCollector<'_> {
         field: impl Into<Arc<str>>,
         value: impl Into<Arc<str>>,
     ) {
+        self.push_with(Strength::Hard, to, kind, order, field, value);
+    }
+
+    fn push_with(
+        &mut self,
+        strength: Strength,
+        to: &Object,
+        kind: EdgeKind,
+        order: Precedence,
+        field: impl Into<Arc<str>>,
+        value: impl Into<Arc<str>>,
+    ) {
         if to.uid == self.from.uid {
             return;
         }
@@ -155,6 +203,7 @@ impl EdgeCollector<'_> {
             to: to.uid.clone(),
             kind,
             order,
+            strength,
             reason,
         });
     }
@@ -172,6 +221,7 @@ pub struct EdgeLookup {
     /// APIServices that delegate to a Service, by name: `VERSION.GROUP`.
     aggregated: HashMap<Arc<str>, Arc<Object>>,
     claims: HashMap<Arc<str>, Vec<Arc<Object>>>,
+    finishers: Finishers,
 }
 
 impl EdgeLookup {
@@ -200,6 +250,7 @@ impl EdgeLookup {
         for list in lists {
             list.sort_by(|a, b| a.uid.cmp(&b.uid));
         }
+        lookup.finishers = Finishers::of(index, Rights::of(index));
         lookup
     }
 
@@ -289,7 +340,8 @@ pub(crate) fn final_phase_of(kind: &Kind) -> DeletionPhase {
 }
 
 /// An owner goes before its dependents: it would re-create them, or the garbage collector would delete them out of
-/// order. An owner in another namespace does not count
+/// order. Where the owner re-creates nothing, the order may be given up: an autoscaler that names the Deployment as its
+/// owner still goes before it. An owner in another namespace does not count
 /// (<https://kubernetes.io/docs/concepts/architecture/garbage-collection/>).
 fn owns(found: &mut EdgeCollector<'_>, index: &Index) {
     let object = found.from;
@@ -297,14 +349,31 @@ fn owns(found: &mut EdgeCollector<'_>, index: &Index) {
         let Some(owner) = index.get(&reference.uid).filter(|owner| may_own(owner, object)) else {
             continue;
         };
-        let value = format!("{} {}", reference.kind, reference.name);
-        found.push(
+        let strength = if reference.controller && may_recreate(owner, object) {
+            Strength::Hard
+        } else {
+            Strength::Yielding
+        };
+        found.push_with(
+            strength,
             owner,
             EdgeKind::Owns,
             Precedence::ToFirst(DeletionPhase::Gone),
             format!("metadata.ownerReferences[{i}]"),
-            value,
+            format!("{} {}", reference.kind, reference.name),
         );
+    }
+}
+
+/// Whether a controller makes objects like this one for their owner. The workloads of Kubernetes make Pods, claims and
+/// other workloads; its other kinds make nothing that a plan deletes. An operator may make anything for its own objects.
+fn may_recreate(owner: &Object, object: &Object) -> bool {
+    match owner.facts {
+        Facts::Workload(_) => {
+            matches!(object.facts, Facts::Pod(_) | Facts::Workload(_) | Facts::Claim(_))
+                || object.kind.is("apps", "ControllerRevision")
+        }
+        _ => owner.kind.is_an_operators(),
     }
 }
 
@@ -596,6 +665,36 @@ fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
     if let Some(target) = lookup.aggregated.get(&*name).filter(|_| !kind.group.is_empty()) {
         let value = format!("{}/{}", kind.group, kind.version);
         found.push(target, EdgeKind::Defines, order, "apiVersion", value);
+    }
+}
+
+/// A definition goes before the Pods that convert its objects: without them no object of it could be read or deleted.
+fn converts(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+    if let Facts::Definition(definition) = &found.from.facts
+        && let Some(converter) = &definition.converter
+    {
+        answered_by(found, converter, EdgeKind::Converts, index, lookup);
+    }
+}
+
+/// A workload goes before the operator's object that owns what it uses: an application before its database, whose Secret it
+/// mounts. The operator may delete both at once.
+fn refers(found: &mut EdgeCollector<'_>, index: &Index) {
+    let order = Precedence::FromFirst(final_phase(found.from));
+    let mut seen = HashSet::new();
+    for used in uses(found.from) {
+        let Some(target) = index.find("", used.what.kind(), found.namespace(), &used.name) else {
+            continue;
+        };
+        let owners = target.owners.iter().filter_map(|owner| index.get(&owner.uid));
+        for owner in owners.filter(|owner| owner.kind.is_an_operators() && may_own(owner, target)) {
+            let is_its_own = index.descends(&found.from.uid, &owner.uid);
+            if !is_its_own && seen.insert(owner.uid.clone()) {
+                let value = format!("{} → {}", used.name, owner.name);
+                let field = used.field.clone();
+                found.push_with(Strength::Yielding, owner, EdgeKind::Refers, order, field, value);
+            }
+        }
     }
 }
 

@@ -202,15 +202,12 @@ impl Run {
         for step in &self.plan.steps {
             let goes_with = |blocker: &Blocker| {
                 let Some(first) = self.plan.step(blocker.step) else { return false };
-                let takes_along = match blocker.edge {
-                    EdgeKind::Owns => {
-                        first.action
-                            == (StepAction::Delete { propagation: Propagation::Background })
-                            && !orphaning.contains(&first.id)
-                    }
-                    EdgeKind::Binds => step.action == StepAction::Await,
-                    _ => false,
-                };
+                let collects = blocker.has(EdgeKind::Owns)
+                    && first.action
+                        == (StepAction::Delete { propagation: Propagation::Background })
+                    && !orphaning.contains(&first.id);
+                let releases = blocker.has(EdgeKind::Binds) && step.action == StepAction::Await;
+                let takes_along = collects || releases;
                 takes_along && (self.was_deletion_requested(first.id) || taken.contains(&first.id))
             };
             if step.after.iter().any(goes_with) {
@@ -241,7 +238,7 @@ impl Run {
             let is_untouched =
                 progress.requested.is_none() && skip.is_some_and(|skip| skip.at == Stage::Waiting);
             if is_untouched || orphaning.contains(&step.id) {
-                let owns = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
+                let owns = step.after.iter().filter(|blocker| blocker.has(EdgeKind::Owns));
                 orphaning.extend(owns.map(|blocker| blocker.step));
             }
         }
@@ -414,7 +411,7 @@ fn recreating_owners(plan: &Plan) -> Vec<Vec<StepId>> {
     // Steps are ordered so that an owner is before its dependents.
     let mut owners: Vec<BTreeSet<StepId>> = Vec::with_capacity(plan.steps.len());
     for step in &plan.steps {
-        let own = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
+        let own = step.after.iter().filter(|blocker| blocker.has(EdgeKind::Owns));
         let with_theirs = own.flat_map(|blocker| {
             let theirs = owners.get(blocker.step.0 as usize);
             theirs.into_iter().flatten().copied().chain([blocker.step])

@@ -22,13 +22,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     graph::Graph,
     index::Index,
+    labels::PART_OF,
     object::{Facts, Object, Uid},
     relation::EdgeKind,
 };
-
-/// The label by which a unit is found
-/// (<https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>).
-pub const PART_OF: &str = "app.kubernetes.io/part-of";
 
 /// The longest chain of owners that is followed. Real chains are shorter, and a cycle must not loop forever.
 const DEPTH: usize = 16;

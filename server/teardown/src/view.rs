@@ -118,20 +118,19 @@ impl World<'_> {
         }
         // The plan's own edges remain when their objects are gone; edges to kept objects come from the cluster.
         for step in &run.plan.steps {
-            records.extend(step.after.iter().filter_map(|blocker| {
-                let first = run.plan.step(blocker.step)?.uid.clone();
-                let (from, to) = if blocker.on_first {
-                    (first, step.uid.clone())
-                } else {
-                    (step.uid.clone(), first)
-                };
-                Some(Record::Edge(EdgeCard {
-                    from,
-                    to,
-                    kind: blocker.edge,
-                    reason: blocker.reason.clone(),
-                }))
-            }));
+            for blocker in &step.after {
+                let Some(first) = run.plan.step(blocker.step) else { continue };
+                records.extend(blocker.edges.iter().map(|edge| {
+                    let (from, to) = if edge.on_first { (first, step) } else { (step, first) };
+                    Record::Edge(EdgeCard {
+                        from: from.uid.clone(),
+                        to: to.uid.clone(),
+                        kind: edge.kind,
+                        strength: edge.strength,
+                        reason: edge.reason.clone(),
+                    })
+                }));
+            }
         }
         let kept = run.plan.kept.iter().chain(&run.plan.left_to_cluster);
         let kept: BTreeSet<&Uid> = kept.map(|kept| &kept.uid).collect();
@@ -230,6 +229,7 @@ impl World<'_> {
             from: edge.from.clone(),
             to: edge.to.clone(),
             kind: edge.kind,
+            strength: edge.strength,
             reason: edge.reason.clone(),
         })
     }
@@ -512,6 +512,7 @@ fn details(object: &Object) -> Vec<Detail> {
         Facts::None
         | Facts::Ingress(_)
         | Facts::Binding(_)
+        | Facts::Role(_)
         | Facts::ServiceAccount(_)
         | Facts::Webhooks(_)
         | Facts::ApiService(_)

@@ -25,6 +25,8 @@ pub(crate) const UNIT: &str = "alpha";
 pub(crate) const BYSTANDER: &str = "beta";
 /// The finalizer of the custom resources. Only their operator removes it.
 pub(crate) const FINALIZER: &str = "widgets.example.com/cleanup";
+/// The label of the operator's Deployment and of its Pods.
+pub(crate) const OPERATOR: &str = "example.com/operator";
 /// The NFS server of the volumes that are provisioned by hand.
 pub(crate) const NFS: &str = "nfs.example.com";
 
@@ -193,8 +195,20 @@ impl Generator<'_> {
                     }},
                 }],
             });
+            // One version is never converted, but the definition names who would do it.
+            if self.chance(30) {
+                let service = self.service_with_pods(namespace);
+                let service = json!({"namespace": namespace, "name": service, "port": 443});
+                definition["spec"]["conversion"] = json!({
+                    "strategy": "Webhook",
+                    "webhook": {
+                        "clientConfig": {"service": service},
+                        "conversionReviewVersions": ["v1"],
+                    },
+                });
+            }
             self.add(definition);
-            self.deployment(UNIT, namespace);
+            self.operator(namespace);
         }
         let name = self.name("widget");
         let mut widget = object("example.com/v1", "Widget", namespace, &name);
@@ -202,6 +216,32 @@ impl Generator<'_> {
             widget["metadata"]["finalizers"] = json!([FINALIZER]);
         }
         self.add(widget);
+    }
+
+    /// The operator of the custom resources. Of some, nobody can see the rights.
+    fn operator(&mut self, namespace: &str) {
+        let name = self.name("operator");
+        let mut operator = self.deployment_of(&name, namespace, 1);
+        operator["metadata"]["labels"] = json!({OPERATOR: "widgets"});
+        operator["spec"]["template"]["metadata"]["labels"][OPERATOR] = json!("widgets");
+        if self.chance(70) {
+            operator["spec"]["template"]["spec"]["serviceAccountName"] = json!(name);
+            let account = object("v1", "ServiceAccount", namespace, &name);
+            let mut role = object(RBAC, "ClusterRole", "", &name);
+            role["rules"] = json!([{
+                "apiGroups": ["example.com"], "resources": ["widgets/finalizers"], "verbs": ["update"],
+            }]);
+            let mut binding = object(RBAC, "ClusterRoleBinding", "", &name);
+            binding["roleRef"] = json!({
+                "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name,
+            });
+            binding["subjects"] =
+                json!([{"kind": "ServiceAccount", "name": name, "namespace": namespace}]);
+            for it in [account, role, binding] {
+                self.add(it);
+            }
+        }
+        self.add(operator);
     }
 
     /// A Service with Pods behind it, for a webhook or an aggregated API to call.

@@ -100,8 +100,8 @@ mod tests {
     /// Lists all kinds of edges. A new kind does not compile before it is added here.
     fn next_kind(kind: Option<EdgeKind>) -> Option<EdgeKind> {
         use EdgeKind::{
-            Admits, Binds, Claims, Contains, Defines, Mounts, Owns, Routes, RunsAs, RunsOn, Scales,
-            Selects, Serves,
+            Admits, Binds, Claims, Contains, Converts, Defines, Finishes, Mounts, Owns, Refers,
+            Routes, RunsAs, RunsOn, Scales, Selects, Serves,
         };
         match kind {
             None => Some(Owns),
@@ -117,7 +117,10 @@ mod tests {
             Some(RunsAs) => Some(Admits),
             Some(Admits) => Some(Serves),
             Some(Serves) => Some(Defines),
-            Some(Defines) => None,
+            Some(Defines) => Some(Finishes),
+            Some(Finishes) => Some(Converts),
+            Some(Converts) => Some(Refers),
+            Some(Refers) => None,
         }
     }
 
@@ -189,6 +192,9 @@ mod tests {
         APIService Serves Service by spec.service
         APIService Serves Pod by spec.service
         Widget Defines CustomResourceDefinition by apiVersion, kind
+        Widget Finishes Deployment by metadata.finalizers[]
+        CustomResourceDefinition Converts Service by spec.conversion.webhook.clientConfig.service
+        CustomResourceDefinition Converts Pod by spec.conversion.webhook.clientConfig.service
     ";
 
     #[test]
@@ -196,6 +202,10 @@ mod tests {
         let all = FORMS.lines().map(str::trim).filter(|line| !line.is_empty());
         let mut missing: BTreeSet<String> = all.map(str::to_owned).collect();
         for kind in std::iter::successors(next_kind(None), |kind| next_kind(Some(*kind))) {
+            // An object can name its owner only by a UID, which an application that is generated does not have.
+            if kind == EdgeKind::Refers {
+                continue;
+            }
             let part = format!(" {kind:?} ");
             assert!(missing.iter().any(|form| form.contains(&part)), "no form of {kind:?}");
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::{
-    application::{BYSTANDER, UNIT},
+    application::{BYSTANDER, FINALIZER, OPERATOR, UNIT},
     state::{State, kind, list, name, namespace, owners, text, title, uid, unit},
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct Case<'a> {
 
 type Rule = fn(&Case<'_>) -> Option<String>;
 
-const RULES: [Rule; 19] = [
+const RULES: [Rule; 20] = [
     owner,
     claim,
     namespace_with_content,
@@ -43,6 +43,7 @@ const RULES: [Rule; 19] = [
     service_behind_ingress,
     ingress_class,
     definition,
+    finisher,
     webhook_backend,
     pods_behind_service,
     made_from_template,
@@ -355,6 +356,23 @@ fn ingress_class(case: &Case<'_>) -> Option<String> {
     let mut ingresses = case.state.of_kind("Ingress");
     let served = ingresses.find(|it| text(it, "/spec/ingressClassName") == name(case.object))?;
     Some(format!("{} is served by it", title(served)))
+}
+
+/// An operator clears the finalizers of its objects, so that it has to outlive those that go with it.
+fn finisher(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "Deployment" || case.object["metadata"]["labels"][OPERATOR].is_null() {
+        return None;
+    }
+    let goes = |widget: &Value| match case.unit.strip_prefix("ns:") {
+        Some(within) => namespace(widget) == within,
+        None => unit(widget) == case.unit,
+    };
+    let widget = case.state.of_kind("Widget").find(|it| {
+        goes(it)
+            && case.state.is_known_to_plan(it)
+            && list(it, "/metadata/finalizers").iter().any(|finalizer| finalizer == FINALIZER)
+    })?;
+    Some(format!("it clears the finalizer of {}", title(widget)))
 }
 
 /// The deletion of a definition deletes all its objects.

@@ -187,6 +187,7 @@ pub(crate) fn plan() -> Plan {
         steps: vec![],
         kept: vec![],
         data: vec![],
+        given_up: vec![],
         left_to_cluster: vec![],
         hidden: vec![],
     }

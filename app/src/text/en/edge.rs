@@ -1,15 +1,16 @@
 //! Edges in words.
 
 use teardown::{
+    message::EdgeCard,
     object::ObjectRef,
-    relation::{EdgeKind, Reason},
+    relation::{EdgeKind, Reason, Strength},
 };
 
 use super::super::{isolated, named};
 
 /// The verb from the source of an edge to its target.
-pub fn edge(kind: EdgeKind) -> &'static str {
-    match kind {
+pub fn edge(edge: &EdgeCard) -> &'static str {
+    match edge.kind {
         EdgeKind::Owns => "is owned by",
         EdgeKind::Contains => "lives in",
         EdgeKind::Mounts => "uses",
@@ -23,12 +24,16 @@ pub fn edge(kind: EdgeKind) -> &'static str {
         EdgeKind::Admits => "calls",
         EdgeKind::Serves => "is served by",
         EdgeKind::Defines => "is defined by",
+        EdgeKind::Finishes if edge.strength == Strength::Hard => "has its finalizer cleared by",
+        EdgeKind::Finishes => "may have its finalizer cleared by",
+        EdgeKind::Converts => "is converted by",
+        EdgeKind::Refers => "uses what is owned by",
     }
 }
 
 /// The verb from the target of an edge to its source.
-pub fn edge_reversed(kind: EdgeKind) -> &'static str {
-    match kind {
+pub fn edge_reversed(edge: &EdgeCard) -> &'static str {
+    match edge.kind {
         EdgeKind::Owns => "owns",
         EdgeKind::Contains => "contains",
         EdgeKind::Mounts => "used by",
@@ -42,6 +47,10 @@ pub fn edge_reversed(kind: EdgeKind) -> &'static str {
         EdgeKind::Admits => "is called by",
         EdgeKind::Serves => "serves",
         EdgeKind::Defines => "defines",
+        EdgeKind::Finishes if edge.strength == Strength::Hard => "must outlive and finish",
+        EdgeKind::Finishes => "may have to outlive and finish",
+        EdgeKind::Converts => "converts the objects of",
+        EdgeKind::Refers => "owns what is used by",
     }
 }
 
@@ -55,6 +64,6 @@ pub fn reason(reason: &Reason) -> String {
 }
 
 /// An edge as a sentence.
-pub fn edge_sentence(from: &ObjectRef, kind: EdgeKind, to: &ObjectRef, why: &Reason) -> String {
-    format!("{} {} {} — {}", named(from), edge(kind), named(to), reason(why))
+pub fn edge_sentence(from: &ObjectRef, card: &EdgeCard, to: &ObjectRef) -> String {
+    format!("{} {} {} — {}", named(from), edge(card), named(to), reason(&card.reason))
 }

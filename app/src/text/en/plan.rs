@@ -2,7 +2,7 @@
 
 use teardown::{
     object::ObjectRef,
-    plan::{Blocker, DataFate, Difference, Fate, Propagation, StepAction},
+    plan::{Blocker, DataFate, Difference, Fate, GivenUp, Propagation, StepAction},
     relation::DeletionPhase,
 };
 
@@ -26,6 +26,8 @@ pub const NOTHING_KEPT: &str = "Nothing of the unit is kept.";
 pub const ORDER_TITLE: &str = "Steps";
 pub const ORDER_LEAD: &str =
     "Each object goes once everything it waits for is gone. Columns show the earliest turn.";
+pub const GIVEN_UP_TITLE: &str = "Order that is not kept";
+pub const GIVEN_UP_LEAD: &str = "Keeping it as well would make these objects wait for each other. A stronger reason goes the other way.";
 pub const STARTS_AT_ONCE: &str = "Starts at once";
 pub const EXPORT: &str = "Plan as JSON";
 pub const START: &str = "Start teardown…";
@@ -104,6 +106,11 @@ pub fn phase(phase: DeletionPhase) -> &'static str {
 /// The edge that puts something in front of a step.
 pub fn blocker(before: &ObjectRef, blocker: &Blocker) -> String {
     format!("after {} {}", named(before), phase(blocker.phase))
+}
+
+/// An order that the plan does not keep.
+pub fn given_up(given_up: &GivenUp) -> String {
+    format!("{} before {}", named(&given_up.first), named(&given_up.then))
 }
 
 /// The fate of a volume’s data.

@@ -1,9 +1,11 @@
-//! Access control: role bindings and ServiceAccounts.
+//! Access control: roles, role bindings and ServiceAccounts.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
-use teardown::object::{Binding, Facts, PodReference, PodReferenceKind, ServiceAccount};
+use teardown::object::{
+    Binding, Facts, PodReference, PodReferenceKind, ResourceRule, Role, ServiceAccount,
+};
 
 use super::{Meta, Named, Unreadable, or_default};
 
@@ -28,6 +30,20 @@ pub(super) fn read_binding(json: &str) -> Result<(Meta, Facts), Unreadable> {
             .collect(),
     };
     Ok((read.metadata, Facts::Binding(Box::new(binding))))
+}
+
+/// Reads a Role or ClusterRole. Of its rules only those are kept that let their holders remove a finalizer. The rules of an
+/// aggregated ClusterRole are in the object too: its controller fills them in.
+pub(super) fn read_role(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    let read: RoleObject = serde_json::from_str(json)?;
+    let may_update =
+        |rule: &Rule| rule.verbs.iter().any(|verb| matches!(&**verb, "update" | "patch" | "*"));
+    let updates = read
+        .rules
+        .into_iter()
+        .filter(|rule| may_update(rule) && !rule.resources.is_empty())
+        .map(|rule| ResourceRule { groups: rule.api_groups, resources: rule.resources });
+    Ok((read.metadata, Facts::Role(Box::new(Role { updates: updates.collect() }))))
 }
 
 /// Reads a ServiceAccount.
@@ -74,6 +90,24 @@ struct Subject {
     name: Arc<str>,
     #[serde(default)]
     namespace: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+struct RoleObject {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "or_default")]
+    rules: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule {
+    #[serde(default, deserialize_with = "or_default")]
+    verbs: Vec<Box<str>>,
+    #[serde(default, deserialize_with = "or_default")]
+    api_groups: Box<[Arc<str>]>,
+    #[serde(default, deserialize_with = "or_default")]
+    resources: Box<[Arc<str>]>,
 }
 
 #[derive(Deserialize)]

@@ -32,7 +32,13 @@ pub(super) fn read_api_service(json: &str) -> Result<(Meta, Facts), Unreadable> 
 /// Reads a CustomResourceDefinition.
 pub(super) fn read_definition(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<DefinitionSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
-    let definition = Definition { group: spec.group, kind: spec.names.kind };
+    let converts = &*spec.conversion.strategy == "Webhook";
+    let webhook = spec.conversion.webhook.filter(|_| converts).unwrap_or_default();
+    let converter = webhook
+        .client_config
+        .service
+        .map(|service| Box::new(service.reference("spec.conversion.webhook.clientConfig.service")));
+    let definition = Definition { group: spec.group, kind: spec.names.kind, converter };
     Ok((metadata, Facts::Definition(Box::new(definition))))
 }
 
@@ -89,6 +95,16 @@ struct ApiServiceSpec {
 struct DefinitionSpec {
     group: Arc<str>,
     names: DefinitionNames,
+    #[serde(deserialize_with = "or_default")]
+    conversion: Conversion,
+}
+
+/// `spec.conversion`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Conversion {
+    strategy: Box<str>,
+    webhook: Option<Webhook>,
 }
 
 #[derive(Debug, Default, Deserialize)]

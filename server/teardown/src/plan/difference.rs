@@ -125,7 +125,7 @@ fn taken_by_owners<'a>(
 }
 
 fn owners<'a>(plan: &'a Plan, step: &'a Step) -> impl Iterator<Item = &'a Step> {
-    let blockers = step.after.iter().filter(|blocker| blocker.edge == EdgeKind::Owns);
+    let blockers = step.after.iter().filter(|blocker| blocker.has(EdgeKind::Owns));
     blockers.filter_map(|blocker| plan.step(blocker.step))
 }
 

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     graph::Graph,
     index::Index,
+    labels::PART_OF,
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
     relation::{Edge, EdgeKind, Reason, served_namespaces},
-    unit::{PART_OF, Unit, UnitOrigin, belongs_by_use, is_protected},
+    unit::{Unit, UnitOrigin, belongs_by_use, is_protected},
 };
 
 /// An object that belongs to the unit and stays.
@@ -278,7 +279,7 @@ fn users(
     let needs = graph.around(uid).filter_map(|edge| {
         let (first, then, _) = edge.ordered()?;
         let user = index.get(first).filter(|user| !user.is_made_by_cluster())?;
-        (then == uid && staying(first)).then_some((user, edge))
+        (then == uid && edge.keeps() && staying(first)).then_some((user, edge))
     });
     let (user, edge) = needs.min_by_key(|(user, edge)| {
         (

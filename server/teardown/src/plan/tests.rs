@@ -1,3 +1,4 @@
+mod finishers;
 mod hidden;
 
 use super::*;
@@ -127,17 +128,29 @@ fn plan_orders_the_unit_and_keeps_objects_that_others_need() {
 #[test]
 fn cycle_is_refused_with_its_path() {
     let circle = "
-        cm shop/a of=shop owner=cm/c
-        cm shop/b of=shop owner=cm/a
-        cm shop/c of=shop owner=cm/b
-        cm shop/d of=shop owner=cm/c
+        Widget.example.com shop/a of=shop owner=Widget.example.com/c
+        Widget.example.com shop/b of=shop owner=Widget.example.com/a
+        Widget.example.com shop/c of=shop owner=Widget.example.com/b
+        Widget.example.com shop/d of=shop owner=Widget.example.com/c
     ";
     let Err(PlanError::Cycle { path }) = plan_of(circle, "shop") else { panic!("no circle") };
     let path: Vec<String> = path.iter().map(ObjectRef::to_string).collect();
-    assert_eq!(
-        path.join(" → "),
-        "ConfigMap shop/a → ConfigMap shop/b → ConfigMap shop/c → ConfigMap shop/a"
-    );
+    assert_eq!(path.join(" → "), "Widget shop/a → Widget shop/b → Widget shop/c → Widget shop/a");
+}
+
+/// ConfigMaps make nothing, so that none of them would be re-created.
+#[test]
+fn cycle_of_owners_that_make_nothing_gives_one_edge_up() {
+    let circle = "
+        cm shop/a of=shop owner=cm/b
+        cm shop/b of=shop owner=cm/a
+    ";
+    let plan = plan_of(circle, "shop").unwrap();
+    insta::assert_snapshot!(text(&plan), @r"
+    1 cm:shop/a
+    2 cm:shop/b < cm:shop/a
+    ");
+    assert_eq!(plan.given_up.len(), 1);
 }
 
 #[test]

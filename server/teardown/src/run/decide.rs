@@ -240,7 +240,7 @@ impl Run {
     fn claims_of(&self, volume: StepId) -> impl Iterator<Item = StepId> {
         let step = self.plan.step(volume);
         let blockers = step.into_iter().flat_map(|step| &step.after);
-        blockers.filter(|blocker| blocker.edge == EdgeKind::Binds).map(|blocker| blocker.step)
+        blockers.filter(|blocker| blocker.has(EdgeKind::Binds)).map(|blocker| blocker.step)
     }
 
     /// The propagation policy of a step's DELETE. It orphans the dependents if one of them was skipped, unless the

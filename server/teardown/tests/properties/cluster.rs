@@ -100,9 +100,11 @@ impl Cluster {
         self.replies.extend(actions.into_iter().map(lost));
     }
 
-    /// Drops the answers of calls that were in flight when the process was killed. The calls may still arrive.
-    pub(crate) fn drop_replies(&mut self) {
+    /// Ends the connections of a process that was killed: nobody gets an answer, and of the calls that were in flight half
+    /// still arrive. If all of them did, the calls of many dead processes would delay those of the one that lives.
+    pub(crate) fn close_connections(&mut self, rng: &mut Rng) {
         self.replies.clear();
+        self.calls.retain(|_| rng.one_in(2));
     }
 
     pub(crate) fn reply(&mut self, rng: &mut Rng) -> Option<(Action, Outcome)> {

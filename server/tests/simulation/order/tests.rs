@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::state::PART_OF;
 
 fn made(kind: &str, within: &str, called: &str, fields: Value) -> Value {
     let mut object = json!({
@@ -541,4 +542,18 @@ fn labelled_rights_of_people_go_with_a_namespace_that_is_torn_down_as_a_whole() 
             .len()
     };
     assert_eq!((found(UNIT), found("ns:a")), (1, 0));
+}
+
+#[test]
+fn operator_stays_while_its_objects_have_finalizers() {
+    let label = json!({"metadata": {"labels": {OPERATOR: "widgets", PART_OF: UNIT}}});
+    let operator = made("Deployment", "a", "operator", label);
+    let of_unit = |finalizers: Value| {
+        let metadata = json!({"labels": {PART_OF: UNIT}, "finalizers": finalizers});
+        made("Widget", "b", "w", json!({"metadata": metadata}))
+    };
+    check(operator.clone(), of_unit(json!([FINALIZER])), "it clears the finalizer of Widget b/w");
+    let state = State::of([operator.clone(), of_unit(json!([]))]);
+    let case = Case { unit: UNIT, state: &state, object: &operator, read: None, seen: &|_| false };
+    assert!(violations(&case).is_empty());
 }

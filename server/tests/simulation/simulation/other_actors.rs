@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Simulation;
 use crate::{
-    application::{BYSTANDER, FINALIZER, LOAD_BALANCER_FINALIZER, UNIT},
+    application::{BYSTANDER, FINALIZER, LOAD_BALANCER_FINALIZER, OPERATOR, UNIT},
     fault_schedule::Churn,
     state::{owners, text, uid, unit},
 };
@@ -22,13 +22,16 @@ const EVICTION_TAINT: &str = "example.com/away";
 
 impl Simulation {
     /// The operator of the custom resources and the controller of the load balancers: they remove their finalizers from
-    /// deleted objects.
+    /// deleted objects. The operator does so only while it has a Pod.
     pub(super) fn run_operators(&mut self) {
         self.environment.sandbox.with(|world| {
             let cluster = &mut world.cluster;
-            for (group, plural, finalizer) in
-                [("example.com", "widgets", FINALIZER), ("", "services", LOAD_BALANCER_FINALIZER)]
-            {
+            let is_operator = |it: &Value| !it["metadata"]["labels"][OPERATOR].is_null();
+            let runs =
+                cluster.list("", "pods", None).any(|pod| is_operator(pod) && !is_deleting(pod));
+            let widgets = runs.then_some(("example.com", "widgets", FINALIZER));
+            let services = Some(("", "services", LOAD_BALANCER_FINALIZER));
+            for (group, plural, finalizer) in [widgets, services].into_iter().flatten() {
                 let going: Vec<Key> = cluster
                     .list(group, plural, None)
                     .filter(|it| is_deleting(it) && sandbox::object::has_finalizer(it, finalizer))

@@ -64,7 +64,7 @@ impl<'a> LateObjects<'a> {
             let (first, then, _) = edge.ordered()?;
             let it = self.objects.get(first).filter(|_| *then == object.uid)?;
             let goes_with = || self.index.descends(first, &object.uid);
-            (edge.kind != EdgeKind::Contains && !goes_with()).then_some(&***it)
+            (edge.kind != EdgeKind::Contains && edge.keeps() && !goes_with()).then_some(&***it)
         });
         firsts.min_by_key(|first| first.reference())
     }

@@ -1,0 +1,137 @@
+//! An operator outlives the objects whose finalizers it clears.
+
+use super::*;
+
+/// The shape of incident S4: an operator, its definition and its objects in one unit, without visible rights.
+const QUEUE: &str = "
+    crd topics.queue.example of=s4 defines=Topic.queue.example
+    ns s4 of=s4
+    cm s4/broker of=s4
+    Topic.queue.example s4/orders of=s4 finalizers=queue.example/topic
+    deploy s4/broker of=s4 selector=app:broker template=app:broker uses=config:broker
+    deploy s4/queue-operator of=s4 selector=app:operator template=app:operator
+    rs s4/queue-operator-1 owner=deploy/queue-operator selector=app:operator template=app:operator
+    pod s4/queue-operator-1-a owner=rs/queue-operator-1 labels=app:operator
+";
+
+const RIGHTS: &str = "
+    sa s4/operator of=s4
+    clusterrole topics of=s4 updates=topics.queue.example
+    crb topics of=s4 accounts=s4/operator role=clusterrole/topics
+";
+
+fn with_rights() -> String {
+    QUEUE.replace(
+        "deploy s4/queue-operator of=s4",
+        "deploy s4/queue-operator of=s4 uses=account:operator",
+    ) + RIGHTS
+}
+
+#[test]
+fn operator_goes_after_the_objects_that_it_finishes() {
+    insta::assert_snapshot!(text(&plan_of(&with_rights(), "s4").unwrap()), @r"
+    1 deploy:s4/broker
+    1 Topic.queue.example:s4/orders
+    2 cm:s4/broker < deploy:s4/broker+pods
+    2 crd:topics.queue.example < Topic.queue.example:s4/orders
+    2 deploy:s4/queue-operator < Topic.queue.example:s4/orders
+    3 sa:s4/operator < deploy:s4/queue-operator+pods
+    3 rs:s4/queue-operator-1 < deploy:s4/queue-operator
+    3 crb:topics < deploy:s4/queue-operator+pods
+    4 pod:s4/queue-operator-1-a < rs:s4/queue-operator-1
+    4 clusterrole:topics < crb:topics
+    5 ns:s4 < Topic.queue.example:s4/orders cm:s4/broker deploy:s4/broker deploy:s4/queue-operator pod:s4/queue-operator-1-a rs:s4/queue-operator-1 sa:s4/operator
+    ");
+}
+
+#[test]
+fn workloads_of_the_unit_wait_where_the_finisher_is_unknown() {
+    insta::assert_snapshot!(text(&plan_of(QUEUE, "s4").unwrap()), @r"
+    1 Topic.queue.example:s4/orders
+    2 crd:topics.queue.example < Topic.queue.example:s4/orders
+    2 deploy:s4/broker < Topic.queue.example:s4/orders
+    2 deploy:s4/queue-operator < Topic.queue.example:s4/orders
+    3 cm:s4/broker < deploy:s4/broker+pods
+    3 rs:s4/queue-operator-1 < deploy:s4/queue-operator
+    4 pod:s4/queue-operator-1-a < rs:s4/queue-operator-1
+    5 ns:s4 < Topic.queue.example:s4/orders cm:s4/broker deploy:s4/broker deploy:s4/queue-operator pod:s4/queue-operator-1-a rs:s4/queue-operator-1
+    ");
+}
+
+#[test]
+fn operator_that_finishes_an_outsiders_object_is_kept() {
+    let fixture =
+        with_rights() + "Topic.queue.example other/mine of=other finalizers=queue.example/topic";
+    let plan = plan_of(&fixture, "s4").unwrap();
+    let kept: Vec<&Uid> = plan.kept.iter().map(|kept| &kept.uid).collect();
+    assert!(kept.contains(&&fixture::uid("deploy:s4/queue-operator")), "{kept:?}");
+    assert!(kept.contains(&&fixture::uid("clusterrole:topics")), "{kept:?}");
+}
+
+#[test]
+fn possible_finisher_is_not_kept_for_an_outsiders_object() {
+    let fixture =
+        format!("{QUEUE} Topic.queue.example other/mine of=other finalizers=queue.example/topic");
+    let plan = plan_of(&fixture, "s4").unwrap();
+    let operator = fixture::uid("deploy:s4/queue-operator");
+    assert!(plan.steps.iter().any(|step| step.uid == operator));
+}
+
+#[test]
+fn autoscaler_that_names_its_deployment_as_owner_still_goes_first() {
+    let plan = plan_of(
+        "deploy shop/web of=shop
+         hpa shop/web of=shop owner=deploy/web target=deploy/web",
+        "shop",
+    )
+    .unwrap();
+    insta::assert_snapshot!(text(&plan), @r"
+    1 hpa:shop/web
+    2 deploy:shop/web < hpa:shop/web
+    ");
+    let given_up: Vec<String> =
+        plan.given_up.iter().map(|it| format!("{} {:?} {}", it.first, it.edge, it.then)).collect();
+    assert_eq!(given_up, ["Deployment shop/web Owns HorizontalPodAutoscaler shop/web"]);
+}
+
+#[test]
+fn application_goes_before_the_database_whose_secret_it_mounts() {
+    let plan = plan_of(
+        "Database.db.example shop/main of=shop finalizers=db.example/main
+         secret shop/main-password owner=Database.db.example/main
+         deploy shop/web of=shop uses=secret:main-password
+         deploy shop/db-operator of=shop uses=account:operator
+         clusterrole databases of=shop updates=databases.db.example
+         crb databases of=shop accounts=shop/operator role=clusterrole/databases",
+        "shop",
+    )
+    .unwrap();
+    insta::assert_snapshot!(text(&plan), @r"
+    1 deploy:shop/web
+    2 Database.db.example:shop/main < deploy:shop/web+pods
+    3 secret:shop/main-password < Database.db.example:shop/main deploy:shop/web+pods
+    3 deploy:shop/db-operator < Database.db.example:shop/main
+    4 crb:databases < deploy:shop/db-operator+pods
+    5 clusterrole:databases < crb:databases
+    ");
+}
+
+#[test]
+fn definition_goes_before_the_pods_that_convert_its_objects() {
+    let plan = plan_of(
+        "crd widgets.example.com of=shop defines=Widget.example.com service=shop/converter
+         Widget.example.com shop/one of=shop
+         svc shop/converter of=shop selector=app:converter
+         deploy shop/converter of=shop selector=app:converter template=app:converter
+         pod shop/converter-a owner=deploy/converter labels=app:converter",
+        "shop",
+    )
+    .unwrap();
+    insta::assert_snapshot!(text(&plan), @r"
+    1 Widget.example.com:shop/one
+    2 crd:widgets.example.com < Widget.example.com:shop/one
+    3 deploy:shop/converter < crd:widgets.example.com
+    4 pod:shop/converter-a < crd:widgets.example.com deploy:shop/converter
+    5 svc:shop/converter < crd:widgets.example.com deploy:shop/converter+pods pod:shop/converter-a
+    ");
+}

@@ -1,0 +1,151 @@
+use crate::{fixture, relation::EdgeKind};
+
+/// An operator with rights by name, its definition, and one object with its finalizer.
+const OPERATOR: &str = "
+    crd topics.queue.example of=queue defines=Topic.queue.example
+    deploy queue/operator of=queue uses=account:operator
+    sa queue/operator of=queue
+    clusterrole topics of=queue updates=topics.queue.example
+    crb topics of=queue accounts=queue/operator role=clusterrole/topics
+    Topic.queue.example shop/orders finalizers=queue.example/topic
+";
+
+/// The finishers of all objects: the object, how certain it is, the workload.
+fn finishers(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = fixture::graph(text)
+        .edges()
+        .iter()
+        .filter(|edge| edge.kind == EdgeKind::Finishes)
+        .map(|edge| {
+            format!("{} {:?} {} by {}", edge.from, edge.strength, edge.to, edge.reason.value)
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn workload_whose_account_may_update_the_resource_is_the_finisher() {
+    assert_eq!(
+        finishers(OPERATOR),
+        ["Topic.queue.example:shop/orders Hard deploy:queue/operator by queue.example/topic"]
+    );
+    // The right to the finalizers alone suffices.
+    let finalizers_alone = OPERATOR.replace("updates=topics.", "updates=topics/finalizers.");
+    assert_eq!(finishers(&finalizers_alone), finishers(OPERATOR));
+}
+
+#[test]
+fn rights_to_a_namesake_make_no_finisher() {
+    let other_group = OPERATOR
+        .replace("updates=topics.queue.example", "updates=topics.other.example")
+        .replace(" of=queue", "");
+    assert_eq!(finishers(&other_group), [""; 0]);
+    let other_namespace =
+        OPERATOR.replace("crb topics", "rb queue/topics").replace(" of=queue", "");
+    assert_eq!(finishers(&other_namespace), [""; 0]);
+    let other_account = OPERATOR
+        .replace("accounts=queue/operator", "accounts=other/operator")
+        .replace(" of=queue", "");
+    assert_eq!(finishers(&other_account), [""; 0]);
+}
+
+#[test]
+fn control_plane_clears_its_own_finalizers() {
+    for own in ["foregroundDeletion", "customresourcecleanup.apiextensions.k8s.io"] {
+        assert_eq!(finishers(&OPERATOR.replace("queue.example/topic", own)), [""; 0]);
+    }
+}
+
+#[test]
+fn program_of_the_finalizers_project_is_chosen() {
+    let fixture = "
+        deploy cm/cert-manager uses=account:cm
+        deploy cm/other uses=account:cm
+        clusterrole challenges updates=challenges.acme.cert-manager.io
+        crb challenges accounts=cm/cm role=clusterrole/challenges
+        Challenge.acme.cert-manager.io shop/tls finalizers=acme.cert-manager.io/finalizer
+    ";
+    assert_eq!(
+        finishers(fixture),
+        [
+            "Challenge.acme.cert-manager.io:shop/tls Hard deploy:cm/cert-manager by acme.cert-manager.io/finalizer"
+        ]
+    );
+}
+
+#[test]
+fn only_candidate_in_the_definitions_release_is_chosen() {
+    let fixture = format!(
+        "{OPERATOR}
+         deploy backup/agent uses=account:agent
+         crb backup accounts=backup/agent role=clusterrole/topics"
+    );
+    assert_eq!(finishers(&fixture), finishers(OPERATOR));
+    let without_labels = fixture.replace(" of=queue", "");
+    assert_eq!(
+        finishers(&without_labels),
+        [
+            "Topic.queue.example:shop/orders Yielding deploy:backup/agent by queue.example/topic",
+            "Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic",
+        ]
+    );
+}
+
+#[test]
+fn wildcard_attributes_nobody() {
+    let fixture = OPERATOR.replace("updates=topics.queue.example", "updates=*.*");
+    assert_eq!(
+        finishers(&fixture),
+        ["Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic"]
+    );
+}
+
+#[test]
+fn workloads_of_the_definitions_unit_are_possible_finishers_where_rights_are_unknown() {
+    let fixture = OPERATOR.replace("crb topics", "cm shop/topics")
+        + "deploy shop/web
+           deploy other/web of=other";
+    assert_eq!(
+        finishers(&fixture),
+        ["Topic.queue.example:shop/orders Hint deploy:queue/operator by queue.example/topic"]
+    );
+}
+
+#[test]
+fn owner_of_the_finisher_goes_after_the_object_too() {
+    let fixture = OPERATOR.replace(
+        "deploy queue/operator",
+        "Broker.queue.example queue/main
+         deploy queue/operator owner=Broker.queue.example/main",
+    );
+    assert_eq!(
+        finishers(&fixture),
+        [
+            "Topic.queue.example:shop/orders Hard Broker.queue.example:queue/main by queue.example/topic → operator",
+            "Topic.queue.example:shop/orders Hard deploy:queue/operator by queue.example/topic",
+        ]
+    );
+}
+
+#[test]
+fn workload_that_mounts_the_object_cannot_finish_it() {
+    let fixture = "
+        deploy shop/web uses=secret:keys,account:web
+        clusterrole secrets updates=secrets
+        crb web accounts=shop/web role=clusterrole/secrets
+        secret shop/keys finalizers=example.com/keys
+        secret shop/other finalizers=example.com/keys
+    ";
+    assert_eq!(finishers(fixture), ["secret:shop/other Hard deploy:shop/web by example.com/keys"]);
+}
+
+#[test]
+fn job_and_replica_set_are_no_finishers() {
+    let fixture =
+        OPERATOR.replace("deploy queue/operator", "job queue/operator").replace(" of=queue", "");
+    assert_eq!(finishers(&fixture), [""; 0]);
+    let with_set =
+        format!("{OPERATOR} rs queue/operator-1 owner=deploy/operator uses=account:operator");
+    assert_eq!(finishers(&with_set), finishers(OPERATOR));
+}

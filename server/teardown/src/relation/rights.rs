@@ -1,0 +1,101 @@
+//! The rights by which a ServiceAccount may remove a finalizer: to update or patch a resource, or its `/finalizers`.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{
+    index::Index,
+    object::{Facts, Kind, Object, ResourceRule},
+};
+
+/// A ServiceAccount: namespace and name.
+pub(super) type Account = (Arc<str>, Arc<str>);
+
+/// A ServiceAccount with a right.
+#[derive(Clone, Debug)]
+struct Holder {
+    account: Account,
+    /// The namespace in which a RoleBinding gives the right; none for a ClusterRoleBinding.
+    namespace: Option<Arc<str>>,
+}
+
+impl Holder {
+    fn may_change_in(&self, namespace: Option<&Arc<str>>) -> bool {
+        self.namespace.is_none() || self.namespace.as_ref() == namespace
+    }
+}
+
+/// The holders of rights, by resource.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rights {
+    /// By group and resource, as far as a rule names both.
+    named: HashMap<(Arc<str>, Arc<str>), Vec<Holder>>,
+    /// Rules with a `*`: the group and the resource as written.
+    wildcards: Vec<(Arc<str>, Arc<str>, Holder)>,
+}
+
+impl Rights {
+    /// The rights that all bindings of the index give. A role that is hidden gives none.
+    pub(super) fn of(index: &Index) -> Self {
+        let mut rights = Self::default();
+        for object in index.objects() {
+            let Facts::Binding(binding) = &object.facts else { continue };
+            let role_namespace =
+                if &*binding.role_kind == "Role" { object.namespace.as_deref() } else { None };
+            let role = index.find(
+                "rbac.authorization.k8s.io",
+                &binding.role_kind,
+                role_namespace,
+                &binding.role,
+            );
+            let Some(Facts::Role(role)) = role.map(|role| &role.facts) else { continue };
+            for account in &binding.accounts {
+                let holder =
+                    Holder { account: account.clone(), namespace: object.namespace.clone() };
+                role.updates.iter().for_each(|rule| rights.add(rule, &holder));
+            }
+        }
+        rights
+    }
+
+    fn add(&mut self, rule: &ResourceRule, holder: &Holder) {
+        for group in &rule.groups {
+            for resource in &rule.resources {
+                // Of the subresources only this one matters, and the resource itself.
+                let base = resource.strip_suffix("/finalizers").unwrap_or(resource);
+                if &**group == "*" || base.contains('*') {
+                    self.wildcards.push((group.clone(), base.into(), holder.clone()));
+                } else if !base.contains('/') {
+                    self.named
+                        .entry((group.clone(), base.into()))
+                        .or_default()
+                        .push(holder.clone());
+                }
+            }
+        }
+    }
+
+    /// The accounts that a rule by name lets change an object.
+    pub(super) fn by_name(&self, object: &Object) -> impl Iterator<Item = &Account> {
+        let key = (object.kind.group.clone(), object.kind.plural.clone());
+        let holders = self.named.get(&key).into_iter().flatten();
+        holders
+            .filter(|holder| holder.may_change_in(object.namespace.as_ref()))
+            .map(|holder| &holder.account)
+    }
+
+    /// The accounts that only a rule with a `*` lets change an object.
+    pub(super) fn by_wildcard(&self, object: &Object) -> impl Iterator<Item = &Account> {
+        self.wildcards
+            .iter()
+            .filter(|(group, resource, holder)| {
+                covers(group, resource, &object.kind)
+                    && holder.may_change_in(object.namespace.as_ref())
+            })
+            .map(|(.., holder)| &holder.account)
+    }
+}
+
+fn covers(group: &str, resource: &str, kind: &Kind) -> bool {
+    (group == "*" || *group == *kind.group)
+        && (matches!(resource, "*" | "*/*") || *resource == *kind.plural)
+}
