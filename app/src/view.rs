@@ -25,6 +25,7 @@ pub mod object_name;
 pub mod plan;
 pub mod demo;
 pub mod run_head;
+pub mod rows;
 pub mod run_row;
 pub mod search;
 pub mod shape;

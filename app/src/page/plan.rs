@@ -104,7 +104,7 @@ pub fn PlanPage() -> impl IntoView {
             view! { <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a> }.into_any(),
         )
         .into_any(),
-        None => empty::loading().into_any(),
+        None => empty::loading(),
     };
     let lead = move |plan: &Plan| {
         view! {
@@ -112,7 +112,7 @@ pub fn PlanPage() -> impl IntoView {
                 {text::plan_lead(&plan.id.to_string())} " " {moment(plan.made)}
                 " · " <a href=format!("/api/plans/{}", address::encoded(&plan.id.to_string())) rel="external">{text::EXPORT}</a>
             </p>
-        }
+        }.into_any()
     };
     view! {
         <div class="page">
@@ -141,8 +141,8 @@ pub fn PlanPage() -> impl IntoView {
             </div>
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
-            {body}
-            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy start/> })}
+            {move || body()}
+            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy start/> }.into_any())}
         </div>
     }
 }

@@ -105,7 +105,7 @@ pub fn Run() -> impl IntoView {
                     <p class="lead">{text::LEFT_LEAD}</p>
                     {names(&left)}
                 </section>
-            })
+            }.into_any())
         };
         view! {
             <RunHead scene card=Signal::derive(move || head.get().unwrap_or_else(|| card.clone())) attention=count busy order/>
@@ -129,23 +129,23 @@ pub fn Run() -> impl IntoView {
                     </section>
                     <section aria-labelledby="kept-title">
                         <h2 id="kept-title">{text::KEPT_TITLE}</h2>
-                        {kept_view}
+                        {move || kept_view()}
                     </section>
-                    {left_view}
+                    {move || left_view()}
                 </div>
                 <div class="run-side">
                     <Drawer scene address/>
                     <Feed scene run=id/>
                 </div>
             </div>
-        }
+        }.into_any()
     };
     let present = Memo::new(move |_| card.with(Option::is_some));
     view! {
         <div class="page">
             {move || match (present.get(), scene.is_known()) {
                 (true, _) => card.get_untracked().map(body).into_any(),
-                (false, false) => empty::loading().into_any(),
+                (false, false) => empty::loading(),
                 (false, true) => {
                     empty::empty_page("state-unknown", text::NO_RUN, text::NO_RUN_MEANS, empty::to_units()).into_any()
                 }

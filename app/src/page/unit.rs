@@ -72,8 +72,8 @@ pub fn Unit() -> impl IntoView {
     let is_read =
         Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
     let body = move || match (scene.is_known(), empty.get()) {
-        (false, _) => empty::loading().into_any(),
-        (true, true) if !is_read.get() => empty::loading().into_any(),
+        (false, _) => empty::loading(),
+        (true, true) if !is_read.get() => empty::loading(),
         (true, true) if card.with(Option::is_none) && !runs.with(Vec::is_empty) => {
             let rows = runs.get().iter().map(run_row).collect_view();
             view! {
@@ -117,7 +117,7 @@ pub fn Unit() -> impl IntoView {
                     {move || (!empty.get()).then(|| view! {
                         <Search label=text::SEARCH_OBJECTS address/>
                         <ShapeSwitch address/>
-                    })}
+                    }.into_any())}
                     {move || match (open_run.get(), card.with(Option::is_some)) {
                         (Some(run), _) => {
                             view! { <a class="button primary" href=address::run(&run)>{text::OPEN_THE_RUN}</a> }.into_any()
@@ -135,7 +135,7 @@ pub fn Unit() -> impl IntoView {
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || banner::blind(&blind.get())}
-            {body}
+            {move || body()}
         </div>
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     navigation::address::{self, Address},
     state::scene,
     text,
+    view::rows::rows,
     view::run_row::run_row,
     view::search::Search,
     view::state_bar::state_links,
@@ -79,17 +80,17 @@ pub fn Units() -> impl IntoView {
                     {move || has_same.get().then(|| view! {
                         <p class="quiet">{text::LISTED_ABOVE}</p>
                         <ul class="unit-group-same">
-                            <For each=move || same.get() key=UnitId::clone let:id>
+                            {rows(same, UnitId::to_string, |id| Some(view! {
                                 <li><a href=address::unit(&id)>{text::isolated(id.as_str())}</a></li>
-                            </For>
+                            }.into_any()))}
                         </ul>
-                    })}
+                    }.into_any())}
                 </details>
-            })}
+            }.into_any())}
         }
     };
     let body = move || match (scene.is_known(), any.get()) {
-        (false, _) => empty::loading().into_any(),
+        (false, _) => empty::loading(),
         (true, false) => empty::empty(
             "kind-unit",
             text::NO_UNITS,
@@ -97,7 +98,7 @@ pub fn Units() -> impl IntoView {
             view! { <code class="command">{text::NO_UNITS_DO}</code> }.into_any(),
         )
         .into_any(),
-        (true, true) if is_empty.get() => empty::nothing_matches().into_any(),
+        (true, true) if is_empty.get() => empty::nothing_matches(),
         (true, true) => groups().into_any(),
     };
     view! {
@@ -112,7 +113,7 @@ pub fn Units() -> impl IntoView {
             {move || counts.with(|counts| state_links(counts, address, text::units_in_state))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || banner::blind(&blind.get())}
-            {body}
+            {move || body()}
             <section class="runs" id="runs" aria-labelledby="runs-title">
                 <h2 id="runs-title">{text::OPEN_RUNS}</h2>
                 {move || {
@@ -121,9 +122,10 @@ pub fn Units() -> impl IntoView {
                     } else {
                         view! {
                             <ul class="run-list">
-                                <For each=move || runs.get() key=RunId::clone let:id>
-                                    {scene.run(&id).map(|card| move || card.with(run_row))}
-                                </For>
+                                {rows(runs, RunId::to_string, move |id| {
+                                    let card = scene.run(&id)?;
+                                    Some(view! { {move || card.with(run_row)} }.into_any())
+                                })}
                             </ul>
                         }
                         .into_any()
@@ -167,7 +169,7 @@ impl Part {
     }
 }
 
-fn table(name: &'static str, scene: scene::Scene, units: Memo<Vec<UnitId>>) -> impl IntoView {
+fn table(name: &'static str, scene: scene::Scene, units: Memo<Vec<UnitId>>) -> AnyView {
     view! {
         <div class="table-frame">
             <table class="units">
@@ -184,11 +186,13 @@ fn table(name: &'static str, scene: scene::Scene, units: Memo<Vec<UnitId>>) -> i
                     </tr>
                 </thead>
                 <tbody>
-                    <For each=move || units.get() key=UnitId::clone let:id>
-                        {scene.unit(&id).map(|card| move || card.with(unit_row))}
-                    </For>
+                    {rows(units, UnitId::to_string, move |id| {
+                        let card = scene.unit(&id)?;
+                        Some(view! { {move || card.with(unit_row)} }.into_any())
+                    })}
                 </tbody>
             </table>
         </div>
     }
+    .into_any()
 }

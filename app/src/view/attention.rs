@@ -11,6 +11,7 @@ use super::{
     guard::Guarded,
     moment::moment,
     object_name::{object_link, object_name},
+    rows::rows,
     skip::Skip,
     state_badge::state_badge,
 };
@@ -35,8 +36,7 @@ pub fn Attention(
     /// The page's address.
     address: Address,
     /// The steps, worst first.
-    #[prop(into)]
-    steps: Signal<Vec<StepId>>,
+    steps: Memo<Vec<StepId>>,
     /// Whether an order is on its way.
     #[prop(into)]
     busy: Signal<bool>,
@@ -52,46 +52,43 @@ pub fn Attention(
     let list = move || {
         view! {
             <ul class="attention">
-                <For each=move || steps.get() key=|id| *id let:id>
-                    {scene.step(id).map(|step| move || step.with(|step| card(step, address, busy, ask)))}
-                </For>
+                {rows(steps, StepId::to_string, move |id| {
+                    let step = scene.step(id)?;
+                    Some(view! { {move || step.with(|step| card(step, address, busy, ask))} }.into_any())
+                })}
             </ul>
-        }
+        }.into_any()
     };
     view! {
         <section id="attention" aria-labelledby="attention-title" hidden=move || steps.with(Vec::is_empty)>
             <h2 id="attention-title">{text::ATTENTION}</h2>
-            {list}
+            {move || list()}
         </section>
         // Outside the section, which may vanish while the dialog is open.
         <Skip scene asked open busy skip/>
     }
 }
 
-fn card(
-    step: &StepCard,
-    address: Address,
-    busy: Signal<bool>,
-    ask: Callback<StepId>,
-) -> impl IntoView + use<> {
+fn card(step: &StepCard, address: Address, busy: Signal<bool>, ask: Callback<StepId>) -> AnyView {
     let id = step.id;
     let why = step.problem.as_ref().map(|problem| {
         let lines = text::evidence(problem)
             .into_iter()
-            .map(|line| view! { <li class="quote">{line}</li> })
+            .map(|line| view! { <li class="quote">{line}</li> }.into_any())
             .collect_view();
         view! {
             <p class="attention-cause">{text::step_problem(problem)}</p>
             <ul class="evidence">{lines}</ul>
             <p class="attention-do">{text::trouble_do(problem)}</p>
         }
+        .into_any()
     });
     let clock = expect_context::<Clock>();
     let since = match (&step.problem, step.requested) {
         (Some(StepProblem::Late { since, .. }), _) => {
             let since = *since;
             let said = move || clock.since(since).map(text::deleting_for);
-            view! { <span class="quiet">{said}</span> }.into_any()
+            view! { <span class="quiet">{move || said()}</span> }.into_any()
         }
         (_, Some(at)) => {
             view! { <span class="quiet">{text::COLUMN_REQUESTED} " " {moment(at)}</span> }
@@ -102,11 +99,12 @@ fn card(
     view! {
         <li class="attention-card">
             <div class="attention-head">
-                {state_badge(step.state)} {object_link(object_name(&step.object).into_any(), &step.uid, address)} {since}
+                {state_badge(step.state)} {object_link(object_name(&step.object), &step.uid, address)} {since}
                 <span class="grow"></span>
                 <Guarded label=text::SKIP busy act=Callback::new(move |()| ask.run(id)) class="small"/>
             </div>
             {why}
         </li>
     }
+    .into_any()
 }

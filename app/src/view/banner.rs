@@ -7,37 +7,37 @@ use super::{icon::icon, moment::moment};
 use crate::{state::command::Refusal, text};
 
 /// The cluster does not answer, or has not been read to the end.
-pub fn cluster(card: &ClusterCard) -> impl IntoView + use<> {
+pub fn cluster(card: &ClusterCard) -> AnyView {
     if let Some(unreachable) = &card.unreachable {
         let message = text::visible(&text::api_problem(&unreachable.message));
-        return Some(
-            view! {
-                <div class="banner bad" role="alert">
-                    {icon("icon-warning")}
-                    <div>
-                        <strong>{text::away(unreachable.cause)}</strong> " " {moment(unreachable.since)}
-                        <p>{text::AWAY_MEANS}</p>
-                        <p>{text::away_do(unreachable.cause)}</p>
-                        <p class="quote">{message}</p>
-                    </div>
+        return view! {
+            <div class="banner bad" role="alert">
+                {icon("icon-warning")}
+                <div>
+                    <strong>{text::away(unreachable.cause)}</strong> " " {moment(unreachable.since)}
+                    <p>{text::AWAY_MEANS}</p>
+                    <p>{text::away_do(unreachable.cause)}</p>
+                    <p class="quote">{message}</p>
                 </div>
-            }
-            .into_any(),
-        );
-    }
-    (!card.synced).then(|| {
-        view! {
-            <div class="banner" role="status">
-                {icon("icon-clock")}
-                <div><strong>{text::READING}</strong><p>{text::READING_MEANS}</p></div>
             </div>
         }
+        .into_any();
+    }
+    (!card.synced)
+        .then(|| {
+            view! {
+                <div class="banner" role="status">
+                    {icon("icon-clock")}
+                    <div><strong>{text::READING}</strong><p>{text::READING_MEANS}</p></div>
+                </div>
+            }
+            .into_any()
+        })
         .into_any()
-    })
 }
 
 /// Kinds that cannot be seen.
-pub fn blind(cards: &[HiddenKindCard]) -> impl IntoView + use<> {
+pub fn blind(cards: &[HiddenKindCard]) -> AnyView {
     (!cards.is_empty()).then(|| {
         let rows = cards
             .iter()
@@ -49,14 +49,14 @@ pub fn blind(cards: &[HiddenKindCard]) -> impl IntoView + use<> {
                         " " <span class="quote">{text::visible(&text::api_problem(&card.message))}</span>
                         " " {moment(card.since)}
                     </li>
-                }
+                }.into_any()
             })
             .collect_view();
         let causes = [HiddenCause::Forbidden, HiddenCause::Discovery, HiddenCause::Failing];
         let advice = causes
             .into_iter()
             .filter(|cause| cards.iter().any(|card| card.cause == *cause))
-            .map(|cause| view! { <p>{text::blind_do(cause)}</p> })
+            .map(|cause| view! { <p>{text::blind_do(cause)}</p> }.into_any())
             .collect_view();
         view! {
             <details class="banner warn">
@@ -65,20 +65,21 @@ pub fn blind(cards: &[HiddenKindCard]) -> impl IntoView + use<> {
                 <ul>{rows}</ul>
                 {advice}
             </details>
-        }
+        }.into_any()
     })
+    .into_any()
 }
 
 /// The server did not do what it was asked.
-pub fn refusal(refusal: &Refusal) -> impl IntoView + use<> {
+pub fn refusal(refusal: &Refusal) -> AnyView {
     let differences = refusal
         .differences
         .iter()
-        .map(|one| view! { <li>{text::difference(one)}</li> })
+        .map(|one| view! { <li>{text::difference(one)}</li> }.into_any())
         .collect_view();
     let any = !refusal.differences.is_empty();
     let request = (!refusal.request.is_empty())
-        .then(|| view! { <p class="quote">{refusal.request.clone()}</p> });
+        .then(|| view! { <p class="quote">{refusal.request.clone()}</p> }.into_any());
     view! {
         <div class="banner bad" role="alert">
             {icon("icon-warning")}
@@ -86,35 +87,38 @@ pub fn refusal(refusal: &Refusal) -> impl IntoView + use<> {
                 <strong>{refusal.what.clone()}</strong>
                 <p>{refusal.means.clone()}</p>
                 <p>{refusal.remedy.clone()}</p>
-                {any.then(|| view! { <ul class="differences">{differences}</ul> })}
+                {any.then(|| view! { <ul class="differences">{differences}</ul> }.into_any())}
                 {request}
             </div>
         </div>
     }
+    .into_any()
 }
 
 /// The reader may not change anything.
-pub fn read_only() -> impl IntoView {
+pub fn read_only() -> AnyView {
     view! {
         <div class="banner" role="status">
             {icon("icon-lock")}
             <div><strong>{text::SIGN_IN_TITLE}</strong><p>{text::NOT_SIGNED_IN}</p></div>
         </div>
     }
+    .into_any()
 }
 
 /// The page, or something in it, is dead: seen once `start.js` finds it so, and made of nothing that has to live.
-pub fn halted() -> impl IntoView {
+pub fn halted() -> AnyView {
     view! {
         <div class="toast halted" role="alert">
             <span>{text::HALTED}</span>
             <a class="button" href="" rel="external">{text::RELOAD}</a>
         </div>
     }
+    .into_any()
 }
 
 /// The server serves another build.
-pub fn outdated() -> impl IntoView {
+pub fn outdated() -> AnyView {
     let reload = |_| {
         // Where reloading fails, the browser says so itself.
         let _ = window().location().reload();
@@ -125,4 +129,5 @@ pub fn outdated() -> impl IntoView {
             <button type="button" class="button" on:click=reload>{text::RELOAD}</button>
         </div>
     }
+    .into_any()
 }

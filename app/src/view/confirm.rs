@@ -112,6 +112,7 @@ pub fn Confirm(
                 <bdi>{label}</bdi>
             </label>
         }
+        .into_any()
     };
     let mut asked = 0;
     let mut lost = |fate: Fate, sentence: fn(usize) -> String| {
@@ -129,7 +130,7 @@ pub fn Confirm(
                 .into_iter()
                 .map(|name| {
                     let name = if each { tick_box(name).into_any() } else { name.into_any() };
-                    view! { <li>{name}</li> }
+                    view! { <li>{name}</li> }.into_any()
                 })
                 .collect_view();
             view! {
@@ -142,6 +143,7 @@ pub fn Confirm(
                     </div>
                 </div>
             }
+            .into_any()
         })
     };
     let lost =
@@ -175,8 +177,8 @@ pub fn Confirm(
     let namespaces = plan.steps.iter().filter(|step| step.kind.is("", "Namespace"));
     let namespaces: Vec<String> =
         namespaces.map(|step| text::isolated(&step.object.name)).collect();
-    let namespaces =
-        (!namespaces.is_empty()).then(|| view! { <p>{text::namespaces_go(&namespaces)}</p> });
+    let namespaces = (!namespaces.is_empty())
+        .then(|| view! { <p>{text::namespaces_go(&namespaces)}</p> }.into_any());
     let cluster = expect_context::<Badge>().name();
     let place = cluster.map(|name| text::confirm_where(&name, is_production(&name)));
     const SENT: Phase = Phase::Holding(0);
@@ -245,10 +247,10 @@ pub fn Confirm(
                         aria-disabled=move || (!confirmed.get() || holding() || busy.get()).then_some("true")
                         aria-describedby="confirm-missing"
                     >
-                        {countdown}
+                        {move || countdown()}
                     </button>
                 </div>
-                <p id="confirm-missing" class="confirm-missing">{missing}</p>
+                <p id="confirm-missing" class="confirm-missing">{move || missing()}</p>
                 <p class="visually-hidden" role="status">{move || announced.get()}</p>
             </form>
         </dialog>

@@ -50,16 +50,16 @@ pub fn ConnectionPill() -> impl IntoView {
     let broken = Memo::new(move |_| !matches!(connection.link(), Link::Connecting | Link::Live));
     let again = move || {
         broken.get().then(|| {
-            view! { <button type="button" class="button small" on:click=move |_| try_now()>{text::TRY_NOW}</button> }
+            view! { <button type="button" class="button small" on:click=move |_| try_now()>{text::TRY_NOW}</button> }.into_any()
         })
     };
     view! {
         <span class=class>
             <span class="pill-dot" aria-hidden="true"></span>
-            <span>{said}</span>
-            <span class="pill-age">{age}</span>
+            <span>{move || said()}</span>
+            <span class="pill-age">{move || age()}</span>
         </span>
         <span class="visually-hidden" role="status">{move || announced.get()}</span>
-        {again}
+        {move || again()}
     }
 }

@@ -44,7 +44,7 @@ pub fn is_moving(state: State) -> bool {
 }
 
 /// The lines.
-pub fn current(scene: Scene) -> impl IntoView {
+pub fn current(scene: Scene) -> AnyView {
     let lines = Memo::new(move |_| scene.read(Current::of));
     let line = move |name: &'static str, of: fn(&Current) -> &Vec<String>, none: &'static str| {
         let said = move || {
@@ -53,7 +53,7 @@ pub fn current(scene: Scene) -> impl IntoView {
                 names => text::some_of(names, NAMED),
             })
         };
-        view! { <div class="pair"><dt>{name}</dt><dd>{said}</dd></div> }
+        view! { <div class="pair"><dt>{name}</dt><dd>{move || said()}</dd></div> }.into_any()
     };
     view! {
         <dl class="current">
@@ -62,4 +62,5 @@ pub fn current(scene: Scene) -> impl IntoView {
             {line(text::WAITING_FOR, |lines| &lines.waiting_for, text::NONE)}
         </dl>
     }
+    .into_any()
 }

@@ -3,16 +3,16 @@
 use leptos::prelude::*;
 use teardown::demo::{Demo, DemoCommand, DemoFault, FaultSwitch};
 
-use super::{ask::Ask, guard::Guarded, icon::icon};
+use super::{ask::Ask, guard::Guarded, icon::icon, rows::rows};
 use crate::{
     state::{command, connection::Connection},
     text,
 };
 
 /// The banner with its levers. Nothing where the cluster is real.
-pub fn demo(game: Memo<Option<Demo>>, play: fn(DemoCommand)) -> impl IntoView {
+pub fn demo(game: Memo<Option<Demo>>, play: fn(DemoCommand)) -> AnyView {
     let is_played = Memo::new(move |_| game.with(Option::is_some));
-    move || {
+    let banner = move || {
         is_played.get().then(|| {
             let fast = Box::new(move || {
                 game.with(|game| game.as_ref().is_some_and(|game| game.speed > 1))
@@ -28,9 +28,11 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(DemoCommand)) -> impl IntoView {
                         {icon("icon-run")} <strong>{text::PLAYED}</strong> " " <span>{text::PLAYED_MEANS}</span>
                     </summary>
                     <div class="demo-switches">
-                        <For each=move || switches(game) key=|switch| switch.clone() let((what, subject))>
-                            {switch(game, play, what, subject)}
-                        </For>
+                        {rows(
+                            Memo::new(move |_| switches(game)),
+                            |(what, subject)| text::switch(*what, subject),
+                            move |(what, subject)| Some(switch(game, play, what, subject)),
+                        )}
                         {button(text::SPEED.to_owned(), fast, false, speed, play)}
                         {button(text::REPAIR_ALL.to_owned(), Box::new(|| false), false, Box::new(|_| DemoCommand::Repair {}), play)}
                         <Guarded label=text::START_OVER_ASK busy=false act=ask/>
@@ -40,8 +42,10 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(DemoCommand)) -> impl IntoView {
                     <p>{text::START_OVER_MEANS}</p>
                 </Ask>
             }
+            .into_any()
         })
-    }
+    };
+    view! { {move || banner()} }.into_any()
 }
 
 /// The switches without their position: the button of a switch stays the same while it is flipped.
@@ -56,7 +60,7 @@ fn switch(
     play: fn(DemoCommand),
     what: DemoFault,
     subject: String,
-) -> impl IntoView {
+) -> AnyView {
     let label = text::switch(what, &subject);
     let body = Box::new(command::switch(what, &subject));
     let is_pulled = Box::new(move || {
@@ -74,7 +78,7 @@ fn button(
     once: bool,
     body: Box<dyn Fn(bool) -> DemoCommand + Send>,
     play: fn(DemoCommand),
-) -> impl IntoView {
+) -> AnyView {
     let down = Memo::new(move |_| is_down());
     let connection = expect_context::<Connection>();
     let hindrance = move || connection.hindrance();
@@ -96,4 +100,5 @@ fn button(
             {label}
         </button>
     }
+    .into_any()
 }

@@ -55,7 +55,7 @@ pub fn Drawer(
                     data-noscroll="noscroll">{icon("icon-close")}</a>
                 {inside}
             </aside>
-        })
+        }.into_any())
     };
     Effect::new(move |_| {
         let listener = window_event_listener(leptos::ev::keydown, move |event| {
@@ -138,7 +138,7 @@ fn edges_of(records: &scene::Records, uid: &Uid) -> Vec<Seen> {
         .collect()
 }
 
-fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView + use<> {
+fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> AnyView {
     let part = |first: Option<bool>| -> Vec<Seen> {
         edges.iter().filter(|seen| seen.other_first == first).cloned().collect()
     };
@@ -146,11 +146,11 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
     let kept = match &card.membership {
         Membership::Kept(reason) => Some(view! {
             <div class="banner">{icon("icon-lock")}<div><strong>{text::WHY_KEPT}</strong><p>{text::kept(reason)}</p></div></div>
-        }),
+        }.into_any()),
         Membership::Member | Membership::Outside => None,
     };
     let outside = (card.membership == Membership::Outside)
-        .then(|| view! { <p class="quiet">{text::OUTSIDE}</p> });
+        .then(|| view! { <p class="quiet">{text::OUTSIDE}</p> }.into_any());
     let place = match card.wave {
         Some(wave) => text::wave(wave),
         None => text::NOT_PLANNED.to_owned(),
@@ -160,6 +160,7 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
             {row(text::DELETED, moment(deletion.accepted()).into_any())}
             {row(text::GRACE, text::duration(deletion.grace).into_any())}
         }
+        .into_any()
     });
     let details = card
         .details
@@ -170,18 +171,19 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
         let rows = card
             .finalizers
             .iter()
-            .map(|one| view! { <li><code>{text::visible(one)}</code></li> })
+            .map(|one| view! { <li><code>{text::visible(one)}</code></li> }.into_any())
             .collect_view();
         view! {
             <h3>{text::FINALIZERS}</h3>
             <ul class="drawer-codes">{rows}</ul>
             <p class="quiet">{text::FINALIZERS_MEAN}</p>
         }
+        .into_any()
     });
     let labels = (!card.labels.is_empty()).then(|| {
         let rows =
-            card.labels.iter().map(|(key, value)| view! { <li><code>{text::visible(&format!("{key}={value}"))}</code></li> }).collect_view();
-        view! { <details><summary>{text::LABELS} <span class="count">{card.labels.len()}</span></summary><ul class="drawer-codes">{rows}</ul></details> }
+            card.labels.iter().map(|(key, value)| view! { <li><code>{text::visible(&format!("{key}={value}"))}</code></li> }.into_any()).collect_view();
+        view! { <details><summary>{text::LABELS} <span class="count">{card.labels.len()}</span></summary><ul class="drawer-codes">{rows}</ul></details> }.into_any()
     });
     view! {
         <h2 class="drawer-title">{object_name_whole(&card.object)}</h2>
@@ -204,16 +206,17 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> impl IntoView
             {card.object.namespace.as_ref().map(|namespace| row(text::NAMESPACE, namespace.to_string().into_any()))}
             {row(text::API_VERSION, api_version(card).into_any())}
             {details}
-            {card.created.map(|at| row(text::CREATED, moment(at).into_any()))}
+            {card.created.map(|at| row(text::CREATED, moment(at)))}
             {deletion}
             {row(text::UID, view! { <code>{card.uid.to_string()}</code> }.into_any())}
         </dl>
         {labels}
     }
+    .into_any()
 }
 
 /// The phases of its deletion, with the one that it has reached.
-fn ladder(card: &ObjectCard) -> impl IntoView + use<> {
+fn ladder(card: &ObjectCard) -> AnyView {
     let (reached, last) = (card.phase, card.final_phase);
     [DeletionPhase::Present, DeletionPhase::Accepted, DeletionPhase::Gone, DeletionPhase::PodsGone]
         .into_iter()
@@ -225,8 +228,10 @@ fn ladder(card: &ObjectCard) -> impl IntoView + use<> {
                     <b>{text::phase_name(phase)}</b> " " {text::phase_means(phase)}
                 </li>
             }
+            .into_any()
         })
         .collect_view()
+        .into_any()
 }
 
 fn api_version(card: &ObjectCard) -> String {
@@ -236,11 +241,11 @@ fn api_version(card: &ObjectCard) -> String {
     }
 }
 
-fn row(name: &'static str, value: AnyView) -> impl IntoView {
-    view! { <div class="pair"><dt>{name}</dt><dd>{value}</dd></div> }
+fn row(name: &'static str, value: AnyView) -> AnyView {
+    view! { <div class="pair"><dt>{name}</dt><dd>{value}</dd></div> }.into_any()
 }
 
-fn side(title: &'static str, edges: &[Seen], address: Address) -> impl IntoView + use<> {
+fn side(title: &'static str, edges: &[Seen], address: Address) -> AnyView {
     (!edges.is_empty()).then(|| {
         let contains = |seen: &Seen| seen.edge.kind == EdgeKind::Contains;
         let mut edges = edges.to_vec();
@@ -256,12 +261,13 @@ fn side(title: &'static str, edges: &[Seen], address: Address) -> impl IntoView 
             <ul class="drawer-edges">{list(edges)}</ul>
             {(more > 0).then(|| view! {
                 <details><summary>{text::more(more)}</summary><ul class="drawer-edges">{list(rest)}</ul></details>
-            })}
+            }.into_any()).into_any()}
         }
     })
+    .into_any()
 }
 
-fn one(seen: Seen, address: Address) -> impl IntoView {
+fn one(seen: Seen, address: Address) -> AnyView {
     let uid = seen.other_uid;
     let verb =
         if seen.from_here { text::edge(&seen.edge) } else { text::edge_reversed(&seen.edge) };
@@ -272,4 +278,5 @@ fn one(seen: Seen, address: Address) -> impl IntoView {
             <span class="quote">{text::reason(&seen.edge.reason)}</span>
         </li>
     }
+    .into_any()
 }

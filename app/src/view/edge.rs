@@ -17,7 +17,7 @@ pub fn edge(
     path: Signal<String>,
     lit: Signal<Option<Arc<HashSet<Uid>>>>,
     selected: Signal<Option<Uid>>,
-) -> impl IntoView + use<> {
+) -> AnyView {
     let name =
         |uid: &Uid| scene.object(uid).map(|card| card.with_untracked(|card| card.object.clone()));
     let said = match (name(&arrow.edge.from), name(&arrow.edge.to)) {
@@ -45,6 +45,7 @@ pub fn edge(
             <path class="edge-line" d=move || path.get()></path>
         </g>
     }
+    .into_any()
 }
 
 /// A length in whole units: nobody sees less, and text with fractions costs the browser's half twenty kilobytes.

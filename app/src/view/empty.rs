@@ -6,12 +6,7 @@ use super::icon::icon;
 use crate::text;
 
 /// Nothing in a part of a page, with its meaning and a way on.
-pub fn empty(
-    symbol: &str,
-    title: &'static str,
-    means: &'static str,
-    more: AnyView,
-) -> impl IntoView + use<> {
+pub fn empty(symbol: &str, title: &'static str, means: &'static str, more: AnyView) -> AnyView {
     shown(symbol, view! { <h2>{title}</h2> }.into_any(), means, more)
 }
 
@@ -21,16 +16,11 @@ pub fn empty_page(
     title: &'static str,
     means: &'static str,
     more: AnyView,
-) -> impl IntoView + use<> {
+) -> AnyView {
     shown(symbol, view! { <h1>{title}</h1> }.into_any(), means, more)
 }
 
-fn shown(
-    symbol: &str,
-    title: AnyView,
-    means: &'static str,
-    more: AnyView,
-) -> impl IntoView + use<> {
+fn shown(symbol: &str, title: AnyView, means: &'static str, more: AnyView) -> AnyView {
     view! {
         <div class="empty">
             {icon(symbol)}
@@ -39,10 +29,11 @@ fn shown(
             {more}
         </div>
     }
+    .into_any()
 }
 
 /// A unit of which nothing is left.
-pub fn torn_down(unit: &str) -> impl IntoView + use<> {
+pub fn torn_down(unit: &str) -> AnyView {
     let title = text::torn_down(&text::isolated(unit));
     let title = view! { <h2>{title}</h2> }.into_any();
     shown("state-gone", title, text::TORN_DOWN_MEANS, to_units())
@@ -54,7 +45,7 @@ pub fn to_units() -> AnyView {
 }
 
 /// A search without an answer.
-pub fn nothing_matches() -> impl IntoView {
+pub fn nothing_matches() -> AnyView {
     empty(
         "icon-search",
         text::NOTHING_MATCHES,
@@ -64,7 +55,7 @@ pub fn nothing_matches() -> impl IntoView {
 }
 
 /// Data is on its way; of a fixed height, so that nothing jumps.
-pub fn loading() -> impl IntoView {
+pub fn loading() -> AnyView {
     view! {
         <div class="loading" role="status">
             <span class="visually-hidden">{text::LOADING}</span>
@@ -73,4 +64,5 @@ pub fn loading() -> impl IntoView {
             <div class="bone" aria-hidden="true"></div>
         </div>
     }
+    .into_any()
 }

@@ -6,7 +6,7 @@ use teardown::{
     run::{FeedEvent, RunId},
 };
 
-use super::moment::time_of_day;
+use super::{moment::time_of_day, rows::rows};
 use crate::{
     navigation::address,
     state::scene::{self, Scene},
@@ -42,18 +42,16 @@ pub fn Feed(
                 <h2 id="feed-title">{text::FEED}</h2>
                 <a href=move || address::feed(&run.get()) rel="external">{text::WHOLE_FEED}</a>
             </div>
-            {move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> })}
+            {move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> }.into_any())}
             <ol reversed=true tabindex="0" aria-labelledby="feed-title">
-                <For each=move || lines.get() key=|card| card.number let:card>
-                    {line(&card, untrack(skipped))}
-                </For>
+                {rows(lines, |card| card.number.to_string(), move |card| Some(line(&card, untrack(skipped))))}
             </ol>
-            {move || (older() > 0).then(|| view! { <p class="quiet">{text::more(older())}</p> })}
+            {move || (older() > 0).then(|| view! { <p class="quiet">{text::more(older())}</p> }.into_any())}
         </section>
     }
 }
 
-fn line(card: &FeedEntry, skipped: usize) -> impl IntoView + use<> {
+fn line(card: &FeedEntry, skipped: usize) -> AnyView {
     let class = match &card.event {
         FeedEvent::Problem { .. } => "feed-line trouble",
         FeedEvent::Gone { .. } | FeedEvent::Finished => "feed-line gone",
@@ -66,5 +64,5 @@ fn line(card: &FeedEntry, skipped: usize) -> impl IntoView + use<> {
         | FeedEvent::Skipped { .. }
         | FeedEvent::Stopped { .. } => "feed-line person",
     };
-    view! { <li class=class>{time_of_day(card.at)} <span>{text::event(&card.event, skipped)}</span></li> }
+    view! { <li class=class>{time_of_day(card.at)} <span>{text::event(&card.event, skipped)}</span></li> }.into_any()
 }

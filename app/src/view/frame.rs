@@ -85,8 +85,8 @@ pub fn Frame(
             let version = card.version.unwrap_or_default();
             let title = format!("{} {version}", card.name);
             let production = is_production(&card.name)
-                .then(|| view! { <span class="frame-production">{text::PRODUCTION}</span> });
-            let simulated = card.demo.is_some().then(|| view! { " " {text::SIMULATED} });
+                .then(|| view! { <span class="frame-production">{text::PRODUCTION}</span> }.into_any());
+            let simulated = card.demo.is_some().then(|| view! { " " {text::SIMULATED} }.into_any());
             view! {
                 {production}
                 <span class="frame-cluster" title=title>
@@ -94,7 +94,7 @@ pub fn Frame(
                     <span>{text::CLUSTER} " " <bdi class="frame-cluster-name">{text::isolated(&card.name)}</bdi> {simulated}</span>
                     <span class="frame-cluster-version">{version}</span>
                 </span>
-            }
+            }.into_any()
         })
     };
     view! {
@@ -108,9 +108,9 @@ pub fn Frame(
             </nav>
             <div class="frame-column">
                 <header class="top">
-                    <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{crumbs}</ol></nav>
+                    <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{move || crumbs()}</ol></nav>
                     <div class="frame-status">
-                        {cluster}
+                        {move || cluster()}
                         <ConnectionPill/>
                     </div>
                     <Share share/>
@@ -176,7 +176,7 @@ fn SignOut(sign_out: fn()) -> impl IntoView {
         connection.is_signed_in().then(|| {
             view! {
                 <button type="button" class="tool wide" on:click=move |_| sign_out()>{text::SIGN_OUT}</button>
-            }
+            }.into_any()
         })
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use leptos::prelude::*;
 use teardown::{
-    message::{Counts, Key, Membership, ObjectCard, State},
+    message::{Counts, Membership, ObjectCard, State},
     object::Uid,
 };
 use wasm_bindgen::JsCast;
@@ -22,6 +22,7 @@ use super::{
     icon::{self, icon},
     list::lane_name,
     node::{Around, node},
+    rows::rows,
 };
 use crate::{
     layout::{Area, Place},
@@ -108,8 +109,7 @@ pub fn Graph(
         });
         counts
     });
-    let draw_node = move |uid: &Uid| {
-        let uid = uid.clone();
+    let draw_node = move |uid: Uid| {
         let card = scene.object(&uid)?;
         let counted = uid.clone();
         let counts = Signal::derive(move || {
@@ -122,8 +122,7 @@ pub fn Graph(
         });
         Some(node(card, place, counts, around, choose))
     };
-    let draw_block = move |uid: &Uid| {
-        let uid = uid.clone();
+    let draw_block = move |uid: Uid| {
         let card = RwSignal::from(scene.object(&uid)?);
         let area = move || places.with(|places| places.get(&uid).map(|place| place.area));
         let at = area();
@@ -133,7 +132,7 @@ pub fn Graph(
                 x=at.map(|area| whole(area.x)) y=at.map(|area| whole(area.y))
                 width=at.map(|area| whole(area.width)) height=at.map(|area| whole(area.height)) rx="9"
             ></rect>
-        })
+        }.into_any())
     };
     // Memos of their own: an effect that reads two memos, of which the first is made from the second, misses a change of
     // the second that leaves the first as it is (reactive_graph 0.2). Cards of objects that are gone would stay.
@@ -160,7 +159,7 @@ pub fn Graph(
         })
     });
     let draw_edge = move |(arrow, path): (Arrow, String)| {
-        edge(scene, &arrow, Signal::stored(path), around.lit, around.selected)
+        Some(edge(scene, &arrow, Signal::stored(path), around.lit, around.selected))
     };
     let class = move || match detail.get() {
         Detail::Near => "graph near",
@@ -213,18 +212,12 @@ pub fn Graph(
                         {arrow_head("arrow-lit")}
                     </defs>
                     <g class="graph-lanes">{move || drawing.with(|drawing| lanes(scene, drawing, choose))}</g>
-                    <g class="graph-edges">
-                        <For each=move || arrows.get() key=arrow_key let:arrow>{draw_edge(arrow)}</For>
-                    </g>
-                    <g class="graph-blocks">
-                        <For each=move || blocks.get() key=Uid::clone let:uid>{draw_block(&uid)}</For>
-                    </g>
-                    <g class="graph-nodes">
-                        <For each=move || cards.get() key=Uid::clone let:uid>{draw_node(&uid)}</For>
-                    </g>
+                    <g class="graph-edges">{rows(arrows, arrow_key, draw_edge)}</g>
+                    <g class="graph-blocks">{rows(blocks, Uid::to_string, draw_block)}</g>
+                    <g class="graph-nodes">{rows(cards, Uid::to_string, draw_node)}</g>
                 </svg>
             </div>
-            <p class="graph-note">{note}</p>
+            <p class="graph-note">{move || note()}</p>
             <p class="visually-hidden" id="graph-hint">{text::MAP_HINT}</p>
             <div class="graph-tools">
                 {tool("icon-minus", text::ZOOM_OUT, move || camera.scale(1.0 / STEP, None))}
@@ -236,23 +229,23 @@ pub fn Graph(
     }
 }
 
-fn arrow_head(id: &'static str) -> impl IntoView {
+fn arrow_head(id: &'static str) -> AnyView {
     view! {
         <marker id=id viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">
             <path class=format!("{id}-head") d="M0 .6 7.4 4 0 7.4Z"></path>
         </marker>
     }
+    .into_any()
 }
 
-fn tool(symbol: &'static str, label: &'static str, act: impl Fn() + 'static) -> impl IntoView {
-    view! { <button type="button" class="tool" title=label aria-label=label on:click=move |_| act()>{icon(symbol)}</button> }
+fn tool(symbol: &'static str, label: &'static str, act: impl Fn() + 'static) -> AnyView {
+    view! { <button type="button" class="tool" title=label aria-label=label on:click=move |_| act()>{icon(symbol)}</button> }.into_any()
 }
 
 /// An edge's key holds its path too, so that a moved edge is drawn anew.
-fn arrow_key((arrow, path): &(Arrow, String)) -> (Key, String) {
+fn arrow_key((arrow, path): &(Arrow, String)) -> String {
     let edge = &arrow.edge;
-    let field = edge.reason.field.to_string();
-    (Key::Edge(edge.from.clone(), edge.to.clone(), edge.kind, field), path.clone())
+    format!("{} {} {} {} {path}", edge.from, edge.to, edge.kind as u8, edge.reason.field)
 }
 
 /// The objects that are not faded: those that the filter finds, else the selected object and its neighbours.
@@ -319,7 +312,7 @@ fn around_points(points: &[(f64, f64)]) -> Area {
 }
 
 /// The lanes with their headings; a namespace's heading stands for the namespace's own object.
-fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoView + use<> {
+fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> AnyView {
     drawing
         .lanes
         .iter()
@@ -365,9 +358,10 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> impl IntoVie
                     {title}
                     <text class="lane-counts" x=left + width - 16 y=y>{move || roll_up(&counts.get())}</text>
                 </g>
-            }
+            }.into_any()
         })
         .collect_view()
+    .into_any()
 }
 
 /// `2 stuck · 41 gone · 57 objects`.

@@ -6,9 +6,9 @@ use crate::ICONS;
 pub use crate::state::mark::of_state;
 
 /// A symbol of the sprite, as decoration: the word stands beside it.
-pub fn icon(name: &str) -> impl IntoView + use<> {
+pub fn icon(name: &str) -> AnyView {
     let href = format!("{ICONS}#{name}");
-    view! { <svg class="icon" width="16" height="16" aria-hidden="true"><use href=href></use></svg> }
+    view! { <svg class="icon" width="16" height="16" aria-hidden="true"><use href=href></use></svg> }.into_any()
 }
 
 /// The symbol of a kind; one for all kinds that have none of their own.

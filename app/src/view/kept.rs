@@ -11,12 +11,12 @@ use super::{icon::icon, object_name::object_name};
 use crate::text;
 
 /// The kept objects of a plan.
-pub fn kept_list(kept: &[Kept]) -> impl IntoView + use<> {
+pub fn kept_list(kept: &[Kept]) -> AnyView {
     list(kept.iter().map(|kept| (&kept.object, &kept.reason)))
 }
 
 /// The kept objects among cards.
-pub fn kept_cards(cards: &[ObjectCard]) -> impl IntoView + use<> {
+pub fn kept_cards(cards: &[ObjectCard]) -> AnyView {
     list(cards.iter().filter_map(|card| match &card.membership {
         Membership::Kept(reason) => Some((&card.object, reason)),
         Membership::Member | Membership::Outside => None,
@@ -27,7 +27,7 @@ pub fn kept_cards(cards: &[ObjectCard]) -> impl IntoView + use<> {
 pub fn names<'a, T: 'a + Named>(objects: impl IntoIterator<Item = &'a T>) -> AnyView {
     let rows: Vec<_> = objects
         .into_iter()
-        .map(|object| view! { <li>{object_name(object.named())}</li> })
+        .map(|object| view! { <li>{object_name(object.named())}</li> }.into_any())
         .collect();
     view! { <ul class="kept-names">{rows}</ul> }.into_any()
 }
@@ -59,6 +59,7 @@ fn list<'a>(kept: impl Iterator<Item = (&'a ObjectRef, &'a KeptReason)>) -> AnyV
                     <div>{object_name(object)}<p>{text::kept(reason)}</p></div>
                 </li>
             }
+            .into_any()
         })
         .collect();
     if rows.is_empty() {

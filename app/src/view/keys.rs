@@ -56,7 +56,9 @@ pub fn Keys() -> impl IntoView {
     });
     let rows = text::KEYS
         .into_iter()
-        .map(|(key, does)| view! { <div class="pair"><dt><kbd>{key}</kbd></dt><dd>{does}</dd></div> })
+        .map(|(key, does)| {
+            view! { <div class="pair"><dt><kbd>{key}</kbd></dt><dd>{does}</dd></div> }.into_any()
+        })
         .collect_view();
     view! {
         <button type="button" class="tool wide" title=text::COPY_LINK aria-label=text::COPY_LINK on:click=move |_| copy()>
@@ -65,7 +67,7 @@ pub fn Keys() -> impl IntoView {
         <button type="button" class="tool wide" title=text::KEYS_TITLE aria-label=text::KEYS_TITLE on:click=move |_| open.set(true)>
             {icon("icon-keys")}
         </button>
-        {move || copied.get().then(|| view! { <div class="toast" role="status">{text::COPIED}</div> })}
+        {move || copied.get().then(|| view! { <div class="toast" role="status">{text::COPIED}</div> }.into_any())}
         <dialog class="dialog" aria-labelledby="keys-title" node_ref=dialog on:close=move |_| open.set(false)>
             <h2 id="keys-title">{text::KEYS_TITLE}</h2>
             <dl>{rows}</dl>
@@ -75,7 +77,7 @@ pub fn Keys() -> impl IntoView {
                         <input type="checkbox" checked=has_shortcuts() on:change:target=move |event| set_shortcuts(event.target().checked())/>
                         <span>{text::KEYS_ON}</span>
                     </label>
-                })}
+                }.into_any())}
                 <div class="dialog-buttons">
                     <button type="submit" class="button" autofocus=true>{text::CLOSE}</button>
                 </div>

@@ -10,6 +10,7 @@ use super::{
     icon::icon,
     moment::moment,
     object_name::{object_link, object_name_short},
+    rows::rows,
     state_badge::state_badge,
 };
 use crate::{
@@ -50,8 +51,9 @@ pub fn List(
         shown.retain(|(_, uids)| !uids.is_empty());
         shown
     });
-    let lanes =
-        move || shown.with(|shown| shown.iter().map(|(lane, _)| lane.clone()).collect::<Vec<_>>());
+    let lanes = Memo::new(move |_| {
+        shown.with(|shown| shown.iter().map(|(lane, _)| lane.clone()).collect::<Vec<_>>())
+    });
     let count =
         move || groups.with(|groups| groups.iter().map(|(_, uids)| uids.len()).sum::<usize>());
     view! {
@@ -67,15 +69,13 @@ pub fn List(
                             <th scope="col" class="wide">{text::COLUMN_STANDING}</th>
                         </tr>
                     </thead>
-                    <For each=lanes key=Lane::clone let:lane>
-                        {group(scene, address, shown, lane)}
-                    </For>
+                    {rows(lanes, lane_key, move |lane| Some(group(scene, address, shown, lane)))}
                 </table>
             </div>
             {move || (count() == 0).then(super::empty::nothing_matches)}
             {move || (count() > most()).then(|| view! {
                 <a class="button" href=address.to_all()>{text::show_all(count() - most())}</a>
-            })}
+            }.into_any())}
         </div>
     }
 }
@@ -99,6 +99,11 @@ fn groups<'a>(cards: impl Iterator<Item = &'a ObjectCard>) -> Vec<(Lane, Vec<Uid
     groups
 }
 
+/// A lane's key: no name of a namespace begins like the other two.
+fn lane_key(lane: &Lane) -> String {
+    lane_name(lane)
+}
+
 /// A lane's name.
 pub fn lane_name(lane: &Lane) -> String {
     match lane {
@@ -113,7 +118,7 @@ fn group(
     address: Address,
     shown: Memo<Vec<(Lane, Vec<Uid>)>>,
     lane: Lane,
-) -> impl IntoView {
+) -> AnyView {
     let name = lane_name(&lane);
     let uids = Memo::new(move |_| {
         shown.with(|shown| {
@@ -126,14 +131,13 @@ fn group(
             <tr class="group">
                 <th colspan="5" scope="rowgroup">{name} <span class="count">{move || uids.with(Vec::len)}</span></th>
             </tr>
-            <For each=move || uids.get() key=Uid::clone let:uid>
-                {scene.object(&uid).map(|card| row(scene, address, card))}
-            </For>
+            {rows(uids, Uid::to_string, move |uid| Some(row(scene, address, scene.object(&uid)?)))}
         </tbody>
     }
+    .into_any()
 }
 
-fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> impl IntoView {
+fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> AnyView {
     let first = card.get_untracked();
     let card = RwSignal::from(card);
     let uid = StoredValue::new(first.uid.clone());
@@ -148,14 +152,15 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> impl In
     };
     view! {
         <tr class:fresh=move || uid.with_value(|uid| scene.is_marked(uid))>
-            <th scope="row">{object_link(object_name_short(&first.object).into_any(), &first.uid, address)}</th>
+            <th scope="row">{object_link(object_name_short(&first.object), &first.uid, address)}</th>
             <td>{move || {
                 let state = card.with(|card| card.state);
                 (state != State::Present).then(|| state_badge(state))
             }}</td>
             <td class="number">{move || card.with(|card| card.wave.map_or(text::NONE.to_owned(), |wave| wave.to_string()))}</td>
             <td class="when">{move || card.with(|card| card.since.map(moment))}</td>
-            <td class="wide standing">{membership}</td>
+            <td class="wide standing">{move || membership()}</td>
         </tr>
     }
+    .into_any()
 }

@@ -7,17 +7,19 @@ use leptos::prelude::*;
 use crate::{state::clock::Clock, text};
 
 /// The age of the moment.
-pub fn moment(at: Timestamp) -> impl IntoView {
+pub fn moment(at: Timestamp) -> AnyView {
     let clock = expect_context::<Clock>();
     let shown = clock.since_untracked(at).map_or_else(|| text::absolute(at), text::ago);
     view! {
         <time datetime=format!("{at:.0}") title=text::absolute(at) data-at=at.as_millisecond() data-relative="">{shown}</time>
     }
+    .into_any()
 }
 
 /// The time of day, with the date where the day is not today.
-pub fn time_of_day(at: Timestamp) -> impl IntoView {
+pub fn time_of_day(at: Timestamp) -> AnyView {
     view! {
         <time datetime=format!("{at:.0}") title=text::absolute(at) data-at=at.as_millisecond()>{text::time_of_day(at)}</time>
     }
+    .into_any()
 }

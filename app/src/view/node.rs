@@ -45,7 +45,7 @@ pub fn node(
     counts: Signal<(usize, usize)>,
     around: Around,
     choose: Callback<Uid>,
-) -> impl IntoView {
+) -> AnyView {
     let first = card.get_untracked();
     let card = RwSignal::from(card);
     let state = Memo::new(move |_| card.with(|card| card.state));
@@ -146,8 +146,9 @@ pub fn node(
                 ></use>
                 {move || (kept.get() && state.get() != State::Kept).then(|| view! {
                     <use href=format!("{ICONS}#icon-lock") class="node-lock" x=WIDE - 25 y="10" width="13" height="13"></use>
-                })}
+                }.into_any())}
             </g>
         </g>
     }
+    .into_any()
 }

@@ -7,22 +7,22 @@ use super::icon;
 use crate::{navigation::address::Address, state::subscription, text};
 
 /// Icon, kind, and path.
-pub fn object_name(object: &ObjectRef) -> impl IntoView + use<> {
+pub fn object_name(object: &ObjectRef) -> AnyView {
     named(object, &text::path(object), text::LONGEST)
 }
 
 /// Icon, kind, and path, however long: a tooltip can neither be copied nor opened on a phone.
-pub fn object_name_whole(object: &ObjectRef) -> impl IntoView + use<> {
+pub fn object_name_whole(object: &ObjectRef) -> AnyView {
     named(object, &text::path(object), usize::MAX)
 }
 
 /// Icon, kind, and name without the namespace, where that is said elsewhere.
-pub fn object_name_short(object: &ObjectRef) -> impl IntoView + use<> {
+pub fn object_name_short(object: &ObjectRef) -> AnyView {
     named(object, &object.name, text::LONGEST)
 }
 
 /// A name that selects its object.
-pub fn object_link(name: AnyView, uid: &Uid, address: Address) -> impl IntoView + use<> {
+pub fn object_link(name: AnyView, uid: &Uid, address: Address) -> AnyView {
     let (uid, own) = (uid.clone(), uid.clone());
     view! {
         <a
@@ -37,9 +37,10 @@ pub fn object_link(name: AnyView, uid: &Uid, address: Address) -> impl IntoView 
             data-noscroll="noscroll"
         >{name}</a>
     }
+    .into_any()
 }
 
-fn named(object: &ObjectRef, name: &str, most: usize) -> impl IntoView + use<> {
+fn named(object: &ObjectRef, name: &str, most: usize) -> AnyView {
     let kind = text::visible(&object.kind);
     let whole = text::visible(name);
     let name = text::shortened(&whole, most);
@@ -50,4 +51,5 @@ fn named(object: &ObjectRef, name: &str, most: usize) -> impl IntoView + use<> {
             <span class="object-text"><span class="object-kind">{kind}</span> " " <bdi class="object-path">{name}</bdi></span>
         </span>
     }
+    .into_any()
 }

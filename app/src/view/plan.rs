@@ -15,7 +15,7 @@ use super::{
 use crate::text;
 
 /// All of it. What is terminating already when the plan is shown is said to be so.
-pub fn plan_view(plan: &Plan, terminating: &Terminating) -> impl IntoView + use<> {
+pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
     // How many volumes have one of these fates, and their sizes.
     let sum = |fates: &[Fate]| {
         let mut count = 0;
@@ -44,17 +44,18 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> impl IntoView + use<
                 {icon("state-unknown")}
                 <div><strong>{text::plan_blind(&plan.hidden.join(", "))}</strong><p>{text::BLIND_MEANS}</p></div>
             </div>
-        }
+        }.into_any()
     });
-    let nothing = plan.steps.is_empty().then(|| {
-        view! { <p class="quiet">{text::NOTHING_TO_DO}</p> }
-    });
+    let nothing = plan
+        .steps
+        .is_empty()
+        .then(|| view! { <p class="quiet">{text::NOTHING_TO_DO}</p> }.into_any());
     let all = plan.steps.len() + plan.kept.len() + plan.left_to_cluster.len();
     let namespaces = plan.steps.iter().filter(|step| step.kind.is("", "Namespace"));
     let namespaces: Vec<String> =
         namespaces.map(|step| text::isolated(&step.object.name)).collect();
     let namespaces = (!namespaces.is_empty()).then(|| {
-        view! { <p class="plan-namespaces">{icon("kind-namespace")} " " {text::namespaces_go(&namespaces)}</p> }
+        view! { <p class="plan-namespaces">{icon("kind-namespace")} " " {text::namespaces_go(&namespaces)}</p> }.into_any()
     });
     let left_to_cluster = (!plan.left_to_cluster.is_empty()).then(|| {
         view! {
@@ -63,7 +64,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> impl IntoView + use<
                 <p class="lead">{text::LEFT_LEAD}</p>
                 {names(&plan.left_to_cluster)}
             </section>
-        }
+        }.into_any()
     });
     let given_up = (!plan.given_up.is_empty()).then(|| {
         let rows = plan.given_up.iter().map(|it| {
@@ -101,9 +102,10 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> impl IntoView + use<
         </section>
         {left_to_cluster}
     }
+    .into_any()
 }
 
-fn total(figure: String, label: &'static str, more: String, class: &'static str) -> impl IntoView {
+fn total(figure: String, label: &'static str, more: String, class: &'static str) -> AnyView {
     view! {
         <div class=format!("total {class}")>
             <span class="total-figure">{figure}</span>
@@ -111,10 +113,11 @@ fn total(figure: String, label: &'static str, more: String, class: &'static str)
             <span class="total-more">{more}</span>
         </div>
     }
+    .into_any()
 }
 
 /// Every volume that is concerned, destroyed ones first.
-fn data(fates: &[DataFate], hidden: bool) -> impl IntoView + use<> {
+fn data(fates: &[DataFate], hidden: bool) -> AnyView {
     let mut fates = fates.to_vec();
     fates.sort_by(|a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
     let none =
@@ -139,13 +142,15 @@ fn data(fates: &[DataFate], hidden: bool) -> impl IntoView + use<> {
                     <span class="quote">{data.source.clone()}</span>
                 </li>
             }
+            .into_any()
         })
         .collect_view();
     view! {
         <section aria-labelledby="data-title">
             <h2 id="data-title">{text::DATA_TITLE}</h2>
-            {none.then(|| view! { <p class="quiet">{text::NO_DATA_DESTROYED}</p> })}
+            {none.then(|| view! { <p class="quiet">{text::NO_DATA_DESTROYED}</p> }.into_any())}
             <ul class="plan-data-list">{rows}</ul>
         </section>
     }
+    .into_any()
 }

@@ -76,6 +76,7 @@ pub fn RunHead(
                 <Guarded label busy act=turn/>
                 <Guarded label=text::STOP busy act=stop class="danger"/>
             }
+            .into_any()
         })
     };
     let class = move || match state.get() {
@@ -90,9 +91,9 @@ pub fn RunHead(
         <div class="run-head">
             <div class="run-head-line">
                 <h1>{move || text::run_title(&card.with(|card| text::isolated(card.unit.as_str())), state.get())}</h1>
-                <span class=class>{badge}</span>
+                <span class=class>{move || badge()}</span>
                 <span class="grow"></span>
-                <div class="tools">{buttons}</div>
+                <div class="tools">{move || buttons()}</div>
             </div>
             <div class="run-head-line run-head-figures">
                 <div class="run-head-progress">
@@ -103,23 +104,23 @@ pub fn RunHead(
                     ></progress>
                     <span>{move || text::gone_of(gone(), total())}</span>
                 </div>
-                {time}
+                {move || time()}
                 <a href="#kept-title" rel="external">{move || text::to_keep(card.with(|card| card.kept))}</a>
                 {move || card.with(|card| (card.left_to_cluster > 0).then(|| view! {
                     <a href="#left-title" rel="external">{text::left_to_cluster(card.left_to_cluster)}</a>
-                }))}
+                }.into_any()))}
                 {move || (attention.get() > 0).then(|| view! {
                     <a class="attention-count" href="#attention" rel="external">
                         {icon("state-stuck")} {text::attention(attention.get())}
                     </a>
-                })}
+                }.into_any())}
                 <span class="quiet">{move || card.with(|card| {
-                    let ended = card.ended.map(|ended| view! { " · " {text::ENDED} " " {moment(ended)} });
+                    let ended = card.ended.map(|ended| view! { " · " {text::ENDED} " " {moment(ended)} }.into_any());
                     let recovered = (card.recovered > 0).then(|| format!(" · {}", text::recovered(card.recovered)));
                     view! {
                         {text::STARTED} " " {moment(card.started)} " " {text::by(&card.by)} {ended} {recovered}
                         " · " <a href=address::plan(&card.unit, &card.plan)>{text::SEE_PLAN}</a>
-                    }
+                    }.into_any()
                 })}</span>
             </div>
             <Stop scene open=stopping busy order/>

@@ -7,7 +7,7 @@ use super::{moment::moment, state_bar::state_bar};
 use crate::{navigation::address, text};
 
 /// The row.
-pub fn run_row(card: &RunCard) -> impl IntoView + use<> {
+pub fn run_row(card: &RunCard) -> AnyView {
     let gone = card.counts.get(&State::Gone).copied().unwrap_or_default();
     let ended = card.state.is_ended();
     view! {
@@ -19,4 +19,5 @@ pub fn run_row(card: &RunCard) -> impl IntoView + use<> {
             <span class="quiet">{text::STARTED} " " {moment(card.started)} " " {text::by(&card.by)}</span>
         </li>
     }
+    .into_any()
 }

@@ -29,6 +29,7 @@ pub fn ShapeSwitch(
                 {icon(symbol)} {label}
             </a>
         }
+        .into_any()
     };
     view! {
         <nav class=move || if address.shape.get().or(otherwise).is_none() { "segments auto" } else { "segments" } aria-label=text::VIEW>

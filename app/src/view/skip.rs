@@ -39,25 +39,30 @@ pub fn Skip(
         let step = card()?;
         let (behind, reach) = scene
             .read(|records| (behind(scene::steps(records), step.id), Progress::of(&step, records)));
-        let names =
-            behind.iter().take(NAMED).map(|step| view! { <li>{object_name(&step.object)}</li> });
+        let names = behind
+            .iter()
+            .take(NAMED)
+            .map(|step| view! { <li>{object_name(&step.object)}</li> }.into_any());
         let names = names.collect_view();
         let more = behind.len().saturating_sub(NAMED);
-        Some(view! {
-            <p>{text::skip_means(reach)}</p>
-            <p class="stop-counts">{text::skip_behind(behind.len())}</p>
-            <ul class="evidence" hidden=behind.is_empty()>
-                {names}
-                {(more > 0).then(|| view! { <li>{text::more(more)}</li> })}
-            </ul>
-        })
+        Some(
+            view! {
+                <p>{text::skip_means(reach)}</p>
+                <p class="stop-counts">{text::skip_behind(behind.len())}</p>
+                <ul class="evidence" hidden=behind.is_empty()>
+                    {names}
+                    {(more > 0).then(|| view! { <li>{text::more(more)}</li> }.into_any())}
+                </ul>
+            }
+            .into_any(),
+        )
     };
     let act = Callback::new(move |()| {
         if let Some(step) = asked.get_untracked() {
             skip.run(step);
         }
     });
-    view! { <Ask open id="skip-title" title label=text::SKIP_NOW busy act>{what}</Ask> }
+    view! { <Ask open id="skip-title" title label=text::SKIP_NOW busy act>{move || what()}</Ask> }
 }
 
 /// The steps that are left out with this one: those that wait for it, those that wait for them, and so on; with a volume

@@ -7,7 +7,7 @@ use super::icon;
 use crate::text;
 
 /// The badge of a state.
-pub fn state_badge(state: State) -> impl IntoView {
+pub fn state_badge(state: State) -> AnyView {
     let name = icon::of_state(state);
     view! {
         <span class=format!("state {name}") title=text::state_means(state)>
@@ -15,4 +15,5 @@ pub fn state_badge(state: State) -> impl IntoView {
             <span class="state-word">{text::state(state)}</span>
         </span>
     }
+    .into_any()
 }

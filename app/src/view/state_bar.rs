@@ -9,7 +9,7 @@ use super::icon;
 use crate::{navigation::address::Address, state::mark, text};
 
 /// The bar and its words, worst first.
-pub fn state_bar(counts: &Counts) -> impl IntoView + use<> {
+pub fn state_bar(counts: &Counts) -> AnyView {
     let total = counts.values().sum::<usize>().max(1);
     let mut sum = 0;
     let parts = worst_first(counts)
@@ -19,7 +19,7 @@ pub fn state_bar(counts: &Counts) -> impl IntoView + use<> {
             sum += count;
             let width = sum * 1000 / total - x;
             let class = format!("bar-part {}", icon::of_state(state));
-            view! { <rect class=class x=x y="0" width=width height="8"></rect> }
+            view! { <rect class=class x=x y="0" width=width height="8"></rect> }.into_any()
         })
         .collect_view();
     view! {
@@ -28,14 +28,15 @@ pub fn state_bar(counts: &Counts) -> impl IntoView + use<> {
             {state_words(counts)}
         </div>
     }
+    .into_any()
 }
 
 /// The words alone; no list where there is no word for it.
-pub fn state_words(counts: &Counts) -> impl IntoView + use<> {
+pub fn state_words(counts: &Counts) -> AnyView {
     let mut named = worst_first(counts);
     named.retain(|(state, _)| *state != State::Present);
     if named.is_empty() {
-        return None;
+        return ().into_any();
     }
     let words = named
         .into_iter()
@@ -47,17 +48,14 @@ pub fn state_words(counts: &Counts) -> impl IntoView + use<> {
                     <span class="state-word">{text::state_count(state, count)}</span>
                 </li>
             }
+            .into_any()
         })
         .collect_view();
-    Some(view! { <ul class="state-words">{words}</ul> })
+    view! { <ul class="state-words">{words}</ul> }.into_any()
 }
 
 /// The words as links that filter by a state; `say` is what a link says of its state and number.
-pub fn state_links(
-    counts: &Counts,
-    address: Address,
-    say: fn(State, usize) -> String,
-) -> impl IntoView + use<> {
+pub fn state_links(counts: &Counts, address: Address, say: fn(State, usize) -> String) -> AnyView {
     let filter = address.filter();
     let mut shown = worst_first(counts);
     // The calm state is no exception, and the total stands beside it.
@@ -86,9 +84,10 @@ pub fn state_links(
                     </a>
                 </li>
             }
+            .into_any()
         })
         .collect_view();
-    view! { <ul class="state-words">{links}</ul> }
+    view! { <ul class="state-words">{links}</ul> }.into_any()
 }
 
 fn worst_first(counts: &Counts) -> Vec<(State, usize)> {

@@ -16,7 +16,7 @@ use crate::text;
 pub type Terminating = HashMap<Uid, Timestamp>;
 
 /// The step.
-pub fn step(plan: &Plan, step: &Step, terminating: &Terminating) -> impl IntoView + use<> {
+pub fn step(plan: &Plan, step: &Step, terminating: &Terminating) -> AnyView {
     let namespace = step.object.namespace.as_deref().unwrap_or_default().to_owned();
     let waits = matches!(step.action, StepAction::Await);
     let reasons = match step.after.as_slice() {
@@ -32,10 +32,10 @@ pub fn step(plan: &Plan, step: &Step, terminating: &Terminating) -> impl IntoVie
         .into_any(),
     };
     let since = terminating.get(&step.uid).map(|at| {
-        view! { <p class="step-terminating">{icon("state-terminating")} " " {text::TERMINATING_SINCE} " " {moment(*at)}</p> }
+        view! { <p class="step-terminating">{icon("state-terminating")} " " {text::TERMINATING_SINCE} " " {moment(*at)}</p> }.into_any()
     });
     let finalizers = (!step.finalizers.is_empty()).then(|| {
-        view! { <p class="step-finalizers">{icon("icon-hook")} {step.finalizers.join(", ")}</p> }
+        view! { <p class="step-finalizers">{icon("icon-hook")} {step.finalizers.join(", ")}</p> }.into_any()
     });
     view! {
         <li class="step-card" class:step-awaited=waits id=format!("step-{}", step.id)>
@@ -49,9 +49,10 @@ pub fn step(plan: &Plan, step: &Step, terminating: &Terminating) -> impl IntoVie
             {finalizers}
         </li>
     }
+    .into_any()
 }
 
-fn blocker(plan: &Plan, blocker: &Blocker) -> impl IntoView + use<> {
+fn blocker(plan: &Plan, blocker: &Blocker) -> AnyView {
     let said = plan
         .step(blocker.step)
         .map(|before| text::blocker(&before.object, blocker))
@@ -67,4 +68,5 @@ fn blocker(plan: &Plan, blocker: &Blocker) -> impl IntoView + use<> {
             {reasons}
         </p>
     }
+    .into_any()
 }

@@ -13,6 +13,7 @@ use super::{
     empty::nothing_matches,
     moment::time_of_day,
     object_name::{object_link, object_name},
+    rows::rows,
     state_badge::state_badge,
 };
 use crate::{
@@ -52,17 +53,12 @@ pub fn Steps(
         })
     };
     let (open, gone) = (Memo::new(move |_| part_of(false)), Memo::new(move |_| part_of(true)));
-    let rows = move |ids: Memo<Vec<StepId>>| {
-        let shown = move || {
+    let body = move |ids: Memo<Vec<StepId>>| {
+        let shown = Memo::new(move |_| {
             let most = if address.all.get().is_some() { usize::MAX } else { FIRST };
             ids.get().into_iter().take(most).collect::<Vec<_>>()
-        };
-        view! {
-            <For each=shown key=|id| *id let:id>
-                {scene.step(id).map(|card| row(scene, address, card))}
-            </For>
-        }
-        .into_any()
+        });
+        rows(shown, StepId::to_string, move |id| Some(row(scene, address, scene.step(id)?)))
     };
     let hidden = move || match address.all.get() {
         Some(_) => 0,
@@ -76,15 +72,15 @@ pub fn Steps(
     // When nothing else is left to show, or somebody looks for something, nothing is folded away.
     let unfolded = Memo::new(move |_| !has_open.get() || !address.filter().is_empty());
     view! {
-        {move || has_open.get().then(|| table(rows(open)))}
+        {move || has_open.get().then(|| table(body(open)))}
         {move || has_gone.get().then(|| view! {
             <details class="steps-gone" open=move || unfolded.get()>
                 <summary>{move || text::gone_objects(gone.with(Vec::len))}</summary>
-                {table(rows(gone))}
+                {table(body(gone))}
             </details>
-        })}
+        }.into_any())}
         {move || (!has_open.get() && !has_gone.get()).then(nothing_matches)}
-        {move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> })}
+        {move || (hidden() > 0).then(|| view! { <a class="button" href=address.to_all()>{text::show_all(hidden())}</a> }.into_any())}
     }
 }
 
@@ -100,7 +96,7 @@ fn part(state: State) -> u8 {
     }
 }
 
-fn table(rows: AnyView) -> impl IntoView {
+fn table(rows: AnyView) -> AnyView {
     view! {
         <div class="table-frame">
             <table class="steps">
@@ -118,9 +114,10 @@ fn table(rows: AnyView) -> impl IntoView {
             </table>
         </div>
     }
+    .into_any()
 }
 
-fn row(scene: Scene, address: Address, card: ArcRwSignal<StepCard>) -> impl IntoView {
+fn row(scene: Scene, address: Address, card: ArcRwSignal<StepCard>) -> AnyView {
     let first = card.get_untracked();
     let card = RwSignal::from(card);
     let waits = move || {
@@ -149,11 +146,12 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<StepCard>) -> impl Into
             class:fresh=move || card.with(|card| scene.is_marked(&card.uid))
         >
             <td class="number">{first.wave}</td>
-            <th scope="row">{object_link(object_name(&first.object).into_any(), &first.uid, address)}</th>
+            <th scope="row">{object_link(object_name(&first.object), &first.uid, address)}</th>
             <td>{move || state_badge(card.with(|card| card.state))}</td>
-            <td class="waits">{waits}</td>
+            <td class="waits">{move || waits()}</td>
             <td class="when">{move || card.with(|card| card.requested.map(time_of_day))}</td>
             <td class="when">{move || card.with(|card| card.gone.map(time_of_day))}</td>
         </tr>
     }
+    .into_any()
 }

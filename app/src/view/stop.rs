@@ -41,14 +41,17 @@ pub fn Stop(
         let unsure = Some(count(Progress::Open)).filter(|unsure| *unsure > 0).map(text::stop_open);
         let foreign =
             Some(count(Progress::Foreign)).filter(|foreign| *foreign > 0).map(text::stop_foreign);
-        Some(view! { <p class="stop-counts">{counts}</p> <p>{foreign}</p> <p>{unsure}</p> })
+        Some(
+            view! { <p class="stop-counts">{counts}</p> <p>{foreign}</p> <p>{unsure}</p> }
+                .into_any(),
+        )
     };
     let title = Signal::stored(text::STOP_TITLE.to_owned());
     let act = Callback::new(move |()| order.run(RunCommand::Stop));
     view! {
         <Ask open id="stop-title" title label=text::STOP_NOW busy act>
             <p>{text::STOP_LEAD}</p>
-            {left}
+            {move || left()}
         </Ask>
     }
 }

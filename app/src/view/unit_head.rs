@@ -45,10 +45,10 @@ impl Tally {
 }
 
 /// How it was found, its size, its states, and the run that concerns it.
-pub fn unit_head(card: &UnitCard, tally: &Tally, address: Address) -> impl IntoView + use<> {
+pub fn unit_head(card: &UnitCard, tally: &Tally, address: Address) -> AnyView {
     let total = tally.delete + tally.keep + tally.leave;
     let run = card.run.as_ref().map(|run| {
-        view! { <a class="chip chip-run" href=address::run(run)>{icon("icon-run")} {text::RUN} " " {run.to_string()}</a> }
+        view! { <a class="chip chip-run" href=address::run(run)>{icon("icon-run")} {text::RUN} " " {run.to_string()}</a> }.into_any()
     });
     let filter = |word: &'static str, said: String, hint: &'static str| {
         view! {
@@ -60,6 +60,7 @@ pub fn unit_head(card: &UnitCard, tally: &Tally, address: Address) -> impl IntoV
                 data-noscroll="noscroll"
             >{said}</a>
         }
+        .into_any()
     };
     view! {
         <div class="unit-head">
@@ -72,4 +73,5 @@ pub fn unit_head(card: &UnitCard, tally: &Tally, address: Address) -> impl IntoV
             {run}
         </div>
     }
+    .into_any()
 }

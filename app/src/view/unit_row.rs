@@ -7,7 +7,7 @@ use super::{moment::moment, state_bar::state_bar};
 use crate::{navigation::address, text};
 
 /// The row.
-pub fn unit_row(card: &UnitCard) -> impl IntoView + use<> {
+pub fn unit_row(card: &UnitCard) -> AnyView {
     let total: usize = card.counts.values().sum();
     let (namespaces, all) = match card.namespaces.len() {
         0..=3 => (card.namespaces.join(", "), None),
@@ -16,10 +16,9 @@ pub fn unit_row(card: &UnitCard) -> impl IntoView + use<> {
             Some(card.namespaces.join(", ")),
         ),
     };
-    let run = card
-        .run
-        .as_ref()
-        .map(|run| view! { <a href=address::run(run)>{text::RUN} " " {run.to_string()}</a> });
+    let run = card.run.as_ref().map(|run| {
+        view! { <a href=address::run(run)>{text::RUN} " " {run.to_string()}</a> }.into_any()
+    });
     let shared = if card.shared == 0 { text::NONE.to_owned() } else { card.shared.to_string() };
     view! {
         <tr>
@@ -33,4 +32,5 @@ pub fn unit_row(card: &UnitCard) -> impl IntoView + use<> {
             <td class="open-run">{run}</td>
         </tr>
     }
+    .into_any()
 }

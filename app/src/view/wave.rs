@@ -7,7 +7,7 @@ use super::step::{Terminating, step};
 use crate::text;
 
 /// The column.
-pub fn wave(plan: &Plan, number: u32, terminating: &Terminating) -> impl IntoView + use<> {
+pub fn wave(plan: &Plan, number: u32, terminating: &Terminating) -> AnyView {
     let steps: Vec<_> = plan
         .steps
         .iter()
@@ -23,4 +23,5 @@ pub fn wave(plan: &Plan, number: u32, terminating: &Terminating) -> impl IntoVie
             <ol>{steps}</ol>
         </section>
     }
+    .into_any()
 }
