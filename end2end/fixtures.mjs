@@ -97,6 +97,8 @@ export async function signIn(page, link) {
 	await page.goto(link);
 	await expect(page.getByRole('heading', { name: 'Units', level: 1 })).toBeVisible();
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	// Before that no plan can be made.
+	await expect(page.getByText('Still reading the cluster')).toBeHidden();
 }
 
 /** Creates a sign-in link for another browser. @param {import('@playwright/test').Page} page */

@@ -242,7 +242,7 @@ fn check_build(build: &str) {
 #[derive(Deserialize)]
 struct Ping {
     /// The cluster's time.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
+    #[serde(with = "teardown::millis::required")]
     now: Timestamp,
 }
 

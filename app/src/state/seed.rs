@@ -15,7 +15,7 @@ pub struct PageSeed {
     /// Why the page has nothing to show, as a code.
     pub refusal: Option<String>,
     /// The cluster's time when the server rendered.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
+    #[serde(with = "teardown::millis::required")]
     pub now: Timestamp,
     /// The name of the build; another name means that the server serves another build.
     pub build: String,

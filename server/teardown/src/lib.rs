@@ -7,6 +7,7 @@
 //! decision at a time, and [`message`] has the messages to the browser.
 #![warn(missing_docs)]
 
+pub mod millis;
 pub mod labels;
 pub mod selector;
 pub mod object;

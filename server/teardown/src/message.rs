@@ -221,7 +221,7 @@ pub struct UnitCard {
     /// The number of its members that other units use.
     pub shared: usize,
     /// The newest creation among its members.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
+    #[serde(with = "crate::millis::optional")]
     pub newest: Option<Timestamp>,
     /// The open run that concerns it.
     pub run: Option<RunId>,
@@ -254,12 +254,12 @@ pub struct ObjectCard {
     /// Its state.
     pub state: State,
     /// The time since which it has been in that state, if the cluster records it.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
+    #[serde(with = "crate::millis::optional")]
     pub since: Option<Timestamp>,
     /// Its relation to the unit.
     pub membership: Membership,
     /// `metadata.creationTimestamp`.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
+    #[serde(with = "crate::millis::optional")]
     pub created: Option<Timestamp>,
     /// `metadata.deletionTimestamp` and grace.
     pub deletion: Option<crate::object::Deletion>,
@@ -343,7 +343,7 @@ pub struct HiddenKindCard {
     /// The problem.
     pub message: ApiProblem,
     /// The time since which this holds.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
+    #[serde(with = "crate::millis::required")]
     pub since: Timestamp,
 }
 
@@ -361,10 +361,10 @@ pub struct RunCard {
     /// The person who started it.
     pub by: String,
     /// The time when it started.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
+    #[serde(with = "crate::millis::required")]
     pub started: Timestamp,
     /// The time when it ended, if it has.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
+    #[serde(with = "crate::millis::optional")]
     pub ended: Option<Timestamp>,
     /// The number of steps in each state.
     pub counts: Counts,
@@ -393,10 +393,10 @@ pub struct StepCard {
     /// Its state.
     pub state: State,
     /// The time when its DELETE was first sent.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
+    #[serde(with = "crate::millis::optional")]
     pub requested: Option<Timestamp>,
     /// The time when it was proven gone.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
+    #[serde(with = "crate::millis::optional")]
     pub gone: Option<Timestamp>,
     /// The steps it is waiting for now.
     pub waits_for: Vec<StepId>,

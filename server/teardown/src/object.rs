@@ -109,7 +109,7 @@ impl From<Seconds> for Timestamp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deletion {
     /// `metadata.deletionTimestamp`. For a Pod this is the time at which its grace period *ends*.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
+    #[serde(with = "crate::millis::required")]
     pub at: Timestamp,
     /// `metadata.deletionGracePeriodSeconds`, in seconds.
     pub grace: i64,

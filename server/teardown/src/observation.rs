@@ -136,7 +136,7 @@ pub enum AwayCause {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreachable {
     /// The time of the first failure in a row.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
+    #[serde(with = "crate::millis::required")]
     pub since: Timestamp,
     /// The kind of failure.
     #[serde(default)]

@@ -85,7 +85,7 @@ pub struct Plan {
     /// The unit that it tears down.
     pub unit: UnitId,
     /// The time when it was made.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
+    #[serde(with = "crate::millis::required")]
     pub made: Timestamp,
     /// The steps, in an order that respects every edge.
     pub steps: Vec<Step>,

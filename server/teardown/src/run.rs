@@ -433,7 +433,7 @@ pub struct FeedEntry {
     /// Its place in the feed, from 0.
     pub number: u64,
     /// The time of the event.
-    #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
+    #[serde(with = "crate::millis::required")]
     pub at: Timestamp,
     /// The event.
     pub event: FeedEvent,
@@ -446,7 +446,7 @@ pub enum StepProblem {
     /// Its deletion phase takes longer than expected.
     Late {
         /// The time since which it has been in that phase.
-        #[serde(with = "jiff::fmt::serde::timestamp::millisecond::required")]
+        #[serde(with = "crate::millis::required")]
         since: Timestamp,
         /// Finalizers that remain.
         finalizers: Vec<String>,

@@ -1,0 +1,36 @@
+/**
+ * Every application of the sandbox, intact, torn down from the page to its end. An operator that went before the objects whose
+ * finalizers it clears (S4) would leave them, their definition and their namespace for ever.
+ */
+import { Unwind } from './unwind.mjs';
+import { anotherLink, expect, signIn, tearDown, test } from './fixtures.mjs';
+
+/** What others use is kept, so the one that uses it goes after the others. */
+const units = ['consortium', 'shop', 's1', 's2', 's3', 's4', 's5'];
+const last = 'bystander';
+
+test('every application of the sandbox is torn down to its end', async ({ visit }) => {
+	test.setTimeout(240_000);
+	const unwind = await Unwind.before(['--sandbox']);
+	try {
+		const li = await visit();
+		await signIn(li, unwind.link);
+		const sandbox = li.getByRole('group').filter({ hasText: 'nothing real is touched' });
+		await sandbox.getByText('Sandbox.').click();
+		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
+		const finish = async (unit) => {
+			const page = await visit();
+			await signIn(page, await anotherLink(li));
+			await tearDown(page, unit);
+			await expect(page.getByText('Finished', { exact: true }), unit).toBeVisible({ timeout: 120_000 });
+			await page.close();
+		};
+		for (const unit of [...units, last]) await finish(unit);
+		const { snapshot } = await (await li.request.get(`${unwind.origin}/api/units`)).json();
+		const left = snapshot.records.map((record) => record.unit?.id).filter((id) => units.includes(id));
+		// Each shares something with the bystander, and keeps it.
+		expect(left.filter((unit) => /^s\d$/.test(unit))).toEqual([]);
+	} finally {
+		await unwind.stop();
+	}
+});
