@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Area, Graph, Lane, Layout, Node, Place, Route, gap, order::Ordered, place::Placed};
+use super::{
+    Area, Graph, Lane, Layout, Node, Place, Route, gap, map, order::Ordered, place::Placed,
+};
 
 /// Makes the layout of what was placed.
 pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: &Placed) -> Layout {
@@ -15,7 +17,7 @@ pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: &Placed) -> Layout
         };
         (shape.key.clone(), Place { area, rank: ordered.ranks[node] })
     };
-    let nodes: BTreeMap<Arc<str>, Place> = graph.nodes.iter().enumerate().map(place).collect();
+    let nodes = map(graph.nodes.iter().enumerate().map(place));
     let edges = graph
         .edges
         .iter()

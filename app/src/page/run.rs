@@ -1,6 +1,6 @@
 //! `/r/{run}`: a run while it goes on, and what is left of it afterwards.
 
-use std::{cmp::Reverse, time::Duration};
+use std::time::Duration;
 
 use leptos::prelude::*;
 use teardown::{
@@ -11,6 +11,7 @@ use teardown::{
 
 use crate::{
     navigation::address::{Address, Shape},
+    sort::sort,
     state::{
         command::{self, Refusal, RunCommand},
         scene,
@@ -54,7 +55,7 @@ pub fn Run() -> impl IntoView {
     let attention: Memo<Vec<StepCard>> = Memo::new(move |_| {
         let mut steps: Vec<StepCard> = scene
             .read(|records| scene::steps(records).filter(|step| asks(step)).cloned().collect());
-        steps.sort_by_key(|step| (Reverse(step.state.severity()), step.id));
+        sort(&mut steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)));
         steps
     });
     let troubled = Memo::new(move |_| {

@@ -1,7 +1,5 @@
 //! `/`: the units of the cluster, and the runs.
 
-use std::cmp::Reverse;
-
 use leptos::prelude::*;
 use teardown::{
     message::{RunCard, Topic, UnitCard},
@@ -11,6 +9,7 @@ use teardown::{
 
 use crate::{
     navigation::address::{self, Address},
+    sort::sort,
     state::scene,
     text,
     view::rows::rows,
@@ -52,7 +51,9 @@ pub fn Units() -> impl IntoView {
     let runs = Memo::new(move |_| {
         scene.read(|records| {
             let mut runs: Vec<&RunCard> = scene::runs(records).collect();
-            runs.sort_by_key(|run| (run.state.is_ended(), Reverse(run.started)));
+            sort(&mut runs, |a, b| {
+                (a.state.is_ended(), b.started).cmp(&(b.state.is_ended(), a.started))
+            });
             runs.into_iter().map(|run| run.id.clone()).collect::<Vec<RunId>>()
         })
     });

@@ -1,6 +1,6 @@
 //! The visible part of the graph and its scale: the scroller, and the effect of wheels and fingers on it.
 
-use std::{cmp::Ordering, collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use leptos::{html, prelude::*};
 use teardown::object::Uid;
@@ -112,12 +112,12 @@ impl Camera {
     /// Scrolls to all of these cards, or to the first of them where they do not fit.
     fn reveal_all(self, uids: &HashSet<Uid>) {
         let Some(seen) = self.seen() else { return };
-        let mut areas: Vec<Area> = self.drawing.with_untracked(|drawing| {
+        let areas: Vec<Area> = self.drawing.with_untracked(|drawing| {
             let found = drawing.places().filter(|(uid, _)| uids.contains(uid));
             found.map(|(_, place)| place.area).collect()
         });
-        areas.sort_by(|a, b| (a.x, a.y).partial_cmp(&(b.x, b.y)).unwrap_or(Ordering::Equal));
-        let Some(first) = areas.first().copied() else { return };
+        let leftmost = areas.iter().min_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+        let Some(first) = leftmost.copied() else { return };
         let all = areas.iter().fold(first, |all, area| {
             let (x, y) = (all.x.min(area.x), all.y.min(area.y));
             Area {

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     navigation::address::Address,
+    sort::sort,
     state::{
         keyboard::is_command,
         scene::{self, Scene},
@@ -46,7 +47,7 @@ pub fn Drawer(
             None => view! { <p class="quiet">{text::SELECTED_GONE}</p> }.into_any(),
             Some(card) => {
                 let edges = scene.read_members(|records| edges_of(records, &card.uid));
-                details(&card, &edges, address).into_any()
+                details(&card, &edges, address)
             }
         };
         Some(view! {
@@ -73,7 +74,7 @@ pub fn Drawer(
         });
         on_cleanup(move || listener.remove());
     });
-    body
+    view! { {move || body()} }
 }
 
 /// The object in trouble after, or before, the selected one; worst first, and round.
@@ -84,7 +85,7 @@ fn in_trouble(scene: Scene, selected: Option<&Uid>, forwards: bool) -> Option<Ui
             found.map(|card| (card.state, card.uid.clone())).collect()
         })
     });
-    cards.sort_by(|a, b| (b.0.severity(), &a.1).cmp(&(a.0.severity(), &b.1)));
+    sort(&mut cards, |a, b| (b.0.severity(), &a.1).cmp(&(a.0.severity(), &b.1)));
     let last = cards.len().checked_sub(1)?;
     let at = cards.iter().position(|(_, uid)| Some(uid) == selected);
     let next = match (at, forwards) {
@@ -247,9 +248,9 @@ fn row(name: &'static str, value: AnyView) -> AnyView {
 
 fn side(title: &'static str, edges: &[Seen], address: Address) -> AnyView {
     (!edges.is_empty()).then(|| {
-        let contains = |seen: &Seen| seen.edge.kind == EdgeKind::Contains;
         let mut edges = edges.to_vec();
-        edges.sort_by(|a, b| {
+        sort(&mut edges, |a, b| {
+            let contains = |seen: &Seen| seen.edge.kind == EdgeKind::Contains;
             (contains(a), &a.other.kind, &a.other.name).cmp(&(contains(b), &b.other.kind, &b.other.name))
         });
         let count = edges.len();
@@ -263,6 +264,7 @@ fn side(title: &'static str, edges: &[Seen], address: Address) -> AnyView {
                 <details><summary>{text::more(more)}</summary><ul class="drawer-edges">{list(rest)}</ul></details>
             }.into_any()).into_any()}
         }
+        .into_any()
     })
     .into_any()
 }

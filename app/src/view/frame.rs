@@ -172,12 +172,10 @@ fn arrive() {
 #[component]
 fn SignOut(sign_out: fn()) -> impl IntoView {
     let connection = expect_context::<Connection>();
-    move || {
-        connection.is_signed_in().then(|| {
-            view! {
-                <button type="button" class="tool wide" on:click=move |_| sign_out()>{text::SIGN_OUT}</button>
-            }.into_any()
-        })
+    view! {
+        {move || connection.is_signed_in().then(|| view! {
+            <button type="button" class="tool wide" on:click=move |_| sign_out()>{text::SIGN_OUT}</button>
+        }.into_any())}
     }
 }
 

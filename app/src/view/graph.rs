@@ -3,7 +3,6 @@
 //! in the document; far away cards become blocks.
 
 use std::{
-    cmp::Reverse,
     collections::{HashMap, HashSet},
     sync::Arc,
 };
@@ -23,6 +22,7 @@ use super::{
     list::lane_name,
     node::{Around, node},
     rows::rows,
+    state_bar::worst_first,
 };
 use crate::{
     layout::{Area, Place},
@@ -366,12 +366,9 @@ fn lanes(scene: Scene, drawing: &Drawing, choose: Callback<Uid>) -> AnyView {
 
 /// `2 stuck · 41 gone · 57 objects`.
 fn roll_up(counts: &Counts) -> String {
-    let mut parts: Vec<(State, usize)> =
-        counts.iter().map(|(state, count)| (*state, *count)).collect();
-    parts.retain(|(state, _)| *state != State::Present);
-    parts.sort_by_key(|(state, _)| Reverse(state.severity()));
+    let parts = worst_first(counts).into_iter().filter(|(state, _)| *state != State::Present);
     let mut words: Vec<String> =
-        parts.into_iter().take(3).map(|(state, count)| text::state_count(state, count)).collect();
+        parts.take(3).map(|(state, count)| text::state_count(state, count)).collect();
     words.push(text::objects(counts.values().sum()));
     words.join(" · ")
 }

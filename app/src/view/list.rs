@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     navigation::address::Address,
+    sort::sort,
     state::drawing::Lane,
     state::scene::{self, Records, Scene},
     text,
@@ -82,11 +83,11 @@ pub fn List(
 
 fn groups<'a>(cards: impl Iterator<Item = &'a ObjectCard>) -> Vec<(Lane, Vec<Uid>)> {
     let mut cards: Vec<(Lane, &ObjectCard)> = cards.map(|card| (Lane::of(card), card)).collect();
-    let wave = |card: &ObjectCard| card.wave.unwrap_or(u32::MAX);
-    cards.sort_by(|(lane, a), (other, b)| {
+    sort(&mut cards, |(lane, a), (other, b)| {
         let by_name = || {
             (&a.object.kind, &a.object.name, &a.uid).cmp(&(&b.object.kind, &b.object.name, &b.uid))
         };
+        let wave = |card: &ObjectCard| card.wave.unwrap_or(u32::MAX);
         lane.cmp(other).then(wave(a).cmp(&wave(b))).then_with(by_name)
     });
     let mut groups: Vec<(Lane, Vec<Uid>)> = Vec::new();

@@ -12,7 +12,7 @@ use super::{
     step::Terminating,
     wave::wave,
 };
-use crate::text;
+use crate::{sort::sort, text};
 
 /// All of it. What is terminating already when the plan is shown is said to be so.
 pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
@@ -68,7 +68,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
     });
     let given_up = (!plan.given_up.is_empty()).then(|| {
         let rows = plan.given_up.iter().map(|it| {
-            view! { <li>{text::given_up(it)} " " <span class="quote">{text::reason(&it.reason)}</span></li> }
+            view! { <li>{text::given_up(it)} " " <span class="quote">{text::reason(&it.reason)}</span></li> }.into_any()
         });
         view! {
             <section aria-labelledby="given-up-title">
@@ -77,6 +77,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
                 <ul class="kept-names">{rows.collect_view()}</ul>
             </section>
         }
+        .into_any()
     });
     view! {
         <div class="totals">
@@ -119,7 +120,7 @@ fn total(figure: String, label: &'static str, more: String, class: &'static str)
 /// Every volume that is concerned, destroyed ones first.
 fn data(fates: &[DataFate], hidden: bool) -> AnyView {
     let mut fates = fates.to_vec();
-    fates.sort_by(|a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
+    sort(&mut fates, |a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
     let none =
         !hidden && fates.iter().all(|data| !matches!(data.fate, Fate::Destroyed | Fate::Unknown));
     let rows = fates

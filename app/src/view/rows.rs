@@ -11,7 +11,8 @@ struct Row {
     draw: Box<dyn FnOnce() -> Option<AnyView> + Send>,
 }
 
-/// The rows of these items; an item that nothing is known of has none. A row is drawn once, and stays as long as an item has its key.
+/// The rows of these items; an item that nothing is known of has none. A row is drawn once, and stays as long as an item
+/// has its key.
 pub fn rows<T: Clone + Send + Sync + 'static>(
     items: Memo<Vec<T>>,
     key: fn(&T) -> String,

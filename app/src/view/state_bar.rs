@@ -1,12 +1,10 @@
 //! The number of objects in each state: a stacked bar, and the same in words.
 
-use std::cmp::Reverse;
-
 use leptos::prelude::*;
 use teardown::message::{Counts, State};
 
 use super::icon;
-use crate::{navigation::address::Address, state::mark, text};
+use crate::{navigation::address::Address, sort::sort, state::mark, text};
 
 /// The bar and its words, worst first.
 pub fn state_bar(counts: &Counts) -> AnyView {
@@ -90,10 +88,11 @@ pub fn state_links(counts: &Counts, address: Address, say: fn(State, usize) -> S
     view! { <ul class="state-words">{links}</ul> }.into_any()
 }
 
-fn worst_first(counts: &Counts) -> Vec<(State, usize)> {
+/// The states that occur with their numbers, worst first.
+pub fn worst_first(counts: &Counts) -> Vec<(State, usize)> {
     let mut parts: Vec<(State, usize)> =
         counts.iter().map(|(state, count)| (*state, *count)).collect();
     parts.retain(|(_, count)| *count > 0);
-    parts.sort_by_key(|(state, _)| Reverse(state.severity()));
+    sort(&mut parts, |(a, _), (b, _)| b.severity().cmp(&a.severity()));
     parts
 }

@@ -60,7 +60,7 @@ fn blocker(plan: &Plan, blocker: &Blocker) -> AnyView {
     let reasons = blocker
         .edges
         .iter()
-        .map(|edge| view! { <span class="quote">{text::reason(&edge.reason)}</span> })
+        .map(|edge| view! { <span class="quote">{text::reason(&edge.reason)}</span> }.into_any())
         .collect_view();
     view! {
         <p class="step-reason">

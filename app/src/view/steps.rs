@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     navigation::address::Address,
+    sort::sort,
     state::scene::{self, Records, Scene},
     text,
 };
@@ -42,7 +43,7 @@ pub fn Steps(
                 scene::steps(records).filter(|step| filter.matches(&step.object, step.state));
             let mut steps: Vec<(u8, u32, StepId)> =
                 shown.map(|step| (part(step.state), step.wave, step.id)).collect();
-            steps.sort_unstable();
+            sort(&mut steps, Ord::cmp);
             steps
         })
     });
