@@ -37,7 +37,6 @@ pub mod optional {
     ///
     /// # Errors
     /// The serializer's own.
-    #[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
     pub fn serialize<S: Serializer>(
         at: &Option<Timestamp>,
         serializer: S,
