@@ -1,14 +1,14 @@
-//! The controllers: those of the controller manager that deletion depends on, the scheduler, a kubelet for each node, and
-//! stand-ins for an attacher, a provisioner, operators and a GitOps controller.
+//! The controllers: those of the controller manager that deletion depends on, the scheduler, a kubelet for each node,
+//! and stand-ins for an attacher, a provisioner, operators and a GitOps controller.
 //!
-//! Each controller implements [`Reconcile`] and runs in a loop like that of client-go: it observes changes, keeps a work
-//! queue, and reconciles one work item at a time from the whole state, so that a lost or repeated event does no harm.
-//! Time comes from the cluster's clock. The order in which controllers run, and in which each works through its queue,
-//! comes from the cluster's seed, because Kubernetes leaves both open.
+//! Each controller implements [`Reconcile`] and runs in a loop like that of client-go: it observes changes, keeps a
+//! work queue, and reconciles one work item at a time from the whole state, so that a lost or repeated event does no
+//! harm. Time comes from the cluster's clock. The order in which controllers run, and in which each works through its
+//! queue, comes from the cluster's seed, because Kubernetes leaves both open.
 //!
 //! [`Controllers`] can switch a controller off (as if its process had been killed: it forgets everything, and lists
-//! everything when it comes back), slow it down, or make all its requests fail. A controller that panics is recorded and
-//! restarted after a while, like a process that crashed; the others go on.
+//! everything when it comes back), slow it down, or make all its requests fail. A controller that panics is recorded
+//! and restarted after a while, like a process that crashed; the others go on.
 
 pub mod client;
 pub mod queue;
@@ -233,12 +233,12 @@ const OUTSIDE: [&str; 7] = [
     operator::Operators::NAME,
 ];
 
-/// All controllers, and what is broken on the nodes under them.
+/// All controllers, and the faults of the nodes under them.
 pub struct Controllers {
     processes: Vec<ControllerProcess>,
     timing: Timing,
     panics: VecDeque<ControllerPanic>,
-    /// What is broken on the nodes; kubelets and drivers run into it.
+    /// The faults below the API, which kubelets and drivers run into.
     pub node_faults: NodeFaults,
 }
 
@@ -501,7 +501,7 @@ mod tests {
     use crate::cluster::Actor;
     use crate::store::Key;
 
-    /// Cannot bear a ConfigMap that says so, and answers every other one.
+    /// Panics on a ConfigMap that asks for it, and answers every other one.
     struct Fragile;
 
     impl Reconcile for Fragile {
@@ -555,7 +555,8 @@ mod tests {
             controllers.panics().all(|it| it.time == start && it.message.contains("a bad mood"))
         );
 
-        // The others go on at once; it comes back after its time, and sees what it missed.
+        // The other controllers continue at once. The one that panicked restarts after its back-off, and observes what
+        // it missed.
         let made = json!({"metadata": {"name": "shop"}});
         cluster.create(&Actor::admin(), "", "namespaces", "", made).unwrap();
         let good = mood(&mut cluster, "good", "good");

@@ -72,8 +72,8 @@ pub(crate) const UNMOUNT_RETRY: (Duration, Duration) =
 /// `MaxWaitForUnmountDuration`: pkg/controller/volume/attachdetach/config/v1alpha1/defaults.go
 /// (`reconcilerMaxWaitForUnmountDuration`).
 pub(crate) const FORCE_DETACH: Duration = Duration::from_secs(360);
-/// The attach-detach controller reconciles every 100 ms (`reconcilerLoopPeriod`) and lists Pods every minute; here it
-/// reconciles when something changes, and with this period what it waits for.
+/// The attach-detach controller reconciles every 100 ms (`reconcilerLoopPeriod`) and lists Pods every minute. Here it
+/// reconciles when something changes, and its pending work with this period.
 pub(crate) const DETACH_PERIOD: Duration = Duration::from_secs(1);
 /// How long a ServiceCIDR that is being deleted stays for components that have not observed it: `deletionGracePeriod`
 /// in pkg/controller/servicecidrs/servicecidrs_controller.go.
