@@ -26,7 +26,7 @@ const SPEEDS: std::ops::RangeInclusive<u32> = 1..=10;
 pub enum FaultSwitch {
     /// The operator of this key, a Deployment, is not installed: finalizers that only its Pods remove stay.
     Operator(Key),
-    /// The kubelet of this node sends and does nothing.
+    /// The kubelet of this node does and reports nothing.
     Node(String),
     /// The server behind the metrics API has no Pod.
     Metrics,
@@ -301,7 +301,7 @@ fn scale_metrics(control_plane: &mut ControlPlane, replicas: u64) {
     }
 }
 
-/// What makes an object the same in two worlds.
+/// The key by which two worlds have the same object.
 fn identity(it: &Value) -> [String; 4] {
     let metadata = |field: &str| object::text(it, &["metadata", field]).to_owned();
     let own = |field: &str| object::text(it, &[field]).to_owned();
