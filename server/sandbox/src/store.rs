@@ -1,5 +1,5 @@
-//! The objects: what etcd and the watch cache are to kube-apiserver. The store numbers every change and keeps the
-//! latest ones. It does not decide what may change; [`crate::cluster`] does.
+//! The objects, in place of kube-apiserver's etcd and watch cache. The store numbers every change and keeps the latest
+//! ones. It does not decide which changes are allowed; [`crate::cluster`] does.
 
 mod history;
 

@@ -1,5 +1,5 @@
 //! The lines that watches send: an event is encoded once for all watches that want it in the same form. Tables are not
-//! kept, because they have ages, and columns in the first row only.
+//! kept, because they contain ages, and column definitions in the first table only.
 
 use std::{
     collections::BTreeMap,
