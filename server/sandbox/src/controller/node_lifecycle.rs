@@ -99,7 +99,7 @@ impl Reconcile for NodeLifecycle {
     ) -> Result<Next, Status> {
         let now = client.steady();
         if later(self.due, self.period) < now && !self.deferred {
-            // No component ran for a while. The nodes were not silent; their kubelets run first.
+            // No component ran for a while, so the silence is not the nodes' fault; their kubelets run first.
             self.deferred = true;
             return Ok(Next::After(Duration::from_millis(1)));
         }

@@ -1,4 +1,4 @@
-//! The built-in kinds, as `kubectl api-resources` of a 1.36 control plane lists them, except for those that the sandbox
+//! The built-in kinds, as `kubectl api-resources` of a 1.36 control plane lists them, except for six that the sandbox
 //! does not need: ComponentStatus, MutatingAdmissionPolicy and its binding, and of resource.k8s.io all but
 //! ResourceClaim.
 

@@ -1,4 +1,5 @@
-//! Names: of objects, of labels, of finalizers (`apimachinery/pkg/api/validate/content`, `ValidateNameFunc` of each kind).
+//! The names of objects, labels and finalizers (`apimachinery/pkg/api/validate/content`, `ValidateNameFunc` of each
+//! kind).
 
 use std::net::IpAddr;
 

@@ -9,7 +9,7 @@ pub(super) struct Unknown {
     /// The reason in the condition.
     pub(super) reason: String,
     pub(super) why: String,
-    /// The error as the sum over all metrics reports it.
+    /// The same error in the words of the function that combines all metrics.
     pub(super) outer: String,
 }
 
