@@ -71,12 +71,13 @@ use node_faults::NodeFaults;
 use queue::{Queue, later};
 use timing::Timing;
 
-/// How often controllers may react to each other at one instant. Only two that undo each other's changes reach it.
+/// The number of rounds in which controllers may react to each other at one instant. Only controllers that undo each
+/// other's changes reach it.
 const ROUNDS_PER_INSTANT: usize = 10_000;
 
-/// How long a controller that panicked stays down: the first back-off of a container that crashes.
+/// The time for which a controller that panicked stays down: the first back-off of a container that crashes.
 const RESTART: Duration = Duration::from_secs(10);
-/// How many panics are kept for [`Controllers::take_panics`].
+/// The number of panics that are kept for [`Controllers::take_panics`].
 const MAX_PANICS: usize = 100;
 
 /// When a work item is reconciled again.

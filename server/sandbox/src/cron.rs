@@ -9,7 +9,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// How many years a schedule is searched ahead. A schedule on 29 February has a time within them.
+/// The number of years for which a schedule is searched ahead. A schedule on 29 February has a time within them.
 const YEARS: i64 = 8;
 
 /// A parsed schedule. Each field is a set of bits.

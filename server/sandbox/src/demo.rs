@@ -281,7 +281,7 @@ impl Demo {
 
 /// Deletes an operator, as `kubectl delete deployment` does.
 fn uninstall(control_plane: &mut ControlPlane, operator: &Key) {
-    // It fails only where the operator is being deleted already.
+    // The DELETE fails only if the operator is being deleted already.
     drop(control_plane.cluster.delete(&Actor::admin(), operator, &DeleteOptions::default()));
 }
 
@@ -296,7 +296,7 @@ fn metrics_server(control_plane: &ControlPlane) -> Option<&Value> {
 fn scale_metrics(control_plane: &mut ControlPlane, replicas: u64) {
     if metrics_server(control_plane).is_some_and(|server| server["spec"]["replicas"] != replicas) {
         let scaled = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        // It fails only where the server is being deleted.
+        // The patch fails only if the server is being deleted.
         drop(control_plane.cluster.patch(&Actor::admin(), &metrics_key(), &scaled, ""));
     }
 }

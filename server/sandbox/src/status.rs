@@ -111,14 +111,14 @@ impl Status {
         self
     }
 
-    /// The same with another code and reason.
+    /// This refusal with another code and reason.
     #[must_use]
     pub fn instead(mut self, code: u16, reason: &'static str) -> Self {
         (self.code, self.reason) = (code, reason);
         self
     }
 
-    /// The same with one more cause.
+    /// This refusal with one more cause.
     #[must_use]
     pub fn because(mut self, cause: Cause) -> Self {
         self.details.causes.push(cause);

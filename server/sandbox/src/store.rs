@@ -92,7 +92,7 @@ type Table = BTreeMap<(Arc<str>, Arc<str>), Arc<Value>>;
 /// All objects, and the history of their changes.
 #[derive(Debug, Default)]
 pub struct Store {
-    /// By group and plural.
+    /// The table of each resource, by group and plural.
     tables: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Table>>,
     by_uid: BTreeMap<String, Key>,
     by_owner: BTreeMap<String, BTreeSet<Key>>,

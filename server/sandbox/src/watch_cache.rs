@@ -54,7 +54,7 @@ pub(crate) struct WatchCache {
 struct Told {
     /// The revision up to which each watch has sent everything.
     cursors: Vec<Weak<AtomicU64>>,
-    /// By the revision of the object in them; no other object has this revision.
+    /// The lines by the revision of the object in them; no other object has this revision.
     by_revision: BTreeMap<u64, Vec<Line>>,
 }
 

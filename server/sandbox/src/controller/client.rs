@@ -80,7 +80,7 @@ impl<'a> Client<'a> {
         Self { cluster, node_faults, actor: Actor::controller(user), component, failing }
     }
 
-    /// The same cluster with the user of a node, for its kubelet.
+    /// A client for the same cluster with the user of a node, for its kubelet.
     pub(crate) fn node(&mut self, node: &str) -> Client<'_> {
         let failing = self.failing || self.node_fault(node) == Some(NodeFault::Failing);
         Client {

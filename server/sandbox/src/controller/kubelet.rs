@@ -73,7 +73,7 @@ struct Held {
 /// The state of a Pod on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Its volumes are not all there.
+    /// The Pod's volumes are not all there.
     Waiting,
     Starting {
         until: Timestamp,
@@ -81,16 +81,16 @@ enum Stage {
     Running {
         since: Timestamp,
     },
-    /// Its containers have got SIGTERM.
+    /// The Pod's containers have got SIGTERM.
     Stopping {
         until: Timestamp,
     },
-    /// Its containers are gone, its volumes are mounted.
+    /// The Pod's containers are gone, and its volumes are still mounted.
     Unmounting {
         next: Timestamp,
         failures: u32,
     },
-    /// Nothing of it is left on the node, except perhaps its cgroup.
+    /// Nothing of the Pod is left on the node, except perhaps its cgroup.
     Clean,
 }
 

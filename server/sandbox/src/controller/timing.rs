@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The waits that Kubernetes has flags for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
-    /// How long a node may be silent before it is `Unknown`: `--node-monitor-grace-period`,
+    /// The time for which a node may be silent before it is `Unknown`: `--node-monitor-grace-period`,
     /// pkg/controller/nodelifecycle/config/v1alpha1/defaults.go.
     pub node_monitor_grace: Duration,
     /// The validity of a kubelet's Lease: `nodeLeaseDurationSeconds` in pkg/kubelet/apis/config/v1beta1/defaults.go.

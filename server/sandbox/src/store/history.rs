@@ -29,7 +29,7 @@ enum Slot {
 /// A version of an object.
 #[derive(Debug, Clone)]
 enum Version {
-    /// It may still be the latest version, whose memory it shares.
+    /// A version that may still be the latest, whose memory it shares.
     Whole(Arc<Value>),
     Text(Arc<[u8]>),
 }
