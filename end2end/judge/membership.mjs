@@ -1,5 +1,5 @@
 /**
- * Which objects belong to the unit, which to bystanders, and which the bystanders need.
+ * The objects that belong to the unit, those that belong to bystanders, and those that the bystanders need.
  */
 import { claimsOf, configMapsOf, secretsOf, serviceAccountOf } from './pod.mjs';
 import { madeByCluster } from './cluster-state.mjs';

@@ -1,6 +1,6 @@
 /**
- * What a teardown must not do, one function per rule. Order rules look at one change and at the cluster just before it; request
- * rules look at the audit log; end rules look at the remaining objects.
+ * The rules that a teardown must not break, one function each. Order rules look at one change and at the cluster just
+ * before it; request rules look at the audit log; end rules look at the remaining objects.
  */
 import { claimsOf, configMapsOf, secretsOf, serviceAccountOf } from './pod.mjs';
 import { hasName, controllerOf, madeByCluster, nameOf, titleOf } from './cluster-state.mjs';

@@ -1,5 +1,5 @@
-//! The HTTP API: from a path, a query, headers and a body to verbs of [`crate::cluster`], and back to bytes. It is
-//! synchronous; [`crate::service`] moves the bytes.
+//! The HTTP API: it turns path, query, headers and body into verbs of [`crate::cluster`], and the result back into
+//! bytes. It is synchronous; [`crate::service`] moves the bytes.
 
 mod authorize;
 mod body;
@@ -74,10 +74,10 @@ pub(crate) enum Content {
     Typed {
         value: Value,
         sort: &'static str,
-        /// Of these bytes and no others.
+        /// The ETag of exactly these bytes.
         tag: String,
     },
-    /// The client has this content already, under this tag.
+    /// 304: the client already has the content with this ETag.
     Unchanged {
         tag: String,
     },
@@ -101,7 +101,7 @@ impl Reply {
         Self::new(StatusCode::NOT_FOUND, Content::Text("404 page not found\n".into()))
     }
 
-    /// The ETag, with which a client may ask for changes only.
+    /// The ETag, which a client sends back as `If-None-Match` to get only changed content.
     pub(crate) fn tag(&self) -> Option<HeaderValue> {
         match &self.content {
             Content::Typed { tag, .. } | Content::Unchanged { tag } => {
@@ -111,8 +111,8 @@ impl Reply {
         }
     }
 
-    /// The content type and the bytes. A watch has a body of its own; an unchanged answer has none, because its type
-    /// would replace that of the content which the client has.
+    /// The content type and the body. A watch has a body of its own. A 304 has neither, because its content type would
+    /// replace the one of the content that the client has.
     pub(crate) fn bytes(&self) -> (Option<HeaderValue>, Vec<u8>) {
         let (sort, bytes) = match &self.content {
             Content::Text(text) => ("text/plain; charset=utf-8", text.clone().into_bytes()),
@@ -135,7 +135,7 @@ impl From<Status> for Reply {
     }
 }
 
-/// Asks the faults what they do to a request before it is handled.
+/// Applies the fault rules to a request before it is handled.
 pub(crate) fn inject_faults(cluster: &mut Cluster, request: &Request) -> Injection {
     let target = Target::parse(&request.path);
     let verb = Verb::of(request, &target);
@@ -157,7 +157,7 @@ pub(crate) fn inject_faults(cluster: &mut Cluster, request: &Request) -> Injecti
     faults.inject(&info, now, rng)
 }
 
-/// Handles a request, unless a fault answers it, and writes it into the log.
+/// Handles a request, unless a fault answers it, and records it in the log.
 pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Action>) -> Reply {
     let before = cluster.store.revision();
     let target = Target::parse(&request.path);
@@ -200,7 +200,8 @@ pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Ac
     reply
 }
 
-/// The answer of a fault in place of the server's: at once, or with `late` after the request has had its effect.
+/// The answer that a fault gives in place of the server's: at once, or, with `late`, after the request has had its
+/// effect.
 fn faulty(
     fault: &Action,
     late: bool,
@@ -216,7 +217,7 @@ fn faulty(
             let message = "too many requests, please try again later";
             Status::too_many_requests(message, retry_after.unwrap_or(0))
         }
-        // An open watch sends it as an event.
+        // An open watch sends the 410 as an event instead.
         Action::Code { code: 410, .. } if verb == Verb::Watch => return None,
         Action::Code { code, after } if *after == late => match code {
             401 => Status::unauthorized(),
@@ -236,7 +237,7 @@ fn faulty(
     Some(status.into())
 }
 
-/// The query, changed to ask for an older revision where a cache would be behind: only a list with resource version 0
+/// The query, rewritten to ask for an older revision where a cache would be behind. Only a list with resource version 0
 /// may be answered from a cache.
 fn stale(request: &Request, fault: Option<&Action>, revision: u64) -> query::Query {
     match fault {
@@ -388,7 +389,7 @@ fn of_subresource(
     }
 }
 
-/// A `Status` of success.
+/// A `Status` that reports success.
 fn created() -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }

@@ -49,7 +49,7 @@ impl Clock {
         self.base.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// The instant of tokio's clock at a steady time, if the speed stays. `None` for a time that never comes.
+    /// The instant of tokio's clock at a steady time, if the speed stays the same. `None` for a time that never comes.
     #[must_use]
     pub fn instant(&self, time: Timestamp) -> Option<Instant> {
         let left = Duration::try_from(time.duration_since(self.base)).unwrap_or(Duration::ZERO);

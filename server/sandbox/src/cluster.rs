@@ -90,7 +90,7 @@ impl Actor {
     }
 }
 
-/// A check that the bringer of a write demands: of the actor, the key, the stored object and the new one.
+/// An additional check of a write, with the actor, the key, the stored object and the new one.
 pub(crate) type Guard = fn(&Cluster, &Actor, &Key, Option<&Value>, &Value) -> Result<(), Status>;
 
 /// The options of a write.
@@ -102,7 +102,7 @@ pub struct Write {
     pub field_manager: String,
     /// The applied configuration of a server-side apply.
     pub(crate) applied: Option<Value>,
-    /// Whether a client writes, whose fields are all recorded in managedFields.
+    /// Whether the write comes from a client. Of such a write every field is recorded in managedFields.
     pub(crate) tracked: bool,
     /// The escalation checks of RBAC, for writes that come from the API.
     pub(crate) guard: Option<Guard>,
@@ -118,7 +118,7 @@ pub struct Cluster {
     pub rng: Rng,
     pub faults: Faults,
     pub log: Log,
-    /// How long a Pod without tolerations of its own stays on an unreachable node.
+    /// The time for which a Pod without tolerations of its own stays on an unreachable node.
     pub toleration: std::time::Duration,
     /// The scripted answers of webhooks: by the name of an admission webhook, and for a conversion webhook by the name
     /// of the definition.
@@ -132,7 +132,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster right after its control plane came up: the four namespaces, their objects, and the APIServices of the
+    /// A cluster whose control plane has just started: the four namespaces, their objects, and the APIServices of the
     /// built-in groups.
     #[must_use]
     pub fn new(start: Timestamp, seed: u64) -> Self {
@@ -199,7 +199,7 @@ impl Cluster {
         self.store.get(key)
     }
 
-    /// The object of this UID.
+    /// The object with this UID.
     #[must_use]
     pub fn get_by_uid(&self, uid: &str) -> Option<(&Key, &Arc<Value>)> {
         let key = self.store.by_uid(uid)?;
@@ -232,7 +232,7 @@ impl Cluster {
         self.kinds.by_kind(group, object::text(object, &["kind"]))
     }
 
-    /// Runs the check that the bringer of a write demands.
+    /// Runs the additional check of a write.
     fn ask_guard(
         &self,
         actor: &Actor,
@@ -329,7 +329,7 @@ impl Cluster {
         self.rescale(actor, &manager_of(actor), key, &scale)
     }
 
-    /// Reads, changes and writes an object, as a controller does that retries on conflicts. Writes nothing if nothing
+    /// Reads, changes and writes an object, as a controller that retries on conflicts does. Writes nothing if nothing
     /// changed.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ pub struct FailedFault {
     pub reason: String,
 }
 
-/// How many failed faults are kept for [`ControlPlane::take_failed_faults`].
+/// The number of failed faults that are kept for [`ControlPlane::take_failed_faults`].
 const MAX_FAILED_FAULTS: usize = 100;
 
 /// The nodes of a cluster that does not say which nodes it has.

@@ -1,14 +1,14 @@
-//! The controllers: those of the controller manager that deletion depends on, the scheduler, a kubelet for each node, and
-//! stand-ins for an attacher, a provisioner, operators and a GitOps controller.
+//! The controllers: those of the controller manager that deletion depends on, the scheduler, a kubelet for each node,
+//! and stand-ins for an attacher, a provisioner, operators and a GitOps controller.
 //!
-//! Each controller implements [`Reconcile`] and runs in a loop like that of client-go: it observes changes, keeps a work
-//! queue, and reconciles one work item at a time from the whole state, so that a lost or repeated event does no harm.
-//! Time comes from the cluster's clock. The order in which controllers run, and in which each works through its queue,
-//! comes from the cluster's seed, because Kubernetes leaves both open.
+//! Each controller implements [`Reconcile`] and runs in a loop like that of client-go: it observes changes, keeps a
+//! work queue, and reconciles one work item at a time from the whole state, so that a lost or repeated event does no
+//! harm. Time comes from the cluster's clock. The order in which controllers run, and in which each works through its
+//! queue, comes from the cluster's seed, because Kubernetes leaves both open.
 //!
 //! [`Controllers`] can switch a controller off (as if its process had been killed: it forgets everything, and lists
-//! everything when it comes back), slow it down, or make all its requests fail. A controller that panics is recorded and
-//! restarted after a while, like a process that crashed; the others go on.
+//! everything when it comes back), slow it down, or make all its requests fail. A controller that panics is recorded
+//! and restarted after a while, like a process that crashed; the others go on.
 
 pub mod client;
 pub mod queue;
@@ -71,12 +71,13 @@ use node_faults::NodeFaults;
 use queue::{Queue, later};
 use timing::Timing;
 
-/// How often controllers may react to each other at one instant. Only two that undo each other's changes reach it.
+/// The number of rounds in which controllers may react to each other at one instant. Only controllers that undo each
+/// other's changes reach it.
 const ROUNDS_PER_INSTANT: usize = 10_000;
 
-/// How long a controller that panicked stays down: the first back-off of a container that crashes.
+/// The time for which a controller that panicked stays down: the first back-off of a container that crashes.
 const RESTART: Duration = Duration::from_secs(10);
-/// How many panics are kept for [`Controllers::take_panics`].
+/// The number of panics that are kept for [`Controllers::take_panics`].
 const MAX_PANICS: usize = 100;
 
 /// When a work item is reconciled again.
@@ -233,12 +234,12 @@ const OUTSIDE: [&str; 7] = [
     operator::Operators::NAME,
 ];
 
-/// All controllers, and what is broken on the nodes under them.
+/// All controllers, and the faults of the nodes under them.
 pub struct Controllers {
     processes: Vec<ControllerProcess>,
     timing: Timing,
     panics: VecDeque<ControllerPanic>,
-    /// What is broken on the nodes; kubelets and drivers run into it.
+    /// The faults below the API, which kubelets and drivers run into.
     pub node_faults: NodeFaults,
 }
 
@@ -501,7 +502,7 @@ mod tests {
     use crate::cluster::Actor;
     use crate::store::Key;
 
-    /// Cannot bear a ConfigMap that says so, and answers every other one.
+    /// Panics on a ConfigMap that asks for it, and answers every other one.
     struct Fragile;
 
     impl Reconcile for Fragile {
@@ -555,7 +556,8 @@ mod tests {
             controllers.panics().all(|it| it.time == start && it.message.contains("a bad mood"))
         );
 
-        // The others go on at once; it comes back after its time, and sees what it missed.
+        // The other controllers continue at once. The one that panicked restarts after its back-off, and observes what
+        // it missed.
         let made = json!({"metadata": {"name": "shop"}});
         cluster.create(&Actor::admin(), "", "namespaces", "", made).unwrap();
         let good = mood(&mut cluster, "good", "good");

@@ -1,14 +1,15 @@
 //! The schedule of a CronJob, as Kubernetes reads it: `cron.ParseStandard` of robfig/cron, five fields or a descriptor.
 //!
-//! No crate reads schedules as robfig/cron does. `croner` 4 comes closest: it accepts `L`, `W`, `#` and a field for seconds,
-//! which Kubernetes refuses with 422; it refuses `5/15`, `?` in the field for minutes and `@midnight`, which Kubernetes
-//! accepts; and it takes `*/2` for a restricted day of the month, so that `0 0 */2 * fri` also runs on other days than
-//! Fridays. `cron` 0.17 and `cronexpr` 1.7 have the same extensions, and other fields or time zones of their own.
+//! No crate reads schedules as robfig/cron does. `croner` 4 comes closest: it accepts `L`, `W`, `#` and a field for
+//! seconds, which Kubernetes refuses with 422; it refuses `5/15`, `?` in the field for minutes and `@midnight`, which
+//! Kubernetes accepts; and it treats `*/2` as a restricted day of the month, so that `0 0 */2 * fri` also runs on other
+//! days than Fridays. `cron` 0.17 and `cronexpr` 1.7 have the same extensions, and other fields or time zones of their
+//! own.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// How many years a schedule is searched ahead. A schedule on 29 February has a time within them.
+/// The number of years for which a schedule is searched ahead. A schedule on 29 February has a time within them.
 const YEARS: i64 = 8;
 
 /// A parsed schedule. Each field is a set of bits.
@@ -83,7 +84,7 @@ impl Schedule {
 
 /// The error of robfig/cron for a text that is not a schedule.
 pub(crate) fn parse_error(text: &str) -> Option<String> {
-    // Kubernetes accepts it; here it never runs.
+    // Kubernetes accepts `@every`; in the sandbox such a schedule never runs.
     if text.starts_with("@every ") || Schedule::parse(text).is_some() {
         return None;
     }
@@ -152,7 +153,7 @@ mod tests {
         }
     }
 
-    /// What `croner` reads otherwise; see the module's documentation.
+    /// Schedules that `croner` reads differently; see the module's documentation.
     #[test]
     fn extensions_are_refused_and_steps_are_read_as_robfig_cron_reads_them() {
         for extension in ["0 0 L * *", "0 0 15W * *", "0 0 * * 1#2", "* * * * * *"] {

@@ -26,7 +26,7 @@ const SPEEDS: std::ops::RangeInclusive<u32> = 1..=10;
 pub enum FaultSwitch {
     /// The operator of this key, a Deployment, is not installed: finalizers that only its Pods remove stay.
     Operator(Key),
-    /// The kubelet of this node sends and does nothing.
+    /// The kubelet of this node does and reports nothing.
     Node(String),
     /// The server behind the metrics API has no Pod.
     Metrics,
@@ -281,7 +281,7 @@ impl Demo {
 
 /// Deletes an operator, as `kubectl delete deployment` does.
 fn uninstall(control_plane: &mut ControlPlane, operator: &Key) {
-    // It fails only where the operator is being deleted already.
+    // The DELETE fails only if the operator is being deleted already.
     drop(control_plane.cluster.delete(&Actor::admin(), operator, &DeleteOptions::default()));
 }
 
@@ -296,12 +296,12 @@ fn metrics_server(control_plane: &ControlPlane) -> Option<&Value> {
 fn scale_metrics(control_plane: &mut ControlPlane, replicas: u64) {
     if metrics_server(control_plane).is_some_and(|server| server["spec"]["replicas"] != replicas) {
         let scaled = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        // It fails only where the server is being deleted.
+        // The patch fails only if the server is being deleted.
         drop(control_plane.cluster.patch(&Actor::admin(), &metrics_key(), &scaled, ""));
     }
 }
 
-/// What makes an object the same in two worlds.
+/// The key by which two worlds have the same object.
 fn identity(it: &Value) -> [String; 4] {
     let metadata = |field: &str| object::text(it, &["metadata", field]).to_owned();
     let own = |field: &str| object::text(it, &[field]).to_owned();

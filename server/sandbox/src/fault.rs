@@ -16,17 +16,17 @@ pub use admission::AdmissionDecision;
 pub use mode::OperatingMode;
 pub use script::BadLine;
 
-/// What a rule does to a request, or to an open watch that is about to send something.
+/// The effect of a rule on a request, or on an open watch that is about to send something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// The answer, or what a watch sends, arrives this much later by tokio's clock.
+    /// The answer, or the next lines of a watch, arrive this much later by tokio's clock.
     Latency(Duration),
     /// The connection is cut. With `after`, a request has had its effect, and a watch has sent its initial events.
     Reset { after: bool },
     /// The request is refused with 429.
     TooMany { retry_after: Option<u32> },
-    /// The request is answered with one of 401, 403, 410, 500, 503, 504. With `after`, it has had its effect. An open
-    /// watch knows only 410.
+    /// The request is answered with one of 401, 403, 410, 500, 503, 504. With `after`, it has had its effect. On an
+    /// open watch only 410 has an effect.
     Code { code: u16, after: bool },
     /// A list that may come from a cache is answered from this many changes ago.
     Stale(u64),
@@ -64,10 +64,10 @@ pub struct Rule {
     pub chance: u32,
 }
 
-/// What is wrong with a node.
+/// The fault of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeFault {
-    /// The kubelet sends and does nothing.
+    /// The kubelet does and reports nothing.
     Silent,
     /// The kubelet cannot unmount, because the volumes are busy.
     Busy,
@@ -140,7 +140,7 @@ pub struct Faults {
     pub(crate) nodes: BTreeMap<String, NodeFault>,
 }
 
-/// What a rule can match of a request.
+/// The attributes of a request that a rule can match.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestInfo<'a> {
     pub verb: &'a str,
@@ -152,11 +152,11 @@ pub struct RequestInfo<'a> {
     pub user: &'a str,
     /// Whether the answer may come from a cache: a list with resource version 0.
     pub cached: bool,
-    /// For an open watch, what it is about to send; `None` for a request.
+    /// The content that an open watch is about to send; `None` for a request.
     pub delivery: Option<WatchDelivery>,
 }
 
-/// What an open watch is about to send.
+/// The content that an open watch is about to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchDelivery {
     /// Whether there are events.
@@ -165,7 +165,7 @@ pub struct WatchDelivery {
     pub bookmark: bool,
 }
 
-/// What the rules do to a request or a watch.
+/// The combined effect of the rules on a request or a watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Injection {
     pub latency: Duration,
@@ -173,7 +173,7 @@ pub struct Injection {
 }
 
 impl Faults {
-    /// What is wrong with a node.
+    /// The fault of a node, if it has one.
     #[must_use]
     pub fn node(&self, name: &str) -> Option<NodeFault> {
         self.nodes.get(name).copied()
@@ -268,7 +268,7 @@ impl Matcher {
 }
 
 impl Action {
-    /// Whether the action means anything for this request or this watch.
+    /// Whether the action has a meaning for this request or this watch.
     fn fits(&self, asked: &RequestInfo<'_>) -> bool {
         match (self, asked.delivery) {
             (Self::Latency(_) | Self::Reset { .. }, _)

@@ -1,5 +1,5 @@
-//! Kinds: the discovery of each kind, and its rules of deletion. A table has the built-in kinds;
-//! CustomResourceDefinitions add and remove others.
+//! Kinds: the discovery of each kind, and its deletion rules. A table has the built-in kinds; CustomResourceDefinitions
+//! add and remove others.
 
 mod custom;
 mod element;
@@ -14,15 +14,15 @@ pub use custom::{accepted, kinds_of, stored_versions};
 pub(crate) use element::Element;
 pub(crate) use shape::{List, Shape};
 
-/// What a DELETE does to dependents when the request says nothing
-/// (`DefaultGarbageCollectionPolicy` of the kind's strategy).
+/// The propagation policy of a DELETE whose request names none (`DefaultGarbageCollectionPolicy` of the kind's
+/// strategy).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dependents {
-    /// Left to the garbage collector, which deletes them once the owner is gone.
+    /// Background: the garbage collector deletes the dependents once the owner is gone.
     Deleted,
-    /// The finalizer `orphan` is set.
+    /// Orphan: the API server adds the finalizer `orphan`.
     Orphaned,
-    /// The kind is not collected at all, and asked-for policies are ignored (Events).
+    /// The kind is not garbage collected, and a requested policy is ignored (Events).
     Unsupported,
 }
 
@@ -39,28 +39,28 @@ pub struct Kind {
     pub namespaced: bool,
     pub verbs: Vec<String>,
     pub subresources: Vec<Subresource>,
-    /// Whether `metadata.generation` is kept.
+    /// Whether the kind maintains `metadata.generation`.
     pub generation: bool,
     pub dependents: Dependents,
-    /// Whether a PUT without a resource version replaces whatever is there.
+    /// Whether a PUT without a resource version replaces the object unconditionally.
     pub unconditional_update: bool,
-    /// Name of the definition it comes from; empty for built-in kinds.
+    /// The name of the CustomResourceDefinition that declares the kind; empty for built-in kinds.
     pub definition: String,
-    /// Name of the APIService behind which another server has it; empty for what this one serves itself.
+    /// The name of the APIService whose server has the kind; empty for a kind that this server stores itself.
     pub api_service: String,
-    /// The webhook that its definition has for conversions between versions; null for none.
+    /// The conversion webhook of the CustomResourceDefinition; null if there is none.
     pub converter: Value,
-    /// The version as its definition declares it: schema, columns, subresources. Null for built-in kinds.
+    /// The version as the CustomResourceDefinition declares it: schema, columns, subresources. Null for built-in kinds.
     pub declared: Value,
-    /// The revision before which the server knows nothing of it.
+    /// The first revision at which the server has the kind.
     pub since: u64,
 }
 
-/// A path below an object's.
+/// A subresource: a path below that of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subresource {
     pub name: String,
-    /// Of what is sent and answered, where it is another kind: `autoscaling/v1 Scale`.
+    /// The group of the request and response body, if it is another kind: `autoscaling/v1 Scale`.
     pub group: String,
     pub version: String,
     pub kind: String,
@@ -68,7 +68,7 @@ pub struct Subresource {
 }
 
 impl Kind {
-    /// `v1`, `apps/v1`.
+    /// The apiVersion: `v1`, `apps/v1`.
     #[must_use]
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -88,13 +88,13 @@ impl Kind {
         self.subresources.iter().find(|one| one.name == name)
     }
 
-    /// Whether objects of it are stored (reviews are only answered).
+    /// Whether objects of the kind are stored. Reviews, for example, are only answered.
     #[must_use]
     pub fn is_stored(&self) -> bool {
         self.has("list")
     }
 
-    /// Why an object of a kind `other` of the same version is none of this, as Go's schemes say it.
+    /// The error of Go's schemes for an object of the kind `other` of the same version where this kind is expected.
     #[must_use]
     pub fn no_conversion(&self, other: &str) -> String {
         let of_group = self.group.split('.').next().filter(|group| !group.is_empty());
@@ -106,7 +106,7 @@ impl Kind {
         )
     }
 
-    /// Whether it comes from a CustomResourceDefinition.
+    /// Whether the kind comes from a CustomResourceDefinition.
     #[must_use]
     pub fn is_custom(&self) -> bool {
         !self.definition.is_empty()
@@ -116,7 +116,7 @@ impl Kind {
 /// All kinds that are served now. The first version of a resource is the stored and preferred one.
 #[derive(Debug, Clone)]
 pub struct Kinds {
-    /// By group and plural.
+    /// The versions of each resource, by group and plural.
     by_resource: BTreeMap<String, BTreeMap<String, Vec<Arc<Kind>>>>,
 }
 
@@ -127,7 +127,7 @@ impl Default for Kinds {
 }
 
 impl Kinds {
-    /// The built-in ones.
+    /// The built-in kinds.
     #[must_use]
     pub fn new() -> Self {
         let mut kinds = Self { by_resource: BTreeMap::new() };
@@ -143,7 +143,7 @@ impl Kinds {
         self.versions(group, plural).first()
     }
 
-    /// A resource as one version serves it.
+    /// A resource in one version.
     #[must_use]
     pub fn served(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         self.versions(group, plural).iter().find(|kind| kind.version == version)
@@ -156,7 +156,7 @@ impl Kinds {
         of_group.and_then(|of_group| of_group.get(plural)).map_or(&[], Vec::as_slice)
     }
 
-    /// The stored version of the resource whose objects call themselves so, as ownerReferences name them.
+    /// The stored version of the resource with this kind, as ownerReferences name it.
     #[must_use]
     pub fn by_kind(&self, group: &str, kind: &str) -> Option<&Arc<Kind>> {
         let of_group = self.by_resource.get(group).into_iter().flat_map(BTreeMap::values);
@@ -165,7 +165,8 @@ impl Kinds {
             .find(|one| one.kind == kind && one.is_stored())
     }
 
-    /// The version of a resource that clients choose who ask discovery: of a definition the highest, whichever is stored.
+    /// The version of a resource that clients choose through discovery. For a CustomResourceDefinition it is the
+    /// highest version, whichever is stored.
     #[must_use]
     pub fn preferred(&self, group: &str, plural: &str) -> Option<&Arc<Kind>> {
         let versions = self.versions(group, plural);
@@ -173,7 +174,7 @@ impl Kinds {
         custom.min_by_key(|kind| version_order(&kind.version)).or(versions.first())
     }
 
-    /// Every resource, its stored version, in a fixed order.
+    /// Every resource in its stored version, in a fixed order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.by_resource.values().flat_map(BTreeMap::values).filter_map(|versions| versions.first())
     }
@@ -193,7 +194,7 @@ impl Kinds {
         }
     }
 
-    /// Stops serving what a definition brought.
+    /// Stops serving the kinds of a CustomResourceDefinition.
     pub fn remove_definition(&mut self, definition: &str) {
         self.by_resource.retain(|_, of_group| {
             of_group.retain(|_, versions| {
@@ -205,8 +206,9 @@ impl Kinds {
     }
 }
 
-/// What versions of definitions are sorted by, the preferred first: stable ones before betas before alphas, each from the
-/// newest, then all that are no versions, by name (`k8s.io/apimachinery/pkg/version/helpers.go`).
+/// The sort key of the versions of CustomResourceDefinitions, the preferred version first: stable before beta before
+/// alpha, each of them newest first, then names that are not versions, in alphabetical order
+/// (`k8s.io/apimachinery/pkg/version/helpers.go`).
 #[must_use]
 pub fn version_order(version: &str) -> (Reverse<[u64; 3]>, &str) {
     let read = || {
@@ -237,7 +239,7 @@ mod tests {
 
     #[test]
     fn versions_are_preferred_as_kubernetes_says() {
-        // The example of the documentation of CustomResourceDefinition versions.
+        // The example from the documentation of CustomResourceDefinition versions.
         let sorted = "v10 v2 v1 v11beta2 v10beta3 v3beta1 v12alpha1 v11alpha2 foo1 foo10";
         let mut versions: Vec<&str> = sorted.split(' ').collect();
         versions.reverse();

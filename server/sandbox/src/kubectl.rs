@@ -1,3 +1,3 @@
-//! What the sandbox exchanges with kubectl.
+//! Exchange of objects with kubectl.
 
 pub mod export;

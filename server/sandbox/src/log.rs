@@ -12,7 +12,7 @@ pub struct Entry {
     pub actor: String,
     /// As in RBAC: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verb: String,
-    /// The object that the request was about; without a name for a collection. `None` for a path of no resource.
+    /// The object that the request is about; without a name for a collection. `None` for a path that is not a resource.
     pub key: Option<Key>,
     pub subresource: String,
     /// The UID in the request's preconditions.
@@ -20,7 +20,7 @@ pub struct Entry {
     /// The UID of the object that the request found.
     pub met: Option<String>,
     pub dry_run: bool,
-    /// The status code of the answer; 0 if the connection was cut before.
+    /// The status code of the answer; 0 if the connection broke off before.
     pub code: u16,
     /// Whether the request changed the store.
     pub effect: bool,
@@ -38,7 +38,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Drops the entries and keeps none from now on: for a sandbox that runs for days.
+    /// Drops the entries and records none from now on, for a sandbox that runs for days.
     pub fn stop(&mut self) {
         self.off = true;
         self.entries = vec![];

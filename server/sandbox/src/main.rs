@@ -81,7 +81,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(faults) = faults {
         world::load(&mut control_plane, "[]", &fs::read_to_string(faults)?)?;
     }
-    // Nothing here reads the log, and it would grow without end.
+    // Nothing reads the log here, and it would grow without end.
     control_plane.cluster.log.stop();
     let sandbox = Sandbox::of(control_plane);
     let port = Port::bind(port).await?;

@@ -24,7 +24,7 @@ pub fn at<'a>(object: &'a Value, path: &[&str]) -> &'a Value {
 }
 
 /// The value at a JSON pointer without escapes, such as `/spec/containers/0`. `Value::pointer` allocates two strings
-/// for every name, in case it has escapes, and nothing is read as often.
+/// for every name in case it has escapes, and this is the most frequent read.
 #[must_use]
 pub fn pointed<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
     pointer.split('/').skip(1).try_fold(object, |value, name| match value {
@@ -123,7 +123,7 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
     conditions.into_iter().flatten().find(|one| one["type"] == kind).unwrap_or(&Value::Null)
 }
 
-/// The map at a path, created if it is absent. A value on the way that is no map is replaced.
+/// The map at a path, created if it is absent. A value on the way that is not a map is replaced.
 pub fn map_at<'a>(object: &'a mut Value, path: &[&str]) -> &'a mut Map<String, Value> {
     let mut value = object;
     for name in path {
@@ -139,7 +139,7 @@ fn own(value: &mut Value) -> &mut Map<String, Value> {
     value.as_object_mut().expect("an object was just put there")
 }
 
-/// Sets the value at a path, creating maps on the way.
+/// Sets the value at a path, and creates the maps on the way.
 pub fn set(object: &mut Value, path: &[&str], value: Value) {
     if let Some((last, way)) = path.split_last() {
         map_at(object, way).insert((*last).into(), value);

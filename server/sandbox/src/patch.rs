@@ -13,9 +13,9 @@ use crate::{
 
 /// The largest number of operations in a JSON patch (`handlers/patch.go`).
 const OPERATIONS: usize = 10_000;
-/// The largest sum of what its `copy` operations copy, in bytes of JSON.
+/// The largest total size of the values that `copy` operations copy, in bytes of JSON.
 const COPIED: usize = 3 * 1024 * 1024;
-/// The depth to which a patched object may nest in between.
+/// The depth to which an object may nest between two operations.
 const DEPTH: usize = 120;
 
 /// A patch, by its content type.
@@ -85,7 +85,7 @@ fn json(object: &Value, patch: &Value) -> Result<Value, Status> {
             json_type(odd)
         )));
     }
-    // An invalid operation is an error only when its turn comes.
+    // An invalid operation is an error only when it is applied.
     let operations: json_patch::Patch =
         serde_json::from_value(patch.clone()).map_err(|_| Status::unfit())?;
     if operations.0.len() > OPERATIONS {

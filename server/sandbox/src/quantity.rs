@@ -1,19 +1,20 @@
 //! Quantities of resources, as `k8s.io/apimachinery/pkg/api/resource` reads, adds and writes them.
 //!
-//! No crate writes quantities in Kubernetes' canonical form. `kube_quantity` 0.9 keeps the suffix as it was given (`1000m`
-//! and `1024Ki` stay, where Kubernetes stores `1` and `1Mi`) and writes fractions (`0.5`, where Kubernetes writes `500m`). It
-//! loses the format of `1e3`, does not round below a billionth or cap at 2^63-1 (`9223372036854775807` becomes
-//! `9223372036854775808`), and cannot read `Ei`. `k8s_quantity_parser` 0.1 only converts to whole bytes.
+//! No crate writes quantities in Kubernetes' canonical form. `kube_quantity` 0.9 keeps the suffix as it was given
+//! (`1000m` and `1024Ki` stay, where Kubernetes stores `1` and `1Mi`) and writes fractions (`0.5`, where Kubernetes
+//! writes `500m`). It loses the format of `1e3`, does not round below a billionth or cap at 2^63-1
+//! (`9223372036854775807` becomes `9223372036854775808`), and cannot read `Ei`. `k8s_quantity_parser` 0.1 only converts
+//! to whole bytes.
 
 use std::{cmp::Ordering, fmt};
 
 use serde_json::{Value, json};
 
-/// A billionth is the smallest amount.
+/// The number of smallest units, billionths, in one.
 const NANO: i128 = 1_000_000_000;
 /// `maxAllowed`: a larger amount counts as this one.
 const LARGEST: i128 = i64::MAX as i128 * NANO;
-/// How many digits are kept while reading. An amount with more of them before the point is above the maximum.
+/// The number of digits that are kept while reading. An amount with more digits before the point is above the maximum.
 const DIGITS: usize = 19;
 const DECIMAL: [(&str, i32); 10] = [
     ("n", -9),

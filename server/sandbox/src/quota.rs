@@ -1,5 +1,5 @@
-//! What an object uses of what a ResourceQuota limits: the evaluators of `kubernetes/pkg/quota/v1/evaluator/core` and
-//! `apiserver/pkg/quota/v1/generic`. Admission charges by them and the quota controller counts by them.
+//! The usage of an object under a ResourceQuota: the evaluators of `kubernetes/pkg/quota/v1/evaluator/core` and
+//! `apiserver/pkg/quota/v1/generic`. Admission charges this usage, and the quota controller sums it up.
 
 mod pod;
 
@@ -12,13 +12,13 @@ pub use pod::{default_requests, qos_class};
 
 use crate::{object, quantity::Quantity};
 
-/// Amounts by the name of what they are of: `v1.ResourceList`.
+/// Amounts by resource name: `v1.ResourceList`.
 pub type ResourceList = BTreeMap<String, Quantity>;
 
-/// `storageClassSuffix`: what is between a class and what is limited of it.
+/// `storageClassSuffix`: the text between the name of a class and the name of the limited resource.
 const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
 
-/// The amounts that a map of an object says. What cannot be read has not been let in.
+/// The amounts in a map of an object. An amount that cannot be read is left out; validation has refused it.
 #[must_use]
 pub fn list(map: &Value) -> ResourceList {
     let amounts = map.as_object().into_iter().flatten();
@@ -27,13 +27,13 @@ pub fn list(map: &Value) -> ResourceList {
     amounts.filter_map(read).collect()
 }
 
-/// Amounts as an object has them.
+/// Amounts in the form in which objects have them.
 #[must_use]
 pub fn written(list: &ResourceList) -> Value {
     list.iter().map(|(name, amount)| (name.clone(), amount.to_value())).collect()
 }
 
-/// Adds amounts to amounts.
+/// Adds amounts to a sum.
 pub fn add(sum: &mut ResourceList, more: &ResourceList) {
     for (name, amount) in more {
         let sum = sum.entry(name.clone()).or_insert(Quantity::ZERO);
@@ -41,7 +41,7 @@ pub fn add(sum: &mut ResourceList, more: &ResourceList) {
     }
 }
 
-/// How objects of one resource are measured.
+/// The way in which objects of a resource are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evaluator<'a> {
     group: &'a str,
@@ -54,14 +54,14 @@ enum Sort {
     Pods,
     Services,
     Claims,
-    /// Counted, under a plain name of its own for the older ones.
+    /// Objects that are only counted. The older resources also have a plain name for their count.
     Objects {
         plain: bool,
     },
 }
 
 impl<'a> Evaluator<'a> {
-    /// `None` for what quotas leave alone (`DefaultIgnoredResources`).
+    /// `None` for a resource that quotas ignore (`DefaultIgnoredResources`).
     #[must_use]
     pub fn of(group: &'a str, plural: &'a str) -> Option<Self> {
         let sort = match (group, plural) {
@@ -78,13 +78,13 @@ impl<'a> Evaluator<'a> {
         Some(Self { group, plural, sort })
     }
 
-    /// `count/deployments.apps`: the name under which all objects of the resource are counted.
+    /// The name under which all objects of the resource are counted: `count/deployments.apps`.
     fn count(&self) -> String {
         let dot = if self.group.is_empty() { "" } else { "." };
         format!("count/{}{dot}{}", self.plural, self.group)
     }
 
-    /// Whether objects of the resource use any of what has this name (`MatchingResources`).
+    /// Whether objects of the resource can use the quota resource of this name (`MatchingResources`).
     #[must_use]
     pub fn measures(&self, name: &str) -> bool {
         if name.strip_prefix("count/").is_some() {
@@ -103,11 +103,11 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether creating objects, or changing them (their `subresource`), can use more (`Handles`).
+    /// Whether a create, or a write of this `subresource`, can raise the usage (`Handles`).
     #[must_use]
     pub fn handles(&self, creates: bool, subresource: &str) -> bool {
         match self.sort {
-            // A Pod takes more than it was made with only by `resize`, which is not served.
+            // Only `resize`, which is not served, can raise the usage of an existing Pod.
             Sort::Pods => creates && subresource.is_empty(),
             Sort::Services => true,
             Sort::Claims => ["", "status"].contains(&subresource),
@@ -115,7 +115,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether an object is within the scopes of a quota. Only Pods and claims are within any.
+    /// Whether an object is within the scopes of a quota. Only Pods and claims can be within a scope.
     #[must_use]
     pub fn is_in_scope(&self, quota: &Value, object: &Value) -> bool {
         let spec = &quota["spec"];
@@ -132,13 +132,13 @@ impl<'a> Evaluator<'a> {
             })
     }
 
-    /// What of cpu and memory a quota limits and a Pod does not ask for, container by container (`Constraints`).
+    /// The limited cpu and memory resources that a Pod does not specify, by container (`Constraints`).
     #[must_use]
     pub fn unasked(&self, limited: &[String], object: &Value) -> Option<String> {
         if self.sort == Sort::Pods { pod::unasked(limited, object) } else { None }
     }
 
-    /// What an object uses at this time.
+    /// The usage of an object at this time.
     #[must_use]
     pub fn usage(&self, object: &Value, now: Timestamp) -> ResourceList {
         let one = Quantity::of(1);
@@ -153,7 +153,7 @@ impl<'a> Evaluator<'a> {
         usage
     }
 
-    /// Whether what happened to an object may have set something free (`DefaultUpdateFilter` for changes).
+    /// Whether a change of an object may have lowered its usage (`DefaultUpdateFilter` for updates).
     #[must_use]
     pub fn frees(&self, previous: &Value, object: &Value) -> bool {
         match self.sort {
@@ -165,7 +165,7 @@ impl<'a> Evaluator<'a> {
                 };
                 opens(previous) != opens(object)
             }
-            // The real one compares two addresses, so any change counts.
+            // Upstream compares two pointers, so every change counts.
             Sort::Claims => true,
             Sort::Objects { .. } => false,
         }
@@ -200,7 +200,7 @@ fn is_claim_in_scope(claim: &Value, scope: &str, operator: &str, values: &Value)
         }
 }
 
-/// Whether a requirement of a scope meets a class; empty where an object names none.
+/// Whether a class meets the requirement of a scope. The class is empty for an object that names none.
 fn selects(operator: &str, values: &Value, class: &str) -> bool {
     let listed = || values.as_array().is_some_and(|all| all.iter().any(|it| it == class));
     match operator {

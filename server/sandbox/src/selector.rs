@@ -56,7 +56,7 @@ impl Labels {
         Some(Self { requirements })
     }
 
-    /// Reads a plain map of labels, as a Service's selector. An empty one selects nothing.
+    /// Reads a plain map of labels, such as a Service's selector. An empty one selects nothing.
     #[must_use]
     pub fn from_map(selector: &Value) -> Option<Self> {
         let map = selector.as_object().filter(|map| !map.is_empty())?;
@@ -142,7 +142,7 @@ impl Labels {
         Ok(Self { requirements })
     }
 
-    /// Whether it selects everything.
+    /// Whether the selector is empty, so that it selects everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
@@ -233,7 +233,7 @@ impl Fields {
         self.terms.iter().map(|(field, ..)| field.as_str())
     }
 
-    /// The single name that the query asks for, if it does.
+    /// The single name that the query selects, if it does.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         let mut names =

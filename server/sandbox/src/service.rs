@@ -50,13 +50,13 @@ pub struct Sandbox {
 
 struct Shared {
     control_plane: Mutex<ControlPlane>,
-    /// Wakes what waits for another revision.
+    /// Wakes the tasks that wait for another revision.
     signal: RevisionSignal,
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, ControlPlane> {
-        // A panic with the lock held leaves a consistent cluster, because every verb changes one object at a time.
+        // A panic while the lock is held leaves a consistent cluster, because every verb changes one object at a time.
         self.control_plane.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

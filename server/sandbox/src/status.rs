@@ -1,5 +1,5 @@
-//! The API server's errors: a `Status` object with code, reason, message, details and causes, word for word as
-//! `k8s.io/apimachinery/pkg/api/errors` says them. Clients branch on these.
+//! The API server's errors: a `Status` object with code, reason, message, details and causes, word for word as in
+//! `k8s.io/apimachinery/pkg/api/errors`. Clients branch on these.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ pub const MODIFIED: &str =
 #[error("{message}")]
 pub struct Status {
     pub code: u16,
-    /// Empty where Kubernetes gives none.
+    /// Empty where Kubernetes sets none.
     pub reason: &'static str,
     pub message: String,
     pub details: Box<Details>,
@@ -28,7 +28,7 @@ pub struct Details {
     pub uid: String,
     pub causes: Vec<Cause>,
     pub retry_after_seconds: Option<u32>,
-    /// Whether they are sent even if they are empty.
+    /// Whether the details are sent even if they are empty.
     pub shown: bool,
     /// The token with which an expired list continues.
     pub token: String,
@@ -111,14 +111,14 @@ impl Status {
         self
     }
 
-    /// The same with another code and reason.
+    /// This refusal with another code and reason.
     #[must_use]
     pub fn instead(mut self, code: u16, reason: &'static str) -> Self {
         (self.code, self.reason) = (code, reason);
         self
     }
 
-    /// The same with one more cause.
+    /// This refusal with one more cause.
     #[must_use]
     pub fn because(mut self, cause: Cause) -> Self {
         self.details.causes.push(cause);
@@ -224,7 +224,7 @@ impl Status {
         Self::new(410, "Expired", message.into())
     }
 
-    /// As `NewGenericServerResponse` builds them: with empty details.
+    /// A `Status` as `NewGenericServerResponse` builds it: with empty details.
     fn generic(code: u16, reason: &'static str, message: &str) -> Self {
         let mut status = Self::new(code, reason, message.into());
         status.details.shown = true;
@@ -351,7 +351,7 @@ impl Status {
         Self::new(406, "NotAcceptable", message.into())
     }
 
-    /// 406 before a handler is found.
+    /// 406 from the filters before the handlers.
     #[must_use]
     pub fn not_representable(available: &[&str]) -> Self {
         let message =
@@ -365,7 +365,7 @@ impl Status {
         self.code == 404
     }
 
-    /// Whether it is a 409 of a version or precondition, not of a name.
+    /// Whether it is a 409 for a resource version or a precondition, not for a name.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.reason == "Conflict"

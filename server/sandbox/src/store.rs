@@ -1,5 +1,5 @@
-//! The objects: what etcd and the watch cache are to kube-apiserver. The store numbers every change and keeps the
-//! latest ones. It does not decide what may change; [`crate::cluster`] does.
+//! The objects, in place of kube-apiserver's etcd and watch cache. The store numbers every change and keeps the latest
+//! ones. It does not decide which changes are allowed; [`crate::cluster`] does.
 
 mod history;
 
@@ -92,7 +92,7 @@ type Table = BTreeMap<(Arc<str>, Arc<str>), Arc<Value>>;
 /// All objects, and the history of their changes.
 #[derive(Debug, Default)]
 pub struct Store {
-    /// By group and plural.
+    /// The table of each resource, by group and plural.
     tables: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Table>>,
     by_uid: BTreeMap<String, Key>,
     by_owner: BTreeMap<String, BTreeSet<Key>>,

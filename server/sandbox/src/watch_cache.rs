@@ -1,5 +1,5 @@
 //! The lines that watches send: an event is encoded once for all watches that want it in the same form. Tables are not
-//! kept, because they have ages, and columns in the first row only.
+//! kept, because they contain ages, and column definitions in the first table only.
 
 use std::{
     collections::BTreeMap,
@@ -54,7 +54,7 @@ pub(crate) struct WatchCache {
 struct Told {
     /// The revision up to which each watch has sent everything.
     cursors: Vec<Weak<AtomicU64>>,
-    /// By the revision of the object in them; no other object has this revision.
+    /// The lines by the revision of the object in them; no other object has this revision.
     by_revision: BTreeMap<u64, Vec<Line>>,
 }
 

@@ -1,5 +1,5 @@
-//! Worlds: sets of objects that a cluster can begin with, each with a script of the faults that happen to them. The worlds
-//! of a release are in `world/`: NAME.json holds the objects, NAME.faults the script.
+//! Worlds: sets of objects that a cluster can begin with, each with a script of the faults that happen to them. The
+//! worlds of a release are in `world/`: NAME.json holds the objects, NAME.faults the script.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -55,7 +55,7 @@ pub fn text(name: &str) -> Option<(&'static str, &'static str)> {
 ///
 /// # Errors
 ///
-/// The first thing that cannot be read or is refused. What was created before it stays.
+/// The first object or line that cannot be read or is refused. Objects that were created before it stay.
 pub fn load(
     control_plane: &mut ControlPlane,
     objects: &str,
@@ -72,7 +72,7 @@ pub fn load(
 ///
 /// # Errors
 ///
-/// The first object that is refused. What was created before it stays.
+/// The first object that is refused. Objects that were created before it stay.
 pub fn create_all(control_plane: &mut ControlPlane, objects: Vec<Value>) -> Result<(), WorldError> {
     let mut uids = HashMap::new();
     for mut object in objects {

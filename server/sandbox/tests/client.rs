@@ -31,7 +31,7 @@ use tower::ServiceExt;
 
 fn start() -> (Sandbox, Client) {
     let begin: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    // These tests are about the API alone: nobody furnishes namespaces or writes a status in between.
+    // These tests are about the API alone: no controller creates objects in a namespace or writes a status in between.
     let mut controllers = Controllers::default();
     let names: Vec<_> = controllers.iter().map(|(name, _)| name).collect();
     for name in names {
@@ -99,7 +99,7 @@ async fn pod_is_watched_to_its_end() {
     let deleted = pods.delete("a", &DeleteParams::default()).await.unwrap().left().unwrap();
     assert_eq!(deleted.metadata.deletion_grace_period_seconds, Some(30));
     assert_eq!(deleted.metadata.generation, Some(2));
-    // The kubelet's last word: it is over, but for the finalizer.
+    // The kubelet's final DELETE: the Pod has ended, and only the finalizer keeps it.
     let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
     let waiting = pods.delete("a", &now).await.unwrap().left().unwrap();
     assert_eq!(waiting.metadata.deletion_grace_period_seconds, Some(0));
@@ -117,7 +117,7 @@ async fn pod_is_watched_to_its_end() {
             other => panic!("{other:?}"),
         }
     }
-    // The last state is the stored one: the update that took the finalizer off was never stored.
+    // The last state is the stored one. The update that removed the finalizer was never stored.
     assert_eq!(seen, ["modified 30", "modified 0", "deleted Some([\"x.io/y\"])"]);
     assert_eq!(pods.get_opt("a").await.unwrap(), None);
     assert_eq!(
@@ -229,7 +229,7 @@ async fn propagation_policy_sets_finalizers() {
 #[tokio::test(start_paused = true)]
 async fn disruption_budget_refuses_an_eviction() {
     let (sandbox, client) = start();
-    // What a budget allows is said here by hand.
+    // Without the disruption controller the test itself writes how many disruptions the budget allows.
     without(&sandbox, "disruption-controller");
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
     pods.create(&PostParams::default(), &pod("a", &json!({}))).await.unwrap();
@@ -364,7 +364,7 @@ async fn roles_decide_what_a_user_may_do() {
 #[tokio::test(start_paused = true)]
 async fn lists_have_pages_and_expire() {
     let (sandbox, client) = start();
-    // It would add a ConfigMap of its own.
+    // The controller would add a ConfigMap of its own.
     without(&sandbox, "root-ca-certificate-publisher-controller");
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     for name in ["a", "b", "c", "d", "e"] {
@@ -374,7 +374,7 @@ async fn lists_have_pages_and_expire() {
     }
     let page = maps.list(&ListParams::default().limit(2)).await.unwrap();
     assert_eq!(page.metadata.remaining_item_count, Some(3));
-    // What changes between two pages does not show.
+    // A change between two pages does not show in the list.
     maps.delete("c", &DeleteParams::default()).await.unwrap();
     let token = page.metadata.continue_.unwrap();
     let next = maps.list(&ListParams::default().limit(2).continue_token(&token)).await.unwrap();
@@ -402,7 +402,7 @@ async fn watch_sends_bookmarks_and_ends() {
     let begun = tokio::time::Instant::now();
     let parameters = WatchParams::default().timeout(200);
     let events: Vec<_> = nodes.watch(&parameters, "0").await.unwrap().try_collect().await.unwrap();
-    // After 60, 120 and 180 seconds, and at the end.
+    // The bookmarks come after 60, 120 and 180 seconds, and at the end.
     assert_eq!(events.iter().filter(|event| matches!(event, WatchEvent::Bookmark(_))).count(), 4);
     assert_eq!(begun.elapsed().as_secs(), 200);
 }
@@ -520,7 +520,7 @@ async fn api_without_endpoints_is_unavailable() {
     assert_eq!(client.request::<Value>(list()).await.unwrap()["items"], json!([]));
 }
 
-/// kubectl keeps what it discovered, and gives what it keeps the headers of the answer that says that it still holds.
+/// kubectl caches discovery. When a 304 confirms the cached answer, kubectl gives it the headers of the 304.
 #[tokio::test(start_paused = true)]
 async fn unchanged_discovery_is_answered_with_304() {
     let (sandbox, _) = start();

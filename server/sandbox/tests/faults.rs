@@ -82,8 +82,8 @@ async fn watch(sandbox: &Sandbox, path: &str) -> Watch {
 }
 
 impl Watch {
-    /// What has come by now: `ADDED name`, `BOOKMARK`, `ERROR code`; the end of the watch; `part` for an incomplete
-    /// line.
+    /// The events that have arrived by now: `ADDED name`, `BOOKMARK`, `ERROR code`; the end of the watch; `part` for an
+    /// incomplete line.
     fn heard(&mut self) -> Vec<String> {
         let mut heard = vec![];
         while !self.over
@@ -115,7 +115,7 @@ impl Watch {
         heard
     }
 
-    /// What comes within this many seconds, each with its second.
+    /// The events that arrive within this many seconds, each with its second.
     async fn within(&mut self, seconds: u64) -> Vec<(u64, String)> {
         let mut heard = vec![];
         for second in 0..=seconds {
@@ -310,7 +310,7 @@ async fn what_is_late_is_late_by_as_much_as_the_rule_says_and_in_order() {
     let told = |second, names: &[&str]| -> Vec<(u64, String)> {
         names.iter().map(|name| (second, format!("ADDED {name}"))).collect()
     };
-    // At 0 s, 3 s, 4 s and 5 s; the last two are not late, but b is in front of them.
+    // They arrive at 0 s, 3 s, 4 s and 5 s. The rules do not delay the last two, but b is in front of them.
     assert_eq!(heard[..2], [vec![], vec![]]);
     assert_eq!(heard[2], told(1, &["a"]));
     let last = [told(3, &["b", "c", "d"]), vec![(25, "end".to_owned())]].concat();

@@ -1,4 +1,4 @@
-//! The API server knows nothing of the product parts that are built on it.
+//! The API server does not depend on the parts of the product that are built on it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::{
@@ -22,7 +22,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The modules of the crate that some code names as `crate::x` or in `crate::{x, y::z}`.
+/// The modules of the crate that this code names as `crate::x` or in `crate::{x, y::z}`.
 fn modules(code: &str) -> Vec<String> {
     let mut modules = vec![];
     for (at, path) in code.match_indices("crate::") {

@@ -106,7 +106,7 @@ async fn secret_with_an_identity_acts_as_that_identity() {
         assert_eq!(served.get("/api/v1/secrets", &[&host, &header]).await, 403, "{identity}");
     }
     assert_eq!(served.get("/api/v1/secrets", &[&host, &served.bearer(".nonsense")]).await, 401);
-    // kubectl with `--token` sends an identity beside the path of its kubeconfig.
+    // kubectl with `--token` sends an identity as bearer token beside the path of its kubeconfig.
     let path = format!("/token/{}/api/v1/secrets", served.secret);
     let plain = "Authorization: Bearer user:anybody";
     assert_eq!(served.get(&path, &[&host, plain]).await, 403);

@@ -1,4 +1,4 @@
-//! A controller that is written outside the crate, and runs among the built-in ones.
+//! A controller that is implemented outside the crate, and runs among the built-in ones.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;

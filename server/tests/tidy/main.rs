@@ -283,8 +283,7 @@ fn files_depend_on_each_other_in_no_circle() {
 #[test]
 fn comments_begin_with_no_bare_interrogative() {
     let mut violations = vec![];
-    // The sandbox is not held to it yet.
-    for source in sources().iter().filter(|source| !source.is_under("server/sandbox")) {
+    for source in sources() {
         let mut is_inside = false;
         for (number, line) in (1..).zip(source.text.lines()) {
             let comment = line.trim_start().strip_prefix("//");

@@ -1,7 +1,7 @@
-//! Patches of any kind on objects of any shape: nothing panics, what is refused is refused with a code, and a merge patch
-//! does the second time nothing that it did not do the first.
+//! Applies patches of every kind to objects of every shape. Nothing panics, every refusal has an HTTP status code, and
+//! a merge patch that is applied twice changes nothing the second time.
 //!
-//! An input is two JSON documents, an object and a patch, with a line of `%%` between them.
+//! An input is two JSON documents, an object and a patch, separated by a line of `%%`.
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
@@ -13,8 +13,8 @@ use sandbox::{
 };
 use serde_json::{Value, json};
 
-/// Where patches are tried, as far as an object is let in: with rules of its own, with few, with lists that are merged
-/// by name.
+/// The resources to which the patches are applied, provided that they accept the object. They cover few and many
+/// validation rules, and lists that are merged by name.
 const PLACES: [(&str, &str); 3] = [("", "configmaps"), ("", "pods"), ("apps", "deployments")];
 
 fuzz_target!(|input: &str| -> Corpus { play(input) });
@@ -56,7 +56,7 @@ fn alone(object: &Value, patch: &Value) {
     }
 }
 
-/// The same by the way of the store, with all that is asked of an object there.
+/// Does the same through the cluster's verbs, with defaults, validation and admission.
 fn stored(object: &Value, patch: &Value) {
     let mut cluster = Cluster::new(jiff::Timestamp::UNIX_EPOCH, 1);
     let admin = Actor::admin();

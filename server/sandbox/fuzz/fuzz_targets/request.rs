@@ -1,7 +1,7 @@
-//! Whole requests against a cluster: neither the API nor a controller that meets the stored objects panics, and every
-//! refusal is a Status.
+//! Sends whole requests to a cluster. Neither the API nor a controller that observes the stored objects panics, and
+//! every refusal is a `Status`.
 //!
-//! An input is requests as one would write them down, with a line of `%%` between them.
+//! An input is a list of HTTP requests in text form, separated by a line of `%%`.
 #![no_main]
 
 use std::time::Duration;
@@ -20,11 +20,11 @@ use sandbox::{
 use serde_json::Value;
 use tower::ServiceExt;
 
-/// As many requests as one input may have.
+/// The largest number of requests in one input.
 const REQUESTS: usize = 8;
-/// As many moments as controllers get to live with what was stored.
+/// The number of steps for which the controllers run on the stored objects.
 const MOMENTS: usize = 60;
-/// None is shorter, so that a Pod's grace, what is tried again and what is given up all come within them.
+/// The shortest step. The steps together are long enough for a Pod's grace period, for retries and for timeouts.
 const MOMENT: Duration = Duration::from_secs(1);
 
 fuzz_target!(|input: &[u8]| -> Corpus { play(input) });
@@ -62,7 +62,7 @@ fn play(input: &[u8]) -> Corpus {
     Corpus::Keep
 }
 
-/// An answer that refuses is a Status of the same code, or a word to a browser.
+/// Checks that a refusal is a `Status` of the same code, or plain text for a browser.
 fn check(code: u16, sort: Option<&HeaderValue>, bytes: &[u8], head: bool) {
     let sort = sort.and_then(|sort| sort.to_str().ok()).unwrap_or_default();
     if head && bytes.is_empty() || sort.starts_with("text/plain") {
@@ -75,7 +75,7 @@ fn check(code: u16, sort: Option<&HeaderValue>, bytes: &[u8], head: bool) {
     assert!(status["message"].is_string(), "{status}");
 }
 
-/// Lets the controllers work, which must not fall over what was stored.
+/// Runs the controllers, which must not panic on the stored objects.
 fn live(control_plane: &mut ControlPlane) {
     for _ in 0..MOMENTS {
         let Some(next) = control_plane.run_until_idle() else { break };
@@ -86,7 +86,7 @@ fn live(control_plane: &mut ControlPlane) {
     assert!(panics.is_empty(), "{panics:?}");
 }
 
-/// What of a body is there already: all of it, or of a watch the beginning.
+/// The part of a body that is available now: all of it, or the beginning of a watch.
 fn at_once(body: &mut Body) -> Vec<u8> {
     let mut bytes = vec![];
     while let Some(Some(Ok(frame))) = body.frame().now_or_never() {
@@ -95,7 +95,8 @@ fn at_once(body: &mut Body) -> Vec<u8> {
     bytes
 }
 
-/// Method, address, headers, an empty line, body. `None` for what never gets through the door of an HTTP server.
+/// Parses method, target, headers, an empty line and a body. `None` for a request that an HTTP server refuses before
+/// the API sees it.
 fn request(text: &[u8]) -> Option<Request<Full<Bytes>>> {
     let (head, body) = match text.windows(2).position(|pair| pair == b"\n\n") {
         Some(at) => (&text[..at], &text[at + 2..]),

@@ -1,5 +1,5 @@
-//! RBAC by the roles and bindings in the store (`kubernetes/plugin/pkg/auth/authorizer/rbac`). Aggregated roles are
-//! used as they are written.
+//! RBAC authorization by the roles and bindings in the store (`kubernetes/plugin/pkg/auth/authorizer/rbac`). The rules
+//! of an aggregated ClusterRole are used as they are stored.
 
 use serde_json::Value;
 
@@ -16,10 +16,10 @@ use crate::{
 };
 
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
-/// Its members may do everything, whatever roles say.
+/// The group whose members may do everything, whatever the roles say.
 const MASTERS: &str = "system:masters";
 
-/// What somebody wants to do, as authorization sees it.
+/// The attributes of a request that authorization decides on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Attributes<'a> {
     pub(super) verb: &'a str,
@@ -28,11 +28,11 @@ pub(super) struct Attributes<'a> {
     pub(super) subresource: &'a str,
     pub(super) namespace: &'a str,
     pub(super) name: &'a str,
-    /// For what is no resource.
+    /// The path of a request that is not for a resource.
     pub(super) path: &'a str,
 }
 
-/// Lets a request through, or says in the real one's words why not.
+/// Authorizes a request, or returns the refusal in kube-apiserver's words.
 pub(super) fn check(
     cluster: &Cluster,
     actor: &Actor,
@@ -41,7 +41,7 @@ pub(super) fn check(
     query: &Query,
 ) -> Result<(), Status> {
     let mut attributes = of_request(verb, target);
-    // What selects by one name asks for that one alone.
+    // A field selector on one name narrows the request to that object.
     let selected = Fields::parse(query.get("fieldSelector")).unwrap_or_default();
     if matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
         && let Some(name) = selected.name()
@@ -51,7 +51,7 @@ pub(super) fn check(
     if allows(cluster, actor, &attributes) { Ok(()) } else { Err(refusal(actor, &attributes)) }
 }
 
-/// The refusal of a request that would be let through.
+/// The refusal of a request, even if it would be authorized.
 pub(super) fn refused(actor: &Actor, verb: Verb, target: &Target) -> Status {
     refusal(actor, &of_request(verb, target))
 }
@@ -64,7 +64,7 @@ pub(super) fn of_request(verb: Verb, target: &Target) -> Attributes<'_> {
             group,
             resource: plural,
             subresource,
-            // A namespace is asked about as if it were in itself.
+            // A request for a Namespace is authorized within that namespace.
             namespace: if group.is_empty() && plural == "namespaces" { name } else { namespace },
             name,
             path: "",
@@ -97,17 +97,17 @@ pub(super) fn refusal(actor: &Actor, attributes: &Attributes<'_>) -> Status {
     Status::forbidden(group, resource, name, &why)
 }
 
-/// Whether somebody may.
+/// Whether a user may make the request.
 pub(super) fn allows(cluster: &Cluster, actor: &Actor, attributes: &Attributes<'_>) -> bool {
     reason(cluster, actor, attributes).is_some()
 }
 
-/// Whether somebody may do everything, whatever roles say.
+/// Whether a user may do everything, whatever the roles say.
 pub(super) fn is_master(actor: &Actor) -> bool {
     actor.groups.iter().any(|group| group == MASTERS)
 }
 
-/// Why somebody may; empty for those whom roles are not needed for.
+/// The reason why a user may make the request; empty if no role is needed.
 pub(super) fn reason(
     cluster: &Cluster,
     actor: &Actor,
@@ -131,7 +131,7 @@ pub(super) fn reason(
     })
 }
 
-/// `RBAC: allowed by …`
+/// The reason that RBAC gives: `RBAC: allowed by …`.
 fn because(binding: &Value, subject: &Value) -> String {
     let text = |of: &Value, field: &str| object::text(of, &[field]).to_owned();
     let (name, namespace) = (object::name(binding), object::namespace(binding));
@@ -153,7 +153,7 @@ fn because(binding: &Value, subject: &Value) -> String {
     )
 }
 
-/// Every rule that holds for somebody in a namespace.
+/// Every rule that applies to a user in a namespace.
 pub(super) fn rules<'a>(
     cluster: &'a Cluster,
     actor: &'a Actor,
@@ -172,7 +172,7 @@ fn binds(binding: &Value, actor: &Actor) -> bool {
     subject(binding, actor).is_some()
 }
 
-/// The subject of a binding that somebody is.
+/// The subject of a binding that matches a user.
 fn subject<'a>(binding: &'a Value, actor: &Actor) -> Option<&'a Value> {
     binding["subjects"].as_array().into_iter().flatten().find(|subject| {
         let name = object::text(subject, &["name"]);

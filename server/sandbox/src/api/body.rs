@@ -14,10 +14,10 @@ use crate::{
 
 const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-/// What Go's decoder looks for first, as it writes its type.
+/// The Go struct that the decoder reads first, as its errors print it.
 const HEAD: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
-/// The object in the body, which must be of the kind that the path says.
+/// Decodes the object in the body, which must be of the kind that the path names.
 pub(super) fn object(cluster: &Cluster, request: &Request, kind: &Kind) -> Result<Value, Status> {
     let unreadable = |why: String| {
         let summary = summary(&request.body);
@@ -115,14 +115,14 @@ fn of_definition(
     Ok(())
 }
 
-/// What a Go scheme says of a kind that it does not know.
+/// The error of a Go scheme for a kind that is not registered.
 pub(super) fn unregistered(version: &str, kind: &str) -> String {
     format!(
         "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
     )
 }
 
-/// A body of whatever kind.
+/// Decodes a body of any kind.
 pub(super) fn json(request: &Request) -> Result<Value, Status> {
     check_media(request)?;
     if is_protobuf(request) {
@@ -150,7 +150,7 @@ fn check_media(request: &Request) -> Result<(), Status> {
     Err(Status::unsupported_media_type(&[JSON, "application/yaml", PROTOBUF]))
 }
 
-/// `summarizeData`: the first thirty bytes.
+/// `summarizeData`: the first thirty bytes of a body.
 fn summary(body: &[u8]) -> String {
     let head = &body[..body.len().min(30)];
     let rest = if body.len() > head.len() { " ..." } else { "" };
@@ -160,7 +160,7 @@ fn summary(body: &[u8]) -> String {
         _ => {
             let mut hex = String::new();
             for byte in head {
-                // Writing to a text cannot fail.
+                // Writing to a String cannot fail.
                 let _ = write!(hex, "{byte:02x}");
             }
             hex + rest
@@ -168,7 +168,7 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-/// A syntax error as Go words it, where it is one that people meet.
+/// The wording of a JSON syntax error in Go, for the errors that people commonly meet.
 pub(super) fn in_go(error: &serde_json::Error, body: &[u8]) -> String {
     if error.is_eof() {
         return "unexpected end of JSON input".into();
@@ -176,7 +176,7 @@ pub(super) fn in_go(error: &serde_json::Error, body: &[u8]) -> String {
     let said = error.to_string();
     let line = body.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1));
     let odd = line.and_then(|line| {
-        // Go takes the byte for a character.
+        // Go treats the byte as a character.
         line.get(error.column().saturating_sub(1)).map(|byte| match char::from(*byte) {
             odd if odd.is_ascii_control() => format!("'\\x{byte:02x}'"),
             odd if odd.is_control() => format!("'\\u{byte:04x}'"),

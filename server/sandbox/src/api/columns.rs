@@ -1,4 +1,4 @@
-//! The columns of tables, per kind, as `kubernetes/pkg/printers/internalversion` has them.
+//! The columns of tables, by kind (`kubernetes/pkg/printers/internalversion`).
 
 mod administration;
 mod autoscaler;
@@ -22,19 +22,19 @@ use serde_json::{Value, json};
 use self::duration::age;
 use crate::{clock, kind::Kind, object, quantity::Quantity};
 
-/// A column, and how its cell is made.
+/// A column and the source of its cells.
 pub(super) struct Column {
     name: Cow<'static, str>,
     sort: Cow<'static, str>,
     format: Cow<'static, str>,
-    /// Above zero, shown with `-o wide` only.
+    /// A column with a priority above zero is shown only with `-o wide`.
     priority: i64,
     cell: Cell,
 }
 
 enum Cell {
     Made(fn(&Value, Timestamp) -> Value),
-    /// What is at a path, as a definition names it: `.spec.size`.
+    /// The value at a path that a CustomResourceDefinition names: `.spec.size`.
     At(String),
 }
 
@@ -49,7 +49,7 @@ impl Column {
         Self { name, sort, format: Cow::Borrowed(""), priority, cell: Cell::Made(cell) }
     }
 
-    /// One whose cells are names.
+    /// A column whose cells are names.
     const fn naming(
         name: &'static str,
         priority: i64,
@@ -59,7 +59,7 @@ impl Column {
         Self { name, sort, format: Cow::Borrowed("name"), priority, cell: Cell::Made(cell) }
     }
 
-    /// One of `additionalPrinterColumns`.
+    /// A column from `additionalPrinterColumns`.
     fn declared(column: &Value) -> Self {
         let text = |field: &str| Cow::Owned(object::text(column, &[field]).to_owned());
         Self {
@@ -81,7 +81,7 @@ impl Column {
         }
     }
 
-    /// What was found, as the type of its column shows it; null where it is of another (`cellForJSONValue`).
+    /// The cell for a value, according to the column's type; null if the value has another type (`cellForJSONValue`).
     fn declared_cell(&self, found: &Value, now: Timestamp) -> Value {
         match (&*self.sort, found) {
             ("string", Value::Null) => json!("<no value>"),
@@ -158,7 +158,7 @@ pub(super) fn of(kind: &Kind) -> Vec<Column> {
     }
 }
 
-/// What a definition says, or the age.
+/// The columns that a CustomResourceDefinition declares; without any, name and age.
 fn declared(kind: &Kind) -> Vec<Column> {
     let columns = kind.declared["additionalPrinterColumns"].as_array();
     match columns.filter(|columns| !columns.is_empty()) {
@@ -186,22 +186,22 @@ fn size(value: &Value) -> usize {
     value.as_object().map_or(0, serde_json::Map::len)
 }
 
-/// An amount in its canonical form, which of nothing is `0`.
+/// A quantity in canonical form; `0` if it is absent.
 fn amount(value: &Value) -> String {
     Quantity::from_value(value).unwrap_or(Quantity::ZERO).to_string()
 }
 
-/// A text, or what is printed instead of an empty one.
+/// A string, or the text that stands for an empty one.
 fn text_or(value: &Value, instead: &str) -> Value {
     json!(value.as_str().filter(|text| !text.is_empty()).unwrap_or(instead))
 }
 
-/// A text that may be empty, if it is there at all.
+/// A string, which may be empty, or `<unset>` if it is absent.
 fn or_unset(value: &Value) -> Value {
     json!(value.as_str().unwrap_or("<unset>"))
 }
 
-/// The name of a class, with a mark if one of these annotations makes it the default.
+/// The name of a class, marked as the default if one of these annotations says so.
 fn name_of_class(class: &Value, annotations: &[&str]) -> Value {
     let says = |&name: &&str| object::text(class, &["metadata", "annotations", name]) == "true";
     let mark = if annotations.iter().any(says) { " (default)" } else { "" };

@@ -104,9 +104,9 @@ fn typed(request: &Request, value: Value, sort: &'static str) -> Reply {
     Reply::new(StatusCode::OK, Content::Typed { value, sort, tag })
 }
 
-/// Whether aggregated discovery is asked for, in the version that is preferred.
+/// Whether the client accepts aggregated discovery in the version that is served, `v2`.
 ///
-/// 406 where only forms are accepted that are none, as `v2beta1`, which is gone.
+/// 406 if it accepts only forms that are not served, such as `v2beta1`, which was removed.
 fn aggregated_version(request: &Request) -> Result<bool, Status> {
     let accept = request.header("accept");
     let mut plain = accept.is_empty();
@@ -120,7 +120,7 @@ fn aggregated_version(request: &Request) -> Result<bool, Status> {
     if plain { Ok(false) } else { Err(Status::not_acceptable(&ACCEPTED)) }
 }
 
-/// The groups with their versions, the preferred first, in the order of their APIServices' priorities.
+/// The groups with their versions, the preferred version first, ordered by the priorities of their APIServices.
 fn groups(cluster: &Cluster) -> Vec<(String, Vec<String>)> {
     let mut services: Vec<(i64, String, i64, String)> = cluster
         .list("apiregistration.k8s.io", "apiservices", None)
@@ -135,7 +135,7 @@ fn groups(cluster: &Cluster) -> Vec<(String, Vec<String>)> {
             )
         })
         .collect();
-    // Of the same priority they are as versions are.
+    // Versions of equal priority have the order of versions.
     services.sort_by(|(.., one), (.., other)| {
         kind::version_order(one).cmp(&kind::version_order(other))
     });
@@ -208,8 +208,9 @@ fn resources(cluster: &Cluster, group: &str, version: &str) -> Reply {
     )
 }
 
-/// What is answered where a group has no such version or resource: a `Status` for groups of the server's own, which
-/// look after all that is below them; for others, and of definitions, the page of a server without such a path.
+/// The answer for a version or resource that a group does not have. For the server's own groups, which handle every
+/// path below them, it is a `Status`. For other groups, and for those of custom resources, it is the page for an
+/// unknown path.
 pub(super) fn nothing_at(cluster: &Cluster, group: &str) -> Result<Reply, Status> {
     let built_in = |kind: &Kind| kind.group == group && !kind.is_custom();
     if cluster.kinds.iter_versions().any(|kind| built_in(kind)) {
@@ -237,7 +238,8 @@ fn aggregate(cluster: &Cluster, legacy: bool) -> Value {
     })
 }
 
-/// A version of a group; one whose server cannot be asked is stale, and what it had is still told.
+/// A version of a group. If its server cannot be reached the version is marked as stale, and its known resources are
+/// still listed.
 fn version_of(cluster: &Cluster, group: &str, version: &str) -> Value {
     let stale = super::aggregated_is_away(cluster, group, version).is_some();
     let resources: Vec<Value> = kinds_of(cluster, group, version)

@@ -1,4 +1,4 @@
-//! The forms in which clients ask for objects: whole, metadata alone, or as a table; in the requested version.
+//! The forms in which clients request objects: in full, metadata alone, or as a table; in the requested version.
 
 mod table;
 
@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 use super::{page::Page, request::Request};
 use crate::{kind::Kind, object, status::Status, store::Change};
 
-/// How objects of a kind are shown.
+/// The form in which a request gets objects of a kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct View {
-    /// In the version that was asked for.
+    /// The kind in the requested version.
     pub(crate) kind: Arc<Kind>,
     pub(crate) form: Form,
-    /// Ages are counted up to here.
+    /// The time up to which ages are counted.
     pub(crate) now: Timestamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Whole,
-    /// `PartialObjectMetadata`, or asked for as a list of them.
+    /// `PartialObjectMetadata`. With `list`, the client asked for a list of them.
     Metadata {
         list: bool,
     },
@@ -33,7 +33,7 @@ pub(crate) enum Form {
     },
 }
 
-/// What a table's rows have beside their cells.
+/// The object in each row of a table (`includeObject`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Include {
     None,
@@ -45,7 +45,7 @@ pub(super) const ACCEPTED: [&str; 3] =
     ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 impl View {
-    /// What the `Accept` header asks for.
+    /// Reads the form from the `Accept` header.
     pub(super) fn negotiate(request: &Request, kind: &Arc<Kind>) -> Result<Self, Status> {
         let form = form(request)?;
         Ok(Self { kind: kind.clone(), form, now: request.time })
@@ -57,7 +57,7 @@ impl View {
 
     pub(super) fn object(&self, object: &Value) -> Vec<u8> {
         match self.form {
-            // A Status is a Status, whatever was asked for.
+            // A Status is never converted to another form.
             _ if object["kind"] == "Status" && object["apiVersion"] == "v1" => value(object),
             Form::Whole => value(&Whole { object, api_version: Some(&self.api_version()) }),
             Form::Metadata { .. } => value(&metadata_of(object)),
@@ -100,7 +100,7 @@ impl View {
             }
             match self.form {
                 Form::Metadata { .. } => append(&mut bytes, &metadata_of(object)),
-                // Typed lists do not repeat what their elements are; lists of custom objects do.
+                // The items of a typed list have no apiVersion and kind; those of a list of custom objects have both.
                 _ if self.kind.is_custom() => {
                     append(&mut bytes, &Whole { object, api_version: Some(&api_version) });
                 }
@@ -111,7 +111,7 @@ impl View {
         bytes
     }
 
-    /// One line of a watch. Only the first table of a watch says what its columns are.
+    /// One line of a watch. Only the first table of a watch has column definitions.
     pub(super) fn event(
         &self,
         change: Change,
@@ -203,7 +203,7 @@ fn form(request: &Request) -> Result<Form, Status> {
             _ => {}
         }
     }
-    // The filters before the handlers know nothing of forms, and have words of their own.
+    // Without `as=`, the filters before the handlers refuse the request, with another message.
     if !accept.contains("as=") {
         return Err(Status::not_representable(&ACCEPTED));
     }
@@ -214,7 +214,7 @@ fn meta_of(object: &Value) -> Value {
     json!({"resourceVersion": object::resource_version(object)})
 }
 
-/// An object's metadata as an object.
+/// An object's metadata as `PartialObjectMetadata`.
 pub(super) fn metadata_of(object: &Value) -> impl Serialize + '_ {
     Partial { metadata: &object["metadata"] }
 }
@@ -233,7 +233,7 @@ impl Serialize for Partial<'_> {
     }
 }
 
-/// An object with another apiVersion, or without saying what it is.
+/// An object with another apiVersion, or without apiVersion and kind.
 struct Whole<'a> {
     object: &'a Value,
     api_version: Option<&'a str>,
@@ -258,12 +258,12 @@ impl Serialize for Whole<'_> {
     }
 }
 
-/// As JSON. What is written here are maps with text keys, which always can be.
+/// Serializes to JSON. This cannot fail, because all maps have string keys.
 pub(super) fn value(value: &(impl Serialize + ?Sized)) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
 
 fn append(bytes: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    // A Vec takes all, and see above.
+    // Writing to a Vec cannot fail, and neither can serializing, as above.
     _ = serde_json::to_writer(bytes, value);
 }

@@ -13,7 +13,7 @@ use crate::{
     store::Key,
 };
 
-/// One verb on one thing. `resource_name` and `path` may be empty; one of `resource` and `path` is.
+/// One verb on one resource or path: exactly one of `resource` and `path` is empty. `resource_name` may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Right<'a> {
     verb: &'a str,
@@ -23,7 +23,7 @@ struct Right<'a> {
     path: &'a str,
 }
 
-/// Refuses a role with rights, or a binding to a role with rights, that who writes it does not have.
+/// Refuses a role, or a binding to a role, that grants rights which its writer does not have.
 pub(super) fn check(
     cluster: &Cluster,
     actor: &Actor,
@@ -56,7 +56,7 @@ fn of_role(
         group: GROUP,
         resource: &key.plural,
         namespace: &key.namespace,
-        // A request to create names nothing.
+        // A create request has no name.
         name: if existing.is_some() { &key.name } else { "" },
         ..Attributes::default()
     };
@@ -64,7 +64,7 @@ fn of_role(
         return Ok(());
     }
     confirm(cluster, actor, key, role)?;
-    // What gathers the rules of others may come to hold anything.
+    // A role that aggregates the rules of others may come to grant anything.
     let gathers = |role: &Value| {
         let selectors = object::at(role, &["aggregationRule", "clusterRoleSelectors"]).as_array();
         selectors.is_some_and(|all| !all.is_empty())
@@ -104,12 +104,12 @@ fn of_binding(cluster: &Cluster, actor: &Actor, key: &Key, binding: &Value) -> R
         return Ok(());
     }
     let role = cluster.get(&Key::new(GROUP, resource, namespace, reference("name")));
-    // The real one means the role, and names the bindings.
+    // kube-apiserver looks up the role, but its error names the resource of the binding.
     let role = role.ok_or_else(|| Status::not_found(GROUP, &key.plural, reference("name")))?;
     confirm(cluster, actor, key, role)
 }
 
-/// `IsOnlyMutatingGCFields`: whether two differ in finalizers and owners at most.
+/// `IsOnlyMutatingGCFields`: whether two objects differ at most in finalizers and owner references.
 fn differ_for_collection_only(old: &Value, new: &Value) -> bool {
     let rest = |object: &Value| {
         let mut object = object.clone();
@@ -137,7 +137,7 @@ fn confirm(cluster: &Cluster, actor: &Actor, key: &Key, role: &Value) -> Result<
     Err(Status::forbidden(GROUP, &key.plural, &key.name, &why))
 }
 
-/// The rights of these that somebody does not have in a namespace (`Covers`).
+/// The rights among these that a user does not have in a namespace (`Covers`).
 fn missing<'a>(
     cluster: &Cluster,
     actor: &Actor,
@@ -149,7 +149,7 @@ fn missing<'a>(
     rights
 }
 
-/// The single rights that a rule gives (`BreakdownRule`).
+/// The single rights that a rule grants (`BreakdownRule`).
 fn rights(rule: &Value) -> Vec<Right<'_>> {
     let texts = |field: &str| object::texts(rule, &[field]).collect::<Vec<_>>();
     let mut names = texts("resourceNames");
@@ -174,7 +174,7 @@ fn rights(rule: &Value) -> Vec<Right<'_>> {
     rights
 }
 
-/// Whether a rule gives a right (`ruleCovers`).
+/// Whether a rule grants a right (`ruleCovers`).
 fn covers(rule: &Value, right: &Right<'_>) -> bool {
     let has = |field: &str, wanted: &str| object::texts(rule, &[field]).any(|one| one == wanted);
     if !has("verbs", "*") && !has("verbs", right.verb) {
@@ -196,7 +196,7 @@ fn covers(rule: &Value, right: &Right<'_>) -> bool {
         && (!names || !right.resource_name.is_empty() && has("resourceNames", right.resource_name))
 }
 
-/// Rights as a refusal lists them: those on one resource together (`CompactRules`), in the order of their texts.
+/// Rights as a refusal lists them: grouped by resource (`CompactRules`) and sorted as text.
 fn compact(rights: &[Right<'_>]) -> Vec<String> {
     let mut simple: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     let mut texts = BTreeSet::new();
@@ -218,7 +218,7 @@ fn compact(rights: &[Right<'_>]) -> Vec<String> {
     texts.into_iter().collect()
 }
 
-/// Texts as Go's `%q` writes a slice of them.
+/// Strings as Go's `%q` formats a slice of them.
 fn quoted<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", texts.map(|text| format!("{text:?}")).collect::<Vec<_>>().join(" "))
 }
@@ -234,7 +234,7 @@ mod tests {
         Actor { name: name.into(), groups, ..Actor::default() }
     }
 
-    /// A cluster in which `ann` may do in `default` what the rules say.
+    /// A cluster in which the user `ann` has these rules in the namespace `default`.
     fn cluster(rules: &Value) -> Cluster {
         let mut cluster = Cluster::new("2026-11-21T08:00:00Z".parse().unwrap(), 1);
         let role = json!({"metadata": {"name": "of-ann"}, "rules": rules});
@@ -276,7 +276,7 @@ mod tests {
         let some = json!([named.clone()]);
         assert_eq!(said(&some, "roles", &new(named)), "");
         assert_ne!(said(&some, "roles", &new(rule(&["pods"], &["delete"]))), "");
-        // Rights in one namespace are none in all of them.
+        // Rights in one namespace do not count in all namespaces.
         assert_ne!(said(&own, "clusterroles", &new(rule(&["pods"], &["get"]))), "");
         let paths = json!({"nonResourceURLs": ["/version/x"], "verbs": ["get"]});
         assert_ne!(said(&own, "clusterroles", &new(paths)), "");
@@ -296,7 +296,7 @@ mod tests {
             said(&json!([]), "rolebindings", &to("none")),
             "rolebindings.rbac.authorization.k8s.io \"none\" not found"
         );
-        // Everybody has what everybody has.
+        // Every user has the rights of `system:basic-user` already.
         assert_eq!(said(&json!([]), "rolebindings", &to("system:basic-user")), "");
     }
 

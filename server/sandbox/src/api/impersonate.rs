@@ -11,10 +11,10 @@ use crate::{
     status::Status,
 };
 
-/// As many of whom it is remembered that they could, as the real one remembers.
+/// The number of users that are remembered as impersonators, as in kube-apiserver.
 const IMPERSONATORS: usize = 10_000;
 
-/// Who a request speaks as: whoever sent it, or whom its headers name, if the sender may.
+/// The user that a request acts as: the sender, or the user in its headers if the sender may impersonate that user.
 pub(super) fn actor(
     cluster: &mut Cluster,
     request: &Request,
@@ -31,7 +31,7 @@ pub(super) fn actor(
     Ok(actor)
 }
 
-/// Whom the headers of a request name, if the sender may speak as them.
+/// The user in the headers of a request, if the sender may impersonate that user.
 fn impersonated(
     cluster: &Cluster,
     request: &Request,
@@ -75,7 +75,8 @@ fn impersonated(
         } else if cluster.impersonators.contains(&request.actor.name) {
             Err(refusal(&request.actor, &attributes))
         } else {
-            // Who never did is told what it would need for this one request (ConstrainedImpersonation).
+            // A user who has never impersonated is told the right that this one request needs
+            // (ConstrainedImpersonation).
             let sort = if account.is_some() { "serviceaccount" } else { "user-info" };
             let wanted = format!("impersonate-on:{sort}:{}", verb.name());
             Err(refusal(&request.actor, &Attributes { verb: &wanted, ..of_request(verb, target) }))
@@ -123,13 +124,13 @@ fn impersonated(
     Ok(Some(as_actor))
 }
 
-/// Texts as Go writes a list of them.
+/// Strings as Go writes a list of them.
 fn in_braces(texts: &[String]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
     format!("{{{}}}", texts.join(", "))
 }
 
-/// `unescapeExtraKey`: what is no escape stays as it is.
+/// `unescapeExtraKey`: a key with an invalid escape stays as it is.
 fn unescaped(key: &str) -> String {
     let parts = key.split('%').skip(1);
     let is_escape =

@@ -18,7 +18,7 @@ use crate::{
 const UNVERSIONED_MATCH: &str =
     "resourceVersionMatch is forbidden unless resourceVersion is provided";
 
-/// What is selected of a collection.
+/// The objects that a request selects from a collection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selection {
     pub(super) labels: Labels,
@@ -53,7 +53,7 @@ impl Selection {
     }
 }
 
-/// The fields by which a kind can be selected, beside name and namespace.
+/// The fields by which a kind can be selected, besides name and namespace.
 fn more_fields(kind: &Kind) -> &'static [&'static str] {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "pods") => &[
@@ -125,7 +125,7 @@ pub(super) fn list(
     let exact = match (&token, asked, request.query.get("resourceVersionMatch")) {
         (Some(token), ..) => token.revision,
         (None, Some(asked), "Exact") => Some(asked),
-        // With a limit, a version without a word about it means exactly that one.
+        // With a limit, a resource version without `resourceVersionMatch` means exactly that version.
         (None, Some(asked), "") if limit > 0 => Some(asked),
         _ => None,
     };
@@ -151,7 +151,7 @@ pub(super) fn list(
         items.retain(|one| place(one) >= (start.0.as_str(), start.1.as_str()));
     }
     items.retain(|one| selection.matches(one));
-    // From the cache, as resource version 0 means, everything comes at once.
+    // Resource version 0 reads from the cache, which has no pages.
     let from_cache = request.query.get("resourceVersion") == "0" && token.is_none();
     let mut list = Page { items, revision, token: String::new(), remaining: None };
     if limit > 0 && list.items.len() > limit && !from_cache {
@@ -235,10 +235,10 @@ pub(super) fn check_match(request: &Request, watching: bool) -> Result<(), Statu
     Ok(())
 }
 
-/// Where the next page begins.
+/// The position at which the next page begins.
 #[derive(Debug)]
 struct Token {
-    /// Of the first page; `None` goes on with what is now.
+    /// The revision of the first page; `None` continues with the current objects.
     revision: Option<u64>,
     start: (String, String),
 }

@@ -1,11 +1,11 @@
-//! OpenAPI, as far as kubectl requires it: an index and empty documents. kubectl then validates nothing, and `kubectl
-//! apply` uses what it knows of built-in kinds.
+//! OpenAPI, as far as kubectl requires it: an index and empty documents. kubectl then validates nothing, and
+//! `kubectl apply` falls back to its own knowledge of built-in kinds.
 
 use serde_json::{Map, Value, json};
 
 use crate::{cluster::Cluster, kind::Kind};
 
-/// `/openapi/v3`: where each group version's document is.
+/// `/openapi/v3`: the path of each group version's document.
 pub(super) fn index(cluster: &Cluster) -> Value {
     let mut paths = Map::new();
     for kind in cluster.kinds.iter_versions() {
@@ -16,8 +16,8 @@ pub(super) fn index(cluster: &Cluster) -> Value {
     json!({"paths": paths})
 }
 
-/// `/openapi/v3/apis/apps/v1`: the kinds of a group version, each an object of any content, and the one thing that
-/// kubectl looks for: which parameters a PATCH takes.
+/// `/openapi/v3/apis/apps/v1`: the kinds of a group version, each as an object of any content, and the only detail that
+/// kubectl looks for: the parameters of a PATCH.
 pub(super) fn document(cluster: &Cluster, path: &str) -> Option<Value> {
     let kinds: Vec<_> =
         cluster.kinds.iter_versions().filter(|kind| path_of(kind) == path).collect();

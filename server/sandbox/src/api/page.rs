@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// A page of a collection, or all of it.
+/// A page of a collection, or the whole collection.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) items: Vec<Arc<Value>>,

@@ -1,16 +1,18 @@
-//! Kubernetes' protobuf, read only and as far as kubectl sends it: reviews, evictions, and what `kubectl create` makes
-//! without a file. A field that is not in the table here and says something is refused, never dropped.
+//! Kubernetes' protobuf encoding, read only, for the bodies that kubectl sends: reviews, evictions, and the objects
+//! that `kubectl create` makes without a file. A field that is not empty and not in this table is refused, never
+//! dropped.
 
 use serde_json::{Map, Value, json};
 
-/// How a body in protobuf begins, before a `runtime.Unknown`.
+/// The prefix of a body in protobuf, before a `runtime.Unknown`.
 const MAGIC: &[u8] = b"k8s\0";
-/// As deep as messages may nest.
+/// The largest depth to which messages may nest.
 const DEPTH: usize = 32;
 
-/// Message, then `number:name:type`. Types: `s` text, `i` and `b` number and truth whose zero means "not given", `I`
-/// and `B` whose zero is said, `t` a time, `n` a number or text, `m` a map of texts, a message's name; `*` before it: any number of them.
-/// From the `generated.proto` files of `k8s.io/api` and `k8s.io/apimachinery`.
+/// Each line is a message, then its fields as `number:name:type`. Types: `s` is a string; `i` and `b` are a number and
+/// a boolean whose zero means "not set"; `I` and `B` are the same with a zero that counts; `t` is a time; `n` is a
+/// number or a string; `m` is a map of strings; any other type is a message's name. A `*` before a type means that the
+/// field repeats. From the `generated.proto` files of `k8s.io/api` and `k8s.io/apimachinery`.
 const SCHEMA: &str = "
 Unknown 1:typeMeta:TypeMeta 2:raw:raw
 TypeMeta 1:apiVersion:s 2:kind:s
@@ -65,7 +67,7 @@ RoleRef 1:apiGroup:s 2:kind:s 3:name:s
 PriorityClass 1:metadata:ObjectMeta 2:value:i 3:globalDefault:b 4:description:s 5:preemptionPolicy:s
 ";
 
-/// Reads a body. `None` if it is broken, or of a kind or with a field that the table does not have.
+/// Decodes a body. `None` if it is malformed, or if the table does not have its kind or one of its fields.
 pub(super) fn read(body: &[u8]) -> Option<Value> {
     let unknown = message("Unknown", body.strip_prefix(MAGIC)?, DEPTH)?;
     let meta = &unknown["typeMeta"];
@@ -94,7 +96,7 @@ fn message(name: &str, bytes: &[u8], depth: usize) -> Option<Value> {
             same.then(|| parts.next().zip(parts.next()))?
         });
         let Some((name, sort)) = known else {
-            // What says nothing is not missed.
+            // An unknown field without content loses nothing.
             if field.says_nothing(depth) {
                 continue;
             }
@@ -170,7 +172,7 @@ impl Field<'_> {
         }
     }
 
-    /// Whether it is empty, or a message of nothing but fields that are.
+    /// Whether the field is empty, or a message that has only such fields.
     fn says_nothing(self, depth: usize) -> bool {
         let (Self::Bytes(mut bytes), Some(depth)) = (self, depth.checked_sub(1)) else {
             return self.is_empty();
@@ -184,7 +186,7 @@ impl Field<'_> {
     }
 }
 
-/// The next field of a message.
+/// Reads the next field of a message.
 fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
     let tag = varint(bytes)?;
     let field = match tag & 7 {

@@ -2,7 +2,7 @@
 
 use crate::status::Status;
 
-/// A query string, read leniently as the real one does: a parameter that is not known is passed over.
+/// A query string, read as leniently as kube-apiserver reads it: unknown parameters are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
     pairs: Vec<(String, String)>,
@@ -25,7 +25,7 @@ impl Query {
         self.pairs.iter().filter(move |(one, _)| one == name).map(|(_, value)| value.as_str())
     }
 
-    /// The same, asking for exactly this version.
+    /// The same query, for exactly this resource version.
     #[must_use]
     pub(super) fn at(&self, revision: u64) -> Self {
         let of_version = |name: &str| name == "resourceVersion" || name == "resourceVersionMatch";
@@ -36,7 +36,7 @@ impl Query {
         Self { pairs }
     }
 
-    /// Whether a switch is on: it is there, whatever it says, but for `0` and `false`
+    /// Whether a boolean parameter is true: it is present, with any value but `0` and `false`
     /// (`Convert_Slice_string_To_bool`).
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
@@ -44,11 +44,11 @@ impl Query {
         said.is_some_and(|said| said != "0" && !said.eq_ignore_ascii_case("false"))
     }
 
-    /// A number, if there is one.
+    /// The number in a parameter, if it is present.
     ///
     /// # Errors
     ///
-    /// 400 for what is none.
+    /// 400 if it is not a number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
         match self.get(name) {
             "" => Ok(None),
@@ -62,7 +62,7 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// 500 for what is none; see [`Self::version_of_list`].
+    /// 500 if it is malformed; see [`Self::version_of_list`].
     pub(crate) fn version(&self, name: &str) -> Result<Option<u64>, Status> {
         match self.get(name) {
             "" | "0" => Ok(None),
@@ -70,11 +70,11 @@ impl Query {
         }
     }
 
-    /// The same for a list, which says that it was badly asked.
+    /// The resource version of a list, where a malformed one is a bad request.
     ///
     /// # Errors
     ///
-    /// 400 for what is none.
+    /// 400 if it is malformed.
     pub(crate) fn version_of_list(&self, name: &str) -> Result<Option<u64>, Status> {
         let unread = |_| {
             let why = unparsable(self.get(name));

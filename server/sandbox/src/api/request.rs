@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use super::query::Query;
 use crate::{cluster::Actor, store::Key};
 
-/// A request that has arrived as a whole.
+/// A request whose body has arrived in full.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: Method,
@@ -16,14 +16,14 @@ pub struct Request {
     pub query: Query,
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// Who the credentials belong to.
+    /// The user that the credentials belong to.
     pub actor: Actor,
-    /// When it came, by the clock of the cluster.
+    /// The time at which it arrived, by the cluster's clock.
     pub time: Timestamp,
 }
 
 impl Request {
-    /// A request from the parts of HTTP.
+    /// Creates a request from the parts of an HTTP request.
     #[must_use]
     pub fn new(parts: &http::request::Parts, body: Bytes, actor: Actor, time: Timestamp) -> Self {
         Self {
@@ -37,19 +37,19 @@ impl Request {
         }
     }
 
-    /// A header as text; empty if it is missing or no text.
+    /// The text of a header; empty if it is absent or not text.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 }
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     /// No resource: discovery, health, version.
     Path(String),
-    /// `name` and `subresource` may be empty; `namespace` is, for what is cluster-scoped or in all namespaces.
+    /// `name` and `subresource` may be empty. `namespace` is empty for cluster-scoped resources and for all namespaces.
     Resource {
         group: String,
         version: String,
@@ -63,7 +63,7 @@ pub(crate) enum Target {
 impl Target {
     pub(crate) fn parse(path: &str) -> Self {
         let nowhere = || Self::Path(path.into());
-        // As Go reads a path: decoded first, so that a slash is a slash however it was written.
+        // As in Go, the path is decoded before it is split, so an escaped slash separates too.
         let Ok(decoded) = percent_decode_str(path).decode_utf8() else { return nowhere() };
         let parts: Vec<&str> = decoded.trim_matches('/').split('/').collect();
         let (group, version, rest) = match parts.as_slice() {
@@ -71,10 +71,10 @@ impl Target {
             ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
             _ => return nowhere(),
         };
-        // The old way to watch.
+        // The deprecated path of a watch.
         let rest = if let ["watch", rest @ ..] = rest { rest } else { rest };
         let (namespace, rest) = match rest {
-            // A namespace itself, or its own subresources.
+            // A Namespace itself, or one of its subresources.
             ["namespaces", _] | ["namespaces", _, "status" | "finalize"] if group.is_empty() => {
                 ("", rest)
             }
@@ -85,7 +85,7 @@ impl Target {
             [plural] => (*plural, "", ""),
             [plural, name] => (*plural, *name, ""),
             [plural, name, subresource] => (*plural, *name, *subresource),
-            // Of what a group has, and yet nothing: a subresource that no kind knows.
+            // A deeper path still belongs to its group: it is a subresource that no kind has.
             [plural, name, deeper @ ..] if !deeper.is_empty() => {
                 let deeper = deeper.join("/");
                 let of_all = [group, version, namespace, plural, name].map(String::from);
@@ -123,7 +123,7 @@ impl Target {
     }
 }
 
-/// What is to be done, in the words of RBAC.
+/// The verb of a request, as RBAC names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Get,
@@ -134,7 +134,7 @@ pub(crate) enum Verb {
     Patch,
     Delete,
     DeleteCollection,
-    /// A method that means nothing here.
+    /// A method that no resource supports.
     Other,
 }
 
@@ -148,7 +148,8 @@ impl Verb {
             (&Method::GET | &Method::HEAD, _) if matches!(target, Target::Path(_)) => Self::Get,
             (&Method::GET | &Method::HEAD, true) if watching => Self::Watch,
             (&Method::GET | &Method::HEAD, true) => Self::List,
-            // A watch of one object by its path is a list with its name.
+            // As in requestinfo.go, a path of one object is never a watch: clients watch the collection and select the
+            // name.
             (&Method::GET | &Method::HEAD, false) => Self::Get,
             (&Method::POST, _) => Self::Create,
             (&Method::PUT, _) => Self::Update,
@@ -173,7 +174,8 @@ impl Verb {
         }
     }
 
-    /// Whether it is asked of a collection, not of an object. One creates and deletes within a namespace only.
+    /// Whether the verb applies to a collection rather than to an object. Create and deletecollection apply to a
+    /// collection only within its scope.
     pub(super) fn is_of_collection(self, within_scope: bool) -> bool {
         match self {
             Self::List | Self::Watch => true,

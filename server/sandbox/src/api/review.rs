@@ -1,4 +1,4 @@
-//! Kinds that are answered and not stored: access reviews, SelfSubjectReview, tokens.
+//! Kinds that are answered and not stored: access reviews, SelfSubjectReview, token reviews and requests.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ pub(super) fn answer(
     Ok(Reply::new(StatusCode::CREATED, Content::Json(review)))
 }
 
-/// `ValidateSubjectAccessReviewSpec`: either a resource or a path.
+/// `ValidateSubjectAccessReviewSpec`: exactly one of a resource and a path.
 fn one_question(kind: &Kind, spec: &Value) -> Result<(), Status> {
     let (of_resource, of_path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     if of_resource.is_null() != of_path.is_null() {
@@ -152,7 +152,7 @@ fn user_info(actor: &Actor) -> Value {
     info
 }
 
-/// The subresource `token` of a ServiceAccount. The token says whose it is; nothing here is a secret.
+/// The subresource `token` of a ServiceAccount. The token only names its account, because nothing here is secret.
 pub(super) fn token(cluster: &mut Cluster, request: &Request, key: &Key) -> Result<Reply, Status> {
     cluster.get(key).ok_or_else(|| Status::not_found("", "serviceaccounts", &key.name))?;
     let mut answer = body::json(request)?;
@@ -176,7 +176,7 @@ fn account_token(namespace: &str, name: &str) -> String {
     format!("serviceaccount:{namespace}:{name}")
 }
 
-/// The account that a token of [`token`] belongs to.
+/// The account that a token from [`token`] belongs to.
 pub(crate) fn account_of(token: &str) -> Option<Actor> {
     let (namespace, name) = token.strip_prefix("serviceaccount:")?.split_once(':')?;
     Some(Actor::service_account(namespace, name))

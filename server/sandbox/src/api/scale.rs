@@ -20,7 +20,7 @@ pub(super) fn answer(
         Verb::Get => return cluster.scale(key).map(Reply::json),
         Verb::Patch => {
             let patch = match write::read_patch(request, kind)? {
-                // The lists of a Scale have no keys.
+                // The lists in a Scale have no merge keys.
                 Patch::Strategic(patch) => Patch::Merge(patch),
                 patch => patch,
             };

@@ -1,4 +1,4 @@
-//! Strict decoding: duplicate keys, and for kinds with few fields also unknown ones.
+//! Strict decoding: finds duplicate keys, and for kinds with few fields also unknown ones.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::kind::Kind;
 
-/// The complaints about a body, in the words of Go's strict decoder.
+/// The problems in a body, in the words of Go's strict decoder.
 pub(super) fn complaints(kind: &Kind, body: &[u8], object: &Value) -> Vec<String> {
     let names = object.as_object().into_iter().flat_map(|map| map.keys());
     let unknown =
@@ -15,14 +15,14 @@ pub(super) fn complaints(kind: &Kind, body: &[u8], object: &Value) -> Vec<String
     duplicates(body).into_iter().chain(unknown).collect()
 }
 
-/// Takes away what strict decoding would complain of.
+/// Removes the unknown fields that strict decoding reports.
 pub(super) fn drop_unknown(kind: &Kind, object: &mut Value) {
     if let Some(map) = object.as_object_mut() {
         map.retain(|name, _| is_known(kind, name));
     }
 }
 
-/// Whether a kind has a field; all that is asked for where its fields are not told here.
+/// Whether a kind has a field. Kinds whose fields are not listed here have every field.
 fn is_known(kind: &Kind, name: &str) -> bool {
     let fields: &[&str] = match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "configmaps") => &["data", "binaryData", "immutable"],
@@ -35,7 +35,7 @@ fn is_known(kind: &Kind, name: &str) -> bool {
 fn duplicates(body: &[u8]) -> Vec<String> {
     let mut found = vec![];
     let mut reader = serde_json::Deserializer::from_slice(body);
-    // What is no JSON is refused before this is asked.
+    // Malformed JSON has been refused before.
     let _ = reader.deserialize_any(Keys { path: String::new(), found: &mut found });
     found
 }

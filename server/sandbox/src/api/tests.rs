@@ -236,7 +236,7 @@ fn a_number_stays_the_number_that_was_sent() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
-    /// Whatever is sent, something is answered, and what is stored can be read.
+    /// Every request gets an answer, and everything that is stored can be read.
     #[test]
     fn every_request_has_an_answer(
         requests in proptest::collection::vec((

@@ -50,7 +50,7 @@ pub(crate) struct Watch {
     opening: bool,
 }
 
-/// What a watch sends at one moment.
+/// The lines that a watch sends at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// Encoded lines, shared between watches of the same form.
@@ -68,7 +68,7 @@ pub(crate) struct Batch {
 pub(crate) enum End {
     /// The watch ends regularly.
     Whole,
-    /// The connection is cut.
+    /// The connection breaks off.
     Cut,
     /// The watch sends nothing any more and does not end.
     Silence,
@@ -131,13 +131,13 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Notes the user who opened the watch, and the fault that applied to the request.
+    /// Records the user who opened the watch, and the fault that applied to the request.
     pub(super) fn meet(&mut self, fault: Option<&Action>, user: &str) {
         user.clone_into(&mut self.user);
         self.fault = fault.cloned();
     }
 
-    /// What happened since the last poll. `beat` asks for a bookmark as well.
+    /// Returns the changes since the last poll. `beat` asks for a bookmark as well.
     pub(crate) fn poll(&mut self, cluster: &mut Cluster, beat: bool) -> Batch {
         match &self.fault {
             Some(Action::Stall) => return Batch::ending(End::Silence),
@@ -151,7 +151,7 @@ impl Watch {
         let mut batch = Batch::default();
         self.view.now = cluster.now();
         if cluster.has_corrupted(&self.view.kind) {
-            // The cache starts again, which ends its watches.
+            // The cache restarts, which ends its watches.
             return Batch::ending(End::Whole);
         }
         let inconvertible = self.first_inconvertible(cluster);
@@ -220,7 +220,7 @@ impl Watch {
         events.find(is_not).map(|change| change.revision())
     }
 
-    /// Asks the faults what they do to the watch now that it is about to send something.
+    /// Applies the fault rules to the watch, which is about to send something.
     fn inject_faults(&mut self, cluster: &mut Cluster, delivery: WatchDelivery) -> Injection {
         let opening = std::mem::take(&mut self.opening);
         let strikes_now = match self.fault {
@@ -254,7 +254,8 @@ impl Watch {
         Batch::refusing(&Status::expired(why))
     }
 
-    /// An event as the selectors show it: an object that starts to match is added, one that stops matching is deleted.
+    /// Adds an event as the selectors show it: an object that starts to match is added, one that stops matching is
+    /// deleted.
     fn pass(&mut self, batch: &mut Batch, watch_cache: &mut WatchCache, event: &Event) {
         let is = event.change != Change::Deleted && self.selection.matches(&event.object);
         let was = event.previous.as_ref().is_some_and(|previous| self.selection.matches(previous));
@@ -317,7 +318,7 @@ impl Batch {
         Self { end: Some(End::Whole), ..self }
     }
 
-    /// Whether there is nothing in it, and nothing ends.
+    /// Whether the batch has no lines and does not end the watch.
     pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty() && self.end.is_none()
     }

@@ -128,7 +128,7 @@ pub(super) fn read_patch(request: &Request, kind: &Kind) -> Result<Patch, Status
         "application/apply-patch+yaml" => {
             Ok(Patch::Apply { object: read()?, force: request.query.is("force") })
         }
-        // The handler of custom resources has words of its own.
+        // The handler of custom resources has a message of its own.
         "application/strategic-merge-patch+json" => Err(Status::unsupported_media_type(&[
             "application/json-patch+json",
             "application/merge-patch+json",
@@ -223,7 +223,7 @@ pub(super) fn bind(cluster: &mut Cluster, request: &Request, key: &Key) -> Resul
     Ok(Reply::new(StatusCode::CREATED, Content::Json(created())))
 }
 
-/// `ValidatePodBinding`, whose errors nobody gives a code.
+/// `ValidatePodBinding`. Upstream its errors have no status code, so they are answered with 500.
 pub(super) fn bindable(binding: &Value) -> Result<(), Status> {
     let mut wrong = vec![];
     match object::text(binding, &["target", "kind"]) {
@@ -242,7 +242,7 @@ pub(super) fn bindable(binding: &Value) -> Result<(), Status> {
     }
 }
 
-/// What the query says about a write.
+/// Reads the options of a write from the query.
 pub(super) fn options(request: &Request, kind: &str) -> Result<Write, Status> {
     let dry_run = options_dry_run(request, kind)?;
     let field_manager = match request.query.get("fieldManager") {
@@ -285,7 +285,7 @@ pub(super) fn options(request: &Request, kind: &str) -> Result<Write, Status> {
     })
 }
 
-/// As Go's `%q` writes a text.
+/// A string as Go's `%q` formats it.
 fn in_quotes(text: &str) -> String {
     let shown = |one: char| match one {
         '\0'..='\x06' | '\x0e'..='\x1f' | '\x7f' => format!("\\x{:02x}", u32::from(one)),
@@ -307,13 +307,13 @@ fn dry_run(words: &[&str], kind: &str) -> Result<bool, Status> {
     Ok(!words.is_empty())
 }
 
-/// Whether a request says, well or badly, that nothing is to be stored.
+/// Whether a request sets `dryRun`, to a valid value or not.
 pub(super) fn is_dry_run(request: &Request) -> bool {
     request.query.all("dryRun").next().is_some()
         || delete_options(request).is_ok_and(|options| options.dry_run)
 }
 
-/// The UID that a DELETE insists on.
+/// The UID in a DELETE's preconditions.
 pub(super) fn uid_precondition(request: &Request) -> Option<String> {
     if request.body.is_empty() {
         return None;

@@ -11,7 +11,7 @@ use crate::{object, store::Key};
 const GROUP: &str = "networking.k8s.io";
 /// `--service-cluster-ip-range`.
 const RANGE: &str = "10.96.0.0/16";
-/// The number of random draws of an address; with so many addresses, each draw rarely meets a used one.
+/// The number of random draws for a free address. The range is so large that a draw rarely hits a used address.
 const DRAWS: usize = 1_000;
 
 impl Cluster {

@@ -45,13 +45,13 @@ pub(super) struct Attributes<'a> {
 }
 
 impl Attributes<'_> {
-    /// Whether it is about webhooks or policies themselves, of which webhooks are not told.
+    /// Whether the request is about webhooks or policies themselves, for which webhooks are not called.
     pub(super) fn is_about_gates(&self) -> bool {
         is_one(&POLICIES, self.key) || is_one(&WEBHOOKS, self.key)
     }
 }
 
-/// The kinds that declare policies. Neither policies nor webhooks are asked about them.
+/// The kinds that declare policies. Neither policies nor webhooks apply to them.
 const POLICIES: [&str; 4] = [
     "mutatingadmissionpolicies",
     "mutatingadmissionpolicybindings",
@@ -59,7 +59,7 @@ const POLICIES: [&str; 4] = [
     "validatingadmissionpolicybindings",
 ];
 
-/// The kinds that declare webhooks. Webhooks are not asked about them.
+/// The kinds that declare webhooks. Webhooks do not apply to them.
 const WEBHOOKS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
 fn is_one(gates: &[&str], key: &Key) -> bool {
@@ -138,7 +138,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Asks the policies and the validating webhooks.
+    /// Evaluates the policies and calls the validating webhooks.
     pub(super) fn decide(&self, asked: &Attributes<'_>) -> Result<(), Status> {
         // A policy that could refuse its own deletion could not be removed.
         if is_one(&POLICIES, asked.key) {
@@ -149,7 +149,7 @@ impl Cluster {
     }
 
     /// `ServiceAccount`: refuses a Pod whose account does not exist. Kubernetes waits a while for the account
-    /// `default`, which comes after its namespace; here it is taken to come.
+    /// `default`, which is created after its namespace; the sandbox assumes that it will be created.
     fn has_account(&self, key: &Key, pod: &Value) -> Result<(), Status> {
         let name = object::text(pod, &["spec", "serviceAccountName"]);
         let account = Key::new("", "serviceaccounts", &key.namespace, name);

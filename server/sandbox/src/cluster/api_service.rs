@@ -1,5 +1,5 @@
-//! APIServices: those of the built-in groups, which the server keeps itself, and those of other servers, with whether
-//! they are available (`kube-aggregator/pkg/controllers/status`).
+//! APIServices: those of the built-in groups, which the server maintains itself, and those of other servers, with their
+//! availability (`kube-aggregator/pkg/controllers/status`).
 
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ impl Cluster {
         let Some(one) = self.get(key) else { return };
         let (status, reason, message) = self.judgement(one);
         let now = self.now();
-        // It may be removed or unchanged meanwhile, which is no error.
+        // The APIService may have been removed, or may not have changed, which is not an error.
         let _ = self.modify(&Actor::admin(), key, "status", |one| {
             object::set_condition(one, "Available", status, &reason, &message, now);
         });

@@ -14,9 +14,9 @@ const ALL: [&str; 8] =
 /// Resources of one group.
 type Resources<'a> = (&'a str, &'a [&'a str]);
 
-/// The resources that `view` reads: in the core group all but Secrets, with which a reader could act as another user,
-/// and none of RBAC. This and the following is from `policy.go` of the bootstrap roles, as far as the resources exist
-/// here.
+/// The resources that `view` can read: in the core group all but Secrets, with which a reader could act as another
+/// user, and none of RBAC. This constant and the following ones come from `policy.go` of the bootstrap roles, as far as
+/// the sandbox has the resources.
 const VIEWED: [Resources<'_>; 9] = [
     (
         "",
@@ -69,11 +69,11 @@ const VIEWED: [Resources<'_>; 9] = [
     ("resource.k8s.io", &["resourceclaims", "resourceclaims/status", "resourceclaimtemplates"]),
 ];
 
-/// The resources that `edit` reads beyond that.
+/// The resources that `edit` can read in addition.
 const PRIVATE: [&str; 6] =
     ["pods/attach", "pods/exec", "pods/portforward", "pods/proxy", "secrets", "services/proxy"];
 
-/// The resources that `edit` writes.
+/// The resources that `edit` can write.
 const EDITED: [Resources<'_>; 8] = [
     (
         "",

@@ -76,7 +76,7 @@ impl Cluster {
         Ok(created)
     }
 
-    /// Sets the system's metadata of a new object, whatever the client sent.
+    /// Sets the system metadata of a new object, whatever the client sent.
     fn fill(&mut self, kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Status> {
         if kind.namespaced && namespace.is_empty() {
             return Err(Status::bad_request("an empty namespace may not be set during creation"));

@@ -285,7 +285,7 @@ fn pod_spec(object: &mut Value, spec: &[&str]) {
         ] {
             set_default(object, &of(name), value);
         }
-        // A mirror of a static Pod stays as it is: it has no account.
+        // A mirror Pod of a static Pod stays as it is: it has no service account.
         if object["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null() {
             set_default(object, &of("serviceAccountName"), json!("default"));
             let account = object["spec"]["serviceAccountName"].clone();

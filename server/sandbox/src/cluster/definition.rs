@@ -1,4 +1,4 @@
-//! What a write changes within the server: which definitions are served, and which APIServices are available.
+//! The effects of a write within the server: the kinds that are served, and the availability of APIServices.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
 const EXTENSIONS: &str = "apiextensions.k8s.io";
 
 impl Cluster {
-    /// Is called after every change of the store.
+    /// Runs after every change of the store.
     pub(super) fn after_write(
         &mut self,
         key: &Key,
@@ -28,7 +28,7 @@ impl Cluster {
         }
         match (&*key.group, &*key.plural) {
             (EXTENSIONS, "customresourcedefinitions") => self.define(key, new),
-            // The status that it writes itself changes nothing here.
+            // A change of the status, which this module itself writes, has no further effect.
             ("apiregistration.k8s.io", "apiservices")
                 if new.is_some()
                     && old.zip(new).is_none_or(|(old, new)| old["spec"] != new["spec"]) =>
@@ -65,7 +65,7 @@ impl Cluster {
         if judged != definition["status"] {
             let mut next = Value::clone(definition);
             next["status"] = judged;
-            // The write leads here again, with the names accepted. If it is refused the definition stays unserved.
+            // The write leads back here, with the names accepted. If it is refused, the definition stays unserved.
             let _ = self.update_status(&Actor::admin(), key, next);
             return;
         }
@@ -83,7 +83,7 @@ impl Cluster {
                 .get(&kind.group, &kind.plural)
                 .is_none_or(|one| one.definition == kind.definition);
             if free {
-                // A changed definition is served afresh.
+                // A version whose declaration has changed counts as newly served.
                 let known = before.iter().find(|one| one.declared == kind.declared);
                 let since = known.map_or(revision, |one| one.since);
                 self.kinds.insert(Kind { since, ..kind });
@@ -92,7 +92,7 @@ impl Cluster {
         self.register_api_services();
     }
 
-    /// A name that is free now may be accepted for another definition.
+    /// Checks the definitions whose names were taken again, because a name has become free.
     fn reconsider(&mut self) {
         let waiting: Vec<Arc<Value>> = self
             .list(EXTENSIONS, "customresourcedefinitions", None)

@@ -1,4 +1,5 @@
-//! DELETE: what `Store.Delete` and `rest.BeforeDelete` do, and what Namespaces and CustomResourceDefinitions do before.
+//! DELETE: follows `Store.Delete`, `rest.BeforeDelete`, and what the storages of Namespaces and
+//! CustomResourceDefinitions do before them.
 
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ const ANSWERED_WITH_OBJECT: [(&str, &str); 14] = [
     ("storage.k8s.io", "volumeattributesclasses"),
 ];
 
-/// `propagationPolicy`.
+/// The `propagationPolicy` of a DELETE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
     Background,
@@ -53,9 +54,9 @@ pub struct DeleteOptions {
     pub propagation: Option<Propagation>,
     /// `orphanDependents`, the deprecated form of `propagation`.
     pub orphan_dependents: Option<bool>,
-    /// Precondition.
+    /// The precondition on the UID.
     pub uid: Option<String>,
-    /// Precondition.
+    /// The precondition on the resource version.
     pub resource_version: Option<String>,
     pub dry_run: bool,
 }
@@ -75,28 +76,28 @@ pub struct Deleted {
     pub object: Arc<Value>,
     /// Whether the object is gone; otherwise it waits for finalizers or its grace period.
     pub gone: bool,
-    /// Whether the API answers with the object rather than a `Status`.
+    /// The answer of the API: the object, or a `Status`.
     pub answer: Arc<Value>,
 }
 
-/// Which admission a DELETE goes through.
+/// The admission that a DELETE goes through.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Admission<'a> {
     /// Admission plugins and webhooks see the request of this actor.
     Of(&'a Actor),
-    /// The same for one object of a collection, where the request has no name.
+    /// As `Of`, for one object of a collection, where the request has no name.
     OfMany(&'a Actor),
     /// No admission.
     Past,
 }
 
-/// The finding of `rest.BeforeDelete`.
+/// The result of `rest.BeforeDelete`.
 enum Grace {
-    /// The object goes without grace: its kind has none, or it is over.
+    /// The object goes without grace: its kind has no grace period, or the period is over.
     None,
     /// The object is marked with a deletion time.
     Given,
-    /// The object is marked already, with a grace period no longer than the one that is asked for.
+    /// The object is marked already, with a grace period no longer than the requested one.
     Pending,
 }
 
@@ -344,7 +345,7 @@ fn before_delete(
     // A negative grace period means one second.
     options.grace_period_seconds =
         options.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
-    // Pods alone have grace.
+    // Only Pods have a grace period.
     if (&*kind.group, &*kind.plural) != ("", "pods") {
         return Ok(Grace::None);
     }
@@ -360,7 +361,7 @@ fn before_delete(
         if asked >= has {
             return Ok(Grace::Pending);
         }
-        // Grace is only ever shortened, counted from when it was given.
+        // A grace period is only ever shortened. It counts from the time at which it was given.
         let mut until = after(after(at, has.saturating_neg()), asked);
         if until < now {
             until = now;
@@ -405,7 +406,7 @@ fn raise_generation(object: &mut Value) {
     }
 }
 
-/// `markAsDeleting`: for what waits for finalizers without a grace period of its own.
+/// `markAsDeleting`: for an object that waits for finalizers and has no grace period of its own.
 fn mark_as_deleting(object: &mut Value, now: Timestamp) {
     let at = object::deletion_timestamp(object);
     if !object::is_deleting(object) {
@@ -417,7 +418,8 @@ fn mark_as_deleting(object: &mut Value, now: Timestamp) {
     object::set(object, &["metadata", "deletionGracePeriodSeconds"], json!(0));
 }
 
-/// `deletionFinalizersForGarbageCollection`: the finalizers an object is to have, if they differ from what it has.
+/// `deletionFinalizersForGarbageCollection`: the finalizers that the object should have, if they differ from those that
+/// it has.
 fn finalizers_for_collection(
     kind: &Kind,
     object: &Value,
@@ -449,7 +451,7 @@ fn finalizers_for_collection(
     (!same).then_some(wanted)
 }
 
-/// `finalizeDelete`: what a DELETE answers that has nothing more to wait for.
+/// `finalizeDelete`: the answer to a DELETE that has nothing left to wait for.
 fn answer(kind: &Kind, key: &Key, object: &Arc<Value>) -> Arc<Value> {
     if ANSWERED_WITH_OBJECT.iter().any(|(group, plural)| key.is_of(group, plural)) {
         return object.clone();

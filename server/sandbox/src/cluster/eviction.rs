@@ -53,7 +53,7 @@ impl Cluster {
         self.evict_now(actor, key, options)
     }
 
-    /// Whether a Pod that is not ready may be evicted without regard to the number of allowed disruptions.
+    /// Whether a Pod that is not ready may be evicted regardless of the number of allowed disruptions.
     fn may_go_unhealthy(&self, pod: &Value, budget: &Value) -> bool {
         if object::condition(pod, "Ready")["status"] == "True" {
             return false;

@@ -1,7 +1,7 @@
-//! `metadata.managedFields`: who wrote which field last, or says it by server-side apply, and when
-//! (`apimachinery/pkg/util/managedfields`). Of what the sandbox itself made, and of statuses, only finalizers are noted
-//! until a client writes something, and of [`CROWDS`] until a client applies something: an object says less here than a
-//! real one, and calls who wrote it before that by one name ([`BEFORE`]).
+//! `metadata.managedFields`: the manager that last wrote or applied each field, and the time
+//! (`apimachinery/pkg/util/managedfields`). Less is recorded here than in kube-apiserver. For writes of the sandbox
+//! itself and for statuses, only finalizers are recorded until a client writes something, and for [`CROWDS`] until a
+//! client applies something. Fields from before that belong to one manager, [`BEFORE`].
 
 mod fields;
 
@@ -19,7 +19,7 @@ use crate::{
     status::{Cause, Status},
 };
 
-/// Metadata that no manager owns.
+/// Metadata fields that have no manager.
 const OF_NOBODY: [&str; 10] = [
     "name",
     "namespace",
@@ -32,7 +32,7 @@ const OF_NOBODY: [&str; 10] = [
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 ];
-/// The manager of fields that were there before managers were recorded.
+/// The manager of fields that existed before managers were recorded.
 const BEFORE: &str = "before-first-apply";
 
 /// Kinds with thousands of objects, by group and plural: their managedFields would take more memory than the objects.
@@ -44,7 +44,7 @@ const CROWDS: [(&str, &str); 5] = [
     ("coordination.k8s.io", "leases"),
 ];
 
-/// The manager that takes over what a client applied by itself, and the annotation that the client left.
+/// The manager that takes over fields from client-side apply, and the annotation that client-side apply writes.
 const KUBECTL: &str = "kubectl";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -70,7 +70,7 @@ impl Entry {
         }
     }
 
-    /// `None` for a value that is no entry.
+    /// Reads an entry; `None` if it is malformed.
     fn read(entry: &Value) -> Option<Self> {
         let text = |field: &str| object::text(entry, &[field]).to_owned();
         let fields = entry.get("fieldsV1").filter(|fields| fields.is_object())?;
@@ -114,7 +114,7 @@ impl Entry {
         told
     }
 
-    /// Whether it has other fields than finalizers.
+    /// Whether the entry has fields other than finalizers.
     fn is_full(&self) -> bool {
         let mut fields = self.fields.clone();
         fields.cut(&["metadata", "finalizers"]);
@@ -122,11 +122,11 @@ impl Entry {
     }
 }
 
-/// The object after an apply: without the fields that the same manager applied before and no longer applies.
+/// The object after an apply, without the fields that the same manager applied before and no longer applies.
 ///
 /// # Errors
 ///
-/// 409 if it changes another manager's fields, unless it is forced.
+/// 409 if the apply changes another manager's fields and is not forced.
 pub(super) fn applied(
     kind: &Kind,
     existing: &Value,
@@ -167,7 +167,6 @@ pub(super) fn applied(
 
 /// The fields that a client-side apply recorded, as far as they are unchanged: server-side apply by the same client
 /// takes them over without a conflict (`lastAppliedManager`).
-/// takes it without a conflict (`lastAppliedManager`).
 fn applied_by_client(kind: &Kind, existing: &Value, subresource: &str) -> Fields {
     let noted = object::text(existing, &["metadata", "annotations", LAST_APPLIED]);
     let Ok(noted) = serde_json::from_str::<Value>(noted) else { return Fields::default() };
@@ -178,7 +177,7 @@ fn applied_by_client(kind: &Kind, existing: &Value, subresource: &str) -> Fields
     fields
 }
 
-/// The refusal of an apply, with the managers of the fields.
+/// The refusal of an apply, with the managers of the conflicting fields.
 fn conflict(conflicts: &BTreeMap<String, Vec<String>>) -> Status {
     let cause = |manager: &str, path: &String| Cause {
         reason: "FieldManagerConflict".into(),
@@ -273,7 +272,7 @@ fn put_back(new: &mut Value, entries: Value) {
     }
 }
 
-/// Nothing where there are no entries or they cannot be read; a single empty entry resets all of them.
+/// Reads all entries. `None` if there are none or they are malformed. A single empty entry resets all of them.
 fn read(entries: &Value) -> Option<Vec<Entry>> {
     let entries = entries.as_array().filter(|entries| !entries.is_empty())?;
     if let [Value::Object(one)] = entries.as_slice()
@@ -288,7 +287,7 @@ fn is_of_crowd(kind: &Kind) -> bool {
     CROWDS.contains(&(&*kind.group, &*kind.plural))
 }
 
-/// The manager of the existing fields of an object whose managers were not recorded yet.
+/// Adds an entry for the fields that an object had before its managers were recorded.
 fn note_before(entries: &mut Vec<Entry>, kind: &Kind, existing: &Value, now: Timestamp) {
     if entries.iter().any(Entry::is_full) || !(entries.is_empty() || is_of_crowd(kind)) {
         return;
@@ -301,7 +300,7 @@ fn note_before(entries: &mut Vec<Entry>, kind: &Kind, existing: &Value, now: Tim
     }
 }
 
-/// Whether a path writes a member of an object.
+/// Whether a request path, by its `subresource`, writes a member of an object.
 fn writes(kind: &Kind, subresource: &str, member: &str) -> bool {
     match subresource {
         "status" => member == "status" || member == "metadata" && !kind.is_custom(),
@@ -312,7 +311,7 @@ fn writes(kind: &Kind, subresource: &str, member: &str) -> bool {
     }
 }
 
-/// How the fields that a path writes have changed.
+/// The changes among the fields that a request path writes.
 fn changes(kind: &Kind, old: &Value, new: &Value, subresource: &str) -> Changes {
     let shape = Shape::of(kind);
     let mut changes = Changes::default();

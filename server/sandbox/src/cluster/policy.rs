@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicies: expressions that a write must satisfy where a binding says so.
+//! ValidatingAdmissionPolicies: expressions that a write must satisfy if a binding requires it.
 
 mod cost;
 
@@ -26,7 +26,8 @@ const STACK: usize = 256 * 1024 * 1024;
 struct Bound<'a> {
     policy: &'a Value,
     binding: &'a str,
-    /// Its parameters: it is evaluated once with each, and with null where it has none; or the reason why it cannot be.
+    /// The parameters: the policy is evaluated once with each, or with null if it has none. The error is the reason why
+    /// it cannot be evaluated.
     params: Result<Vec<&'a Value>, &'static str>,
 }
 
@@ -169,7 +170,7 @@ impl Cluster {
     }
 }
 
-/// The result of an evaluation; `None` where it panicked or got no stack.
+/// Evaluates on a thread with a large stack. `None` if the evaluation panicked or the thread could not be started.
 fn on_a_stack_of_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
@@ -198,7 +199,7 @@ impl Bound<'_> {
             Err(why) if fails => return Err(self.denied(asked, &Value::Null, &why)),
             Ok(false) | Err(_) => return Ok(()),
         }
-        // Each variable may use those before it.
+        // Each variable may use the variables before it.
         let mut variables: HashMap<String, Term> = HashMap::new();
         for variable in each("variables") {
             let expression = object::text(&variable, &["expression"]);
@@ -243,8 +244,8 @@ impl Bound<'_> {
     }
 }
 
-/// Whether all conditions hold, or the reason why that is unknown. One that does not hold is enough, whatever the
-/// others.
+/// Whether all conditions hold, or the reason why that is unknown. A condition that does not hold decides, even if
+/// others have errors.
 fn all_hold(conditions: &Value, context: &Context<'_, '_>, meter: &Meter) -> Result<bool, String> {
     let mut unclear = Ok(true);
     for condition in conditions.as_array().into_iter().flatten() {
@@ -257,7 +258,7 @@ fn all_hold(conditions: &Value, context: &Context<'_, '_>, meter: &Meter) -> Res
     unclear
 }
 
-/// The value of an expression of the list, or the reason why it has none.
+/// The value of an expression in a list, or the reason why it has none.
 fn judged(one: &Value, context: &Context<'_, '_>, meter: &Meter) -> Result<bool, String> {
     let expression = object::text(one, &["expression"]);
     let why = match evaluated(expression, context, meter) {
@@ -289,7 +290,7 @@ fn said(validation: &Value, context: &Context<'_, '_>, meter: &Meter) -> String 
     }
 }
 
-/// As in Go, integers are signed.
+/// Converts JSON to a CEL value. Integers are signed, as in Go.
 fn term(value: &Value) -> Term {
     match value {
         Value::Null => Term::Null,

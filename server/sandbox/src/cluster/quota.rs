@@ -1,4 +1,4 @@
-//! Admission by ResourceQuota: refuses what would exceed a quota of the namespace
+//! Admission by ResourceQuota: refuses a write that would exceed a quota of the namespace
 //! (`apiserver/pkg/admission/plugin/resourcequota/controller.go`).
 
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use crate::{
 };
 
 impl Cluster {
-    /// Charges a new object, or the increase of a changed one, to the quotas of its namespace. As in Kubernetes the
-    /// charge stays when the object is refused after all, until the quota controller counts again.
+    /// Charges a new object, or the increase of a changed one, to the quotas of its namespace. As in Kubernetes, the
+    /// charge stays if the object is refused after all, until the quota controller counts again.
     ///
     /// # Errors
     ///
-    /// 403 where the quota would be exceeded, or was not counted yet.
+    /// 403 if the quota would be exceeded, or has not been counted yet.
     pub(super) fn charge(
         &mut self,
         write: &Write,
@@ -106,7 +106,7 @@ fn requested(usage: &ResourceList, before: &ResourceList, hard: &ResourceList) -
     more.filter(|(name, amount)| !amount.is_zero() && hard.contains_key(name)).collect()
 }
 
-/// The amounts of some names: `pods=1,requests.cpu=500m`.
+/// Formats the amounts of these resources: `pods=1,requests.cpu=500m`.
 fn shown(list: &ResourceList, names: &[&str]) -> String {
     let amounts: BTreeMap<&str, &Quantity> =
         names.iter().filter_map(|name| Some((*name, list.get(*name)?))).collect();

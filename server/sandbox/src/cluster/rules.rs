@@ -1,5 +1,5 @@
-//! The validation of single kinds: `ValidateX` and `ValidateXUpdate` of pkg/apis/*/validation, as far as a cluster
-//! would behave differently without it.
+//! The validation of individual kinds: `ValidateX` and `ValidateXUpdate` of pkg/apis/*/validation, as far as a cluster
+//! would behave differently without them.
 
 mod autoscaler;
 mod claim;
@@ -67,7 +67,7 @@ fn not_negative(spec: &Value, path: &str, field: &str, causes: &mut Vec<Cause>) 
     }
 }
 
-/// Refuses another value than these. An absent field has a default.
+/// Refuses any value but these. An absent field has a default.
 fn one_of(value: &Value, field: &str, words: &[&str], causes: &mut Vec<Cause>) {
     if value.as_str().is_some_and(|it| !words.contains(&it)) {
         causes.push(Cause::not_supported(field, value, words));

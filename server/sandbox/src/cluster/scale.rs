@@ -31,7 +31,7 @@ impl Cluster {
     }
 }
 
-/// Brings the number, and the version it was made of, from a Scale into its object.
+/// Copies the number of replicas and the resource version from a Scale into its object.
 pub(super) fn write_to(kind: &Kind, scale: &Value, object: &mut Value) -> Result<(), Status> {
     let replicas = scale["spec"]["replicas"].as_i64().unwrap_or_default();
     if replicas < 0 || replicas > i64::from(i32::MAX) {
@@ -48,7 +48,7 @@ pub(super) fn write_to(kind: &Kind, scale: &Value, object: &mut Value) -> Result
     Ok(())
 }
 
-/// Where a number of a scale is: a definition says it, for built-in kinds it is always there.
+/// The path of a number of replicas. A custom resource has it from its definition; for built-in kinds it is fixed.
 fn path_of<'a>(kind: &'a Kind, field: &str, otherwise: &'a str) -> Vec<&'a str> {
     let declared = kind.declared["subresources"]["scale"][field].as_str();
     declared.unwrap_or(otherwise).split('.').filter(|part| !part.is_empty()).collect()
@@ -67,7 +67,7 @@ pub(super) fn of(kind: &Kind, object: &Value) -> Value {
         "spec": {},
         "status": {"replicas": object::at(object, &path_of(kind, "statusReplicasPath", ".status.replicas")).as_i64().unwrap_or_default()},
     });
-    // Nought is not written.
+    // Go omits the number zero.
     let wanted = object::at(object, &path_of(kind, "specReplicasPath", ".spec.replicas")).as_i64();
     if let Some(replicas) = wanted.filter(|replicas| *replicas != 0) {
         scale["spec"]["replicas"] = json!(replicas);
@@ -78,14 +78,14 @@ pub(super) fn of(kind: &Kind, object: &Value) -> Value {
     scale
 }
 
-/// The selector in a Scale as text: a custom resource has one only where its definition says.
+/// The selector in a Scale, as text. A custom resource has one only if its definition declares the path.
 fn selector_of(kind: &Kind, object: &Value) -> Option<String> {
     if kind.is_custom() {
         let path = path_of(kind, "labelSelectorPath", "");
         return object::at(object, &path).as_str().map(String::from);
     }
     let selector = &object["spec"]["selector"];
-    // A ReplicationController's is a plain map.
+    // A ReplicationController's selector is a plain map.
     let labels = if kind.group.is_empty() { selector } else { &selector["matchLabels"] };
     let parts: Vec<String> = labels
         .as_object()

@@ -1,4 +1,4 @@
-//! PUT and PATCH: what `Store.Update`, `rest.BeforeUpdate` and the strategies' `PrepareForUpdate` do.
+//! PUT and PATCH: follows `Store.Update`, `rest.BeforeUpdate` and the strategies' `PrepareForUpdate`.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl Cluster {
         })
     }
 
-    /// Replaces a stored object by what `change` makes of it.
+    /// Replaces a stored object by the result of `change`.
     pub(super) fn change(
         &mut self,
         actor: &Actor,
@@ -112,7 +112,7 @@ impl Cluster {
         validate::update(&kind, &existing, &object, subresource)?;
         self.charge(write, key, subresource, &object, Some(&existing))?;
         managed::note(Some(&existing), &mut object, &kind, write, subresource, self.now());
-        // ShouldDeleteDuringUpdate: the last finalizer was removed, and nothing else is waited for.
+        // ShouldDeleteDuringUpdate: the last finalizer was removed, and nothing else delays the deletion.
         let waits = object::finalizers(&object).next().is_some()
             || object::deletion_grace_period(&existing).is_some_and(|seconds| seconds != 0)
             || key.is_of("", "namespaces")
@@ -149,7 +149,7 @@ impl Cluster {
     }
 }
 
-/// Groups under whose name Kubernetes stores their objects.
+/// Groups whose objects Kubernetes stores under the name of the group.
 const WITH_GROUP: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
 /// `checkName`: a patch cannot change the name.
@@ -184,7 +184,7 @@ pub(super) fn same_uid(
     let (is, asked) = (object::uid(existing), object::uid(object));
     if !asked.is_empty() && asked != is {
         let Key { group, plural, namespace, name } = key;
-        // Of the built-in kinds, only those of separate servers are stored under their group.
+        // Of the built-in kinds, only those of separate API servers are stored under their group.
         let is_apart = kind.is_custom() || WITH_GROUP.contains(&&**group);
         let registry = if is_apart { format!("{group}/{plural}") } else { plural.to_string() };
         let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
@@ -218,7 +218,7 @@ fn same_version(kind: &Kind, key: &Key, existing: &Value, object: &Value) -> Res
     }
 }
 
-/// Restores what a client may leave out and may not remove.
+/// Restores the metadata that a client may omit but not remove.
 fn keep_system_fields(kind: &Kind, existing: &Value, object: &mut Value) {
     let old = &existing["metadata"];
     if let Value::Object(map) = object {
@@ -263,7 +263,7 @@ fn prepare(kind: &Kind, existing: &Value, object: &mut Value, subresource: &str)
         value => object::set(object, &[field], value.clone()),
     };
     match subresource {
-        // A definition without the subresource has its status written like the rest.
+        // A kind without the status subresource has its status written like the rest.
         "" | scale::SUBRESOURCE => {
             if kind.subresource("status").is_some() {
                 take(object, "status");
@@ -327,8 +327,8 @@ fn prepare(kind: &Kind, existing: &Value, object: &mut Value, subresource: &str)
     }
 }
 
-/// Whether the desired state changed: the spec for most kinds; everything but metadata and status where there is no
-/// spec and for custom kinds.
+/// Whether the desired state changed. That is the spec for most kinds; for custom kinds, and for objects without a
+/// spec, it is everything but metadata and status.
 fn is_another_wish(kind: &Kind, old: &Value, new: &Value) -> bool {
     if !(kind.is_custom() || old["spec"].is_null() && new["spec"].is_null()) {
         return old["spec"] != new["spec"];

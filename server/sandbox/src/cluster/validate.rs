@@ -1,5 +1,5 @@
-//! The validation of all kinds: `ValidateObjectMeta`, `ValidateObjectMetaUpdate`, and a few rules of kinds that others
-//! rely on.
+//! The validation of all kinds: `ValidateObjectMeta`, `ValidateObjectMetaUpdate`, and a few rules for single kinds that
+//! other code relies on.
 
 mod budget;
 mod config;
@@ -24,15 +24,15 @@ use crate::{
 pub(super) const NAMESPACE_DIFFERS: &str =
     "the namespace of the provided object does not match the namespace sent on the request";
 
-/// The depth to which an object may nest: what `serde_json` reads by default, so that everything that is stored can be
-/// read again.
+/// The depth to which an object may nest. It is below the limit with which `serde_json` reads by default, so that
+/// everything stored can be read again.
 const DEPTH: usize = 110;
 /// etcd's `--max-request-bytes`.
 const SIZE: usize = 1_572_864;
 /// `TotalAnnotationSizeLimitB`, in bytes of names and values.
 const ANNOTATIONS: usize = 256 * 1024;
 
-/// Checks what must hold before anything else is read.
+/// Checks what all later code relies on, before anything else is read.
 pub(super) fn shape(kind: &Kind, object: &Value) -> Result<(), Status> {
     misfit(kind, object).map_err(|why| {
         let Kind { kind, version, .. } = kind;
@@ -223,7 +223,7 @@ pub(super) fn update(
         }
     }
     if kind.is_custom() {
-        // Ratcheting: an error that was there before is allowed.
+        // Ratcheting: an error that the stored object already has is allowed.
         let of_kind = &kind.declared["schema"]["openAPIV3Schema"];
         let before = schema::check(of_kind, old);
         causes.extend(schema::check(of_kind, new).into_iter().filter(|one| !before.contains(one)));
@@ -265,7 +265,7 @@ fn finalizers(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A finalizer without a domain must be one of three.
+/// A finalizer without a domain must be one of the three standard ones.
 fn standard_or_qualified(field: &str, name: &str, causes: &mut Vec<Cause>) {
     if !name.contains('/') && !["kubernetes", ORPHAN, FOREGROUND].contains(&name) {
         let why = "name is neither a standard finalizer name nor is it fully qualified";
@@ -378,7 +378,7 @@ fn side_effects(object: &Value, causes: &mut Vec<Cause>) {
 fn immutable(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("rbac.authorization.k8s.io", _) if old["roleRef"] != new["roleRef"] => {
-            // As Go's JSON writes a struct without tags.
+            // Go encodes a struct without JSON tags by its field names.
             let text = |field: &str| json!(object::text(new, &["roleRef", field]));
             let is =
                 json!({"APIGroup": text("apiGroup"), "Kind": text("kind"), "Name": text("name")});

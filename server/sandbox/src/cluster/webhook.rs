@@ -1,5 +1,5 @@
-//! Webhooks. No network is used: a script gives the decision of a webhook, and whether it can be reached depends on its
-//! Service and the Service's endpoints, as in a cluster.
+//! Webhooks. No network is used: a script gives the decision of a webhook, and its Service and the Service's endpoints
+//! decide whether it can be reached, as in a cluster.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Cluster {
-    /// Asks the webhooks that only decide.
+    /// Calls the validating webhooks.
     pub(super) fn ask_webhooks(&self, asked: &Attributes<'_>) -> Result<(), Status> {
         for webhook in self.webhooks("validatingwebhookconfigurations") {
             if self.is_meant(webhook, asked)? {
@@ -24,7 +24,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Lets the webhooks that may change an object do so, each what those before it made of it.
+    /// Calls the mutating webhooks. Each one gets the object as those before it left it.
     pub(super) fn mutate(
         &self,
         kind: &Kind,
@@ -69,7 +69,7 @@ impl Cluster {
         }
     }
 
-    /// Whether one of the rules is about what is asked for.
+    /// Whether one of the rules matches the request.
     pub(super) fn is_about(&self, rules: &Value, asked: &Attributes<'_>) -> bool {
         let Attributes { operation, key, subresource, .. } = *asked;
         let Some(kind) = self.kinds.get(&key.group, &key.plural) else { return false };
@@ -95,7 +95,7 @@ impl Cluster {
                 "Cluster" => !kind.namespaced,
                 _ => true,
             };
-            // matchPolicy Equivalent: any served version is as good.
+            // matchPolicy Equivalent: a rule for any served version matches.
             let versions = object::texts(rule, &["apiVersions"])
                 .any(|one| one == "*" || self.kinds.served(&key.group, one, &key.plural).is_some());
             let mut names = object::texts(rule, &["resourceNames"]).peekable();
@@ -109,7 +109,7 @@ impl Cluster {
         rules.as_array().into_iter().flatten().any(fits)
     }
 
-    /// Whether the `namespaceSelector` and the `objectSelector` of something select what is asked for.
+    /// Whether the `namespaceSelector` and the `objectSelector` match the request.
     pub(super) fn is_selected(&self, selectors: &Value, asked: &Attributes<'_>) -> bool {
         let Attributes { key, object, existing, .. } = *asked;
         let selects = |selector: &Value, object: &Value| {
@@ -124,7 +124,7 @@ impl Cluster {
             None
         };
         let of_object = &selectors["objectSelector"];
-        // What is deleted has no new state, and what is not there has not even no labels (`matchObject`).
+        // A deleted object has no new state, and a state that does not exist matches no selector (`matchObject`).
         let mut states = [Some(object).filter(|object| !object.is_null()), existing].into_iter();
         namespace.is_none_or(|namespace| selects(&selectors["namespaceSelector"], namespace))
             && states.any(|state| state.is_some_and(|state| selects(of_object, state)))
@@ -164,16 +164,16 @@ impl Cluster {
         }
     }
 
-    /// Why the server behind a `clientConfig` cannot be reached.
+    /// The reason why the server behind a `clientConfig` cannot be reached.
     pub(super) fn unreachable(&self, config: &Value) -> Option<String> {
         let service = &config["service"];
         if service.is_null() {
-            // Nothing outside the cluster is there.
+            // Nothing exists outside the cluster.
             let url = object::text(config, &["url"]);
             let authority =
                 url.split("://").nth(1).unwrap_or(url).split(['/', '?']).next().unwrap_or_default();
             let host = authority.split(':').next().unwrap_or_default();
-            // An address needs no look-up, and no server listens there.
+            // An IP address needs no DNS lookup, but no server listens there.
             return Some(if host.parse::<std::net::Ipv4Addr>().is_ok() {
                 let port = if authority.contains(':') { "" } else { ":443" };
                 format!("dial tcp {authority}{port}: connect: connection refused")
@@ -189,7 +189,7 @@ impl Cluster {
         )
     }
 
-    /// Why a Service does not lead anywhere; also what an APIService depends on.
+    /// The reason why a Service has no usable endpoint. The availability of an APIService depends on it too.
     pub(super) fn no_way_to(&self, namespace: &str, name: &str, port: i64) -> Option<String> {
         let Some(service) = self.get(&Key::new("", "services", namespace, name)) else {
             return Some(format!("service {name:?} not found"));
@@ -207,7 +207,7 @@ impl Cluster {
     }
 }
 
-/// Where a `clientConfig` leads, and how long the call may take, in seconds.
+/// The URL of a `clientConfig`, with the timeout of the call in seconds.
 pub(super) fn url(config: &Value, timeout: i64) -> String {
     let service = &config["service"];
     if service.is_null() {

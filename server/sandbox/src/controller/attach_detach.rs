@@ -101,7 +101,7 @@ impl Reconcile for AttachDetach {
             .map(|volume| (attachment_name(&volume, node), volume))
             .collect();
         if machine.is_none() {
-            // What is attached there is managed all the same; nothing else is attached.
+            // An existing attachment is managed all the same, but the controller adds no other.
             wanted.retain(|attachment, _| client.find(ATTACHMENTS, "", attachment).is_some());
         }
         let told = self.refused.remove(node).unwrap_or_default();
@@ -146,7 +146,7 @@ impl Reconcile for AttachDetach {
 }
 
 impl AttachDetach {
-    /// Reports to the Pods on a node that a volume is attached to other nodes, and which Pods use it there:
+    /// Reports to the Pods on a node that a volume is attached to other nodes, and names the Pods that use it there:
     /// `reportMultiAttachError`.
     fn refuse(
         &self,

@@ -1,5 +1,5 @@
-//! The external attacher of every CSI driver: attaches and detaches what VolumeAttachments request, and keeps its
-//! finalizer on a volume while it is attached anywhere: kubernetes-csi/external-attacher.
+//! The external attacher of every CSI driver: performs the attachments and detachments that VolumeAttachments request,
+//! and keeps its finalizer on a volume while it is attached anywhere: kubernetes-csi/external-attacher.
 
 use serde_json::{Value, json};
 

@@ -31,7 +31,7 @@ impl Reconcile for AttributesClassProtection {
         if ATTRIBUTES_CLASSES.has(&event.key) && event.change != Change::Deleted {
             queue.add(event.key.clone());
         } else if CLAIMS.has(&event.key) || VOLUMES.has(&event.key) {
-            // Whatever no longer names a class may have been the last.
+            // An object that no longer names a class may have been the last to name it.
             let left = match event.change {
                 Change::Deleted => Some(&event.object),
                 Change::Added | Change::Modified => event.previous.as_ref(),

@@ -40,7 +40,7 @@ impl Reconcile for Autoscalers {
         Self { period: timing.autoscaler_period }
     }
 
-    /// It is reconciled once in a period, for the first time after one period.
+    /// An autoscaler is reconciled once in each period, for the first time after one period.
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
         if AUTOSCALERS.has(&event.key) && event.change == Change::Added {
             queue.add_after(event.key.clone(), self.period);

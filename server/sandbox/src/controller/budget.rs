@@ -1,4 +1,4 @@
-//! PodDisruptionBudgets: how many of their Pods may be evicted now: pkg/controller/disruption/disruption.go.
+//! PodDisruptionBudgets: computes how many of their Pods may be evicted now: pkg/controller/disruption/disruption.go.
 
 use std::collections::BTreeMap;
 

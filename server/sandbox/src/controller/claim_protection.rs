@@ -49,7 +49,7 @@ fn is_last_word(event: &Event) -> bool {
     PODS.has(&event.key) && is_shut_down(&event.object)
 }
 
-/// `podIsShutDown`: the kubelet is done with it, or somebody forced it.
+/// `podIsShutDown`: whether the kubelet is done with the Pod, or a user deleted it by force.
 fn is_shut_down(pod: &serde_json::Value) -> bool {
     is_deleting(pod) && number(pod, "/metadata/deletionGracePeriodSeconds") == Some(0)
 }

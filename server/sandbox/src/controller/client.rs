@@ -51,7 +51,7 @@ impl Deletion {
     }
 }
 
-/// What discovery says about namespaced resources.
+/// The namespaced resources that discovery returns.
 pub(crate) struct Discovered {
     /// One version of each resource that can be listed and deleted.
     pub(crate) namespaced: Vec<Arc<Kind>>,
@@ -62,7 +62,7 @@ pub(crate) struct Discovered {
 /// The cluster as one controller sees it.
 pub struct Client<'a> {
     cluster: &'a mut Cluster,
-    /// What is broken on the nodes.
+    /// The faults below the API.
     pub(crate) node_faults: &'a mut NodeFaults,
     actor: Actor,
     component: &'static str,
@@ -80,7 +80,7 @@ impl<'a> Client<'a> {
         Self { cluster, node_faults, actor: Actor::controller(user), component, failing }
     }
 
-    /// The same cluster with the user of a node, for its kubelet.
+    /// A client for the same cluster with the user of a node, for its kubelet.
     pub(crate) fn node(&mut self, node: &str) -> Client<'_> {
         let failing = self.failing || self.node_fault(node) == Some(NodeFault::Failing);
         Client {
@@ -92,7 +92,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// What is wrong with a node.
+    /// The fault of a node.
     pub(crate) fn node_fault(&self, node: &str) -> Option<NodeFault> {
         self.cluster.faults.node(node)
     }
@@ -182,7 +182,7 @@ impl<'a> Client<'a> {
         self.cluster.kinds.by_kind(split_api_version(api_version).0, kind).cloned()
     }
 
-    /// What can be in a namespace, as far as every API group answers.
+    /// The resources whose objects can be in a namespace, as far as every API group answers.
     pub(crate) fn discover(&self) -> Discovered {
         let kinds = &self.cluster.kinds;
         let deletable = |it: &&Arc<Kind>| it.namespaced && it.has("delete") && it.has("list");

@@ -145,7 +145,7 @@ fn observe_finished(
     }
 }
 
-/// Writes which Jobs are active.
+/// Writes the list of active Jobs.
 fn refer(cron: &mut Value, jobs: &[Arc<Value>]) {
     let references: Vec<Value> = jobs
         .iter()

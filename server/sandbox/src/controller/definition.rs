@@ -117,7 +117,7 @@ fn count(definition: &Value, client: &Client<'_>) -> usize {
     client.list_any(group, plural).len()
 }
 
-/// Deletes all objects of a definition. Returns what went wrong.
+/// Deletes all objects of a definition. Returns the errors as one message.
 fn delete_instances(definition: &Value, client: &mut Client<'_>) -> Result<(), String> {
     let (group, plural) = (text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
     if let Some(kind) = client.stored(group, plural) {

@@ -23,7 +23,7 @@ impl Reconcile for EphemeralVolumes {
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<Key>) {
-        // What a Pod's volumes are never changes.
+        // The volumes of a Pod never change.
         if PODS.has(&event.key) && event.change == Change::Added {
             queue.add(event.key.clone());
         } else if CLAIMS.has(&event.key) && event.change == Change::Deleted {

@@ -1,5 +1,5 @@
-//! The garbage collector: deletes what has lost its last owner, and lets an owner that is deleted in the foreground
-//! wait for its blocking dependents. Follows pkg/controller/garbagecollector.
+//! The garbage collector: deletes objects that have lost their last owner, and lets an owner that is deleted in the
+//! foreground wait for its blocking dependents. Follows pkg/controller/garbagecollector.
 //!
 //! The graph is the store's index by owner. An owner is looked up where its reference says: by kind and name in the
 //! dependent's namespace. An owner with another UID there, or in another namespace, is absent.
@@ -23,7 +23,7 @@ const ORPHAN: &str = "orphan";
 
 pub(super) struct Garbage;
 
-/// What to attempt.
+/// A work item of the garbage collector.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
     Delete {
@@ -202,7 +202,7 @@ fn attempt_to_delete(
     Ok(Next::Rest)
 }
 
-/// Lets an owner go whose blocking dependents are gone, or deletes them.
+/// Lets an owner go whose blocking dependents are gone, or deletes the dependents.
 fn release(
     key: &Key,
     object: &Value,

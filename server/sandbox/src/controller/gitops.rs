@@ -22,7 +22,7 @@ pub(super) struct GitOps {
     gone: BTreeMap<Key, Arc<Value>>,
 }
 
-/// What it reconciles.
+/// A work item of the program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
     /// All its objects, when it starts: it has not observed what was deleted before.

@@ -29,7 +29,7 @@ const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
 #[derive(Default)]
 pub(super) struct Jobs {
-    /// By the UID of the Job.
+    /// The backoff of each Job, by its UID.
     backoffs: BTreeMap<String, Backoff>,
 }
 

@@ -28,7 +28,7 @@ use crate::status::Status;
 use crate::store::{Change, Event, Key};
 use mount::{Mount, Unmounted};
 
-/// The period at which a kubelet checks what no event announces: volumes that are not there yet, its own fault.
+/// The period at which a kubelet checks for changes that no event announces: missing volumes, and its own fault.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The longest wait before a refused request is tried again (`backOffPeriod` in pkg/kubelet/kubelet.go).
@@ -38,7 +38,7 @@ pub(super) struct Kubelets {
     /// The Pods on all nodes, by UID.
     pods: BTreeMap<String, Held>,
     nodes: BTreeMap<String, node_status::NodeStatus>,
-    /// What slow kubelets have observed, and when they act on it.
+    /// The changes that slow kubelets have observed, and the time at which they act on each.
     late: BTreeMap<Work, Timestamp>,
     /// The number of addresses that Pods were given.
     addresses: u32,
@@ -73,7 +73,7 @@ struct Held {
 /// The state of a Pod on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Its volumes are not all there.
+    /// The Pod's volumes are not all there.
     Waiting,
     Starting {
         until: Timestamp,
@@ -81,16 +81,16 @@ enum Stage {
     Running {
         since: Timestamp,
     },
-    /// Its containers have got SIGTERM.
+    /// The Pod's containers have got SIGTERM.
     Stopping {
         until: Timestamp,
     },
-    /// Its containers are gone, its volumes are mounted.
+    /// The Pod's containers are gone, and its volumes are still mounted.
     Unmounting {
         next: Timestamp,
         failures: u32,
     },
-    /// Nothing of it is left on the node, except perhaps its cgroup.
+    /// Nothing of the Pod is left on the node, except perhaps its cgroup.
     Clean,
 }
 

@@ -95,7 +95,7 @@ struct Sweep {
     errors: Vec<String>,
     discovery_failure: Option<String>,
     content_errors: Vec<String>,
-    /// By `plural.group`.
+    /// The number of remaining objects, by `plural.group`.
     remaining: BTreeMap<String, usize>,
     by_finalizer: BTreeMap<String, usize>,
     /// Whether every kind was listed, so that the totals are complete.

@@ -1,5 +1,5 @@
-//! What is broken below the API: mounts, NFS exports, and owners that create objects again. Scheduled faults set it;
-//! kubelets, volume drivers and operators run into it. What is wrong with a node as a whole is in
+//! The faults below the API: mounts, NFS exports, and owners that create objects again. Scheduled faults set them;
+//! kubelets, volume drivers and operators run into them. The fault of a node as a whole is in
 //! [`crate::fault::Faults::node`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,7 +13,7 @@ use crate::store::Key;
 /// The number of lines of a kubelet's log that are kept: enough for the last failures of each of its Pods.
 const LOG_LINES: usize = 200;
 
-/// The world outside the API, and how it is broken.
+/// The world outside the API, and its faults.
 #[derive(Debug, Default)]
 pub struct NodeFaults {
     /// The nodes that have a kubelet. A Node that a client creates has none.
@@ -24,7 +24,7 @@ pub struct NodeFaults {
     pub stale_servers: BTreeSet<String>,
     /// NFS exports whose directory was removed, as `server:path`. A node that still has one mounted has a stale handle.
     pub removed_exports: BTreeSet<String>,
-    /// Objects that something outside the cluster creates again whenever they are gone, with the state that they had
+    /// Objects that a program outside the cluster creates again whenever they are gone, with the state that they had
     /// when it began, if they existed.
     pub recreated: BTreeMap<Key, Option<Arc<Value>>>,
     /// The last lines of each kubelet's log, by node.

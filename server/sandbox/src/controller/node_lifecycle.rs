@@ -33,11 +33,11 @@ pub(super) struct NodeLifecycle {
     pods: BTreeMap<String, BTreeSet<Key>>,
     /// Whether no node was ready at the last check.
     disrupted: bool,
-    /// The time at which the next node may be tainted.
     /// The time of the next check.
     due: Timestamp,
     /// Whether a check that came late was put off.
     deferred: bool,
+    /// The time at which the next node may be tainted.
     next_taint: Timestamp,
 }
 
@@ -99,7 +99,7 @@ impl Reconcile for NodeLifecycle {
     ) -> Result<Next, Status> {
         let now = client.steady();
         if later(self.due, self.period) < now && !self.deferred {
-            // No component ran for a while. That is no silence of the nodes; their kubelets run first.
+            // No component ran for a while, so the silence is not the nodes' fault; their kubelets run first.
             self.deferred = true;
             return Ok(Next::After(Duration::from_millis(1)));
         }

@@ -1,6 +1,6 @@
 //! Operators: a ready Pod with the annotation [`FINALIZES`] removes that finalizer from every object that is being
-//! deleted, as the controller in it would. Without such a Pod the finalizer stays, as after an operator was uninstalled
-//! too early.
+//! deleted, like the controller that would run in it. Without such a Pod the finalizer stays, as after an operator was
+//! uninstalled too early.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -19,7 +19,7 @@ const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 #[derive(Default)]
 pub(super) struct PodGc {
-    /// Nodes that Pods name and that do not exist, with the time since when.
+    /// Nodes that Pods name and that do not exist, each with the time since which it is missing.
     missing: BTreeMap<String, Timestamp>,
 }
 
@@ -84,7 +84,7 @@ impl Reconcile for PodGc {
     }
 }
 
-/// Marks a Pod as failed and deletes it without grace. The next check repeats what is refused.
+/// Marks a Pod as failed and deletes it without grace. The next check repeats a refused request.
 fn remove(pod: &Value, why: Option<&str>, client: &mut Client<'_>) {
     if !ended(pod) {
         let mut changed = pod.clone();

@@ -1,4 +1,5 @@
-//! What the protection controllers share: a finalizer that is added at once and removed when nothing uses the object.
+//! The common part of the protection controllers: a finalizer that is added at once and removed when nothing uses the
+//! object.
 
 use serde_json::Value;
 

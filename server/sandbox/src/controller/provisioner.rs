@@ -2,8 +2,8 @@
 //! finalizer and in the order of kubernetes-csi/external-provisioner: volume in the backend, DELETE of the
 //! PersistentVolume, then its finalizer.
 //!
-//! A class with the parameter `server` gets NFS exports, as from nfs-subdir-external-provisioner, which has no finalizer
-//! and does not ask who still has the export mounted.
+//! A class with the parameter `server` gets NFS exports, as from nfs-subdir-external-provisioner, which has no
+//! finalizer and does not check whether a Pod still has the export mounted.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! The work queue of a controller: a set, so that an item that is added twice is reconciled once, with times for later.
+//! The work queue of a controller. It is a set, so an item that is added twice is reconciled once, and it has times for
+//! items that are due later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

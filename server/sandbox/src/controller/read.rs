@@ -91,7 +91,7 @@ pub(crate) fn is_true(object: &Value, condition: &str) -> bool {
     crate::object::condition(object, condition)["status"] == "True"
 }
 
-/// Copies into a new status what this controller does not write.
+/// Copies the fields that this controller does not write into a new status.
 pub(crate) fn keep(stored: &Value, status: &mut Value) {
     for member in ["conditions", "collisionCount"] {
         if let Some(value) = stored.pointer("/status").and_then(|it| it.get(member)) {

@@ -1,5 +1,5 @@
-//! ResourceQuotas: counts what a namespace uses: pkg/controller/resourcequota/resource_quota_controller.go. Admission
-//! charges for what is created; this controller counts when a quota changed, when something was deleted, and
+//! ResourceQuotas: counts the usage of a namespace: pkg/controller/resourcequota/resource_quota_controller.go.
+//! Admission charges for new objects. This controller counts after a quota changed, after an object was deleted, and
 //! periodically.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::quota::{self, Evaluator, ResourceList};
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 
-/// What each quota limits.
+/// The limits of each quota.
 pub(super) struct ResourceQuotas(BTreeMap<Key, ResourceList>);
 
 impl Reconcile for ResourceQuotas {

@@ -1,4 +1,4 @@
-//! ControllerRevisions: the templates a StatefulSet or DaemonSet has had: pkg/controller/history.
+//! ControllerRevisions: the templates that a StatefulSet or DaemonSet has had: pkg/controller/history.
 
 use serde_json::{Value, json};
 

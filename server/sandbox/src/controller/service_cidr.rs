@@ -39,7 +39,7 @@ impl Reconcile for ServiceCidrs {
             queue.add(event.key.clone());
         } else if SERVICE_CIDRS.has(&event.key) || IP_ADDRESSES.has(&event.key) {
             self.waiting.remove(&event.key);
-            // A change of another range may be what they wait for.
+            // A change of another range may let one of these go.
             for key in &self.waiting {
                 queue.add(key.clone());
             }

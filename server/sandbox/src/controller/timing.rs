@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The waits that Kubernetes has flags for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
-    /// How long a node may be silent before it is `Unknown`: `--node-monitor-grace-period`,
+    /// The time for which a node may be silent before it is `Unknown`: `--node-monitor-grace-period`,
     /// pkg/controller/nodelifecycle/config/v1alpha1/defaults.go.
     pub node_monitor_grace: Duration,
     /// The validity of a kubelet's Lease: `nodeLeaseDurationSeconds` in pkg/kubelet/apis/config/v1beta1/defaults.go.
@@ -72,8 +72,8 @@ pub(crate) const UNMOUNT_RETRY: (Duration, Duration) =
 /// `MaxWaitForUnmountDuration`: pkg/controller/volume/attachdetach/config/v1alpha1/defaults.go
 /// (`reconcilerMaxWaitForUnmountDuration`).
 pub(crate) const FORCE_DETACH: Duration = Duration::from_secs(360);
-/// The attach-detach controller reconciles every 100 ms (`reconcilerLoopPeriod`) and lists Pods every minute; here it
-/// reconciles when something changes, and with this period what it waits for.
+/// The attach-detach controller reconciles every 100 ms (`reconcilerLoopPeriod`) and lists Pods every minute. Here it
+/// reconciles when something changes, and its pending work with this period.
 pub(crate) const DETACH_PERIOD: Duration = Duration::from_secs(1);
 /// How long a ServiceCIDR that is being deleted stays for components that have not observed it: `deletionGracePeriod`
 /// in pkg/controller/servicecidrs/servicecidrs_controller.go.

@@ -1,4 +1,4 @@
-//! How a controller operates.
+//! The operating modes of controllers.
 
 use jiff::SignedDuration;
 

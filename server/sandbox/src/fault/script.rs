@@ -261,7 +261,7 @@ fn scheduled_fault(
     })
 }
 
-/// `deployments.apps shop/web`, `nodes node-a`.
+/// The key of an object in a script: `deployments.apps shop/web`, `nodes node-a`.
 fn key(resource: &str, name: &str) -> Key {
     let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
     let (namespace, name) = name.split_once('/').unwrap_or(("", name));

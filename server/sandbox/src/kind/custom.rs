@@ -1,10 +1,10 @@
-//! What a CustomResourceDefinition adds to the kinds that are served.
+//! The kinds that a CustomResourceDefinition adds, and the status that it gets.
 
 use serde_json::{Value, json};
 
 use super::{Dependents, Kind, table};
 
-/// The kinds of a definition that are served, the stored version first; none before its names are accepted.
+/// The served kinds of a CustomResourceDefinition, the stored version first; none before its names are accepted.
 #[must_use]
 pub fn kinds_of(definition: &Value) -> Vec<Kind> {
     let accepted_names = &definition["status"]["acceptedNames"];
@@ -54,7 +54,7 @@ pub fn kinds_of(definition: &Value) -> Vec<Kind> {
     kinds.into_iter().map(|(_, kind)| kind).collect()
 }
 
-/// The versions in which objects may be stored: those there were, and the one that is now.
+/// The versions in which objects may be stored (`status.storedVersions`): the previous ones, and the current one.
 #[must_use]
 pub fn stored_versions(definition: &Value) -> Value {
     let known = &definition["status"]["storedVersions"];
@@ -72,8 +72,8 @@ fn converter(spec: &Value) -> Value {
     if conversion["strategy"] == "Webhook" { conversion["webhook"].clone() } else { Value::Null }
 }
 
-/// The definition's status once its names were judged, as the naming and establishing controllers leave it. `taken` are
-/// the names that other definitions of its group have.
+/// The status of a CustomResourceDefinition after the naming and establishing controllers have checked its names.
+/// `taken` are the names of the other definitions of its group.
 #[must_use]
 pub fn accepted(definition: &Value, taken: &[&Value], now: &Value) -> Value {
     let names = &definition["spec"]["names"];
@@ -103,7 +103,7 @@ pub fn accepted(definition: &Value, taken: &[&Value], now: &Value) -> Value {
         ],
         Some((reason, name)) => vec![
             condition("NamesAccepted", false, reason, &format!("{name:?} is already in use")),
-            // What was established once stays so, with the names it has.
+            // A definition that was established once stays established, with the names that it has.
             established.cloned().unwrap_or_else(|| {
                 condition("Established", false, "NotAccepted", "not all names are accepted")
             }),
@@ -123,7 +123,7 @@ pub fn accepted(definition: &Value, taken: &[&Value], now: &Value) -> Value {
     status
 }
 
-/// Which name is another's already; the last that is, as the naming controller says it.
+/// The conflict of a name with another definition; of several, the last one, as the naming controller reports it.
 fn conflict(names: &Value, taken: &[&Value]) -> Option<(&'static str, String)> {
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(String::from);
     let resources = |names: &Value| {

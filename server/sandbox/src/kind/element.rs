@@ -1,8 +1,8 @@
-//! The steps of a path to a field, as server-side apply has them.
+//! The steps of a path to a field, as server-side apply defines them.
 
 use serde_json::{Map, Value};
 
-/// How one gets from a field to one within it. The real one goes through them in this order.
+/// A step from a field to one within it. The variants have the order in which `structured-merge-diff` visits them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Element {
     Name(String),
@@ -10,12 +10,12 @@ pub(crate) enum Element {
     Key(String),
     /// A value of a set, as JSON.
     Value(String),
-    /// What nobody writes here, as it was read.
+    /// A step of another form, as it was read.
     Other(String),
 }
 
 impl Element {
-    /// As FieldsV1 writes it.
+    /// Reads a step from FieldsV1.
     pub(crate) fn read(text: &str) -> Self {
         match text.split_once(':') {
             Some(("f", name)) => Self::Name(name.into()),
@@ -34,7 +34,7 @@ impl Element {
         }
     }
 
-    /// As it is told to people: `.spec`, `[name="main"]`, `[="x"]`.
+    /// The step as error messages show it: `.spec`, `[name="main"]`, `[="x"]`.
     pub(crate) fn told(&self) -> String {
         match self {
             Self::Name(name) => format!(".{name}"),

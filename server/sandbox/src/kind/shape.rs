@@ -1,6 +1,6 @@
-//! How the parts of an object are merged, and owned, by server-side apply: as one, by their names, by their keys. For
-//! built-in kinds that is in the tags of `k8s.io/api`, here by the name of the field, which is enough for the kinds there
-//! are; for custom resources their schema says it.
+//! How server-side apply merges the parts of an object and records their managers: atomically, by field name, or by
+//! key. For built-in kinds this is declared in the tags of `k8s.io/api`. Here the name of a field decides, which is
+//! enough for the kinds that are served. For custom resources the schema decides.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use super::{Element, Kind};
 /// A part of an object of some kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shape<'a> {
-    /// Of a built-in kind, by the name of the field; metadata are that of every kind.
+    /// A part of a built-in kind, by the name of its field, or of the metadata of any kind.
     Field(&'a str),
-    /// Of a custom resource, with its schema; null where nobody says anything.
+    /// A part of a custom resource, with its schema; the schema is null for a part that it does not describe.
     Schema { schema: &'a Value, root: bool },
 }
 
 /// How a list is merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum List<'a> {
-    /// As a whole.
+    /// Atomic: the list is replaced as a whole.
     Whole,
-    /// Its values are a set.
+    /// The list is a set of values.
     Set,
-    /// Item by item, by these of their fields.
+    /// The items are merged one by one; these of their fields are the keys.
     Items(Vec<&'a str>),
 }
 
-/// Maps that are one value.
+/// Maps that are atomic.
 const WHOLE: [&str; 16] = [
     "selector",
     "nodeSelector",
@@ -48,7 +48,7 @@ const WHOLE: [&str; 16] = [
     "paramKind",
 ];
 
-/// Fields that are there in every object of Go, if empty: nobody who writes something in them adds them.
+/// Fields that every Go struct has, possibly empty. A manager who sets something within them does not add them.
 const ALWAYS: [&str; 10] = [
     "metadata",
     "spec",
@@ -63,7 +63,7 @@ const ALWAYS: [&str; 10] = [
 ];
 
 impl<'a> Shape<'a> {
-    /// The shape of whole objects.
+    /// The shape of a whole object.
     pub(crate) fn of(kind: &'a Kind) -> Self {
         if kind.is_custom() {
             Self::Schema { schema: &kind.declared["schema"]["openAPIV3Schema"], root: true }
@@ -72,7 +72,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// That of a member.
+    /// The shape of a member.
     pub(crate) fn member(self, name: &'a str) -> Self {
         match self {
             Self::Field(_) | Self::Schema { root: true, .. } if name == "metadata" => {
@@ -88,16 +88,16 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// That of an item of a list.
+    /// The shape of a list item.
     pub(crate) fn item(self) -> Self {
         match self {
-            // What an item has is known by its own name.
+            // The fields of an item are known by their own names.
             Self::Field(_) => Self::Field(""),
             Self::Schema { schema, .. } => Self::Schema { schema: &schema["items"], root: false },
         }
     }
 
-    /// Whether a map is one value.
+    /// Whether a map is atomic.
     pub(crate) fn is_whole(self) -> bool {
         match self {
             Self::Field(name) => WHOLE.contains(&name),
@@ -105,7 +105,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether a member of this name is an entry of a map, and not a field that the kind has.
+    /// Whether a member of this name is an entry of a map rather than a field that the kind declares.
     pub(crate) fn is_entry(self, name: &str) -> bool {
         match self {
             Self::Field(field) => ["labels", "annotations", "data", "binaryData"].contains(&field),
@@ -118,12 +118,12 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether it is there in every object, if empty, so that nobody adds it.
+    /// Whether the field is part of every object, possibly empty, so that no manager adds it.
     pub(crate) fn is_always_there(self) -> bool {
         matches!(self, Self::Field(name) if ALWAYS.contains(&name))
     }
 
-    /// How a list is merged; `items` are some of it, for fields of one name that are of several sorts.
+    /// How a list is merged. `items` are some of its items, which tell apart the fields that share a name.
     pub(crate) fn list(self, items: &[Value]) -> List<'a> {
         let name = match self {
             Self::Field(name) => name,
@@ -168,7 +168,7 @@ impl<'a> Shape<'a> {
 }
 
 impl List<'_> {
-    /// How an item is found in such a list; none where items are not found one by one, or it has no key.
+    /// The path element of an item; `None` for an atomic list, or for an item without a key.
     pub(crate) fn element(&self, item: &Value) -> Option<Element> {
         match self {
             Self::Whole => None,
@@ -183,7 +183,7 @@ impl List<'_> {
     }
 }
 
-/// What an item has as one of its keys, with what it is where it says nothing.
+/// The value of a key field of an item, with its default.
 fn key_of(item: &Value, field: &str) -> Value {
     match item.get(field) {
         Some(value) => value.clone(),

@@ -1,13 +1,14 @@
-//! The built-in kinds, as `kubectl api-resources` of a 1.36 control plane lists them, but for six that nothing here needs:
-//! ComponentStatus, MutatingAdmissionPolicy and its binding, and of resource.k8s.io all but ResourceClaim.
+//! The built-in kinds, as `kubectl api-resources` of a 1.36 control plane lists them, except for six that the sandbox
+//! does not need: ComponentStatus, MutatingAdmissionPolicy and its binding, and of resource.k8s.io all but
+//! ResourceClaim.
 
 use serde_json::Value;
 
 use super::{Dependents, Kind, Subresource};
 
-/// Version, kind, plural, short names, then words: `-` for cluster-scoped, `+` for one that keeps a generation,
-/// `=` for one whose PUT needs a resource version, `*` for the category `all`, `%` for `api-extensions`, `@verb` for the only verbs it has,
-/// `/name` for subresources.
+/// Version, kind, plural and short names, then words: `-` for cluster-scoped, `+` for a kind with a generation, `=` for
+/// a kind whose PUT needs a resource version, `*` for the category `all`, `%` for `api-extensions`, `@verb` for the
+/// only verbs of the kind, `/name` for subresources.
 const TABLE: &str = "
 v1 Namespace namespaces ns - /status /finalize
 v1 Node nodes no - /status
@@ -72,7 +73,7 @@ authorization.k8s.io/v1 LocalSubjectAccessReview localsubjectaccessreviews @crea
 authorization.k8s.io/v1 SelfSubjectRulesReview selfsubjectrulesreviews - @create
 ";
 
-/// What a stored kind can do, in the order of discovery.
+/// The verbs of a stored kind, in the order of discovery.
 pub(super) const VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
@@ -122,8 +123,8 @@ fn row(line: &str) -> Option<Kind> {
     Some(row)
 }
 
-/// `DefaultGarbageCollectionPolicy` in the strategies below `kubernetes/pkg/registry`. That of Jobs orphans in
-/// `batch/v1`, that of CronJobs only in versions that are gone.
+/// `DefaultGarbageCollectionPolicy` in the strategies below `kubernetes/pkg/registry`. The policy of Jobs orphans in
+/// `batch/v1`; that of CronJobs orphaned only in versions that were removed.
 fn dependents(plural: &str) -> Dependents {
     match plural {
         "jobs" | "replicationcontrollers" => Dependents::Orphaned,
@@ -132,7 +133,7 @@ fn dependents(plural: &str) -> Dependents {
     }
 }
 
-/// A subresource of `kind`: what it speaks, and its verbs.
+/// A subresource of `kind`: the kind of its body, and its verbs.
 pub(super) fn subresource(of: &Kind, name: &str) -> Subresource {
     let (group, version, kind, verbs): (&str, &str, &str, &[&str]) = match name {
         "scale" => ("autoscaling", "v1", "Scale", &["get", "patch", "update"]),

@@ -179,7 +179,7 @@ fn rank(it: &Value) -> u8 {
     }
 }
 
-/// By UID, the number of owners above an object; for those in a circle some number.
+/// By UID, the number of owners above an object; for objects in a cycle some number.
 fn depths(objects: &[Value]) -> HashMap<String, usize> {
     let mut depths: HashMap<String, usize> =
         objects.iter().map(|it| (object::uid(it).to_owned(), 0)).collect();
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// What a person sees: kind, namespace and name; for a generated name only the kind and namespace.
+    /// The visible part of each object: kind, namespace and name; for a generated name only the kind and namespace.
     fn seen(world: &ControlPlane, kinds: &[(&str, &str)]) -> Vec<String> {
         let mut seen: Vec<String> = vec![];
         for (group, plural) in kinds {

@@ -1,5 +1,5 @@
-//! Server-side apply, as far as it adds and changes: what is applied is merged in, lists by their keys. What it takes
-//! away depends on whose it was.
+//! The part of server-side apply that adds and changes fields: the applied configuration is merged in, lists by their
+//! keys. Fields that it removes depend on their managers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::kind::{Element, List, Shape};
 
-/// The object with what is applied. Null says nothing.
+/// The object with the applied configuration merged in. A null in the configuration has no effect.
 pub(super) fn merged(shape: Shape<'_>, object: &Value, applied: &Value) -> Value {
     match (object, applied) {
         (_, Value::Object(said)) => {
@@ -25,8 +25,8 @@ pub(super) fn merged(shape: Shape<'_>, object: &Value, applied: &Value) -> Value
     }
 }
 
-/// What both have comes in the order in which it is applied, and what else was there where it was beside that
-/// (`visitListItems` of `structured-merge-diff`).
+/// Merges lists. Items that are in both lists have the order of the applied one. The other existing items keep their
+/// position next to those (`visitListItems` of `structured-merge-diff`).
 fn list(shape: Shape<'_>, had: &[Value], said: &[Value]) -> Value {
     let sort = shape.list(if said.is_empty() { had } else { said });
     let elements = |items: &[Value]| -> Option<Vec<Element>> {
@@ -50,7 +50,7 @@ fn list(shape: Shape<'_>, had: &[Value], said: &[Value]) -> Value {
             && is_said.contains(old)
             && shared.front().is_some_and(|next| *next != old)
         {
-            // It has its turn when it is applied.
+            // An applied item is added at its position in the applied list.
             left += 1;
             continue;
         }

@@ -1,5 +1,5 @@
-//! Strategic merge: lists whose elements have a key are merged by it. Which lists those are is in the fields' tags of
-//! `k8s.io/api`; here by the name of the field, which is enough for the kinds there are.
+//! Strategic merge: lists whose items have a key are merged by it. Upstream declares these lists in the field tags of
+//! `k8s.io/api`. Here the name of a field decides, which is enough for the kinds that are served.
 
 use serde_json::{Map, Value};
 
@@ -35,7 +35,7 @@ pub(super) fn merge_key(field: &str, elements: &[Value]) -> Option<&'static str>
     }
 }
 
-/// Whether a list of plain values is a set that is added to.
+/// Whether a list of scalars is a set, to which a patch adds.
 fn is_set(field: &str) -> bool {
     matches!(field, "finalizers" | "podCIDRs")
 }
@@ -76,7 +76,7 @@ fn merge(target: &mut Value, patch: &Value) {
             || field == "$retainKeys"
             || field == "$patch"
         {
-            // Orders are kept as they come; nothing that the sandbox knows depends on them.
+            // The order in the patch is ignored; no controller of the sandbox depends on it.
         } else if value.is_null() {
             target.remove(field);
         } else if let Value::Array(list) = value {
@@ -110,7 +110,7 @@ fn merge_list(field: &str, old: &mut Value, patch: &[Value]) {
         *old = rest.cloned().collect();
         return;
     };
-    // Without a word about the order, what the patch adds comes first.
+    // Without `$setElementOrder`, the items that the patch adds come first.
     let mut added = vec![];
     for one in patch {
         let at =
@@ -162,7 +162,7 @@ mod tests {
         );
     }
 
-    /// `kubectl taint` sends all that stay.
+    /// `kubectl taint` sends all taints that stay.
     #[test]
     fn taints_and_validations_are_replaced_as_a_whole() {
         let object = json!({"spec": {

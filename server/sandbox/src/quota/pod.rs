@@ -1,5 +1,5 @@
-//! What Pods use: `kubernetes/pkg/quota/v1/evaluator/core/pods.go`, with the sums over containers of
-//! `component-helpers/resource` and the classes of `pkg/apis/core/v1/helper/qos`.
+//! The usage of Pods: `kubernetes/pkg/quota/v1/evaluator/core/pods.go`, with the sums over containers of
+//! `component-helpers/resource` and the QoS classes of `pkg/apis/core/v1/helper/qos`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{ResourceList, add, list, selects};
 use crate::{object, quantity::Quantity};
 
-/// What a quota can name of cpu, memory and local storage.
+/// The names of cpu, memory and local storage in a quota.
 const COMPUTE: [&str; 9] = [
     "cpu",
     "memory",
@@ -21,7 +21,7 @@ const COMPUTE: [&str; 9] = [
     "limits.memory",
     "limits.ephemeral-storage",
 ];
-/// `validationSet`: what every container has to say, once a quota limits it.
+/// `validationSet`: the resources that every container must specify once a quota limits them.
 const DEMANDED: [&str; 6] =
     ["cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory"];
 const HUGE_PAGES: &str = "hugepages-";
@@ -35,18 +35,18 @@ pub(super) fn measures(name: &str) -> bool {
         || asked.is_some() && !is_native(name)
 }
 
-/// `IsNativeResource`: one of Kubernetes' own names.
+/// `IsNativeResource`: whether the name is one of Kubernetes' own.
 fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Whether no container of a Pod runs any more.
+/// Whether none of a Pod's containers runs again.
 pub(super) fn has_ended(pod: &Value) -> bool {
     ["Failed", "Succeeded"].contains(&object::text(pod, &["status", "phase"]))
 }
 
-/// `QuotaV1Pod`: whether a Pod is charged for more than being there. One that has ended is not, nor one that should
-/// have long been gone: a lost node shall not keep others from running.
+/// `QuotaV1Pod`: whether a Pod is charged for more than its existence. A Pod that has ended is not, nor is one whose
+/// deletion is overdue, so that a lost node does not keep other Pods from running.
 fn is_charged(pod: &Value, now: Timestamp) -> bool {
     if has_ended(pod) {
         return false;
@@ -64,7 +64,7 @@ pub(super) fn usage(pod: &Value, now: Timestamp) -> ResourceList {
     named(&sum(pod, "requests"), &sum(pod, "limits"))
 }
 
-/// `podComputeUsageHelper`: the names under which quotas know requests and limits.
+/// `podComputeUsageHelper`: requests and limits under the names that quotas have for them.
 fn named(requests: &ResourceList, limits: &ResourceList) -> ResourceList {
     let mut usage = ResourceList::from([("pods".into(), Quantity::of(1))]);
     for (name, amount) in requests {
@@ -89,8 +89,7 @@ fn containers<'a>(pod: &'a Value, field: &str) -> impl Iterator<Item = &'a Value
     pod["spec"][field].as_array().into_iter().flatten()
 }
 
-/// What a Pod says for all its containers together (`spec.resources`), of what can be said so:
-/// `IsSupportedPodLevelResource`.
+/// The Pod-level resources (`spec.resources`), as far as they are supported (`IsSupportedPodLevelResource`).
 fn whole(pod: &Value, side: &str) -> ResourceList {
     let mut amounts = list(&pod["spec"]["resources"][side]);
     amounts.retain(|name, _| {
@@ -99,7 +98,7 @@ fn whole(pod: &Value, side: &str) -> ResourceList {
     amounts
 }
 
-/// What a Pod asks for as a whole where it only says what it may take so: what its containers ask for, or as much
+/// The Pod-level requests of a Pod that has only Pod-level limits: the requests of its containers, or else the limit
 /// (`defaultPodRequests`).
 pub fn default_requests(pod: &Value) -> ResourceList {
     let limits = whole(pod, "limits");
@@ -114,8 +113,8 @@ pub fn default_requests(pod: &Value) -> ResourceList {
     requests
 }
 
-/// `PodRequests` or `PodLimits`: what is said as a whole comes before what the containers come to; and the overhead, of
-/// what there is a limit for.
+/// `PodRequests` or `PodLimits`: Pod-level resources take precedence over the sum over containers. The overhead is
+/// added, to limits only for resources that have one.
 fn sum(pod: &Value, side: &str) -> ResourceList {
     let mut total = aggregate(pod, side);
     total.extend(whole(pod, side));
@@ -127,7 +126,7 @@ fn sum(pod: &Value, side: &str) -> ResourceList {
     total
 }
 
-/// All containers together, or, where that is more, an init container with the sidecars started before it.
+/// The sum of all containers, or, if that is more, an init container together with the sidecars that start before it.
 fn aggregate(pod: &Value, side: &str) -> ResourceList {
     let of = |container: &Value| list(&container["resources"][side]);
     let most = |sum: &mut ResourceList, other: &ResourceList| {
@@ -156,7 +155,7 @@ fn aggregate(pod: &Value, side: &str) -> ResourceList {
     total
 }
 
-/// `must specify …`, if some container leaves open what is limited, and the Pod says nothing as a whole.
+/// `must specify …`, if a container does not specify a limited resource, and neither does the Pod as a whole.
 pub(super) fn unasked(limited: &[String], pod: &Value) -> Option<String> {
     if !whole(pod, "requests").is_empty() || !whole(pod, "limits").is_empty() {
         return None;
@@ -191,7 +190,7 @@ pub(super) fn is_in_scope(pod: &Value, scope: &str, operator: &str, values: &Val
     }
 }
 
-/// `usesCrossNamespacePodAffinity`: whether some term names namespaces, or selects them.
+/// `usesCrossNamespacePodAffinity`: whether an affinity term names or selects namespaces.
 fn reaches_other_namespaces(spec: &Value) -> bool {
     ["podAffinity", "podAntiAffinity"].into_iter().any(|side| {
         let terms = |field: &str| {
@@ -215,7 +214,7 @@ fn class_of(pod: &Value) -> &str {
     }
 }
 
-/// How good the service is that a Pod asks for: `ComputePodQOS`.
+/// The QoS class of a Pod: `ComputePodQOS`.
 #[must_use]
 pub fn qos_class(pod: &Value) -> &'static str {
     let of = |asks: &Value| {

@@ -1,4 +1,4 @@
-//! The body of a watch: lines that are sent as events come.
+//! The body of a watch: lines that are sent as the events happen.
 
 use std::{
     collections::VecDeque,
@@ -22,11 +22,11 @@ struct Flow {
     shared: Weak<Shared>,
     listener: RevisionListener,
     watch: Watch,
-    /// Batches that are under way, each with the time of its arrival. As on a connection, none overtakes another.
+    /// The batches that are under way, each with the time of its arrival. As on a connection, none overtakes another.
     held: VecDeque<(Instant, Batch)>,
-    /// What has arrived and is still to be sent.
+    /// The lines that have arrived and are still to be sent.
     lines: VecDeque<Bytes>,
-    /// What follows these lines.
+    /// The end that follows these lines.
     end: Option<End>,
     /// Whether the watch has ended, although not everything has arrived yet.
     told: bool,
@@ -100,7 +100,7 @@ impl Flow {
         }
     }
 
-    /// Asks the watch for what it has to send by now. `None` if the sandbox has ended.
+    /// Asks the watch for the lines that it has to send by now. `None` if the sandbox has ended.
     fn ask(&mut self) -> Option<()> {
         let now = Instant::now();
         let over = now >= self.deadline;

@@ -1,10 +1,10 @@
 //! The sandbox on a loopback port, for kubectl and for programs that know the port's secret.
 //!
-//! Every program on this machine, and every web page that a browser on it shows, can reach the port. Hence:
+//! Every program on this machine, and every web page in a browser on it, can reach the port. Hence:
 //! - `Host` (and the authority of an absolute target) must name this port, so that a page cannot reach it by a DNS name
 //!   that it points at 127.0.0.1;
 //! - a request that a browser sends for a page is refused: it has an `Origin`, or a `Sec-Fetch-Site` other than `none`;
-//! - who may do something must present the secret that is drawn at each start; see [`Credentials`].
+//! - a request with any rights must present the secret that is drawn at each start; see [`Credentials`].
 
 use std::{
     fs,
@@ -177,8 +177,8 @@ impl Gate {
     }
 }
 
-/// 400 for a target without a path: `CONNECT`, the form of an authority alone, and `*`. To answer `CONNECT` with 200 would
-/// open a tunnel.
+/// 400 for a target without a path: `CONNECT`, the form of an authority alone, and `*`. To answer `CONNECT` with 200
+/// would open a tunnel.
 fn check_target(parts: &request::Parts) -> Result<(), Status> {
     if parts.method == Method::CONNECT || !parts.uri.path().starts_with('/') {
         return Err(Status::bad_request("the target of the request has no path"));
@@ -195,9 +195,9 @@ fn check_site(headers: &HeaderMap) -> Result<(), Status> {
     Ok(())
 }
 
-/// What a request of the port has to present. Credentials are `SECRET` for the administrator, or `SECRET.IDENTITY` for
-/// another actor: `user:NAME[:GROUP,...]` or `serviceaccount:NAMESPACE:NAME`. They come as a bearer token or in the path;
-/// beside a path that has the secret, the bearer token may be an identity alone.
+/// The credentials that a request must present: `SECRET` for the administrator, or `SECRET.IDENTITY` for another actor,
+/// `user:NAME[:GROUP,...]` or `serviceaccount:NAMESPACE:NAME`. They come as a bearer token or in the path. If the path
+/// has the secret, the bearer token may be an identity alone.
 struct Credentials {
     secret: String,
 }

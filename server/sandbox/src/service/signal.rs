@@ -14,7 +14,7 @@ pub(super) struct RevisionSignal(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// How often the signal was given, and the revision of the last time.
+    /// The number of signals so far, and the revision of the last one.
     rung: Mutex<(u64, u64)>,
     waiters: Notify,
 }

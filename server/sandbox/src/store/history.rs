@@ -9,7 +9,7 @@ use crate::object;
 
 /// The number of changes that are kept at least. Watches and lists from before them are answered with 410.
 const REMEMBERED: usize = 20_000;
-/// The number of changes that are not text. A watch is rarely further behind.
+/// The number of changes that are not kept as text. A watch is rarely further behind.
 const FRESH: usize = 256;
 
 /// The latest changes, ordered by their revisions, which have no gaps.
@@ -29,7 +29,7 @@ enum Slot {
 /// A version of an object.
 #[derive(Debug, Clone)]
 enum Version {
-    /// It may still be the latest version, whose memory it shares.
+    /// A version that may still be the latest, whose memory it shares.
     Whole(Arc<Value>),
     Text(Arc<[u8]>),
 }
@@ -109,7 +109,7 @@ impl Version {
     fn value(&self) -> Arc<Value> {
         match self {
             Self::Whole(value) => value.clone(),
-            // The text was written here, and nothing that is stored nests deeper than the reader goes.
+            // This module wrote the text, and no stored object nests deeper than the reader allows.
             Self::Text(text) => {
                 let read = serde_json::from_slice(text);
                 debug_assert!(read.is_ok(), "{read:?}");
@@ -177,7 +177,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Whatever changes, and however long ago: the history returns the same events and states.
+        /// The history returns the same events and states, whatever changes, and however long ago.
         #[test]
         fn the_past_does_not_change(steps in vec((0..20_u8, 0..60_u8), 1..1_200)) {
             let mut store = Store::new();

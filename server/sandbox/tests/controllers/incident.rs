@@ -1,4 +1,4 @@
-//! The five incidents: each until it is stuck, and with its remedies.
+//! The five incidents: each until it is stuck, and then with each of its remedies.
 
 use sandbox::cluster::{Actor, DeleteOptions, Propagation::Background, Propagation::Foreground};
 use sandbox::object;
@@ -28,7 +28,7 @@ fn peers() -> TestCluster {
     test
 }
 
-/// The same, and their volume cannot be unmounted.
+/// The cluster of `peers`, with a volume that cannot be unmounted.
 fn busy_peers() -> TestCluster {
     let mut test = peers();
     let volume = object::name(test.list("persistentvolumes")[0]).to_owned();
@@ -36,7 +36,7 @@ fn busy_peers() -> TestCluster {
     test
 }
 
-/// The claim's finalizer was taken off by hand, so its directory goes while Pods have it mounted.
+/// The claim's finalizer was removed by hand, so the directory of its volume is deleted while Pods have it mounted.
 #[test]
 fn s1_a_volume_that_goes_before_its_pods_keeps_them() {
     let mut test = peers();
@@ -153,7 +153,7 @@ fn s3_an_empty_namespace_waits_for_an_api_nobody_serves() {
             (&available["status"], &available["reason"]),
             (&json!("False"), &json!("MissingEndpoints"))
         );
-        // Asked once more, it only says again that it is going.
+        // A second DELETE only answers that the namespace is terminating.
         assert!(test.try_delete("namespaces//shop", &DeleteOptions::default()).is_ok());
         if cure == "repair" {
             let mut server = deployment("nobody", 1, &[]);
@@ -191,7 +191,7 @@ fn s4_a_finalizer_whose_controller_is_gone_holds_its_owner_in_the_foreground() {
     assert!(!test.has("configmaps/shop/parent") && !test.has("configmaps/shop/child"));
 }
 
-/// The third hammer: what is orphaned is out of reach until the namespace is there again.
+/// The third forced remedy: the orphaned objects are out of reach until the namespace exists again.
 #[test]
 fn s4_a_namespace_finalized_by_force_orphans_what_it_held() {
     let mut test = TestCluster::new();

@@ -1,4 +1,4 @@
-//! Scenarios of the controllers. Each has a cluster of its own, whose time moves only when the scenario says so.
+//! Scenarios of the controllers. Each has a cluster of its own, whose clock moves only when the scenario advances it.
 #![expect(clippy::unwrap_used, reason = "a scenario that cannot go on fails")]
 
 mod test_cluster;

@@ -74,7 +74,7 @@ fn pods_are_deleted_first_and_remaining_content_is_reported_after_them() {
     assert!(test.list("apps/deployments").is_empty());
 }
 
-/// S3's cause: an aggregated API whose Service has no endpoints.
+/// The cause of world S3: an aggregated API whose Service has no endpoints.
 pub(crate) fn dead_metrics() -> [Value; 2] {
     [
         json!({

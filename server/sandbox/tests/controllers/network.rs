@@ -59,7 +59,7 @@ fn service_has_the_addresses_of_its_ready_pods() {
     });
 }
 
-/// The old form names no owner: the garbage collector knows nothing of it.
+/// Endpoints, the older form, have no owner reference, so the garbage collector does not delete them.
 #[test]
 fn endpoints_of_a_service_that_went_unseen_are_removed_when_the_controller_is_back() {
     let mut test = web();

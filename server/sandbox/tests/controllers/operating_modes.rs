@@ -1,4 +1,4 @@
-//! Each controller alone: what it does, and how that changes while it is off, slow or failing.
+//! Each controller alone: its effect, and how the effect changes while the controller is off, slow or failing.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +17,9 @@ use crate::test_cluster::{
 /// A situation to which one controller reacts.
 struct Case {
     controller: &'static str,
-    /// Creates what has to exist before.
+    /// Creates the objects that have to exist before.
     before: fn(&mut TestCluster),
-    /// Does what the controller reacts to.
+    /// Makes the change that the controller reacts to.
     act: fn(&mut TestCluster),
     /// Whether the controller has reacted.
     is_done: fn(&TestCluster) -> bool,
@@ -400,7 +400,7 @@ fn cases() -> Vec<Case> {
             |test| {
                 test.create([pod("web", &json!({"nodeName": "node-a"}))]);
                 test.run(5);
-                // Nothing else may remove it.
+                // No other controller may remove it.
                 test.off("kubelet");
             },
             |test| {

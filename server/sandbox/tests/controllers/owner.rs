@@ -45,7 +45,7 @@ fn foreground_deletion_waits_only_for_blocking_dependents() {
         assert!(object::is_deleting(test.at("configmaps/shop/child")));
         assert_eq!(test.has("configmaps/shop/parent"), blocks);
         if blocks {
-            // The way out without a hand on the finalizer: the same DELETE in the background.
+            // The way out without removing the finalizer by hand: the same DELETE with background propagation.
             test.delete("configmaps/shop/parent", Background);
             test.run(1);
             assert!(!test.has("configmaps/shop/parent"));

@@ -96,7 +96,7 @@ fn resource_claim_is_deallocated_when_its_pod_will_never_run() {
     test.run(30);
     let reserved = json!({"status": {"reservedFor": [pod]}});
     assert!(test.has("pods/shop/p"), "its finalizer holds it");
-    // Who is no Pod is not its business, so the junk is taken away by who wrote it.
+    // The controller ignores an entry that is not a Pod, so the user who wrote the junk entry removes it.
     test.cluster.patch(&Actor::admin(), &key, &Patch::Merge(reserved), "status").unwrap();
     test.until(5, "the claim is gone", |it| !it.has("resource.k8s.io/resourceclaims/shop/c"));
 }

@@ -15,7 +15,7 @@ fn happens(test: &mut TestCluster, fault: &str) {
     test.run(0);
 }
 
-/// A ConfigMap that another owns.
+/// A ConfigMap that another ConfigMap owns.
 fn owned() -> TestCluster {
     let mut test = TestCluster::new();
     test.namespace("shop");
@@ -83,7 +83,7 @@ fn object_that_needs_conversion_waits_for_its_webhook() {
     test.run(60);
     let widget = test.at("example.com/widgets/shop/w").clone();
     assert!(!object::is_deleting(&widget), "nobody can read it");
-    // Stored in the other version from now on: what is changed would have to be converted.
+    // From now on the other version is stored, so an object that is changed would have to be converted.
     let key = test.cluster.key_of(&widget).unwrap();
     let crd = test.cluster.key_of(&definition("v1", &Value::Null)).unwrap();
     let other = json!([

@@ -121,7 +121,7 @@ fn same_seed_gives_the_same_log_and_another_seed_another() {
     assert!(first != changes(8));
 }
 
-/// Whatever the API lets in, no controller stops because of it.
+/// No controller panics on any object that the API accepts.
 #[test]
 fn absurd_numbers_stop_no_controller() {
     let numbers = [-1, i64::MIN, i64::MAX, 0];
@@ -193,7 +193,7 @@ fn absurd_numbers_stop_no_controller() {
                 &key.namespace,
                 object,
             );
-            // Refused by validation is as good.
+            // A refusal by validation is fine too.
             drop(made);
         }
         test.run(130);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::test_cluster::{TestCluster, claim, csi_class, deployment, nfs_class};
 
-/// A volume made by hand.
+/// A volume that an administrator created.
 fn volume(name: &str, class: &str, policy: &str) -> Value {
     json!({
         "apiVersion": "v1",

@@ -17,7 +17,7 @@ fn part_of(object: &Value) -> &str {
     object::label(object, "app.kubernetes.io/part-of")
 }
 
-/// Everything that was asked for runs, every claim has its volume.
+/// Whether all requested Pods run and every claim has its volume.
 fn is_settled(test: &TestCluster) -> bool {
     let bound = |it: &&Value| it["status"]["phase"] == "Bound";
     let complete = |it: &&Value| it["status"]["readyReplicas"] == it["spec"]["replicas"];

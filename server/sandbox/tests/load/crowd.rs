@@ -72,7 +72,7 @@ pub(crate) fn told(chunk: &[u8], kind: &str) -> usize {
     chunk.split(|byte| *byte == b'\n').filter(|line| line.starts_with(begin.as_bytes())).count()
 }
 
-/// The memory of this process, in bytes: now, and at most so far.
+/// The memory of this process, in bytes: the current size, and the largest so far.
 pub(crate) fn resident() -> [usize; 2] {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     ["VmRSS:", "VmHWM:"].map(|field| {

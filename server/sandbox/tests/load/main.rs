@@ -57,7 +57,7 @@ async fn five_thousand_objects_under_fifty_watches() {
         // The controllers run.
         tokio::task::yield_now().await;
     }
-    // All Pods start, and every watch gets that.
+    // All Pods start, and every watch gets all events of that.
     let run = async {
         while running(&sandbox) < OBJECTS {
             let frame = watchers[0].body.frame().await.unwrap().unwrap();
@@ -68,7 +68,7 @@ async fn five_thousand_objects_under_fifty_watches() {
     timeout(PATIENCE, run).await.unwrap();
     watchers.iter_mut().for_each(Watcher::catch_up);
     let told = watchers[0].modified;
-    // Each Pod is bound, and then it runs.
+    // Each Pod changes at least twice: it is bound, and then it runs.
     assert!(told >= 2 * OBJECTS, "{told} changes");
     assert!(watchers.iter().all(|it| it.modified == told && it.added == OBJECTS));
     let [_, most] = resident();

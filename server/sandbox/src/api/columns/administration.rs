@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{kind::Kind, object};
 
-/// `None` for a kind that is not one of these.
+/// The columns of a kind in this module; `None` for any other kind.
 pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
     Some(match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "resourcequotas") => vec![
@@ -122,7 +122,7 @@ pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
     })
 }
 
-/// How much is used of how much, of what is limited or of what is asked for.
+/// The used and hard amounts of a quota: those of limits, or all others.
 fn amounts(quota: &Value, limits: bool) -> String {
     let status = &quota["status"];
     let of = |place: &str, name: &str| status[place][name].as_str().unwrap_or("0").to_owned();
@@ -133,7 +133,7 @@ fn amounts(quota: &Value, limits: bool) -> String {
     shown.join(", ")
 }
 
-/// Whom of a sort a binding is for.
+/// The subjects of one kind in a binding.
 fn subjects(binding: &Value, kind: &str) -> String {
     let shown = list(&binding["subjects"]).iter().filter(|one| one["kind"] == kind).map(|one| {
         let name = object::text(one, &["name"]);
@@ -145,7 +145,7 @@ fn subjects(binding: &Value, kind: &str) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether the server behind an APIService answers, and why it does not.
+/// Whether the server behind an APIService answers, or the reason why it does not.
 fn available(one: &Value) -> String {
     let condition = object::condition(one, "Available");
     let part = |field| object::text(condition, &[field]);
@@ -156,7 +156,7 @@ fn available(one: &Value) -> String {
     }
 }
 
-/// How far a claim to devices is.
+/// The state of a ResourceClaim.
 fn state(claim: &Value) -> String {
     let allocated = !claim["status"]["allocation"].is_null();
     let deleting = object::is_deleting(claim);
@@ -170,13 +170,13 @@ fn state(claim: &Value) -> String {
     told.collect::<Vec<_>>().join(",")
 }
 
-/// What a policy is given to decide by.
+/// The parameters of a policy binding (`paramRef`).
 fn parameter(reference: &Value) -> String {
     let part = |field| object::text(reference, &[field]);
     match (part("namespace"), part("name")) {
         (_, "") if reference["selector"].is_null() => "<unset>".into(),
         (_, "") => labels::structure(&reference["selector"]),
-        // Whether there are namespaces for it at all cannot be seen from here.
+        // The printer cannot see whether the kind of the parameters is namespaced at all.
         ("", name) => format!("*/{name}"),
         (namespace, name) => format!("{namespace}/{name}"),
     }
@@ -186,7 +186,7 @@ fn queuing(level: &Value) -> &Value {
     &level["spec"]["limited"]["limitResponse"]["queuing"]
 }
 
-/// A number of a structure that need not be there.
+/// A number in an optional struct.
 fn int_of(structure: &Value, field: &str) -> Value {
     match structure {
         Value::Null => json!("<none>"),
@@ -194,7 +194,7 @@ fn int_of(structure: &Value, field: &str) -> Value {
     }
 }
 
-/// What was decided of a request, and what came of it.
+/// The decision on a CertificateSigningRequest, and its result.
 fn decision(request: &Value) -> String {
     let has = |kind| !object::condition(request, kind).is_null();
     let decided = match (has("Denied"), has("Approved")) {

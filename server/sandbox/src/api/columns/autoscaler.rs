@@ -23,7 +23,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// What is measured of what is aimed at, for the first two metrics (`formatHPAMetrics`).
+/// The current and target values of the first two metrics (`formatHPAMetrics`).
 fn targets(scaler: &Value) -> String {
     let metrics = list(&scaler["spec"]["metrics"]);
     let measured = &scaler["status"]["currentMetrics"];
@@ -77,7 +77,7 @@ fn target(metric: &Value, measured: &Value) -> String {
     }
 }
 
-/// An amount; where it is needed and not there, what Go prints.
+/// A quantity, or `<nil>`, as Go prints a required quantity that is absent.
 fn amount_or_nil(value: &Value) -> String {
     if value.is_null() { "<nil>".into() } else { amount(value) }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::clock;
 
-/// `HumanDuration` since a time.
+/// `HumanDuration` of the time since then.
 pub(super) fn age(since: &Value, now: Timestamp) -> String {
     match clock::read(since) {
         Some(since) => between(since, now),

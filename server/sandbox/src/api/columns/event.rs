@@ -1,4 +1,4 @@
-//! The columns of Events. Those of `events.k8s.io` have other names for much of the same.
+//! The columns of Events. Events of `events.k8s.io` have other names for most of the same fields.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// A field by its name in the core group, or else in the other.
+/// A field by its name in the core group, or else by its name in `events.k8s.io`.
 fn either<'a>(event: &'a Value, core: &str, other: &str) -> &'a Value {
     match &event[core] {
         Value::Null => &event[other],
@@ -58,7 +58,7 @@ fn last_seen(event: &Value, now: Timestamp) -> String {
 
 fn count(event: &Value) -> i64 {
     match &event["series"] {
-        // One that is new style and happened once says nothing.
+        // An Event in the new style that happened once has no count.
         Value::Null => match int(either(event, "count", "deprecatedCount")) {
             0 => 1,
             count => count,
@@ -67,7 +67,7 @@ fn count(event: &Value) -> i64 {
     }
 }
 
-/// Who says it, and where that one runs.
+/// The component that reports the Event, and the host or instance on which it runs.
 fn source(event: &Value) -> String {
     let source = either(event, "source", "deprecatedSource");
     let reporter = either(event, "reportingComponent", "reportingController");

@@ -1,15 +1,16 @@
-//! JSON paths, as far as definitions name columns by them: `.status.conditions[?(@.type=="Ready")].status`.
+//! JSON paths, as far as CustomResourceDefinitions use them for columns:
+//! `.status.conditions[?(@.type=="Ready")].status`.
 
 use serde_json::Value;
 
-/// One step from what was found to what is found next.
+/// A step of a path.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
     Member(String),
-    /// Counts from the end if it is negative.
+    /// A negative index counts from the end.
     At(i64),
     All,
-    /// The members of a list of which this path leads to this value, or to another.
+    /// The list items in which a path leads to this value, or, unless `equal`, to another one.
     Where {
         path: Vec<Step>,
         is: Value,
@@ -17,7 +18,7 @@ enum Step {
     },
 }
 
-/// What a path leads to; nothing if it leads nowhere, or is none.
+/// The values at a path; none if it leads nowhere or is malformed.
 pub(super) fn find<'a>(object: &'a Value, path: &str) -> Vec<&'a Value> {
     match steps(path) {
         Some(steps) => follow(vec![object], &steps),
@@ -55,14 +56,14 @@ fn next<'a>(from: &'a Value, step: &Step) -> Vec<&'a Value> {
     }
 }
 
-/// The steps of a path; none if it is not one.
+/// Parses a path; `None` if it is malformed.
 fn steps(path: &str) -> Option<Vec<Step>> {
     let mut rest = path.strip_prefix('$').unwrap_or(path);
     let mut steps = vec![];
     while !rest.is_empty() {
         let step;
         (step, rest) = if let Some(inside) = rest.strip_prefix('[') {
-            // A filter may have brackets of its own, in quotes or not.
+            // A filter may itself contain brackets, quoted or not.
             let end = closing(inside)?;
             (bracket(&inside[..end])?, &inside[end + 1..])
         } else {
@@ -73,7 +74,7 @@ fn steps(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// A name up to the next step; `\.` is a dot in it.
+/// Reads a name up to the next step. `\.` is a literal dot.
 fn member(text: &str) -> Option<(Step, &str)> {
     let mut name = String::new();
     let mut rest = text.char_indices();
@@ -96,7 +97,7 @@ fn member(text: &str) -> Option<(Step, &str)> {
     Some((step, &text[end..]))
 }
 
-/// Where the bracket is closed that was opened before the text.
+/// The position of the bracket that closes the one opened before the text.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     for (at, one) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Labels, and what is selected by them, as `k8s.io/apimachinery/pkg/labels` writes both.
+//! Labels and label selectors, in the format of `k8s.io/apimachinery/pkg/labels`.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(super) fn selected(selector: &Value) -> String {
     }
 }
 
-/// What a selector asks for, by key; `None` for one that nobody understands (`LabelSelectorAsSelector`).
+/// The requirements of a selector, sorted by key; `None` for an invalid selector (`LabelSelectorAsSelector`).
 pub(super) fn requirements(selector: &Value) -> Option<String> {
     let labels = selector["matchLabels"].as_object().into_iter().flatten();
     let mut all: Vec<(&str, String)> = labels
@@ -47,7 +47,7 @@ pub(super) fn requirements(selector: &Value) -> Option<String> {
     Some(all.join(","))
 }
 
-/// A selector as Go writes down a structure: some printers do not format it.
+/// A selector as Go prints the struct, because some printers do not format it.
 pub(super) fn structure(selector: &Value) -> String {
     let labels = selector["matchLabels"].as_object().into_iter().flatten();
     let labels: Vec<_> = labels

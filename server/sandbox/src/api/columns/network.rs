@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{AGE, Column, NAME, int, labels, length, list, name_of_class, text, text_or, wide};
 use crate::{kind::Kind, object};
 
-/// `None` for a kind that is not one of these.
+/// The columns of a kind in this module; `None` for any other kind.
 pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
     Some(match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "services") => vec![
@@ -80,7 +80,7 @@ pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
             }),
             AGE,
         ],
-        // The real one sends an age too, for which it has no column: nobody sees it.
+        // kube-apiserver also sends an age, but declares no column for it, so nobody sees it.
         ("networking.k8s.io", "ipaddresses") => {
             vec![NAME, text("ParentRef", |one, _| json!(parent(&one["spec"]["parentRef"])))]
         }
@@ -88,7 +88,7 @@ pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
     })
 }
 
-/// Where a Service is reached from outside.
+/// The addresses at which a Service is reached from outside.
 fn external(service: &Value) -> String {
     let own = object::texts(service, &["spec", "externalIPs"]);
     let (all, none): (Vec<&str>, &str) = match object::text(service, &["spec", "type"]) {
@@ -100,8 +100,8 @@ fn external(service: &Value) -> String {
     if all.is_empty() { none.into() } else { all.join(",") }
 }
 
-/// Where the load balancers of a Service or an Ingress are. They are never abridged: the server makes every table for a
-/// wide screen.
+/// The load balancer addresses of a Service or an Ingress. They are never shortened, because the server renders every
+/// table for a wide screen.
 fn places(one: &Value) -> BTreeSet<&str> {
     let ingress = list(&one["status"]["loadBalancer"]["ingress"]).iter();
     let places = ingress.map(|one| match object::text(one, &["ip"]) {
@@ -123,7 +123,7 @@ fn ports(ports: &Value) -> String {
     if shown.is_empty() { "<none>".into() } else { shown.join(",") }
 }
 
-/// Each address with each port, three at most (`formatEndpoints`).
+/// Every address with every port, three at most (`formatEndpoints`).
 fn endpoints(subsets: &Value) -> String {
     let mut all = vec![];
     for subset in list(subsets) {
@@ -163,7 +163,7 @@ fn parameters(parameters: &Value) -> String {
     }
 }
 
-/// The hosts of an Ingress, three at most; what is left out counts rules (`formatHosts`).
+/// The hosts of an Ingress, three at most. The number of the others is counted in rules (`formatHosts`).
 fn hosts(rules: &Value) -> String {
     let rules = list(rules);
     let mut all = rules.iter().map(|rule| object::text(rule, &["host"]));
@@ -175,7 +175,7 @@ fn hosts(rules: &Value) -> String {
     }
 }
 
-/// What an address is given to.
+/// The object that an IPAddress is allocated to.
 fn parent(parent: &Value) -> String {
     let part = |field| object::text(parent, &[field]);
     let dot = if part("group").is_empty() { "" } else { "." };

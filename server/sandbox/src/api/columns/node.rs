@@ -41,7 +41,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// What it is for, as its labels say in either way.
+/// The roles of a node, from both forms of role labels.
 fn roles(node: &Value) -> String {
     let labels = node["metadata"]["labels"].as_object().into_iter().flatten();
     let roles: BTreeSet<&str> = labels
@@ -55,7 +55,7 @@ fn roles(node: &Value) -> String {
     if roles.is_empty() { "<none>".into() } else { roles.join(",") }
 }
 
-/// Its first address of a sort.
+/// The node's first address of a type.
 fn address(node: &Value, sort: &str) -> Value {
     let found = list(&node["status"]["addresses"]).iter().find(|one| one["type"] == sort);
     json!(found.map_or("<none>", |one| object::text(one, &["address"])))

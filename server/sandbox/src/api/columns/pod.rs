@@ -27,7 +27,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// What its containers come to.
+/// The cells that sum up the containers of a Pod.
 struct Summary {
     ready: usize,
     containers: usize,
@@ -75,7 +75,7 @@ impl Summary {
             break;
         }
         if !begins || object::condition(pod, "Initialized")["status"] == "True" {
-            // How often the others were started is of no interest once they are through.
+            // Restarts of the other init containers do not count once initialization is complete.
             summary.restarts = of_sidecars;
             summary.run(pod);
         }
@@ -89,7 +89,7 @@ impl Summary {
         summary
     }
 
-    /// The first container has the last word.
+    /// The status of the first container takes precedence.
     fn run(&mut self, pod: &Value) {
         let (mut runs, mut failure) = (false, None);
         for container in list(&pod["status"]["containerStatuses"]).iter().rev() {
@@ -150,7 +150,7 @@ fn phase(pod: &Value) -> &str {
     object::text(pod, &["status", "phase"])
 }
 
-/// What is said of the Pod as a whole.
+/// The reason or phase of the Pod as a whole.
 fn reason(pod: &Value) -> &str {
     match object::text(pod, &["status", "reason"]) {
         _ if object::condition(pod, "PodScheduled")["reason"] == "SchedulingGated" => {
@@ -161,7 +161,7 @@ fn reason(pod: &Value) -> &str {
     }
 }
 
-/// Why a container ended.
+/// The reason why a container ended.
 fn end(terminated: &Value) -> String {
     match (object::text(terminated, &["reason"]), int(&terminated["signal"])) {
         ("", 0) => format!("ExitCode:{}", int(&terminated["exitCode"])),
@@ -170,7 +170,7 @@ fn end(terminated: &Value) -> String {
     }
 }
 
-/// How many of the conditions hold that somebody else has to set.
+/// The number of readiness gates whose condition is true.
 fn gates(pod: &Value) -> String {
     let gates = list(&pod["spec"]["readinessGates"]);
     let holds = |gate: &&Value| {
@@ -274,7 +274,8 @@ mod tests {
             });
             check("", "pods", &["Status"], &pod, &json!([expected]));
         }
-        // What runs beside the others counts with them, and so do its restarts; those of the one before do not.
+        // A running sidecar counts as a container, and its restarts count. Those of the completed init container do
+        // not.
         let pod = json!({
             "spec": {
                 "containers": [{"name": "c"}],

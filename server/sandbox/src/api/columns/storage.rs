@@ -16,7 +16,7 @@ const ACCESS: [(&str, &str); 4] = [
     ("ReadWriteOncePod", "RWOP"),
 ];
 
-/// `None` for a kind that is not one of these.
+/// The columns of a kind in this module; `None` for any other kind.
 pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
     Some(match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "persistentvolumeclaims") => vec![
@@ -91,7 +91,7 @@ pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
         ("storage.k8s.io", "csinodes") => {
             vec![NAME, number("Drivers", |one, _| json!(length(&one["spec"]["drivers"]))), AGE]
         }
-        // It has a printer of its own, which its registry does not use.
+        // CSIStorageCapacity has a printer, but its registry does not use it.
         ("storage.k8s.io", "csistoragecapacities") => vec![NAME, CREATED],
         ("storage.k8s.io", "storageclasses") => vec![
             Column::naming("Name", 0, |one, _| {
@@ -122,7 +122,7 @@ fn phase_or_terminating(object: &Value) -> &str {
     }
 }
 
-/// What the status of a claim says of its volume; nothing before it has one.
+/// A property of the claim's volume, from the claim's status; empty before the claim has a volume.
 fn of_volume(claim: &Value, told: fn(&Value) -> String) -> String {
     match object::text(claim, &["spec", "volumeName"]) {
         "" => String::new(),
@@ -136,7 +136,7 @@ fn access_modes(modes: &Value) -> String {
     shown.collect::<Vec<_>>().join(",")
 }
 
-/// An annotation of old goes before the field.
+/// The class of a claim or a volume. The old annotation takes precedence over the field.
 fn class(one: &Value) -> &str {
     let old = one["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"].as_str();
     old.unwrap_or_else(|| object::text(one, &["spec", "storageClassName"]))

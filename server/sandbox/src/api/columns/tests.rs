@@ -1,4 +1,4 @@
-//! What all kinds have in common; and objects in, cells out, for the tests of each.
+//! Tests of the columns of all kinds, and helpers for the tests of each kind.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(super) fn cells(group: &str, plural: &str, object: &Value) -> Value {
     columns(group, plural).iter().map(|column| column.cell(object, now)).collect()
 }
 
-/// Its cells in these columns.
+/// Checks the cells of an object in these columns.
 pub(super) fn check(group: &str, plural: &str, names: &[&str], object: &Value, expected: &Value) {
     let cells = cells(group, plural, object);
     let columns = columns(group, plural);
@@ -26,7 +26,7 @@ pub(super) fn check(group: &str, plural: &str, names: &[&str], object: &Value, e
     assert_eq!(json!(found), *expected, "{plural} {object}");
 }
 
-/// Columns as `Name`, `Name:type` if it is no text, with a slash if they are for wide tables.
+/// The columns as `Name`, or `Name:type` for a type other than string, with a slash at the end of wide ones.
 fn told(group: &str, plural: &str) -> String {
     let columns = columns(group, plural);
     let told = columns.iter().map(Column::definition).map(|definition| {

@@ -21,7 +21,7 @@ const fn selector() -> Column {
     wide("Selector", |one, _| json!(labels::selected(&one["spec"]["selector"])))
 }
 
-/// `None` for a kind that is not one of these.
+/// The columns of a kind in this module; `None` for any other kind.
 pub(super) fn of(kind: &Kind) -> Option<Vec<Column>> {
     Some(match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "podtemplates") => vec![
@@ -136,7 +136,7 @@ fn of_replicas(selector: Column) -> Vec<Column> {
     ]
 }
 
-/// A field of each container of a template.
+/// A field of each container in a Pod template.
 fn of_containers(template: &Value, field: &str) -> Value {
     let containers = list(&template["spec"]["containers"]).iter();
     json!(containers.map(|one| object::text(one, &[field])).collect::<Vec<_>>().join(","))
@@ -166,7 +166,7 @@ fn completions(job: &Value) -> String {
     }
 }
 
-/// How long a Job has taken, so far or in all.
+/// The duration of a Job: in all, or until now.
 fn took(job: &Value, now: Timestamp) -> String {
     let time = |field: &str| clock::read(&job["status"][field]);
     match time("startTime") {

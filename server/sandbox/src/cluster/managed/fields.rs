@@ -1,4 +1,4 @@
-//! Sets of fields, as `managedFields` has them (`structured-merge-diff`): which fields an object has, and which of them
+//! Sets of fields, as in `managedFields` (`structured-merge-diff`): the fields that an object has, and those that
 //! changed.
 
 use std::collections::BTreeMap;
@@ -10,14 +10,14 @@ use crate::kind::{Element, List, Shape};
 /// A set of fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Fields {
-    /// Whether this one is in the set.
+    /// Whether the field itself is in the set.
     is_member: bool,
-    /// What is within it.
+    /// The fields within it.
     within: BTreeMap<Element, Fields>,
 }
 
 impl Fields {
-    /// From FieldsV1.
+    /// Reads FieldsV1.
     pub(super) fn read(fields: &Value) -> Self {
         let map = fields.as_object();
         let is_leaf = map.is_none_or(Map::is_empty);
@@ -28,7 +28,7 @@ impl Fields {
         }
     }
 
-    /// As FieldsV1.
+    /// Writes FieldsV1.
     pub(super) fn written(&self) -> Value {
         let mut map = Map::new();
         if self.is_member && !self.within.is_empty() {
@@ -42,7 +42,7 @@ impl Fields {
         !self.is_member && self.within.is_empty()
     }
 
-    /// Takes a field out with all that is within it.
+    /// Removes a field with everything within it.
     pub(super) fn cut(&mut self, path: &[&str]) {
         let Some((name, rest)) = path.split_first() else { return };
         let element = Element::Name((*name).into());
@@ -57,7 +57,7 @@ impl Fields {
         }
     }
 
-    /// Keeps what is within fields of these names.
+    /// Keeps only the members with these names.
     pub(super) fn keep(&mut self, keeps: impl Fn(&str) -> bool) {
         self.within.retain(|element, _| matches!(element, Element::Name(name) if keeps(name)));
     }
@@ -81,7 +81,7 @@ impl Fields {
         }
     }
 
-    /// The fields that are in both, as they are told.
+    /// The fields that are in both sets, as a conflict names them.
     pub(super) fn shared(&self, others: &Self) -> Vec<String> {
         let mut paths = vec![];
         self.share(others, "", &mut paths);
@@ -103,7 +103,7 @@ impl Fields {
         }
     }
 
-    /// All fields of a new part, itself among them unless it is always there.
+    /// All fields of a new part, including itself unless it is always present.
     fn all(shape: Shape<'_>, value: &Value) -> Self {
         let parts = parts(shape, value, value).unwrap_or_default();
         let is_member = parts.is_empty() || !shape.is_always_there();
@@ -112,7 +112,7 @@ impl Fields {
         Self { is_member, within: within.collect() }
     }
 
-    /// The fields that who applies something says: what is at the ends, and items.
+    /// The fields that an applied configuration owns: leaves, list items and map entries.
     pub(super) fn said(shape: Shape<'_>, value: &Value) -> Self {
         let parts = parts(shape, value, value).unwrap_or_default();
         let is_member = parts.is_empty();
@@ -127,7 +127,7 @@ impl Fields {
         Self { is_member, within: within.collect() }
     }
 
-    /// Takes out of an object what is in this set, and nowhere in the other. Metadata stay.
+    /// Removes from an object the fields that are in this set and not in `kept`. The metadata itself stays.
     pub(super) fn prune(&self, kept: &Self, shape: Shape<'_>, object: &mut Value) {
         let nothing = Self::default();
         let within = |element: &Element| {
@@ -164,10 +164,10 @@ impl Fields {
     }
 }
 
-/// What became of the fields of an object.
+/// The changes between two states of an object.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// New ones, and those with another value.
+    /// New fields, and fields with another value.
     pub(super) written: Fields,
     pub(super) removed: Fields,
 }
@@ -209,7 +209,7 @@ impl Changes {
         }
     }
 
-    /// Adds what became of a part.
+    /// Adds the changes of a part.
     fn put(&mut self, element: Element, part: Self) {
         if !part.removed.is_empty() {
             self.removed.within.insert(element.clone(), part.removed);
@@ -224,14 +224,15 @@ impl Changes {
     }
 }
 
-/// A part of a value that is owned by itself.
+/// A part of a value that has managers of its own.
 struct Part<'a> {
     element: Element,
     shape: Shape<'a>,
     value: &'a Value,
 }
 
-/// The parts of a value that is not owned as a whole. What it was or will be says what an empty list is.
+/// The parts of a value that is not owned as a whole. If a list is empty, its items before or after show how it is
+/// merged.
 fn parts<'a>(shape: Shape<'a>, value: &'a Value, other: &'a Value) -> Option<Vec<Part<'a>>> {
     match value {
         Value::Object(map) if !shape.is_whole() => {

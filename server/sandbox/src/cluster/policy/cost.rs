@@ -1,5 +1,5 @@
-//! The cost limit of expressions: every element that an expression visits or passes to a function counts, and beyond a
-//! limit it is ended. No clock is read, so the same expression always ends in the same way.
+//! The cost limit of CEL expressions: every element that an expression visits or passes to a function counts, and an
+//! expression beyond the limit is cancelled. No clock is read, so the same expression always ends in the same way.
 
 use std::{
     collections::BTreeSet,
@@ -14,18 +14,18 @@ use cel::{
     common::ast::{CallExpr, EntryExpr, Expr, operators as op},
 };
 
-/// As much as one expression may cost: `PerCallLimit` in apiserver/pkg/apis/cel.
+/// The largest cost of one expression: `PerCallLimit` in apiserver/pkg/apis/cel.
 const LIMIT: u64 = 1_000_000;
-/// What one turn of a comprehension costs, beside what is done in it.
+/// The cost of one iteration of a comprehension, in addition to its body.
 const TURN: u64 = 4;
-/// Bytes of text that cost as much as one value.
+/// The number of bytes of text that cost as much as one value.
 const TEXT: u64 = 10;
 
-/// Functions that nobody can call: their names cannot be written.
+/// Functions that no expression can call, because their names cannot be written.
 const CHARGE: &str = "@charge";
 const EACH: &str = "@each";
 
-/// Where values are chosen and not looked at.
+/// Operators that select values without reading them.
 const FREE: [&str; 8] = [
     op::LOGICAL_AND,
     op::LOGICAL_OR,
@@ -37,16 +37,16 @@ const FREE: [&str; 8] = [
     op::NOT_STRICTLY_FALSE,
 ];
 
-/// What expressions have names for from the start.
+/// The variables that every expression has.
 const VARIABLES: [&str; 6] =
     ["object", "oldObject", "request", "params", "namespaceObject", "variables"];
 
-/// Counts what expressions cost.
+/// Counts the cost of expressions.
 #[derive(Debug, Default)]
 pub(super) struct Meter(Arc<AtomicU64>);
 
 impl Meter {
-    /// A context in which it counts.
+    /// A context in which the meter counts.
     pub(super) fn context<'v>(&self) -> Context<'static, 'v> {
         let mut context = Context::default();
         let count = |weight: fn(&Term) -> u64| {
@@ -55,7 +55,7 @@ impl Meter {
                 let weight = weight(&value);
                 let before = spent.fetch_add(weight, Relaxed);
                 let left = LIMIT.saturating_sub(before);
-                // What it says is told in other words.
+                // The message is empty, because `run` reports the limit in its own words.
                 if weight > left {
                     Err(ExecutionError::function_error(CHARGE, ""))
                 } else {
@@ -69,7 +69,7 @@ impl Meter {
         context
     }
 
-    /// What an expression gives in such a context, or why it gives nothing.
+    /// Evaluates an expression in such a context, or returns the reason why it has no value.
     pub(super) fn run(&self, program: &Program, context: &Context<'_, '_>) -> Result<Term, String> {
         let mut expression = program.expression().clone();
         let mut names: BTreeSet<String> = VARIABLES.map(String::from).into();
@@ -77,7 +77,7 @@ impl Meter {
         walk(&mut expression, &mut |part| meter(part, &names));
         self.0.store(0, Relaxed);
         let given = Term::resolve(&expression, context);
-        // Whoever goes on after an error would not have said so.
+        // The expression may have gone on after the error, so the counter decides.
         if self.0.load(Relaxed) > LIMIT {
             return Err("operation cancelled: actual cost limit exceeded".to_owned());
         }
@@ -88,7 +88,7 @@ impl Meter {
     }
 }
 
-/// How much there is of a value.
+/// The cost of passing a value to a function.
 fn size(value: &Term) -> u64 {
     1 + match value {
         Term::List(list) => list.iter().map(size).sum(),
@@ -99,7 +99,7 @@ fn size(value: &Term) -> u64 {
     }
 }
 
-/// What going through a value costs.
+/// The cost of iterating over a value.
 fn turns(value: &Term) -> u64 {
     TURN + TURN
         * match value {
@@ -109,7 +109,7 @@ fn turns(value: &Term) -> u64 {
         }
 }
 
-/// Shows every part of an expression, the parts of a part before it.
+/// Visits every part of an expression, inner parts first.
 fn walk(expression: &mut IdedExpr, see: &mut impl FnMut(&mut Expr)) {
     match &mut expression.expr {
         Expr::Call(call) => {
@@ -148,7 +148,7 @@ fn walk_entry(entry: &mut EntryExpr, see: &mut impl FnMut(&mut Expr)) {
     }
 }
 
-/// Notes the names that comprehensions bind.
+/// Collects the names that comprehensions bind.
 fn bound(part: &Expr, names: &mut BTreeSet<String>) {
     if let Expr::Comprehension(one) = part {
         names.insert(one.iter_var.clone());
@@ -156,7 +156,7 @@ fn bound(part: &Expr, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Has the range of a comprehension counted, and what a function is given.
+/// Makes the range of a comprehension and the arguments of a function count.
 fn meter(part: &mut Expr, names: &BTreeSet<String>) {
     match part {
         Expr::Comprehension(one) => wrap(&mut one.iter_range, EACH),
@@ -170,13 +170,13 @@ fn meter(part: &mut Expr, names: &BTreeSet<String>) {
     }
 }
 
-/// Whether something is computed: not written out, which the length of the expression bounds, and no name of a type, of a
-/// package, or of what a comprehension gathers.
+/// Whether an argument is computed. A literal is not, because the length of the expression bounds it, and neither is
+/// the name of a type, of a package, or of a comprehension's accumulator.
 fn is_value(given: &IdedExpr, names: &BTreeSet<String>) -> bool {
     match &given.expr {
         Expr::Ident(name) => names.contains(name),
         Expr::Select(select) => is_value(&select.operand, names),
-        // A type is nothing that a function could be given.
+        // A type cannot be passed to a function.
         Expr::Call(call) => call.func_name != "type",
         Expr::Comprehension(_) => true,
         _ => false,
@@ -246,7 +246,7 @@ mod tests {
         assert!(matches!(given(&nested("ab", "true"), &numbers), Ok(Term::Bool(true))));
         assert_eq!(given(&nested("abc", "true"), &numbers), ended);
         assert_eq!(given(&nested("abcdefgh", "true"), &numbers), ended);
-        // Nor does it help to go on after the error.
+        // Going on after the error does not help.
         assert_eq!(given(&format!("{} || true", nested("abc", "true")), &numbers), ended);
         assert_eq!(given(&nested("ab", "!object.long.contains('y')"), &numbers), ended);
         let sum = vec!["object.long"; 300].join(" + ");

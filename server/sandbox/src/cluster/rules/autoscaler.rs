@@ -40,10 +40,10 @@ pub(super) fn spec(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Why nothing can be of this version (`ValidateAPIVersion`).
+/// The reason why no scale target can have this apiVersion (`ValidateAPIVersion`).
 fn odd_version(version: &str, spec: &Value) -> Option<String> {
     match version.split('/').count() {
-        // Nothing in the core group has a scale but this.
+        // ReplicationController is the only kind in the core group that has a scale.
         1 if text(spec, &["scaleTargetRef", "kind"]) != "ReplicationController" => {
             Some("apiVersion must specify API group".to_owned())
         }

@@ -26,7 +26,8 @@ pub(super) fn spec(spec: &Value, causes: &mut Vec<Cause>) {
     one_of(&spec["volumeMode"], "spec.volumeMode", &["Block", "Filesystem"], causes);
 }
 
-/// The volume is named once, a class may come late, and what is bound may grow.
+/// Allows setting a volume and a class that are still empty, and changing the size and the attributes class of a bound
+/// claim.
 pub(super) fn change(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let (was, mut is) = (&old["spec"], new["spec"].clone());
     let mut allow = |path: &[&str]| match object::at(was, path) {

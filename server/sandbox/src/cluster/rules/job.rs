@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{fixed, not_negative, one_of, pod};
 use crate::{cron, object, status::Cause};
 
-/// What is wrong with a Job's spec, which is at `path` of what is sent.
+/// Validates a Job's spec, which is at `path` in the object.
 pub(super) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     for field in [
         "parallelism",
@@ -23,14 +23,14 @@ pub(super) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     one_of(&spec["podReplacementPolicy"], &field, &policies, causes);
     let template = &spec["template"]["spec"];
     pod::spec(template, &format!("{path}.template.spec"), causes);
-    // What names no policy has been given `Always` before.
+    // An absent policy has been defaulted to `Always` before.
     if ["", "Always"].contains(&object::text(template, &["restartPolicy"])) {
         let field = format!("{path}.template.spec.restartPolicy");
         causes.push(Cause::required(&field, "valid values: \"OnFailure\", \"Never\""));
     }
 }
 
-/// What is wrong with a CronJob's spec.
+/// Validates a CronJob's spec.
 pub(super) fn schedule(it: &Value, causes: &mut Vec<Cause>) {
     match object::text(it, &["schedule"]) {
         "" => causes.push(Cause::required("spec.schedule", "")),
@@ -53,7 +53,7 @@ pub(super) fn schedule(it: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What of a Job may not change. Where its Pods are to run may, while it is suspended.
+/// Refuses changes of immutable fields. The fields that place a Job's Pods may change while it is suspended.
 pub(super) fn change(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let wrap = |spec: &Value| serde_json::json!({ "spec": spec });
     let (old, mut new) = (wrap(old), wrap(new));

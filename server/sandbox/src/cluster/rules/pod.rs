@@ -1,4 +1,4 @@
-//! Pods, and the templates they are made from: `ValidatePodSpec`, `ValidatePodUpdate`.
+//! Pods and Pod templates: `ValidatePodSpec`, `ValidatePodUpdate`.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ fn list<'a>(spec: &'a Value, member: &str) -> &'a [Value] {
     spec[member].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// What is wrong with a Pod's spec, which is at `path` of what is sent.
+/// Validates a Pod's spec, which is at `path` in the object.
 pub(super) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     if list(spec, "containers").is_empty() {
         causes.push(Cause::required(&format!("{path}.containers"), ""));
@@ -45,7 +45,8 @@ pub(super) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     one_of(&spec["restartPolicy"], &format!("{path}.restartPolicy"), &words, causes);
 }
 
-/// What may change in a Pod: images, a deadline that comes nearer, more tolerations, fewer gates, a deadly grace.
+/// Allows other images, an earlier deadline, more tolerations, fewer scheduling gates, and 1 s in place of a negative
+/// grace period.
 pub(super) fn change(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     for member in ["containers", "initContainers"] {
         if list(old, member).len() != list(new, member).len() {
@@ -95,7 +96,7 @@ pub(super) fn change(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The spec of a Pod without what may change.
+/// The spec of a Pod without its mutable fields.
 fn kept_of(spec: &Value) -> Value {
     let mut spec = spec.clone();
     for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {

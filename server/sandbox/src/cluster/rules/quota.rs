@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::validate::wrong_qualified_name;
 use crate::{object, quota, status::Cause};
 
-/// `standardQuotaResources`: what can be limited without saying whose it is.
+/// `standardQuotaResources`: the resources that a quota can name without a domain.
 const STANDARD: [&str; 19] = [
     "cpu",
     "memory",
@@ -29,7 +29,7 @@ const STANDARD: [&str; 19] = [
     "services.nodeports",
     "services.loadbalancers",
 ];
-/// `integerResources`: what there is no half of.
+/// `integerResources`: the resources that are counted in whole numbers.
 const WHOLE: [&str; 9] = [
     "pods",
     "resourcequotas",
@@ -65,7 +65,7 @@ pub(super) fn spec(spec: &Value, causes: &mut Vec<Cause>) {
             wrong(json!(name), why);
         }
         if !name.contains('/') && !is_standard(&name) {
-            // `storage` is a resource, but none that a quota knows by this name.
+            // `storage` is a standard resource, but quotas do not know it by this name.
             if unqualified.is_empty() && name != "storage" {
                 let why = "must be a standard resource type or fully qualified";
                 wrong(json!(name), why);

@@ -13,7 +13,7 @@ pub(super) fn spec(spec: &Value, causes: &mut Vec<Cause>) {
         causes.push(Cause::required(FIELD, "at least one CIDR required"));
     }
     if ranges.len() > 2 {
-        // As Go's JSON writes a struct without tags.
+        // Go encodes a struct without JSON tags by its field names.
         let is = json!({"CIDRs": ranges});
         causes.push(Cause::invalid(FIELD, &is, "may only hold up to 2 values"));
         return;
@@ -30,7 +30,7 @@ pub(super) fn spec(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What is there stays; a range of the other family may come.
+/// Existing ranges stay; a range of the other IP family may be added.
 pub(super) fn change(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     for (index, was) in old["cidrs"].as_array().into_iter().flatten().enumerate() {
         let is = &new["cidrs"][index];

@@ -21,14 +21,14 @@ pub(super) fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// ReplicaSets and StatefulSets.
+/// Validates ReplicaSets and StatefulSets.
 pub(super) fn replicated(spec: &Value, causes: &mut Vec<Cause>) {
     not_negative(spec, "spec", "replicas", causes);
     not_negative(spec, "spec", "minReadySeconds", causes);
     selected(spec, causes);
 }
 
-/// What has a selector that its template must match.
+/// Validates workloads with a selector that their template must match.
 pub(super) fn selected(spec: &Value, causes: &mut Vec<Cause>) {
     let selector = &spec["selector"];
     if selector.is_null() {
@@ -42,7 +42,7 @@ pub(super) fn selected(spec: &Value, causes: &mut Vec<Cause>) {
     template(spec, causes);
 }
 
-/// ReplicationControllers, whose selector is a plain map.
+/// Validates ReplicationControllers, whose selector is a plain map.
 pub(super) fn controller(spec: &Value, causes: &mut Vec<Cause>) {
     not_negative(spec, "spec", "minReadySeconds", causes);
     if spec["selector"].as_object().is_none_or(serde_json::Map::is_empty) {
@@ -71,7 +71,7 @@ pub(super) fn change_of_set(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The spec of a StatefulSet without what may change.
+/// The spec of a StatefulSet without its mutable fields.
 fn kept_of_set(spec: &Value) -> Value {
     let mut spec = spec.clone();
     for field in [

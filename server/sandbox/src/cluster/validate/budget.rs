@@ -8,7 +8,7 @@ pub(super) fn spec(object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
     if !least.is_null() && !most.is_null() {
-        // As Go's JSON writes a struct without tags.
+        // Go encodes a struct without JSON tags by its field names.
         let is = format!(
             "{{\"MinAvailable\":{least},\"Selector\":{},\"MaxUnavailable\":{most},\"UnhealthyPodEvictionPolicy\":{}}}",
             spec["selector"], spec["unhealthyPodEvictionPolicy"]

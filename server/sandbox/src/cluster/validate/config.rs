@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 
 use crate::status::Cause;
 
-/// `MaxSecretSize`, of ConfigMaps too, in bytes of names and values.
+/// `MaxSecretSize`, which limits ConfigMaps too, in bytes of names and values.
 const SIZE: usize = 1024 * 1024;
 const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
     'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-/// The keys that a Secret of a type has.
+/// The keys that a Secret of a type must have.
 const TYPES: [(&str, &[&str]); 4] = [
     ("kubernetes.io/tls", &["tls.crt", "tls.key"]),
     ("kubernetes.io/dockercfg", &[".dockercfg"]),
@@ -40,7 +40,7 @@ pub(super) fn secret(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What was declared immutable stays so, and as it is.
+/// An immutable object must stay immutable and unchanged.
 pub(super) fn immutable(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     if old["immutable"] != true {
         return;
@@ -57,18 +57,18 @@ pub(super) fn immutable(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Bytes are sent as base64.
+/// Checks that all values are valid base64.
 ///
 /// # Errors
 ///
-/// Go's words for what is none.
+/// The message of Go's decoder for the first value that is not.
 pub(super) fn decodable(bytes: &Value) -> Result<(), String> {
     for text in bytes.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str()) {
         if let Err(error) = STANDARD.decode(text) {
             let at = match error {
                 base64::DecodeError::InvalidByte(at, _)
                 | base64::DecodeError::InvalidLastSymbol(at, _) => at,
-                // Go counts up to the last whole group of four.
+                // Go counts up to the last complete group of four.
                 base64::DecodeError::InvalidLength(length) => length / 4 * 4,
                 base64::DecodeError::InvalidPadding => text.trim_end_matches('=').len(),
             };
@@ -78,7 +78,7 @@ pub(super) fn decodable(bytes: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// `Convert_v1_Secret_To_core_Secret`: what is sent as text is kept as bytes.
+/// `Convert_v1_Secret_To_core_Secret`: moves `stringData` into `data`, encoded as base64.
 pub(super) fn encode_text(secret: &mut Value) {
     let Some(secret) = secret.as_object_mut() else { return };
     let Some(Value::Object(text)) = secret.remove("stringData") else { return };

@@ -30,7 +30,7 @@ pub(super) fn spec(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Nobody defines kinds in the groups of Kubernetes without leave (`ValidateCustomResourceDefinition`).
+/// Requires an approval annotation for kinds in the groups of Kubernetes (`ValidateCustomResourceDefinition`).
 fn approval(object: &Value, group: &str, causes: &mut Vec<Cause>) {
     const NAME: &str = "api-approved.kubernetes.io";
     let is_protected = [".k8s.io", ".kubernetes.io"].iter().any(|it| group.ends_with(it));

@@ -1,4 +1,5 @@
-//! Names: of objects, of labels, of finalizers (`apimachinery/pkg/api/validate/content`, `ValidateNameFunc` of each kind).
+//! The names of objects, labels and finalizers (`apimachinery/pkg/api/validate/content`, `ValidateNameFunc` of each
+//! kind).
 
 use std::net::IpAddr;
 
@@ -20,7 +21,7 @@ pub(super) const QUALIFIED: &str = "name part must consist of alphanumeric chara
     alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
     '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
-/// Why a name is none for this kind.
+/// The reason why a name is invalid for this kind.
 pub(super) fn wrong_name(kind: &Kind, name: &str) -> Option<&'static str> {
     if name == "." || name == ".." {
         return Some("may not be '.' or '..'");
@@ -32,13 +33,13 @@ pub(super) fn wrong_name(kind: &Kind, name: &str) -> Option<&'static str> {
         return Some("may not contain '%'");
     }
     match (kind.group.as_str(), kind.plural.as_str()) {
-        // Any path segment will do.
+        // Any path segment is valid.
         ("rbac.authorization.k8s.io", _) | ("apiregistration.k8s.io", _) => None,
         ("", "namespaces") if name.len() > 63 => Some("must be no more than 63 characters"),
         ("", "namespaces") => (!is_label(name)).then_some(LABEL),
         ("", "services") if name.len() > 63 => Some("must be no more than 63 characters"),
         ("", "services") if name.contains('.') => Some("must not contain dots"),
-        // RelaxedServiceNameValidation: it may begin with a digit.
+        // RelaxedServiceNameValidation: the name may begin with a digit.
         ("", "services") => (!is_label(name)).then_some(LABEL),
         ("networking.k8s.io", "ipaddresses") => {
             let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
@@ -54,7 +55,7 @@ pub(crate) fn is_label(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(inside) && !name.starts_with('-') && !name.ends_with('-')
 }
 
-/// `IsQualifiedName`: what is wrong with an optional DNS subdomain, a slash, a name of at most 63 characters.
+/// `IsQualifiedName`: the errors in a name of at most 63 characters, which may follow a DNS subdomain and a slash.
 pub(crate) fn wrong_qualified_name(name: &str) -> Vec<String> {
     let (prefix, end) = match name.split_once('/') {
         Some((_, rest)) if rest.contains('/') => {

@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use crate::{kind::Kind, object, quantity::Quantity};
 
-/// Why an amount cannot be read, in the words of Go's decoder.
+/// The error of Go's decoder for the first quantity that is malformed.
 pub(super) fn unreadable(kind: &Kind, object: &Value) -> Option<String> {
     let lists = paths(kind, object).into_iter().filter_map(|path| object::pointed(object, &path));
     let amounts = lists.filter_map(Value::as_object).flat_map(|list| list.values());
     amounts.filter_map(|one| Quantity::from_value(one).err()).map(|error| error.to_string()).next()
 }
 
-/// Writes every amount in its one form: `1024Mi` is `1Gi`.
+/// Rewrites every quantity in canonical form: `1024Mi` becomes `1Gi`.
 pub(super) fn canonicalize(kind: &Kind, object: &mut Value) {
     for path in paths(kind, object) {
         let list = object.pointer_mut(&path).and_then(Value::as_object_mut);
@@ -23,7 +23,7 @@ pub(super) fn canonicalize(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Where an object of a kind has lists of amounts, as JSON pointers.
+/// The JSON pointers of the lists of quantities in an object.
 fn paths(kind: &Kind, object: &Value) -> Vec<String> {
     let of = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
     match (kind.group.as_str(), kind.plural.as_str()) {

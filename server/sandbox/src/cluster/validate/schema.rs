@@ -1,18 +1,18 @@
-//! Custom resources against the schema of their definition, as far as types, required fields, enumerations and bounds go.
-//! Patterns, formats and CEL rules are taken to hold.
+//! Custom resources against the schema of their definition, as far as types, required fields, enumerations and bounds
+//! go. Patterns, formats and CEL rules are assumed to hold.
 
 use serde_json::Value;
 
 use crate::{object::json_type, status::Cause};
 
-/// What is wrong with an object. Its metadata are judged elsewhere.
+/// The errors in an object, except in its metadata, which is validated elsewhere.
 pub(super) fn check(schema: &Value, object: &Value) -> Vec<Cause> {
     let mut causes = vec![];
     value(schema, object, "", &mut causes);
     causes
 }
 
-/// Takes away what the schema does not know, unless it keeps all.
+/// Removes the fields that the schema does not have, unless it preserves unknown fields.
 pub(super) fn prune(schema: &Value, object: &mut Value) {
     prune_value(schema, object, true);
 }

@@ -4,16 +4,16 @@ use serde_json::Value;
 
 use super::super::read::text;
 
-/// Why a metric is not known.
+/// The error for a metric that cannot be read.
 pub(super) struct Unknown {
     /// The reason in the condition.
     pub(super) reason: String,
     pub(super) why: String,
-    /// The same in the words of who counts all metrics together.
+    /// The same error in the words of the function that combines all metrics.
     pub(super) outer: String,
 }
 
-/// What comes of asking for one of `spec.metrics` in a namespace.
+/// The error of reading one of `spec.metrics` in a namespace.
 pub(super) fn ask(metric: &Value, namespace: &str) -> Unknown {
     let sort = text(metric, "/type");
     let (source, said) = match sort {

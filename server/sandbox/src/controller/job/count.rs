@@ -22,7 +22,7 @@ const LAST_WAIT: Duration = Duration::from_secs(600);
 pub(super) struct PodCount {
     pub(super) succeeded: i64,
     pub(super) failed: i64,
-    /// Those among them that were not counted before.
+    /// The succeeded and failed Pods that were not counted before.
     succeeded_now: i64,
     failed_now: i64,
 }

@@ -1,4 +1,5 @@
-//! A Pod's volumes on a node: what must be there before it starts, and what may keep them mounted at its end.
+//! A Pod's volumes on a node: the conditions under which they can be mounted, and the reasons why they stay mounted at
+//! the Pod's end.
 
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ pub(super) struct Mount {
 /// The reason why a Pod's volumes are not all there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unmounted {
-    /// A volume is not attached to the node yet. The attach-detach controller reports what is in the way.
+    /// A volume is not attached to the node yet. The attach-detach controller reports the obstacle.
     Unattached,
     /// An object that a volume needs does not exist.
     Lacks(String),

@@ -1,4 +1,4 @@
-//! What a kubelet reports of its node: the Node, its Lease, its status.
+//! A kubelet's reports about its node: the Node, its Lease, its status.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ pub(super) struct NodeStatus {
 }
 
 impl NodeStatus {
-    /// Sends what is due. Returns the time until the next report. A Node that was deleted is not registered again, as
-    /// with a kubelet that is not restarted.
+    /// Sends the reports that are due. Returns the time until the next one. A Node that was deleted is not registered
+    /// again, as with a kubelet that is not restarted.
     pub(super) fn report_due(
         &mut self,
         name: &str,

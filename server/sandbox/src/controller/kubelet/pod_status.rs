@@ -1,4 +1,4 @@
-//! What a kubelet reports of a Pod, and the annotations that control it:
+//! A kubelet's reports about a Pod, and the annotations that control it:
 //!
 //! - `pod-delete.stage.kwok.x-k8s.io/delay`: the time that its containers take to stop (`2s`, `1500ms`); 1 s without
 //!   it;
@@ -73,7 +73,7 @@ pub(super) fn run(
     let now = client.now();
     let mut changed = pod.clone();
     let ready = |changed: &mut Value, kind: &str| conclude(changed, kind, "True", None, now);
-    // The scheduler reports that a Pod is scheduled, and it is not involved where the Pod names its node.
+    // The scheduler sets `PodScheduled`, and it is not involved if the Pod names its node.
     for kind in ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"] {
         ready(&mut changed, kind);
     }

@@ -40,7 +40,7 @@ fn deletes(owner: &Value, when: &str) -> bool {
     text(&owner["spec"]["persistentVolumeClaimRetentionPolicy"], &format!("/{when}")) == "Delete"
 }
 
-/// Brings the owners of a Pod's claims to what the policy says. Claims that another controller owns are left alone.
+/// Sets the owners of a Pod's claims according to the policy. Claims that another controller owns are left alone.
 pub(super) fn update(owner: &Value, pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     let condemned = ordinal(owner, pod).is_some_and(|at| !range(owner).contains(&at));
     let by_pod = deletes(owner, "whenScaled") && condemned;
